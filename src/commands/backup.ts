@@ -1,0 +1,21 @@
+import { existsSync } from 'node:fs'
+import { readConfig } from '../config.ts'
+import { copyStore } from '../database/copy.ts'
+import { databaseFile } from '../database/sqlite.ts'
+import { readArguments, UsageError } from './arguments.ts'
+import { report } from './store.ts'
+
+const usage = `petstore backup FILE [--json]
+
+Copies the whole store to FILE, as it is at one moment, also while a server works on it. FILE must not exist yet.`
+
+export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
+  const { values, positionals } = readArguments(args, usage, { json: { type: 'boolean' } }, ['file'])
+  const [file] = positionals
+  if (file === undefined) throw new UsageError(`backup needs the name of a file.\n\n${usage}`)
+  if (existsSync(file)) throw new Error(`${file} exists already: choose another name, or move it away.`)
+  const source = databaseFile(readConfig(env).dataDir)
+  if (!existsSync(source)) throw new Error(`There is no store at ${source} yet: start the service once.`)
+  const bytes = await copyStore(source, file)
+  report(values.json, { file, bytes }, `Backed up ${bytes} bytes to ${file}.`)
+}

@@ -1,0 +1,62 @@
+import { once } from 'node:events'
+import type { Kysely } from 'kysely'
+import type { Database } from '../database/database.ts'
+import type { Tables } from '../database/tables.ts'
+import { toJson } from '../http/json.ts'
+import { readArguments } from './arguments.ts'
+import { formatVersion } from './records.ts'
+import { withStore } from './store.ts'
+
+const usage = `petstore export > store.ndjson
+
+Writes the whole store as NDJSON: animals, categories and keys (their hashes, never their secrets), as they are at one
+moment, also while a server works on it. "petstore import" reads it.`
+
+export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
+  readArguments(args, usage, { json: { type: 'boolean' } })
+  await withStore(env, (database) =>
+    database.snapshot(async (db) => {
+      for await (const record of records(db, database)) {
+        if (!process.stdout.write(`${toJson(record)}\n`)) await once(process.stdout, 'drain')
+      }
+    }),
+  )
+}
+
+async function* records(db: Kysely<Tables>, { dialect }: Database): AsyncGenerator<Record<string, unknown>> {
+  yield {
+    type: 'petstore',
+    format: formatVersion,
+    lastPetId: await dialect.lastAssignedId(db, 'pets'),
+    lastKeyId: await dialect.lastAssignedId(db, 'api_keys'),
+  }
+  for await (const row of db.selectFrom('categories').selectAll().orderBy('category_id').stream()) {
+    yield { type: 'category', id: row.category_id, name: row.name }
+  }
+  for await (const row of db.selectFrom('pets').selectAll().orderBy('id').stream()) {
+    yield { type: 'pet', id: row.id, name: row.name, categoryId: row.category_id, status: row.status }
+  }
+  for await (const row of db.selectFrom('api_keys').selectAll().orderBy('id').stream()) {
+    const secrets = await db.selectFrom('api_key_secrets').selectAll().where('key_id', '=', row.id).execute()
+    yield {
+      type: 'key',
+      id: row.id,
+      name: row.name,
+      plan: row.plan,
+      perMinute: row.per_minute,
+      perDay: row.per_day,
+      scopes: JSON.parse(row.scopes),
+      origins: JSON.parse(row.origins),
+      isFromSetting: row.from_setting === 1,
+      createdAt: row.created_at,
+      expiresAt: row.expires_at,
+      revokedAt: row.revoked_at,
+      unbannedAt: row.unbanned_at,
+      secrets: secrets.map(({ hash, created_at, expires_at }) => ({
+        hash,
+        createdAt: created_at,
+        expiresAt: expires_at,
+      })),
+    }
+  }
+}

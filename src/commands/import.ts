@@ -1,0 +1,155 @@
+import { createReadStream, createWriteStream, existsSync, rmSync } from 'node:fs'
+import { mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { pipeline } from 'node:stream/promises'
+import type { Kysely } from 'kysely'
+import type * as z from 'zod'
+import { ensureCategory } from '../categories/queries.ts'
+import type { Database } from '../database/database.ts'
+import type { Tables } from '../database/tables.ts'
+import { ApiError } from '../http/errors.ts'
+import { JsonError, type JsonValue, parseJson } from '../http/json.ts'
+import { validate } from '../http/validation.ts'
+import { readArguments } from './arguments.ts'
+import { type AnyRecord, type keyRecord, schemaOf } from './records.ts'
+import { report, withStore } from './store.ts'
+
+const usage = `petstore import [FILE] [--json]
+
+Reads NDJSON from FILE or standard input: an export of this program, or one animal a line, such as
+  {"name":"Milo","categoryId":3,"status":"available"}
+An animal, category or key with an id replaces what the store has under that id; an animal without one is new.
+Every line is checked before anything is changed.`
+
+const recordsPerWrite = 500
+
+export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
+  const { values, positionals } = readArguments(args, usage, { json: { type: 'boolean' } }, ['file'])
+  const folder = await mkdtemp(join(tmpdir(), 'petstore-import-'))
+  try {
+    const file = positionals[0] ?? (await spool(join(folder, 'input.ndjson')))
+    if (!existsSync(file)) throw new Error(`There is no file ${file}.`)
+    for await (const _record of readRecords(file)) {
+      // The first pass only checks: bad input must change nothing.
+    }
+    const counts = await withStore(env, (database) => apply(database, file))
+    const { pet = 0, category = 0, key = 0 } = counts
+    report(
+      values.json,
+      { pets: pet, categories: category, keys: key },
+      `Imported ${pet} animals, ${category} categories and ${key} keys.`,
+    )
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+async function spool(file: string): Promise<string> {
+  await pipeline(process.stdin, createWriteStream(file, { mode: 0o600 }))
+  return file
+}
+
+async function* readRecords(file: string): AsyncGenerator<AnyRecord> {
+  let line = 0
+  for await (const text of createInterface({
+    input: createReadStream(file, 'utf8'),
+    crlfDelay: Number.POSITIVE_INFINITY,
+  })) {
+    line++
+    if (text.trim() !== '') yield readRecord(text, line)
+  }
+}
+
+function readRecord(text: string, line: number): AnyRecord {
+  try {
+    const value: JsonValue = parseJson(text)
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+    const schema = isObject ? schemaOf(value.type) : undefined
+    if (!schema)
+      throw new JsonError('expected an object whose type, if any, is petstore, category, pet or key')
+    return validate(schema, value, 'body')
+  } catch (error) {
+    if (error instanceof JsonError || error instanceof ApiError)
+      throw new Error(`Line ${line}: ${error.message}`)
+    throw error
+  }
+}
+
+async function apply(database: Database, file: string): Promise<Record<string, number>> {
+  const counts: Record<string, number> = {}
+  let batch: AnyRecord[] = []
+  const write = async () => {
+    const records = batch
+    batch = []
+    await database.write(async (trx) => {
+      for (const record of records) await applyRecord(trx, database, record)
+    })
+  }
+  for await (const record of readRecords(file)) {
+    const type = record.type ?? 'pet'
+    counts[type] = (counts[type] ?? 0) + 1
+    batch.push(record)
+    if (batch.length >= recordsPerWrite) await write()
+  }
+  await write()
+  return counts
+}
+
+async function applyRecord(trx: Kysely<Tables>, { dialect }: Database, record: AnyRecord): Promise<void> {
+  switch (record.type) {
+    case 'petstore':
+      await dialect.reserveIds(trx, 'pets', record.lastPetId)
+      await dialect.reserveIds(trx, 'api_keys', record.lastKeyId)
+      return
+    case 'category': {
+      const row = { category_id: record.id, name: record.name }
+      const { name } = row
+      await trx
+        .insertInto('categories')
+        .values(row)
+        .onConflict((conflict) => conflict.column('category_id').doUpdateSet({ name }))
+        .execute()
+      return
+    }
+    case 'key':
+      return applyKey(trx, record)
+    default: {
+      const { id, name, categoryId, status = 'available' } = record
+      await ensureCategory(trx, categoryId)
+      const row = { name, category_id: categoryId, status }
+      await trx
+        .insertInto('pets')
+        .values(id === undefined ? row : { id, ...row })
+        .onConflict((conflict) => conflict.column('id').doUpdateSet(row))
+        .execute()
+    }
+  }
+}
+
+async function applyKey(trx: Kysely<Tables>, record: z.output<typeof keyRecord>): Promise<void> {
+  const row = {
+    name: record.name,
+    plan: record.plan,
+    per_minute: record.perMinute,
+    per_day: record.perDay,
+    scopes: JSON.stringify(record.scopes),
+    origins: JSON.stringify(record.origins),
+    from_setting: record.isFromSetting ? 1 : 0,
+    created_at: record.createdAt,
+    expires_at: record.expiresAt,
+    revoked_at: record.revokedAt,
+    unbanned_at: record.unbannedAt,
+  }
+  await trx
+    .insertInto('api_keys')
+    .values({ id: record.id, ...row })
+    .onConflict((conflict) => conflict.column('id').doUpdateSet(row))
+    .execute()
+  await trx.deleteFrom('api_key_secrets').where('key_id', '=', record.id).execute()
+  for (const { hash, createdAt, expiresAt } of record.secrets) {
+    const secret = { hash, key_id: record.id, created_at: createdAt, expires_at: expiresAt }
+    await trx.insertInto('api_key_secrets').values(secret).execute()
+  }
+}

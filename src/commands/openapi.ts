@@ -1,0 +1,31 @@
+import { writeFileSync } from 'node:fs'
+import { stringify } from 'yaml'
+import { readConfig } from '../config.ts'
+import type { Database } from '../database/database.ts'
+import { openApiDocument } from '../http/openapi.ts'
+import type { KeyDirectory } from '../keys/directory.ts'
+import type { MemoryLimiter } from '../limits/memory.ts'
+import { createOperations } from '../service.ts'
+import { readArguments } from './arguments.ts'
+
+const usage = `petstore openapi [--yaml] [--output FILE]
+
+Prints the OpenAPI 3.1 description of the API, as JSON unless --yaml is given.`
+
+export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
+  const { values } = readArguments(args, usage, { yaml: { type: 'boolean' }, output: { type: 'string' } })
+  const document = describe(env)
+  const text = values.yaml
+    ? stringify(document, { aliasDuplicateObjects: false })
+    : `${JSON.stringify(document, undefined, 2)}\n`
+  if (values.output === undefined) process.stdout.write(text)
+  else writeFileSync(values.output, text)
+}
+
+/** Operations only hold on to what they are given, so describing them takes no store. */
+export function describe(env: NodeJS.ProcessEnv): Record<string, unknown> {
+  const config = readConfig(env)
+  const nothing = {} as Database & KeyDirectory & MemoryLimiter
+  const operations = createOperations({ database: nothing, directory: nothing, limiter: nothing, config })
+  return openApiDocument({ operations, ...config })
+}

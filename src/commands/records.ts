@@ -1,0 +1,70 @@
+import * as z from 'zod'
+import { int64, integer } from '../http/validation.ts'
+import { scopes } from '../keys/key.ts'
+import { planNames } from '../keys/plans.ts'
+import { isName, petStatuses } from '../pets/pet.ts'
+
+/** The lines of an export, one JSON object each. Times are milliseconds, as in the store. */
+
+export const formatVersion = 1
+
+const id = integer(1, Number.MAX_SAFE_INTEGER)
+const ms = integer(0, Number.MAX_SAFE_INTEGER)
+const orNull = <S extends z.ZodType>(schema: S) => schema.nullable()
+const name = z.string().refine(isName, 'must be 1 to 255 characters and not blank')
+
+export const headRecord = z.object({
+  type: z.literal('petstore'),
+  format: integer(formatVersion, formatVersion),
+  lastPetId: integer(0, Number.MAX_SAFE_INTEGER),
+  lastKeyId: integer(0, Number.MAX_SAFE_INTEGER),
+})
+export const categoryRecord = z.object({ type: z.literal('category'), id: int64(), name: orNull(z.string()) })
+export const petRecord = z.object({
+  // A line without a type is an animal, and one without an id a new one: a partner's feed needs no more.
+  type: z.literal('pet').optional(),
+  id: id.optional(),
+  name,
+  categoryId: int64(),
+  status: z.enum(petStatuses).optional(),
+})
+export const keyRecord = z.object({
+  type: z.literal('key'),
+  id,
+  name: z.string(),
+  plan: z.enum(planNames),
+  perMinute: orNull(integer(1, Number.MAX_SAFE_INTEGER)),
+  perDay: orNull(integer(1, Number.MAX_SAFE_INTEGER)),
+  scopes: z.array(z.enum(scopes)),
+  origins: z.array(z.string()),
+  isFromSetting: z.boolean(),
+  createdAt: ms,
+  expiresAt: orNull(ms),
+  revokedAt: orNull(ms),
+  unbannedAt: ms,
+  secrets: z.array(
+    z.object({ hash: z.string().regex(/^[0-9a-f]{64}$/), createdAt: ms, expiresAt: orNull(ms) }),
+  ),
+})
+
+export type AnyRecord =
+  | z.output<typeof headRecord>
+  | z.output<typeof categoryRecord>
+  | z.output<typeof petRecord>
+  | z.output<typeof keyRecord>
+
+export const schemaOf = (type: unknown): z.ZodType<AnyRecord> | undefined => {
+  switch (type) {
+    case 'petstore':
+      return headRecord
+    case 'category':
+      return categoryRecord
+    case 'key':
+      return keyRecord
+    case 'pet':
+    case undefined:
+      return petRecord
+    default:
+      return undefined
+  }
+}

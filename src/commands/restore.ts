@@ -1,0 +1,31 @@
+import { existsSync, mkdirSync } from 'node:fs'
+import { systemClock } from '../clock.ts'
+import { readConfig } from '../config.ts'
+import { restoreStore } from '../database/copy.ts'
+import { databaseFile } from '../database/sqlite.ts'
+import { readArguments, UsageError } from './arguments.ts'
+import { report } from './store.ts'
+
+const usage = `petstore restore FILE [--replace] [--json]
+
+Makes the store what it was when FILE was written by "petstore backup". A store that is there already is replaced, all of
+it, only with --replace. A server that has the store open goes on with the restored one.`
+
+export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
+  const { values, positionals } = readArguments(
+    args,
+    usage,
+    { json: { type: 'boolean' }, replace: { type: 'boolean' } },
+    ['file'],
+  )
+  const [file] = positionals
+  if (file === undefined) throw new UsageError(`restore needs the name of a file.\n\n${usage}`)
+  if (!existsSync(file)) throw new Error(`There is no file ${file}.`)
+  const { dataDir } = readConfig(env)
+  if (existsSync(databaseFile(dataDir)) && !values.replace) {
+    throw new Error(`There is a store in ${dataDir} already: give --replace to replace it, all of it.`)
+  }
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  const bytes = await restoreStore(file, dataDir, systemClock())
+  report(values.json, { file, bytes }, `Restored ${bytes} bytes from ${file}.`)
+}

@@ -1,0 +1,62 @@
+import type { Kysely } from 'kysely'
+import type { Tables } from '../database/tables.ts'
+import { type PetStatus, petStatuses } from '../pets/pet.ts'
+import { readArguments, wholeNumber } from './arguments.ts'
+import { report, withStore } from './store.ts'
+
+const usage = `petstore seed [--count N] [--json]
+
+Adds N made-up animals (100) in six named categories, to try things with.`
+
+const countDefault = 100
+const countMax = 100_000_000
+const rowsPerInsert = 500
+
+const categories = ['Dogs', 'Cats', 'Rabbits', 'Guinea pigs', 'Birds', 'Tortoises']
+const names = [
+  'Milo',
+  'Luna',
+  'Biscuit',
+  'Olive',
+  'Pepper',
+  'Hazel',
+  'Ziggy',
+  'Clover',
+  'Mango',
+  'Poppy',
+  'Rusty',
+  'Willow',
+]
+const surnames = ['', ' the Brave', ' of the Barn', ' Junior', ' Whiskers', ' Longears', ' Brightfeather']
+
+export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
+  const { values } = readArguments(args, usage, { count: { type: 'string' }, json: { type: 'boolean' } })
+  const count = wholeNumber('count', values.count, 1, countMax) ?? countDefault
+  await withStore(env, async (database) => {
+    await database.write(nameCategories)
+    for (let done = 0; done < count; done += rowsPerInsert) {
+      const rows = Array.from({ length: Math.min(rowsPerInsert, count - done) }, (_, index) =>
+        madeUpPet(done + index),
+      )
+      await database.write(async (trx) => void (await trx.insertInto('pets').values(rows).execute()))
+    }
+  })
+  report(values.json, { added: count }, `Added ${count} animals.`)
+}
+
+/** The same animals each time, so that two people who seed see the same store. */
+const madeUpPet = (index: number) => ({
+  name: `${names[index % names.length]}${surnames[Math.floor(index / names.length) % surnames.length]}`,
+  category_id: BigInt((index % categories.length) + 1),
+  // Of ten animals seven are available, two pending, one sold.
+  status: petStatuses[index % 10 < 7 ? 0 : index % 10 < 9 ? 1 : 2] as PetStatus,
+})
+
+async function nameCategories(trx: Kysely<Tables>): Promise<void> {
+  const rows = categories.map((name, index) => ({ category_id: BigInt(index + 1), name }))
+  await trx
+    .insertInto('categories')
+    .values(rows)
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+}

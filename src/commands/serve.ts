@@ -1,0 +1,84 @@
+import { systemClock } from '../clock.ts'
+import { type Config, readConfig } from '../config.ts'
+import { type Service, startService } from '../service.ts'
+import { createLog } from '../telemetry/log.ts'
+import { readArguments } from './arguments.ts'
+
+const usage = `petstore serve
+
+Starts the service. PORT, HOST and the other settings come from the environment: see docs/guides/running.md.`
+
+/** A terminal's interrupt reaches us twice, from the terminal and through npm; together they are one. */
+const sameSignalMs = 100
+
+export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
+  readArguments(args, usage, {})
+  const config = readConfig(env)
+  const { log, flush } = createLog(config.logLevel)
+  const service = await startService({ config, clock: systemClock, log }).catch((error: unknown) => {
+    throw addressError(error, config)
+  })
+  console.log(greeting(config, service))
+  log.info({ port: service.port, environment: config.environment }, 'started')
+
+  let stoppingSince: number | undefined
+  const onSignal = (signal: NodeJS.Signals) => {
+    if (stoppingSince !== undefined) {
+      if (performance.now() - stoppingSince < sameSignalMs) return
+      flush()
+      process.exit(1)
+    }
+    stoppingSince = performance.now()
+    log.info({ signal }, 'stopping')
+    service
+      .stop()
+      .then(() => log.info('stopped'))
+      .catch((error: unknown) => {
+        log.error({ err: error }, 'stopping failed')
+        process.exitCode = 1
+      })
+      .finally(() => {
+        flush()
+        process.exit()
+      })
+  }
+  process.on('SIGTERM', onSignal)
+  process.on('SIGINT', onSignal)
+}
+
+function greeting(config: Config, { port, newOperatorKey }: Service): string {
+  const host = config.host.includes(':') ? `[${config.host}]` : config.host
+  const shownHost = ['0.0.0.0', '[::]'].includes(host) ? 'localhost' : host
+  const base = `http://${shownHost}:${port}`
+  const lines = [
+    `Petstore is up (${config.environment}).`,
+    '',
+    `  API       ${base}/v1`,
+    `  Console   ${base}/`,
+    `  Docs      ${base}/docs`,
+    `  Data      ${config.dataDir}`,
+    '',
+  ]
+  if (newOperatorKey === undefined) return [...lines, 'Stop it with Ctrl-C.'].join('\n')
+  return [
+    ...lines,
+    'This is the operator key. It is shown this once and kept nowhere: save it now.',
+    '',
+    `  ${newOperatorKey}`,
+    '',
+    'Try it:',
+    '',
+    `  curl -H "Authorization: Bearer ${newOperatorKey}" ${base}/v1/pets`,
+    '',
+    'Stop it with Ctrl-C.',
+  ].join('\n')
+}
+
+function addressError(error: unknown, { host, port }: Config): unknown {
+  const code = (error as NodeJS.ErrnoException).code
+  if (code === 'EADDRINUSE')
+    return new Error(`Port ${port} on ${host} is in use: stop what uses it, or set PORT.`)
+  if (code === 'EACCES' || code === 'EADDRNOTAVAIL')
+    return new Error(`Cannot listen on ${host} port ${port}: set HOST and PORT.`)
+  return error
+}

@@ -1,0 +1,121 @@
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
+import {
+  type CompiledQuery,
+  type DatabaseConnection,
+  type Driver,
+  Kysely,
+  type QueryResult,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+} from 'kysely'
+import { StoreUnavailableError } from './database.ts'
+import type { Tables } from './tables.ts'
+
+/** Kysely over one `node:sqlite` connection. Transactions are not its business: the store's writer has them. */
+export function sqliteKysely(connection: DatabaseSync): Kysely<Tables> {
+  return new Kysely<Tables>({
+    dialect: {
+      createAdapter: () => new SqliteAdapter(),
+      createDriver: () => new OneConnectionDriver(connection),
+      createIntrospector: (db) => new SqliteIntrospector(db),
+      createQueryCompiler: () => new SqliteQueryCompiler(),
+    },
+  })
+}
+
+const statementsKeptMax = 256
+
+class SqliteConnection implements DatabaseConnection {
+  readonly #connection: DatabaseSync
+  readonly #statements = new Map<string, StatementSync>()
+
+  constructor(connection: DatabaseSync) {
+    this.#connection = connection
+  }
+
+  async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    try {
+      return this.#execute(query)
+    } catch (error) {
+      if (!isOutOfOrder(error)) throw error
+      throw new StoreUnavailableError('The store did not answer.', { cause: error })
+    }
+  }
+
+  #execute<R>(query: CompiledQuery): QueryResult<R> {
+    const statement = this.#prepare(query.sql)
+    const parameters = query.parameters.map(toSqlite)
+    if (statement.columns().length > 0) {
+      return { rows: statement.all(...parameters).map((row) => fromSqlite(row)) as R[] }
+    }
+    const { changes, lastInsertRowid } = statement.run(...parameters)
+    return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) }
+  }
+
+  async *streamQuery<R>(query: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
+    const statement = this.#connection.prepare(query.sql)
+    statement.setReadBigInts(true)
+    for (const row of statement.iterate(...query.parameters.map(toSqlite))) {
+      yield { rows: [fromSqlite(row) as R] }
+    }
+  }
+
+  #prepare(text: string): StatementSync {
+    let statement = this.#statements.get(text)
+    if (!statement) {
+      statement = this.#connection.prepare(text)
+      statement.setReadBigInts(true)
+      if (this.#statements.size >= statementsKeptMax) {
+        this.#statements.delete(this.#statements.keys().next().value as string)
+      }
+      this.#statements.set(text, statement)
+    }
+    return statement
+  }
+}
+
+class OneConnectionDriver implements Driver {
+  readonly #connection: SqliteConnection
+
+  constructor(connection: DatabaseSync) {
+    this.#connection = new SqliteConnection(connection)
+  }
+
+  async init() {}
+  async acquireConnection() {
+    return this.#connection
+  }
+  async beginTransaction() {
+    throw new Error('Transactions go through Database.write.')
+  }
+  async commitTransaction() {}
+  async rollbackTransaction() {}
+  async releaseConnection() {}
+  async destroy() {}
+}
+
+// Result codes of SQLite; an extended code has the plain one in its lowest byte.
+const codes = { busy: 5, locked: 6, noMemory: 7, ioError: 10, corrupt: 11, full: 13, cantOpen: 14 }
+const lockCodes: number[] = [codes.busy, codes.locked]
+const outOfOrderCodes: number[] = Object.values(codes)
+const codeOf = (error: unknown): number => ((error as { errcode?: number }).errcode ?? 0) % 256
+
+/** Another connection is in the way. */
+export const isLocked = (error: unknown): boolean => lockCodes.includes(codeOf(error))
+
+/** The file, the disk or the lock is at fault, not the statement. */
+const isOutOfOrder = (error: unknown): boolean => outOfOrderCodes.includes(codeOf(error))
+
+/** Whole numbers are bound as integers: `node:sqlite` would bind them as floating point. */
+const toSqlite = (value: unknown): SQLInputValue =>
+  (Number.isSafeInteger(value) ? BigInt(value as number) : value) as SQLInputValue
+
+/** Integers leave as numbers, save where tables.ts promises a bigint. */
+function fromSqlite(row: Record<string, unknown>): Record<string, unknown> {
+  for (const column in row) {
+    const value = row[column]
+    if (typeof value === 'bigint' && column !== 'category_id') row[column] = Number(value)
+  }
+  return row
+}

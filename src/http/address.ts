@@ -1,0 +1,37 @@
+import { type BlockList, isIP } from 'node:net'
+
+const family = (address: string) => (isIP(address) === 6 ? 'ipv6' : 'ipv4')
+const hopsMax = 32
+
+/**
+ * The address a request comes from. `X-Forwarded-For` is believed only as far as the operator's own proxies wrote it:
+ * read from the right, the first address that is not one of them is the client's.
+ */
+export function clientAddress(remote: string, forwardedFor: string | null, trusted: BlockList): string {
+  let address = plain(remote)
+  const hops = (forwardedFor ?? '').split(',').slice(-hopsMax)
+  while (hops.length > 0 && isIP(address) !== 0 && trusted.check(address, family(address))) {
+    const hop = plain((hops.pop() ?? '').trim())
+    if (isIP(hop) === 0) break
+    address = hop
+  }
+  return address
+}
+
+/** What is counted together: an IPv4 address, or the /64 that one IPv6 subscriber usually has. */
+export function addressGroup(address: string): string {
+  if (isIP(address) !== 6) return address
+  const [head = '', tail] = address.split('%')[0]?.split('::') ?? []
+  const left = head === '' ? [] : head.split(':')
+  const right = tail === undefined || tail === '' ? [] : tail.split(':')
+  // An embedded IPv4 address stands for two groups; it is always in the last 64 bits.
+  const width = left.length + right.length + (address.includes('.') ? 1 : 0)
+  const groups = tail === undefined ? left : [...left, ...Array(Math.max(0, 8 - width)).fill('0'), ...right]
+  const prefix = groups.slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16))
+  return `${prefix.join(':')}::/64`
+}
+
+export const isLoopback = (remote: string): boolean => /^127\.|^::1$/.test(plain(remote))
+
+/** IPv4 in IPv6's clothes is IPv4. */
+const plain = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '')

@@ -1,0 +1,44 @@
+import { Hono } from 'hono'
+import { ApiError } from './errors.ts'
+
+export type Env = { Bindings: { remoteAddress: string } }
+export type App = Hono<Env>
+
+/** A page or a probe beside the API. */
+export type Page = {
+  path: string
+  serve(request: Request, remoteAddress: string): Response | Promise<Response>
+}
+
+export type AppOptions = {
+  readonly pages: readonly Page[]
+  api(request: Request, remoteAddress: string): Promise<Response>
+  onFault(error: unknown): void
+}
+
+/** Everything that answers: the pages and probes, then the API, then 404. */
+export function createApp({ pages, api, onFault }: AppOptions): App {
+  const app: App = new Hono()
+  for (const page of pages) app.get(page.path, (c) => page.serve(c.req.raw, c.env.remoteAddress))
+  app.all('/v1/*', (c) => api(c.req.raw, c.env.remoteAddress))
+  app.all('/v1', (c) => api(c.req.raw, c.env.remoteAddress))
+  app.notFound(() =>
+    refusal(
+      new ApiError(
+        'not_found',
+        'There is nothing at this path: the API is under /v1, its reference at /docs.',
+      ),
+    ),
+  )
+  app.onError((error) => {
+    onFault(error)
+    return refusal(new ApiError('internal_error'))
+  })
+  return app
+}
+
+export const refusal = (error: ApiError): Response =>
+  Response.json(error.body, {
+    status: error.status,
+    headers: { ...error.headers, 'X-Content-Type-Options': 'nosniff' },
+  })

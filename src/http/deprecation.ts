@@ -1,0 +1,17 @@
+/** An operation's way out: announced (RFC 9745), ended (RFC 8594), replaced. */
+export type Deprecation = {
+  readonly sinceMs: number
+  readonly sunsetMs: number
+  /** The guide page, relative to the service's root. */
+  readonly guide: string
+  readonly successor: string
+  readonly message: string
+}
+
+export function deprecationHeaders({ sinceMs, sunsetMs, guide, successor }: Deprecation, publicUrl = '') {
+  return {
+    Deprecation: `@${sinceMs / 1000}`,
+    Sunset: new Date(sunsetMs).toUTCString(),
+    Link: `<${publicUrl}${guide}>; rel="deprecation"; type="text/html", <${publicUrl}${successor}>; rel="successor-version"`,
+  }
+}

@@ -1,0 +1,27 @@
+import type { ApiError } from './errors.ts'
+import type { Caller } from './operation.ts'
+
+export type Visit = {
+  readonly authorization: string | undefined
+  readonly address: string
+  /** Takes nothing from a key's windows. */
+  readonly isFree: boolean
+}
+
+export type Admission = {
+  /** Known whenever the key is valid, also when the request is refused for its rate. */
+  readonly caller?: Caller
+  readonly refusal?: ApiError
+  /** The rate headers, which every answer carries. */
+  readonly headers: Record<string, string>
+}
+
+/** Says who comes in. The pipeline knows neither keys nor windows: both are behind this. */
+export type Door = {
+  /** Authenticates, and takes one from the windows of the key or of the address. */
+  admit(visit: Visit): Promise<Admission>
+  /** The rate headers of an address, with nothing taken. */
+  headersFor(address: string): Record<string, string>
+  /** Whether any key is locked to this origin. */
+  isKnownOrigin(origin: string): Promise<boolean>
+}

@@ -1,0 +1,139 @@
+import { StoreUnavailableError } from '../database/database.ts'
+
+/**
+ * The catalogue: every code that v1 can answer, its status and what it tells the caller to do by default.
+ * OpenAPI and docs/guides/errors.md are held to this list by a test.
+ */
+export const catalogue = {
+  malformed_json: { status: 400, message: 'The body is not JSON: send one JSON object in UTF-8.' },
+  validation_failed: {
+    status: 400,
+    message: 'The request has invalid values: correct what "details" lists.',
+  },
+  invalid_cursor: {
+    status: 400,
+    message: 'This cursor is damaged or was made for other filters: start again from the first page.',
+  },
+  missing_api_key: {
+    status: 401,
+    message: 'Send your API key in the header "Authorization: Bearer <API_KEY>".',
+  },
+  invalid_api_key: { status: 401, message: 'This API key is not valid here.' },
+  insufficient_scope: {
+    status: 403,
+    message: 'This API key does not have the scope that the operation needs.',
+  },
+  origin_not_allowed: {
+    status: 403,
+    message: 'This API key may only be used from the origins it is locked to.',
+  },
+  not_found: {
+    status: 404,
+    message: 'There is nothing at this path: see /v1/openapi.json for those that exist.',
+  },
+  pet_not_found: { status: 404, message: 'There is no animal with this id.' },
+  category_not_found: { status: 404, message: 'There is no category with this id.' },
+  order_not_found: { status: 404, message: 'There is no order with this id.' },
+  key_not_found: { status: 404, message: 'There is no API key with this id.' },
+  webhook_not_found: { status: 404, message: 'There is no webhook with this id.' },
+  method_not_allowed: {
+    status: 405,
+    message: 'This path does not take this method: see the header "Allow".',
+  },
+  pet_unavailable: { status: 409, message: 'This animal is not available: choose another.' },
+  pet_has_open_order: {
+    status: 409,
+    message: 'An order is open on this animal: complete or cancel the order first.',
+  },
+  illegal_transition: { status: 409, message: 'The status cannot change this way.' },
+  category_in_use: { status: 409, message: 'Animals use this category: move or remove them first.' },
+  idempotency_in_progress: {
+    status: 409,
+    message: 'The first request with this Idempotency-Key is still running: retry after "Retry-After".',
+  },
+  operation_removed: { status: 410, message: 'This operation has been removed.' },
+  events_expired: { status: 410, message: 'Events this old are no longer kept: start from the oldest one.' },
+  precondition_failed: {
+    status: 412,
+    message: 'The resource has changed since you read it: read it again and decide anew.',
+  },
+  body_too_large: { status: 413, message: 'The body is larger than 64 KiB: send less.' },
+  unsupported_media_type: {
+    status: 415,
+    message: 'Send the body as JSON in UTF-8, with "Content-Type: application/json".',
+  },
+  idempotency_key_reused: {
+    status: 422,
+    message: 'This Idempotency-Key was used for another request: use a new one for each new request.',
+  },
+  rate_limit_exceeded: {
+    status: 429,
+    message: 'The rate limit is used up: wait for "Retry-After", then retry.',
+  },
+  key_banned: {
+    status: 429,
+    message:
+      'This API key is banned for a while, because it kept on after being refused: wait for "Retry-After".',
+  },
+  internal_error: {
+    status: 500,
+    message: 'Something went wrong on our side: retry, and quote "X-Request-Id" if it persists.',
+  },
+  unavailable: {
+    status: 503,
+    message: 'The service cannot answer right now: wait for "Retry-After", then retry.',
+  },
+} as const
+
+export type ErrorCode = keyof typeof catalogue
+export const errorCodes = Object.keys(catalogue) as ErrorCode[]
+
+export type Detail = { path: string; message: string }
+type Extras = { details?: Detail[]; headers?: Record<string, string> }
+
+/** A refusal that the caller is told of. Everything else that is thrown becomes `internal_error`. */
+export class ApiError extends Error {
+  readonly code: ErrorCode
+  readonly status: number
+  readonly details: Detail[] | undefined
+  readonly headers: Record<string, string>
+
+  constructor(
+    code: ErrorCode,
+    message: string = catalogue[code].message,
+    { details, headers = {} }: Extras = {},
+  ) {
+    super(message)
+    this.code = code
+    this.status = catalogue[code].status
+    this.details = details
+    this.headers = headers
+  }
+
+  get body() {
+    const { code, message, status, details } = this
+    return details ? { code, message, status, details } : { code, message, status }
+  }
+}
+
+const detailsMax = 20
+const detailPathLengthMax = 200
+
+export function validationFailed(problems: readonly Detail[]): ApiError {
+  const details = problems
+    .slice(0, detailsMax)
+    .map(({ path, message }) => ({ path: path.slice(0, detailPathLengthMax), message }))
+  const said = details.map(({ path, message }) => `${path || 'the body'} ${message}`).join('; ')
+  return new ApiError('validation_failed', `The request has invalid values: ${said}.`, { details })
+}
+
+const unavailableRetrySeconds = '1'
+
+/** The one place where whatever was thrown becomes an answer. */
+export function toApiError(thrown: unknown): ApiError {
+  if (thrown instanceof ApiError) return thrown
+  if (thrown instanceof StoreUnavailableError) {
+    return new ApiError('unavailable', undefined, { headers: { 'Retry-After': unavailableRetrySeconds } })
+  }
+  return new ApiError('internal_error')
+}

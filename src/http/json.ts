@@ -1,0 +1,155 @@
+/**
+ * JSON without loss. Integers that fit int64 are read as bigint, whatever their spelling (`3`, `3.0`, `3e0`);
+ * every other number is read as a JavaScript number and so can never pass for an int64.
+ * What JSON.parse lets through is refused here: duplicate keys, lone surrogates, NUL, deep nesting.
+ */
+
+export type JsonValue = null | boolean | number | bigint | string | JsonValue[] | { [key: string]: JsonValue }
+
+export class JsonError extends Error {}
+
+export const nestingMax = 32
+export const int64Min = -(2n ** 63n)
+export const int64Max = 2n ** 63n - 1n
+
+const space = /[ \t\n\r]*/y
+// biome-ignore lint/suspicious/noControlCharactersInRegex: JSON forbids them bare in a string.
+const string = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y
+const number = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
+const numberWhole = new RegExp(`^${number.source}$`)
+const literals: readonly [string, JsonValue][] = [
+  ['true', true],
+  ['false', false],
+  ['null', null],
+]
+
+export function parseJson(text: string): JsonValue {
+  const reader = new Reader(text)
+  const value = reader.value(1)
+  reader.end()
+  return value
+}
+
+/** The exact value of a decimal text in JSON's grammar, if it is an integer of 64 bits. */
+export function parseInt64(text: string): bigint | undefined {
+  return numberWhole.test(text) ? toInt64(text) : undefined
+}
+
+/** In the language since 2025; TypeScript does not know it yet. */
+const { rawJSON } = JSON as unknown as { rawJSON(text: string): unknown }
+
+/** JSON text; bigints become plain JSON numbers. */
+export function toJson(value: unknown): string {
+  return JSON.stringify(value, (_key, item) => (typeof item === 'bigint' ? rawJSON(String(item)) : item))
+}
+
+class Reader {
+  readonly #text: string
+  #at = 0
+
+  constructor(text: string) {
+    this.#text = text
+  }
+
+  value(depth: number): JsonValue {
+    if (depth > nestingMax) this.#fail(`nested deeper than ${nestingMax} levels`)
+    this.#skip(space)
+    switch (this.#text[this.#at]) {
+      case '{':
+        return this.#object(depth)
+      case '[':
+        return this.#array(depth)
+      case '"':
+        return this.#string()
+    }
+    const digits = this.#skip(number)
+    if (digits !== '') return toInt64(digits) ?? Number(digits)
+    for (const [word, value] of literals) {
+      if (this.#text.startsWith(word, this.#at)) {
+        this.#at += word.length
+        return value
+      }
+    }
+    return this.#fail(this.#at < this.#text.length ? 'expected a value' : 'the body ends too early')
+  }
+
+  end(): void {
+    this.#skip(space)
+    if (this.#at < this.#text.length) this.#fail('expected nothing more')
+  }
+
+  #object(depth: number): JsonValue {
+    // Without a prototype, so that a key such as "__proto__" is a key like any other.
+    const object: { [key: string]: JsonValue } = Object.create(null)
+    this.#at++
+    if (this.#take('}')) return object
+    for (;;) {
+      this.#skip(space)
+      if (this.#text[this.#at] !== '"') this.#fail('expected a key in double quotes')
+      const keyAt = this.#at
+      const key = this.#string()
+      if (key in object) this.#fail(`the key ${JSON.stringify(key)} is given twice`, keyAt)
+      if (!this.#take(':')) this.#fail('expected ":"')
+      object[key] = this.value(depth + 1)
+      if (this.#take('}')) return object
+      if (!this.#take(',')) this.#fail('expected "," or "}"')
+    }
+  }
+
+  #array(depth: number): JsonValue {
+    const array: JsonValue[] = []
+    this.#at++
+    if (this.#take(']')) return array
+    for (;;) {
+      array.push(this.value(depth + 1))
+      if (this.#take(']')) return array
+      if (!this.#take(',')) this.#fail('expected "," or "]"')
+    }
+  }
+
+  #string(): string {
+    const start = this.#at
+    const quoted = this.#skip(string)
+    if (quoted === '') this.#fail('this string is not closed, or has a character that must be escaped')
+    if (!quoted.includes('\\')) return quoted.slice(1, -1)
+    const text: string = JSON.parse(quoted)
+    if (!text.isWellFormed()) this.#fail('this string has half of a surrogate pair', start)
+    if (text.includes('\u0000')) this.#fail('this string has a NUL character', start)
+    return text
+  }
+
+  /** Steps over white space and the character, if it comes next. */
+  #take(character: string): boolean {
+    this.#skip(space)
+    if (this.#text[this.#at] !== character) return false
+    this.#at++
+    return true
+  }
+
+  #skip(pattern: RegExp): string {
+    pattern.lastIndex = this.#at
+    const match = pattern.exec(this.#text)?.[0] ?? ''
+    this.#at += match.length
+    return match
+  }
+
+  #fail(problem: string, at = this.#at): never {
+    const before = this.#text.slice(0, at).split('\n')
+    throw new JsonError(`line ${before.length}, column ${(before.at(-1) ?? '').length + 1}: ${problem}`)
+  }
+}
+
+const int64DigitsMax = 19
+
+function toInt64(text: string): bigint | undefined {
+  const [mantissa = '', exponent = '0'] = text.toLowerCase().split('e')
+  const [whole = '', fraction = ''] = mantissa.replace('-', '').split('.')
+  const digits = (whole + fraction).replace(/^0+/, '')
+  if (digits === '') return 0n
+  const significant = digits.replace(/0+$/, '')
+  // How many zeros follow the significant digits; below zero, something stands behind the decimal point.
+  const zeros = Number(exponent) - fraction.length + (digits.length - significant.length)
+  if (zeros < 0 || significant.length + zeros > int64DigitsMax) return undefined
+  const value = BigInt((text.startsWith('-') ? '-' : '') + significant + '0'.repeat(zeros))
+  return value >= int64Min && value <= int64Max ? value : undefined
+}

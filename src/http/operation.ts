@@ -1,0 +1,90 @@
+import type { Kysely } from 'kysely'
+import type * as z from 'zod'
+import type { Tables } from '../database/tables.ts'
+import type { Deprecation } from './deprecation.ts'
+import type { ErrorCode } from './errors.ts'
+import { toJson } from './json.ts'
+
+/** Who asks, once the door has let them in. */
+export type Caller = {
+  readonly keyId: number
+  readonly token: string
+  readonly scopes: ReadonlySet<string>
+  /** Browser origins that the key is locked to; none for a secret key. */
+  readonly origins: readonly string[]
+}
+
+export type Answer = { status: number; json?: string; headers?: Record<string, string> }
+
+export const answer = (status: number, value?: unknown, headers: Record<string, string> = {}): Answer =>
+  value === undefined ? { status, headers } : { status, json: toJson(value), headers }
+
+export type Context = {
+  readonly now: number
+  readonly caller: Caller
+  /** The client's address. */
+  readonly address: string
+  header(name: string): string | undefined
+}
+
+export type WriteContext = Context & {
+  /** The transaction of this request: what is done in it happens whole or not at all. */
+  readonly trx: Kysely<Tables>
+  /** Runs once the transaction is on disk. */
+  afterCommit(action: () => void): void
+}
+
+export type Input<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodObject> = {
+  params: z.output<P>
+  query: z.output<Q>
+  body: z.output<B>
+}
+
+export type Stability = 'stable' | 'beta' | 'experimental'
+export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
+type AnswerDescription = {
+  description: string
+  schema?: z.ZodType
+  headers?: Record<string, string>
+  example?: unknown
+}
+
+/** One operation: the single definition behind its route, its checks, its types and its OpenAPI entry. */
+export type Operation<
+  P extends z.ZodObject = z.ZodObject,
+  Q extends z.ZodObject = z.ZodObject,
+  B extends z.ZodObject = z.ZodObject,
+> = {
+  id: string
+  method: Method
+  /** Relative to the base path, with `{name}` for parameters. */
+  path: string
+  tag: string
+  summary: string
+  description?: string
+  stability?: Stability
+  /** What the caller's key must have; none for what every key may do. */
+  scope?: string
+  /** Takes nothing from the caller's windows. */
+  isFree?: boolean
+  deprecation?: Deprecation
+  params?: P
+  /** What a path parameter of the wrong form is: simply not there. */
+  notFound?: ErrorCode
+  query?: Q
+  body?: B
+  isBodyOptional?: boolean
+  bodyExample?: unknown
+  requestHeaders?: Record<string, string>
+  answers: Record<number, AnswerDescription>
+  errors?: readonly ErrorCode[]
+  /** The answer holds a secret that is shown once and kept nowhere in the clear. */
+  hasSecretAnswer?: boolean
+  read?(input: Input<P, Q, B>, context: Context): Answer | Promise<Answer>
+  write?(input: Input<P, Q, B>, context: WriteContext): Promise<Answer>
+}
+
+/** Lets TypeScript infer the handler's input from the schemas beside it. */
+export const operation = <P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodObject>(
+  definition: Operation<P, Q, B>,
+): Operation => definition as unknown as Operation

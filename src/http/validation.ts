@@ -1,0 +1,144 @@
+import * as z from 'zod'
+import { type Detail, validationFailed } from './errors.ts'
+import { int64Max, int64Min, parseInt64 } from './json.ts'
+
+/** What a schema is in OpenAPI, where Zod cannot tell: int64, and texts that stand for other types. */
+export const documentation = z.registry<{ schema: Record<string, unknown> }>()
+
+const int64Problem = 'must be an integer from -9223372036854775808 to 9223372036854775807'
+const int64Schema = { type: 'integer', format: 'int64' }
+
+/** An int64 in a body, as http/json.ts reads it. */
+export const int64 = () =>
+  z
+    .bigint({ error: ({ input }) => (input === undefined ? 'is required' : int64Problem) })
+    .min(int64Min)
+    .max(int64Max)
+    .register(documentation, { schema: int64Schema })
+
+/** A smaller integer in a body, as a JavaScript number. */
+export const integer = (min: number, max: number) =>
+  z
+    .bigint({
+      error: ({ input }) =>
+        input === undefined ? 'is required' : `must be an integer from ${min} to ${max}`,
+    })
+    .refine((value) => value >= min && value <= max, `must be an integer from ${min} to ${max}`)
+    .transform(Number)
+    .register(documentation, { schema: { type: 'integer', minimum: min, maximum: max } })
+
+/** An int64 in a path or a query. */
+export const int64Text = () =>
+  z
+    .string()
+    .transform((text, context) => {
+      const value = parseInt64(text)
+      if (value !== undefined) return value
+      context.addIssue({ code: 'custom', message: int64Problem })
+      return z.NEVER
+    })
+    .register(documentation, { schema: int64Schema })
+
+/** Decimal digits in a query. */
+export const digitsText = (min: number, max: number, fallback: number) =>
+  z
+    .string()
+    .refine(
+      (text) => /^\d+$/.test(text) && Number(text) >= min && Number(text) <= max,
+      `must be a whole number from ${min} to ${max}`,
+    )
+    .transform(Number)
+    .optional()
+    .transform((value) => value ?? fallback)
+    .register(documentation, { schema: { type: 'integer', minimum: min, maximum: max, default: fallback } })
+
+const kinds: Record<string, string> = {
+  object: 'a JSON object',
+  array: 'an array',
+  string: 'a string',
+  boolean: 'true or false',
+}
+
+/** Messages that follow the name of a field, in place of Zod's own. */
+const messageOf: z.core.$ZodErrorMap = (issue) => {
+  switch (issue.code) {
+    case 'invalid_type':
+      return issue.input === undefined ? 'is required' : `must be ${kinds[issue.expected] ?? issue.expected}`
+    case 'invalid_value':
+      return issue.input === undefined ? 'is required' : `must be one of ${issue.values.join(', ')}`
+    case 'too_small':
+      return issue.origin === 'array' ? `must have at least ${issue.minimum} entries` : undefined
+    case 'too_big':
+      return issue.origin === 'array' ? `must have at most ${issue.maximum} entries` : undefined
+    default:
+      return undefined
+  }
+}
+
+export type Where = 'body' | 'parameters'
+
+/** The value as the schema reads it, or a 400 that lists every problem. */
+export function validate<S extends z.ZodType>(schema: S, value: unknown, where: Where): z.output<S> {
+  const result = schema.safeParse(value, { error: messageOf })
+  if (result.success) return result.data
+  throw validationFailed(
+    result.error.issues.map(({ path, message }) => ({
+      path: where === 'body' ? pointer(path) : String(path[0] ?? ''),
+      message,
+    })),
+  )
+}
+
+/** Refuses fields that nobody would read, for callers who ask for it with `Prefer: handling=strict`. */
+export function refuseUnknownFields(schema: z.ZodType, value: unknown): void {
+  const details = unknownFields(schema, value, [])
+  if (details.length > 0) throw validationFailed(details)
+}
+
+function unknownFields(schema: z.ZodType, value: unknown, path: string[]): Detail[] {
+  const object = unwrap(schema)
+  if (!(object instanceof z.ZodObject) || typeof value !== 'object' || value === null || Array.isArray(value))
+    return []
+  const known = Object.keys(object.shape)
+  return Object.entries(value).flatMap(([key, item]) =>
+    known.includes(key)
+      ? unknownFields(object.shape[key], item, [...path, key])
+      : [
+          {
+            path: pointer([...path, key]),
+            message: `is not a field here; did you mean "${nearest(key, known)}"?`,
+          },
+        ],
+  )
+}
+
+function unwrap(schema: z.ZodType): z.ZodType {
+  return schema instanceof z.ZodOptional || schema instanceof z.ZodNullable
+    ? unwrap(schema.unwrap() as z.ZodType)
+    : schema
+}
+
+/** RFC 6901. */
+const pointer = (path: readonly PropertyKey[]): string =>
+  path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
+
+const nearest = (word: string, known: readonly string[]): string | undefined =>
+  known.toSorted((a, b) => distance(word, a) - distance(word, b))[0]
+
+const comparedLengthMax = 64
+
+/** Levenshtein's distance, ignoring case, over the beginning of the words. */
+function distance(left: string, right: string): number {
+  const a = left.slice(0, comparedLengthMax).toLowerCase()
+  const b = right.slice(0, comparedLengthMax).toLowerCase()
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const swap = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1)
+      next.push(Math.min(swap, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1))
+    }
+    row = next
+  }
+  return row[b.length] ?? 0
+}

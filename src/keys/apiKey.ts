@@ -1,0 +1,58 @@
+import { createHash, randomInt } from 'node:crypto'
+import { crc32 } from 'node:zlib'
+
+/** The form of a key: `ps_live_` or `ps_test_`, 30 random base62 characters, 6 of CRC32. */
+
+const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+const randomLength = 30
+const checksumLength = 6
+const form = /^ps_(?:live|test)_[0-9A-Za-z]{36}$/
+
+export const keyPrefixes = { production: 'ps_live_', staging: 'ps_test_' } as const
+export type KeyEnvironment = keyof typeof keyPrefixes
+
+export function makeApiKey(environment: KeyEnvironment): string {
+  let body: string = keyPrefixes[environment]
+  for (let i = 0; i < randomLength; i++) body += alphabet[randomInt(alphabet.length)]
+  return body + checksum(body)
+}
+
+/** True for a key that could have been made here: right form, right checksum. No look-up is worth it otherwise. */
+export function isWellFormed(key: string): boolean {
+  return form.test(key) && key.endsWith(checksum(key.slice(0, -checksumLength)))
+}
+
+export const looksLikeApiKey = (text: string): boolean => /^ps_(?:live|test)_/.test(text)
+
+/** The environment that a key says it is of. */
+export const environmentOf = (key: string): KeyEnvironment | undefined =>
+  key.startsWith(keyPrefixes.production)
+    ? 'production'
+    : key.startsWith(keyPrefixes.staging)
+      ? 'staging'
+      : undefined
+
+/** What is wrong with an operator's own choice of key, if it looks like one of ours. */
+export function apiKeyProblem(key: string, environment: KeyEnvironment): string | undefined {
+  if (!looksLikeApiKey(key)) return undefined
+  if (!isWellFormed(key)) return 'looks like an API key of this service, but its checksum is wrong'
+  if (environmentOf(key) !== environment)
+    return `is a key of the other environment (this one is ${environment})`
+  return undefined
+}
+
+export const hashApiKey = (key: string): string => createHash('sha256').update(key).digest('hex')
+
+/** For logs and messages: any key that slipped into a text is made unreadable. */
+export const redactApiKeys = (text: string): string =>
+  text.replace(/ps_(live|test)_[0-9A-Za-z]+/g, 'ps_$1_[redacted]')
+
+function checksum(body: string): string {
+  let rest = crc32(body)
+  let digits = ''
+  for (let i = 0; i < checksumLength; i++) {
+    digits = alphabet.charAt(rest % alphabet.length) + digits
+    rest = Math.floor(rest / alphabet.length)
+  }
+  return digits
+}

@@ -1,0 +1,125 @@
+import type { Database } from '../database/database.ts'
+import {
+  environmentOf,
+  hashApiKey,
+  isWellFormed,
+  type KeyEnvironment,
+  keyPrefixes,
+  looksLikeApiKey,
+} from './apiKey.ts'
+import { effectiveLimits } from './key.ts'
+import type { Limits, Plan } from './plans.ts'
+import { ownLimits } from './queries.ts'
+
+/** What a request needs to know of its key. */
+export type KnownKey = {
+  readonly id: number
+  readonly plan: Plan
+  readonly limits: Limits
+  readonly scopes: ReadonlySet<string>
+  readonly origins: readonly string[]
+  readonly environment: KeyEnvironment | undefined
+  readonly expiresAt: number
+  readonly secretExpiresAt: number
+  readonly revokedAt: number | undefined
+  readonly unbannedAt: number
+}
+
+export type Lookup = { key: KnownKey } | { problem: string }
+
+const keysKeptMax = 10_000
+const never = Number.POSITIVE_INFINITY
+
+/**
+ * Finds keys by their secret. What it finds is kept, by the secret as it was sent, so that a known key costs one look
+ * into a map; a change of any key, here or by another process, empties it.
+ */
+export class KeyDirectory {
+  readonly #database: Database
+  readonly #environment: KeyEnvironment
+  readonly #known = new Map<string, KnownKey>()
+  #origins: Promise<ReadonlySet<string>> | undefined
+  #generation = 0
+
+  constructor(database: Database, environment: KeyEnvironment) {
+    this.#database = database
+    this.#environment = environment
+    database.onForeignChange(() => this.forget())
+  }
+
+  forget(): void {
+    this.#generation++
+    this.#known.clear()
+    this.#origins = undefined
+  }
+
+  async find(token: string, now: number): Promise<Lookup> {
+    const key = this.#known.get(token) ?? (await this.#load(token))
+    const problem = key ? this.#problemOf(key, now) : this.#unknown()
+    return key && problem === undefined ? { key } : { problem: problem ?? this.#unknown() }
+  }
+
+  /** Whether any living key is locked to this origin. */
+  async isKnownOrigin(origin: string): Promise<boolean> {
+    this.#origins ??= this.#loadOrigins()
+    return (await this.#origins).has(origin)
+  }
+
+  async #load(token: string): Promise<KnownKey | undefined> {
+    if (looksLikeApiKey(token) && !isWellFormed(token)) return undefined
+    const generation = this.#generation
+    const row = await this.#database.read
+      .selectFrom('api_key_secrets')
+      .innerJoin('api_keys', 'api_keys.id', 'api_key_secrets.key_id')
+      .selectAll('api_keys')
+      .select('api_key_secrets.expires_at as secret_expires_at')
+      .where('hash', '=', hashApiKey(token))
+      .executeTakeFirst()
+    if (!row) return undefined
+    const plan = row.plan as Plan
+    const key: KnownKey = {
+      id: row.id,
+      plan,
+      limits: effectiveLimits({ plan, limits: ownLimits(row) }),
+      scopes: new Set(JSON.parse(row.scopes)),
+      origins: JSON.parse(row.origins),
+      environment: environmentOf(token),
+      expiresAt: row.expires_at ?? never,
+      secretExpiresAt: row.secret_expires_at ?? never,
+      revokedAt: row.revoked_at ?? undefined,
+      unbannedAt: row.unbanned_at,
+    }
+    // What was read before a change must not outlive it.
+    if (generation === this.#generation) {
+      if (this.#known.size >= keysKeptMax) this.#known.delete(this.#known.keys().next().value as string)
+      this.#known.set(token, key)
+    }
+    return key
+  }
+
+  async #loadOrigins(): Promise<ReadonlySet<string>> {
+    const rows = await this.#database.read
+      .selectFrom('api_keys')
+      .select('origins')
+      .distinct()
+      .where('origins', '<>', '[]')
+      .where('revoked_at', 'is', null)
+      .execute()
+    return new Set(rows.flatMap((row) => JSON.parse(row.origins) as string[]))
+  }
+
+  #problemOf(key: KnownKey, now: number): string | undefined {
+    if (key.environment !== undefined && key.environment !== this.#environment) {
+      return `This API key is of the ${key.environment} environment, and this is ${this.#environment}: use the other base address, or a key of this one.`
+    }
+    if (key.revokedAt !== undefined) return 'This API key has been revoked: ask the operator for a new one.'
+    if (now >= key.expiresAt) return 'This API key has expired: ask the operator for a new one.'
+    if (now >= key.secretExpiresAt) return 'This API key has been rotated: use the new secret.'
+    return undefined
+  }
+
+  #unknown(): string {
+    const prefix = keyPrefixes[this.#environment]
+    return `This API key is not valid here: check that it is whole, and that it begins with ${prefix}, as the keys of this environment do.`
+  }
+}

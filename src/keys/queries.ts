@@ -1,0 +1,171 @@
+import type { Kysely, Selectable } from 'kysely'
+import type { Tables } from '../database/tables.ts'
+import { hashApiKey, type KeyEnvironment, makeApiKey } from './apiKey.ts'
+import type { Key, KeySettings, Scope } from './key.ts'
+import type { Plan } from './plans.ts'
+
+/** Secrets that a key has had are remembered, so that its holder can be told why one no longer works; this many. */
+const secretsKeptMax = 10
+
+export type MadeKey = { key: Key; secret: string }
+
+/** Makes a key. Its secret is returned once and kept as a hash alone. */
+export async function createKey(
+  trx: Kysely<Tables>,
+  settings: KeySettings,
+  environment: KeyEnvironment,
+  now: number,
+): Promise<MadeKey> {
+  const secret = makeApiKey(environment)
+  const key = await insertKey(trx, settings, secret, now, false)
+  return { key, secret }
+}
+
+export async function insertKey(
+  trx: Kysely<Tables>,
+  settings: KeySettings,
+  secret: string,
+  now: number,
+  isFromSetting: boolean,
+): Promise<Key> {
+  const { id } = await trx
+    .insertInto('api_keys')
+    .values({
+      ...settingsRow(settings),
+      from_setting: isFromSetting ? 1 : 0,
+      created_at: now,
+      unbanned_at: 0,
+    })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  await insertSecret(trx, id, secret, now)
+  return {
+    ...settings,
+    id,
+    createdAt: now,
+    lastUsedAt: undefined,
+    revokedAt: undefined,
+    bannedUntil: undefined,
+  }
+}
+
+export async function changeKey(trx: Kysely<Tables>, id: number, settings: KeySettings): Promise<void> {
+  await trx.updateTable('api_keys').set(settingsRow(settings)).where('id', '=', id).execute()
+}
+
+export async function revokeKey(trx: Kysely<Tables>, id: number, now: number): Promise<void> {
+  await trx
+    .updateTable('api_keys')
+    .set({ revoked_at: now })
+    .where('id', '=', id)
+    .where('revoked_at', 'is', null)
+    .execute()
+}
+
+export async function unbanKey(trx: Kysely<Tables>, id: number, now: number): Promise<void> {
+  await trx.updateTable('api_keys').set({ unbanned_at: now }).where('id', '=', id).execute()
+}
+
+/** A new secret; the one before lives on for the overlap, and any older one ends now. */
+export async function rotateKey(
+  trx: Kysely<Tables>,
+  id: number,
+  environment: KeyEnvironment,
+  overlapMs: number,
+  now: number,
+): Promise<string> {
+  const previous = await trx
+    .selectFrom('api_key_secrets')
+    .select(['hash', 'expires_at'])
+    .where('key_id', '=', id)
+    .orderBy('created_at', 'desc')
+    .orderBy('expires_at', (order) => order.asc().nullsFirst())
+    .execute()
+  for (const [index, { hash, expires_at }] of previous.entries()) {
+    if (index >= secretsKeptMax - 1) {
+      await trx.deleteFrom('api_key_secrets').where('hash', '=', hash).execute()
+      continue
+    }
+    const endsAt = Math.min(expires_at ?? Number.POSITIVE_INFINITY, index === 0 ? now + overlapMs : now)
+    await trx.updateTable('api_key_secrets').set({ expires_at: endsAt }).where('hash', '=', hash).execute()
+  }
+  const secret = makeApiKey(environment)
+  await insertSecret(trx, id, secret, now)
+  return secret
+}
+
+export async function replaceSecrets(
+  trx: Kysely<Tables>,
+  id: number,
+  secret: string,
+  now: number,
+): Promise<void> {
+  await trx.deleteFrom('api_key_secrets').where('key_id', '=', id).execute()
+  await insertSecret(trx, id, secret, now)
+}
+
+export async function findKey(db: Kysely<Tables>, id: number): Promise<Key | undefined> {
+  const row = await keyRows(db).where('api_keys.id', '=', id).executeTakeFirst()
+  return row && toKey(row)
+}
+
+/** One page of keys, newest first. */
+export async function listKeys(
+  db: Kysely<Tables>,
+  limit: number,
+  belowId = Number.MAX_SAFE_INTEGER,
+): Promise<Key[]> {
+  const rows = await keyRows(db)
+    .where('api_keys.id', '<', belowId)
+    .orderBy('api_keys.id', 'desc')
+    .limit(limit)
+    .execute()
+  return rows.map(toKey)
+}
+
+const keyRows = (db: Kysely<Tables>) =>
+  db
+    .selectFrom('api_keys')
+    .leftJoin('key_usage', 'key_usage.key_id', 'api_keys.id')
+    .selectAll('api_keys')
+    .select(['key_usage.last_used_at', 'key_usage.banned_at', 'key_usage.banned_until'])
+
+async function insertSecret(trx: Kysely<Tables>, keyId: number, secret: string, now: number): Promise<void> {
+  const values = { hash: hashApiKey(secret), key_id: keyId, created_at: now, expires_at: null }
+  await trx.insertInto('api_key_secrets').values(values).execute()
+}
+
+const settingsRow = ({ name, plan, limits, scopes, origins, expiresAt }: KeySettings) => ({
+  name,
+  plan,
+  per_minute: limits?.perMinute ?? null,
+  per_day: limits?.perDay ?? null,
+  scopes: JSON.stringify(scopes),
+  origins: JSON.stringify(origins),
+  expires_at: expiresAt ?? null,
+})
+
+type KeyRow = Selectable<Tables['api_keys']> & {
+  last_used_at: number | null
+  banned_at: number | null
+  banned_until: number | null
+}
+
+export const ownLimits = ({ per_minute, per_day }: Pick<KeyRow, 'per_minute' | 'per_day'>) =>
+  per_minute === null && per_day === null
+    ? undefined
+    : { ...(per_minute !== null && { perMinute: per_minute }), ...(per_day !== null && { perDay: per_day }) }
+
+const toKey = (row: KeyRow): Key => ({
+  id: row.id,
+  name: row.name,
+  plan: row.plan as Plan,
+  limits: ownLimits(row),
+  scopes: JSON.parse(row.scopes) as Scope[],
+  origins: JSON.parse(row.origins) as string[],
+  createdAt: row.created_at,
+  lastUsedAt: row.last_used_at || undefined,
+  expiresAt: row.expires_at ?? undefined,
+  revokedAt: row.revoked_at ?? undefined,
+  bannedUntil: row.banned_until && (row.banned_at ?? 0) > row.unbanned_at ? row.banned_until : undefined,
+})

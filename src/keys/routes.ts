@@ -1,0 +1,255 @@
+import * as z from 'zod'
+import { timestamp } from '../clock.ts'
+import type { Database } from '../database/database.ts'
+import { ApiError } from '../http/errors.ts'
+import { type Answer, answer, type Operation, operation, type WriteContext } from '../http/operation.ts'
+import { nextLink, openCursor, sealCursor } from '../http/paging.ts'
+import { digitsText, int64Text } from '../http/validation.ts'
+import type { KeyEnvironment } from './apiKey.ts'
+import type { KeyDirectory } from './directory.ts'
+import type { Key } from './key.ts'
+import { changeKey, createKey, findKey, listKeys, revokeKey, rotateKey, unbanKey } from './queries.ts'
+import {
+  changedSettings,
+  checkSettings,
+  keyChange,
+  keyWithSecret,
+  newKey,
+  newSettings,
+  rotation,
+  shownKey,
+  shownKeys,
+} from './schemas.ts'
+
+const limitMax = 100
+const limitDefault = 20
+
+const example = {
+  id: 7,
+  name: 'Web site',
+  plan: 'pro',
+  scopes: ['pets:read'],
+  origins: ['https://shelter.example'],
+  createdAt: '2026-11-15T12:00:00.000Z',
+  lastUsedAt: null,
+}
+const exampleWithSecret = { ...example, key: 'ps_live_<30 random characters><6 of checksum>' }
+const params = z.object({ keyId: int64Text().meta({ description: 'The identifier of the key.' }) })
+
+export type KeyRoutesOptions = {
+  readonly database: Database
+  readonly directory: KeyDirectory
+  readonly environment: KeyEnvironment
+  readonly publicUrl: string | undefined
+  /** Brings the counts of the limiter into the store, so that what is read there is current. */
+  flushUsage(): Promise<void>
+}
+
+export function keyRoutes({
+  database,
+  directory,
+  environment,
+  publicUrl,
+  flushUsage,
+}: KeyRoutesOptions): Operation[] {
+  const common = { tag: 'Keys', scope: 'keys:manage' } as const
+  const one = { ...common, params, notFound: 'key_not_found' } as const
+
+  /** Every change goes through here: checked, written, and unknown to no request that comes after it. */
+  async function change(
+    keyId: bigint,
+    { trx, afterCommit }: WriteContext,
+    apply: (key: Key) => Promise<unknown>,
+  ) {
+    const key = await findKey(trx, Number(keyId))
+    if (!key) throw new ApiError('key_not_found')
+    afterCommit(() => directory.forget())
+    await apply(key)
+    return (await findKey(trx, key.id)) as Key
+  }
+
+  return [
+    operation({
+      ...common,
+      id: 'listKeys',
+      method: 'GET',
+      path: '/keys',
+      summary: 'List keys',
+      query: z.object({
+        limit: digitsText(1, limitMax, limitDefault).meta({
+          description: 'How many keys a page has at the most.',
+        }),
+        cursor: z.string().optional().meta({ description: 'From the `Link` header of the page before.' }),
+      }),
+      answers: {
+        200: {
+          description: 'One page of keys.',
+          schema: shownKeys,
+          headers: { Link: 'The next page, with `rel="next"`.' },
+          example: [example],
+        },
+      },
+      errors: ['validation_failed', 'invalid_cursor'],
+      async read({ query: { limit, cursor } }, { now }) {
+        const show = (key: Key) => shown(key, now)
+        await flushUsage()
+        const belowId = cursor === undefined ? undefined : Number(openCursor('keys', cursor)[0])
+        const found = await listKeys(database.read, limit + 1, belowId)
+        const page = found.slice(0, limit)
+        const last = page.at(-1)
+        if (found.length === page.length || !last) return answer(200, page.map(show))
+        const Link = nextLink(publicUrl, '/v1/keys', [
+          ['limit', String(limit)],
+          ['cursor', sealCursor('keys', [last.id])],
+        ])
+        return answer(200, page.map(show), { Link })
+      },
+    }),
+
+    operation({
+      ...common,
+      id: 'createKey',
+      method: 'POST',
+      path: '/keys',
+      summary: 'Make a key',
+      description: 'The answer has the secret in `key`. It is shown this once and kept nowhere.',
+      hasSecretAnswer: true,
+      body: newKey,
+      bodyExample: {
+        name: 'Web site',
+        plan: 'pro',
+        scopes: ['pets:read'],
+        origins: ['https://shelter.example'],
+      },
+      answers: {
+        201: {
+          description: 'The key was made.',
+          schema: keyWithSecret,
+          headers: { Location: 'Where the key is.' },
+          example: exampleWithSecret,
+        },
+      },
+      errors: ['malformed_json', 'validation_failed'],
+      async write({ body }, { trx, now, afterCommit }) {
+        const settings = newSettings(body)
+        checkSettings(settings, now)
+        const { key, secret } = await createKey(trx, settings, environment, now)
+        afterCommit(() => directory.forget())
+        return answer(
+          201,
+          { ...shown(key, now), key: secret },
+          { Location: `${publicUrl ?? ''}/v1/keys/${key.id}` },
+        )
+      },
+    }),
+
+    operation({
+      ...one,
+      id: 'getKey',
+      method: 'GET',
+      path: '/keys/{keyId}',
+      summary: 'Get a key',
+      answers: { 200: { description: 'The key.', schema: shownKey, example } },
+      errors: ['key_not_found'],
+      async read({ params: { keyId } }, { now }) {
+        await flushUsage()
+        const key = await findKey(database.read, Number(keyId))
+        if (!key) throw new ApiError('key_not_found')
+        return answer(200, shown(key, now))
+      },
+    }),
+
+    operation({
+      ...one,
+      id: 'updateKey',
+      method: 'PATCH',
+      path: '/keys/{keyId}',
+      summary: 'Change a key',
+      body: keyChange,
+      bodyExample: { plan: 'business' },
+      answers: { 200: { description: 'The key after the change.', schema: shownKey, example } },
+      errors: ['malformed_json', 'validation_failed', 'key_not_found'],
+      async write({ params: { keyId }, body }, context) {
+        const changed = await change(keyId, context, async (key) => {
+          const settings = changedSettings(key, body)
+          checkSettings(settings, body.expiresAt === undefined ? 0 : context.now)
+          await changeKey(context.trx, key.id, settings)
+        })
+        return answer(200, shown(changed, context.now))
+      },
+    }),
+
+    operation({
+      ...one,
+      id: 'revokeKey',
+      method: 'DELETE',
+      path: '/keys/{keyId}',
+      summary: 'Revoke a key',
+      description: 'For good. The key stays in the list, with `revokedAt`.',
+      answers: { 204: { description: 'The key is revoked.' } },
+      errors: ['key_not_found'],
+      async write({ params: { keyId } }, context): Promise<Answer> {
+        await change(keyId, context, (key) => revokeKey(context.trx, key.id, context.now))
+        return { status: 204 }
+      },
+    }),
+
+    operation({
+      ...one,
+      id: 'rotateKey',
+      method: 'POST',
+      path: '/keys/{keyId}/rotate',
+      summary: 'Rotate the secret of a key',
+      description:
+        'Answers the new secret, once. The old one lives on for `overlapSeconds`; both count as one key.',
+      hasSecretAnswer: true,
+      body: rotation,
+      isBodyOptional: true,
+      bodyExample: { overlapSeconds: 3600 },
+      answers: {
+        200: {
+          description: 'The key with its new secret.',
+          schema: keyWithSecret,
+          example: exampleWithSecret,
+        },
+      },
+      errors: ['malformed_json', 'validation_failed', 'key_not_found'],
+      async write({ params: { keyId }, body }, context) {
+        const { trx, now } = context
+        let secret = ''
+        const key = await change(keyId, context, async ({ id }) => {
+          secret = await rotateKey(trx, id, environment, (body.overlapSeconds ?? 0) * 1000, now)
+        })
+        return answer(200, { ...shown(key, now), key: secret })
+      },
+    }),
+
+    operation({
+      ...one,
+      id: 'liftKeyBan',
+      method: 'DELETE',
+      path: '/keys/{keyId}/ban',
+      summary: 'Lift the ban on a key',
+      answers: { 204: { description: 'The key is not banned.' } },
+      errors: ['key_not_found'],
+      async write({ params: { keyId } }, context): Promise<Answer> {
+        await change(keyId, context, (key) => unbanKey(context.trx, key.id, context.now))
+        return { status: 204 }
+      },
+    }),
+  ]
+}
+
+export const shown = (key: Key, now: number) => ({
+  id: key.id,
+  name: key.name,
+  plan: key.plan,
+  ...(key.limits && { limits: key.limits }),
+  scopes: key.scopes,
+  origins: key.origins,
+  createdAt: timestamp(key.createdAt),
+  lastUsedAt: key.lastUsedAt === undefined ? null : timestamp(key.lastUsedAt),
+  ...(key.expiresAt !== undefined && { expiresAt: timestamp(key.expiresAt) }),
+  ...(key.revokedAt !== undefined && { revokedAt: timestamp(key.revokedAt) }),
+  ...(key.bannedUntil !== undefined && key.bannedUntil > now && { bannedUntil: timestamp(key.bannedUntil) }),
+})

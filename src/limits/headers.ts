@@ -1,0 +1,36 @@
+import { tightest, type Window, type Windows } from './window.ts'
+
+const secondsUp = (ms: number) => Math.ceil(ms / 1000)
+
+/** The three headers of the interface, and both windows in the IETF draft's syntax (draft-ietf-httpapi-ratelimit-headers). */
+export function rateHeaders(windows: Windows, now: number): Record<string, string> {
+  const { minute, day } = windows
+  const { limit, remaining, resetsAt } = tightest(windows)
+  return {
+    ...threeHeaders(limit, remaining, resetsAt),
+    'RateLimit-Policy': `"minute";q=${minute.limit};w=60, "day";q=${day.limit};w=86400`,
+    RateLimit: `"minute";r=${minute.remaining};t=${secondsLeft(minute, now)}, "day";r=${day.remaining};t=${secondsLeft(day, now)}`,
+  }
+}
+
+/** While a key is banned nothing is left, whatever its windows say. */
+export const bannedHeaders = (
+  windows: Windows,
+  bannedUntil: number,
+  now: number,
+): Record<string, string> => ({
+  ...rateHeaders(windows, now),
+  ...threeHeaders(tightest(windows).limit, 0, bannedUntil),
+})
+
+const threeHeaders = (limit: number, remaining: number, resetsAt: number) => ({
+  'X-RateLimit-Limit': String(limit),
+  'X-RateLimit-Remaining': String(remaining),
+  'X-RateLimit-Reset': String(secondsUp(resetsAt)),
+})
+
+/** Whole seconds until the second that X-RateLimit-Reset names, so that nobody comes back too early. */
+export const retryAfter = (resetsAt: number, now: number): string =>
+  String(secondsUp(secondsUp(resetsAt) * 1000 - now))
+
+const secondsLeft = ({ resetsAt }: Window, now: number) => secondsUp(resetsAt - now)

@@ -1,0 +1,132 @@
+import type { Database } from '../database/database.ts'
+import type { Limits } from '../keys/plans.ts'
+import { findUsage, type KeyUsage, putUsage } from './queries.ts'
+import { forgive, isBanned, noUsage, refuse, take, type Usage, type Windows, windowsOf } from './window.ts'
+
+export type Outcome = 'admitted' | 'limited' | 'banned'
+export type Decision = { outcome: Outcome; windows: Windows; bannedUntil: number; isNewBan: boolean }
+
+type Entry = { usage: Usage; lastUsedAt: number }
+
+const keysInMemoryMax = 100_000
+const addressesMax = 100_000
+const rowsPerWrite = 500
+
+/**
+ * The limiter of a single instance. Counting happens here, in one thread and hence exactly; the counts of keys are
+ * written behind. A key that has not been seen for a while leaves the memory only once it is in the store, and comes
+ * back from there: an open window is never forgotten. Addresses are many and anonymous: of those the least recently
+ * seen are forgotten beyond a bound.
+ */
+export class MemoryLimiter {
+  readonly #database: Database
+  readonly #banAfterRefusals: number
+  readonly #keys = new Map<number, Entry>()
+  readonly #addresses = new Map<string, Usage>()
+  readonly #dirty = new Set<number>()
+  #flushing: Promise<void> = Promise.resolve()
+
+  constructor(database: Database, banAfterRefusals: number) {
+    this.#database = database
+    this.#banAfterRefusals = banAfterRefusals
+  }
+
+  async admitKey(id: number, limits: Limits, unbannedAt: number, now: number): Promise<Decision> {
+    const entry = this.#keys.get(id) ?? (await this.#load(id))
+    entry.lastUsedAt = now
+    const before = forgive(entry.usage, unbannedAt)
+    if (isBanned(before, now)) return this.#decide(id, entry, before, limits, now, 'banned')
+    const taken = take(before, limits, now)
+    if (taken) return this.#decide(id, entry, taken, limits, now, 'admitted')
+    const refused = refuse(before, limits, now, this.#banAfterRefusals)
+    const decision = this.#decide(
+      id,
+      entry,
+      refused,
+      limits,
+      now,
+      isBanned(refused, now) ? 'banned' : 'limited',
+    )
+    return { ...decision, isNewBan: decision.outcome === 'banned' }
+  }
+
+  async lookAtKey(id: number, limits: Limits, unbannedAt: number, now: number): Promise<Decision> {
+    const entry = this.#keys.get(id) ?? (await this.#load(id))
+    const usage = forgive(entry.usage, unbannedAt)
+    return decision(usage, limits, now, isBanned(usage, now) ? 'banned' : 'admitted')
+  }
+
+  admitAddress(address: string, limits: Limits, now: number): Decision {
+    const before = this.#addresses.get(address) ?? noUsage
+    const taken = take(before, limits, now)
+    if (taken) {
+      // Set anew, so that the order of the map is the order of use.
+      this.#addresses.delete(address)
+      this.#addresses.set(address, taken)
+      if (this.#addresses.size > addressesMax)
+        this.#addresses.delete(this.#addresses.keys().next().value as string)
+    }
+    return decision(taken ?? before, limits, now, taken ? 'admitted' : 'limited')
+  }
+
+  lookAtAddress(address: string, limits: Limits, now: number): Decision {
+    return decision(this.#addresses.get(address) ?? noUsage, limits, now, 'admitted')
+  }
+
+  /** Writes what has changed to the store. One at a time, so that an older count never follows a newer one. */
+  flush(): Promise<void> {
+    this.#flushing = this.#flushing.catch(() => {}).then(() => this.#flushAll())
+    return this.#flushing
+  }
+
+  #decide(id: number, entry: Entry, usage: Usage, limits: Limits, now: number, outcome: Outcome): Decision {
+    entry.usage = usage
+    this.#keys.set(id, entry)
+    this.#dirty.add(id)
+    return decision(usage, limits, now, outcome)
+  }
+
+  async #load(id: number): Promise<Entry> {
+    const stored = await findUsage(this.#database.read, id)
+    // Another request may have been quicker while this one waited.
+    const present = this.#keys.get(id)
+    if (present) return present
+    const entry: Entry = { usage: stored?.usage ?? noUsage, lastUsedAt: stored?.lastUsedAt ?? 0 }
+    this.#keys.set(id, entry)
+    if (this.#keys.size > keysInMemoryMax) this.#evict()
+    return entry
+  }
+
+  /** Drops the half of the entries that came first, save those whose counts are not in the store yet. */
+  #evict(): void {
+    let left = keysInMemoryMax / 2
+    for (const id of this.#keys.keys()) {
+      if (left-- <= 0) return
+      if (!this.#dirty.has(id)) this.#keys.delete(id)
+    }
+  }
+
+  async #flushAll(): Promise<void> {
+    const ids = [...this.#dirty]
+    for (let start = 0; start < ids.length; start += rowsPerWrite) {
+      await this.#flushSome(ids.slice(start, start + rowsPerWrite))
+    }
+  }
+
+  async #flushSome(ids: readonly number[]): Promise<void> {
+    const rows: KeyUsage[] = ids.flatMap((id) => {
+      const entry = this.#keys.get(id)
+      return entry ? [{ id, usage: entry.usage, lastUsedAt: entry.lastUsedAt }] : []
+    })
+    await this.#database.write((trx) => putUsage(trx, rows))
+    // What was counted while the store was writing is for the next time.
+    for (const { id, usage } of rows) if (this.#keys.get(id)?.usage === usage) this.#dirty.delete(id)
+  }
+}
+
+const decision = (usage: Usage, limits: Limits, now: number, outcome: Outcome): Decision => ({
+  outcome,
+  windows: windowsOf(usage, limits, now),
+  bannedUntil: usage.bannedUntil,
+  isNewBan: false,
+})

@@ -1,0 +1,44 @@
+import type { Kysely } from 'kysely'
+import type { Tables } from '../database/tables.ts'
+import type { Usage } from './window.ts'
+
+export type KeyUsage = { id: number; usage: Usage; lastUsedAt: number }
+
+export async function findUsage(db: Kysely<Tables>, id: number): Promise<KeyUsage | undefined> {
+  const row = await db.selectFrom('key_usage').selectAll().where('key_id', '=', id).executeTakeFirst()
+  if (!row) return undefined
+  const usage: Usage = {
+    minuteEndsAt: row.minute_ends_at,
+    minuteUsed: row.minute_used,
+    dayEndsAt: row.day_ends_at,
+    dayUsed: row.day_used,
+    refusals: row.refusals,
+    refusalsUntil: row.refusals_until,
+    bannedAt: row.banned_at,
+    bannedUntil: row.banned_until,
+    banLevel: row.ban_level,
+  }
+  return { id, usage, lastUsedAt: row.last_used_at }
+}
+
+export async function putUsage(trx: Kysely<Tables>, entries: readonly KeyUsage[]): Promise<void> {
+  for (const { id, usage, lastUsedAt } of entries) {
+    const row = {
+      minute_ends_at: usage.minuteEndsAt,
+      minute_used: usage.minuteUsed,
+      day_ends_at: usage.dayEndsAt,
+      day_used: usage.dayUsed,
+      refusals: usage.refusals,
+      refusals_until: usage.refusalsUntil,
+      banned_at: usage.bannedAt,
+      banned_until: usage.bannedUntil,
+      ban_level: usage.banLevel,
+      last_used_at: lastUsedAt,
+    }
+    await trx
+      .insertInto('key_usage')
+      .values({ key_id: id, ...row })
+      .onConflict((conflict) => conflict.column('key_id').doUpdateSet(row))
+      .execute()
+  }
+}

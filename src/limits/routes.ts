@@ -1,0 +1,72 @@
+import * as z from 'zod'
+import { timestamp } from '../clock.ts'
+import { ApiError } from '../http/errors.ts'
+import { answer, type Operation, operation } from '../http/operation.ts'
+import type { KeyDirectory } from '../keys/directory.ts'
+import { planNames } from '../keys/plans.ts'
+import type { MemoryLimiter } from './memory.ts'
+import type { Window } from './window.ts'
+
+const time = z.iso.datetime()
+const window = z
+  .object({
+    limit: z.int().meta({ description: 'Requests that the window admits.' }),
+    remaining: z.int().meta({ description: 'Requests that are left in it.' }),
+    resetsAt: time.nullable().meta({ description: 'When it ends; null while none is open.' }),
+  })
+  .meta({ id: 'LimitWindow', description: 'One of the two windows of a key.' })
+const limits = z
+  .object({
+    plan: z.enum(planNames).meta({ id: 'Plan', description: 'What a key is allowed.' }),
+    minute: window,
+    day: window,
+    bannedUntil: time
+      .nullable()
+      .meta({ description: 'When the ban on this key ends; null while there is none.' }),
+  })
+  .meta({ id: 'Limits', description: "The caller's plan, windows and ban." })
+
+const example = {
+  plan: 'free',
+  minute: { limit: 60, remaining: 58, resetsAt: '2026-11-15T12:00:41.250Z' },
+  day: { limit: 1000, remaining: 958, resetsAt: '2026-11-16T08:12:03.004Z' },
+  bannedUntil: null,
+}
+
+export function limitRoutes(directory: KeyDirectory, limiter: MemoryLimiter): Operation[] {
+  return [
+    operation({
+      id: 'getLimits',
+      method: 'GET',
+      path: '/limits',
+      tag: 'Limits',
+      summary: 'See your limits',
+      description: 'Free of charge, and open to a banned key.',
+      isFree: true,
+      answers: { 200: { description: "The caller's limits.", schema: limits, example } },
+      async read(_input, { caller, now }) {
+        const lookup = await directory.find(caller.token, now)
+        if ('problem' in lookup) throw new ApiError('invalid_api_key', lookup.problem)
+        const { key } = lookup
+        const { outcome, windows, bannedUntil } = await limiter.lookAtKey(
+          key.id,
+          key.limits,
+          key.unbannedAt,
+          now,
+        )
+        return answer(200, {
+          plan: key.plan,
+          minute: shown(windows.minute),
+          day: shown(windows.day),
+          bannedUntil: outcome === 'banned' ? timestamp(bannedUntil) : null,
+        })
+      },
+    }),
+  ]
+}
+
+const shown = ({ limit, remaining, resetsAt, isOpen }: Window) => ({
+  limit,
+  remaining,
+  resetsAt: isOpen ? timestamp(resetsAt) : null,
+})

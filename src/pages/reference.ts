@@ -1,0 +1,85 @@
+import { stringify } from 'yaml'
+import type { Page } from '../http/app.ts'
+import { pageHeaders } from './layout.ts'
+
+/** The reference is one script in a page of its own: it brings its styles along, and may fetch from this service alone. */
+const policy =
+  "default-src 'none'; script-src 'self' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+const page = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Petstore API reference</title>
+<link rel="icon" href="data:,">
+</head>
+<body>
+<div id="app"></div>
+<script src="/docs/reference.js"></script>
+<script src="/docs/start.js"></script>
+</body>
+</html>
+`
+
+const start = `Scalar.createApiReference('#app', {
+  url: '/v1/openapi.json',
+  agent: { disabled: true },
+  hideClientButton: true,
+  mcp: { disabled: true },
+  persistAuth: false,
+  proxyUrl: '',
+  showDeveloperTools: 'never',
+  telemetry: false,
+  withDefaultFonts: false,
+})
+`
+
+/** The reference, the script behind it, and the description it shows: all from this package. */
+export function referencePages(openApi: Record<string, unknown>): Page[] {
+  const json = JSON.stringify(openApi, undefined, 2)
+  const yaml = stringify(openApi, { aliasDuplicateObjects: false })
+  const text = (body: string, type: string) => () => new Response(body, { headers: pageHeaders(type) })
+  let script: Promise<string> | undefined
+  return [
+    { path: '/v1/openapi.json', serve: text(json, 'application/json; charset=utf-8') },
+    { path: '/v1/openapi.yaml', serve: text(yaml, 'application/yaml; charset=utf-8') },
+    {
+      path: '/docs',
+      serve: () => new Response(page, { headers: pageHeaders('text/html; charset=utf-8', policy) }),
+    },
+    { path: '/docs/start.js', serve: text(start, 'text/javascript; charset=utf-8') },
+    {
+      path: '/docs/reference.js',
+      async serve() {
+        script ??= loadScalar()
+        return new Response(await script, { headers: pageHeaders('text/javascript; charset=utf-8') })
+      },
+    },
+  ]
+}
+
+type Handler = (request: unknown, reply: { header(): unknown; send(body: string): void }) => void
+
+/**
+ * Scalar's browser script. Of its packages only the one for Fastify carries the script without 200 others beside it;
+ * so the plugin is registered with something that remembers its routes, and the script's route is asked.
+ */
+async function loadScalar(): Promise<string> {
+  const { default: plugin } = await import('@scalar/fastify-api-reference')
+  const handlers = new Map<string, Handler>()
+  const recorder = {
+    route: ({ url, handler }: { url: string; handler: Handler }) => void handlers.set(url, handler),
+  }
+  plugin(
+    recorder as never,
+    { routePrefix: '/docs', configuration: { url: '/v1/openapi.json' } } as never,
+    () => {},
+  )
+  return new Promise((resolve, reject) => {
+    const handler = handlers.get('/docs/js/scalar.js')
+    if (!handler) return reject(new Error('Scalar has no script where it used to be.'))
+    const reply = { header: () => reply, send: resolve }
+    handler(undefined, reply)
+  })
+}

@@ -1,0 +1,78 @@
+import type { Kysely } from 'kysely'
+import { ensureCategory } from '../categories/queries.ts'
+import type { Tables } from '../database/tables.ts'
+import type { NewPet, Pet, PetChange, PetStatus } from './pet.ts'
+
+export type PetFilter = {
+  status?: PetStatus | undefined
+  categoryId?: bigint | undefined
+  ids?: readonly bigint[] | undefined
+}
+
+/** Above every id that the service assigns, so that the first page is a page like any other. */
+const aboveAllIds = 2 ** 53 - 1
+const columns = ['id', 'name', 'category_id', 'status'] as const
+
+/** One page, newest first, of animals below an id. Every combination of filters is answered by an index alone. */
+export function petsPage(db: Kysely<Tables>, filter: PetFilter, limit: number, belowId = aboveAllIds) {
+  let query = db.selectFrom('pets').select(columns).where('id', '<', belowId)
+  if (filter.status !== undefined) query = query.where('status', '=', filter.status)
+  if (filter.categoryId !== undefined) query = query.where('category_id', '=', filter.categoryId)
+  if (filter.ids !== undefined) query = query.where('id', 'in', filter.ids.map(Number))
+  return query.orderBy('id', 'desc').limit(limit)
+}
+
+export async function listPets(
+  db: Kysely<Tables>,
+  filter: PetFilter,
+  limit: number,
+  belowId?: number,
+): Promise<Pet[]> {
+  return (await petsPage(db, filter, limit, belowId).execute()).map(toPet)
+}
+
+export async function findPet(db: Kysely<Tables>, id: bigint): Promise<Pet | undefined> {
+  if (id < 1n || id > BigInt(aboveAllIds)) return undefined
+  const row = await db.selectFrom('pets').select(columns).where('id', '=', Number(id)).executeTakeFirst()
+  return row && toPet(row)
+}
+
+export async function addPet(
+  trx: Kysely<Tables>,
+  { name, categoryId, status = 'available' }: NewPet,
+): Promise<Pet> {
+  await ensureCategory(trx, categoryId)
+  const { id } = await trx
+    .insertInto('pets')
+    .values({ name, category_id: categoryId, status })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  return { id, name, categoryId, status }
+}
+
+export async function changePet(trx: Kysely<Tables>, pet: Pet, change: PetChange): Promise<Pet> {
+  const next: Pet = {
+    id: pet.id,
+    name: change.name ?? pet.name,
+    categoryId: change.categoryId ?? pet.categoryId,
+    status: change.status ?? pet.status,
+  }
+  await ensureCategory(trx, next.categoryId)
+  await trx
+    .updateTable('pets')
+    .set({ name: next.name, category_id: next.categoryId, status: next.status })
+    .where('id', '=', pet.id)
+    .execute()
+  return next
+}
+
+export async function removePet(trx: Kysely<Tables>, pet: Pet): Promise<void> {
+  await trx.deleteFrom('pets').where('id', '=', pet.id).execute()
+}
+
+const toPet = (row: { id: number; name: string; category_id: bigint; status: string }): Pet => ({
+  id: row.id,
+  name: row.name,
+  categoryId: row.category_id,
+  status: row.status as PetStatus,
+})

@@ -1,0 +1,243 @@
+import * as z from 'zod'
+import type { Database } from '../database/database.ts'
+import type { Deprecation } from '../http/deprecation.ts'
+import { ApiError } from '../http/errors.ts'
+import { etagOf, matchesExactly } from '../http/etag.ts'
+import { toJson } from '../http/json.ts'
+import { type Answer, type Context, type Operation, operation, type WriteContext } from '../http/operation.ts'
+import { nextLink } from '../http/paging.ts'
+import { digitsText, int64, int64Text } from '../http/validation.ts'
+import { openPetCursor, sealPetCursor } from './cursor.ts'
+import { isName, mayBecome, nameLengthMax, type Pet, petStatuses } from './pet.ts'
+import { addPet, changePet, findPet, listPets, type PetFilter, removePet } from './queries.ts'
+
+const limitMax = 100
+const limitDefault = 20
+const idsMax = 100
+
+const petStatus = z.enum(petStatuses).meta({ id: 'PetStatus', description: 'Where an animal stands.' })
+const petName = z
+  .string()
+  .refine(isName, `must be 1 to ${nameLengthMax} characters and not blank`)
+  .meta({ minLength: 1, maxLength: nameLengthMax, description: "The animal's name." })
+const categoryId = int64().meta({
+  description: 'The category the animal belongs to. A new one comes into being unnamed.',
+})
+
+const newPet = z
+  .object({ name: petName, categoryId, status: petStatus.optional() })
+  .meta({ id: 'NewPet', description: 'An animal to add. Without `status` it is `available`.' })
+const petChange = z
+  .object({ name: petName.optional(), categoryId: categoryId.optional(), status: petStatus.optional() })
+  .meta({ id: 'PetChange', description: 'What is to change; what is left out stays.' })
+const pet = z
+  .object({
+    name: petName,
+    categoryId,
+    status: petStatus,
+    id: int64().meta({ description: 'Assigned by the service.' }),
+  })
+  .meta({ id: 'Pet', description: 'An animal offered for adoption.' })
+const pets = z.array(pet).meta({ id: 'Pets', description: 'One page of animals, newest first.' })
+
+const example = { id: 42, name: 'Milo', categoryId: 3, status: 'available' }
+const params = z.object({ petId: int64Text().meta({ description: 'The identifier of the animal.' }) })
+const ifMatch = { 'If-Match': "Only if the animal's ETag is still this one; 412 otherwise." }
+const etag = { ETag: "The animal's ETag, for If-Match." }
+
+/** getPet, announced on 15 November 2026 and gone on 5 December 2030. */
+export const getPetDeprecation: Deprecation = {
+  sinceMs: Date.UTC(2026, 10, 15),
+  sunsetMs: Date.UTC(2030, 11, 5),
+  guide: '/guides/deprecations',
+  successor: '/v1/pets',
+  message: 'GET /pets/{petId} was removed on 5 December 2030: use GET /pets with the id or status filter.',
+}
+
+export function petRoutes({ read }: Database, publicUrl: string | undefined): Operation[] {
+  return [
+    operation({
+      id: 'listPets',
+      method: 'GET',
+      path: '/pets',
+      tag: 'Pets',
+      summary: 'List animals',
+      description:
+        'Animals, newest first. Filters combine. The next page is in the `Link` header with `rel="next"`, which is absent on the last page.',
+      scope: 'pets:read',
+      query: z.object({
+        limit: digitsText(1, limitMax, limitDefault).meta({
+          description: 'How many animals a page has at the most.',
+        }),
+        status: petStatus.optional().meta({ description: 'Only animals with this status.' }),
+        categoryId: int64Text().optional().meta({ description: 'Only animals of this category.' }),
+        id: z
+          .array(int64Text())
+          .max(idsMax)
+          .optional()
+          .meta({ description: 'Only these animals; may be given up to 100 times.' }),
+        cursor: z.string().optional().meta({ description: 'From the `Link` header of the page before.' }),
+      }),
+      requestHeaders: { 'If-None-Match': 'Answers 304 if the page still has this ETag.' },
+      answers: {
+        200: {
+          description: 'One page of animals.',
+          schema: pets,
+          headers: { Link: 'The next page, with `rel="next"`.', ETag: "The page's ETag, for If-None-Match." },
+          example: [example],
+        },
+        304: { description: 'The page is still the one you know.' },
+      },
+      errors: ['validation_failed', 'invalid_cursor'],
+      async read({ query }) {
+        const given: PetFilter = {
+          status: query.status,
+          categoryId: query.categoryId,
+          ids: query.id && distinct(query.id),
+        }
+        const { belowId, filter } =
+          query.cursor === undefined ? { filter: given } : openPetCursor(query.cursor, given)
+        // One more than asked for tells whether there is a next page.
+        const found = await listPets(read, filter, query.limit + 1, belowId)
+        const page = found.slice(0, query.limit)
+        const json = toJson(page)
+        const last = page.at(-1)
+        if (found.length === page.length || !last)
+          return { status: 200, json, headers: { ETag: etagOf(json) } }
+        const Link = nextLink(publicUrl, '/v1/pets', [
+          ['limit', String(query.limit)],
+          ...filterParameters(filter),
+          ['cursor', sealPetCursor({ belowId: last.id, filter })],
+        ])
+        return { status: 200, json, headers: { ETag: etagOf(json + Link), Link } }
+      },
+    }),
+
+    operation({
+      id: 'createPet',
+      method: 'POST',
+      path: '/pets',
+      tag: 'Pets',
+      summary: 'Add an animal',
+      scope: 'pets:write',
+      body: newPet,
+      bodyExample: { name: 'Milo', categoryId: 3 },
+      answers: {
+        201: {
+          description: 'The animal was added.',
+          schema: pet,
+          headers: { Location: 'Where the animal is.', ...etag },
+          example,
+        },
+      },
+      errors: ['malformed_json', 'validation_failed'],
+      async write({ body }, { trx }) {
+        const added = await addPet(trx, body)
+        return petAnswer(201, added, { Location: `${publicUrl ?? ''}/v1/pets/${added.id}` })
+      },
+    }),
+
+    operation({
+      id: 'getPet',
+      method: 'GET',
+      path: '/pets/{petId}',
+      tag: 'Pets',
+      summary: 'Get an animal',
+      description:
+        'Deprecated, and removed on 5 December 2030. Use `GET /pets` with the `id` or `status` filter.',
+      scope: 'pets:read',
+      deprecation: getPetDeprecation,
+      params,
+      notFound: 'pet_not_found',
+      requestHeaders: { 'If-None-Match': 'Answers 304 if the animal still has this ETag.' },
+      answers: {
+        200: { description: 'The animal.', schema: pet, headers: etag, example },
+        304: { description: 'The animal is still the one you know.' },
+      },
+      errors: ['pet_not_found', 'operation_removed'],
+      async read({ params: { petId } }) {
+        const found = await findPet(read, petId)
+        if (!found) throw new ApiError('pet_not_found')
+        return petAnswer(200, found)
+      },
+    }),
+
+    operation({
+      id: 'updatePet',
+      method: 'PATCH',
+      path: '/pets/{petId}',
+      tag: 'Pets',
+      summary: 'Change an animal',
+      description:
+        'Changes what is given and leaves the rest. From `available` an animal may become `pending` or `sold`, from `pending` `available` or `sold`, from `sold` `available`.',
+      scope: 'pets:write',
+      params,
+      notFound: 'pet_not_found',
+      body: petChange,
+      bodyExample: { status: 'pending' },
+      requestHeaders: ifMatch,
+      answers: { 200: { description: 'The animal after the change.', schema: pet, headers: etag, example } },
+      errors: [
+        'malformed_json',
+        'validation_failed',
+        'pet_not_found',
+        'illegal_transition',
+        'precondition_failed',
+      ],
+      async write({ params: { petId }, body }, context) {
+        const found = await petToChange(petId, context)
+        if (body.status !== undefined && !mayBecome(found.status, body.status)) {
+          throw new ApiError(
+            'illegal_transition',
+            `An animal that is ${found.status} cannot become ${body.status}: make it available first.`,
+          )
+        }
+        return petAnswer(200, await changePet(context.trx, found, body))
+      },
+    }),
+
+    operation({
+      id: 'deletePet',
+      method: 'DELETE',
+      path: '/pets/{petId}',
+      tag: 'Pets',
+      summary: 'Remove an animal',
+      scope: 'pets:write',
+      params,
+      notFound: 'pet_not_found',
+      requestHeaders: ifMatch,
+      answers: { 204: { description: 'The animal was removed.' } },
+      errors: ['pet_not_found', 'precondition_failed'],
+      async write({ params: { petId } }, context) {
+        await removePet(context.trx, await petToChange(petId, context))
+        return { status: 204 }
+      },
+    }),
+  ]
+}
+
+/** The animal as it is in this transaction, if it is still the one that the caller means. */
+async function petToChange(petId: bigint, { trx, header }: Context & WriteContext): Promise<Pet> {
+  const found = await findPet(trx, petId)
+  if (!found) throw new ApiError('pet_not_found')
+  const expected = header('if-match')
+  if (expected !== undefined && !matchesExactly(expected, etagOf(toJson(found)))) {
+    throw new ApiError('precondition_failed')
+  }
+  return found
+}
+
+function petAnswer(status: number, shown: Pet, headers: Record<string, string> = {}): Answer {
+  const json = toJson(shown)
+  return { status, json, headers: { ...headers, ETag: etagOf(json) } }
+}
+
+const distinct = (ids: readonly bigint[]): bigint[] => [...new Set(ids)].sort((a, b) => (a < b ? -1 : 1))
+
+function filterParameters({ status, categoryId, ids }: PetFilter): [string, string][] {
+  const parameters: [string, string][] = []
+  if (status !== undefined) parameters.push(['status', status])
+  if (categoryId !== undefined) parameters.push(['categoryId', String(categoryId)])
+  for (const id of ids ?? []) parameters.push(['id', String(id)])
+  return parameters
+}

@@ -1,0 +1,142 @@
+import type { Clock } from './clock.ts'
+import type { Config } from './config.ts'
+import type { Database } from './database/database.ts'
+import { openDatabase } from './database/open.ts'
+import { holdServerLock } from './database/sqlite.ts'
+import { createApi } from './http/api.ts'
+import { createApp } from './http/app.ts'
+import { IdempotentAnswers } from './http/idempotency.ts'
+import { listen } from './http/listen.ts'
+import { openApiDocument } from './http/openapi.ts'
+import type { Operation } from './http/operation.ts'
+import { KeyDirectory } from './keys/directory.ts'
+import { ensureOperatorKey } from './keys/operator.ts'
+import { keyRoutes } from './keys/routes.ts'
+import { createDoor } from './limits/door.ts'
+import { MemoryLimiter } from './limits/memory.ts'
+import { limitRoutes } from './limits/routes.ts'
+import { guidePages } from './pages/guides.ts'
+import { homePage } from './pages/home.ts'
+import { metricsPage } from './pages/metrics.ts'
+import { probePages } from './pages/probes.ts'
+import { referencePages } from './pages/reference.ts'
+import { petRoutes } from './pets/routes.ts'
+import { type Log, logRequest } from './telemetry/log.ts'
+import { Metrics } from './telemetry/metrics.ts'
+
+/** Counts are behind by no more than this, so a crash forgives less than a second of requests. */
+const usageFlushMs = 500
+const sweepMs = 60_000
+
+export type Service = {
+  readonly port: number
+  /** The operator's key, where this start has made one. It is known nowhere else. */
+  readonly newOperatorKey: string | undefined
+  /** Answers what has come in, writes what is not yet written, and closes. */
+  stop(): Promise<void>
+}
+
+export type ServiceOptions = { config: Config; clock: Clock; log: Log }
+
+/** The composition root: the one place that knows both the features and what they stand on. */
+export async function startService({ config, clock, log }: ServiceOptions): Promise<Service> {
+  const releaseLock = holdServerLock(config.dataDir)
+  const database = await openDatabase(config.dataDir, clock()).catch((error: unknown) => {
+    releaseLock()
+    throw error
+  })
+  const newOperatorKey = await ensureOperatorKey(database, config, clock())
+
+  const metrics = new Metrics()
+  const directory = new KeyDirectory(database, config.environment)
+  const limiter = new MemoryLimiter(database, config.banAfterRefusals)
+  const idempotentAnswers = new IdempotentAnswers(database)
+  const door = createDoor({
+    directory,
+    limiter,
+    clock,
+    onBan(keyId, untilMs) {
+      metrics.countBan()
+      log.warn({ keyId, until: new Date(untilMs).toISOString() }, 'key banned')
+    },
+  })
+  const operations = createOperations({ database, directory, limiter, config })
+  const api = createApi({
+    operations,
+    door,
+    database,
+    idempotentAnswers,
+    clock,
+    trustedProxies: config.trustedProxies,
+    publicUrl: config.publicUrl,
+    onFinished(finished) {
+      metrics.countRequest(finished)
+      logRequest(log, finished)
+    },
+  })
+
+  let isStopping = false
+  const isReady = async () =>
+    !isStopping &&
+    (await database.ping().then(
+      () => true,
+      () => false,
+    ))
+  const app = createApp({
+    pages: [
+      homePage(config.environment, config.publicUrl),
+      ...guidePages(),
+      ...referencePages(openApiDocument({ operations, ...config })),
+      ...probePages(isReady),
+      metricsPage(metrics, door),
+    ],
+    api,
+    onFault: (error) => log.error({ err: error }, 'page failed'),
+  })
+  const listener = await listen(
+    (request, remoteAddress) => app.fetch(request, { remoteAddress }),
+    config,
+  ).catch(async (error: unknown) => {
+    await database.close()
+    releaseLock()
+    throw error
+  })
+  const timers = [
+    every(usageFlushMs, () => limiter.flush(), log),
+    every(sweepMs, () => idempotentAnswers.sweep(clock()), log),
+  ]
+
+  async function stop() {
+    isStopping = true
+    await listener.stop()
+    for (const timer of timers) clearInterval(timer)
+    await limiter.flush()
+    await database.close()
+    releaseLock()
+  }
+
+  return { port: listener.port, newOperatorKey, stop }
+}
+
+export type Parts = { database: Database; directory: KeyDirectory; limiter: MemoryLimiter; config: Config }
+
+/** Every operation of the API, in the order in which the reference shows them. */
+export function createOperations({ database, directory, limiter, config }: Parts): Operation[] {
+  const { environment, publicUrl } = config
+  return [
+    ...petRoutes(database, publicUrl),
+    ...limitRoutes(directory, limiter),
+    ...keyRoutes({ database, directory, environment, publicUrl, flushUsage: () => limiter.flush() }),
+  ]
+}
+
+/** Work that comes round again. A round that fails is logged; the next one tries anew. */
+function every(ms: number, work: () => Promise<void>, log: Log): NodeJS.Timeout {
+  let isRunning = false
+  return setInterval(async () => {
+    if (isRunning) return
+    isRunning = true
+    await work().catch((error: unknown) => log.error({ err: error }, 'background work failed'))
+    isRunning = false
+  }, ms)
+}

@@ -1,0 +1,68 @@
+import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client'
+import type { Finished } from '../http/api.ts'
+
+/** Keys that have a line of their own; what comes after them is counted together. */
+const keysLabelledMax = 1_000
+const secondsBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
+export class Metrics {
+  readonly #registry = new Registry()
+  readonly #labelledKeys = new Set<number>()
+  readonly #seconds: Histogram
+  readonly #refusals: Counter
+  readonly #bans: Counter
+  readonly #deprecated: Counter
+
+  constructor() {
+    const registers = [this.#registry]
+    collectDefaultMetrics({ register: this.#registry })
+    this.#seconds = new Histogram({
+      name: 'petstore_request_duration_seconds',
+      help: 'Time to answer a request of the API, by operation and status.',
+      labelNames: ['operation', 'status'],
+      buckets: secondsBuckets,
+      registers,
+    })
+    this.#refusals = new Counter({
+      name: 'petstore_refusals_total',
+      help: 'Requests answered with an error, by its code.',
+      labelNames: ['code'],
+      registers,
+    })
+    this.#bans = new Counter({ name: 'petstore_key_bans_total', help: 'Bans of API keys.', registers })
+    this.#deprecated = new Counter({
+      name: 'petstore_deprecated_requests_total',
+      help: 'Uses of deprecated operations, by operation and key.',
+      labelNames: ['operation', 'key_id'],
+      registers,
+    })
+  }
+
+  countRequest({ operation, status, code, caller, seconds }: Finished): void {
+    this.#seconds.observe({ operation: operation?.id ?? 'none', status }, seconds)
+    if (code !== undefined) this.#refusals.inc({ code })
+    if (operation?.deprecation) {
+      this.#deprecated.inc({
+        operation: operation.id,
+        key_id: caller ? this.#keyLabel(caller.keyId) : 'none',
+      })
+    }
+  }
+
+  countBan(): void {
+    this.#bans.inc()
+  }
+
+  text(): Promise<string> {
+    return this.#registry.metrics()
+  }
+
+  get contentType(): string {
+    return this.#registry.contentType
+  }
+
+  #keyLabel(keyId: number): string {
+    if (this.#labelledKeys.size < keysLabelledMax) this.#labelledKeys.add(keyId)
+    return this.#labelledKeys.has(keyId) ? String(keyId) : 'other'
+  }
+}

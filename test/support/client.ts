@@ -1,0 +1,70 @@
+import { Agent, request as httpRequest, type IncomingHttpHeaders } from 'node:http'
+
+export type Answer = {
+  status: number
+  headers: IncomingHttpHeaders
+  text: string
+  /** The body as JSON.parse reads it; undefined where it is empty. */
+  // biome-ignore lint/suspicious/noExplicitAny: a test looks into answers of every shape.
+  json: any
+}
+
+export type RequestOptions = {
+  key?: string | undefined
+  headers?: Record<string, string | string[]>
+  /** An object is sent as JSON; text and bytes as they are. */
+  body?: unknown
+}
+
+export type Client = {
+  request(method: string, path: string, options?: RequestOptions): Promise<Answer>
+  closeConnections(): void
+}
+
+/** A plain HTTP client: what is written is what is sent. */
+export function createClient(base: string): Client {
+  const agent = new Agent({ keepAlive: true, maxSockets: 256 })
+  const { hostname, port } = new URL(base)
+
+  function request(
+    method: string,
+    path: string,
+    { key, headers = {}, body }: RequestOptions = {},
+  ): Promise<Answer> {
+    const isRaw = typeof body === 'string' || body instanceof Uint8Array
+    const bytes =
+      body === undefined ? undefined : Buffer.from(isRaw ? (body as string) : JSON.stringify(body))
+    return new Promise((resolve, reject) => {
+      const outgoing = httpRequest(
+        {
+          agent,
+          hostname,
+          port,
+          method,
+          path,
+          headers: {
+            ...(key !== undefined && { authorization: `Bearer ${key}` }),
+            ...(bytes && { 'content-length': String(bytes.length) }),
+            ...(bytes && !isRaw && { 'content-type': 'application/json' }),
+            ...headers,
+          },
+        },
+        (incoming) => {
+          const chunks: Buffer[] = []
+          incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
+          incoming.on('error', reject)
+          incoming.on('end', () => {
+            const text = Buffer.concat(chunks).toString('utf8')
+            const isJson = /json/.test(incoming.headers['content-type'] ?? '')
+            const json = isJson && text !== '' ? JSON.parse(text) : undefined
+            resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, text, json })
+          })
+        },
+      )
+      outgoing.on('error', reject)
+      outgoing.end(bytes)
+    })
+  }
+
+  return { request, closeConnections: () => agent.destroy() }
+}

@@ -1,0 +1,66 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { createClient } from './client.ts'
+
+const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+const root = fileURLToPath(new URL('../../', import.meta.url))
+
+export const temporaryFolder = (): string => mkdtempSync(join(tmpdir(), 'petstore-test-'))
+
+export type Ended = { code: number | null; signal: NodeJS.Signals | null; stdout: string; stderr: string }
+
+/** The environment of a newcomer: none of our settings but those given. */
+function environment(env: Record<string, string>): NodeJS.ProcessEnv {
+  const clean = Object.entries(process.env).filter(
+    ([name]) => !/^(PETSTORE_|PORT$|HOST$|DATABASE_URL$|NODE_TEST_CONTEXT$|NODE_OPTIONS$)/.test(name),
+  )
+  return { ...Object.fromEntries(clean), ...env }
+}
+
+/** Starts the `petstore` command as users do. */
+export function spawnPetstore(args: string[], env: Record<string, string> = {}) {
+  const child = spawn(process.execPath, [main, ...args], { cwd: root, env: environment(env) })
+  const output = { stdout: '', stderr: '' }
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output.stdout += text
+  })
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    output.stderr += text
+  })
+  const ended: Promise<Ended> = once(child, 'close').then(([code, signal]) => ({ code, signal, ...output }))
+  return { child, output, ended }
+}
+
+/** Runs a command to its end. */
+export function runPetstore(args: string[], env: Record<string, string> = {}, input = ''): Promise<Ended> {
+  const { child, ended } = spawnPetstore(args, env)
+  child.stdin.end(input)
+  return ended
+}
+
+/** A server in a process of its own, up and greeting. */
+export async function startServer(env: Record<string, string> = {}) {
+  const dataDir = env.PETSTORE_DATA_DIR ?? temporaryFolder()
+  const { child, output, ended } = spawnPetstore(['serve'], { PORT: '0', ...env, PETSTORE_DATA_DIR: dataDir })
+  await until(
+    child,
+    () => /Ctrl-C/.test(output.stdout),
+    () => `${output.stdout}\n${output.stderr}`,
+  )
+  const base = /API\s+(http:\/\/\S+)\/v1/.exec(output.stdout)?.[1] as string
+  const operatorKey = /ps_(?:live|test)_[0-9A-Za-z]{36}/.exec(output.stdout)?.[0]
+  return { child, output, ended, dataDir, base, operatorKey, ...createClient(base) }
+}
+
+/** Waits for something to show in the output of a process; fails if the process ends first. */
+function until(child: ChildProcess, isThere: () => boolean, describe: () => string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const look = () => isThere() && resolve()
+    child.stdout?.on('data', look)
+    child.once('close', () => reject(new Error(`The server ended before it was up:\n${describe()}`)))
+  })
+}
