@@ -110,9 +110,12 @@ export async function startService({ config, clock, log }: ServiceOptions): Prom
     isStopping = true
     await listener.stop()
     for (const timer of timers) clearInterval(timer)
-    await limiter.flush()
-    await database.close()
-    releaseLock()
+    try {
+      await limiter.flush()
+    } finally {
+      await database.close()
+      releaseLock()
+    }
   }
 
   return { port: listener.port, newOperatorKey, stop }

@@ -37,8 +37,8 @@ export function createApp({ pages, api, onFault }: AppOptions): App {
   return app
 }
 
-export const refusal = (error: ApiError): Response =>
-  Response.json(error.body, {
-    status: error.status,
-    headers: { ...error.headers, 'X-Content-Type-Options': 'nosniff' },
-  })
+/** An Error body outside the API. */
+export function refusal({ body, status, headers }: ApiError): Response {
+  const challenge: Record<string, string> = status === 401 ? { 'WWW-Authenticate': 'Bearer' } : {}
+  return Response.json(body, { status, headers: { ...headers, ...challenge, 'X-Content-Type-Options': 'nosniff' } })
+}

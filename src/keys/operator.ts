@@ -3,7 +3,7 @@ import type { Database } from '../database/database.ts'
 import type { Tables } from '../database/tables.ts'
 import { hashApiKey, type KeyEnvironment } from './apiKey.ts'
 import { type KeySettings, scopes } from './key.ts'
-import { createKey, insertKey, replaceSecrets } from './queries.ts'
+import { createKey, insertKey, keepSecret, replaceSecrets } from './queries.ts'
 
 const settings: KeySettings = {
   name: 'operator',
@@ -55,6 +55,7 @@ async function applySetting(trx: Kysely<Tables>, adminKey: string, now: number):
     .set({ revoked_at: null, expires_at: null })
     .where('id', '=', current.id)
     .execute()
-  if (holder?.id !== current.id) await replaceSecrets(trx, current.id, adminKey, now)
+  if (!holder) await replaceSecrets(trx, current.id, adminKey, now)
+  else await keepSecret(trx, adminKey)
   return undefined
 }
