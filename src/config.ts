@@ -53,13 +53,23 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     return known ?? fallback
   }
 
+  const hostName = (name: string, fallback: string) => {
+    const value = text(name) ?? fallback
+    if (isIP(value) === 0 && !/^[A-Za-z0-9_.-]+$/.test(value)) {
+      problems.push(`${name} must be an address or the name of a host, but is "${value}".`)
+    }
+    return value
+  }
+
   const baseUrl = (name: string) => {
     const value = text(name)
     if (value === undefined) return undefined
     const url = URL.canParse(value) ? new URL(value) : undefined
     if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash || url.username || url.password) {
+      // Credentials and queries are where secrets stand, also in an address that cannot be read.
+      const shown = /[@?]/.test(value) ? '(hidden)' : value
       problems.push(
-        `${name} must be an http or https address without query or credentials, but is "${url?.password ? '(hidden)' : value}".`,
+        `${name} must be an http or https address without query or credentials, but is "${shown}".`,
       )
       return undefined
     }
@@ -78,7 +88,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
 
   const environment = oneOf('PETSTORE_ENV', ['production', 'staging'] as const, 'production')
   const config: Config = Object.freeze({
-    host: text('HOST') ?? '127.0.0.1',
+    host: hostName('HOST', '127.0.0.1'),
     port: whole('PORT', 8080, 0, 65535),
     environment,
     dataDir: resolve(text('PETSTORE_DATA_DIR') ?? './data'),

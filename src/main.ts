@@ -35,9 +35,9 @@ petstore <command> --help says more. Settings come from the environment: see doc
 Exit status: 0 done, 1 failed, 2 wrong usage or configuration.`
 
 async function main([name, ...args]: string[]): Promise<void> {
-  if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
+  if (name === undefined) throw new UsageError(help)
+  if (name === '--help' || name === '-h' || name === 'help') {
     console.log(help)
-    if (name === undefined) process.exitCode = 2
     return
   }
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined

@@ -9,6 +9,7 @@ import { IdempotentAnswers } from './http/idempotency.ts'
 import { listen } from './http/listen.ts'
 import { openApiDocument } from './http/openapi.ts'
 import type { Operation } from './http/operation.ts'
+import { secretHider } from './keys/apiKey.ts'
 import { KeyDirectory } from './keys/directory.ts'
 import { ensureOperatorKey } from './keys/operator.ts'
 import { keyRoutes } from './keys/routes.ts'
@@ -45,9 +46,9 @@ export async function startService({ config, clock, log }: ServiceOptions): Prom
     releaseLock()
     throw error
   })
-  const newOperatorKey = await ensureOperatorKey(database, config, clock())
 
   const metrics = new Metrics()
+  const hideSecrets = secretHider(config.adminKey)
   const directory = new KeyDirectory(database, config.environment)
   const limiter = new MemoryLimiter(database, config.banAfterRefusals)
   const idempotentAnswers = new IdempotentAnswers(database)
@@ -71,7 +72,7 @@ export async function startService({ config, clock, log }: ServiceOptions): Prom
     publicUrl: config.publicUrl,
     onFinished(finished) {
       metrics.countRequest(finished)
-      logRequest(log, finished)
+      logRequest(log, finished, hideSecrets)
     },
   })
 
@@ -93,14 +94,26 @@ export async function startService({ config, clock, log }: ServiceOptions): Prom
     api,
     onFault: (error) => log.error({ err: error }, 'page failed'),
   })
+  async function letGo() {
+    await database.close()
+    releaseLock()
+  }
+
   const listener = await listen(
     (request, remoteAddress) => app.fetch(request, { remoteAddress }),
     config,
   ).catch(async (error: unknown) => {
-    await database.close()
-    releaseLock()
+    await letGo()
     throw error
   })
+  // Not before the door is open: a key made by a start that then fails would never be shown to anybody.
+  const newOperatorKey = await ensureOperatorKey(database, config, clock()).catch(async (error: unknown) => {
+    await listener.stop()
+    await letGo()
+    throw error
+  })
+  // Whoever knocked in between may be remembered by a key that the setting has just replaced.
+  directory.forget()
   const timers = [
     every(usageFlushMs, () => limiter.flush(), log),
     every(sweepMs, () => idempotentAnswers.sweep(clock()), log),
@@ -113,8 +126,7 @@ export async function startService({ config, clock, log }: ServiceOptions): Prom
     try {
       await limiter.flush()
     } finally {
-      await database.close()
-      releaseLock()
+      await letGo()
     }
   }
 

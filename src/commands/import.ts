@@ -2,7 +2,6 @@ import { createReadStream, createWriteStream, existsSync, rmSync } from 'node:fs
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { pipeline } from 'node:stream/promises'
 import type { Kysely } from 'kysely'
 import type * as z from 'zod'
@@ -24,6 +23,9 @@ An animal, category or key with an id replaces what the store has under that id;
 Every line is checked before anything is changed.`
 
 const recordsPerWrite = 500
+const lineBytesMax = 1024 * 1024
+const lineFeed = 0x0a
+const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
   const { values, positionals } = readArguments(args, usage, { json: { type: 'boolean' } }, ['file'])
@@ -53,17 +55,34 @@ async function spool(file: string): Promise<string> {
 
 async function* readRecords(file: string): AsyncGenerator<AnyRecord> {
   let line = 0
-  for await (const text of createInterface({
-    input: createReadStream(file, 'utf8'),
-    crlfDelay: Number.POSITIVE_INFINITY,
-  })) {
+  for await (const bytes of readLines(file)) {
     line++
-    if (text.trim() !== '') yield readRecord(text, line)
+    if (bytes.length > lineBytesMax) throw new Error(`Line ${line}: longer than ${lineBytesMax} bytes`)
+    const record = readRecord(bytes, line)
+    if (record) yield record
   }
 }
 
-function readRecord(text: string, line: number): AnyRecord {
+/** Lines end with a line feed and nothing else: `node:readline` would also end them at U+2028, which a name may have. */
+async function* readLines(file: string): AsyncGenerator<Uint8Array> {
+  let rest = Buffer.alloc(0)
+  for await (const chunk of createReadStream(file)) {
+    let bytes = Buffer.concat([rest, chunk as Buffer])
+    for (let end = bytes.indexOf(lineFeed); end !== -1; end = bytes.indexOf(lineFeed)) {
+      yield bytes.subarray(0, end)
+      bytes = bytes.subarray(end + 1)
+    }
+    rest = bytes
+    // The reader is told of a line that is too long before all of it is in memory.
+    if (rest.length > lineBytesMax) break
+  }
+  yield rest
+}
+
+function readRecord(bytes: Uint8Array, line: number): AnyRecord | undefined {
   try {
+    const text = utf8.decode(bytes)
+    if (text.trim() === '') return undefined
     const value: JsonValue = parseJson(text)
     const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
     const schema = isObject ? schemaOf(value.type) : undefined
@@ -73,6 +92,7 @@ function readRecord(text: string, line: number): AnyRecord {
   } catch (error) {
     if (error instanceof JsonError || error instanceof ApiError)
       throw new Error(`Line ${line}: ${error.message}`)
+    if (error instanceof TypeError) throw new Error(`Line ${line}: not valid UTF-8`)
     throw error
   }
 }
@@ -149,7 +169,12 @@ async function applyKey(trx: Kysely<Tables>, record: z.output<typeof keyRecord>)
     .execute()
   await trx.deleteFrom('api_key_secrets').where('key_id', '=', record.id).execute()
   for (const { hash, createdAt, expiresAt } of record.secrets) {
-    const secret = { hash, key_id: record.id, created_at: createdAt, expires_at: expiresAt }
-    await trx.insertInto('api_key_secrets').values(secret).execute()
+    const secret = { key_id: record.id, created_at: createdAt, expires_at: expiresAt }
+    // Two stores with one PETSTORE_ADMIN_KEY may have it under different ids; it goes to the key that is imported.
+    await trx
+      .insertInto('api_key_secrets')
+      .values({ hash, ...secret })
+      .onConflict((conflict) => conflict.column('hash').doUpdateSet(secret))
+      .execute()
   }
 }

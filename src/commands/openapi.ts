@@ -8,16 +8,20 @@ import type { MemoryLimiter } from '../limits/memory.ts'
 import { createOperations } from '../service.ts'
 import { readArguments } from './arguments.ts'
 
-const usage = `petstore openapi [--yaml] [--output FILE]
+const usage = `petstore openapi [--yaml | --json] [--output FILE]
 
-Prints the OpenAPI 3.1 description of the API, as JSON unless --yaml is given.`
+Prints the OpenAPI 3.1 description of the API, as JSON unless --yaml is given; with --json all on one line.`
 
 export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
-  const { values } = readArguments(args, usage, { yaml: { type: 'boolean' }, output: { type: 'string' } })
+  const { values } = readArguments(args, usage, {
+    yaml: { type: 'boolean' },
+    json: { type: 'boolean' },
+    output: { type: 'string' },
+  })
   const document = describe(env)
   const text = values.yaml
     ? stringify(document, { aliasDuplicateObjects: false })
-    : `${JSON.stringify(document, undefined, 2)}\n`
+    : `${JSON.stringify(document, undefined, values.json ? 0 : 2)}\n`
   if (values.output === undefined) process.stdout.write(text)
   else writeFileSync(values.output, text)
 }

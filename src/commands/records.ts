@@ -8,7 +8,9 @@ import { isName, petStatuses } from '../pets/pet.ts'
 
 export const formatVersion = 1
 
-const id = integer(1, Number.MAX_SAFE_INTEGER)
+/** Leaves as many ids again for the service to assign, which stay below 2^53. */
+const idMax = 2 ** 52
+const id = integer(1, idMax)
 const ms = integer(0, Number.MAX_SAFE_INTEGER)
 const orNull = <S extends z.ZodType>(schema: S) => schema.nullable()
 const name = z.string().refine(isName, 'must be 1 to 255 characters and not blank')
@@ -16,8 +18,8 @@ const name = z.string().refine(isName, 'must be 1 to 255 characters and not blan
 export const headRecord = z.object({
   type: z.literal('petstore'),
   format: integer(formatVersion, formatVersion),
-  lastPetId: integer(0, Number.MAX_SAFE_INTEGER),
-  lastKeyId: integer(0, Number.MAX_SAFE_INTEGER),
+  lastPetId: integer(0, idMax),
+  lastKeyId: integer(0, idMax),
 })
 export const categoryRecord = z.object({ type: z.literal('category'), id: int64(), name: orNull(z.string()) })
 export const petRecord = z.object({

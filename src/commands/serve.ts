@@ -18,9 +18,6 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
   const service = await startService({ config, clock: systemClock, log }).catch((error: unknown) => {
     throw addressError(error, config)
   })
-  console.log(greeting(config, service))
-  log.info({ port: service.port, environment: config.environment }, 'started')
-
   let stoppingSince: number | undefined
   const onSignal = (signal: NodeJS.Signals) => {
     if (stoppingSince !== undefined) {
@@ -44,6 +41,9 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
   }
   process.on('SIGTERM', onSignal)
   process.on('SIGINT', onSignal)
+  // Last: whoever reads the greeting may stop us at once, and cleanly.
+  log.info({ port: service.port, environment: config.environment }, 'started')
+  console.log(greeting(config, service))
 }
 
 function greeting(config: Config, { port, newOperatorKey }: Service): string {

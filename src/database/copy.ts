@@ -14,6 +14,7 @@ export async function copyStore(source: string, target: string): Promise<number>
   try {
     rmSync(unfinished, { force: true })
     await backup(connection, unfinished)
+    makeSingleFile(unfinished)
     // It holds the hashes of keys: nobody else's business.
     chmodSync(unfinished, 0o600)
     renameSync(unfinished, target)
@@ -22,6 +23,13 @@ export async function copyStore(source: string, target: string): Promise<number>
     connection.close()
     rmSync(unfinished, { force: true })
   }
+}
+
+/** In WAL mode even a reader makes files beside the copy, and cannot read it where it may not. */
+function makeSingleFile(file: string): void {
+  const copy = new DatabaseSync(file)
+  copy.exec('PRAGMA journal_mode = DELETE')
+  copy.close()
 }
 
 /** Replaces the store by a backup. The backup is checked and migrated on the side, so a bad one changes nothing. */

@@ -1,14 +1,8 @@
 import type { Kysely } from 'kysely'
 import { type Database, SchemaTooNewError } from './database.ts'
-import type { Dialect } from './dialect.ts'
+import type { Migration } from './migration.ts'
 import { firstRelease } from './migrations/0001-first-release.ts'
 import type { Tables } from './tables.ts'
-
-export type Migration = {
-  version: number
-  name: string
-  up(db: Kysely<Tables>, dialect: Dialect): Promise<void>
-}
 
 const migrations: readonly Migration[] = [firstRelease]
 

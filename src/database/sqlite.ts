@@ -8,7 +8,8 @@ import { sqliteDialect } from './dialect.ts'
 import { isLocked, sqliteKysely } from './sqliteKysely.ts'
 import type { Tables } from './tables.ts'
 
-const busyTimeoutMs = 50
+const openWaitMaxMs = 5_000
+const readWaitMaxMs = 50
 const lockWaitMaxMs = 5_000
 const lockRetryMs = 20
 const writesWaitingMax = 10_000
@@ -20,8 +21,9 @@ export const databaseFile = (dataDir: string): string => join(dataDir, 'petstore
 /** The embedded store: one connection that writes, one that reads, both on one file in WAL mode. */
 export function openSqlite(dataDir: string): Database {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-  const writer = connect(databaseFile(dataDir))
-  const reader = connect(databaseFile(dataDir))
+  // The writer waits for nobody inside SQLite, which would hold the event loop: the queue waits for it.
+  const writer = connect(databaseFile(dataDir), 0)
+  const reader = connect(databaseFile(dataDir), readWaitMaxMs)
   reader.exec('PRAGMA query_only = ON')
   const read = sqliteKysely(reader)
   const queue = new WriteQueue(writer, sqliteKysely(writer))
@@ -33,7 +35,7 @@ export function openSqlite(dataDir: string): Database {
     snapshot: (work) => snapshot(databaseFile(dataDir), work),
     onForeignChange: watch.listen,
     async ping() {
-      reader.prepare('SELECT 1').get()
+      reader.prepare('SELECT version FROM schema_migrations').get()
     },
     async close() {
       watch.stop()
@@ -45,7 +47,7 @@ export function openSqlite(dataDir: string): Database {
 }
 
 async function snapshot<T>(file: string, work: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
-  const connection = connect(file)
+  const connection = connect(file, readWaitMaxMs)
   try {
     connection.exec('PRAGMA query_only = ON; BEGIN')
     return await work(sqliteKysely(connection))
@@ -54,12 +56,14 @@ async function snapshot<T>(file: string, work: (db: Kysely<Tables>) => Promise<T
   }
 }
 
-function connect(file: string): DatabaseSync {
-  const connection = new DatabaseSync(file, { timeout: busyTimeoutMs })
+/** Whoever opens a store for the first time, or closes it as the last, has it to himself for a moment: opening waits. */
+function connect(file: string, waitMaxMs: number): DatabaseSync {
+  const connection = new DatabaseSync(file, { timeout: openWaitMaxMs })
   connection.exec(`
     PRAGMA journal_mode = WAL;
     PRAGMA synchronous = FULL;
     PRAGMA foreign_keys = ON;
+    PRAGMA busy_timeout = ${waitMaxMs};
   `)
   return connection
 }
@@ -111,7 +115,8 @@ class WriteQueue {
 
   async #commitBatch(): Promise<void> {
     const refused = await this.#begin()
-    const units = this.#waiting.splice(0, writesPerCommitMax)
+    // Who waited behind a lock has waited long enough, also those that would have been in a later commit.
+    const units = this.#waiting.splice(0, refused ? writesWaitingMax : writesPerCommitMax)
     const answers: (() => void)[] = []
     try {
       if (refused) throw refused

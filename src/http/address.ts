@@ -33,5 +33,9 @@ export function addressGroup(address: string): string {
 
 export const isLoopback = (remote: string): boolean => /^127\.|^::1$/.test(plain(remote))
 
-/** IPv4 in IPv6's clothes is IPv4. */
-const plain = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '')
+/** IPv4 in IPv6's clothes is IPv4, and a port that a proxy has noted is no part of an address. */
+const plain = (address: string): string =>
+  address
+    .replace(/^\[(.*)\](?::\d+)?$/, '$1')
+    .replace(/^([\d.]+):\d+$/, '$1')
+    .replace(/^::ffff:(?=\d+\.)/i, '')

@@ -213,11 +213,12 @@ export function createApi(options: ApiOptions) {
     if (operation.query) input.query = readQuery(operation.query, request.url)
     if (operation.body && bytes && !(operation.isBodyOptional && bytes.length === 0)) {
       const body = parseBody(request, bytes)
-      input.body = validate(operation.body, body, 'body')
-      if (/(?:^|[,;\s])handling\s*=\s*"?strict/i.test(request.headers.get('prefer') ?? '')) {
+      // Asked first: a field that seems to be missing may be there under a misspelt name.
+      if (/(?:^|[,;\s])handling\s*=\s*"?strict\b(?!-)/i.test(request.headers.get('prefer') ?? '')) {
         refuseUnknownFields(operation.body, body)
         headers['Preference-Applied'] = 'handling=strict'
       }
+      input.body = validate(operation.body, body, 'body')
     }
     return input as AnyInput
   }

@@ -40,5 +40,8 @@ export function createApp({ pages, api, onFault }: AppOptions): App {
 /** An Error body outside the API. */
 export function refusal({ body, status, headers }: ApiError): Response {
   const challenge: Record<string, string> = status === 401 ? { 'WWW-Authenticate': 'Bearer' } : {}
-  return Response.json(body, { status, headers: { ...headers, ...challenge, 'X-Content-Type-Options': 'nosniff' } })
+  return Response.json(body, {
+    status,
+    headers: { ...headers, ...challenge, 'X-Content-Type-Options': 'nosniff' },
+  })
 }

@@ -11,17 +11,27 @@ export async function readBody(request: Request): Promise<Uint8Array> {
   const length = request.headers.get('content-length')
   if (length !== null) {
     if (Number(length) > bodyBytesMax) throw tooLarge()
-    return new Uint8Array(await request.arrayBuffer())
+    return new Uint8Array(await request.arrayBuffer().catch(refuseUnfinished))
   }
   if (request.body === null) return new Uint8Array()
   const chunks: Uint8Array[] = []
   let bytes = 0
-  for await (const chunk of request.body) {
-    bytes += chunk.length
-    if (bytes > bodyBytesMax) throw tooLarge()
-    chunks.push(chunk)
+  try {
+    for await (const chunk of request.body) {
+      bytes += chunk.length
+      if (bytes > bodyBytesMax) throw tooLarge()
+      chunks.push(chunk)
+    }
+  } catch (error) {
+    refuseUnfinished(error)
   }
   return Buffer.concat(chunks)
+}
+
+/** A body that breaks off is a caller who has hung up, and no fault of ours. */
+function refuseUnfinished(error: unknown): never {
+  if (error instanceof ApiError) throw error
+  throw new ApiError('malformed_json', 'The body broke off before its end.')
 }
 
 export function parseBody(request: Request, bytes: Uint8Array): JsonValue {

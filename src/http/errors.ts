@@ -116,13 +116,15 @@ export class ApiError extends Error {
   }
 }
 
-const detailsMax = 20
+/** Enough to mend a request by; the answer to a bad one stays small. */
+export const detailsMax = 20
 const detailPathLengthMax = 200
 
 export function validationFailed(problems: readonly Detail[]): ApiError {
   const details = problems
     .slice(0, detailsMax)
-    .map(({ path, message }) => ({ path: path.slice(0, detailPathLengthMax), message }))
+    // The cut may go through a character of two halves.
+    .map(({ path, message }) => ({ path: path.slice(0, detailPathLengthMax).toWellFormed(), message }))
   const said = details.map(({ path, message }) => `${path || 'the body'} ${message}`).join('; ')
   return new ApiError('validation_failed', `The request has invalid values: ${said}.`, { details })
 }

@@ -52,7 +52,6 @@ class Reader {
   }
 
   value(depth: number): JsonValue {
-    if (depth > nestingMax) this.#fail(`nested deeper than ${nestingMax} levels`)
     this.#skip(space)
     switch (this.#text[this.#at]) {
       case '{':
@@ -79,6 +78,7 @@ class Reader {
   }
 
   #object(depth: number): JsonValue {
+    this.#checkDepth(depth)
     // Without a prototype, so that a key such as "__proto__" is a key like any other.
     const object: { [key: string]: JsonValue } = Object.create(null)
     this.#at++
@@ -88,7 +88,7 @@ class Reader {
       if (this.#text[this.#at] !== '"') this.#fail('expected a key in double quotes')
       const keyAt = this.#at
       const key = this.#string()
-      if (key in object) this.#fail(`the key ${JSON.stringify(key)} is given twice`, keyAt)
+      if (key in object) this.#fail(`the key ${shortened(key)} is given twice`, keyAt)
       if (!this.#take(':')) this.#fail('expected ":"')
       object[key] = this.value(depth + 1)
       if (this.#take('}')) return object
@@ -97,6 +97,7 @@ class Reader {
   }
 
   #array(depth: number): JsonValue {
+    this.#checkDepth(depth)
     const array: JsonValue[] = []
     this.#at++
     if (this.#take(']')) return array
@@ -105,6 +106,10 @@ class Reader {
       if (this.#take(']')) return array
       if (!this.#take(',')) this.#fail('expected "," or "]"')
     }
+  }
+
+  #checkDepth(depth: number): void {
+    if (depth > nestingMax) this.#fail(`nested deeper than ${nestingMax} levels`)
   }
 
   #string(): string {
@@ -138,6 +143,9 @@ class Reader {
     throw new JsonError(`line ${before.length}, column ${(before.at(-1) ?? '').length + 1}: ${problem}`)
   }
 }
+
+const shownKeyLengthMax = 100
+const shortened = (key: string) => JSON.stringify([...key].slice(0, shownKeyLengthMax).join(''))
 
 const int64DigitsMax = 19
 

@@ -1,6 +1,6 @@
 import { createServer, type ServerResponse } from 'node:http'
 import { type AddressInfo, Server as NetServer } from 'node:net'
-import { setTimeout as pause } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import { getRequestListener } from '@hono/node-server'
 import { ApiError } from './errors.ts'
 
@@ -12,9 +12,14 @@ const headerBytesMax = 16 * 1024
 const connectionsMax = 10_000
 
 const stopDeadlineMs = 10_000
+/** How long to look for a moment to close the door at. */
+const stopDoorMs = 500
 /** How long a connection that looks idle may still have a request on its way to us. */
 const stopGraceMs = 500
 const stopPollMs = 20
+
+/** HTTP/1.0 knows no Host header; nothing here depends on it. */
+const hostUnlessGiven = 'localhost'
 
 export type Listener = {
   readonly port: number
@@ -30,10 +35,11 @@ export async function listen(
   { host, port }: { host: string; port: number },
 ): Promise<Listener> {
   const serving = new Set<ServerResponse>()
-  let isStopping = false
+  let connectionsTaken = 0
+  let doorClosing: Promise<unknown> | undefined
   const listener = getRequestListener(
     (request, env) => fetch(request, env.incoming.socket.remoteAddress ?? ''),
-    { errorHandler: badRequest },
+    { errorHandler: badRequest, hostname: hostUnlessGiven },
   )
   const server = createServer(
     {
@@ -46,21 +52,45 @@ export async function listen(
     (incoming, outgoing) => {
       serving.add(outgoing)
       outgoing.once('close', () => serving.delete(outgoing))
-      if (isStopping) outgoing.setHeader('Connection', 'close')
-      void listener(incoming, outgoing)
+      // The adapter refuses a backslash, but it is only a path that leads nowhere.
+      incoming.url = incoming.url?.replaceAll('\\', '%5C')
+      if (!doorClosing) return void listener(incoming, outgoing)
+      outgoing.setHeader('Connection', 'close')
+      void doorClosing.then(() => listener(incoming, outgoing))
     },
   )
+  server.on('connection', () => {
+    connectionsTaken++
+  })
+  // Node would answer 417 by itself; an expectation that we do not know may as well be passed over (RFC 9110, 10.1.1).
+  server.on('checkExpectation', (incoming, outgoing) => server.emit('request', incoming, outgoing))
   server.maxConnections = connectionsMax
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, host, () => resolve())
   })
 
-  async function stop(): Promise<void> {
-    isStopping = true
-    for (const outgoing of serving) if (!outgoing.headersSent) outgoing.setHeader('Connection', 'close')
+  /**
+   * The kernel takes connections before we do, and resets those that we have not taken when the door closes: so it is
+   * closed when nobody has come for a moment. Whoever is answered comes back, so what is asked meanwhile is answered after.
+   */
+  async function closeDoor(): Promise<{ closed: Promise<void> }> {
+    const deadline = performance.now() + stopDoorMs
+    let takenBefore: number
+    do {
+      takenBefore = connectionsTaken
+      await pause(stopPollMs)
+      await nextTurn()
+    } while (connectionsTaken > takenBefore && performance.now() < deadline)
     // Closes the door alone: http's own close() would cut connections that look idle while a request is on its way.
-    const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()))
+    return { closed: new Promise((resolve) => NetServer.prototype.close.call(server, () => resolve())) }
+  }
+
+  async function stop(): Promise<void> {
+    const door = closeDoor()
+    doorClosing = door
+    for (const outgoing of serving) if (!outgoing.headersSent) outgoing.setHeader('Connection', 'close')
+    const { closed } = await door
     const deadline = performance.now() + stopDeadlineMs
     await Promise.race([closed, pause(stopGraceMs)])
     server.closeIdleConnections()
@@ -75,7 +105,7 @@ export async function listen(
   return { port: (server.address() as AddressInfo).port, stop }
 }
 
-/** A request that HTTP lets through but that is no URL: a broken Host header, a backslash in the path. */
+/** A request that HTTP lets through but that is no URL: a broken Host header, a path without a slash. */
 function badRequest(): Response {
   const { body, status } = new ApiError(
     'validation_failed',

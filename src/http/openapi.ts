@@ -1,11 +1,9 @@
-import * as z from 'zod'
+import type * as z from 'zod'
 import { bodyBytesMax } from './body.ts'
-import { catalogue, type ErrorCode, errorCodes } from './errors.ts'
+import { type Json, jsonSchema } from './jsonSchema.ts'
+import { errorSchema, responsesOf, sharedHeaders } from './openapiResponses.ts'
 import type { Operation } from './operation.ts'
 import { isListSchema } from './query.ts'
-import { documentation } from './validation.ts'
-
-type Json = Record<string, unknown>
 
 export type OpenApiOptions = {
   readonly operations: readonly Operation[]
@@ -22,15 +20,17 @@ const tags: Record<string, string> = {
 const intro = `Browse and manage animals offered for adoption.
 
 Every operation takes an API key in the header \`Authorization: Bearer <API_KEY>\`. Every answer carries the three
-X-RateLimit headers, and every error is an \`Error\` with a stable \`code\`. Guides are at \`/guides\`.`
+\`X-RateLimit\` headers, and the body of every error is an \`Error\` with a stable \`code\`. \`HEAD\` works wherever
+\`GET\` does. Guides to keys, limits, paging, retries and errors are at \`/guides\`.`
 
 /** OpenAPI 3.1, made from the same definitions that serve the requests. */
 export function openApiDocument({ operations, productionUrl, stagingUrl }: OpenApiOptions): Json {
   const schemas: Json = { Error: errorSchema }
+  const responses: Json = {}
   const paths: Record<string, Json> = {}
   for (const operation of operations) {
     const method = operation.method.toLowerCase()
-    paths[operation.path] = { ...paths[operation.path], [method]: describeOperation(operation, schemas) }
+    paths[operation.path] = { ...paths[operation.path], [method]: describe(operation, schemas, responses) }
   }
   const servers = [
     ...(productionUrl ? [{ url: `${productionUrl}/v1`, description: 'Production' }] : []),
@@ -38,6 +38,7 @@ export function openApiDocument({ operations, productionUrl, stagingUrl }: OpenA
   ]
   return {
     openapi: '3.1.0',
+    'x-generated': 'Made by `npm run openapi` from the operations in src/: change those, not this file.',
     info: {
       title: 'Petstore',
       version: '1.0.0',
@@ -56,63 +57,23 @@ export function openApiDocument({ operations, productionUrl, stagingUrl }: OpenA
         apiKey: {
           type: 'http',
           scheme: 'bearer',
-          description: 'An API key: `ps_live_...` or `ps_test_...`.',
+          bearerFormat: 'API key',
+          description:
+            'An API key: `ps_live_...` in production, `ps_test_...` in staging. Each operation says which scope the key must have.',
         },
       },
-      headers: commonHeaders,
-      schemas: Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1))),
+      parameters: sharedParameters,
+      headers: sharedHeaders,
+      responses: sorted(responses),
+      schemas: sorted(schemas),
     },
   }
 }
 
-const errorSchema: Json = {
-  type: 'object',
-  description: 'Every error answer.',
-  required: ['code', 'message', 'status'],
-  properties: {
-    code: { type: 'string', enum: errorCodes, description: 'Machine-readable error code.' },
-    message: { type: 'string', description: 'What happened, and what to do next.' },
-    status: { type: 'integer', description: 'The HTTP status code of the response.' },
-    details: {
-      type: 'array',
-      description: 'On invalid values: each of them.',
-      items: {
-        type: 'object',
-        required: ['path', 'message'],
-        properties: {
-          path: { type: 'string', description: 'JSON Pointer into the body, or the name of a parameter.' },
-          message: { type: 'string' },
-        },
-      },
-    },
-  },
-}
+const sorted = (named: Json): Json =>
+  Object.fromEntries(Object.entries(named).sort(([a], [b]) => (a < b ? -1 : 1)))
 
-const textHeader = (description: string, type = 'string') => ({ description, schema: { type } })
-const commonHeaders: Json = {
-  'X-RateLimit-Limit': textHeader('The request allowance that applies.', 'integer'),
-  'X-RateLimit-Remaining': textHeader('Requests left in the current window.', 'integer'),
-  'X-RateLimit-Reset': textHeader('Unix timestamp at which the limit resets.', 'integer'),
-  'RateLimit-Policy': textHeader('Both windows: quota and length.'),
-  RateLimit: textHeader('Both windows: requests left and seconds until the reset.'),
-  'X-Request-Id': textHeader("The request's id: yours, or a new one."),
-  'Retry-After': textHeader('Whole seconds to wait before the next try.', 'integer'),
-  Deprecation: textHeader('Since when the operation is deprecated (RFC 9745).'),
-  Sunset: textHeader('When the operation ends (RFC 8594).'),
-  'Idempotent-Replayed': textHeader('`true` where this is the kept answer of an earlier request.'),
-}
-const alwaysSent = [
-  'X-RateLimit-Limit',
-  'X-RateLimit-Remaining',
-  'X-RateLimit-Reset',
-  'RateLimit-Policy',
-  'RateLimit',
-  'X-Request-Id',
-]
-const headerRefs = (names: readonly string[]): Json =>
-  Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
-
-function describeOperation(operation: Operation, schemas: Json): Json {
+function describe(operation: Operation, schemas: Json, responses: Json): Json {
   const { id, tag, summary, description, scope, stability = 'stable', deprecation, body } = operation
   const needs = scope ? `Needs the scope \`${scope}\`.` : 'Every valid key may do this.'
   return {
@@ -129,23 +90,48 @@ function describeOperation(operation: Operation, schemas: Json): Json {
     ...(body && {
       requestBody: {
         required: !operation.isBodyOptional,
-        description: `At most ${bodyBytesMax / 1024} KiB.`,
+        description: `At most ${bodyBytesMax / 1024} KiB. Fields that are not known are ignored.`,
         content: {
-          'application/json': { schema: jsonSchema(body, schemas), example: operation.bodyExample },
+          'application/json': {
+            schema: jsonSchema(body, schemas),
+            ...(operation.bodyExample !== undefined && { example: operation.bodyExample }),
+          },
         },
       },
     }),
-    responses: responsesOf(operation, schemas),
+    responses: responsesOf(operation, schemas, responses),
   }
 }
 
-function parametersOf({ params, query, requestHeaders = {}, method }: Operation, schemas: Json): Json[] {
-  const headers: Record<string, string> = {
-    ...requestHeaders,
-    ...(method === 'POST' && {
-      'Idempotency-Key': 'Makes a retry safe: the first answer is kept 24 h and given again.',
-    }),
-  }
+const headerParameter = (name: string, description: string, schema: Json = {}): Json => ({
+  name,
+  in: 'header',
+  required: false,
+  description,
+  schema: { type: 'string', ...schema },
+})
+
+const sharedParameters = {
+  'Idempotency-Key': headerParameter(
+    'Idempotency-Key',
+    'Makes a retry safe: the first answer is kept for 24 h, and given again to the same request with the same key. 1 to 255 visible ASCII characters, bare or quoted.',
+    { pattern: '^("[!-~]{1,255}"|[!-~]{1,255})$' },
+  ),
+  Prefer: headerParameter(
+    'Prefer',
+    'With `handling=strict`, fields that are not known are refused with a 400 rather than ignored (RFC 7240).',
+  ),
+  'X-Request-Id': headerParameter(
+    'X-Request-Id',
+    'An id of your own for the request, 1 to 128 letters, digits, dots, hyphens or underscores. It comes back in the answer; anything else is replaced by a new one.',
+  ),
+}
+const shared = (name: keyof typeof sharedParameters) => ({ $ref: `#/components/parameters/${name}` })
+
+function parametersOf(
+  { params, query, requestHeaders = {}, method, body }: Operation,
+  schemas: Json,
+): Json[] {
   const described = (shape: z.ZodObject['shape'], where: string) =>
     Object.entries(shape).map(([name, type]) => {
       const { description, ...schema } = jsonSchema(type as z.ZodType, schemas) as Json
@@ -161,110 +147,9 @@ function parametersOf({ params, query, requestHeaders = {}, method }: Operation,
   return [
     ...described(params?.shape ?? {}, 'path'),
     ...described(query?.shape ?? {}, 'query'),
-    ...Object.entries(headers).map(([name, description]) => ({
-      name,
-      in: 'header',
-      required: false,
-      description,
-      schema: { type: 'string' },
-    })),
+    ...Object.entries(requestHeaders).map(([name, description]) => headerParameter(name, description)),
+    ...(method === 'POST' ? [shared('Idempotency-Key')] : []),
+    ...(body ? [shared('Prefer')] : []),
+    shared('X-Request-Id'),
   ]
-}
-
-/** What any operation can answer besides its own errors. */
-function codesOf({ errors = [], scope, body, method }: Operation): ErrorCode[] {
-  const bodyCodes: ErrorCode[] = body ? ['body_too_large', 'unsupported_media_type'] : []
-  const retryCodes: ErrorCode[] =
-    method === 'POST' ? ['validation_failed', 'idempotency_in_progress', 'idempotency_key_reused'] : []
-  const scopeCodes: ErrorCode[] = scope ? ['insufficient_scope'] : []
-  const common: ErrorCode[] = [
-    'missing_api_key',
-    'invalid_api_key',
-    'origin_not_allowed',
-    'rate_limit_exceeded',
-    'key_banned',
-  ]
-  return [
-    ...new Set([
-      ...common,
-      ...errors,
-      ...scopeCodes,
-      ...bodyCodes,
-      ...retryCodes,
-      'internal_error',
-      'unavailable',
-    ] as const),
-  ]
-}
-
-function responsesOf(operation: Operation, schemas: Json): Json {
-  const deprecationHeaders = operation.deprecation ? ['Deprecation', 'Sunset'] : []
-  const responses: Record<string, Json> = {}
-  for (const [status, { description, schema, headers = {}, example }] of Object.entries(operation.answers)) {
-    const own = Object.entries(headers).map(([name, text]) => [name, textHeader(text)])
-    const replay = operation.method === 'POST' ? ['Idempotent-Replayed'] : []
-    responses[status] = {
-      description,
-      headers: {
-        ...headerRefs([...alwaysSent, ...deprecationHeaders, ...replay]),
-        ...Object.fromEntries(own),
-      },
-      ...(schema && {
-        content: {
-          'application/json': {
-            schema: jsonSchema(schema, schemas),
-            ...(example !== undefined && { example }),
-          },
-        },
-      }),
-    }
-  }
-  const byStatus = Object.groupBy(codesOf(operation), (code) => String(catalogue[code].status))
-  for (const [status, codes = []] of Object.entries(byStatus)) {
-    const waits = codes.some((code) =>
-      ['rate_limit_exceeded', 'unavailable', 'idempotency_in_progress'].includes(code),
-    )
-    responses[status] = {
-      description: codes.map((code) => `\`${code}\`: ${catalogue[code].message}`).join('\n\n'),
-      headers: headerRefs([...alwaysSent, ...deprecationHeaders, ...(waits ? ['Retry-After'] : [])]),
-      content: {
-        'application/json': {
-          schema: { $ref: '#/components/schemas/Error' },
-          examples: Object.fromEntries(codes.map((code) => [code, { value: { code, ...catalogue[code] } }])),
-        },
-      },
-    }
-  }
-  return responses
-}
-
-/** JSON Schema as OpenAPI has it: named schemas go to the components and are referred to. */
-function jsonSchema(schema: z.ZodType, schemas: Json): Json {
-  // As a property of something else, a named schema is referred to; at the top it would be spelled out.
-  const { properties, $defs } = z.toJSONSchema(z.object({ it: schema }), {
-    io: 'input',
-    unrepresentable: 'any',
-    override: ({ zodSchema, jsonSchema: made }) => mend(zodSchema as unknown as z.ZodType, made as Json),
-  }) as unknown as { properties: { it: Json }; $defs?: Json }
-  const relocated = JSON.parse(
-    JSON.stringify({ it: properties.it, defs: $defs ?? {} }).replaceAll(
-      '"#/$defs/',
-      '"#/components/schemas/',
-    ),
-  ) as { it: Json; defs: Record<string, Json> }
-  for (const [name, { id: _id, ...definition }] of Object.entries(relocated.defs)) schemas[name] = definition
-  return relocated.it
-}
-
-function mend(schema: z.ZodType, made: Json): void {
-  const documented = documentation.get(schema)?.schema
-  if (documented) {
-    const { description } = made
-    for (const key of Object.keys(made)) delete made[key]
-    Object.assign(made, documented, description === undefined ? {} : { description })
-  }
-  // Noise that Zod adds and no reader needs.
-  if (made.format === 'date-time') delete made.pattern
-  if (made.minimum === Number.MIN_SAFE_INTEGER) delete made.minimum
-  if (made.maximum === Number.MAX_SAFE_INTEGER) delete made.maximum
 }

@@ -45,7 +45,10 @@ export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 type AnswerDescription = {
   description: string
   schema?: z.ZodType
+  /** Headers that this answer always has, and what they say. */
   headers?: Record<string, string>
+  /** Headers that it has only sometimes. */
+  optionalHeaders?: Record<string, string>
   example?: unknown
 }
 

@@ -106,7 +106,7 @@ function unknownFields(schema: z.ZodType, value: unknown, path: string[]): Detai
       : [
           {
             path: pointer([...path, key]),
-            message: `is not a field here; did you mean "${nearest(key, known)}"?`,
+            message: `is not a field here (did you mean "${nearest(key, known)}"?)`,
           },
         ],
   )

@@ -43,9 +43,22 @@ export function apiKeyProblem(key: string, environment: KeyEnvironment): string 
 
 export const hashApiKey = (key: string): string => createHash('sha256').update(key).digest('hex')
 
-/** For logs and messages: any key that slipped into a text is made unreadable. */
-export const redactApiKeys = (text: string): string =>
-  text.replace(/ps_(live|test)_[0-9A-Za-z]+/g, 'ps_$1_[redacted]')
+/** For the log: makes keys that slipped into a text unreadable, ours by their form and the operator's own by its value. */
+export function secretHider(ownKey: string | undefined): (text: string) => string {
+  const hide = (text: string) => {
+    const withoutOurs = text.replace(/ps_(live|test)_[0-9A-Za-z]+/g, 'ps_$1_[redacted]')
+    return ownKey === undefined ? withoutOurs : withoutOurs.replaceAll(ownKey, '[redacted]')
+  }
+  return (text) => {
+    const decoded = decode(text)
+    // A path is left as it was sent, unless a key hides behind its percent signs.
+    return hide(decoded) === decoded ? hide(text) : hide(decoded)
+  }
+}
+
+/** Escape by escape: one that is broken must not keep the others from being read. */
+const decode = (text: string): string =>
+  text.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
 
 function checksum(body: string): string {
   let rest = crc32(body)

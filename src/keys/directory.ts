@@ -61,7 +61,11 @@ export class KeyDirectory {
 
   /** Whether any living key is locked to this origin. */
   async isKnownOrigin(origin: string): Promise<boolean> {
-    this.#origins ??= this.#loadOrigins()
+    this.#origins ??= this.#loadOrigins().catch((error: unknown) => {
+      // A look that failed is not kept: the next one tries anew.
+      this.#origins = undefined
+      throw error
+    })
     return (await this.#origins).has(origin)
   }
 

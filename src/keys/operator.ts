@@ -41,18 +41,15 @@ async function applySetting(trx: Kysely<Tables>, adminKey: string, now: number):
     .executeTakeFirst()
   // A key of this store that was made here and is now also named in the setting stays what it is.
   if (holder && holder.from_setting === 0) return undefined
-  const current = await trx
-    .selectFrom('api_keys')
-    .select('id')
-    .where('from_setting', '=', 1)
-    .executeTakeFirst()
+  const current =
+    holder ?? (await trx.selectFrom('api_keys').select('id').where('from_setting', '=', 1).executeTakeFirst())
   if (!current) {
     await insertKey(trx, settings, adminKey, now, true)
     return undefined
   }
   await trx
     .updateTable('api_keys')
-    .set({ revoked_at: null, expires_at: null })
+    .set({ revoked_at: null, expires_at: null, scopes: JSON.stringify(scopes), origins: '[]' })
     .where('id', '=', current.id)
     .execute()
   if (!holder) await replaceSecrets(trx, current.id, adminKey, now)

@@ -106,7 +106,11 @@ export async function replaceSecrets(
 
 /** Lets a secret that a rotation has put an end to live on. */
 export async function keepSecret(trx: Kysely<Tables>, secret: string): Promise<void> {
-  await trx.updateTable('api_key_secrets').set({ expires_at: null }).where('hash', '=', hashApiKey(secret)).execute()
+  await trx
+    .updateTable('api_key_secrets')
+    .set({ expires_at: null })
+    .where('hash', '=', hashApiKey(secret))
+    .execute()
 }
 
 export async function findKey(db: Kysely<Tables>, id: number): Promise<Key | undefined> {

@@ -33,7 +33,9 @@ const example = {
   createdAt: '2026-11-15T12:00:00.000Z',
   lastUsedAt: null,
 }
-const exampleWithSecret = { ...example, key: 'ps_live_<30 random characters><6 of checksum>' }
+// Right in form but not in its checksum, so it is nobody's key.
+const exampleWithSecret = { ...example, key: 'ps_live_ThisIsOnlyAnExampleNotARealKey000000' }
+const nextPage = { Link: 'Where the next page is, with `rel="next"`; absent on the last page.' }
 const params = z.object({ keyId: int64Text().meta({ description: 'The identifier of the key.' }) })
 
 export type KeyRoutesOptions = {
@@ -75,17 +77,21 @@ export function keyRoutes({
       method: 'GET',
       path: '/keys',
       summary: 'List keys',
+      description: 'A page of keys, newest first, revoked ones included.',
       query: z.object({
         limit: digitsText(1, limitMax, limitDefault).meta({
-          description: 'How many keys a page has at the most.',
+          description: 'How many keys a page has at most.',
         }),
-        cursor: z.string().optional().meta({ description: 'From the `Link` header of the page before.' }),
+        cursor: z
+          .string()
+          .optional()
+          .meta({ description: 'Where the page begins: taken from the `Link` header of the page before.' }),
       }),
       answers: {
         200: {
           description: 'One page of keys.',
           schema: shownKeys,
-          headers: { Link: 'The next page, with `rel="next"`.' },
+          optionalHeaders: nextPage,
           example: [example],
         },
       },
@@ -149,6 +155,7 @@ export function keyRoutes({
       method: 'GET',
       path: '/keys/{keyId}',
       summary: 'Get a key',
+      description: 'The key without its secret, which is kept nowhere.',
       answers: { 200: { description: 'The key.', schema: shownKey, example } },
       errors: ['key_not_found'],
       async read({ params: { keyId } }, { now }) {
@@ -165,9 +172,17 @@ export function keyRoutes({
       method: 'PATCH',
       path: '/keys/{keyId}',
       summary: 'Change a key',
+      description:
+        'Changes what is given and leaves the rest. It takes effect within two seconds everywhere.',
       body: keyChange,
       bodyExample: { plan: 'business' },
-      answers: { 200: { description: 'The key after the change.', schema: shownKey, example } },
+      answers: {
+        200: {
+          description: 'The key after the change.',
+          schema: shownKey,
+          example: { ...example, plan: 'business' },
+        },
+      },
       errors: ['malformed_json', 'validation_failed', 'key_not_found'],
       async write({ params: { keyId }, body }, context) {
         const changed = await change(keyId, context, async (key) => {
@@ -230,6 +245,7 @@ export function keyRoutes({
       method: 'DELETE',
       path: '/keys/{keyId}/ban',
       summary: 'Lift the ban on a key',
+      description: 'The key may be used again at once, and the ban counts for nothing in later ones.',
       answers: { 204: { description: 'The key is not banned.' } },
       errors: ['key_not_found'],
       async write({ params: { keyId } }, context): Promise<Answer> {

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { validationFailed } from '../http/errors.ts'
-import { integer } from '../http/validation.ts'
+import { int64, integer } from '../http/validation.ts'
 import {
   defaultScopes,
   isKeyName,
@@ -22,17 +22,33 @@ const keyName = z
   .string()
   .refine(isKeyName, `must be 1 to ${nameLengthMax} characters and not blank`)
   .meta({ minLength: 1, maxLength: nameLengthMax, description: 'What the key is for.' })
-const plan = z.enum(planNames)
+export const plan = z
+  .enum(planNames)
+  .meta({ id: 'Plan', description: 'Decides how many requests a key is allowed.' })
+const scope = z.enum(scopes).meta({ id: 'Scope', description: 'One thing that a key may do.' })
 const ownLimits = z
-  .object({ perMinute: integer(1, ownLimitMax).optional(), perDay: integer(1, ownLimitMax).optional() })
-  .meta({ id: 'OwnLimits', description: "An enterprise key's own limits; 10,000 and 1,000,000 unless set." })
-const keyScopes = z.array(z.enum(scopes)).max(scopes.length).meta({ description: 'What the key may do.' })
+  .object({
+    perMinute: integer(1, ownLimitMax).meta({ description: 'Requests per minute.' }).optional(),
+    perDay: integer(1, ownLimitMax).meta({ description: 'Requests per day.' }).optional(),
+  })
+  .meta({
+    id: 'OwnLimits',
+    description:
+      'The limits of an `enterprise` key: 10,000 a minute and 1,000,000 a day, save for what is given here.',
+  })
+const keyScopes = z.array(scope).max(scopes.length).meta({ description: 'What the key may do.' })
 const origins = z
   .array(z.string().refine(isOrigin, 'must be an origin such as https://example.com'))
   .max(originsMax)
   .meta({
-    description: 'Browser origins the key is locked to. With any, it is a publishable key and only reads.',
+    description:
+      'Browser origins that the key is locked to, such as `https://shelter.example`. With any, it is a publishable key: it may stand in a web page, and may only read.',
   })
+const expiresAt = time.meta({ description: 'When the key stops working; never unless given.' })
+const secret = z.string().meta({
+  pattern: '^ps_(live|test)_[0-9A-Za-z]{36}$',
+  description: 'The secret itself. It is shown this once.',
+})
 
 export const newKey = z
   .object({
@@ -41,35 +57,49 @@ export const newKey = z
     limits: ownLimits.optional(),
     scopes: keyScopes.optional(),
     origins: origins.optional(),
-    expiresAt: time.optional(),
+    expiresAt: expiresAt.optional(),
   })
-  .meta({ id: 'NewKey', description: 'A key to make. Without `plan` it is `free`.' })
+  .meta({
+    id: 'NewKey',
+    description:
+      'A key to make. Without `plan` it is `free`; without `scopes` it may read and write animals, categories and orders, or, with `origins`, read animals and categories.',
+  })
 export const keyChange = z
   .object({
     name: keyName.optional(),
     plan: plan.optional(),
-    limits: ownLimits.nullable().optional(),
+    limits: ownLimits
+      .nullable()
+      .optional()
+      .meta({ description: 'The own limits of an `enterprise` key; `null` takes them away.' }),
     scopes: keyScopes.optional(),
     origins: origins.optional(),
-    expiresAt: time.nullable().optional(),
+    expiresAt: time
+      .nullable()
+      .optional()
+      .meta({ description: 'When the key stops working; `null` for never.' }),
   })
   .meta({
     id: 'KeyChange',
-    description: 'What is to change; what is left out stays. `null` takes limits or expiry away.',
+    description: 'What is to change; what is left out stays.',
   })
 
 const shownFields = {
-  id: z.int().meta({ description: 'Assigned by the service.' }),
+  id: int64().meta({ description: 'Unique identifier, assigned by the service.' }),
   name: keyName,
   plan,
   limits: ownLimits.optional(),
   scopes: keyScopes,
   origins,
-  createdAt: time,
-  lastUsedAt: time.nullable().meta({ description: 'To the second; null while it was never used.' }),
-  expiresAt: time.optional(),
-  revokedAt: time.optional(),
-  bannedUntil: time.optional(),
+  createdAt: time.meta({ description: 'When the key was made.' }),
+  lastUsedAt: time
+    .nullable()
+    .meta({ description: 'When the key was last used, to the second; null if it never was.' }),
+  expiresAt: expiresAt.optional(),
+  revokedAt: time.optional().meta({ description: 'Since when the key is revoked; absent while it is not.' }),
+  bannedUntil: time
+    .optional()
+    .meta({ description: 'When the ban on the key ends; absent while there is none.' }),
 }
 export const shownKey = z
   .object(shownFields)
@@ -78,11 +108,15 @@ export const shownKeys = z
   .array(shownKey)
   .meta({ id: 'Keys', description: 'One page of keys, newest first.' })
 export const keyWithSecret = z
-  .object({ ...shownFields, key: z.string().meta({ description: 'The secret. It is shown this once.' }) })
+  .object({ ...shownFields, key: secret })
   .meta({ id: 'KeyWithSecret', description: 'An API key with its secret.' })
 export const rotation = z
-  .object({ overlapSeconds: integer(0, overlapSecondsMax).optional() })
-  .meta({ id: 'Rotation', description: 'How long the old secret lives on; not at all unless given.' })
+  .object({
+    overlapSeconds: integer(0, overlapSecondsMax)
+      .meta({ description: 'How long the old secret lives on, in seconds; not at all unless given.' })
+      .optional(),
+  })
+  .meta({ id: 'Rotation', description: 'How to go from the old secret to the new one.' })
 
 export const newSettings = (body: z.output<typeof newKey>): KeySettings => ({
   name: body.name,

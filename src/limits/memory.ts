@@ -1,15 +1,27 @@
 import type { Database } from '../database/database.ts'
 import type { Limits } from '../keys/plans.ts'
 import { findUsage, type KeyUsage, putUsage } from './queries.ts'
-import { forgive, isBanned, noUsage, refuse, take, type Usage, type Windows, windowsOf } from './window.ts'
+import {
+  forgive,
+  isBanned,
+  noUsage,
+  refuse,
+  settle,
+  take,
+  type Usage,
+  type Windows,
+  windowsOf,
+} from './window.ts'
 
 export type Outcome = 'admitted' | 'limited' | 'banned'
 export type Decision = { outcome: Outcome; windows: Windows; bannedUntil: number; isNewBan: boolean }
 
 type Entry = { usage: Usage; lastUsedAt: number }
 
-const keysInMemoryMax = 100_000
-const addressesMax = 100_000
+/** How many of each stay in memory. */
+export type Bounds = { readonly keysMax: number; readonly addressesMax: number }
+
+const usualBounds: Bounds = { keysMax: 100_000, addressesMax: 100_000 }
 const rowsPerWrite = 500
 
 /**
@@ -21,56 +33,53 @@ const rowsPerWrite = 500
 export class MemoryLimiter {
   readonly #database: Database
   readonly #banAfterRefusals: number
+  readonly #bounds: Bounds
   readonly #keys = new Map<number, Entry>()
+  readonly #loading = new Map<number, Promise<void>>()
   readonly #addresses = new Map<string, Usage>()
   readonly #dirty = new Set<number>()
   #flushing: Promise<void> = Promise.resolve()
 
-  constructor(database: Database, banAfterRefusals: number) {
+  constructor(database: Database, banAfterRefusals: number, bounds = usualBounds) {
     this.#database = database
     this.#banAfterRefusals = banAfterRefusals
+    this.#bounds = bounds
   }
 
-  async admitKey(id: number, limits: Limits, unbannedAt: number, now: number): Promise<Decision> {
-    const entry = this.#keys.get(id) ?? (await this.#load(id))
-    entry.lastUsedAt = now
-    const before = forgive(entry.usage, unbannedAt)
-    if (isBanned(before, now)) return this.#decide(id, entry, before, limits, now, 'banned')
-    const taken = take(before, limits, now)
-    if (taken) return this.#decide(id, entry, taken, limits, now, 'admitted')
-    const refused = refuse(before, limits, now, this.#banAfterRefusals)
-    const decision = this.#decide(
-      id,
-      entry,
-      refused,
-      limits,
-      now,
-      isBanned(refused, now) ? 'banned' : 'limited',
-    )
-    return { ...decision, isNewBan: decision.outcome === 'banned' }
+  admitKey(id: number, limits: Limits, unbannedAt: number, now: number): Promise<Decision> {
+    return this.#withEntry(id, (entry) => {
+      entry.lastUsedAt = now
+      const before = settle(forgive(entry.usage, unbannedAt), now)
+      if (isBanned(before, now)) return this.#decide(id, entry, before, limits, now, 'banned')
+      const taken = take(before, limits, now)
+      if (taken) return this.#decide(id, entry, taken, limits, now, 'admitted')
+      const refused = refuse(before, limits, now, this.#banAfterRefusals)
+      const isNewBan = isBanned(refused, now)
+      const decided = this.#decide(id, entry, refused, limits, now, isNewBan ? 'banned' : 'limited')
+      return { ...decided, isNewBan }
+    })
   }
 
-  async lookAtKey(id: number, limits: Limits, unbannedAt: number, now: number): Promise<Decision> {
-    const entry = this.#keys.get(id) ?? (await this.#load(id))
-    const usage = forgive(entry.usage, unbannedAt)
-    return decision(usage, limits, now, isBanned(usage, now) ? 'banned' : 'admitted')
+  lookAtKey(id: number, limits: Limits, unbannedAt: number, now: number): Promise<Decision> {
+    return this.#withEntry(id, (entry) => {
+      const usage = settle(forgive(entry.usage, unbannedAt), now)
+      return decision(usage, limits, now, isBanned(usage, now) ? 'banned' : 'admitted')
+    })
   }
 
   admitAddress(address: string, limits: Limits, now: number): Decision {
-    const before = this.#addresses.get(address) ?? noUsage
+    const before = this.#usageOfAddress(address, now)
     const taken = take(before, limits, now)
-    if (taken) {
-      // Set anew, so that the order of the map is the order of use.
-      this.#addresses.delete(address)
-      this.#addresses.set(address, taken)
-      if (this.#addresses.size > addressesMax)
-        this.#addresses.delete(this.#addresses.keys().next().value as string)
-    }
+    // Set anew, so that the order of the map is the order of use.
+    this.#addresses.delete(address)
+    this.#addresses.set(address, taken ?? before)
+    if (this.#addresses.size > this.#bounds.addressesMax)
+      this.#addresses.delete(this.#addresses.keys().next().value as string)
     return decision(taken ?? before, limits, now, taken ? 'admitted' : 'limited')
   }
 
   lookAtAddress(address: string, limits: Limits, now: number): Decision {
-    return decision(this.#addresses.get(address) ?? noUsage, limits, now, 'admitted')
+    return decision(this.#usageOfAddress(address, now), limits, now, 'admitted')
   }
 
   /** Writes what has changed to the store. One at a time, so that an older count never follows a newer one. */
@@ -79,27 +88,42 @@ export class MemoryLimiter {
     return this.#flushing
   }
 
+  #usageOfAddress(address: string, now: number): Usage {
+    return settle(this.#addresses.get(address) ?? noUsage, now)
+  }
+
+  /**
+   * Calls back with the key's entry while it is surely the one in memory: whoever held an entry over a wait could
+   * find it evicted and loaded anew by another, and would count where nobody looks.
+   */
+  async #withEntry(id: number, use: (entry: Entry) => Decision): Promise<Decision> {
+    for (;;) {
+      const entry = this.#keys.get(id)
+      if (entry) return use(entry)
+      await (this.#loading.get(id) ?? this.#load(id))
+    }
+  }
+
   #decide(id: number, entry: Entry, usage: Usage, limits: Limits, now: number, outcome: Outcome): Decision {
     entry.usage = usage
-    this.#keys.set(id, entry)
     this.#dirty.add(id)
     return decision(usage, limits, now, outcome)
   }
 
-  async #load(id: number): Promise<Entry> {
-    const stored = await findUsage(this.#database.read, id)
-    // Another request may have been quicker while this one waited.
-    const present = this.#keys.get(id)
-    if (present) return present
-    const entry: Entry = { usage: stored?.usage ?? noUsage, lastUsedAt: stored?.lastUsedAt ?? 0 }
-    this.#keys.set(id, entry)
-    if (this.#keys.size > keysInMemoryMax) this.#evict()
-    return entry
+  #load(id: number): Promise<void> {
+    const loading = findUsage(this.#database.read, id)
+      .then((stored) => {
+        this.#keys.set(id, { usage: stored?.usage ?? noUsage, lastUsedAt: stored?.lastUsedAt ?? 0 })
+        if (this.#keys.size > this.#bounds.keysMax) this.#evict()
+      })
+      .finally(() => this.#loading.delete(id))
+    this.#loading.set(id, loading)
+    return loading
   }
 
   /** Drops the half of the entries that came first, save those whose counts are not in the store yet. */
   #evict(): void {
-    let left = keysInMemoryMax / 2
+    let left = this.#bounds.keysMax / 2
     for (const id of this.#keys.keys()) {
       if (left-- <= 0) return
       if (!this.#dirty.has(id)) this.#keys.delete(id)

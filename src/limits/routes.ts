@@ -3,21 +3,21 @@ import { timestamp } from '../clock.ts'
 import { ApiError } from '../http/errors.ts'
 import { answer, type Operation, operation } from '../http/operation.ts'
 import type { KeyDirectory } from '../keys/directory.ts'
-import { planNames } from '../keys/plans.ts'
+import { plan } from '../keys/schemas.ts'
 import type { MemoryLimiter } from './memory.ts'
 import type { Window } from './window.ts'
 
 const time = z.iso.datetime()
 const window = z
   .object({
-    limit: z.int().meta({ description: 'Requests that the window admits.' }),
-    remaining: z.int().meta({ description: 'Requests that are left in it.' }),
+    limit: z.int().meta({ description: 'Requests that the window admits.', minimum: 0 }),
+    remaining: z.int().meta({ description: 'Requests that are left in it.', minimum: 0 }),
     resetsAt: time.nullable().meta({ description: 'When it ends; null while none is open.' }),
   })
   .meta({ id: 'LimitWindow', description: 'One of the two windows of a key.' })
 const limits = z
   .object({
-    plan: z.enum(planNames).meta({ id: 'Plan', description: 'What a key is allowed.' }),
+    plan,
     minute: window,
     day: window,
     bannedUntil: time
@@ -41,7 +41,7 @@ export function limitRoutes(directory: KeyDirectory, limiter: MemoryLimiter): Op
       path: '/limits',
       tag: 'Limits',
       summary: 'See your limits',
-      description: 'Free of charge, and open to a banned key.',
+      description: 'Your plan, both windows and any ban. Free of charge, and open to a banned key.',
       isFree: true,
       answers: { 200: { description: "The caller's limits.", schema: limits, example } },
       async read(_input, { caller, now }) {

@@ -47,7 +47,20 @@ export const banMaxMs = dayMs
 /** A ban within this time of the last one's end is twice as long. */
 const banMemoryMs = dayMs
 
-/** Both windows as they stand, with nothing taken. */
+/**
+ * Usage as it holds at this moment. A clock that was set back must hold nothing for longer than it was meant to last:
+ * what would have begun later than now begins now. The result is to be kept, or the end would move on with the clock.
+ */
+export function settle(usage: Usage, now: number): Usage {
+  const minuteEndsAt = Math.min(usage.minuteEndsAt, now + minuteMs)
+  const dayEndsAt = Math.min(usage.dayEndsAt, now + dayMs)
+  const aheadMs = Math.max(0, usage.bannedAt - now)
+  if (minuteEndsAt === usage.minuteEndsAt && dayEndsAt === usage.dayEndsAt && aheadMs === 0) return usage
+  const bannedAt = usage.bannedAt - aheadMs
+  return { ...usage, minuteEndsAt, dayEndsAt, bannedAt, bannedUntil: usage.bannedUntil - aheadMs }
+}
+
+/** Both windows of settled usage as they stand, with nothing taken. */
 export function windowsOf(usage: Usage, limits: Limits, now: number): Windows {
   return {
     minute: windowOf(usage.minuteEndsAt, usage.minuteUsed, limits.perMinute, minuteMs, now),
@@ -95,7 +108,5 @@ export const forgive = (usage: Usage, unbannedAt: number): Usage =>
 
 function windowOf(endsAt: number, used: number, limit: number, lengthMs: number, now: number): Window {
   if (now >= endsAt) return { limit, remaining: limit, resetsAt: now + lengthMs, isOpen: false }
-  // A clock that was set back must not hold a window open for longer than its length.
-  const resetsAt = Math.min(endsAt, now + lengthMs)
-  return { limit, remaining: Math.max(0, limit - used), resetsAt, isOpen: true }
+  return { limit, remaining: Math.max(0, limit - used), resetsAt: endsAt, isOpen: true }
 }

@@ -18,14 +18,12 @@ export function guidePages(): Page[] {
     {
       path: '/guides',
       serve() {
-        const items = [...guides].map(
-          ([name, file]) =>
-            `<li><a href="/guides/${name}"><strong>${escapeHtml(titleOf(readFileSync(file, 'utf8')))}</strong></a></li>`,
-        )
-        return htmlPage(
-          'Guides',
-          `<main><nav><a href="/">Petstore</a></nav><h1>Guides</h1><ul class="cards">${items.join('')}</ul></main>`,
-        )
+        const items = [...guides].map(([name, file]) => {
+          const text = readFileSync(file, 'utf8')
+          const topics = escapeHtml(topicsOf(text).join(' · '))
+          return `<li><a href="/guides/${name}"><strong>${escapeHtml(titleOf(text))}</strong><span>${topics}</span></a></li>`
+        })
+        return htmlPage('Guides', '/guides', `<h1>Guides</h1><ul class="cards">${items.join('')}</ul>`)
       },
     },
     {
@@ -37,14 +35,20 @@ export function guidePages(): Page[] {
             new ApiError('not_found', 'There is no such guide: see /guides for those that exist.'),
           )
         const text = readFileSync(file, 'utf8')
-        const html = marked.parse(text, { async: false })
-        return htmlPage(
-          titleOf(text),
-          `<main><nav><a href="/">Petstore</a> / <a href="/guides">Guides</a></nav>${html}</main>`,
-        )
+        return htmlPage(titleOf(text), '/guides', toHtml(text))
       },
     },
   ]
 }
 
+/** What is wider than the page scrolls by itself, and can be reached with the keyboard to do so. */
+const toHtml = (markdown: string): string =>
+  marked
+    .parse(markdown, { async: false })
+    .replaceAll('<pre>', '<pre tabindex="0">')
+    .replaceAll('<table>', '<div class="wide" tabindex="0"><table>')
+    .replaceAll('</table>', '</table></div>')
+
+const topicsOf = (markdown: string): string[] =>
+  [...markdown.matchAll(/^## (.*)$/gm)].map(([, topic = '']) => topic.replaceAll('`', ''))
 const titleOf = (markdown: string): string => /^# (.*)$/m.exec(markdown)?.[1] ?? 'Guide'

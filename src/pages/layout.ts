@@ -1,52 +1,135 @@
 /** The frame of the pages: no script, no request to anywhere else. */
 
-const style = `
-:root { color-scheme: light dark; --ink: #1d2327; --soft: #5b6670; --line: #dfe3e6; --paper: #fbfaf8; --card: #fff; --accent: #0b6e4f; --code: #f1f3f2 }
-@media (prefers-color-scheme: dark) { :root { --ink: #e8ecee; --soft: #a3adb4; --line: #30383d; --paper: #14181a; --card: #1b2124; --accent: #5cc79f; --code: #232a2e } }
+export const headerRems = 3.5
+
+type Palette = Record<'ink' | 'soft' | 'line' | 'paper' | 'card' | 'accent' | 'code', string>
+
+export const palettes: Record<'light' | 'dark', Palette> = {
+  light: {
+    ink: '#1b2226',
+    soft: '#56626b',
+    line: '#dde2e4',
+    paper: '#fbfaf8',
+    card: '#ffffff',
+    accent: '#0b6e4f',
+    code: '#eff2f0',
+  },
+  dark: {
+    ink: '#e6eaec',
+    soft: '#a0abb2',
+    line: '#2e363b',
+    paper: '#14181a',
+    card: '#1a2023',
+    accent: '#62cba4',
+    code: '#1f2629',
+  },
+}
+
+const variables = (palette: Palette) =>
+  Object.entries(palette)
+    .map(([name, value]) => `--${name}: ${value}`)
+    .join('; ')
+const colours = `
+:root { color-scheme: light dark; ${variables(palettes.light)} }
+@media (prefers-color-scheme: dark) { :root { ${variables(palettes.dark)} } }
+`
+
+/** The bar on top, which the reference has too; it leaves everything else on a page alone. */
+const barStyle = `
+.bar { position: sticky; top: 0; z-index: 10; box-sizing: border-box; height: ${headerRems}rem; background: var(--paper); color: var(--ink); border-bottom: 1px solid var(--line); font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif }
+.bar nav { box-sizing: border-box; height: 100%; display: flex; align-items: center; gap: 1.5rem; padding: 0 1.25rem }
+.bar a { color: var(--soft); text-decoration: none; font-size: .95rem; padding: .4rem 0 }
+.bar a:hover, .bar a[aria-current] { color: var(--ink) }
+.bar a[aria-current] { box-shadow: 0 2px var(--accent) }
+.bar a.home { display: flex; align-items: center; gap: .55rem; margin-right: auto; color: var(--ink); font-weight: 650; font-size: 1.05rem }
+.bar a.home[aria-current] { box-shadow: none }
+.bar svg { width: 1.5rem; height: 1.5rem; fill: var(--accent) }
+.bar a:focus-visible, .skip:focus { outline: 2px solid var(--accent); outline-offset: 3px; border-radius: 3px }
+.skip { position: absolute; left: -999rem }
+.skip:focus { left: 1rem; top: 1rem; z-index: 11; padding: .5rem .75rem; background: var(--card); color: var(--accent) }
+`
+
+const pageStyle = `
 * { box-sizing: border-box }
-body { margin: 0; background: var(--paper); color: var(--ink); font: 17px/1.6 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif }
-main { max-width: 46rem; margin: 0 auto; padding: 3rem 1.25rem 5rem }
-h1 { font-size: 2.1rem; line-height: 1.2; letter-spacing: -.02em; margin: 0 0 .75rem }
-h2 { font-size: 1.25rem; margin: 2.5rem 0 .5rem }
-h3 { font-size: 1.05rem; margin: 1.75rem 0 .25rem }
-p.lead { font-size: 1.15rem; color: var(--soft); margin: 0 0 2rem }
-a { color: var(--accent) }
-pre { background: var(--code); border: 1px solid var(--line); border-radius: 8px; padding: 1rem; overflow-x: auto; font-size: .88rem; line-height: 1.5 }
-code { font-family: ui-monospace, "SF Mono", Menlo, Consolas, monospace; font-size: .9em }
-:not(pre) > code { background: var(--code); border-radius: 4px; padding: .1em .3em }
-table { border-collapse: collapse; width: 100%; font-size: .95rem; display: block; overflow-x: auto }
-th, td { text-align: left; vertical-align: top; padding: .45rem .9rem .45rem 0; border-bottom: 1px solid var(--line) }
-ul.cards { list-style: none; padding: 0; display: grid; gap: .75rem; grid-template-columns: repeat(auto-fit, minmax(13rem, 1fr)) }
-ul.cards a { display: block; height: 100%; background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: .9rem 1.1rem; text-decoration: none; color: inherit }
-ul.cards a:hover, ul.cards a:focus-visible { border-color: var(--accent) }
+html { scroll-padding-top: ${headerRems + 1}rem; -webkit-text-size-adjust: 100% }
+body { margin: 0; background: var(--paper); color: var(--ink); font: 1.0625rem/1.6 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; overflow-wrap: break-word }
+.bar nav, main { max-width: 50rem; margin: 0 auto }
+main { padding: 3rem 1.25rem 5rem }
+h1, h2, h3 { line-height: 1.25; text-wrap: balance }
+h1 { font-size: clamp(1.9rem, 1.5rem + 2vw, 2.4rem); letter-spacing: -.02em; margin: 0 0 .75rem }
+h2 { font-size: 1.35rem; letter-spacing: -.01em; margin: 3rem 0 .75rem }
+h3 { font-size: 1.08rem; margin: 2rem 0 .5rem }
+p, ul, ol { margin: 0 0 1rem }
+li { margin: .2rem 0 }
+p.lead { font-size: 1.2rem; line-height: 1.5; color: var(--soft); margin: 0 0 1.5rem; text-wrap: pretty }
+p.state { display: inline-flex; align-items: center; gap: .5rem; margin: 0 0 2.5rem; padding: .2rem .8rem; border: 1px solid var(--line); border-radius: 2rem; background: var(--card); font-size: .9rem }
+p.state::before { content: ""; width: .55rem; height: .55rem; border-radius: 50%; background: var(--accent) }
+a { color: var(--accent); text-underline-offset: .15em; text-decoration-thickness: 1px }
+a:hover { text-decoration-thickness: 2px }
+a:focus-visible, pre:focus-visible { outline: 2px solid var(--accent); outline-offset: 3px; border-radius: 3px }
+code { font-family: ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: .875em }
+:not(pre) > code { background: var(--code); border-radius: 4px; padding: .12em .35em; -webkit-box-decoration-break: clone; box-decoration-break: clone }
+pre { background: var(--code); border: 1px solid var(--line); border-radius: 8px; margin: 0 0 1.25rem; padding: .9rem 1.1rem; overflow-x: auto; font-size: .84rem; line-height: 1.6; tab-size: 2 }
+pre code { font-size: 1em }
+.wide { overflow-x: auto; margin: 0 0 1.25rem }
+table { border-collapse: collapse; min-width: 100%; font-size: .95rem; line-height: 1.5 }
+th, td { text-align: left; vertical-align: top; padding: .55rem 1.25rem .55rem 0; border-bottom: 1px solid var(--line) }
+th { color: var(--soft); font-weight: 600; font-size: .9rem }
+td:first-child code { white-space: nowrap }
+ul.cards { list-style: none; padding: 0; margin: 0; display: grid; gap: .85rem; grid-template-columns: repeat(auto-fill, minmax(min(14rem, 100%), 1fr)) }
+h1 + ul.cards { margin-top: 1.5rem }
+ul.cards li { margin: 0 }
+ul.cards a { display: block; height: 100%; background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 1rem 1.15rem; text-decoration: none; color: inherit }
+ul.cards a:hover { border-color: var(--accent) }
 ul.cards strong { display: block; color: var(--accent) }
-ul.cards span { color: var(--soft); font-size: .92rem }
-footer, nav { color: var(--soft); font-size: .9rem }
-footer { margin-top: 3rem }
+ul.cards span { display: block; color: var(--soft); font-size: .92rem; line-height: 1.45; margin-top: .2rem }
+footer { margin-top: 4rem; padding-top: 1.25rem; border-top: 1px solid var(--line); color: var(--soft); font-size: .92rem }
+@media (max-width: 30rem) { .bar nav { gap: 1.1rem } main { padding-top: 2rem } }
 `
 
 const policy =
   "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
+/** A paw, drawn rather than written: not every machine has a glyph for it. */
+const pawShapes =
+  "<ellipse cx='5' cy='11' rx='2.3' ry='3'/><ellipse cx='9.4' cy='6' rx='2.4' ry='3.3'/><ellipse cx='14.6' cy='6' rx='2.4' ry='3.3'/><ellipse cx='19' cy='11' rx='2.3' ry='3'/><path d='M12 11.5c-3.2 0-6 3.6-6 6.2 0 2 1.6 2.8 3.2 2.8 1.2 0 1.9-.5 2.8-.5s1.6.5 2.8.5c1.6 0 3.2-.8 3.2-2.8 0-2.6-2.8-6.2-6-6.2z'/>"
+const icon = encodeURIComponent(
+  `<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24' fill='${palettes.light.accent}'>${pawShapes}</svg>`,
+)
+
+const places = { '/docs': 'Reference', '/guides': 'Guides' } as const
+type Place = '/' | keyof typeof places
+
 export const escapeHtml = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
 
-export function htmlPage(title: string, content: string, contentPolicy = policy): Response {
-  const html = `<!doctype html>
+/** The beginning of every page, up to the bar that leads to the others. */
+export function pageStart(title: string, place: Place, style: string): string {
+  const here = (path: string) => (path === place ? ' aria-current="page"' : '')
+  const links = Object.entries(places).map(([path, name]) => `<a href="${path}"${here(path)}>${name}</a>`)
+  return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${escapeHtml(title)}</title>
-<link rel="icon" href="data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 100 100'><text y='.9em' font-size='90'>🐾</text></svg>">
-<style>${style}</style>
+<link rel="icon" href="data:image/svg+xml,${icon}">
+<style>${colours}${barStyle}${style}</style>
 </head>
 <body>
+<a class="skip" href="#content">Skip to content</a>
+<header class="bar"><nav aria-label="Petstore"><a class="home" href="/"${here('/')}><svg viewBox="0 0 24 24" aria-hidden="true">${pawShapes}</svg>Petstore</a>${links.join('')}</nav></header>`
+}
+
+export function htmlPage(title: string, place: Place, content: string): Response {
+  const html = `${pageStart(place === '/' ? title : `${title} - Petstore`, place, pageStyle)}
+<main id="content">
 ${content}
+</main>
 </body>
 </html>
 `
-  return new Response(html, { headers: pageHeaders('text/html; charset=utf-8', contentPolicy) })
+  return new Response(html, { headers: pageHeaders('text/html; charset=utf-8') })
 }
 
 export const pageHeaders = (contentType: string, contentPolicy = policy): Record<string, string> => ({

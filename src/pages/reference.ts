@@ -1,31 +1,38 @@
 import { stringify } from 'yaml'
 import type { Page } from '../http/app.ts'
-import { pageHeaders } from './layout.ts'
+import { headerRems, pageHeaders, pageStart, palettes } from './layout.ts'
 
 /** The reference is one script in a page of its own: it brings its styles along, and may fetch from this service alone. */
 const policy =
   "default-src 'none'; script-src 'self' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-const page = `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Petstore API reference</title>
-<link rel="icon" href="data:,">
-</head>
-<body>
-<div id="app"></div>
+/** Scalar makes room for the bar, and takes on the pages' colours. */
+const style = `
+:root { --scalar-custom-header-height: ${headerRems}rem }
+body { margin: 0; background: var(--paper) }
+`
+// In both modes by value: Scalar shows dark pieces, such as code, in a light page.
+const scalarStyle = Object.entries(palettes)
+  .map(
+    ([mode, { paper, code, ink, accent, line }]) =>
+      `.${mode}-mode { --scalar-background-1: ${paper}; --scalar-background-2: ${code}; --scalar-color-1: ${ink}; --scalar-color-accent: ${accent}; --scalar-border-color: ${line} }`,
+  )
+  .join('\n')
+
+const page = `${pageStart('API reference - Petstore', '/docs', style)}
+<div id="content"></div>
 <script src="/docs/reference.js"></script>
 <script src="/docs/start.js"></script>
 </body>
 </html>
 `
 
-const start = `Scalar.createApiReference('#app', {
+const start = `Scalar.createApiReference('#content', {
   url: '/v1/openapi.json',
   agent: { disabled: true },
+  customCss: ${JSON.stringify(scalarStyle)},
   hideClientButton: true,
+  hideDarkModeToggle: true,
   mcp: { disabled: true },
   persistAuth: false,
   proxyUrl: '',

@@ -1,12 +1,19 @@
+import * as z from 'zod'
 import { ApiError } from '../http/errors.ts'
 import { openCursor, sealCursor } from '../http/paging.ts'
-import type { PetStatus } from './pet.ts'
+import { int64Text } from '../http/validation.ts'
+import { petStatuses } from './pet.ts'
 import type { PetFilter } from './queries.ts'
 
 /** Where a page begins, and the filters of the list that it is a page of. */
 export type PetCursor = { belowId: number; filter: PetFilter }
 
-type Payload = [belowId: number, status: PetStatus | null, categoryId: string | null, ids: string[] | null]
+const payload = z.tuple([
+  z.int(),
+  z.enum(petStatuses).nullable(),
+  int64Text().nullable(),
+  z.array(int64Text()).nullable(),
+])
 
 export function sealPetCursor({ belowId, filter }: PetCursor): string {
   const { status, categoryId, ids } = filter
@@ -15,16 +22,18 @@ export function sealPetCursor({ belowId, filter }: PetCursor): string {
     status ?? null,
     categoryId?.toString() ?? null,
     ids?.map(String) ?? null,
-  ] satisfies Payload)
+  ] satisfies z.input<typeof payload>)
 }
 
 /** A cursor carries its filters: those that are given beside it must be the same, those that are not are the cursor's. */
 export function openPetCursor(cursor: string, given: PetFilter): PetCursor {
-  const [belowId, status, categoryId, ids] = openCursor('pets', cursor) as Payload
+  const opened = payload.safeParse(openCursor('pets', cursor))
+  if (!opened.success) throw new ApiError('invalid_cursor')
+  const [belowId, status, categoryId, ids] = opened.data
   const filter: PetFilter = {
     status: status ?? undefined,
-    categoryId: categoryId === null ? undefined : BigInt(categoryId),
-    ids: ids?.map(BigInt),
+    categoryId: categoryId ?? undefined,
+    ids: ids ?? undefined,
   }
   const isOther =
     (given.status !== undefined && given.status !== filter.status) ||

@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import { ensureCategory } from '../categories/queries.ts'
 import type { Tables } from '../database/tables.ts'
 import type { NewPet, Pet, PetChange, PetStatus } from './pet.ts'
@@ -15,9 +15,14 @@ const columns = ['id', 'name', 'category_id', 'status'] as const
 
 /** One page, newest first, of animals below an id. Every combination of filters is answered by an index alone. */
 export function petsPage(db: Kysely<Tables>, filter: PetFilter, limit: number, belowId = aboveAllIds) {
+  // Given ids find the rows by themselves, in order. The other columns are then wrapped in an expression, so that the
+  // planner does not take an index of theirs and have to sort.
+  const column = <T>(name: 'status' | 'category_id') =>
+    filter.ids === undefined ? sql.ref<T>(name) : sql<T>`coalesce(${sql.ref(name)}, NULL)`
   let query = db.selectFrom('pets').select(columns).where('id', '<', belowId)
-  if (filter.status !== undefined) query = query.where('status', '=', filter.status)
-  if (filter.categoryId !== undefined) query = query.where('category_id', '=', filter.categoryId)
+  if (filter.status !== undefined) query = query.where(column<string>('status'), '=', filter.status)
+  if (filter.categoryId !== undefined)
+    query = query.where(column<bigint>('category_id'), '=', filter.categoryId)
   if (filter.ids !== undefined) query = query.where('id', 'in', filter.ids.map(Number))
   return query.orderBy('id', 'desc').limit(limit)
 }

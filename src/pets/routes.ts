@@ -15,13 +15,18 @@ const limitMax = 100
 const limitDefault = 20
 const idsMax = 100
 
-const petStatus = z.enum(petStatuses).meta({ id: 'PetStatus', description: 'Where an animal stands.' })
+const petStatus = z.enum(petStatuses).meta({
+  id: 'PetStatus',
+  description:
+    'Whether an animal can be adopted: still `available`, spoken for (`pending`) or gone (`sold`).',
+})
 const petName = z
   .string()
   .refine(isName, `must be 1 to ${nameLengthMax} characters and not blank`)
   .meta({ minLength: 1, maxLength: nameLengthMax, description: "The animal's name." })
 const categoryId = int64().meta({
-  description: 'The category the animal belongs to. A new one comes into being unnamed.',
+  description:
+    'Identifier of the category the animal belongs to. One that is new comes into being, without a name.',
 })
 
 const newPet = z
@@ -32,10 +37,8 @@ const petChange = z
   .meta({ id: 'PetChange', description: 'What is to change; what is left out stays.' })
 const pet = z
   .object({
-    name: petName,
-    categoryId,
-    status: petStatus,
-    id: int64().meta({ description: 'Assigned by the service.' }),
+    id: int64().meta({ description: 'Unique identifier, assigned by the service. Not sent by the caller.' }),
+    ...newPet.shape,
   })
   .meta({ id: 'Pet', description: 'An animal offered for adoption.' })
 const pets = z.array(pet).meta({ id: 'Pets', description: 'One page of animals, newest first.' })
@@ -43,6 +46,8 @@ const pets = z.array(pet).meta({ id: 'Pets', description: 'One page of animals, 
 const example = { id: 42, name: 'Milo', categoryId: 3, status: 'available' }
 const params = z.object({ petId: int64Text().meta({ description: 'The identifier of the animal.' }) })
 const ifMatch = { 'If-Match': "Only if the animal's ETag is still this one; 412 otherwise." }
+const pageEtag = { ETag: "The page's ETag, for If-None-Match." }
+const nextPage = { Link: 'Where the next page is, with `rel="next"`; absent on the last page.' }
 const etag = { ETag: "The animal's ETag, for If-Match." }
 
 /** getPet, announced on 15 November 2026 and gone on 5 December 2030. */
@@ -63,11 +68,11 @@ export function petRoutes({ read }: Database, publicUrl: string | undefined): Op
       tag: 'Pets',
       summary: 'List animals',
       description:
-        'Animals, newest first. Filters combine. The next page is in the `Link` header with `rel="next"`, which is absent on the last page.',
+        'A page of animals, newest first. Filters combine. Follow `rel="next"` in the `Link` header to the next page; on the last page there is none.',
       scope: 'pets:read',
       query: z.object({
         limit: digitsText(1, limitMax, limitDefault).meta({
-          description: 'How many animals a page has at the most.',
+          description: 'How many animals a page has at most.',
         }),
         status: petStatus.optional().meta({ description: 'Only animals with this status.' }),
         categoryId: int64Text().optional().meta({ description: 'Only animals of this category.' }),
@@ -75,18 +80,26 @@ export function petRoutes({ read }: Database, publicUrl: string | undefined): Op
           .array(int64Text())
           .max(idsMax)
           .optional()
-          .meta({ description: 'Only these animals; may be given up to 100 times.' }),
-        cursor: z.string().optional().meta({ description: 'From the `Link` header of the page before.' }),
+          .meta({ description: `Only these animals; may be given up to ${idsMax} times.` }),
+        cursor: z
+          .string()
+          .optional()
+          .meta({ description: 'Where the page begins: taken from the `Link` header of the page before.' }),
       }),
       requestHeaders: { 'If-None-Match': 'Answers 304 if the page still has this ETag.' },
       answers: {
         200: {
           description: 'One page of animals.',
           schema: pets,
-          headers: { Link: 'The next page, with `rel="next"`.', ETag: "The page's ETag, for If-None-Match." },
+          headers: pageEtag,
+          optionalHeaders: nextPage,
           example: [example],
         },
-        304: { description: 'The page is still the one you know.' },
+        304: {
+          description: 'The page is still the one you know.',
+          headers: pageEtag,
+          optionalHeaders: nextPage,
+        },
       },
       errors: ['validation_failed', 'invalid_cursor'],
       async read({ query }) {
@@ -119,12 +132,14 @@ export function petRoutes({ read }: Database, publicUrl: string | undefined): Op
       path: '/pets',
       tag: 'Pets',
       summary: 'Add an animal',
+      description:
+        'Adds an animal and answers it with the `id` that it was given. Without `status` it is `available`.',
       scope: 'pets:write',
       body: newPet,
       bodyExample: { name: 'Milo', categoryId: 3 },
       answers: {
         201: {
-          description: 'The animal was added.',
+          description: 'The animal was added; the body has its `id`.',
           schema: pet,
           headers: { Location: 'Where the animal is.', ...etag },
           example,
@@ -152,7 +167,7 @@ export function petRoutes({ read }: Database, publicUrl: string | undefined): Op
       requestHeaders: { 'If-None-Match': 'Answers 304 if the animal still has this ETag.' },
       answers: {
         200: { description: 'The animal.', schema: pet, headers: etag, example },
-        304: { description: 'The animal is still the one you know.' },
+        304: { description: 'The animal is still the one you know.', headers: etag },
       },
       errors: ['pet_not_found', 'operation_removed'],
       async read({ params: { petId } }) {
@@ -176,7 +191,14 @@ export function petRoutes({ read }: Database, publicUrl: string | undefined): Op
       body: petChange,
       bodyExample: { status: 'pending' },
       requestHeaders: ifMatch,
-      answers: { 200: { description: 'The animal after the change.', schema: pet, headers: etag, example } },
+      answers: {
+        200: {
+          description: 'The animal after the change.',
+          schema: pet,
+          headers: etag,
+          example: { ...example, status: 'pending' },
+        },
+      },
       errors: [
         'malformed_json',
         'validation_failed',
@@ -202,6 +224,7 @@ export function petRoutes({ read }: Database, publicUrl: string | undefined): Op
       path: '/pets/{petId}',
       tag: 'Pets',
       summary: 'Remove an animal',
+      description: 'Removes an animal for good.',
       scope: 'pets:write',
       params,
       notFound: 'pet_not_found',

@@ -1,6 +1,5 @@
 import { type DestinationStream, destination, type Logger, pino } from 'pino'
 import type { Finished } from '../http/api.ts'
-import { redactApiKeys } from '../keys/apiKey.ts'
 
 export type Log = Logger
 
@@ -20,12 +19,12 @@ export function createLog(level: string, stream?: DestinationStream): { log: Log
 }
 
 /** One line a request: never a query, a header or a body, for that is where secrets and personal data travel. */
-export function logRequest(log: Log, finished: Finished): void {
+export function logRequest(log: Log, finished: Finished, hideSecrets: (text: string) => string): void {
   const { requestId, method, path, operation, caller, address, status, code, seconds, fault } = finished
   const line = {
-    requestId: redactApiKeys(requestId),
+    requestId: hideSecrets(requestId),
     method,
-    path: redactApiKeys(path),
+    path: hideSecrets(path),
     operation: operation?.id,
     status,
     code,

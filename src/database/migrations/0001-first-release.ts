@@ -1,4 +1,4 @@
-import type { Migration } from '../migrate.ts'
+import type { Migration } from '../migration.ts'
 
 /** Animals, the categories they name, keys with their usage, and the answers kept for safe retries. */
 export const firstRelease: Migration = {

@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict'
+import { catalogue, type ErrorCode } from '../../src/http/errors.ts'
+import type { Answer } from './client.ts'
+
+/** Allowances that no test uses up. */
+export const amplePlan = { plan: 'enterprise', limits: { perMinute: 1_000_000_000, perDay: 1_000_000_000 } }
+
+/** What every answer under /v1 has, whatever it says. */
+export function assertAnswerForm(answer: Answer, method: string): void {
+  const { status, headers, text } = answer
+  assert.match(String(headers['x-ratelimit-limit']), /^\d+$/)
+  assert.match(String(headers['x-ratelimit-remaining']), /^\d+$/)
+  assert.match(String(headers['x-ratelimit-reset']), /^\d+$/)
+  assert.match(String(headers['x-request-id']), /^[A-Za-z0-9._-]{1,128}$/)
+  assert.equal(headers['cache-control'], 'private, no-cache')
+  assert.equal(headers['x-content-type-options'], 'nosniff')
+  if (method === 'HEAD' || status === 204 || status === 304) {
+    assert.equal(text, '')
+    return
+  }
+  assert.equal(headers['content-type'], 'application/json; charset=utf-8')
+  if (status >= 400) assertErrorBody(answer)
+}
+
+/** The body of a refusal: code, message and status, details where there are any, and nothing else. */
+function assertErrorBody({ status, json }: Answer): void {
+  const { code, message, status: saidStatus, details, ...others } = json
+  assert.deepEqual(others, {})
+  assert.equal(saidStatus, status)
+  assert.equal(catalogue[code as ErrorCode]?.status, status, `code ${code}`)
+  assert.equal(typeof message, 'string')
+  assert.notEqual(message, '')
+  if (details === undefined) return
+  assert.equal(status, 400)
+  assert.ok(details.length > 0)
+  for (const detail of details) {
+    assert.deepEqual(Object.keys(detail), ['path', 'message'])
+    assert.ok(detail.path.isWellFormed())
+  }
+}
+
+export function assertRefused(answer: Answer, status: number, code: ErrorCode): void {
+  assert.deepEqual({ status: answer.status, code: answer.json?.code }, { status, code }, answer.text)
+}
+
+/** The address of the next page, from the Link header. */
+export const nextPage = ({ headers }: Answer): string | undefined =>
+  /<([^>]+)>; rel="next"/.exec(String(headers.link ?? ''))?.[1]

@@ -1,0 +1,199 @@
+import { type Node, resolve } from './openapi.ts'
+
+/**
+ * What in a description would break a caller who was written by an earlier one. Pure: two documents in, sentences out.
+ * A request may ask for less than before and an answer may promise more; the other way round somebody breaks.
+ */
+export function breakingChanges(before: Node, after: Node): string[] {
+  const changes: string[] = []
+  const report = (at: string, what: string) => void changes.push(`${at}: ${what}`)
+  const comparer = new Comparer(before, after, report)
+  for (const [path, item] of entries(before.paths)) {
+    for (const [method, operation] of entries(item)) {
+      const at = `${method.toUpperCase()} ${path}`
+      const now = after.paths?.[path]?.[method]
+      if (now === undefined) report(at, 'was removed')
+      else comparer.operation(at, operation, now)
+    }
+  }
+  comparer.same('security', before.security, after.security)
+  for (const [name, { type, scheme, in: where }] of entries(before.components?.securitySchemes)) {
+    const now = after.components?.securitySchemes?.[name] ?? {}
+    comparer.same(`security scheme ${name}`, [type, scheme, where], [now.type, now.scheme, now.in])
+  }
+  return changes
+}
+
+/** Which way a value travels: who sends it must not be asked for more, who gets it must not be given less. */
+type Direction = 'request' | 'answer'
+
+const stabilities = ['experimental', 'beta', 'stable']
+const lowerBounds = ['minimum', 'exclusiveMinimum', 'minLength', 'minItems', 'minProperties']
+const upperBounds = ['maximum', 'exclusiveMaximum', 'maxLength', 'maxItems', 'maxProperties']
+const judgedApart = ['type', 'enum', 'pattern', 'properties', 'required', 'items', 'default']
+/** What tells people something and machines nothing. */
+const remarks = ['description', 'title', 'example', 'examples', 'deprecated', '$comment']
+
+class Comparer {
+  readonly #before: Node
+  readonly #after: Node
+  readonly #report: (at: string, what: string) => void
+
+  constructor(before: Node, after: Node, report: (at: string, what: string) => void) {
+    this.#before = before
+    this.#after = after
+    this.#report = report
+  }
+
+  same(at: string, before: unknown, after: unknown): void {
+    if (text(before) !== text(after)) this.#report(at, `was ${text(before)} and is ${text(after)}`)
+  }
+
+  operation(at: string, before: Node, after: Node): void {
+    this.same(`${at} operationId`, before.operationId, after.operationId)
+    this.same(`${at} security`, before.security, after.security)
+    const [was, is] = [before, after].map((operation) => stabilities.indexOf(operation['x-stability']))
+    if (Number(is) < Number(was)) this.#report(at, `is no longer ${before['x-stability']}`)
+    this.#parameters(at, before, after)
+    this.#requestBody(`${at} body`, before.requestBody, after.requestBody)
+    for (const [status, response] of entries(before.responses)) {
+      const now = after.responses?.[status]
+      if (now === undefined) this.#report(at, `no longer answers ${status}`)
+      else this.#response(`${at} ${status}`, this.#was(response), this.#is(now))
+    }
+  }
+
+  #parameters(at: string, before: Node, after: Node): void {
+    const byName = (list: Node[], get: (node: Node) => Node) =>
+      new Map(list.map(get).map((parameter) => [`${parameter.in} parameter ${parameter.name}`, parameter]))
+    const was = byName(before.parameters ?? [], (node) => this.#was(node))
+    const is = byName(after.parameters ?? [], (node) => this.#is(node))
+    for (const [name, parameter] of was) {
+      const now = is.get(name)
+      if (now === undefined) {
+        this.#report(at, `no longer takes the ${name}`)
+        continue
+      }
+      if (now.required && !parameter.required) this.#report(`${at} ${name}`, 'became required')
+      this.same(`${at} ${name} style`, [parameter.style, parameter.explode], [now.style, now.explode])
+      this.#schema(`${at} ${name}`, parameter.schema, now.schema, 'request')
+    }
+    for (const [name, parameter] of is) {
+      if (!was.has(name) && parameter.required) this.#report(at, `now requires the ${name}`)
+    }
+  }
+
+  #requestBody(at: string, before: Node | undefined, after: Node | undefined): void {
+    if (before === undefined) {
+      if (after?.required) this.#report(at, 'became required')
+      return
+    }
+    if (after === undefined) {
+      this.#report(at, 'is no longer taken')
+      return
+    }
+    if (after.required && !before.required) this.#report(at, 'became required')
+    this.#content(at, before.content, after.content, 'request')
+  }
+
+  #response(at: string, before: Node, after: Node): void {
+    this.#content(at, before.content, after.content, 'answer')
+    if (before.content === undefined && after.content !== undefined) this.#report(at, 'now has a body')
+    for (const [name, node] of entries(before.headers)) {
+      const header = this.#was(node)
+      const now = after.headers?.[name] && this.#is(after.headers[name])
+      if (now === undefined) {
+        this.#report(at, `lost the header ${name}`)
+        continue
+      }
+      if (header.required && !now.required) this.#report(`${at} header ${name}`, 'is no longer always sent')
+      this.#schema(`${at} header ${name}`, header.schema, now.schema, 'answer')
+    }
+  }
+
+  #content(at: string, before: Node | undefined, after: Node | undefined, direction: Direction): void {
+    for (const [type, { schema }] of entries(before)) {
+      if (after?.[type] === undefined) this.#report(at, `is no longer ${type}`)
+      else this.#schema(at, schema, after[type].schema, direction)
+    }
+  }
+
+  #schema(at: string, before: Node, after: Node, direction: Direction): void {
+    const was = alternatives(this.#was(before), (node) => this.#was(node))
+    const is = alternatives(this.#is(after), (node) => this.#is(node))
+    const unmatched = [...is]
+    for (const alternative of was) {
+      const index = unmatched.findIndex(({ type }) => text(type) === text(alternative.type))
+      const [match] = index === -1 ? [] : unmatched.splice(index, 1)
+      if (match) this.#alternative(at, alternative, match, direction)
+      else if (direction === 'request' || is.length >= was.length) {
+        this.#report(at, `is no longer ${text(alternative.type)}`)
+      }
+    }
+    if (direction === 'answer') {
+      for (const { type } of unmatched) this.#report(at, `may now be ${text(type)}`)
+    }
+  }
+
+  #alternative(at: string, before: Node, after: Node, direction: Direction): void {
+    // Within `inner` lies what the other side must still be able to deal with.
+    const [inner, outer] = direction === 'request' ? [before, after] : [after, before]
+    for (const bound of lowerBounds) {
+      if ((outer[bound] ?? -Infinity) > (inner[bound] ?? -Infinity)) this.#changed(at, bound, before, after)
+    }
+    for (const bound of upperBounds) {
+      if ((outer[bound] ?? Infinity) < (inner[bound] ?? Infinity)) this.#changed(at, bound, before, after)
+    }
+    const isWithin = inner.enum?.every((value: unknown) => outer.enum?.includes(value))
+    if (outer.enum !== undefined && !isWithin) this.#changed(at, 'enum', before, after)
+    if (outer.pattern !== undefined && outer.pattern !== inner.pattern) {
+      this.#changed(at, 'pattern', before, after)
+    }
+    if (direction === 'request' && text(before.default) !== text(after.default)) {
+      this.#changed(at, 'default', before, after)
+    }
+    for (const field of outer.required ?? []) {
+      if (inner.required?.includes(field)) continue
+      this.#report(
+        `${at}/${field}`,
+        direction === 'request' ? 'became required' : 'is no longer always there',
+      )
+    }
+    for (const [field, schema] of entries(before.properties)) {
+      const now = after.properties?.[field]
+      if (now === undefined) this.#report(`${at}/${field}`, 'was removed')
+      else this.#schema(`${at}/${field}`, schema, now, direction)
+    }
+    if (before.items && after.items) this.#schema(`${at}/*`, before.items, after.items, direction)
+    else this.same(`${at} items`, before.items, after.items)
+    // What is not understood here counts as broken when it changes: better asked once too often.
+    const judged = [...judgedApart, ...lowerBounds, ...upperBounds, ...remarks]
+    for (const keyword of new Set([...Object.keys(before), ...Object.keys(after)])) {
+      if (judged.includes(keyword) || text(before[keyword]) === text(after[keyword])) continue
+      this.#changed(at, keyword, before, after)
+    }
+  }
+
+  #changed(at: string, keyword: string, before: Node, after: Node): void {
+    this.same(`${at} ${keyword}`, before[keyword], after[keyword])
+  }
+
+  #was(node: Node): Node {
+    return resolve(this.#before, node)
+  }
+
+  #is(node: Node): Node {
+    return resolve(this.#after, node)
+  }
+}
+
+/** The shapes that a value may have, one for each type. */
+function alternatives(schema: Node, get: (node: Node) => Node): Node[] {
+  const { anyOf, oneOf, ...own } = schema
+  const listed = anyOf ?? oneOf
+  if (listed) return listed.flatMap((node: Node) => alternatives(get(node), get))
+  return [own.type].flat().map((type) => ({ ...own, type }))
+}
+
+const entries = (node: Node | undefined): [string, Node][] => Object.entries(node ?? {})
+const text = (value: unknown): string => JSON.stringify(value) ?? 'nothing'

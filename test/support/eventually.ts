@@ -1,0 +1,18 @@
+import { setTimeout as pause } from 'node:timers/promises'
+
+const pollMs = 20
+
+/** Asks again and again until the answer is neither false nor undefined; fails once the bound is passed. */
+export async function eventually<T>(
+  what: string,
+  ask: () => T | Promise<T>,
+  boundMs = 10_000,
+): Promise<Exclude<T, false | undefined>> {
+  const deadline = performance.now() + boundMs
+  for (;;) {
+    const found = await ask()
+    if (found !== false && found !== undefined) return found as Exclude<T, false | undefined>
+    if (performance.now() > deadline) throw new Error(`Not within ${boundMs} ms: ${what}`)
+    await pause(pollMs)
+  }
+}

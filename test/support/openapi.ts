@@ -1,0 +1,55 @@
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+
+export const root = fileURLToPath(new URL('../../', import.meta.url))
+
+/** A piece of an OpenAPI document. */
+// biome-ignore lint/suspicious/noExplicitAny: a test looks into documents of every shape.
+export type Node = Record<string, any>
+
+export const readDocument = (file: string): Node => JSON.parse(readFileSync(`${root}${file}`, 'utf8'))
+
+export type DescribedOperation = { method: string; path: string; pointer: string; operation: Node }
+
+export function operationsOf(document: Node): DescribedOperation[] {
+  return Object.entries(document.paths as Node).flatMap(([path, item]) =>
+    Object.entries(item as Node).map(([method, operation]) => ({
+      method: method.toUpperCase(),
+      path,
+      pointer: `#/paths/${path.replaceAll('/', '~1')}/${method}`,
+      operation: operation as Node,
+    })),
+  )
+}
+
+/** What a node says itself, or what it refers to. */
+export function resolve(document: Node, node: Node): Node {
+  if (typeof node?.$ref !== 'string') return node
+  const { $ref, ...beside } = node
+  const found = $ref
+    .slice('#/'.length)
+    .split('/')
+    .reduce((at: Node, key: string) => at?.[key.replaceAll('~1', '/').replaceAll('~0', '~')], document)
+  if (found === undefined) throw new Error(`${$ref} leads nowhere.`)
+  return { ...resolve(document, found), ...beside }
+}
+
+/** Says what is wrong with a value by a schema of the document; nothing where it is valid. */
+export function createValidator(document: Node): (schema: Node, value: unknown) => string {
+  const ajv = new Ajv2020({ allErrors: true })
+  ajv.addFormat('int64', { type: 'number', validate: Number.isInteger })
+  // The form that the service promises: RFC 3339 in UTC.
+  ajv.addFormat('date-time', /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/)
+  for (const [name, schema] of Object.entries(document.components.schemas as Node)) {
+    ajv.addSchema(relocated(schema), name)
+  }
+  return (schema, value) => {
+    const validate = ajv.compile(relocated(schema))
+    return validate(value) ? '' : ajv.errorsText(validate.errors)
+  }
+}
+
+/** With references to named schemas by their names alone, as they are known to the validator. */
+const relocated = (schema: Node): Node =>
+  JSON.parse(JSON.stringify(schema).replaceAll('"#/components/schemas/', '"'))

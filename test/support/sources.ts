@@ -1,0 +1,31 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const folder = fileURLToPath(new URL('../../src/', import.meta.url))
+
+export type Source = {
+  /** Relative to src/, with slashes. */
+  path: string
+  text: string
+  /** The first folder below src/; empty for the files at its top. */
+  room: string
+}
+
+/** Every file of the program, as text: some rules are about what is written, not about what runs. */
+export const sources: readonly Source[] = readdirSync(folder, { recursive: true, withFileTypes: true })
+  .filter((entry) => entry.isFile())
+  .map((entry) => relative(folder, join(entry.parentPath, entry.name)).replaceAll('\\', '/'))
+  .sort()
+  .map((path) => ({
+    path,
+    text: readFileSync(join(folder, path), 'utf8'),
+    room: path.includes('/') ? path.slice(0, path.indexOf('/')) : '',
+  }))
+
+/** What a file imports, statically or when it is needed, types included. */
+export function importsOf({ text }: Pick<Source, 'text'>): string[] {
+  const pattern =
+    /(?:^|\n)\s*(?:import|export)\s[^'"`;]*?from\s*'([^']+)'|(?:^|\n)\s*import\s*'([^']+)'|import\(\s*'([^']+)'/g
+  return [...text.matchAll(pattern)].map((match) => match[1] ?? match[2] ?? match[3] ?? '')
+}
