@@ -4,4 +4,5 @@ export type Category = { id: bigint; name: string | undefined }
 
 export const nameLengthMax = 255
 
-export const isCategoryName = (text: string): boolean => text.trim() !== '' && [...text].length <= nameLengthMax
+export const isCategoryName = (text: string): boolean =>
+  text.trim() !== '' && [...text].length <= nameLengthMax

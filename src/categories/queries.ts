@@ -17,7 +17,11 @@ export async function ensureCategory(trx: Kysely<Tables>, id: bigint, now: numbe
 }
 
 /** Categories above an id, in the order of their ids. */
-export async function listCategories(db: Kysely<Tables>, limit: number, aboveId?: bigint): Promise<Category[]> {
+export async function listCategories(
+  db: Kysely<Tables>,
+  limit: number,
+  aboveId?: bigint,
+): Promise<Category[]> {
   let query = db.selectFrom('categories').selectAll().orderBy('category_id').limit(limit)
   if (aboveId !== undefined) query = query.where('category_id', '>', aboveId)
   return (await query.execute()).map(toCategory)
@@ -42,13 +46,22 @@ export async function renameCategory(
   name: string | undefined,
   now: number,
 ): Promise<Category> {
-  await trx.updateTable('categories').set({ name: name ?? null }).where('category_id', '=', id).execute()
+  await trx
+    .updateTable('categories')
+    .set({ name: name ?? null })
+    .where('category_id', '=', id)
+    .execute()
   await recordEvents(trx, now, [{ type: 'category.updated', data: shownCategory({ id, name }) }])
   return { id, name }
 }
 
 export async function isCategoryUsed(db: Kysely<Tables>, id: bigint): Promise<boolean> {
-  const row = await db.selectFrom('pets').select('id').where('category_id', '=', id).limit(1).executeTakeFirst()
+  const row = await db
+    .selectFrom('pets')
+    .select('id')
+    .where('category_id', '=', id)
+    .limit(1)
+    .executeTakeFirst()
   return row !== undefined
 }
 
@@ -61,7 +74,11 @@ export const shownCategory = ({ id, name }: Category) => (name === undefined ? {
 
 /** Counting goes on where it left off, past the ids that animals have brought in. */
 async function nextFreeId(trx: Kysely<Tables>): Promise<bigint> {
-  const position = await trx.selectFrom('positions').select('value').where('name', '=', assignedPosition).executeTakeFirst()
+  const position = await trx
+    .selectFrom('positions')
+    .select('value')
+    .where('name', '=', assignedPosition)
+    .executeTakeFirst()
   let id = BigInt(position?.value ?? 0) + 1n
   for (;;) {
     const taken = await trx

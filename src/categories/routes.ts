@@ -2,8 +2,8 @@ import * as z from 'zod'
 import type { Database } from '../database/database.ts'
 import { ApiError } from '../http/errors.ts'
 import { type Answer, answer, type Operation, operation } from '../http/operation.ts'
-import { nextLink, openCursor, sealCursor } from '../http/paging.ts'
-import { digitsText, int64, int64Text } from '../http/validation.ts'
+import { openCursor, pageAnswer, sealCursor } from '../http/paging.ts'
+import { int64, int64Text, pageLimit } from '../http/validation.ts'
 import { type Category, isCategoryName, nameLengthMax } from './category.ts'
 import {
   addCategory,
@@ -14,9 +14,6 @@ import {
   renameCategory,
   shownCategory as shown,
 } from './queries.ts'
-
-const limitMax = 100
-const limitDefault = 20
 
 const categoryName = z
   .string()
@@ -35,6 +32,7 @@ const categories = z
   .array(category)
   .meta({ id: 'Categories', description: 'One page of categories, in the order of their ids.' })
 
+const cursorForm = z.tuple([int64Text()])
 const example = { id: 3, name: 'Rabbits' }
 const params = z.object({ categoryId: int64Text().meta({ description: 'The identifier of the category.' }) })
 
@@ -50,29 +48,27 @@ export function categoryRoutes({ read }: Database, publicUrl: string | undefined
       summary: 'List categories',
       scope: 'categories:read',
       query: z.object({
-        limit: digitsText(1, limitMax, limitDefault).meta({ description: 'How many categories a page has at the most.' }),
+        limit: pageLimit().meta({ description: 'How many categories a page has at the most.' }),
         cursor: z.string().optional().meta({ description: 'From the `Link` header of the page before.' }),
       }),
       answers: {
         200: {
           description: 'One page of categories.',
           schema: categories,
-          headers: { Link: 'The next page, with `rel="next"`.' },
+          optionalHeaders: { Link: 'Where the next page is, with `rel="next"`; absent on the last page.' },
           example: [example],
         },
       },
       errors: ['validation_failed', 'invalid_cursor'],
       async read({ query: { limit, cursor } }) {
-        const aboveId = cursor === undefined ? undefined : BigInt(openCursor('categories', cursor)[0] as string)
+        const aboveId = cursor === undefined ? undefined : openCursor('categories', cursorForm, cursor)[0]
         const found = await listCategories(read, limit + 1, aboveId)
-        const page = found.slice(0, limit)
-        const last = page.at(-1)
-        if (found.length === page.length || !last) return answer(200, page.map(shown))
-        const Link = nextLink(publicUrl, '/v1/categories', [
-          ['limit', String(limit)],
-          ['cursor', sealCursor('categories', [String(last.id)])],
-        ])
-        return answer(200, page.map(shown), { Link })
+        return pageAnswer(found, shown, {
+          publicUrl,
+          path: '/v1/categories',
+          limit,
+          cursorAfter: (last) => sealCursor('categories', [String(last.id)]),
+        })
       },
     }),
 
@@ -128,7 +124,10 @@ export function categoryRoutes({ read }: Database, publicUrl: string | undefined
       async write({ params: { categoryId }, body }, { trx, now }) {
         const found = present(await findCategory(trx, categoryId))
         const name = body.name === undefined ? found.name : (body.name ?? undefined)
-        return answer(200, shown(name === found.name ? found : await renameCategory(trx, categoryId, name, now)))
+        return answer(
+          200,
+          shown(name === found.name ? found : await renameCategory(trx, categoryId, name, now)),
+        )
       },
     }),
 

@@ -10,7 +10,11 @@ const pruneRowsMax = 1_000
 export type NewEvent = { type: EventType; data: unknown }
 
 /** Writes events in the transaction of the change that they tell of. */
-export async function recordEvents(trx: Kysely<Tables>, now: number, events: readonly NewEvent[]): Promise<void> {
+export async function recordEvents(
+  trx: Kysely<Tables>,
+  now: number,
+  events: readonly NewEvent[],
+): Promise<void> {
   if (events.length === 0) return
   const rows = events.map(({ type, data }) => ({
     type,
@@ -31,7 +35,12 @@ export async function eventsAfter(
   let query = db.selectFrom('events').selectAll().where('id', '>', after).orderBy('id').limit(limit)
   if (!seesPrivate) query = query.where('is_private', '=', 0)
   const rows = await query.execute()
-  return rows.map((row) => ({ id: row.id, type: row.type as EventType, createdAt: row.created_at, data: row.data }))
+  return rows.map((row) => ({
+    id: row.id,
+    type: row.type as EventType,
+    createdAt: row.created_at,
+    data: row.data,
+  }))
 }
 
 /** The newest event's id, or where the feed stood when there was one. */
@@ -42,7 +51,11 @@ export async function lastEventId(db: Kysely<Tables>): Promise<number> {
 
 /** Events up to this id are no longer kept. */
 export async function prunedThrough(db: Kysely<Tables>): Promise<number> {
-  const row = await db.selectFrom('positions').select('value').where('name', '=', prunedPosition).executeTakeFirst()
+  const row = await db
+    .selectFrom('positions')
+    .select('value')
+    .where('name', '=', prunedPosition)
+    .executeTakeFirst()
   return row?.value ?? 0
 }
 

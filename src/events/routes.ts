@@ -3,7 +3,7 @@ import type { Database } from '../database/database.ts'
 import { ApiError } from '../http/errors.ts'
 import { type Context, type Operation, operation } from '../http/operation.ts'
 import { nextLink } from '../http/paging.ts'
-import { digitsText, int64 } from '../http/validation.ts'
+import { digitsText, int64, pageLimit } from '../http/validation.ts'
 import type { KeyDirectory } from '../keys/directory.ts'
 import { eventTypes } from './event.ts'
 import type { Hub } from './hub.ts'
@@ -45,7 +45,8 @@ export function eventRoutes({ database, directory, hub, publicUrl }: EventRoutes
   let streams = 0
 
   function stream(after: number, seesPrivate: boolean, { caller, clock }: Context) {
-    if (streams >= streamsMax) throw new ApiError('unavailable', undefined, { headers: { 'Retry-After': '5' } })
+    if (streams >= streamsMax)
+      throw new ApiError('unavailable', undefined, { headers: { 'Retry-After': '5' } })
     streams++
     return eventStream({
       hub,
@@ -68,17 +69,22 @@ export function eventRoutes({ database, directory, hub, publicUrl }: EventRoutes
       stability: 'experimental',
       scope: 'events:read',
       query: z.object({
-        after: digitsText(0, Number.MAX_SAFE_INTEGER).meta({ description: 'Only events after this id; from the oldest one unless given.' }),
-        limit: digitsText(1, limitMax, limitDefault).meta({ description: 'How many events a page has at the most.' }),
+        after: digitsText(0, Number.MAX_SAFE_INTEGER)
+          .optional()
+          .meta({ description: 'Only events after this id; from the oldest one unless given.' }),
+        limit: pageLimit(limitMax, limitDefault).meta({
+          description: 'How many events a page has at the most.',
+        }),
       }),
       requestHeaders: { 'Last-Event-ID': 'Where a stream resumes; goes before `after`.' },
       answers: {
         200: {
           description: 'Events after the position.',
           schema: events,
+          optionalHeaders: { Link: 'Where the next page is, with `rel="next"`, while there is more.' },
           headers: {
-            Link: 'The next page, with `rel="next"`, while there is more.',
-            'Last-Event-Id': 'The id of the newest event: where a mirror that begins with a full list goes on from.',
+            'Last-Event-Id':
+              'The id of the newest event: where a mirror that begins with a full list goes on from.',
           },
           example: [example],
         },
@@ -88,11 +94,13 @@ export function eventRoutes({ database, directory, hub, publicUrl }: EventRoutes
         const seesPrivate = context.caller.scopes.has('keys:manage')
         const isStream = /(?:^|,)\s*text\/event-stream\s*(?:;|,|$)/i.test(context.header('accept') ?? '')
         const pruned = await prunedThrough(database.read)
-        const position = (isStream ? resumePosition(context) : undefined) ?? after ?? (isStream ? undefined : pruned)
+        const position =
+          (isStream ? resumePosition(context) : undefined) ?? after ?? (isStream ? undefined : pruned)
         const newest = await lastEventId(database.read)
         if (position !== undefined && position < pruned) throw expired(pruned, publicUrl)
         const headers = { 'Last-Event-Id': String(newest) }
-        if (isStream) return { status: 200, stream: stream(position ?? newest, seesPrivate, context), headers }
+        if (isStream)
+          return { status: 200, stream: stream(position ?? newest, seesPrivate, context), headers }
         const found = await eventsAfter(database.read, position ?? pruned, limit + 1, seesPrivate)
         const page = found.slice(0, limit)
         const json = `[${page.map(eventJson).join(',')}]`

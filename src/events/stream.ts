@@ -21,7 +21,13 @@ export type StreamOptions = {
  * Server-sent events from a position on. Nothing is buffered beyond one page: the next is read from the store only when
  * the reader has taken the last, and a reader that takes nothing for too long is told so and closed; it can resume.
  */
-export function eventStream({ hub, after, read, isWelcome, onClose }: StreamOptions): ReadableStream<Uint8Array> {
+export function eventStream({
+  hub,
+  after,
+  read,
+  isWelcome,
+  onClose,
+}: StreamOptions): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder()
   let position = after
   let isOver = false
@@ -51,7 +57,11 @@ export function eventStream({ hub, after, read, isWelcome, onClose }: StreamOpti
         position = events.at(-1)?.id ?? position
         controller.enqueue(encoder.encode(events.length > 0 ? events.map(shown).join('') : ': heartbeat\n\n'))
         slowTimer = setTimeout(
-          () => end(controller, 'event: slow_reader\ndata: {"message":"You read too slowly: resume from the last id."}\n\n'),
+          () =>
+            end(
+              controller,
+              'event: slow_reader\ndata: {"message":"You read too slowly: resume from the last id."}\n\n',
+            ),
           slowReaderMs,
         )
       },

@@ -20,7 +20,11 @@ export function inventoryRoutes({ read }: Database): Operation[] {
       stability: 'beta',
       scope: 'pets:read',
       answers: {
-        200: { description: 'The counts.', schema: inventory, example: { available: 31, pending: 4, sold: 112 } },
+        200: {
+          description: 'The counts.',
+          schema: inventory,
+          example: { available: 31, pending: 4, sold: 112 },
+        },
       },
       async read() {
         const rows = await read.selectFrom('inventory').selectAll().execute()

@@ -30,12 +30,20 @@ const transitions: Record<OrderStatus, readonly OrderStatus[]> = {
   cancelled: [],
 }
 
-export const mayBecome = (from: OrderStatus, to: OrderStatus): boolean => from === to || transitions[from].includes(to)
+export const mayBecome = (from: OrderStatus, to: OrderStatus): boolean =>
+  from === to || transitions[from].includes(to)
 
 export const isOpen = (status: OrderStatus): boolean => status === 'placed' || status === 'approved'
 
 /** What becomes of the animal when its order gets to a status. */
-export const petStatusAfter = { placed: 'pending', approved: 'pending', delivered: 'sold', cancelled: 'available' } as const
+export const petStatusAfter = {
+  placed: 'pending',
+  approved: 'pending',
+  delivered: 'sold',
+  cancelled: 'available',
+} as const
 
-export const hasLapsed = ({ status, holdExpiresAt }: Pick<Order, 'status' | 'holdExpiresAt'>, now: number): boolean =>
-  status === 'placed' && holdExpiresAt !== undefined && now >= holdExpiresAt
+export const hasLapsed = (
+  { status, holdExpiresAt }: Pick<Order, 'status' | 'holdExpiresAt'>,
+  now: number,
+): boolean => status === 'placed' && holdExpiresAt !== undefined && now >= holdExpiresAt

@@ -3,7 +3,15 @@ import type { Tables } from '../database/tables.ts'
 import { recordEvents } from '../events/queries.ts'
 import type { Pet } from '../pets/pet.ts'
 import { changePet, findPet } from '../pets/queries.ts'
-import { type Customer, hasLapsed, holdExpired, type Order, type OrderStatus, petStatusAfter } from './order.ts'
+import {
+  type Customer,
+  hasLapsed,
+  holdExpired,
+  isOpen,
+  type Order,
+  type OrderStatus,
+  petStatusAfter,
+} from './order.ts'
 
 export type OrderFilter = { status?: OrderStatus | undefined; petId?: bigint | undefined }
 export type NewOrder = { customer: Customer | undefined; note: string | undefined; holdMs: number }
@@ -28,18 +36,30 @@ export async function findOrder(db: Kysely<Tables>, id: number): Promise<Order |
   return row && toOrder(row)
 }
 
-export async function findOpenOrder(db: Kysely<Tables>, petId: number): Promise<Order | undefined> {
-  const row = await db
+/** The open order on an animal; one whose hold has run out is ended on the way. */
+export async function openOrderOf(
+  trx: Kysely<Tables>,
+  petId: bigint,
+  now: number,
+): Promise<Order | undefined> {
+  const row = await trx
     .selectFrom('orders')
     .selectAll()
-    .where('pet_id', '=', petId)
+    .where('pet_id', '=', Number(petId))
     .where('status', 'in', ['placed', 'approved'])
     .executeTakeFirst()
-  return row && toOrder(row)
+  if (!row) return undefined
+  const order = await lapse(trx, toOrder(row), now)
+  return isOpen(order.status) ? order : undefined
 }
 
 /** Places an order on an available animal, which is pending from then on. */
-export async function placeOrder(trx: Kysely<Tables>, pet: Pet, order: NewOrder, now: number): Promise<Order> {
+export async function placeOrder(
+  trx: Kysely<Tables>,
+  pet: Pet,
+  order: NewOrder,
+  now: number,
+): Promise<Order> {
   const { id } = await trx
     .insertInto('orders')
     .values({
@@ -80,6 +100,16 @@ export async function lapse(trx: Kysely<Tables>, order: Order, now: number): Pro
   return hasLapsed(order, now) ? moveOrder(trx, order, 'cancelled', now, holdExpired) : order
 }
 
+export async function hasDueOrders(db: Kysely<Tables>, now: number): Promise<boolean> {
+  const row = await db
+    .selectFrom('orders')
+    .select('id')
+    .where('hold_expires_at', '<=', now)
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
 /** Ends a bounded number of holds that have run out; answers how many. */
 export async function lapseDueOrders(trx: Kysely<Tables>, now: number): Promise<number> {
   const due = await trx
@@ -105,11 +135,16 @@ export async function eraseCustomer(trx: Kysely<Tables>, id: number, now: number
 type Moved = Pick<Order, 'id' | 'petId' | 'status' | 'cancelReason'>
 
 /** The animal's status follows the order's, and both are told of; nothing personal is. */
-async function moved(trx: Kysely<Tables>, { id, petId, status, cancelReason }: Moved, now: number): Promise<void> {
+async function moved(
+  trx: Kysely<Tables>,
+  { id, petId, status, cancelReason }: Moved,
+  now: number,
+): Promise<void> {
   const data = { id, petId, status, ...(cancelReason !== undefined && { cancelReason }) }
   await recordEvents(trx, now, [{ type: `order.${status}`, data }])
   const pet = await findPet(trx, BigInt(petId))
-  if (pet && pet.status !== petStatusAfter[status]) await changePet(trx, pet, { status: petStatusAfter[status] }, now)
+  if (pet && pet.status !== petStatusAfter[status])
+    await changePet(trx, pet, { status: petStatusAfter[status] }, now)
 }
 
 const toOrder = (row: Selectable<Tables['orders']>): Order => ({

@@ -3,8 +3,8 @@ import { timestamp } from '../clock.ts'
 import type { Database } from '../database/database.ts'
 import { ApiError } from '../http/errors.ts'
 import { type Answer, answer, type Operation, operation } from '../http/operation.ts'
-import { nextLink, openCursor, sealCursor } from '../http/paging.ts'
-import { digitsText, int64, int64Text } from '../http/validation.ts'
+import { openCursor, pageAnswer, sealCursor } from '../http/paging.ts'
+import { int64, int64Text, pageLimit } from '../http/validation.ts'
 import { findPet } from '../pets/queries.ts'
 import {
   customerNameLengthMax,
@@ -17,17 +17,14 @@ import {
 } from './order.ts'
 import {
   eraseCustomer,
-  findOpenOrder,
   findOrder,
   lapse,
   listOrders,
   moveOrder,
   type OrderFilter,
+  openOrderOf,
   placeOrder,
 } from './queries.ts'
-
-const limitMax = 100
-const limitDefault = 20
 
 const lengthOf = (text: string) => [...text].length
 const time = z.iso.datetime()
@@ -87,6 +84,7 @@ const example = {
   updatedAt: '2026-11-15T12:00:00.000Z',
   holdExpiresAt: '2026-11-18T12:00:00.000Z',
 }
+const cursorForm = z.tuple([z.int(), orderStatus.nullable(), int64Text().nullable()])
 const params = z.object({ orderId: int64Text().meta({ description: 'The identifier of the order.' }) })
 
 export type OrderRoutesOptions = { database: Database; publicUrl: string | undefined; holdMs: number }
@@ -101,10 +99,11 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
       method: 'GET',
       path: '/store/orders',
       summary: 'List orders',
-      description: 'Orders, newest first. Filters combine. The next page is in the `Link` header with `rel="next"`.',
+      description:
+        'Orders, newest first. Filters combine. The next page is in the `Link` header with `rel="next"`.',
       scope: 'orders:read',
       query: z.object({
-        limit: digitsText(1, limitMax, limitDefault).meta({ description: 'How many orders a page has at the most.' }),
+        limit: pageLimit().meta({ description: 'How many orders a page has at the most.' }),
         status: orderStatus.optional().meta({ description: 'Only orders with this status.' }),
         petId: int64Text().optional().meta({ description: 'Only orders for this animal.' }),
         cursor: z.string().optional().meta({ description: 'From the `Link` header of the page before.' }),
@@ -113,25 +112,24 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
         200: {
           description: 'One page of orders.',
           schema: orders,
-          headers: { Link: 'The next page, with `rel="next"`.' },
+          optionalHeaders: { Link: 'Where the next page is, with `rel="next"`; absent on the last page.' },
           example: [example],
         },
       },
       errors: ['validation_failed', 'invalid_cursor'],
       async read({ query }) {
         const given: OrderFilter = { status: query.status, petId: query.petId }
-        const { belowId, filter } = query.cursor === undefined ? { filter: given } : openOrderCursor(query.cursor, given)
+        const { belowId, filter } =
+          query.cursor === undefined ? { filter: given } : openOrderCursor(query.cursor, given)
         const found = await listOrders(database.read, filter, query.limit + 1, belowId)
-        const page = found.slice(0, query.limit)
-        const last = page.at(-1)
-        if (found.length === page.length || !last) return answer(200, page.map(shown))
-        const Link = nextLink(publicUrl, '/v1/store/orders', [
-          ['limit', String(query.limit)],
-          ...(filter.status ? ([['status', filter.status]] as const) : []),
-          ...(filter.petId !== undefined ? ([['petId', String(filter.petId)]] as const) : []),
-          ['cursor', sealCursor('orders', [last.id, filter.status ?? null, filter.petId?.toString() ?? null])],
-        ])
-        return answer(200, page.map(shown), { Link })
+        return pageAnswer(found, shown, {
+          publicUrl,
+          path: '/v1/store/orders',
+          limit: query.limit,
+          filters: filterParameters(filter),
+          cursorAfter: (last) =>
+            sealCursor('orders', [last.id, filter.status ?? null, filter.petId?.toString() ?? null]),
+        })
       },
     }),
 
@@ -147,13 +145,17 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
       body: newOrder,
       bodyExample: { petId: 42, customer: { name: 'Ada Example', email: 'ada@example.com' } },
       answers: {
-        201: { description: 'The order is placed.', schema: order, headers: { Location: 'Where the order is.' }, example },
+        201: {
+          description: 'The order is placed.',
+          schema: order,
+          headers: { Location: 'Where the order is.' },
+          example,
+        },
       },
       errors: ['malformed_json', 'validation_failed', 'pet_not_found', 'pet_unavailable'],
       async write({ body }, { trx, now }): Promise<Answer> {
         // A hold that ran out a moment ago must not stand in the way of the next adopter.
-        const open = await findOpenOrder(trx, Number(body.petId))
-        if (open) await lapse(trx, open, now)
+        await openOrderOf(trx, body.petId, now)
         const pet = await findPet(trx, body.petId)
         if (!pet) throw new ApiError('pet_not_found')
         if (pet.status !== 'available') throw new ApiError('pet_unavailable')
@@ -203,8 +205,12 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
         if (!found) throw new ApiError('order_not_found')
         const isLate = (await lapse(trx, found, now)).status !== found.status
         const from = isLate ? 'cancelled' : found.status
-        if (isLate || !mayBecome(from, body.status)) throw new ApiError('illegal_transition', refusalText(from, body.status))
-        return answer(200, shown(from === body.status ? found : await moveOrder(trx, found, body.status, now)))
+        if (isLate || !mayBecome(from, body.status))
+          throw new ApiError('illegal_transition', refusalText(from, body.status))
+        return answer(
+          200,
+          shown(from === body.status ? found : await moveOrder(trx, found, body.status, now)),
+        )
       },
     }),
 
@@ -223,7 +229,7 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
         if (!found) throw new ApiError('order_not_found')
         await eraseCustomer(trx, found.id, now)
         await eraseKeptAnswers(concernOf(found.id))
-        afterCommit(() => database.scrub())
+        afterCommit(() => void database.scrub())
         return { status: 204 }
       },
     }),
@@ -239,13 +245,20 @@ const refusalText = (from: OrderStatus, to: OrderStatus): string =>
     : `An order that is ${from} cannot become ${to}.`
 
 function openOrderCursor(cursor: string, given: OrderFilter): { belowId: number; filter: OrderFilter } {
-  const [belowId, status, petId] = openCursor('orders', cursor) as [number, OrderStatus | null, string | null]
-  const filter: OrderFilter = { status: status ?? undefined, petId: petId === null ? undefined : BigInt(petId) }
+  const [belowId, status, petId] = openCursor('orders', cursorForm, cursor)
+  const filter: OrderFilter = { status: status ?? undefined, petId: petId ?? undefined }
   const isOther =
     (given.status !== undefined && given.status !== filter.status) ||
     (given.petId !== undefined && given.petId !== filter.petId)
   if (isOther) throw new ApiError('invalid_cursor')
   return { belowId, filter }
+}
+
+function filterParameters({ status, petId }: OrderFilter): [string, string][] {
+  const parameters: [string, string][] = []
+  if (status !== undefined) parameters.push(['status', status])
+  if (petId !== undefined) parameters.push(['petId', String(petId)])
+  return parameters
 }
 
 const shown = (found: Order) => ({

@@ -3,7 +3,15 @@ import { Webhook as Signer } from 'standardwebhooks'
 import type { Clock } from '../clock.ts'
 import { timestamp } from '../clock.ts'
 import type { Database } from '../database/database.ts'
-import { type Claim, claimDelivery, dispatchEvents, dueWebhooks, finishAttempt, type Lane } from './queries.ts'
+import {
+  type Claim,
+  claimDelivery,
+  dispatchEvents,
+  dueWebhooks,
+  finishAttempt,
+  hasUndispatched,
+  type Lane,
+} from './queries.ts'
 import { type Outcome, send } from './send.ts'
 import { messageId } from './webhook.ts'
 
@@ -54,10 +62,11 @@ export class Deliverer {
     while (this.#isWanted && !this.#isStopping) {
       this.#isWanted = false
       try {
-        while (await database.write((trx) => dispatchEvents(trx, clock()))) {
-          // More events are waiting than one round takes.
-        }
-        for (const id of await dueWebhooks(database.read, clock())) for (const lane of lanes) this.#start(id, lane)
+        // Asked before it is written: a commit wakes us, and must not wake us for nothing.
+        while (await hasUndispatched(database.read))
+          await database.write((trx) => dispatchEvents(trx, clock()))
+        for (const id of await dueWebhooks(database.read, clock()))
+          for (const lane of lanes) this.#start(id, lane)
       } catch (error) {
         onFault(error)
       }
@@ -91,7 +100,10 @@ export class Deliverer {
 }
 
 /** Body and headers as Standard Webhooks has them; during a rotation both secrets sign. */
-export function message({ delivery, webhook }: Claim, now: number): [body: string, headers: Record<string, string>] {
+export function message(
+  { delivery, webhook }: Claim,
+  now: number,
+): [body: string, headers: Record<string, string>] {
   const { eventType, eventAt, data } = delivery
   const body = `{"type":"${eventType}","timestamp":"${timestamp(eventAt)}","data":${data}}`
   const id = messageId(delivery)

@@ -1,9 +1,16 @@
 import type { Kysely, Selectable } from 'kysely'
 import type { Tables } from '../database/tables.ts'
 import type { EventType, StoreEvent } from '../events/event.ts'
-import { eventsAfter } from '../events/queries.ts'
-import { type Delivery, makeSecret, nextAttemptAt, testEvent, type Webhook, type WebhookStatus } from './webhook.ts'
+import { eventsAfter, lastEventId } from '../events/queries.ts'
 import type { Outcome } from './send.ts'
+import {
+  type Delivery,
+  makeSecret,
+  nextAttemptAt,
+  testEvent,
+  type Webhook,
+  type WebhookStatus,
+} from './webhook.ts'
 
 const dispatchedPosition = 'webhooks.dispatched'
 const eventsPerRound = 200
@@ -16,11 +23,19 @@ export type WebhookSettings = { url: string; events: readonly EventType[] }
 export type WebhookWithSecret = Webhook & { secret: string; previousSecret: string | undefined }
 
 export async function countWebhooks(db: Kysely<Tables>): Promise<number> {
-  const row = await db.selectFrom('webhooks').select(({ fn }) => fn.countAll<number>().as('count')).executeTakeFirst()
+  const row = await db
+    .selectFrom('webhooks')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .executeTakeFirst()
   return Number(row?.count ?? 0)
 }
 
-export async function addWebhook(trx: Kysely<Tables>, settings: WebhookSettings, fromEventId: number, now: number) {
+export async function addWebhook(
+  trx: Kysely<Tables>,
+  settings: WebhookSettings,
+  fromEventId: number,
+  now: number,
+) {
   const secret = makeSecret()
   const { id } = await trx
     .insertInto('webhooks')
@@ -36,11 +51,21 @@ export async function findWebhook(db: Kysely<Tables>, id: number): Promise<Webho
 }
 
 export async function listWebhooks(db: Kysely<Tables>, limit: number, belowId = Number.MAX_SAFE_INTEGER) {
-  const rows = await db.selectFrom('webhooks').selectAll().where('id', '<', belowId).orderBy('id', 'desc').limit(limit).execute()
+  const rows = await db
+    .selectFrom('webhooks')
+    .selectAll()
+    .where('id', '<', belowId)
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute()
   return rows.map(toWebhook)
 }
 
-export async function changeWebhook(trx: Kysely<Tables>, id: number, settings: WebhookSettings): Promise<void> {
+export async function changeWebhook(
+  trx: Kysely<Tables>,
+  id: number,
+  settings: WebhookSettings,
+): Promise<void> {
   await trx.updateTable('webhooks').set(row(settings)).where('id', '=', id).execute()
 }
 
@@ -50,7 +75,11 @@ export async function setWebhookStatus(
   status: WebhookStatus,
   reason?: string,
 ): Promise<void> {
-  await trx.updateTable('webhooks').set({ status, status_reason: reason ?? null }).where('id', '=', id).execute()
+  await trx
+    .updateTable('webhooks')
+    .set({ status, status_reason: reason ?? null })
+    .where('id', '=', id)
+    .execute()
 }
 
 /** An endpoint that was disabled begins anew: with what happens from now on. */
@@ -64,7 +93,12 @@ export async function removeWebhook(trx: Kysely<Tables>, id: number): Promise<vo
 }
 
 /** A new secret; messages are signed with both until the overlap ends. */
-export async function rotateSecret(trx: Kysely<Tables>, id: number, overlapMs: number, now: number): Promise<string> {
+export async function rotateSecret(
+  trx: Kysely<Tables>,
+  id: number,
+  overlapMs: number,
+  now: number,
+): Promise<string> {
   const secret = makeSecret()
   await trx
     .updateTable('webhooks')
@@ -74,12 +108,28 @@ export async function rotateSecret(trx: Kysely<Tables>, id: number, overlapMs: n
   return secret
 }
 
-export async function addTestDelivery(trx: Kysely<Tables>, webhookId: number, now: number): Promise<Delivery> {
-  const id = await insertDelivery(trx, webhookId, undefined, testEvent, now, '{"message":"This is a test."}', now)
+export async function addTestDelivery(
+  trx: Kysely<Tables>,
+  webhookId: number,
+  now: number,
+): Promise<Delivery> {
+  const id = await insertDelivery(
+    trx,
+    webhookId,
+    undefined,
+    testEvent,
+    now,
+    '{"message":"This is a test."}',
+    now,
+  )
   return (await findDelivery(trx, webhookId, id)) as Delivery
 }
 
-export async function findDelivery(db: Kysely<Tables>, webhookId: number, id: number): Promise<Delivery | undefined> {
+export async function findDelivery(
+  db: Kysely<Tables>,
+  webhookId: number,
+  id: number,
+): Promise<Delivery | undefined> {
   const found = await db
     .selectFrom('webhook_deliveries')
     .selectAll()
@@ -114,24 +164,36 @@ export async function retryDelivery(trx: Kysely<Tables>, id: number, now: number
     .execute()
 }
 
-/** Turns events into deliveries, a bounded number at a time; answers whether there may be more. */
-export async function dispatchEvents(trx: Kysely<Tables>, now: number): Promise<boolean> {
-  const position = await trx.selectFrom('positions').select('value').where('name', '=', dispatchedPosition).executeTakeFirst()
-  const events = await eventsAfter(trx, position?.value ?? 0, eventsPerRound, true)
-  const last = events.at(-1)
-  if (!last) return false
+/** Turns events into deliveries, a bounded number at a time. */
+export async function dispatchEvents(trx: Kysely<Tables>, now: number): Promise<void> {
+  const events = await eventsAfter(trx, await dispatchedThrough(trx), eventsPerRound, true)
+  // Events may have been let go while nobody was there to dispatch them.
+  const lastId = events.at(-1)?.id ?? (await lastEventId(trx))
   const hooks = await trx.selectFrom('webhooks').selectAll().where('status', '<>', 'disabled').execute()
   for (const event of events) {
-    for (const hook of hooks) if (wants(hook, event)) {
+    for (const hook of hooks) {
+      if (!wants(hook, event)) continue
       await insertDelivery(trx, hook.id, event.id, event.type, event.createdAt, event.data, now)
     }
   }
   await trx
     .insertInto('positions')
-    .values({ name: dispatchedPosition, value: last.id })
-    .onConflict((conflict) => conflict.column('name').doUpdateSet({ value: last.id }))
+    .values({ name: dispatchedPosition, value: lastId })
+    .onConflict((conflict) => conflict.column('name').doUpdateSet({ value: lastId }))
     .execute()
-  return events.length === eventsPerRound
+}
+
+export async function hasUndispatched(db: Kysely<Tables>): Promise<boolean> {
+  return (await lastEventId(db)) > (await dispatchedThrough(db))
+}
+
+async function dispatchedThrough(db: Kysely<Tables>): Promise<number> {
+  const row = await db
+    .selectFrom('positions')
+    .select('value')
+    .where('name', '=', dispatchedPosition)
+    .executeTakeFirst()
+  return row?.value ?? 0
 }
 
 /** Endpoints that have something due. */
@@ -157,7 +219,12 @@ export type Claim = { delivery: Delivery; webhook: WebhookWithSecret }
 export type Lane = 'first' | 'again'
 
 /** Takes the next due delivery of an endpoint for one attempt, if nobody else has it. */
-export async function claimDelivery(trx: Kysely<Tables>, webhookId: number, lane: Lane, now: number): Promise<Claim | undefined> {
+export async function claimDelivery(
+  trx: Kysely<Tables>,
+  webhookId: number,
+  lane: Lane,
+  now: number,
+): Promise<Claim | undefined> {
   const hook = await trx
     .selectFrom('webhooks')
     .selectAll()
@@ -174,7 +241,11 @@ export async function claimDelivery(trx: Kysely<Tables>, webhookId: number, lane
   const found =
     lane === 'first'
       ? await due.where('attempts', '=', 0).orderBy('id').executeTakeFirst()
-      : await due.where('attempts', '>', 0).where('claimed_until', '<=', now).orderBy('next_attempt_at').executeTakeFirst()
+      : await due
+          .where('attempts', '>', 0)
+          .where('claimed_until', '<=', now)
+          .orderBy('next_attempt_at')
+          .executeTakeFirst()
   // A first attempt that is under way elsewhere keeps its place: the ones behind it wait.
   if (!found || found.claimed_until > now) return undefined
   await trx
@@ -201,7 +272,8 @@ export async function finishAttempt(
   const status = 'status' in outcome ? outcome.status : undefined
   const isDelivered = status !== undefined && status >= 200 && status < 300
   const next = isDelivered || status === gone ? undefined : nextAttemptAt(attempts, now, random)
-  const error = 'error' in outcome ? outcome.error : isDelivered ? undefined : `The endpoint answered ${status}.`
+  const error =
+    'error' in outcome ? outcome.error : isDelivered ? undefined : `The endpoint answered ${status}.`
   await trx
     .updateTable('webhook_deliveries')
     .set({
@@ -217,7 +289,9 @@ export async function finishAttempt(
     .execute()
   if (isDelivered || next !== undefined) return
   const reason =
-    status === gone ? 'The endpoint answered 410 Gone.' : `Delivery ${delivery.id} failed ${attempts} times. Last: ${error}`
+    status === gone
+      ? 'The endpoint answered 410 Gone.'
+      : `Delivery ${delivery.id} failed ${attempts} times. Last: ${error}`
   await setWebhookStatus(trx, webhook.id, 'disabled', reason)
 }
 
@@ -228,7 +302,10 @@ export async function pruneDeliveries(trx: Kysely<Tables>, now: number): Promise
     .select('id')
     .where('finished_at', '<=', now - finishedKeptMs)
     .limit(pruneRowsMax)
-  const { numDeletedRows } = await trx.deleteFrom('webhook_deliveries').where('id', 'in', old).executeTakeFirst()
+  const { numDeletedRows } = await trx
+    .deleteFrom('webhook_deliveries')
+    .where('id', 'in', old)
+    .executeTakeFirst()
   return Number(numDeletedRows)
 }
 

@@ -6,8 +6,8 @@ import { eventTypes } from '../events/event.ts'
 import { lastEventId } from '../events/queries.ts'
 import { ApiError, validationFailed } from '../http/errors.ts'
 import { type Answer, answer, type Caller, type Operation, operation } from '../http/operation.ts'
-import { nextLink, openCursor, sealCursor } from '../http/paging.ts'
-import { digitsText, int64Text, integer } from '../http/validation.ts'
+import { idCursor, openCursor, pageAnswer, sealCursor } from '../http/paging.ts'
+import { int64Text, integer, pageLimit } from '../http/validation.ts'
 import { isAllowed, isGlobal } from './addresses.ts'
 import {
   addTestDelivery,
@@ -25,10 +25,15 @@ import {
   setWebhookStatus,
 } from './queries.ts'
 import { refusedAddress } from './send.ts'
-import { type Delivery, urlLengthMax, type Webhook, wantsPrivate, webhookStatuses, webhooksMax } from './webhook.ts'
+import {
+  type Delivery,
+  urlLengthMax,
+  type Webhook,
+  wantsPrivate,
+  webhookStatuses,
+  webhooksMax,
+} from './webhook.ts'
 
-const limitMax = 100
-const limitDefault = 20
 const overlapSecondsMax = 30 * 24 * 60 * 60
 const overlapSecondsDefault = 24 * 60 * 60
 
@@ -36,7 +41,10 @@ const time = z.iso.datetime()
 const webhookUrl = z
   .string()
   .refine((text) => text.length <= urlLengthMax && URL.canParse(text), 'must be an absolute address')
-  .refine((text) => !URL.canParse(text) || /^https?:$/.test(new URL(text).protocol), 'must be an https address')
+  .refine(
+    (text) => !URL.canParse(text) || /^https?:$/.test(new URL(text).protocol),
+    'must be an https address',
+  )
   .refine((text) => !URL.canParse(text) || new URL(text).username === '', 'must not hold credentials')
   .meta({ format: 'uri', maxLength: urlLengthMax, description: 'Where messages are sent: https.' })
 const types = z
@@ -49,26 +57,41 @@ const newWebhook = z
   .object({ url: webhookUrl, events: types })
   .meta({ id: 'NewWebhook', description: 'An endpoint to tell of events.' })
 const webhookChange = z
-  .object({ url: webhookUrl.optional(), events: types.optional(), status: z.enum(['enabled', 'paused']).optional() })
+  .object({
+    url: webhookUrl.optional(),
+    events: types.optional(),
+    status: z.enum(['enabled', 'paused']).optional(),
+  })
   .meta({ id: 'WebhookChange', description: 'What is to change; what is left out stays.' })
 const shownFields = {
   id: z.int().meta({ description: 'Assigned by the service.' }),
   url: webhookUrl,
   events: types,
   status: z.enum(webhookStatuses).meta({
-    description: '`paused` by you: messages wait. `disabled` by the service: nothing is sent until you enable it.',
+    description:
+      '`paused` by you: messages wait. `disabled` by the service: nothing is sent until you enable it.',
   }),
   statusReason: z.string().optional().meta({ description: 'Why it was disabled.' }),
   createdAt: time,
 }
-const shownWebhook = z.object(shownFields).meta({ id: 'Webhook', description: 'An endpoint that is told of events.' })
-const shownWebhooks = z.array(shownWebhook).meta({ id: 'Webhooks', description: 'One page of webhooks, newest first.' })
+const shownWebhook = z
+  .object(shownFields)
+  .meta({ id: 'Webhook', description: 'An endpoint that is told of events.' })
+const shownWebhooks = z
+  .array(shownWebhook)
+  .meta({ id: 'Webhooks', description: 'One page of webhooks, newest first.' })
 const webhookWithSecret = z
-  .object({ ...shownFields, secret: z.string().meta({ description: 'What messages are signed with. Shown this once.' }) })
+  .object({
+    ...shownFields,
+    secret: z.string().meta({ description: 'What messages are signed with. Shown this once.' }),
+  })
   .meta({ id: 'WebhookWithSecret', description: 'A webhook with its signing secret.' })
 const secretRotation = z
   .object({ overlapSeconds: integer(0, overlapSecondsMax).optional() })
-  .meta({ id: 'SecretRotation', description: 'How long messages are signed with both secrets; a day unless given.' })
+  .meta({
+    id: 'SecretRotation',
+    description: 'How long messages are signed with both secrets; a day unless given.',
+  })
 const shownDelivery = z
   .object({
     id: z.int(),
@@ -83,7 +106,9 @@ const shownDelivery = z
     finishedAt: time.optional(),
   })
   .meta({ id: 'Delivery', description: 'One message on its way to one endpoint.' })
-const shownDeliveries = z.array(shownDelivery).meta({ id: 'Deliveries', description: 'One page of deliveries, newest first.' })
+const shownDeliveries = z
+  .array(shownDelivery)
+  .meta({ id: 'Deliveries', description: 'One page of deliveries, newest first.' })
 
 const example = {
   id: 4,
@@ -105,9 +130,12 @@ const deliveryExample = {
 }
 const webhookId = int64Text().meta({ description: 'The identifier of the webhook.' })
 const params = z.object({ webhookId })
-const deliveryParams = z.object({ webhookId, deliveryId: int64Text().meta({ description: 'The identifier of the delivery.' }) })
+const deliveryParams = z.object({
+  webhookId,
+  deliveryId: int64Text().meta({ description: 'The identifier of the delivery.' }),
+})
 const page = {
-  limit: digitsText(1, limitMax, limitDefault).meta({ description: 'How many a page has at the most.' }),
+  limit: pageLimit().meta({ description: 'How many a page has at the most.' }),
   cursor: z.string().optional().meta({ description: 'From the `Link` header of the page before.' }),
 }
 
@@ -125,7 +153,8 @@ export function webhookRoutes({ database, allowed, publicUrl }: WebhookRoutesOpt
     const isNamed = isIP(host) !== 0 && isAllowed(host, allowed)
     if (isNamed) return
     if (protocol !== 'https:') throw validationFailed([{ path: '/url', message: 'must be an https address' }])
-    if (isIP(host) !== 0 && !isGlobal(host)) throw validationFailed([{ path: '/url', message: `is refused. ${refusedAddress}` }])
+    if (isIP(host) !== 0 && !isGlobal(host))
+      throw validationFailed([{ path: '/url', message: `is refused. ${refusedAddress}` }])
   }
 
   return [
@@ -140,15 +169,20 @@ export function webhookRoutes({ database, allowed, publicUrl }: WebhookRoutesOpt
         200: {
           description: 'One page of webhooks.',
           schema: shownWebhooks,
-          headers: { Link: 'The next page, with `rel="next"`.' },
+          optionalHeaders: { Link: 'Where the next page is, with `rel="next"`; absent on the last page.' },
           example: [example],
         },
       },
       errors: ['validation_failed', 'invalid_cursor'],
       async read({ query: { limit, cursor } }) {
-        const belowId = cursor === undefined ? undefined : Number(openCursor('webhooks', cursor)[0])
+        const belowId = cursor === undefined ? undefined : openCursor('webhooks', idCursor, cursor)[0]
         const found = await listWebhooks(database.read, limit + 1, belowId)
-        return pageAnswer(found, limit, shown, '/v1/webhooks', 'webhooks', publicUrl)
+        return pageAnswer(found, shown, {
+          publicUrl,
+          path: '/v1/webhooks',
+          limit,
+          cursorAfter: (last) => sealCursor('webhooks', [last.id]),
+        })
       },
     }),
 
@@ -175,10 +209,16 @@ export function webhookRoutes({ database, allowed, publicUrl }: WebhookRoutesOpt
         checkUrl(body.url)
         checkEvents(body.events, caller)
         if ((await countWebhooks(trx)) >= webhooksMax) {
-          throw validationFailed([{ path: '', message: `would be one webhook more than the ${webhooksMax} that are possible` }])
+          throw validationFailed([
+            { path: '', message: `would be one webhook more than the ${webhooksMax} that are possible` },
+          ])
         }
         const { webhook, secret } = await addWebhook(trx, body, await lastEventId(trx), now)
-        return answer(201, { ...shown(webhook), secret }, { Location: `${publicUrl ?? ''}/v1/webhooks/${webhook.id}` })
+        return answer(
+          201,
+          { ...shown(webhook), secret },
+          { Location: `${publicUrl ?? ''}/v1/webhooks/${webhook.id}` },
+        )
       },
     }),
 
@@ -201,19 +241,28 @@ export function webhookRoutes({ database, allowed, publicUrl }: WebhookRoutesOpt
       method: 'PATCH',
       path: '/webhooks/{webhookId}',
       summary: 'Change, pause or resume a webhook',
-      description: 'While it is paused messages wait. One that was disabled is told of what happens after it is enabled again.',
+      description:
+        'While it is paused messages wait. One that was disabled is told of what happens after it is enabled again.',
       body: webhookChange,
       bodyExample: { status: 'paused' },
       answers: {
-        200: { description: 'The webhook after the change.', schema: shownWebhook, example: { ...example, status: 'paused' } },
+        200: {
+          description: 'The webhook after the change.',
+          schema: shownWebhook,
+          example: { ...example, status: 'paused' },
+        },
       },
       errors: ['malformed_json', 'validation_failed', 'webhook_not_found'],
       async write({ params: { webhookId: id }, body }, { trx, caller }) {
         const found = present(await findWebhook(trx, Number(id)))
         if (body.url !== undefined) checkUrl(body.url)
         if (body.events !== undefined) checkEvents(body.events, caller)
-        await changeWebhook(trx, found.id, { url: body.url ?? found.url, events: body.events ?? found.events })
-        if (body.status === 'enabled' && found.status === 'disabled') await restartWebhook(trx, found.id, await lastEventId(trx))
+        await changeWebhook(trx, found.id, {
+          url: body.url ?? found.url,
+          events: body.events ?? found.events,
+        })
+        if (body.status === 'enabled' && found.status === 'disabled')
+          await restartWebhook(trx, found.id, await lastEventId(trx))
         else if (body.status !== undefined) await setWebhookStatus(trx, found.id, body.status)
         return answer(200, shown(present(await findWebhook(trx, found.id))))
       },
@@ -244,11 +293,22 @@ export function webhookRoutes({ database, allowed, publicUrl }: WebhookRoutesOpt
       body: secretRotation,
       isBodyOptional: true,
       bodyExample: { overlapSeconds: 3600 },
-      answers: { 200: { description: 'The webhook with its new secret.', schema: webhookWithSecret, example: exampleWithSecret } },
+      answers: {
+        200: {
+          description: 'The webhook with its new secret.',
+          schema: webhookWithSecret,
+          example: exampleWithSecret,
+        },
+      },
       errors: ['malformed_json', 'validation_failed', 'webhook_not_found'],
       async write({ params: { webhookId: id }, body }, { trx, now }) {
         const found = present(await findWebhook(trx, Number(id)))
-        const secret = await rotateSecret(trx, found.id, (body.overlapSeconds ?? overlapSecondsDefault) * 1000, now)
+        const secret = await rotateSecret(
+          trx,
+          found.id,
+          (body.overlapSeconds ?? overlapSecondsDefault) * 1000,
+          now,
+        )
         return answer(200, { ...shown(found), secret })
       },
     }),
@@ -264,7 +324,13 @@ export function webhookRoutes({ database, allowed, publicUrl }: WebhookRoutesOpt
         202: {
           description: 'The message is queued.',
           schema: shownDelivery,
-          example: { id: 32, eventType: 'webhook.test', status: 'pending', attempts: 0, createdAt: example.createdAt },
+          example: {
+            id: 32,
+            eventType: 'webhook.test',
+            status: 'pending',
+            attempts: 0,
+            createdAt: example.createdAt,
+          },
         },
       },
       errors: ['webhook_not_found'],
@@ -286,7 +352,7 @@ export function webhookRoutes({ database, allowed, publicUrl }: WebhookRoutesOpt
         200: {
           description: 'One page of deliveries, newest first.',
           schema: shownDeliveries,
-          headers: { Link: 'The next page, with `rel="next"`.' },
+          optionalHeaders: { Link: 'Where the next page is, with `rel="next"`; absent on the last page.' },
           example: [deliveryExample],
         },
       },
@@ -294,9 +360,14 @@ export function webhookRoutes({ database, allowed, publicUrl }: WebhookRoutesOpt
       async read({ params: { webhookId: id }, query: { limit, cursor } }) {
         const found = present(await findWebhook(database.read, Number(id)))
         const kind = `deliveries ${found.id}`
-        const belowId = cursor === undefined ? undefined : Number(openCursor(kind, cursor)[0])
+        const belowId = cursor === undefined ? undefined : openCursor(kind, idCursor, cursor)[0]
         const deliveries = await listDeliveries(database.read, found.id, limit + 1, belowId)
-        return pageAnswer(deliveries, limit, shownAttempts, `/v1/webhooks/${found.id}/deliveries`, kind, publicUrl)
+        return pageAnswer(deliveries, shownAttempts, {
+          publicUrl,
+          path: `/v1/webhooks/${found.id}/deliveries`,
+          limit,
+          cursorAfter: (last) => sealCursor(kind, [last.id]),
+        })
       },
     }),
 
@@ -330,26 +401,11 @@ function present<T>(found: T | undefined): T {
 
 function checkEvents(events: Webhook['events'], caller: Caller): void {
   if (wantsPrivate(events) && !caller.scopes.has('keys:manage')) {
-    throw new ApiError('insufficient_scope', 'This API key lacks the scope "keys:manage", which events of keys need.')
+    throw new ApiError(
+      'insufficient_scope',
+      'This API key lacks the scope "keys:manage", which events of keys need.',
+    )
   }
-}
-
-function pageAnswer<T extends { id: number }>(
-  found: readonly T[],
-  limit: number,
-  show: (item: T) => unknown,
-  path: string,
-  kind: string,
-  publicUrl: string | undefined,
-): Answer {
-  const shownPage = found.slice(0, limit)
-  const last = shownPage.at(-1)
-  if (found.length === shownPage.length || !last) return answer(200, shownPage.map(show))
-  const Link = nextLink(publicUrl, path, [
-    ['limit', String(limit)],
-    ['cursor', sealCursor(kind, [last.id])],
-  ])
-  return answer(200, shownPage.map(show), { Link })
 }
 
 const shown = ({ id, url, events, status, statusReason, createdAt }: Webhook) => ({

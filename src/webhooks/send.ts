@@ -55,10 +55,12 @@ export function send(
   })
 }
 
-export const refusedAddress = 'The address is not on the public internet, and the operator has not allowed it.'
+export const refusedAddress =
+  'The address is not on the public internet, and the operator has not allowed it.'
 
 function reasonOf(error: Error): string {
-  if (error.name === 'AbortError' || error.name === 'TimeoutError') return `No answer within ${attemptTimeoutMs / 1000} seconds.`
+  if (error.name === 'AbortError' || error.name === 'TimeoutError')
+    return `No answer within ${attemptTimeoutMs / 1000} seconds.`
   if (error.message === refusedAddress) return refusedAddress
   return `The connection failed (${(error as NodeJS.ErrnoException).code ?? error.name}).`
 }

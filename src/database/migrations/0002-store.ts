@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Migration } from '../migrate.ts'
+import type { Migration } from '../migration.ts'
 
 /** Orders with holds, the inventory, the feed of events, and webhooks. */
 export const store: Migration = {
@@ -22,7 +22,10 @@ export const store: Migration = {
       .modifyEnd(tableEnd)
       .execute()
     for (const status of ['available', 'pending', 'sold']) {
-      const count = db.selectFrom('pets').select(({ fn }) => fn.countAll<number>().as('count')).where('status', '=', status)
+      const count = db
+        .selectFrom('pets')
+        .select(({ fn }) => fn.countAll<number>().as('count'))
+        .where('status', '=', status)
       await db.insertInto('inventory').values({ status, count }).execute()
     }
     await dialect.keepInventory(db)
@@ -43,7 +46,11 @@ export const store: Migration = {
       .execute()
     await db.schema.createIndex('orders_by_status').on('orders').columns(['status', 'id']).execute()
     await db.schema.createIndex('orders_by_pet').on('orders').columns(['pet_id', 'id']).execute()
-    await db.schema.createIndex('orders_by_pet_and_status').on('orders').columns(['pet_id', 'status', 'id']).execute()
+    await db.schema
+      .createIndex('orders_by_pet_and_status')
+      .on('orders')
+      .columns(['pet_id', 'status', 'id'])
+      .execute()
     // The last line of defence: whatever the code does, an animal has one open order at the most.
     await db.schema
       .createIndex('orders_open_by_pet')
@@ -93,7 +100,9 @@ export const store: Migration = {
     await db.schema
       .createTable('webhook_deliveries')
       .addColumn('id', identityType, identity)
-      .addColumn('webhook_id', integer, (column) => column.notNull().references('webhooks.id').onDelete('cascade'))
+      .addColumn('webhook_id', integer, (column) =>
+        column.notNull().references('webhooks.id').onDelete('cascade'),
+      )
       .addColumn('event_id', integer)
       .addColumn('event_type', 'text', (column) => column.notNull())
       .addColumn('event_at', integer, (column) => column.notNull())
@@ -108,7 +117,11 @@ export const store: Migration = {
       .addColumn('finished_at', integer)
       .modifyEnd(tableEnd)
       .execute()
-    await db.schema.createIndex('deliveries_by_webhook').on('webhook_deliveries').columns(['webhook_id', 'id']).execute()
+    await db.schema
+      .createIndex('deliveries_by_webhook')
+      .on('webhook_deliveries')
+      .columns(['webhook_id', 'id'])
+      .execute()
     await db.schema
       .createIndex('deliveries_due')
       .on('webhook_deliveries')
