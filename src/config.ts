@@ -15,6 +15,8 @@ export type Config = Readonly<{
   stagingUrl: string | undefined
   trustedProxies: BlockList
   banAfterRefusals: number
+  orderHoldMs: number
+  webhookAllow: BlockList
   logLevel: string
 }>
 
@@ -29,6 +31,7 @@ export class ConfigError extends Error {
 }
 
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
+const hourMs = 60 * 60 * 1000
 const adminKeyLengthMin = 20
 const adminKeyLengthMax = 255
 
@@ -76,7 +79,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     return url.href.replace(/\/+$/, '').replace(/\/v1$/, '')
   }
 
-  const proxies = (name: string) => {
+  const networks = (name: string) => {
     const list = new BlockList()
     for (const entry of (text(name) ?? '').split(',').map((part) => part.trim())) {
       if (entry !== '' && !addNetwork(list, entry)) {
@@ -96,8 +99,10 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     publicUrl: baseUrl('PETSTORE_PUBLIC_URL'),
     productionUrl: baseUrl('PETSTORE_PRODUCTION_URL'),
     stagingUrl: baseUrl('PETSTORE_STAGING_URL'),
-    trustedProxies: proxies('PETSTORE_TRUSTED_PROXIES'),
+    trustedProxies: networks('PETSTORE_TRUSTED_PROXIES'),
     banAfterRefusals: whole('PETSTORE_BAN_AFTER_REFUSALS', 100, 1, 1_000_000),
+    orderHoldMs: whole('PETSTORE_ORDER_HOLD_HOURS', 72, 1, 8_760) * hourMs,
+    webhookAllow: networks('PETSTORE_WEBHOOK_ALLOW'),
     logLevel: oneOf('PETSTORE_LOG_LEVEL', logLevels, 'info'),
   })
   if (text('DATABASE_URL') !== undefined) {

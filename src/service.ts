@@ -1,14 +1,19 @@
-import type { Clock } from './clock.ts'
+import { categoryRoutes } from './categories/routes.ts'
+import { type Clock, timestamp } from './clock.ts'
 import type { Config } from './config.ts'
 import type { Database } from './database/database.ts'
 import { openDatabase } from './database/open.ts'
 import { holdServerLock } from './database/sqlite.ts'
+import { Hub } from './events/hub.ts'
+import { pruneEvents, recordEvents } from './events/queries.ts'
+import { eventRoutes } from './events/routes.ts'
 import { createApi } from './http/api.ts'
 import { createApp } from './http/app.ts'
 import { IdempotentAnswers } from './http/idempotency.ts'
 import { listen } from './http/listen.ts'
 import { openApiDocument } from './http/openapi.ts'
 import type { Operation } from './http/operation.ts'
+import { inventoryRoutes } from './inventory/routes.ts'
 import { secretHider } from './keys/apiKey.ts'
 import { KeyDirectory } from './keys/directory.ts'
 import { ensureOperatorKey } from './keys/operator.ts'
@@ -16,6 +21,8 @@ import { keyRoutes } from './keys/routes.ts'
 import { createDoor } from './limits/door.ts'
 import { MemoryLimiter } from './limits/memory.ts'
 import { limitRoutes } from './limits/routes.ts'
+import { hasDueOrders, lapseDueOrders } from './orders/queries.ts'
+import { orderRoutes } from './orders/routes.ts'
 import { guidePages } from './pages/guides.ts'
 import { homePage } from './pages/home.ts'
 import { metricsPage } from './pages/metrics.ts'
@@ -24,10 +31,15 @@ import { referencePages } from './pages/reference.ts'
 import { petRoutes } from './pets/routes.ts'
 import { type Log, logRequest } from './telemetry/log.ts'
 import { Metrics } from './telemetry/metrics.ts'
+import { Deliverer } from './webhooks/deliverer.ts'
+import { pruneDeliveries } from './webhooks/queries.ts'
+import { webhookRoutes } from './webhooks/routes.ts'
 
 /** Counts are behind by no more than this, so a crash forgives less than a second of requests. */
 const usageFlushMs = 500
 const sweepMs = 60_000
+/** How late a hold may lapse, or a webhook be tried again. */
+const dueMs = 1_000
 
 export type Service = {
   readonly port: number
@@ -58,10 +70,28 @@ export async function startService({ config, clock, log }: ServiceOptions): Prom
     clock,
     onBan(keyId, untilMs) {
       metrics.countBan()
-      log.warn({ keyId, until: new Date(untilMs).toISOString() }, 'key banned')
+      const until = timestamp(untilMs)
+      log.warn({ keyId, until }, 'key banned')
+      const told = database.write((trx) =>
+        recordEvents(trx, clock(), [{ type: 'key.banned', data: { id: keyId, bannedUntil: until } }]),
+      )
+      told.catch((error: unknown) => log.error({ err: error }, 'background work failed'))
     },
   })
-  const operations = createOperations({ database, directory, limiter, config })
+  const hub = new Hub()
+  const deliverer = new Deliverer({
+    database,
+    clock,
+    allowed: config.webhookAllow,
+    onFault: (error) => log.error({ err: error }, 'delivering webhooks failed'),
+  })
+  const wake = () => {
+    hub.wake()
+    deliverer.wake()
+  }
+  database.onCommit(wake)
+  database.onForeignChange(wake)
+  const operations = createOperations({ database, directory, limiter, hub, config })
   const api = createApi({
     operations,
     door,
@@ -117,13 +147,18 @@ export async function startService({ config, clock, log }: ServiceOptions): Prom
   const timers = [
     every(usageFlushMs, () => limiter.flush(), log),
     every(sweepMs, () => idempotentAnswers.sweep(clock()), log),
+    every(sweepMs, () => pruneAll(database, clock), log),
+    every(dueMs, () => lapseHolds(database, clock), log),
+    every(dueMs, async () => deliverer.wake(), log),
   ]
 
   async function stop() {
     isStopping = true
+    hub.close()
     await listener.stop()
     for (const timer of timers) clearInterval(timer)
     try {
+      await deliverer.stop()
       await limiter.flush()
     } finally {
       await letGo()
@@ -133,16 +168,43 @@ export async function startService({ config, clock, log }: ServiceOptions): Prom
   return { port: listener.port, newOperatorKey, stop }
 }
 
-export type Parts = { database: Database; directory: KeyDirectory; limiter: MemoryLimiter; config: Config }
+export type Parts = {
+  database: Database
+  directory: KeyDirectory
+  limiter: MemoryLimiter
+  hub: Hub
+  config: Config
+}
 
 /** Every operation of the API, in the order in which the reference shows them. */
-export function createOperations({ database, directory, limiter, config }: Parts): Operation[] {
-  const { environment, publicUrl } = config
+export function createOperations({ database, directory, limiter, hub, config }: Parts): Operation[] {
+  const { environment, publicUrl, orderHoldMs, webhookAllow } = config
   return [
     ...petRoutes(database, publicUrl),
+    ...categoryRoutes(database, publicUrl),
+    ...inventoryRoutes(database),
+    ...orderRoutes({ database, publicUrl, holdMs: orderHoldMs }),
+    ...eventRoutes({ database, directory, hub, publicUrl }),
+    ...webhookRoutes({ database, allowed: webhookAllow, publicUrl }),
     ...limitRoutes(directory, limiter),
     ...keyRoutes({ database, directory, environment, publicUrl, flushUsage: () => limiter.flush() }),
   ]
+}
+
+/** Lets go of what is kept no longer, a bounded piece at a time. */
+async function pruneAll(database: Database, clock: Clock): Promise<void> {
+  for (const prune of [pruneEvents, pruneDeliveries]) {
+    while ((await database.write((trx) => prune(trx, clock()))) > 0) {
+      // There may be more.
+    }
+  }
+}
+
+/** Asks before it writes, for there is seldom anything to do. */
+async function lapseHolds(database: Database, clock: Clock): Promise<void> {
+  while (await hasDueOrders(database.read, clock())) {
+    await database.write((trx) => lapseDueOrders(trx, clock()))
+  }
 }
 
 /** Work that comes round again. A round that fails is logged; the next one tries anew. */

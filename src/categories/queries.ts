@@ -1,11 +1,106 @@
 import type { Kysely } from 'kysely'
 import type { Tables } from '../database/tables.ts'
+import { recordEvents } from '../events/queries.ts'
+import type { Category } from './category.ts'
+
+const assignedPosition = 'categories.assigned'
+const gapSearchRows = 500
 
 /** A category comes into being, unnamed, with the first animal that names it. */
-export async function ensureCategory(trx: Kysely<Tables>, categoryId: bigint): Promise<void> {
-  await trx
+export async function ensureCategory(trx: Kysely<Tables>, id: bigint, now: number): Promise<void> {
+  const { numInsertedOrUpdatedRows } = await trx
     .insertInto('categories')
-    .values({ category_id: categoryId, name: null })
+    .values({ category_id: id, name: null })
     .onConflict((conflict) => conflict.doNothing())
-    .execute()
+    .executeTakeFirst()
+  if (numInsertedOrUpdatedRows) await recordEvents(trx, now, [{ type: 'category.created', data: { id } }])
 }
+
+/** Categories above an id, in the order of their ids. */
+export async function listCategories(
+  db: Kysely<Tables>,
+  limit: number,
+  aboveId?: bigint,
+): Promise<Category[]> {
+  let query = db.selectFrom('categories').selectAll().orderBy('category_id').limit(limit)
+  if (aboveId !== undefined) query = query.where('category_id', '>', aboveId)
+  return (await query.execute()).map(toCategory)
+}
+
+export async function findCategory(db: Kysely<Tables>, id: bigint): Promise<Category | undefined> {
+  const row = await db.selectFrom('categories').selectAll().where('category_id', '=', id).executeTakeFirst()
+  return row && toCategory(row)
+}
+
+/** A named category under the next free id. */
+export async function addCategory(trx: Kysely<Tables>, name: string, now: number): Promise<Category> {
+  const id = await nextFreeId(trx)
+  await trx.insertInto('categories').values({ category_id: id, name }).execute()
+  await recordEvents(trx, now, [{ type: 'category.created', data: { id, name } }])
+  return { id, name }
+}
+
+export async function renameCategory(
+  trx: Kysely<Tables>,
+  id: bigint,
+  name: string | undefined,
+  now: number,
+): Promise<Category> {
+  await trx
+    .updateTable('categories')
+    .set({ name: name ?? null })
+    .where('category_id', '=', id)
+    .execute()
+  await recordEvents(trx, now, [{ type: 'category.updated', data: shownCategory({ id, name }) }])
+  return { id, name }
+}
+
+export async function isCategoryUsed(db: Kysely<Tables>, id: bigint): Promise<boolean> {
+  const row = await db
+    .selectFrom('pets')
+    .select('id')
+    .where('category_id', '=', id)
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+export async function removeCategory(trx: Kysely<Tables>, id: bigint, now: number): Promise<void> {
+  await trx.deleteFrom('categories').where('category_id', '=', id).execute()
+  await recordEvents(trx, now, [{ type: 'category.deleted', data: { id } }])
+}
+
+export const shownCategory = ({ id, name }: Category) => (name === undefined ? { id } : { id, name })
+
+/** Counting goes on where it left off, past the ids that animals have brought in. */
+async function nextFreeId(trx: Kysely<Tables>): Promise<bigint> {
+  const position = await trx
+    .selectFrom('positions')
+    .select('value')
+    .where('name', '=', assignedPosition)
+    .executeTakeFirst()
+  let id = BigInt(position?.value ?? 0) + 1n
+  for (;;) {
+    const taken = await trx
+      .selectFrom('categories')
+      .select('category_id')
+      .where('category_id', '>=', id)
+      .orderBy('category_id')
+      .limit(gapSearchRows)
+      .execute()
+    const start = id
+    for (const { category_id } of taken) if (category_id === id) id++
+    if (id - start < BigInt(gapSearchRows)) break
+  }
+  await trx
+    .insertInto('positions')
+    .values({ name: assignedPosition, value: Number(id) })
+    .onConflict((conflict) => conflict.column('name').doUpdateSet({ value: Number(id) }))
+    .execute()
+  return id
+}
+
+const toCategory = (row: { category_id: bigint; name: string | null }): Category => ({
+  id: row.category_id,
+  name: row.name ?? undefined,
+})

@@ -9,7 +9,7 @@ import { withStore } from './store.ts'
 
 const usage = `petstore export > store.ndjson
 
-Writes the whole store as NDJSON: animals, categories and keys (their hashes, never their secrets), as they are at one
+Writes the whole store as NDJSON: animals, categories, orders and keys (their hashes, never their secrets), as they are at one
 moment, also while a server works on it. "petstore import" reads it.`
 
 export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
@@ -29,12 +29,32 @@ async function* records(db: Kysely<Tables>, { dialect }: Database): AsyncGenerat
     format: formatVersion,
     lastPetId: await dialect.lastAssignedId(db, 'pets'),
     lastKeyId: await dialect.lastAssignedId(db, 'api_keys'),
+    lastOrderId: await dialect.lastAssignedId(db, 'orders'),
+    lastEventId: await dialect.lastAssignedId(db, 'events'),
   }
   for await (const row of db.selectFrom('categories').selectAll().orderBy('category_id').stream()) {
     yield { type: 'category', id: row.category_id, name: row.name }
   }
   for await (const row of db.selectFrom('pets').selectAll().orderBy('id').stream()) {
     yield { type: 'pet', id: row.id, name: row.name, categoryId: row.category_id, status: row.status }
+  }
+  for await (const row of db.selectFrom('orders').selectAll().orderBy('id').stream()) {
+    const { customer_name, customer_email } = row
+    yield {
+      type: 'order',
+      id: row.id,
+      petId: row.pet_id,
+      status: row.status,
+      customer:
+        customer_name === null
+          ? null
+          : { name: customer_name, ...(customer_email !== null && { email: customer_email }) },
+      note: row.note,
+      placedAt: row.placed_at,
+      updatedAt: row.updated_at,
+      holdExpiresAt: row.hold_expires_at,
+      cancelReason: row.cancel_reason,
+    }
   }
   for await (const row of db.selectFrom('api_keys').selectAll().orderBy('id').stream()) {
     const secrets = await db.selectFrom('api_key_secrets').selectAll().where('key_id', '=', row.id).execute()

@@ -3,16 +3,14 @@ import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import type { Kysely } from 'kysely'
-import type * as z from 'zod'
-import { ensureCategory } from '../categories/queries.ts'
+import { systemClock } from '../clock.ts'
 import type { Database } from '../database/database.ts'
-import type { Tables } from '../database/tables.ts'
 import { ApiError } from '../http/errors.ts'
 import { JsonError, type JsonValue, parseJson } from '../http/json.ts'
 import { validate } from '../http/validation.ts'
+import { applyRecord } from './applyRecord.ts'
 import { readArguments } from './arguments.ts'
-import { type AnyRecord, type keyRecord, schemaOf } from './records.ts'
+import { type AnyRecord, schemaOf } from './records.ts'
 import { report, withStore } from './store.ts'
 
 const usage = `petstore import [FILE] [--json]
@@ -87,7 +85,7 @@ function readRecord(bytes: Uint8Array, line: number): AnyRecord | undefined {
     const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
     const schema = isObject ? schemaOf(value.type) : undefined
     if (!schema)
-      throw new JsonError('expected an object whose type, if any, is petstore, category, pet or key')
+      throw new JsonError('expected an object whose type, if any, is petstore, category, pet, order or key')
     return validate(schema, value, 'body')
   } catch (error) {
     if (error instanceof JsonError || error instanceof ApiError)
@@ -104,7 +102,7 @@ async function apply(database: Database, file: string): Promise<Record<string, n
     const records = batch
     batch = []
     await database.write(async (trx) => {
-      for (const record of records) await applyRecord(trx, database, record)
+      for (const record of records) await applyRecord(trx, database, record, systemClock())
     })
   }
   for await (const record of readRecords(file)) {
@@ -115,66 +113,4 @@ async function apply(database: Database, file: string): Promise<Record<string, n
   }
   await write()
   return counts
-}
-
-async function applyRecord(trx: Kysely<Tables>, { dialect }: Database, record: AnyRecord): Promise<void> {
-  switch (record.type) {
-    case 'petstore':
-      await dialect.reserveIds(trx, 'pets', record.lastPetId)
-      await dialect.reserveIds(trx, 'api_keys', record.lastKeyId)
-      return
-    case 'category': {
-      const row = { category_id: record.id, name: record.name }
-      const { name } = row
-      await trx
-        .insertInto('categories')
-        .values(row)
-        .onConflict((conflict) => conflict.column('category_id').doUpdateSet({ name }))
-        .execute()
-      return
-    }
-    case 'key':
-      return applyKey(trx, record)
-    default: {
-      const { id, name, categoryId, status = 'available' } = record
-      await ensureCategory(trx, categoryId)
-      const row = { name, category_id: categoryId, status }
-      await trx
-        .insertInto('pets')
-        .values(id === undefined ? row : { id, ...row })
-        .onConflict((conflict) => conflict.column('id').doUpdateSet(row))
-        .execute()
-    }
-  }
-}
-
-async function applyKey(trx: Kysely<Tables>, record: z.output<typeof keyRecord>): Promise<void> {
-  const row = {
-    name: record.name,
-    plan: record.plan,
-    per_minute: record.perMinute,
-    per_day: record.perDay,
-    scopes: JSON.stringify(record.scopes),
-    origins: JSON.stringify(record.origins),
-    from_setting: record.isFromSetting ? 1 : 0,
-    created_at: record.createdAt,
-    expires_at: record.expiresAt,
-    revoked_at: record.revokedAt,
-    unbanned_at: record.unbannedAt,
-  }
-  await trx
-    .insertInto('api_keys')
-    .values({ id: record.id, ...row })
-    .onConflict((conflict) => conflict.column('id').doUpdateSet(row))
-    .execute()
-  await trx.deleteFrom('api_key_secrets').where('key_id', '=', record.id).execute()
-  for (const { hash, createdAt, expiresAt } of record.secrets) {
-    const secret = { key_id: record.id, created_at: createdAt, expires_at: expiresAt }
-    // Two stores with one PETSTORE_ADMIN_KEY may have it under different ids; it goes to the key that is imported.
-    await trx
-      .insertInto('api_key_secrets')
-      .values({ hash, ...secret })
-      .onConflict((conflict) => conflict.column('hash').doUpdateSet(secret))
-      .execute()
-  }
 }

@@ -7,8 +7,8 @@ import { ApiError } from '../http/errors.ts'
 import { validate } from '../http/validation.ts'
 import { type Key, overlapSecondsMax } from '../keys/key.ts'
 import { changeKey, createKey, findKey, listKeys, revokeKey, rotateKey, unbanKey } from '../keys/queries.ts'
-import { shown } from '../keys/routes.ts'
 import { changedSettings, checkSettings, keyChange, newKey, newSettings } from '../keys/schemas.ts'
+import { shown } from '../keys/shown.ts'
 import { readArguments, UsageError, wholeNumber } from './arguments.ts'
 import { report, withStore } from './store.ts'
 
@@ -81,7 +81,7 @@ const actions: Record<string, { needsId: boolean; takes: readonly string[]; run:
       const key = await change(database, id, async (trx, before) => {
         const settings = changedSettings(before, body)
         checkSettings(settings, body.expiresAt === undefined ? 0 : now)
-        await changeKey(trx, id, settings)
+        await changeKey(trx, id, settings, now)
       })
       report(values.json, shown(key, now), `Key ${id} is changed:\n${listLine(key, now)}`)
     },

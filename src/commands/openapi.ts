@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { stringify } from 'yaml'
 import { readConfig } from '../config.ts'
 import type { Database } from '../database/database.ts'
+import type { Hub } from '../events/hub.ts'
 import { openApiDocument } from '../http/openapi.ts'
 import type { KeyDirectory } from '../keys/directory.ts'
 import type { MemoryLimiter } from '../limits/memory.ts'
@@ -29,7 +30,13 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
 /** Operations only hold on to what they are given, so describing them takes no store. */
 export function describe(env: NodeJS.ProcessEnv): Record<string, unknown> {
   const config = readConfig(env)
-  const nothing = {} as Database & KeyDirectory & MemoryLimiter
-  const operations = createOperations({ database: nothing, directory: nothing, limiter: nothing, config })
+  const nothing = {} as Database & KeyDirectory & MemoryLimiter & Hub
+  const operations = createOperations({
+    database: nothing,
+    directory: nothing,
+    limiter: nothing,
+    hub: nothing,
+    config,
+  })
   return openApiDocument({ operations, ...config })
 }

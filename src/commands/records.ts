@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { int64, integer } from '../http/validation.ts'
 import { scopes } from '../keys/key.ts'
 import { planNames } from '../keys/plans.ts'
+import { orderStatuses } from '../orders/order.ts'
 import { isName, petStatuses } from '../pets/pet.ts'
 
 /** The lines of an export, one JSON object each. Times are milliseconds, as in the store. */
@@ -20,6 +21,8 @@ export const headRecord = z.object({
   format: integer(formatVersion, formatVersion),
   lastPetId: integer(0, idMax),
   lastKeyId: integer(0, idMax),
+  lastOrderId: integer(0, idMax).optional(),
+  lastEventId: integer(0, idMax).optional(),
 })
 export const categoryRecord = z.object({ type: z.literal('category'), id: int64(), name: orNull(z.string()) })
 export const petRecord = z.object({
@@ -49,11 +52,25 @@ export const keyRecord = z.object({
   ),
 })
 
+export const orderRecord = z.object({
+  type: z.literal('order'),
+  id,
+  petId: id,
+  status: z.enum(orderStatuses),
+  customer: orNull(z.object({ name: z.string(), email: z.string().optional() })),
+  note: orNull(z.string()),
+  placedAt: ms,
+  updatedAt: ms,
+  holdExpiresAt: orNull(ms),
+  cancelReason: orNull(z.string()),
+})
+
 export type AnyRecord =
   | z.output<typeof headRecord>
   | z.output<typeof categoryRecord>
   | z.output<typeof petRecord>
   | z.output<typeof keyRecord>
+  | z.output<typeof orderRecord>
 
 export const schemaOf = (type: unknown): z.ZodType<AnyRecord> | undefined => {
   switch (type) {
@@ -63,6 +80,8 @@ export const schemaOf = (type: unknown): z.ZodType<AnyRecord> | undefined => {
       return categoryRecord
     case 'key':
       return keyRecord
+    case 'order':
+      return orderRecord
     case 'pet':
     case undefined:
       return petRecord

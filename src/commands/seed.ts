@@ -1,5 +1,8 @@
 import type { Kysely } from 'kysely'
+import { ensureCategory, findCategory, renameCategory } from '../categories/queries.ts'
+import { systemClock } from '../clock.ts'
 import type { Tables } from '../database/tables.ts'
+import { recordEvents } from '../events/queries.ts'
 import { type PetStatus, petStatuses } from '../pets/pet.ts'
 import { readArguments, wholeNumber } from './arguments.ts'
 import { report, withStore } from './store.ts'
@@ -38,10 +41,19 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
       const rows = Array.from({ length: Math.min(rowsPerInsert, count - done) }, (_, index) =>
         madeUpPet(done + index),
       )
-      await database.write(async (trx) => void (await trx.insertInto('pets').values(rows).execute()))
+      await database.write((trx) => addMany(trx, rows))
     }
   })
   report(values.json, { added: count }, `Added ${count} animals.`)
+}
+
+async function addMany(trx: Kysely<Tables>, rows: ReturnType<typeof madeUpPet>[]): Promise<void> {
+  const added = await trx.insertInto('pets').values(rows).returningAll().execute()
+  const events = added.map(({ id, name, category_id, status }) => ({
+    type: 'pet.created' as const,
+    data: { id, name, categoryId: category_id, status },
+  }))
+  await recordEvents(trx, systemClock(), events)
 }
 
 /** The same animals each time, so that two people who seed see the same store. */
@@ -53,10 +65,10 @@ const madeUpPet = (index: number) => ({
 })
 
 async function nameCategories(trx: Kysely<Tables>): Promise<void> {
-  const rows = categories.map((name, index) => ({ category_id: BigInt(index + 1), name }))
-  await trx
-    .insertInto('categories')
-    .values(rows)
-    .onConflict((conflict) => conflict.doNothing())
-    .execute()
+  for (const [index, name] of categories.entries()) {
+    const id = BigInt(index + 1)
+    const now = systemClock()
+    await ensureCategory(trx, id, now)
+    if ((await findCategory(trx, id))?.name === undefined) await renameCategory(trx, id, name, now)
+  }
 }

@@ -14,6 +14,10 @@ export type Database = {
   write<T>(work: (trx: Kysely<Tables>) => Promise<T>): Promise<T>
   /** Runs the work on one unchanging view of the store. */
   snapshot<T>(work: (db: Kysely<Tables>) => Promise<T>): Promise<T>
+  /** Calls back after every commit of this process. */
+  onCommit(listener: () => void): void
+  /** Overwrites what was deleted, also in the files beside the store, as soon as nobody reads it any more. */
+  scrub(): Promise<void>
   /** Calls back when another process has changed the store. */
   onForeignChange(listener: () => void): void
   /** Throws unless the store can be reached. */

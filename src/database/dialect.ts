@@ -1,7 +1,7 @@
 import { type ColumnDefinitionBuilder, type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Tables } from './tables.ts'
 
-export type TableWithIdentity = 'pets' | 'api_keys'
+export type TableWithIdentity = 'pets' | 'api_keys' | 'orders' | 'events'
 
 /** Every difference between the engines, as functions; no feature asks which engine it runs on. */
 export type Dialect = {
@@ -12,6 +12,8 @@ export type Dialect = {
   readonly identityType: RawBuilder<unknown>
   /** What stands behind the last bracket of CREATE TABLE. */
   readonly tableEnd: RawBuilder<unknown>
+  /** Has the store itself keep the inventory, so that no way of changing animals can forget it. */
+  keepInventory(db: Kysely<Tables>): Promise<void>
   /** The highest id ever assigned, also if its row is gone. */
   lastAssignedId(db: Kysely<Tables>, table: TableWithIdentity): Promise<number>
   /** Makes sure that ids up to this one are not assigned again. */
@@ -23,6 +25,14 @@ export const sqliteDialect: Dialect = {
   identityType: sql`integer`,
   identity: (column) => column.primaryKey().autoIncrement(),
   tableEnd: sql`strict`,
+  async keepInventory(db) {
+    const add = (row: 'NEW' | 'OLD', count: 1 | -1) =>
+      sql.raw(`UPDATE inventory SET count = count + ${count} WHERE status = ${row}.status;`)
+    await sql`CREATE TRIGGER inventory_insert AFTER INSERT ON pets BEGIN ${add('NEW', 1)} END`.execute(db)
+    await sql`CREATE TRIGGER inventory_delete AFTER DELETE ON pets BEGIN ${add('OLD', -1)} END`.execute(db)
+    await sql`CREATE TRIGGER inventory_update AFTER UPDATE OF status ON pets WHEN OLD.status <> NEW.status
+      BEGIN ${add('OLD', -1)} ${add('NEW', 1)} END`.execute(db)
+  },
   async lastAssignedId(db, table) {
     const { rows } = await sql<{
       seq: number

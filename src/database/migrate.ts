@@ -2,9 +2,10 @@ import type { Kysely } from 'kysely'
 import { type Database, SchemaTooNewError } from './database.ts'
 import type { Migration } from './migration.ts'
 import { firstRelease } from './migrations/0001-first-release.ts'
+import { store } from './migrations/0002-store.ts'
 import type { Tables } from './tables.ts'
 
-const migrations: readonly Migration[] = [firstRelease]
+const migrations: readonly Migration[] = [firstRelease, store]
 
 /** Brings the schema up to this program's version: forward only, all in one transaction. */
 export async function migrate(database: Database, now: number): Promise<void> {

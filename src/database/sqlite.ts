@@ -15,6 +15,8 @@ const lockRetryMs = 20
 const writesWaitingMax = 10_000
 const writesPerCommitMax = 256
 const foreignChangePollMs = 500
+const scrubAttemptsMax = 40
+const scrubRetryMs = 50
 
 export const databaseFile = (dataDir: string): string => join(dataDir, 'petstore.db')
 
@@ -33,6 +35,8 @@ export function openSqlite(dataDir: string): Database {
     read,
     write: (work) => queue.add(work),
     snapshot: (work) => snapshot(databaseFile(dataDir), work),
+    onCommit: (listener) => queue.onCommit(listener),
+    scrub: () => scrub(writer),
     onForeignChange: watch.listen,
     async ping() {
       reader.prepare('SELECT version FROM schema_migrations').get()
@@ -56,6 +60,14 @@ async function snapshot<T>(file: string, work: (db: Kysely<Tables>) => Promise<T
   }
 }
 
+/** Deleted rows are zeroed in their pages; the log of pages beside them is emptied here. */
+async function scrub(writer: DatabaseSync): Promise<void> {
+  for (let attempt = 0; attempt < scrubAttemptsMax; attempt++) {
+    if (!writer.isTransaction && writer.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()?.busy === 0) return
+    await pause(scrubRetryMs)
+  }
+}
+
 /** Whoever opens a store for the first time, or closes it as the last, has it to himself for a moment: opening waits. */
 function connect(file: string, waitMaxMs: number): DatabaseSync {
   const connection = new DatabaseSync(file, { timeout: openWaitMaxMs })
@@ -63,6 +75,7 @@ function connect(file: string, waitMaxMs: number): DatabaseSync {
     PRAGMA journal_mode = WAL;
     PRAGMA synchronous = FULL;
     PRAGMA foreign_keys = ON;
+    PRAGMA secure_delete = ON;
     PRAGMA busy_timeout = ${waitMaxMs};
   `)
   return connection
@@ -82,6 +95,7 @@ class WriteQueue {
   readonly #connection: DatabaseSync
   readonly #trx: Kysely<Tables>
   readonly #waiting: Unit[] = []
+  readonly #listeners: (() => void)[] = []
   #draining: Promise<void> | undefined
 
   constructor(connection: DatabaseSync, trx: Kysely<Tables>) {
@@ -99,6 +113,10 @@ class WriteQueue {
       this.#draining = undefined
     })
     return promise
+  }
+
+  onCommit(listener: () => void): void {
+    this.#listeners.push(listener)
   }
 
   async idle(): Promise<void> {
@@ -129,6 +147,7 @@ class WriteQueue {
       return
     }
     for (const answer of answers) answer()
+    for (const listener of this.#listeners) listener()
   }
 
   /** Runs one unit and says how to answer it, once the commit is on disk. */

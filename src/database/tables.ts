@@ -58,6 +58,68 @@ export type Tables = {
     headers: string
     body: string
     created_at: number
+    /** What the answer is about, where it may have to be erased with it. */
+    concerns: string | null
+  }
+  inventory: {
+    status: string
+    count: number
+  }
+  orders: {
+    id: Generated<number>
+    pet_id: number
+    status: string
+    customer_name: string | null
+    customer_email: string | null
+    note: string | null
+    placed_at: number
+    updated_at: number
+    /** Set while the order is placed. */
+    hold_expires_at: number | null
+    cancel_reason: string | null
+  }
+  events: {
+    id: Generated<number>
+    type: string
+    created_at: number
+    data: string
+    /** 1 for events of keys. */
+    is_private: number
+  }
+  webhooks: {
+    id: Generated<number>
+    url: string
+    events: string
+    /** It is told of events after this one. */
+    from_event_id: number
+    status: string
+    status_reason: string | null
+    secret: string
+    previous_secret: string | null
+    previous_secret_until: number | null
+    created_at: number
+  }
+  webhook_deliveries: {
+    id: Generated<number>
+    webhook_id: number
+    event_id: number | null
+    event_type: string
+    event_at: number
+    data: string
+    status: string
+    attempts: number
+    /** Set while there is an attempt to come. */
+    next_attempt_at: number | null
+    claimed_until: number
+    last_status: number | null
+    last_error: string | null
+    created_at: number
+    finished_at: number | null
+  }
+  /** How far something has come that goes through the store in order. */
+  positions: {
+    name: string
+    value: number
   }
   schema_migrations: {
     version: number

@@ -12,7 +12,7 @@ import { deprecationHeaders } from './deprecation.ts'
 import type { Door } from './door.ts'
 import { ApiError, toApiError } from './errors.ts'
 import { matchesAny } from './etag.ts'
-import { type IdempotentAnswers, idempotencyKey } from './idempotency.ts'
+import { eraseKeptAnswers, type IdempotentAnswers, idempotencyKey } from './idempotency.ts'
 import { type Answer, answer, type Caller, type Input, type Method, type Operation } from './operation.ts'
 import { readQuery } from './query.ts'
 import { allowedMethods, type Route, RouteTable } from './routeTable.ts'
@@ -174,7 +174,7 @@ export function createApi(options: ApiOptions) {
 
   async function look(exchange: Exchange, operation: Operation, caller: Caller): Promise<Answer> {
     if (!operation.read) throw new Error(`${operation.id} neither reads nor writes.`)
-    return operation.read(readInput(exchange, operation), contextOf(exchange, caller))
+    return operation.read(readInput(exchange, operation), contextOf(exchange, caller, clock))
   }
 
   async function change(exchange: Exchange, operation: Operation, caller: Caller): Promise<Answer> {
@@ -184,11 +184,15 @@ export function createApi(options: ApiOptions) {
       method === 'POST' ? idempotencyKey(request.headers.get('idempotency-key') ?? undefined) : undefined
     const actions: (() => void)[] = []
     const context = {
-      ...contextOf(exchange, caller),
+      ...contextOf(exchange, caller, clock),
       afterCommit: (action: () => void) => void actions.push(action),
     }
     const run = async (trx: Kysely<Tables>, input: AnyInput) =>
-      operation.write?.(input, { ...context, trx }) as Promise<Answer>
+      operation.write?.(input, {
+        ...context,
+        trx,
+        eraseKeptAnswers: (concern) => eraseKeptAnswers(trx, concern),
+      }) as Promise<Answer>
     let result: Answer
     if (key === undefined) {
       // Bad input is refused before it costs a place in the queue of writes.
@@ -226,8 +230,8 @@ export function createApi(options: ApiOptions) {
   return handle
 }
 
-function contextOf({ request, now, address }: Exchange, caller: Caller) {
-  return { now, caller, address, header: (name: string) => request.headers.get(name) ?? undefined }
+function contextOf({ request, now, address }: Exchange, caller: Caller, clock: Clock) {
+  return { now, clock, caller, address, header: (name: string) => request.headers.get(name) ?? undefined }
 }
 
 /** Whether a request comes from one of the origins that its key is locked to. */
@@ -244,11 +248,19 @@ function notModified({ request, method }: Exchange, result: Answer): Answer {
   return { status: 304, ...(result.headers && { headers: result.headers }) }
 }
 
-function respond(exchange: Exchange, { status, json, headers }: Answer): Response {
+function respond(exchange: Exchange, { status, json, stream, headers }: Answer): Response {
   const all = { ...exchange.headers, ...headers }
   const links = [headers?.Link, exchange.headers.Link].filter((link) => link !== undefined)
   if (links.length > 0) all.Link = links.join(', ')
   if (status === 401) all['WWW-Authenticate'] = 'Bearer'
+  if (stream) {
+    // HEAD asks for the headers alone; nobody would ever read the stream.
+    if (exchange.method === 'HEAD') void stream.cancel()
+    return new Response(stream, {
+      status,
+      headers: { ...all, 'Content-Type': 'text/event-stream; charset=utf-8' },
+    })
+  }
   if (json === undefined) {
     const { 'Content-Type': _none, ...bare } = all
     return new Response(null, { status, headers: bare })

@@ -91,6 +91,11 @@ export class IdempotentAnswers {
   }
 }
 
+/** Erases kept answers that concern something that is itself erased. */
+export async function eraseKeptAnswers(trx: Kysely<Tables>, concern: string): Promise<void> {
+  await trx.deleteFrom('idempotent_answers').where('concerns', '=', concern).execute()
+}
+
 async function find(trx: Kysely<Tables>, attempt: Attempt, fingerprint: string): Promise<Answer | undefined> {
   const kept = await trx
     .selectFrom('idempotent_answers')
@@ -116,6 +121,7 @@ async function keep(trx: Kysely<Tables>, attempt: Attempt, fingerprint: string, 
     headers: JSON.stringify(kept.headers ?? {}),
     body: attempt.isSecret ? encrypt(json, attempt) : json,
     created_at: attempt.now,
+    concerns: kept.concerns ?? null,
   }
   await trx
     .insertInto('idempotent_answers')

@@ -13,6 +13,9 @@ export type OpenApiOptions = {
 
 const tags: Record<string, string> = {
   Pets: 'Animals offered for adoption.',
+  Store: 'Categories, the inventory, and orders that take an animal to its adopter.',
+  Events: 'What has changed, to follow or to be streamed.',
+  Webhooks: 'Addresses that are told of what has changed.',
   Limits: 'What a caller may still do.',
   Keys: 'API keys, for the operator.',
 }

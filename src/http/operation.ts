@@ -1,5 +1,6 @@
 import type { Kysely } from 'kysely'
 import type * as z from 'zod'
+import type { Clock } from '../clock.ts'
 import type { Tables } from '../database/tables.ts'
 import type { Deprecation } from './deprecation.ts'
 import type { ErrorCode } from './errors.ts'
@@ -14,13 +15,23 @@ export type Caller = {
   readonly origins: readonly string[]
 }
 
-export type Answer = { status: number; json?: string; headers?: Record<string, string> }
+export type Answer = {
+  status: number
+  json?: string
+  /** Server-sent events, in place of JSON. */
+  stream?: ReadableStream<Uint8Array>
+  headers?: Record<string, string>
+  /** What the answer is about, where erasing that must erase an answer kept for retries too. */
+  concerns?: string
+}
 
 export const answer = (status: number, value?: unknown, headers: Record<string, string> = {}): Answer =>
   value === undefined ? { status, headers } : { status, json: toJson(value), headers }
 
 export type Context = {
   readonly now: number
+  /** For what outlasts the request. */
+  readonly clock: Clock
   readonly caller: Caller
   /** The client's address. */
   readonly address: string
@@ -30,6 +41,8 @@ export type Context = {
 export type WriteContext = Context & {
   /** The transaction of this request: what is done in it happens whole or not at all. */
   readonly trx: Kysely<Tables>
+  /** Erases the answers kept for retries that concern this. */
+  eraseKeptAnswers(concern: string): Promise<void>
   /** Runs once the transaction is on disk. */
   afterCommit(action: () => void): void
 }

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
+import * as z from 'zod'
 import { ApiError } from './errors.ts'
+import { type Answer, answer } from './operation.ts'
 
 /** Cursors are opaque to callers: a JSON text with a checksum, so that a damaged one is noticed. */
 
@@ -12,16 +14,21 @@ export function sealCursor(kind: string, payload: readonly unknown[]): string {
   return Buffer.concat([checksum(bytes), bytes]).toString('base64url')
 }
 
-export function openCursor(kind: string, cursor: string): unknown[] {
+/** What is in a cursor of this list, if it is whole and of the form that the list gives it. */
+export function openCursor<S extends z.ZodType>(kind: string, form: S, cursor: string): z.output<S> {
   const bytes = Buffer.from(cursor, 'base64url')
   const payload = bytes.subarray(checksumBytes)
   // Encoding again finds characters that decoding passes over.
   const isWhole =
     bytes.toString('base64url') === cursor && checksum(payload).equals(bytes.subarray(0, checksumBytes))
   const content = isWhole ? contentOf(payload) : undefined
-  if (!Array.isArray(content) || content[0] !== kind) throw new ApiError('invalid_cursor')
-  return content.slice(1)
+  const opened = Array.isArray(content) && content[0] === kind ? form.safeParse(content.slice(1)) : undefined
+  if (!opened?.success) throw new ApiError('invalid_cursor')
+  return opened.data
 }
+
+/** The form of a cursor that is no more than the id where the page before ended. */
+export const idCursor = z.tuple([z.int()])
 
 /** Anyone can make a checksum, so a whole cursor may still be none of ours. */
 function contentOf(payload: Buffer): unknown {
@@ -30,6 +37,33 @@ function contentOf(payload: Buffer): unknown {
   } catch {
     return undefined
   }
+}
+
+export type PageOptions<T> = {
+  readonly publicUrl: string | undefined
+  readonly path: string
+  readonly limit: number
+  /** The filters of the list, as the caller would give them. */
+  readonly filters?: readonly (readonly [string, string])[]
+  /** The cursor of the page that begins behind this item. */
+  cursorAfter(last: T): string
+}
+
+/**
+ * One page of a list. `found` has one item more than the page where there is a next one, whose address is then in
+ * `Link: <...>; rel="next"`.
+ */
+export function pageAnswer<T>(
+  found: readonly T[],
+  show: (item: T) => unknown,
+  options: PageOptions<T>,
+): Answer {
+  const { publicUrl, path, limit, filters = [], cursorAfter } = options
+  const page = found.slice(0, limit)
+  const last = page.at(-1)
+  if (found.length === page.length || last === undefined) return answer(200, page.map(show))
+  const query = [['limit', String(limit)] as const, ...filters, ['cursor', cursorAfter(last)] as const]
+  return answer(200, page.map(show), { Link: nextLink(publicUrl, path, query) })
 }
 
 /** `Link: <...>; rel="next"`: the same list, one page on. */

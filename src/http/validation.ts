@@ -40,7 +40,7 @@ export const int64Text = () =>
     .register(documentation, { schema: int64Schema })
 
 /** Decimal digits in a query. */
-export const digitsText = (min: number, max: number, fallback: number) =>
+export const digitsText = (min: number, max: number) =>
   z
     .string()
     .refine(
@@ -48,9 +48,17 @@ export const digitsText = (min: number, max: number, fallback: number) =>
       `must be a whole number from ${min} to ${max}`,
     )
     .transform(Number)
+    .register(documentation, { schema: { type: 'integer', minimum: min, maximum: max } })
+
+const pageLimitMax = 100
+const pageLimitDefault = 20
+
+/** How many a page of a list has at most. */
+export const pageLimit = (max = pageLimitMax, fallback = pageLimitDefault) =>
+  digitsText(1, max)
     .optional()
     .transform((value) => value ?? fallback)
-    .register(documentation, { schema: { type: 'integer', minimum: min, maximum: max, default: fallback } })
+    .register(documentation, { schema: { type: 'integer', minimum: 1, maximum: max, default: fallback } })
 
 const kinds: Record<string, string> = {
   object: 'a JSON object',

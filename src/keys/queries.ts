@@ -1,8 +1,11 @@
 import type { Kysely, Selectable } from 'kysely'
 import type { Tables } from '../database/tables.ts'
+import type { EventType } from '../events/event.ts'
+import { recordEvents } from '../events/queries.ts'
 import { hashApiKey, type KeyEnvironment, makeApiKey } from './apiKey.ts'
 import type { Key, KeySettings, Scope } from './key.ts'
 import type { Plan } from './plans.ts'
+import { shown } from './shown.ts'
 
 /** Secrets that a key has had are remembered, so that its holder can be told why one no longer works; this many. */
 const secretsKeptMax = 10
@@ -39,31 +42,32 @@ export async function insertKey(
     .returning('id')
     .executeTakeFirstOrThrow()
   await insertSecret(trx, id, secret, now)
-  return {
-    ...settings,
-    id,
-    createdAt: now,
-    lastUsedAt: undefined,
-    revokedAt: undefined,
-    bannedUntil: undefined,
-  }
+  return tellOfKey(trx, 'key.created', id, now)
 }
 
-export async function changeKey(trx: Kysely<Tables>, id: number, settings: KeySettings): Promise<void> {
+export async function changeKey(
+  trx: Kysely<Tables>,
+  id: number,
+  settings: KeySettings,
+  now: number,
+): Promise<void> {
   await trx.updateTable('api_keys').set(settingsRow(settings)).where('id', '=', id).execute()
+  await tellOfKey(trx, 'key.updated', id, now)
 }
 
 export async function revokeKey(trx: Kysely<Tables>, id: number, now: number): Promise<void> {
-  await trx
+  const { numUpdatedRows } = await trx
     .updateTable('api_keys')
     .set({ revoked_at: now })
     .where('id', '=', id)
     .where('revoked_at', 'is', null)
-    .execute()
+    .executeTakeFirst()
+  if (numUpdatedRows > 0n) await tellOfKey(trx, 'key.revoked', id, now)
 }
 
 export async function unbanKey(trx: Kysely<Tables>, id: number, now: number): Promise<void> {
   await trx.updateTable('api_keys').set({ unbanned_at: now }).where('id', '=', id).execute()
+  await tellOfKey(trx, 'key.updated', id, now)
 }
 
 /** A new secret; the one before lives on for the overlap, and any older one ends now. */
@@ -91,6 +95,7 @@ export async function rotateKey(
   }
   const secret = makeApiKey(environment)
   await insertSecret(trx, id, secret, now)
+  await tellOfKey(trx, 'key.updated', id, now)
   return secret
 }
 
@@ -130,6 +135,13 @@ export async function listKeys(
     .limit(limit)
     .execute()
   return rows.map(toKey)
+}
+
+/** Records an event of a key, and answers the key as it is then. Every change of a key ends here. */
+export async function tellOfKey(trx: Kysely<Tables>, type: EventType, id: number, now: number): Promise<Key> {
+  const key = (await findKey(trx, id)) as Key
+  await recordEvents(trx, now, [{ type, data: shown(key, now) }])
+  return key
 }
 
 const keyRows = (db: Kysely<Tables>) =>

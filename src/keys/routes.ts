@@ -1,10 +1,9 @@
 import * as z from 'zod'
-import { timestamp } from '../clock.ts'
 import type { Database } from '../database/database.ts'
 import { ApiError } from '../http/errors.ts'
 import { type Answer, answer, type Operation, operation, type WriteContext } from '../http/operation.ts'
-import { nextLink, openCursor, sealCursor } from '../http/paging.ts'
-import { digitsText, int64Text } from '../http/validation.ts'
+import { idCursor, openCursor, pageAnswer, sealCursor } from '../http/paging.ts'
+import { int64Text, pageLimit } from '../http/validation.ts'
 import type { KeyEnvironment } from './apiKey.ts'
 import type { KeyDirectory } from './directory.ts'
 import type { Key } from './key.ts'
@@ -20,9 +19,7 @@ import {
   shownKey,
   shownKeys,
 } from './schemas.ts'
-
-const limitMax = 100
-const limitDefault = 20
+import { shown } from './shown.ts'
 
 const example = {
   id: 7,
@@ -79,7 +76,7 @@ export function keyRoutes({
       summary: 'List keys',
       description: 'A page of keys, newest first, revoked ones included.',
       query: z.object({
-        limit: digitsText(1, limitMax, limitDefault).meta({
+        limit: pageLimit().meta({
           description: 'How many keys a page has at most.',
         }),
         cursor: z
@@ -97,18 +94,15 @@ export function keyRoutes({
       },
       errors: ['validation_failed', 'invalid_cursor'],
       async read({ query: { limit, cursor } }, { now }) {
-        const show = (key: Key) => shown(key, now)
         await flushUsage()
-        const belowId = cursor === undefined ? undefined : Number(openCursor('keys', cursor)[0])
+        const belowId = cursor === undefined ? undefined : openCursor('keys', idCursor, cursor)[0]
         const found = await listKeys(database.read, limit + 1, belowId)
-        const page = found.slice(0, limit)
-        const last = page.at(-1)
-        if (found.length === page.length || !last) return answer(200, page.map(show))
-        const Link = nextLink(publicUrl, '/v1/keys', [
-          ['limit', String(limit)],
-          ['cursor', sealCursor('keys', [last.id])],
-        ])
-        return answer(200, page.map(show), { Link })
+        return pageAnswer(found, (key) => shown(key, now), {
+          publicUrl,
+          path: '/v1/keys',
+          limit,
+          cursorAfter: (last) => sealCursor('keys', [last.id]),
+        })
       },
     }),
 
@@ -188,7 +182,7 @@ export function keyRoutes({
         const changed = await change(keyId, context, async (key) => {
           const settings = changedSettings(key, body)
           checkSettings(settings, body.expiresAt === undefined ? 0 : context.now)
-          await changeKey(context.trx, key.id, settings)
+          await changeKey(context.trx, key.id, settings, context.now)
         })
         return answer(200, shown(changed, context.now))
       },
@@ -255,17 +249,3 @@ export function keyRoutes({
     }),
   ]
 }
-
-export const shown = (key: Key, now: number) => ({
-  id: key.id,
-  name: key.name,
-  plan: key.plan,
-  ...(key.limits && { limits: key.limits }),
-  scopes: key.scopes,
-  origins: key.origins,
-  createdAt: timestamp(key.createdAt),
-  lastUsedAt: key.lastUsedAt === undefined ? null : timestamp(key.lastUsedAt),
-  ...(key.expiresAt !== undefined && { expiresAt: timestamp(key.expiresAt) }),
-  ...(key.revokedAt !== undefined && { revokedAt: timestamp(key.revokedAt) }),
-  ...(key.bannedUntil !== undefined && key.bannedUntil > now && { bannedUntil: timestamp(key.bannedUntil) }),
-})

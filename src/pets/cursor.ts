@@ -27,9 +27,7 @@ export function sealPetCursor({ belowId, filter }: PetCursor): string {
 
 /** A cursor carries its filters: those that are given beside it must be the same, those that are not are the cursor's. */
 export function openPetCursor(cursor: string, given: PetFilter): PetCursor {
-  const opened = payload.safeParse(openCursor('pets', cursor))
-  if (!opened.success) throw new ApiError('invalid_cursor')
-  const [belowId, status, categoryId, ids] = opened.data
+  const [belowId, status, categoryId, ids] = openCursor('pets', payload, cursor)
   const filter: PetFilter = {
     status: status ?? undefined,
     categoryId: categoryId ?? undefined,

@@ -1,6 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 import { ensureCategory } from '../categories/queries.ts'
 import type { Tables } from '../database/tables.ts'
+import { recordEvents } from '../events/queries.ts'
 import type { NewPet, Pet, PetChange, PetStatus } from './pet.ts'
 
 export type PetFilter = {
@@ -42,37 +43,46 @@ export async function findPet(db: Kysely<Tables>, id: bigint): Promise<Pet | und
   return row && toPet(row)
 }
 
+/** Adds an animal under an id of the store's choice, or under its own where it comes from another store. */
 export async function addPet(
   trx: Kysely<Tables>,
   { name, categoryId, status = 'available' }: NewPet,
+  now: number,
+  ownId?: number,
 ): Promise<Pet> {
-  await ensureCategory(trx, categoryId)
+  await ensureCategory(trx, categoryId, now)
   const { id } = await trx
     .insertInto('pets')
-    .values({ name, category_id: categoryId, status })
+    .values({ ...(ownId !== undefined && { id: ownId }), name, category_id: categoryId, status })
     .returning('id')
     .executeTakeFirstOrThrow()
-  return { id, name, categoryId, status }
+  const pet: Pet = { id, name, categoryId, status }
+  await recordEvents(trx, now, [{ type: 'pet.created', data: pet }])
+  return pet
 }
 
-export async function changePet(trx: Kysely<Tables>, pet: Pet, change: PetChange): Promise<Pet> {
+export async function changePet(trx: Kysely<Tables>, pet: Pet, change: PetChange, now: number): Promise<Pet> {
   const next: Pet = {
     id: pet.id,
     name: change.name ?? pet.name,
     categoryId: change.categoryId ?? pet.categoryId,
     status: change.status ?? pet.status,
   }
-  await ensureCategory(trx, next.categoryId)
+  // What changes nothing is nothing to tell of.
+  if (next.name === pet.name && next.categoryId === pet.categoryId && next.status === pet.status) return pet
+  await ensureCategory(trx, next.categoryId, now)
   await trx
     .updateTable('pets')
     .set({ name: next.name, category_id: next.categoryId, status: next.status })
     .where('id', '=', pet.id)
     .execute()
+  await recordEvents(trx, now, [{ type: 'pet.updated', data: next }])
   return next
 }
 
-export async function removePet(trx: Kysely<Tables>, pet: Pet): Promise<void> {
+export async function removePet(trx: Kysely<Tables>, pet: Pet, now: number): Promise<void> {
   await trx.deleteFrom('pets').where('id', '=', pet.id).execute()
+  await recordEvents(trx, now, [{ type: 'pet.deleted', data: { id: pet.id } }])
 }
 
 const toPet = (row: { id: number; name: string; category_id: bigint; status: string }): Pet => ({

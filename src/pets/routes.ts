@@ -4,15 +4,14 @@ import type { Deprecation } from '../http/deprecation.ts'
 import { ApiError } from '../http/errors.ts'
 import { etagOf, matchesExactly } from '../http/etag.ts'
 import { toJson } from '../http/json.ts'
-import { type Answer, type Context, type Operation, operation, type WriteContext } from '../http/operation.ts'
-import { nextLink } from '../http/paging.ts'
-import { digitsText, int64, int64Text } from '../http/validation.ts'
+import { type Answer, type Operation, operation, type WriteContext } from '../http/operation.ts'
+import { pageAnswer } from '../http/paging.ts'
+import { int64, int64Text, pageLimit } from '../http/validation.ts'
+import { openOrderOf } from '../orders/queries.ts'
 import { openPetCursor, sealPetCursor } from './cursor.ts'
 import { isName, mayBecome, nameLengthMax, type Pet, petStatuses } from './pet.ts'
 import { addPet, changePet, findPet, listPets, type PetFilter, removePet } from './queries.ts'
 
-const limitMax = 100
-const limitDefault = 20
 const idsMax = 100
 
 const petStatus = z.enum(petStatuses).meta({
@@ -71,7 +70,7 @@ export function petRoutes({ read }: Database, publicUrl: string | undefined): Op
         'A page of animals, newest first. Filters combine. Follow `rel="next"` in the `Link` header to the next page; on the last page there is none.',
       scope: 'pets:read',
       query: z.object({
-        limit: digitsText(1, limitMax, limitDefault).meta({
+        limit: pageLimit().meta({
           description: 'How many animals a page has at most.',
         }),
         status: petStatus.optional().meta({ description: 'Only animals with this status.' }),
@@ -110,19 +109,18 @@ export function petRoutes({ read }: Database, publicUrl: string | undefined): Op
         }
         const { belowId, filter } =
           query.cursor === undefined ? { filter: given } : openPetCursor(query.cursor, given)
-        // One more than asked for tells whether there is a next page.
         const found = await listPets(read, filter, query.limit + 1, belowId)
-        const page = found.slice(0, query.limit)
-        const json = toJson(page)
-        const last = page.at(-1)
-        if (found.length === page.length || !last)
-          return { status: 200, json, headers: { ETag: etagOf(json) } }
-        const Link = nextLink(publicUrl, '/v1/pets', [
-          ['limit', String(query.limit)],
-          ...filterParameters(filter),
-          ['cursor', sealPetCursor({ belowId: last.id, filter })],
-        ])
-        return { status: 200, json, headers: { ETag: etagOf(json + Link), Link } }
+        const page = pageAnswer(found, (shown) => shown, {
+          publicUrl,
+          path: '/v1/pets',
+          limit: query.limit,
+          filters: filterParameters(filter),
+          cursorAfter: (last) => sealPetCursor({ belowId: last.id, filter }),
+        })
+        return {
+          ...page,
+          headers: { ...page.headers, ETag: etagOf(`${page.json}${page.headers?.Link ?? ''}`) },
+        }
       },
     }),
 
@@ -146,8 +144,8 @@ export function petRoutes({ read }: Database, publicUrl: string | undefined): Op
         },
       },
       errors: ['malformed_json', 'validation_failed'],
-      async write({ body }, { trx }) {
-        const added = await addPet(trx, body)
+      async write({ body }, { trx, now }) {
+        const added = await addPet(trx, body, now)
         return petAnswer(201, added, { Location: `${publicUrl ?? ''}/v1/pets/${added.id}` })
       },
     }),
@@ -204,17 +202,20 @@ export function petRoutes({ read }: Database, publicUrl: string | undefined): Op
         'validation_failed',
         'pet_not_found',
         'illegal_transition',
+        'pet_has_open_order',
         'precondition_failed',
       ],
       async write({ params: { petId }, body }, context) {
+        const { trx, now } = context
         const found = await petToChange(petId, context)
+        if (body.status !== undefined && body.status !== found.status) await refuseIfOrdered(petId, context)
         if (body.status !== undefined && !mayBecome(found.status, body.status)) {
           throw new ApiError(
             'illegal_transition',
             `An animal that is ${found.status} cannot become ${body.status}: make it available first.`,
           )
         }
-        return petAnswer(200, await changePet(context.trx, found, body))
+        return petAnswer(200, await changePet(trx, found, body, now))
       },
     }),
 
@@ -230,9 +231,11 @@ export function petRoutes({ read }: Database, publicUrl: string | undefined): Op
       notFound: 'pet_not_found',
       requestHeaders: ifMatch,
       answers: { 204: { description: 'The animal was removed.' } },
-      errors: ['pet_not_found', 'precondition_failed'],
+      errors: ['pet_not_found', 'pet_has_open_order', 'precondition_failed'],
       async write({ params: { petId } }, context) {
-        await removePet(context.trx, await petToChange(petId, context))
+        const found = await petToChange(petId, context)
+        await refuseIfOrdered(petId, context)
+        await removePet(context.trx, found, context.now)
         return { status: 204 }
       },
     }),
@@ -240,7 +243,9 @@ export function petRoutes({ read }: Database, publicUrl: string | undefined): Op
 }
 
 /** The animal as it is in this transaction, if it is still the one that the caller means. */
-async function petToChange(petId: bigint, { trx, header }: Context & WriteContext): Promise<Pet> {
+async function petToChange(petId: bigint, { trx, header, now }: WriteContext): Promise<Pet> {
+  // A hold that has run out no longer binds the animal.
+  await openOrderOf(trx, petId, now)
   const found = await findPet(trx, petId)
   if (!found) throw new ApiError('pet_not_found')
   const expected = header('if-match')
@@ -248,6 +253,10 @@ async function petToChange(petId: bigint, { trx, header }: Context & WriteContex
     throw new ApiError('precondition_failed')
   }
   return found
+}
+
+async function refuseIfOrdered(petId: bigint, { trx, now }: WriteContext): Promise<void> {
+  if (await openOrderOf(trx, petId, now)) throw new ApiError('pet_has_open_order')
 }
 
 function petAnswer(status: number, shown: Pet, headers: Record<string, string> = {}): Answer {

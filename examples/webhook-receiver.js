@@ -1,0 +1,36 @@
+// A complete receiver of webhooks: verifies each message, answers at once, and does the work once.
+import { createServer } from 'node:http'
+import { Webhook } from 'standardwebhooks'
+
+const verifier = new Webhook(process.env.WEBHOOK_SECRET)
+const port = Number(process.env.PORT ?? 3000)
+const bodyBytesMax = 256 * 1024
+const rememberedMax = 10_000
+const seen = new Set()
+
+const server = createServer(async (request, response) => {
+  if (request.method !== 'POST') return response.writeHead(405).end()
+  const chunks = []
+  let bytes = 0
+  for await (const chunk of request) {
+    bytes += chunk.length
+    if (bytes > bodyBytesMax) return response.writeHead(413).end()
+    chunks.push(chunk)
+  }
+  let message
+  try {
+    message = verifier.verify(Buffer.concat(chunks).toString(), request.headers)
+  } catch {
+    return response.writeHead(401).end()
+  }
+  response.writeHead(204).end()
+
+  // A message can come more than once; its id is the same each time.
+  const id = request.headers['webhook-id']
+  if (seen.has(id)) return
+  seen.add(id)
+  if (seen.size > rememberedMax) seen.delete(seen.values().next().value)
+  console.log(message.type, JSON.stringify(message.data))
+})
+
+server.listen(port, '127.0.0.1', () => console.log(`listening on ${server.address().port}`))

@@ -1,0 +1,8 @@
+/** A category and its rules. */
+
+export type Category = { id: bigint; name: string | undefined }
+
+export const nameLengthMax = 255
+
+export const isCategoryName = (text: string): boolean =>
+  text.trim() !== '' && [...text].length <= nameLengthMax

@@ -1,0 +1,114 @@
+import type { Kysely } from 'kysely'
+import type * as z from 'zod'
+import { findCategory, renameCategory } from '../categories/queries.ts'
+import type { Database } from '../database/database.ts'
+import type { Tables } from '../database/tables.ts'
+import { recordEvents } from '../events/queries.ts'
+import { tellOfKey } from '../keys/queries.ts'
+import { openOrderOf } from '../orders/queries.ts'
+import { addPet, changePet, findPet } from '../pets/queries.ts'
+import type { AnyRecord, categoryRecord, headRecord, keyRecord, orderRecord, petRecord } from './records.ts'
+
+/** Brings one line of an import into the store, with the events of what it changes. */
+export async function applyRecord(
+  trx: Kysely<Tables>,
+  database: Database,
+  record: AnyRecord,
+  now: number,
+): Promise<void> {
+  switch (record.type) {
+    case 'petstore':
+      return applyHead(trx, database, record)
+    case 'category':
+      return applyCategory(trx, record, now)
+    case 'key':
+      return applyKey(trx, record, now)
+    case 'order':
+      return applyOrder(trx, record, now)
+    default:
+      return applyPet(trx, record, now)
+  }
+}
+
+async function applyHead(trx: Kysely<Tables>, { dialect }: Database, head: z.output<typeof headRecord>) {
+  await dialect.reserveIds(trx, 'pets', head.lastPetId)
+  await dialect.reserveIds(trx, 'api_keys', head.lastKeyId)
+  await dialect.reserveIds(trx, 'orders', head.lastOrderId ?? 0)
+  await dialect.reserveIds(trx, 'events', head.lastEventId ?? 0)
+}
+
+async function applyCategory(
+  trx: Kysely<Tables>,
+  { id, name }: z.output<typeof categoryRecord>,
+  now: number,
+) {
+  const known = await findCategory(trx, id)
+  if (known && (known.name ?? null) === name) return
+  if (known) return void (await renameCategory(trx, id, name ?? undefined, now))
+  await trx.insertInto('categories').values({ category_id: id, name }).execute()
+  await recordEvents(trx, now, [{ type: 'category.created', data: name === null ? { id } : { id, name } }])
+}
+
+/** An animal that an order is open on keeps the status that the order gives it. */
+async function applyPet(trx: Kysely<Tables>, { id, ...pet }: z.output<typeof petRecord>, now: number) {
+  const known = id === undefined ? undefined : await findPet(trx, BigInt(id))
+  if (!known) return void (await addPet(trx, pet, now, id))
+  const isOrdered = (await openOrderOf(trx, BigInt(known.id), now)) !== undefined
+  const { name, categoryId, status = 'available' } = pet
+  await changePet(trx, known, { name, categoryId, ...(!isOrdered && { status }) }, now)
+}
+
+async function applyOrder(trx: Kysely<Tables>, record: z.output<typeof orderRecord>, now: number) {
+  const row = {
+    pet_id: record.petId,
+    status: record.status,
+    customer_name: record.customer?.name ?? null,
+    customer_email: record.customer?.email ?? null,
+    note: record.note,
+    placed_at: record.placedAt,
+    updated_at: record.updatedAt,
+    hold_expires_at: record.holdExpiresAt,
+    cancel_reason: record.cancelReason,
+  }
+  await trx
+    .insertInto('orders')
+    .values({ id: record.id, ...row })
+    .onConflict((conflict) => conflict.column('id').doUpdateSet(row))
+    .execute()
+  const { id, petId, status, cancelReason } = record
+  const data = { id, petId, status, ...(cancelReason !== null && { cancelReason }) }
+  await recordEvents(trx, now, [{ type: `order.${status}`, data }])
+}
+
+async function applyKey(trx: Kysely<Tables>, record: z.output<typeof keyRecord>, now: number): Promise<void> {
+  const row = {
+    name: record.name,
+    plan: record.plan,
+    per_minute: record.perMinute,
+    per_day: record.perDay,
+    scopes: JSON.stringify(record.scopes),
+    origins: JSON.stringify(record.origins),
+    from_setting: record.isFromSetting ? 1 : 0,
+    created_at: record.createdAt,
+    expires_at: record.expiresAt,
+    revoked_at: record.revokedAt,
+    unbanned_at: record.unbannedAt,
+  }
+  const known = await trx.selectFrom('api_keys').select('id').where('id', '=', record.id).executeTakeFirst()
+  await trx
+    .insertInto('api_keys')
+    .values({ id: record.id, ...row })
+    .onConflict((conflict) => conflict.column('id').doUpdateSet(row))
+    .execute()
+  await trx.deleteFrom('api_key_secrets').where('key_id', '=', record.id).execute()
+  for (const { hash, createdAt, expiresAt } of record.secrets) {
+    const secret = { key_id: record.id, created_at: createdAt, expires_at: expiresAt }
+    // Two stores with one PETSTORE_ADMIN_KEY may have it under different ids; it goes to the key that is imported.
+    await trx
+      .insertInto('api_key_secrets')
+      .values({ hash, ...secret })
+      .onConflict((conflict) => conflict.column('hash').doUpdateSet(secret))
+      .execute()
+  }
+  await tellOfKey(trx, known ? 'key.updated' : 'key.created', record.id, now)
+}

@@ -1,0 +1,24 @@
+/** What is told of a change. Nothing here knows of HTTP or SQL. */
+
+export const eventTypes = [
+  'pet.created',
+  'pet.updated',
+  'pet.deleted',
+  'order.placed',
+  'order.approved',
+  'order.delivered',
+  'order.cancelled',
+  'category.created',
+  'category.updated',
+  'category.deleted',
+  'key.created',
+  'key.updated',
+  'key.revoked',
+  'key.banned',
+] as const
+export type EventType = (typeof eventTypes)[number]
+
+export type StoreEvent = { id: number; type: EventType; createdAt: number; data: string }
+
+/** Events of keys are for those who manage keys. */
+export const isPrivate = (type: EventType): boolean => type.startsWith('key.')

@@ -1,0 +1,80 @@
+import type { Kysely } from 'kysely'
+import type { Tables } from '../database/tables.ts'
+import { toJson } from '../http/json.ts'
+import { type EventType, isPrivate, type StoreEvent } from './event.ts'
+
+export const keptMs = 30 * 24 * 60 * 60 * 1000
+const prunedPosition = 'events.pruned'
+const pruneRowsMax = 1_000
+
+export type NewEvent = { type: EventType; data: unknown }
+
+/** Writes events in the transaction of the change that they tell of. */
+export async function recordEvents(
+  trx: Kysely<Tables>,
+  now: number,
+  events: readonly NewEvent[],
+): Promise<void> {
+  if (events.length === 0) return
+  const rows = events.map(({ type, data }) => ({
+    type,
+    created_at: now,
+    data: toJson(data),
+    is_private: isPrivate(type) ? 1 : 0,
+  }))
+  await trx.insertInto('events').values(rows).execute()
+}
+
+/** Events after a position, oldest first. */
+export async function eventsAfter(
+  db: Kysely<Tables>,
+  after: number,
+  limit: number,
+  seesPrivate: boolean,
+): Promise<StoreEvent[]> {
+  let query = db.selectFrom('events').selectAll().where('id', '>', after).orderBy('id').limit(limit)
+  if (!seesPrivate) query = query.where('is_private', '=', 0)
+  const rows = await query.execute()
+  return rows.map((row) => ({
+    id: row.id,
+    type: row.type as EventType,
+    createdAt: row.created_at,
+    data: row.data,
+  }))
+}
+
+/** The newest event's id, or where the feed stood when there was one. */
+export async function lastEventId(db: Kysely<Tables>): Promise<number> {
+  const row = await db.selectFrom('events').select('id').orderBy('id', 'desc').limit(1).executeTakeFirst()
+  return row?.id ?? (await prunedThrough(db))
+}
+
+/** Events up to this id are no longer kept. */
+export async function prunedThrough(db: Kysely<Tables>): Promise<number> {
+  const row = await db
+    .selectFrom('positions')
+    .select('value')
+    .where('name', '=', prunedPosition)
+    .executeTakeFirst()
+  return row?.value ?? 0
+}
+
+/** Lets go of a bounded number of events that are older than promised; answers how many. */
+export async function pruneEvents(trx: Kysely<Tables>, now: number): Promise<number> {
+  const old = await trx
+    .selectFrom('events')
+    .select(['id', 'created_at'])
+    .orderBy('id')
+    .limit(pruneRowsMax)
+    .execute()
+  const gone = old.filter((row) => row.created_at <= now - keptMs)
+  const last = gone.at(-1)
+  if (!last) return 0
+  await trx.deleteFrom('events').where('id', '<=', last.id).execute()
+  await trx
+    .insertInto('positions')
+    .values({ name: prunedPosition, value: last.id })
+    .onConflict((conflict) => conflict.column('name').doUpdateSet({ value: last.id }))
+    .execute()
+  return gone.length
+}

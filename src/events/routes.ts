@@ -1,0 +1,130 @@
+import * as z from 'zod'
+import type { Database } from '../database/database.ts'
+import { ApiError } from '../http/errors.ts'
+import { type Context, type Operation, operation } from '../http/operation.ts'
+import { nextLink } from '../http/paging.ts'
+import { digitsText, int64, pageLimit } from '../http/validation.ts'
+import type { KeyDirectory } from '../keys/directory.ts'
+import { eventTypes } from './event.ts'
+import type { Hub } from './hub.ts'
+import { eventsAfter, lastEventId, prunedThrough } from './queries.ts'
+import { eventJson, eventStream } from './stream.ts'
+
+const limitMax = 1_000
+const limitDefault = 100
+const streamsMax = 1_000
+
+const event = z
+  .object({
+    id: int64().meta({ description: 'Rising; the position to go on from.' }),
+    type: z.enum(eventTypes),
+    createdAt: z.iso.datetime(),
+    data: z.record(z.string(), z.unknown()).meta({
+      description:
+        'The animal or category after the change; of one that was removed its `id`; of an order `id`, `petId`, `status` and `cancelReason`.',
+    }),
+  })
+  .meta({ id: 'Event', description: 'Something that changed.' })
+const events = z.array(event).meta({ id: 'Events', description: 'Events, oldest first.' })
+
+const example = {
+  id: 1017,
+  type: 'pet.updated',
+  createdAt: '2026-11-15T12:00:00.000Z',
+  data: { id: 42, name: 'Milo', categoryId: 3, status: 'pending' },
+}
+
+export type EventRoutesOptions = {
+  database: Database
+  directory: KeyDirectory
+  hub: Hub
+  publicUrl: string | undefined
+}
+
+export function eventRoutes({ database, directory, hub, publicUrl }: EventRoutesOptions): Operation[] {
+  let streams = 0
+
+  function stream(after: number, seesPrivate: boolean, { caller, clock }: Context) {
+    if (streams >= streamsMax)
+      throw new ApiError('unavailable', undefined, { headers: { 'Retry-After': '5' } })
+    streams++
+    return eventStream({
+      hub,
+      after,
+      read: (position, limit) => eventsAfter(database.read, position, limit, seesPrivate),
+      isWelcome: async () => 'key' in (await directory.find(caller.token, clock())),
+      onClose: () => void streams--,
+    })
+  }
+
+  return [
+    operation({
+      id: 'listEvents',
+      method: 'GET',
+      path: '/events',
+      tag: 'Events',
+      summary: 'Follow changes',
+      description:
+        'Every change, oldest first, with no gaps. With `Accept: text/event-stream` the answer is a live stream, which resumes from `Last-Event-ID`. Events are kept 30 days. Events of keys are shown to keys with `keys:manage` alone.',
+      stability: 'experimental',
+      scope: 'events:read',
+      query: z.object({
+        after: digitsText(0, Number.MAX_SAFE_INTEGER)
+          .optional()
+          .meta({ description: 'Only events after this id; from the oldest one unless given.' }),
+        limit: pageLimit(limitMax, limitDefault).meta({
+          description: 'How many events a page has at the most.',
+        }),
+      }),
+      requestHeaders: { 'Last-Event-ID': 'Where a stream resumes; goes before `after`.' },
+      answers: {
+        200: {
+          description: 'Events after the position.',
+          schema: events,
+          optionalHeaders: { Link: 'Where the next page is, with `rel="next"`, while there is more.' },
+          headers: {
+            'Last-Event-Id':
+              'The id of the newest event: where a mirror that begins with a full list goes on from.',
+          },
+          example: [example],
+        },
+      },
+      errors: ['validation_failed', 'events_expired'],
+      async read({ query: { after, limit } }, context) {
+        const seesPrivate = context.caller.scopes.has('keys:manage')
+        const isStream = /(?:^|,)\s*text\/event-stream\s*(?:;|,|$)/i.test(context.header('accept') ?? '')
+        const pruned = await prunedThrough(database.read)
+        const position =
+          (isStream ? resumePosition(context) : undefined) ?? after ?? (isStream ? undefined : pruned)
+        const newest = await lastEventId(database.read)
+        if (position !== undefined && position < pruned) throw expired(pruned, publicUrl)
+        const headers = { 'Last-Event-Id': String(newest) }
+        if (isStream)
+          return { status: 200, stream: stream(position ?? newest, seesPrivate, context), headers }
+        const found = await eventsAfter(database.read, position ?? pruned, limit + 1, seesPrivate)
+        const page = found.slice(0, limit)
+        const json = `[${page.map(eventJson).join(',')}]`
+        if (found.length === page.length) return { status: 200, json, headers }
+        const Link = nextLink(publicUrl, '/v1/events', [
+          ['after', String(page.at(-1)?.id)],
+          ['limit', String(limit)],
+        ])
+        return { status: 200, json, headers: { ...headers, Link } }
+      },
+    }),
+  ]
+}
+
+function resumePosition({ header }: Context): number | undefined {
+  const id = header('last-event-id')
+  return id !== undefined && /^\d{1,15}$/.test(id) ? Number(id) : undefined
+}
+
+function expired(pruned: number, publicUrl: string | undefined): ApiError {
+  const oldest = pruned + 1
+  return new ApiError(
+    'events_expired',
+    `Events this old are no longer kept: the oldest has the id ${oldest}. List what you mirror anew, then go on with after=${pruned}.`,
+    { headers: { Link: nextLink(publicUrl, '/v1/events', [['after', String(pruned)]]) } },
+  )
+}

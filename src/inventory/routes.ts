@@ -1,0 +1,36 @@
+import * as z from 'zod'
+import type { Database } from '../database/database.ts'
+import { answer, type Operation, operation } from '../http/operation.ts'
+import { petStatuses } from '../pets/pet.ts'
+
+const count = z.int()
+const inventory = z
+  .object({ available: count, pending: count, sold: count })
+  .meta({ id: 'Inventory', description: 'How many animals have each status.' })
+
+export function inventoryRoutes({ read }: Database): Operation[] {
+  return [
+    operation({
+      id: 'getInventory',
+      method: 'GET',
+      path: '/store/inventory',
+      tag: 'Store',
+      summary: 'Count the animals',
+      description: 'By status, at a constant cost: the store keeps the counts with every change.',
+      stability: 'beta',
+      scope: 'pets:read',
+      answers: {
+        200: {
+          description: 'The counts.',
+          schema: inventory,
+          example: { available: 31, pending: 4, sold: 112 },
+        },
+      },
+      async read() {
+        const rows = await read.selectFrom('inventory').selectAll().execute()
+        const counts = new Map(rows.map((row) => [row.status, row.count]))
+        return answer(200, Object.fromEntries(petStatuses.map((status) => [status, counts.get(status) ?? 0])))
+      },
+    }),
+  ]
+}
