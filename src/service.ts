@@ -2,6 +2,7 @@ import { categoryRoutes } from './categories/routes.ts'
 import { type Clock, timestamp } from './clock.ts'
 import type { Config } from './config.ts'
 import type { Database } from './database/database.ts'
+import { readFact } from './database/facts.ts'
 import { openDatabase } from './database/open.ts'
 import { holdServerLock } from './database/sqlite.ts'
 import { Hub } from './events/hub.ts'
@@ -54,7 +55,7 @@ export type ServiceOptions = { config: Config; clock: Clock; log: Log }
 /** The composition root: the one place that knows both the features and what they stand on. */
 export async function startService({ config, clock, log }: ServiceOptions): Promise<Service> {
   const releaseLock = holdServerLock(config.dataDir)
-  const database = await openDatabase(config.dataDir, clock()).catch((error: unknown) => {
+  const database = await openDatabase(config, clock()).catch((error: unknown) => {
     releaseLock()
     throw error
   })
@@ -72,10 +73,11 @@ export async function startService({ config, clock, log }: ServiceOptions): Prom
       metrics.countBan()
       const until = timestamp(untilMs)
       log.warn({ keyId, until }, 'key banned')
-      const told = database.write((trx) =>
-        recordEvents(trx, clock(), [{ type: 'key.banned', data: { id: keyId, bannedUntil: until } }]),
+      background(
+        database.write((trx) =>
+          recordEvents(trx, clock(), [{ type: 'key.banned', data: { id: keyId, bannedUntil: until } }]),
+        ),
       )
-      told.catch((error: unknown) => log.error({ err: error }, 'background work failed'))
     },
   })
   const hub = new Hub()
@@ -91,6 +93,9 @@ export async function startService({ config, clock, log }: ServiceOptions): Prom
   }
   database.onCommit(wake)
   database.onForeignChange(wake)
+  const background = (work: Promise<unknown>) =>
+    void work.catch((error: unknown) => log.error({ err: error }, 'background work failed'))
+  database.onForeignChange(() => background(noticeReplacement()))
   const operations = createOperations({ database, directory, limiter, hub, config })
   const api = createApi({
     operations,
@@ -105,6 +110,17 @@ export async function startService({ config, clock, log }: ServiceOptions): Prom
       logRequest(log, finished, hideSecrets)
     },
   })
+
+  let identity = await readFact(database.read, 'identity')
+  /** A restore has put another store in place of ours: what we remember of the old one is void, the setting still holds. */
+  async function noticeReplacement() {
+    const current = await readFact(database.read, 'identity')
+    if (current === identity) return
+    identity = current
+    limiter.forgetKeys()
+    await ensureOperatorKey(database, config, clock())
+    directory.forget()
+  }
 
   let isStopping = false
   const isReady = async () =>

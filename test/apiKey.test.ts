@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { crc32 } from 'node:zlib'
 import fc from 'fast-check'
-import { openDatabase } from '../src/database/open.ts'
+import { openMigrated } from '../src/database/open.ts'
 import {
   apiKeyProblem,
   environmentOf,
@@ -89,7 +89,7 @@ test('no text that is not a key is taken for one', () => {
 
 test('a key whose checksum is wrong is refused without a look into the store', async () => {
   const dataDir = temporaryFolder()
-  const database = await openDatabase(dataDir, 0)
+  const database = await openMigrated(dataDir, 0)
   const directory = new KeyDirectory(database, 'production')
   await database.close()
   const key = makeApiKey('production')

@@ -8,6 +8,7 @@ import { hashApiKey, makeApiKey } from '../src/keys/apiKey.ts'
 import { eventually } from './support/eventually.ts'
 import { type Ended, runPetstore } from './support/process.ts'
 import { folderFor, type Server, serverFor, stopped } from './support/servers.ts'
+import { holdWriteLock } from './support/writeLock.ts'
 
 /** What the interface promises for a change of keys on every instance. */
 const keyChangeMs = 2_000
@@ -66,11 +67,11 @@ describe('help', { concurrency: 2 }, () => {
 describe('wrong usage ends with status 2 and says how it is right', { concurrency: 2 }, () => {
   const scenarios: [args: string[], message: RegExp][] = [
     [[], /petstore <command>/],
-    [['adopt'], /There is no command "adopt"[^]*petstore <command>/],
+    [['adopt'], /There is no command "adopt"[\s\S]*petstore <command>/],
     [['constructor'], /There is no command/],
-    [['serve', '--port', '80'], /--port[^]*petstore serve/],
+    [['serve', '--port', '80'], /--port[\s\S]*petstore serve/],
     [['serve', 'now'], /Unexpected argument "now"/],
-    [['keys'], /create, list, update, revoke, rotate, unban[^]*petstore keys create/],
+    [['keys'], /create, list, update, revoke, rotate, unban[\s\S]*petstore keys create/],
     [['keys', 'borrow'], /keys needs one of/],
     [['keys', 'create'], /name is required/],
     [['keys', 'create', '--name', ' '], /name must be/],
@@ -100,7 +101,7 @@ describe('wrong usage ends with status 2 and says how it is right', { concurrenc
     [['export', 'file'], /Unexpected argument "file"/],
     [['backup'], /backup needs the name of a file/],
     [['restore'], /restore needs the name of a file/],
-    [['openapi', '--xml'], /--xml[^]*petstore openapi/],
+    [['openapi', '--xml'], /--xml[\s\S]*petstore openapi/],
   ]
   for (const [args, message] of scenarios) {
     test(['petstore', ...args].join(' '), async (t) => {
@@ -132,7 +133,7 @@ describe('what cannot be done ends with status 1 and says why', { concurrency: 2
   }
 })
 
-describe('keys, while a server is running on the store', () => {
+describe('keys, also while a server is running on the store', { concurrency: 2 }, () => {
   test('are made, listed, changed, rotated, revoked, and the server follows within 2 seconds', async (t) => {
     const server = await serverFor(t)
     const store = storeAt(server.dataDir)
@@ -214,7 +215,7 @@ describe('keys, while a server is running on the store', () => {
     )
     assert.match(await store.ok(['keys', 'list']), /^ +1 {2}free +active +last used never +Zoë\n$/)
     assert.match(await store.ok(['keys', 'update', '1', '--name', 'Zoe']), /^Key 1 is changed:\n.*Zoe\n$/)
-    assert.match(await store.ok(['keys', 'rotate', '1']), /^Key 1 \(Zoe, free\)[^]*ps_live_/)
+    assert.match(await store.ok(['keys', 'rotate', '1']), /^Key 1 \(Zoe, free\)[\s\S]*ps_live_/)
     assert.equal(await store.ok(['keys', 'revoke', '1']), 'Key 1 (Zoe) is revoked.\n')
     assert.match(await store.ok(['keys', 'list']), / revoked /)
   })
@@ -325,7 +326,7 @@ async function eventfulServer(t: TestContext): Promise<Server> {
   return server
 }
 
-describe('export and import', () => {
+describe('export and import', { concurrency: 2 }, () => {
   test('carry a store over whole: ids, int64 extremes, odd names, and no id is ever assigned again', async (t) => {
     const first = await eventfulServer(t)
     const exported = await storeAt(first.dataDir).export()
@@ -534,7 +535,7 @@ describe('an import with a bad line changes nothing and names the line', { concu
   }
 })
 
-describe('backup and restore', () => {
+describe('backup and restore', { concurrency: 2 }, () => {
   test('bring a store back as it was, into an empty place', async (t) => {
     const folder = folderFor(t)
     const first = await eventfulServer(t)
@@ -610,40 +611,90 @@ describe('backup and restore', () => {
     )
   })
 
-  test('a backup taken while animals are being added is one moment of the store', async (t) => {
-    const folder = folderFor(t)
+  /** Callers who add animals to a store of some size, until they are told to stop. */
+  async function keepAdding(t: TestContext, seedCount: number) {
     const server = await serverFor(t)
-    let isWriting = true
-    const writer = async (name: string) => {
-      for (let n = 0; isWriting; n++)
-        await server.request('POST', '/v1/pets', {
-          key: server.operatorKey,
-          body: { name: `${name}${n}`, categoryId: 1 },
-        })
+    const store = storeAt(server.dataDir)
+    await store.ok(['seed', '--count', String(seedCount)])
+    const { key } = await store.json([
+      'keys',
+      'create',
+      '--name',
+      'busy',
+      '--plan',
+      'enterprise',
+      '--per-minute',
+      '1000000',
+    ])
+    let isAdding = true
+    const statuses = new Set<number>()
+    const callers = Array.from({ length: 4 }, async () => {
+      while (isAdding)
+        statuses.add(
+          (await server.request('POST', '/v1/pets', { key, body: { name: 'new', categoryId: 1 } })).status,
+        )
+    })
+    await eventually('animals are being added', () => statuses.has(201))
+    const stop = async () => {
+      isAdding = false
+      await Promise.all(callers)
+      assert.deepEqual(statuses, new Set([201]), 'nobody was turned away meanwhile')
     }
-    const writers = ['a', 'b', 'c'].map(writer)
-    await eventually(
-      'animals come in',
-      async () => (await server.request('GET', '/v1/pets', { key: server.operatorKey })).json.length >= 10,
-    )
+    return { server, store, key, stop }
+  }
+
+  test('a backup comes to its end while animals are being added, and is one moment of the store', {
+    timeout: 120_000,
+  }, async (t) => {
+    const folder = folderFor(t)
+    const { store, stop } = await keepAdding(t, 60_000)
     const file = join(folder, 'copy.db')
-    await storeAt(server.dataDir).ok(['backup', file])
-    isWriting = false
-    await Promise.all(writers)
-    const copy = storeAt(join(folder, 'restored'))
-    await copy.ok(['restore', file])
-    const ids = lines(await copy.export()).flatMap((line) =>
-      line.includes('"type":"pet"') ? [JSON.parse(line).id] : [],
-    )
-    assert.deepEqual(
-      ids,
-      ids.map((_, index) => index + 1),
-      'no hole',
-    )
-    assertIsWhole(copy.dataDir)
+    await store.ok(['backup', file])
+    await stop()
+    const copy = new DatabaseSync(file, { readOnly: true })
+    const { count, newest } =
+      copy.prepare('SELECT count(*) AS count, max(id) AS newest FROM pets').get() ?? {}
+    copy.close()
+    assert.ok(Number(count) > 60_000)
+    assert.equal(count, newest, 'no hole')
+    const restored = storeAt(join(folder, 'restored'))
+    await restored.ok(['restore', file])
+    assertIsWhole(restored.dataDir)
   })
 
-  describe('a file that is no whole backup is refused and changes nothing', () => {
+  test('restore --replace finds its moment while animals are being added', async (t) => {
+    const folder = folderFor(t)
+    const { server, store, key, stop } = await keepAdding(t, 2_000)
+    const file = join(folder, 'copy.db')
+    for (let round = 0; round < 5; round++) {
+      if (round === 0) await store.ok(['backup', file])
+      await server.request('POST', '/v1/pets', { key, body: { name: 'to be forgotten', categoryId: 77 } })
+      await store.ok(['restore', file, '--replace'])
+      assert.deepEqual((await server.request('GET', '/v1/pets?categoryId=77', { key })).json, [])
+    }
+    await stop()
+    assert.equal((await stopped(server)).code, 0)
+    assertIsWhole(server.dataDir)
+  })
+
+  test('restore gives up on a store that somebody never stops writing to, and changes nothing', async (t) => {
+    const folder = folderFor(t)
+    const store = storeAt(join(folder, 'data'))
+    await store.ok(['seed', '--count', '3'])
+    await store.ok(['backup', join(folder, 'copy.db')])
+    await store.ok(['seed', '--count', '3'])
+    const before = await store.export()
+    const lock = await holdWriteLock(t, join(store.dataDir, 'petstore.db'))
+    assertRefused(
+      await store.run(['restore', join(folder, 'copy.db'), '--replace']),
+      1,
+      /is being written to: try again later/,
+    )
+    await lock.release()
+    assert.equal(await store.export(), before)
+  })
+
+  describe('a file that is no whole backup is refused and changes nothing', { concurrency: 2 }, () => {
     const scenarios: [name: string, damage: (whole: Buffer) => Buffer][] = [
       ['empty', () => Buffer.alloc(0)],
       ['garbage', () => Buffer.from('this is no database at all '.repeat(1000))],

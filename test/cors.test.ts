@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { rmSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, beforeEach, describe, test } from 'node:test'
-import { openDatabase } from '../src/database/open.ts'
+import { openMigrated } from '../src/database/open.ts'
 import { databaseFile } from '../src/database/sqlite.ts'
 import { KeyDirectory } from '../src/keys/directory.ts'
 import type { Answer } from './support/client.ts'
@@ -325,7 +325,7 @@ test('an origin is known as long as a key is locked to it', async () => {
 
 test('a store that could not be read for a moment does not make origins unknown for longer', async () => {
   const dataDir = temporaryFolder()
-  const database = await openDatabase(dataDir, 0)
+  const database = await openMigrated(dataDir, 0)
   const directory = new KeyDirectory(database, 'production')
   const meddler = new DatabaseSync(databaseFile(dataDir))
   meddler.exec('ALTER TABLE api_keys RENAME TO out_of_reach')

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import fc from 'fast-check'
 import type { Database } from '../src/database/database.ts'
-import { openDatabase } from '../src/database/open.ts'
+import { openMigrated } from '../src/database/open.ts'
 import { databaseFile } from '../src/database/sqlite.ts'
 import { MemoryLimiter } from '../src/limits/memory.ts'
 import { findUsage } from '../src/limits/queries.ts'
@@ -20,7 +20,7 @@ let dataDir: string
 let database: Database
 beforeEach(async () => {
   dataDir = temporaryFolder()
-  database = await openDatabase(dataDir, start)
+  database = await openMigrated(dataDir, start)
 })
 afterEach(async () => {
   await database.close()

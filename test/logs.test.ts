@@ -29,20 +29,38 @@ describe('every request has one line, with who, what and how it ended', () => {
   const body = { name: 'Milo', categoryId: 1 }
   const scenarios: [
     name: string,
-    request: { method: string; path: string; key?: () => string; body?: unknown; headers?: Record<string, string> },
+    request: {
+      method: string
+      path: string
+      key?: () => string
+      body?: unknown
+      headers?: Record<string, string>
+    },
     expected: Line,
   ][] = [
     ['read', { method: 'GET', path: '/v1/pets?limit=1', key }, { operation: 'listPets', status: 200 }],
     ['written', { method: 'POST', path: '/v1/pets', key, body }, { operation: 'createPet', status: 201 }],
     ['only the head', { method: 'HEAD', path: '/v1/pets', key }, { operation: 'listPets', status: 200 }],
-    ['bad input', { method: 'GET', path: '/v1/pets?limit=0', key }, { status: 400, code: 'validation_failed' }],
-    ['not JSON', { method: 'POST', path: '/v1/pets', key, body: '{' }, { status: 400, code: 'malformed_json' }],
+    [
+      'bad input',
+      { method: 'GET', path: '/v1/pets?limit=0', key },
+      { status: 400, code: 'validation_failed' },
+    ],
+    [
+      'not JSON',
+      { method: 'POST', path: '/v1/pets', key, body: '{' },
+      { status: 400, code: 'malformed_json' },
+    ],
     ['not allowed', { method: 'GET', path: '/v1/keys', key }, { status: 403, code: 'insufficient_scope' }],
     ['not there', { method: 'GET', path: '/v1/pets/99', key }, { operation: 'getPet', status: 404 }],
     ['no such path', { method: 'GET', path: '/v1/nothing', key }, { status: 404, code: 'not_found' }],
     ['no such method', { method: 'PUT', path: '/v1/pets', key }, { status: 405, code: 'method_not_allowed' }],
     ['too large', { method: 'POST', path: '/v1/pets', key, body: 'x'.repeat(70_000) }, { status: 413 }],
-    ['no key', { method: 'GET', path: '/v1/pets' }, { status: 401, code: 'missing_api_key', keyId: undefined }],
+    [
+      'no key',
+      { method: 'GET', path: '/v1/pets' },
+      { status: 401, code: 'missing_api_key', keyId: undefined },
+    ],
     [
       'an unknown key',
       { method: 'GET', path: '/v1/pets', key: () => makeApiKey('production') },
@@ -106,7 +124,10 @@ test('a ban has a line of its own, by the id of the key', async () => {
 })
 
 describe('no API key is ever logged, wherever it was put', () => {
-  const places: [where: string, send: (key: string, as: string) => [string, string, Record<string, string>, unknown?]][] = [
+  const places: [
+    where: string,
+    send: (key: string, as: string) => [string, string, Record<string, string>, unknown?],
+  ][] = [
     ['in Authorization', () => ['GET', '/v1/pets', {}]],
     ['in Authorization without Bearer', (key) => ['GET', '/v1/pets', { authorization: key }]],
     ['in Authorization twice', (key) => ['GET', '/v1/pets', { authorization: `Bearer ${key} ${key}` }]],
@@ -119,10 +140,20 @@ describe('no API key is ever logged, wherever it was put', () => {
     ['in the path of a page', (key) => ['GET', `/guides/${key}`, {}]],
     ['in X-Request-Id', (key) => ['GET', '/v1/pets', { 'x-request-id': key }]],
     ['within X-Request-Id', (key) => ['GET', '/v1/pets', { 'x-request-id': `trace-${key}.1` }]],
-    ['in Idempotency-Key', (key) => ['POST', '/v1/pets', { 'idempotency-key': key }, { name: 'x', categoryId: 1 }]],
+    [
+      'in Idempotency-Key',
+      (key) => ['POST', '/v1/pets', { 'idempotency-key': key }, { name: 'x', categoryId: 1 }],
+    ],
     ['in a body', (key) => ['POST', '/v1/pets', {}, { name: key, categoryId: key, [key]: key }]],
     ['in a body that is no JSON', (key) => ['POST', '/v1/pets', {}, `${key} ${key}`]],
-    ['in other headers', (key) => ['GET', '/v1/pets', { 'x-api-key': key, cookie: `k=${key}`, origin: `https://${key}`, 'user-agent': key }]],
+    [
+      'in other headers',
+      (key) => [
+        'GET',
+        '/v1/pets',
+        { 'x-api-key': key, cookie: `k=${key}`, origin: `https://${key}`, 'user-agent': key },
+      ],
+    ],
     ['in X-Forwarded-For', (key) => ['GET', '/v1/pets', { 'x-forwarded-for': key }]],
   ]
   for (const [kind, keyOf] of [
@@ -148,7 +179,10 @@ describe('no API key is ever logged, wherever it was put', () => {
     test(`a key that the operator chose himself ${where}`, async (t) => {
       const own = await ownService(t)
       const [method, path, headers, body] = send(ownAdminKey, ownAdminKey)
-      await own.request(method, path, { headers: { authorization: `Bearer ${ownAdminKey}`, ...headers }, body })
+      await own.request(method, path, {
+        headers: { authorization: `Bearer ${ownAdminKey}`, ...headers },
+        body,
+      })
       assertNowhere(ownAdminKey, own.logLines)
     })
   }
@@ -181,7 +215,11 @@ test('nothing of a body is logged, whether it is taken or refused', async () => 
     `{"name":"${secret}"`,
     `{"${secret}":1,"${secret}":2}`,
   ])
-    await service.request('POST', '/v1/pets', { key: caller.key, body, headers: { prefer: 'handling=strict' } })
+    await service.request('POST', '/v1/pets', {
+      key: caller.key,
+      body,
+      headers: { prefer: 'handling=strict' },
+    })
   await service.request('GET', `/v1/pets?status=${secret}`, { key: caller.key })
   const lines = service.logLines.slice(before)
   assert.equal(lines.length, 6)
@@ -192,17 +230,30 @@ test('a server writes its log to standard error, whole at the end, and nothing t
   const server = await serverFor(t)
   const greeting = server.output.stdout
   for (let n = 0; n < 20; n++)
-    await server.request('GET', `/v1/pets?key=${server.operatorKey}`, { key: server.operatorKey, headers: { 'x-request-id': `n-${n}` } })
-  await eventually('lines come out while it runs', () => server.output.stderr.includes('"msg":"request"'), 5_000)
+    await server.request('GET', `/v1/pets?key=${server.operatorKey}`, {
+      key: server.operatorKey,
+      headers: { 'x-request-id': `n-${n}` },
+    })
+  await eventually(
+    'lines come out while it runs',
+    () => server.output.stderr.includes('"msg":"request"'),
+    5_000,
+  )
   const { stdout, stderr } = await stopped(server)
   assert.equal(stdout, greeting)
-  const lines = stderr.trimEnd().split('\n').map((line) => JSON.parse(line))
+  const lines = stderr
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line))
   assert.deepEqual(
     lines.filter(({ msg }) => msg === 'request').map(({ requestId }) => requestId),
     Array.from({ length: 20 }, (_, n) => `n-${n}`),
   )
   assert.deepEqual([lines[0].msg, lines.at(-2).msg, lines.at(-1).msg], ['started', 'stopping', 'stopped'])
-  assertNowhere(server.operatorKey as string, lines.map((line) => JSON.stringify(line)))
+  assertNowhere(
+    server.operatorKey as string,
+    lines.map((line) => JSON.stringify(line)),
+  )
 })
 
 test('PETSTORE_LOG_LEVEL=silent logs nothing', async (t) => {
@@ -217,7 +268,8 @@ const escapeAll = (text: string) =>
 /** Not as it is, not escaped, and not the greater part of it. */
 function assertNowhere(secret: string, lines: readonly string[]): void {
   for (const line of lines) {
-    const readable = line + line.replace(/%([0-9a-f]{2})/gi, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)))
+    const readable =
+      line + line.replace(/%([0-9a-f]{2})/gi, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)))
     const part = secret.slice(secret.startsWith('ps_') ? 'ps_live_'.length : 0)
     for (const piece of [secret, part, part.slice(0, 20), part.slice(-20)])
       assert.ok(!readable.includes(piece), line)

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, test } from 'node:test'
-import { metricsPage } from '../src/pages/metrics.ts'
 import type { Door } from '../src/http/door.ts'
+import { metricsPage } from '../src/pages/metrics.ts'
 import type { Answer } from './support/client.ts'
-import { startOfTests, startTestService, type TestService } from './support/service.ts'
 import { eventually } from './support/eventually.ts'
+import { startOfTests, startTestService, type TestService } from './support/service.ts'
 
 const sunset = Date.UTC(2030, 11, 5)
 
@@ -16,7 +16,8 @@ before(async () => {
 })
 after(() => service.stop())
 
-const rateHeaders = (answer: Answer) => Object.keys(answer.headers).filter((name) => /ratelimit|retry-after/.test(name))
+const rateHeaders = (answer: Answer) =>
+  Object.keys(answer.headers).filter((name) => /ratelimit|retry-after/.test(name))
 
 describe('the probes need no key and have no rate headers', () => {
   for (const [path, body] of [
@@ -43,7 +44,8 @@ describe('the probes need no key and have no rate headers', () => {
   })
 
   test('and take nothing from the allowance of the address', async () => {
-    const left = async () => Number((await service.request('GET', '/v1/pets')).headers['x-ratelimit-remaining'])
+    const left = async () =>
+      Number((await service.request('GET', '/v1/pets')).headers['x-ratelimit-remaining'])
     const before = await left()
     for (const path of ['/healthz', '/readyz', '/metrics', '/', '/docs', '/v1/openapi.json'])
       assert.equal((await service.request('GET', path)).status, 200)
@@ -92,7 +94,10 @@ describe('who may read /metrics', () => {
     const refusingDoor = {
       admit: async () => ({ caller: { keyId: 1, token: '', scopes: new Set(), origins: [] }, headers: {} }),
     } as unknown as Door
-    const page = metricsPage({ text: async () => 'figures', contentType: 'text/plain' } as never, refusingDoor)
+    const page = metricsPage(
+      { text: async () => 'figures', contentType: 'text/plain' } as never,
+      refusingDoor,
+    )
     const scenarios: [remoteAddress: string, headers: Record<string, string>, status: number][] = [
       ['127.0.0.1', {}, 200],
       ['127.8.9.1', {}, 200],
@@ -135,7 +140,8 @@ describe('who may read /metrics', () => {
     try {
       const headers = { 'x-forwarded-for': '203.0.113.9' }
       const statuses = new Set<number>()
-      for (let n = 0; n < 101; n++) statuses.add((await proxied.request('GET', '/metrics', { headers, key: 'wrong' })).status)
+      for (let n = 0; n < 101; n++)
+        statuses.add((await proxied.request('GET', '/metrics', { headers, key: 'wrong' })).status)
       assert.deepEqual(statuses, new Set([401, 429]))
     } finally {
       await proxied.stop()
@@ -146,11 +152,13 @@ describe('who may read /metrics', () => {
 describe('/metrics counts', () => {
   const figure = async (name: string, labels: Record<string, string | number>): Promise<number> => {
     const { text } = await service.request('GET', '/metrics')
-    const line = text.split('\n').find(
-      (candidate) =>
-        candidate.startsWith(name) &&
-        Object.entries(labels).every(([label, value]) => candidate.includes(`${label}="${value}"`)),
-    )
+    const line = text
+      .split('\n')
+      .find(
+        (candidate) =>
+          candidate.startsWith(name) &&
+          Object.entries(labels).every(([label, value]) => candidate.includes(`${label}="${value}"`)),
+      )
     return Number(line?.split(' ').at(-1) ?? 0)
   }
 
@@ -282,7 +290,10 @@ describe('getPet is on its way out', () => {
   test('and behind a public address the links are absolute', async () => {
     const named = await startTestService({ PETSTORE_PUBLIC_URL: 'https://api.shelter.example' })
     try {
-      assertAnnounced(await named.request('GET', '/v1/pets/1', { key: named.operatorKey }), 'https://api.shelter.example')
+      assertAnnounced(
+        await named.request('GET', '/v1/pets/1', { key: named.operatorKey }),
+        'https://api.shelter.example',
+      )
     } finally {
       await named.stop()
     }

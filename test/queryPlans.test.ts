@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 import { after, before, test } from 'node:test'
 import type { Database } from '../src/database/database.ts'
-import { openDatabase } from '../src/database/open.ts'
+import { openMigrated } from '../src/database/open.ts'
 import { databaseFile } from '../src/database/sqlite.ts'
 import { type PetFilter, petsPage } from '../src/pets/queries.ts'
 
@@ -18,7 +18,7 @@ let connection: DatabaseSync
 
 before(async () => {
   folder = mkdtempSync(join(tmpdir(), 'petstore-test-'))
-  database = await openDatabase(folder, 0)
+  database = await openMigrated(folder, 0)
   connection = new DatabaseSync(databaseFile(folder), { timeout: 10_000 })
   // Filled without indexes and made whole again, which is several times as fast.
   const indexes = connection

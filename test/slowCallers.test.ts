@@ -201,7 +201,10 @@ test('a caller who is cut off or goes away in the middle leaves no fault in the 
   const remaining = async () => (await server.request('GET', '/v1/limits', { key })).json.day.remaining
   const before = await remaining()
   const gone = await call(server.base, post('Content-Length: 1000', 'X-Request-Id: goes-away'), '{"name":')
-  await eventually('the request is counted, and its body waited for', async () => (await remaining()) < before)
+  await eventually(
+    'the request is counted, and its body waited for',
+    async () => (await remaining()) < before,
+  )
   gone.socket.destroy()
   await eventually('it is logged', () => server.output.stderr.includes('goes-away'))
   const { stderr, code } = await stopped(server)

@@ -1,4 +1,4 @@
-import { createReadStream, createWriteStream, existsSync, rmSync } from 'node:fs'
+import { createReadStream, createWriteStream, existsSync, rmSync, statSync } from 'node:fs'
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -29,8 +29,12 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
   const { values, positionals } = readArguments(args, usage, { json: { type: 'boolean' } }, ['file'])
   const folder = await mkdtemp(join(tmpdir(), 'petstore-import-'))
   try {
-    const file = positionals[0] ?? (await spool(join(folder, 'input.ndjson')))
-    if (!existsSync(file)) throw new Error(`There is no file ${file}.`)
+    const [given] = positionals
+    if (given !== undefined && !existsSync(given)) throw new Error(`There is no file ${given}.`)
+    // What is read twice must be a file that is still there the second time: a pipe is not.
+    const isFile = given !== undefined && statSync(given).isFile()
+    const source = given === undefined ? process.stdin : createReadStream(given)
+    const file = isFile ? given : await spool(source, join(folder, 'input.ndjson'))
     for await (const _record of readRecords(file)) {
       // The first pass only checks: bad input must change nothing.
     }
@@ -46,8 +50,8 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
   }
 }
 
-async function spool(file: string): Promise<string> {
-  await pipeline(process.stdin, createWriteStream(file, { mode: 0o600 }))
+async function spool(source: NodeJS.ReadableStream, file: string): Promise<string> {
+  await pipeline(source, createWriteStream(file, { mode: 0o600 }))
   return file
 }
 

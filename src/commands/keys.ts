@@ -3,7 +3,7 @@ import { systemClock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import type { Tables } from '../database/tables.ts'
-import { ApiError } from '../http/errors.ts'
+import { ApiError, type Detail } from '../http/errors.ts'
 import { validate } from '../http/validation.ts'
 import { type Key, overlapSecondsMax } from '../keys/key.ts'
 import { changeKey, createKey, findKey, listKeys, revokeKey, rotateKey, unbanKey } from '../keys/queries.ts'
@@ -76,7 +76,10 @@ const actions: Record<string, { needsId: boolean; takes: readonly string[]; run:
     needsId: true,
     takes: ['name', 'plan', 'per-minute', 'per-day', 'scope', 'origin', 'expires-at', 'json'],
     async run(database, _config, values, id) {
-      const body = validate(keyChange, settingsOf(values), 'body')
+      const given = settingsOf(values)
+      if (Object.keys(given).length === 0)
+        throw new UsageError(`keys update needs something to change.\n\n${usage}`)
+      const body = validate(keyChange, given, 'body')
       const now = systemClock()
       const key = await change(database, id, async (trx, before) => {
         const settings = changedSettings(before, body)
@@ -103,7 +106,9 @@ const actions: Record<string, { needsId: boolean; takes: readonly string[]; run:
         wholeNumber('overlap-seconds', values['overlap-seconds'], 0, overlapSecondsMax) ?? 0
       const now = systemClock()
       let secret = ''
-      const key = await change(database, id, async (trx) => {
+      const key = await change(database, id, async (trx, { revokedAt }) => {
+        if (revokedAt !== undefined)
+          throw new Error(`Key ${id} is revoked, and that is for good: make a new one.`)
         secret = await rotateKey(trx, id, environment, overlapSeconds * 1000, now)
       })
       report(values.json, { ...shown(key, now), key: secret }, madeText(key, secret))
@@ -115,7 +120,7 @@ const actions: Record<string, { needsId: boolean; takes: readonly string[]; run:
     async run(database, _config, { json }, id) {
       const now = systemClock()
       const key = await change(database, id, (trx) => unbanKey(trx, id, now))
-      report(json, shown(key, now), `Key ${id} (${key.name}) is not banned.`)
+      report(json, shown(key, now), `Key ${id} (${key.name}) may be used again: any ban on it is lifted.`)
     },
   },
 }
@@ -132,13 +137,11 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
       `keys ${name} ${action.needsId ? 'needs the id of a key' : 'takes no id'}.\n\n${usage}`,
     )
   }
-  const id = idText === undefined ? 0 : wholeNumber('id', idText, 1, Number.MAX_SAFE_INTEGER)
+  const id = idText === undefined ? 0 : keyId(idText)
   try {
-    await withStore(env, (database, config) => action.run(database, config, values, id ?? 0))
+    await withStore(env, (database, config) => action.run(database, config, values, id))
   } catch (error) {
-    throw error instanceof ApiError && error.code === 'validation_failed'
-      ? new UsageError(error.message)
-      : error
+    throw error instanceof ApiError && error.details ? new UsageError(optionProblems(error.details)) : error
   }
 }
 
@@ -154,6 +157,23 @@ async function change(
     return (await findKey(trx, id)) as Key
   })
 }
+
+function keyId(text: string): number {
+  if (/^[1-9]\d{0,14}$/.test(text)) return Number(text)
+  throw new UsageError(`The id of a key is a whole number, as "keys list" shows it, but "${text}" is not.`)
+}
+
+/** The fields of a request by the names that the options have. */
+const optionProblems = (details: readonly Detail[]): string =>
+  details
+    .map(({ path, message }) => {
+      const [field = ''] = path
+        .split('/')
+        .filter((part) => part !== '' && part !== 'limits' && !/^\d+$/.test(part))
+      const option = field.replace(/s$/, '').replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+      return `--${option} ${message}.`
+    })
+    .join('\n')
 
 /** Options as the body of a request has them, so that one schema checks both. */
 function settingsOf(values: Values): Record<string, unknown> {

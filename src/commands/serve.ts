@@ -14,7 +14,7 @@ const sameSignalMs = 100
 export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
   readArguments(args, usage, {})
   const config = readConfig(env)
-  const { log, flush } = createLog(config.logLevel)
+  const { log, close, abandon } = createLog(config.logLevel)
   const service = await startService({ config, clock: systemClock, log }).catch((error: unknown) => {
     throw addressError(error, config)
   })
@@ -22,7 +22,7 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
   const onSignal = (signal: NodeJS.Signals) => {
     if (stoppingSince !== undefined) {
       if (performance.now() - stoppingSince < sameSignalMs) return
-      flush()
+      abandon()
       process.exit(1)
     }
     stoppingSince = performance.now()
@@ -34,8 +34,8 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
         log.error({ err: error }, 'stopping failed')
         process.exitCode = 1
       })
-      .finally(() => {
-        flush()
+      .finally(async () => {
+        await close()
         process.exit()
       })
   }

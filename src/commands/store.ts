@@ -9,7 +9,7 @@ export async function withStore<T>(
   work: (database: Database, config: Config) => Promise<T>,
 ): Promise<T> {
   const config = readConfig(env)
-  const database = await openDatabase(config.dataDir, systemClock())
+  const database = await openDatabase(config, systemClock())
   try {
     return await work(database, config)
   } finally {

@@ -1,11 +1,18 @@
-import { chmodSync, renameSync, rmSync, statSync } from 'node:fs'
+import { chmodSync, existsSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { mkdtemp } from 'node:fs/promises'
 import { join } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
-import { openDatabase } from './open.ts'
-import { databaseFile } from './sqlite.ts'
+import { setTimeout as pause } from 'node:timers/promises'
+import { renewIdentity } from './facts.ts'
+import { openMigrated } from './open.ts'
+import { databaseFile, holdServerLock } from './sqlite.ts'
+import { isLocked } from './sqliteKysely.ts'
 
 const lockWaitMs = 10_000
+const lockRetryMs = 20
+const sidePrefix = 'restore-'
+/** SQLite's own default, which every store of ours has. */
+const pageBytes = 4096
 
 /** A whole copy of an embedded store, as it is at one moment; it has its name only once it is complete. */
 export async function copyStore(source: string, target: string): Promise<number> {
@@ -13,6 +20,8 @@ export async function copyStore(source: string, target: string): Promise<number>
   const connection = new DatabaseSync(source, { readOnly: true, timeout: lockWaitMs })
   try {
     rmSync(unfinished, { force: true })
+    // Held open, this view of the store does not change; otherwise each write of a server would start the copy over.
+    connection.exec('BEGIN; SELECT 1 FROM sqlite_schema')
     await backup(connection, unfinished)
     makeSingleFile(unfinished)
     // It holds the hashes of keys: nobody else's business.
@@ -34,17 +43,79 @@ function makeSingleFile(file: string): void {
 
 /** Replaces the store by a backup. The backup is checked and migrated on the side, so a bad one changes nothing. */
 export async function restoreStore(file: string, dataDir: string, now: number): Promise<number> {
-  const side = await mkdtemp(join(dataDir, 'restore-'))
+  removeLeftovers(dataDir)
+  const side = await mkdtemp(join(dataDir, sidePrefix))
   try {
     checkBackup(file)
     await copyStore(file, databaseFile(side))
-    await (await openDatabase(side, now)).close()
-    const source = new DatabaseSync(databaseFile(side), { timeout: lockWaitMs })
-    await backup(source, databaseFile(dataDir))
-    source.close()
-    return statSync(databaseFile(side)).size
+    const database = await openMigrated(side, now)
+    await renewIdentity(database)
+    await database.close()
+    const { size } = statSync(databaseFile(side))
+    if (isUsable(databaseFile(dataDir))) await overwrite(databaseFile(side), databaseFile(dataDir))
+    else replaceDamaged(databaseFile(side), dataDir, now)
+    return size
   } finally {
     rmSync(side, { recursive: true, force: true })
+  }
+}
+
+/** A server may be writing to the target at this moment, which `node:sqlite` reports as an error without a code. */
+async function overwrite(source: string, target: string): Promise<void> {
+  const connection = new DatabaseSync(source, { timeout: lockWaitMs })
+  const deadline = performance.now() + lockWaitMs
+  try {
+    for (;;) {
+      const error = await backup(connection, target).then(
+        () => undefined,
+        (thrown: { errcode?: number }) => thrown,
+      )
+      if (error === undefined) return
+      if (error.errcode !== 0 && !isLocked(error)) throw error
+      if (performance.now() > deadline) throw new Error(`${target} is being written to: try again later.`)
+      await pause(lockRetryMs)
+    }
+  } finally {
+    connection.close()
+  }
+}
+
+/** What a restore that was killed has left behind. */
+function removeLeftovers(dataDir: string): void {
+  for (const name of readdirSync(dataDir)) {
+    if (name.startsWith(sidePrefix)) rmSync(join(dataDir, name), { recursive: true, force: true })
+  }
+}
+
+/** Whether SQLite can write into a file page by page; a damaged one, or one with other pages, has to make room. */
+function isUsable(file: string): boolean {
+  if (!existsSync(file)) return true
+  try {
+    const connection = new DatabaseSync(file, { timeout: lockWaitMs })
+    try {
+      const pageSize = connection.prepare('PRAGMA page_size').get()?.page_size
+      return (
+        pageSize === pageBytes && connection.prepare('SELECT count(*) FROM sqlite_schema').get() !== undefined
+      )
+    } finally {
+      connection.close()
+    }
+  } catch (error) {
+    return isLocked(error)
+  }
+}
+
+/** The damaged store is kept beside the restored one, for whoever wants to look into it. No server may have it open. */
+function replaceDamaged(source: string, dataDir: string, now: number): void {
+  const release = holdServerLock(dataDir)
+  try {
+    for (const suffix of ['', '-wal', '-shm']) {
+      const file = `${databaseFile(dataDir)}${suffix}`
+      if (existsSync(file)) renameSync(file, `${file}.damaged-${now}`)
+    }
+    renameSync(source, databaseFile(dataDir))
+  } finally {
+    release()
   }
 }
 

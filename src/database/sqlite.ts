@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
@@ -27,6 +27,7 @@ export function openSqlite(dataDir: string): Database {
   const writer = connect(databaseFile(dataDir), 0)
   const reader = connect(databaseFile(dataDir), readWaitMaxMs)
   reader.exec('PRAGMA query_only = ON')
+  const inode = statSync(databaseFile(dataDir)).ino
   const read = sqliteKysely(reader)
   const queue = new WriteQueue(writer, sqliteKysely(writer))
   const watch = watchForeignChanges(writer)
@@ -40,6 +41,8 @@ export function openSqlite(dataDir: string): Database {
     onForeignChange: watch.listen,
     async ping() {
       reader.prepare('SELECT version FROM schema_migrations').get()
+      // Files that were deleted under us still take what is written, and lose it when we end.
+      if (statSync(databaseFile(dataDir)).ino !== inode) throw new StoreUnavailableError('The store is gone.')
     },
     async close() {
       watch.stop()

@@ -96,7 +96,16 @@ class OneConnectionDriver implements Driver {
 }
 
 // Result codes of SQLite; an extended code has the plain one in its lowest byte.
-const codes = { busy: 5, locked: 6, noMemory: 7, ioError: 10, corrupt: 11, full: 13, cantOpen: 14 }
+const codes = {
+  busy: 5,
+  locked: 6,
+  noMemory: 7,
+  ioError: 10,
+  corrupt: 11,
+  full: 13,
+  cantOpen: 14,
+  notADatabase: 26,
+}
 const lockCodes: number[] = [codes.busy, codes.locked]
 const outOfOrderCodes: number[] = Object.values(codes)
 const codeOf = (error: unknown): number => ((error as { errcode?: number }).errcode ?? 0) % 256

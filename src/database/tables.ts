@@ -5,6 +5,10 @@ import type { Generated } from 'kysely'
  * every other integer stays below 2^53 and is a number. Times are milliseconds, lists are JSON text.
  */
 export type Tables = {
+  store_facts: {
+    name: string
+    value: string
+  }
   pets: {
     id: Generated<number>
     name: string

@@ -18,8 +18,9 @@ export type AppOptions = {
 
 /** Everything that answers: the pages and probes, then the API, then 404. */
 export function createApp({ pages, api, onFault }: AppOptions): App {
-  const app: App = new Hono()
+  const app: App = new Hono({ strict: false })
   for (const page of pages) app.get(page.path, (c) => page.serve(c.req.raw, c.env.remoteAddress))
+  for (const page of pages) app.all(page.path, () => refusal(notGet))
   app.all('/v1/*', (c) => api(c.req.raw, c.env.remoteAddress))
   app.all('/v1', (c) => api(c.req.raw, c.env.remoteAddress))
   app.notFound(() =>
@@ -36,6 +37,8 @@ export function createApp({ pages, api, onFault }: AppOptions): App {
   })
   return app
 }
+
+const notGet = new ApiError('method_not_allowed', undefined, { headers: { Allow: 'GET, HEAD' } })
 
 /** An Error body outside the API. */
 export function refusal({ body, status, headers }: ApiError): Response {

@@ -39,6 +39,7 @@ export function parseBody(request: Request, bytes: Uint8Array): JsonValue {
   if ((request.headers.get('content-encoding') ?? 'identity').toLowerCase() !== 'identity') {
     throw new ApiError('unsupported_media_type', 'Send the body without a Content-Encoding.')
   }
+  if (bytes.length === 0) throw new ApiError('malformed_json', 'The body is empty: send a JSON object.')
   try {
     return parseJson(utf8.decode(bytes))
   } catch (error) {

@@ -25,17 +25,32 @@ export const catalogue = {
   },
   origin_not_allowed: {
     status: 403,
-    message: 'This API key may only be used from the origins it is locked to.',
+    message: 'This API key is locked to other browser origins: the operator can add yours to it.',
   },
   not_found: {
     status: 404,
     message: 'There is nothing at this path: see /v1/openapi.json for those that exist.',
   },
-  pet_not_found: { status: 404, message: 'There is no animal with this id.' },
-  category_not_found: { status: 404, message: 'There is no category with this id.' },
-  order_not_found: { status: 404, message: 'There is no order with this id.' },
-  key_not_found: { status: 404, message: 'There is no API key with this id.' },
-  webhook_not_found: { status: 404, message: 'There is no webhook with this id.' },
+  pet_not_found: {
+    status: 404,
+    message: 'There is no animal with this id: GET /pets lists those that exist.',
+  },
+  category_not_found: {
+    status: 404,
+    message: 'There is no category with this id: GET /categories lists those that exist.',
+  },
+  order_not_found: {
+    status: 404,
+    message: 'There is no order with this id: GET /store/orders lists those that exist.',
+  },
+  key_not_found: {
+    status: 404,
+    message: 'There is no API key with this id: GET /keys lists those that exist.',
+  },
+  webhook_not_found: {
+    status: 404,
+    message: 'There is no webhook with this id: GET /webhooks lists those that exist.',
+  },
   method_not_allowed: {
     status: 405,
     message: 'This path does not take this method: see the header "Allow".',

@@ -56,19 +56,10 @@ export class IdempotentAnswers {
 
   /** Forgets what is older than promised; a bounded piece at a time. */
   async sweep(now: number): Promise<void> {
-    await this.#database.write(async (trx) => {
-      const old = trx
-        .selectFrom('idempotent_answers')
-        .select(['key_id', 'idempotency_key'])
-        .where('created_at', '<=', now - keptMs)
-        .limit(sweepRowsMax)
-      await trx
-        .deleteFrom('idempotent_answers')
-        .where((eb) =>
-          eb(eb.refTuple('key_id', 'idempotency_key'), 'in', old.$asTuple('key_id', 'idempotency_key')),
-        )
-        .execute()
-    })
+    let forgotten: bigint
+    do {
+      forgotten = await this.#database.write((trx) => forgetSome(trx, now))
+    } while (forgotten >= sweepRowsMax)
   }
 
   async #firstOrKept(attempt: Attempt, fingerprint: string, run: Run): Promise<Answer> {
@@ -89,6 +80,21 @@ export class IdempotentAnswers {
       return refusal
     }
   }
+}
+
+async function forgetSome(trx: Kysely<Tables>, now: number): Promise<bigint> {
+  const old = trx
+    .selectFrom('idempotent_answers')
+    .select(['key_id', 'idempotency_key'])
+    .where('created_at', '<=', now - keptMs)
+    .limit(sweepRowsMax)
+  const { numDeletedRows } = await trx
+    .deleteFrom('idempotent_answers')
+    .where((eb) =>
+      eb(eb.refTuple('key_id', 'idempotency_key'), 'in', old.$asTuple('key_id', 'idempotency_key')),
+    )
+    .executeTakeFirst()
+  return numDeletedRows
 }
 
 /** Erases kept answers that concern something that is itself erased. */

@@ -154,7 +154,10 @@ function toInt64(text: string): bigint | undefined {
   const [whole = '', fraction = ''] = mantissa.replace('-', '').split('.')
   const digits = (whole + fraction).replace(/^0+/, '')
   if (digits === '') return 0n
-  const significant = digits.replace(/0+$/, '')
+  // Not by a regular expression: on a long row of zeros with something behind it that takes quadratic time.
+  let end = digits.length
+  while (digits[end - 1] === '0') end--
+  const significant = digits.slice(0, end)
   // How many zeros follow the significant digits; below zero, something stands behind the decimal point.
   const zeros = Number(exponent) - fraction.length + (digits.length - significant.length)
   if (zeros < 0 || significant.length + zeros > int64DigitsMax) return undefined

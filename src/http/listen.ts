@@ -1,5 +1,5 @@
 import { createServer, type ServerResponse } from 'node:http'
-import { type AddressInfo, Server as NetServer } from 'node:net'
+import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import { getRequestListener } from '@hono/node-server'
 import { ApiError } from './errors.ts'
@@ -10,6 +10,9 @@ const keepAliveTimeoutMs = 65_000
 const checkingIntervalMs = 1_000
 const headerBytesMax = 16 * 1024
 const connectionsMax = 10_000
+const connectionsSpare = 100
+/** A caller that takes nothing of its answer for this long is cut off. */
+const stalledMs = 30_000
 
 const stopDeadlineMs = 10_000
 /** How long to look for a moment to close the door at. */
@@ -35,6 +38,9 @@ export async function listen(
   { host, port }: { host: string; port: number },
 ): Promise<Listener> {
   const serving = new Set<ServerResponse>()
+  /** Connections between two requests, the longest idle first. */
+  const idle = new Set<Socket>()
+  let connections = 0
   let connectionsTaken = 0
   let doorClosing: Promise<unknown> | undefined
   const listener = getRequestListener(
@@ -51,7 +57,11 @@ export async function listen(
     },
     (incoming, outgoing) => {
       serving.add(outgoing)
-      outgoing.once('close', () => serving.delete(outgoing))
+      idle.delete(incoming.socket)
+      outgoing.once('close', () => {
+        serving.delete(outgoing)
+        if (!incoming.socket.destroyed) idle.add(incoming.socket)
+      })
       // The adapter refuses a backslash, but it is only a path that leads nowhere.
       incoming.url = incoming.url?.replaceAll('\\', '%5C')
       if (!doorClosing) return void listener(incoming, outgoing)
@@ -59,12 +69,20 @@ export async function listen(
       void doorClosing.then(() => listener(incoming, outgoing))
     },
   )
-  server.on('connection', () => {
+  server.on('connection', (socket) => {
     connectionsTaken++
+    connections++
+    socket.once('close', () => {
+      connections--
+      idle.delete(socket)
+    })
+    // Nearly full: the connection that has been idle longest makes room, so that nobody can lock others out by idling.
+    if (connections > connectionsMax - connectionsSpare) idle.values().next().value?.destroy()
   })
   // Node would answer 417 by itself; an expectation that we do not know may as well be passed over (RFC 9110, 10.1.1).
   server.on('checkExpectation', (incoming, outgoing) => server.emit('request', incoming, outgoing))
   server.maxConnections = connectionsMax
+  server.timeout = stalledMs
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, host, () => resolve())

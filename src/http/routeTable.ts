@@ -40,7 +40,7 @@ function match(template: readonly string[], segments: readonly string[]): Record
   const params: Record<string, string> = {}
   for (const [index, expected] of template.entries()) {
     const segment = segments[index] ?? ''
-    if (expected.startsWith('{')) params[expected.slice(1, -1)] = decode(segment)
+    if (expected.startsWith('{') && segment !== '') params[expected.slice(1, -1)] = decode(segment)
     else if (expected !== segment) return undefined
   }
   return params

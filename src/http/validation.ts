@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { type Detail, validationFailed } from './errors.ts'
+import { type Detail, detailsMax, validationFailed } from './errors.ts'
 import { int64Max, int64Min, parseInt64 } from './json.ts'
 
 /** What a schema is in OpenAPI, where Zod cannot tell: int64, and texts that stand for other types. */
@@ -99,8 +99,25 @@ export function validate<S extends z.ZodType>(schema: S, value: unknown, where: 
 
 /** Refuses fields that nobody would read, for callers who ask for it with `Prefer: handling=strict`. */
 export function refuseUnknownFields(schema: z.ZodType, value: unknown): void {
-  const details = unknownFields(schema, value, [])
-  if (details.length > 0) throw validationFailed(details)
+  const unknown = unknownFields(schema, value, []).slice(0, detailsMax)
+  if (unknown.length === 0) return
+  const known = knownFields(schema)
+  throw validationFailed(
+    unknown.map(({ path, message }) => {
+      const meant = nearest(path.slice(path.lastIndexOf('/') + 1), known)
+      return {
+        path,
+        message: `${message} (${meant ? `did you mean "${meant}"?` : `known are ${known.join(', ')}`})`,
+      }
+    }),
+  )
+}
+
+/** The names of all fields of a body, those inside others included. */
+function knownFields(schema: z.ZodType): string[] {
+  const object = unwrap(schema)
+  if (!(object instanceof z.ZodObject)) return []
+  return Object.entries(object.shape).flatMap(([name, field]) => [name, ...knownFields(field as z.ZodType)])
 }
 
 function unknownFields(schema: z.ZodType, value: unknown, path: string[]): Detail[] {
@@ -111,12 +128,7 @@ function unknownFields(schema: z.ZodType, value: unknown, path: string[]): Detai
   return Object.entries(value).flatMap(([key, item]) =>
     known.includes(key)
       ? unknownFields(object.shape[key], item, [...path, key])
-      : [
-          {
-            path: pointer([...path, key]),
-            message: `is not a field here (did you mean "${nearest(key, known)}"?)`,
-          },
-        ],
+      : [{ path: pointer([...path, key]), message: 'is not a field here' }],
   )
 }
 
@@ -130,8 +142,11 @@ function unwrap(schema: z.ZodType): z.ZodType {
 const pointer = (path: readonly PropertyKey[]): string =>
   path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 
-const nearest = (word: string, known: readonly string[]): string | undefined =>
-  known.toSorted((a, b) => distance(word, a) - distance(word, b))[0]
+/** The known word that somebody may have meant: at most a third of it is different. */
+function nearest(word: string, known: readonly string[]): string | undefined {
+  const [best] = known.map((name) => ({ name, off: distance(word, name) })).sort((a, b) => a.off - b.off)
+  return best && best.off <= Math.max(1, best.name.length / 3) ? best.name : undefined
+}
 
 const comparedLengthMax = 64
 

@@ -43,14 +43,19 @@ export function apiKeyProblem(key: string, environment: KeyEnvironment): string 
 
 export const hashApiKey = (key: string): string => createHash('sha256').update(key).digest('hex')
 
+/** What is as long as the secret part of a key may be one, whatever stands before it. */
+const anySecret = /[0-9A-Za-z]{36,}/g
+
 /** For the log: makes keys that slipped into a text unreadable, ours by their form and the operator's own by its value. */
 export function secretHider(ownKey: string | undefined): (text: string) => string {
   const hide = (text: string) => {
-    const withoutOurs = text.replace(/ps_(live|test)_[0-9A-Za-z]+/g, 'ps_$1_[redacted]')
+    const withoutOurs = text
+      .replace(/ps_(live|test)_[0-9A-Za-z]+/gi, 'ps_$1_[redacted]')
+      .replace(anySecret, '[redacted]')
     return ownKey === undefined ? withoutOurs : withoutOurs.replaceAll(ownKey, '[redacted]')
   }
   return (text) => {
-    const decoded = decode(text)
+    const decoded = decode(decode(text))
     // A path is left as it was sent, unless a key hides behind its percent signs.
     return hide(decoded) === decoded ? hide(text) : hide(decoded)
   }

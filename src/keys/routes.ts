@@ -32,6 +32,7 @@ const example = {
 }
 // Right in form but not in its checksum, so it is nobody's key.
 const exampleWithSecret = { ...example, key: 'ps_live_ThisIsOnlyAnExampleNotARealKey000000' }
+const revokedText = 'This API key is revoked, and that is for good: make a new one.'
 const nextPage = { Link: 'Where the next page is, with `rel="next"`; absent on the last page.' }
 const params = z.object({ keyId: int64Text().meta({ description: 'The identifier of the key.' }) })
 
@@ -222,11 +223,12 @@ export function keyRoutes({
           example: exampleWithSecret,
         },
       },
-      errors: ['malformed_json', 'validation_failed', 'key_not_found'],
+      errors: ['malformed_json', 'validation_failed', 'key_not_found', 'illegal_transition'],
       async write({ params: { keyId }, body }, context) {
         const { trx, now } = context
         let secret = ''
-        const key = await change(keyId, context, async ({ id }) => {
+        const key = await change(keyId, context, async ({ id, revokedAt }) => {
+          if (revokedAt !== undefined) throw new ApiError('illegal_transition', revokedText)
           secret = await rotateKey(trx, id, environment, (body.overlapSeconds ?? 0) * 1000, now)
         })
         return answer(200, { ...shown(key, now), key: secret })

@@ -52,11 +52,20 @@ export function createDoor({ directory, limiter, clock, onBan }: DoorOptions): D
   function admitStranger(address: string, refusal: ApiError): Admission {
     const now = clock()
     const decision = limiter.admitAddress(addressGroup(address), addressLimits, now)
-    return { refusal: refusalOf(decision, now) ?? refusal, headers: rateHeaders(decision.windows, now) }
+    const headers = rateHeaders(decision.windows, now)
+    const limited = refusalOf(decision, now)
+    if (!limited) return { refusal, headers }
+    // Waiting alone will not help: what was wrong with the key still is.
+    const message = `${limited.message} Requests without a valid key count for your address. ${refusal.message}`
+    return { refusal: new ApiError('rate_limit_exceeded', message, { headers: limited.headers }), headers }
   }
 
   return {
     admit,
+    recall: async (token) => {
+      const lookup = await directory.find(token, clock())
+      return 'key' in lookup ? callerOf(lookup.key, token) : undefined
+    },
     headersFor: (address) => {
       const now = clock()
       return rateHeaders(limiter.lookAtAddress(addressGroup(address), addressLimits, now).windows, now)

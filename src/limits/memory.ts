@@ -22,7 +22,7 @@ type Entry = { usage: Usage; lastUsedAt: number }
 export type Bounds = { readonly keysMax: number; readonly addressesMax: number }
 
 const usualBounds: Bounds = { keysMax: 100_000, addressesMax: 100_000 }
-const rowsPerWrite = 500
+const rowsPerWrite = 100
 
 /**
  * The limiter of a single instance. Counting happens here, in one thread and hence exactly; the counts of keys are
@@ -39,6 +39,7 @@ export class MemoryLimiter {
   readonly #addresses = new Map<string, Usage>()
   readonly #dirty = new Set<number>()
   #flushing: Promise<void> = Promise.resolve()
+  #nextFlush: Promise<void> | undefined
 
   constructor(database: Database, banAfterRefusals: number, bounds = usualBounds) {
     this.#database = database
@@ -82,10 +83,23 @@ export class MemoryLimiter {
     return decision(this.#usageOfAddress(address, now), limits, now, 'admitted')
   }
 
+  /** Forgets the counts of all keys: the store is another one, and what it says of them holds. */
+  forgetKeys(): void {
+    this.#keys.clear()
+    this.#dirty.clear()
+  }
+
   /** Writes what has changed to the store. One at a time, so that an older count never follows a newer one. */
   flush(): Promise<void> {
-    this.#flushing = this.#flushing.catch(() => {}).then(() => this.#flushAll())
-    return this.#flushing
+    // All who ask while one is under way share the next.
+    this.#nextFlush ??= this.#flushing
+      .catch(() => {})
+      .then(() => {
+        this.#nextFlush = undefined
+        this.#flushing = this.#flushAll()
+        return this.#flushing
+      })
+    return this.#nextFlush
   }
 
   #usageOfAddress(address: string, now: number): Usage {

@@ -19,7 +19,7 @@ export function metricsPage(metrics: Metrics, door: Door): Page {
 
   async function problem(request: Request, address: string): Promise<ApiError | undefined> {
     const authorization = request.headers.get('authorization') ?? undefined
-    const { caller, refusal: refused } = await door.admit({ authorization, address, isFree: true })
+    const { caller, refusal: refused } = await door.admit({ authorization, address, isFree: false })
     if (refused) return refused
     return caller?.scopes.has('keys:manage') ? undefined : new ApiError('insufficient_scope')
   }

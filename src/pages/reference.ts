@@ -1,5 +1,7 @@
+import { gzipSync } from 'node:zlib'
 import { stringify } from 'yaml'
 import type { Page } from '../http/app.ts'
+import { etagOf, matchesAny } from '../http/etag.ts'
 import { headerRems, pageHeaders, pageStart, palettes } from './layout.ts'
 
 /** The reference is one script in a page of its own: it brings its styles along, and may fetch from this service alone. */
@@ -47,7 +49,7 @@ export function referencePages(openApi: Record<string, unknown>): Page[] {
   const json = JSON.stringify(openApi, undefined, 2)
   const yaml = stringify(openApi, { aliasDuplicateObjects: false })
   const text = (body: string, type: string) => () => new Response(body, { headers: pageHeaders(type) })
-  let script: Promise<string> | undefined
+  let script: Promise<StaticFile> | undefined
   return [
     { path: '/v1/openapi.json', serve: text(json, 'application/json; charset=utf-8') },
     { path: '/v1/openapi.yaml', serve: text(yaml, 'application/yaml; charset=utf-8') },
@@ -58,12 +60,29 @@ export function referencePages(openApi: Record<string, unknown>): Page[] {
     { path: '/docs/start.js', serve: text(start, 'text/javascript; charset=utf-8') },
     {
       path: '/docs/reference.js',
-      async serve() {
-        script ??= loadScalar()
-        return new Response(await script, { headers: pageHeaders('text/javascript; charset=utf-8') })
+      async serve(request) {
+        script ??= loadScalar().then((text) => staticFile(text, 'text/javascript; charset=utf-8'))
+        return (await script)(request)
       },
     },
   ]
+}
+
+type StaticFile = (request: Request) => Response
+
+/** A large text that is always the same: one copy in memory for all who ask, compressed where they take it. */
+function staticFile(text: string, type: string): StaticFile {
+  const plain = Buffer.from(text)
+  const zipped = gzipSync(plain)
+  const headers = { ...pageHeaders(type), ETag: etagOf(text), Vary: 'Accept-Encoding' }
+  return (request) => {
+    if (matchesAny(request.headers.get('if-none-match') ?? '', headers.ETag)) {
+      return new Response(null, { status: 304, headers })
+    }
+    const isZipped = /\bgzip\b/.test(request.headers.get('accept-encoding') ?? '')
+    if (!isZipped) return new Response(plain, { headers })
+    return new Response(zipped, { headers: { ...headers, 'Content-Encoding': 'gzip' } })
+  }
 }
 
 type Handler = (request: unknown, reply: { header(): unknown; send(body: string): void }) => void

@@ -8,11 +8,14 @@ import type { PetFilter } from './queries.ts'
 /** Where a page begins, and the filters of the list that it is a page of. */
 export type PetCursor = { belowId: number; filter: PetFilter }
 
+/** How many ids a list can be asked for by. */
+export const idsMax = 100
+
 const payload = z.tuple([
   z.int(),
   z.enum(petStatuses).nullable(),
   int64Text().nullable(),
-  z.array(int64Text()).nullable(),
+  z.array(int64Text()).max(idsMax).nullable(),
 ])
 
 export function sealPetCursor({ belowId, filter }: PetCursor): string {

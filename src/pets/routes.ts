@@ -8,11 +8,9 @@ import { type Answer, type Operation, operation, type WriteContext } from '../ht
 import { pageAnswer } from '../http/paging.ts'
 import { int64, int64Text, pageLimit } from '../http/validation.ts'
 import { openOrderOf } from '../orders/queries.ts'
-import { openPetCursor, sealPetCursor } from './cursor.ts'
+import { idsMax, openPetCursor, sealPetCursor } from './cursor.ts'
 import { isName, mayBecome, nameLengthMax, type Pet, petStatuses } from './pet.ts'
 import { addPet, changePet, findPet, listPets, type PetFilter, removePet } from './queries.ts'
-
-const idsMax = 100
 
 const petStatus = z.enum(petStatuses).meta({
   id: 'PetStatus',

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { type DestinationStream, destination, type Logger, pino } from 'pino'
 import type { Finished } from '../http/api.ts'
 
@@ -5,15 +6,37 @@ export type Log = Logger
 
 const bufferBytes = 4096
 const flushMs = 200
+/** Beyond this, lines that nobody takes are dropped: a log that stalls must not take the memory with it. */
+const waitingBytesMax = 16 * 1024 * 1024
+const lastFlushMaxMs = 1_000
+
+export type OpenLog = {
+  readonly log: Log
+  /** Writes what is left, as far as somebody takes it, and closes. */
+  close(): Promise<void>
+  /** Gives up what is left, so that the process can end at once. */
+  abandon(): void
+}
 
 /** JSON lines on standard error, so that standard output stays free for what a person or a script reads. Never waits for the disk. */
-export function createLog(level: string, stream?: DestinationStream): { log: Log; flush(): void } {
-  const sink = stream ?? destination({ fd: 2, sync: false, minLength: bufferBytes, periodicFlush: flushMs })
-  const log = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, sink)
+export function createLog(level: string, stream?: DestinationStream): OpenLog {
+  const options = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime }
+  if (stream) return { log: pino(options, stream), close: async () => {}, abandon() {} }
+  const sink = destination({
+    fd: 2,
+    sync: false,
+    minLength: bufferBytes,
+    maxLength: waitingBytesMax,
+    periodicFlush: flushMs,
+  })
   return {
-    log,
-    flush() {
-      if ('flushSync' in sink && typeof sink.flushSync === 'function') sink.flushSync()
+    log: pino(options, sink),
+    abandon: () => sink.destroy(),
+    async close() {
+      const flushed = new Promise<void>((resolve) => sink.flush(() => resolve()))
+      await Promise.race([flushed, pause(lastFlushMaxMs)])
+      // Otherwise the end of the process would wait for a reader that may never come.
+      sink.destroy()
     },
   }
 }

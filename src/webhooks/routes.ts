@@ -86,12 +86,10 @@ const webhookWithSecret = z
     secret: z.string().meta({ description: 'What messages are signed with. Shown this once.' }),
   })
   .meta({ id: 'WebhookWithSecret', description: 'A webhook with its signing secret.' })
-const secretRotation = z
-  .object({ overlapSeconds: integer(0, overlapSecondsMax).optional() })
-  .meta({
-    id: 'SecretRotation',
-    description: 'How long messages are signed with both secrets; a day unless given.',
-  })
+const secretRotation = z.object({ overlapSeconds: integer(0, overlapSecondsMax).optional() }).meta({
+  id: 'SecretRotation',
+  description: 'How long messages are signed with both secrets; a day unless given.',
+})
 const shownDelivery = z
   .object({
     id: z.int(),

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import type { TestContext } from 'node:test'
 
 const holder = `
   const { DatabaseSync } = require('node:sqlite')
@@ -9,16 +10,19 @@ const holder = `
   process.stdin.on('end', () => store.close()).resume()
 `
 
-/** Another process that has the write lock of a store until it is told to let go. */
-export async function holdWriteLock(file: string): Promise<{ release(): Promise<void> }> {
+/** Another process that has the write lock of a store until it is told to let go, or the test is over. */
+export async function holdWriteLock(
+  t: Pick<TestContext, 'after'>,
+  file: string,
+): Promise<{ release(): Promise<void> }> {
   const child = spawn(process.execPath, ['-e', holder, file], { stdio: ['pipe', 'pipe', 'inherit'] })
   const ended = once(child, 'close')
   const [said] = await Promise.race([once(child.stdout, 'data'), ended])
   if (String(said).trim() !== 'held') throw new Error('The lock could not be had.')
-  return {
-    async release() {
-      child.stdin.end()
-      await ended
-    },
+  const release = async () => {
+    child.stdin.end()
+    await ended
   }
+  t.after(release)
+  return { release }
 }

@@ -8,6 +8,13 @@ export const firstRelease: Migration = {
     const { integer, identityType, identity, tableEnd } = dialect
 
     await db.schema
+      .createTable('store_facts')
+      .addColumn('name', 'text', (column) => column.primaryKey())
+      .addColumn('value', 'text', (column) => column.notNull())
+      .modifyEnd(tableEnd)
+      .execute()
+
+    await db.schema
       .createTable('categories')
       .addColumn('category_id', integer, (column) => column.primaryKey())
       .addColumn('name', 'text')

@@ -1,0 +1,37 @@
+import { randomUUID } from 'node:crypto'
+import type { Kysely } from 'kysely'
+import type { Database } from './database.ts'
+import type { Tables } from './tables.ts'
+
+/** What a store knows of itself. */
+
+type Fact = 'environment' | 'identity'
+
+export async function readFact(db: Kysely<Tables>, name: Fact): Promise<string | undefined> {
+  const row = await db.selectFrom('store_facts').select('value').where('name', '=', name).executeTakeFirst()
+  return row?.value
+}
+
+async function writeFact(trx: Kysely<Tables>, name: Fact, value: string): Promise<void> {
+  await trx
+    .insertInto('store_facts')
+    .values({ name, value })
+    .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
+    .execute()
+}
+
+/** A store is of one environment for good: the keys of one are nothing to the other. */
+export async function claimEnvironment(database: Database, environment: string): Promise<void> {
+  const known = await readFact(database.read, 'environment')
+  if (known === environment) return
+  if (known !== undefined) {
+    throw new Error(
+      `The store is one of ${known}, but PETSTORE_ENV says ${environment}: give each environment a data folder of its own.`,
+    )
+  }
+  await database.write((trx) => writeFact(trx, 'environment', environment))
+}
+
+/** Marks a store as another one than before, so that whoever has it open notices that it was replaced. */
+export const renewIdentity = (database: Database): Promise<void> =>
+  database.write((trx) => writeFact(trx, 'identity', randomUUID()))
