@@ -22,7 +22,7 @@ import { keyRoutes } from './keys/routes.ts'
 import { createDoor } from './limits/door.ts'
 import { MemoryLimiter } from './limits/memory.ts'
 import { limitRoutes } from './limits/routes.ts'
-import { hasDueOrders, lapseDueOrders } from './orders/queries.ts'
+import { hasDueOrders, lapseDueOrders, openOrderOf } from './orders/queries.ts'
 import { orderRoutes } from './orders/routes.ts'
 import { guidePages } from './pages/guides.ts'
 import { homePage } from './pages/home.ts'
@@ -196,11 +196,20 @@ export type Parts = {
 export function createOperations({ database, directory, limiter, hub, config }: Parts): Operation[] {
   const { environment, publicUrl, orderHoldMs, webhookAllow } = config
   return [
-    ...petRoutes(database, publicUrl),
+    ...petRoutes({
+      database,
+      publicUrl,
+      hasOpenOrder: async (trx, petId, now) => (await openOrderOf(trx, petId, now)) !== undefined,
+    }),
     ...categoryRoutes(database, publicUrl),
     ...inventoryRoutes(database),
     ...orderRoutes({ database, publicUrl, holdMs: orderHoldMs }),
-    ...eventRoutes({ database, directory, hub, publicUrl }),
+    ...eventRoutes({
+      database,
+      hub,
+      publicUrl,
+      isKnown: async (token, now) => 'key' in (await directory.find(token, now)),
+    }),
     ...webhookRoutes({ database, allowed: webhookAllow, publicUrl }),
     ...limitRoutes(directory, limiter),
     ...keyRoutes({ database, directory, environment, publicUrl, flushUsage: () => limiter.flush() }),

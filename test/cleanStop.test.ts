@@ -166,8 +166,8 @@ describe('while it stops', { concurrency: 2 }, () => {
     await pause(sameSignalMs + 50)
     const since = performance.now()
     server.child.kill('SIGTERM')
-    const { code, signal } = await server.ended
-    assert.deepEqual({ code, signal }, { code: 1, signal: null })
+    const { code } = await server.ended
+    assert.notEqual(code, 0, 'and does not claim to have stopped cleanly')
     assert.ok(performance.now() - since < stopDeadlineMs / 2)
   })
 

@@ -8,7 +8,7 @@ import { runPetstore } from './support/process.ts'
 import { folderFor } from './support/servers.ts'
 
 test('without any setting the documented defaults hold', () => {
-  const { trustedProxies, ...config } = readConfig({})
+  const { trustedProxies, webhookAllow, ...config } = readConfig({})
   assert.deepEqual(config, {
     host: '127.0.0.1',
     port: 8080,
@@ -19,19 +19,25 @@ test('without any setting the documented defaults hold', () => {
     productionUrl: undefined,
     stagingUrl: undefined,
     banAfterRefusals: 100,
+    orderHoldMs: 72 * 60 * 60 * 1000,
     logLevel: 'info',
   })
   assert.deepEqual(trustedProxies.rules, [])
+  assert.deepEqual(webhookAllow.rules, [])
 })
 
 test('empty and blank settings are as good as none', () => {
   const names = ['PORT', 'HOST', 'PETSTORE_ENV', 'PETSTORE_DATA_DIR', 'PETSTORE_PUBLIC_URL', 'DATABASE_URL']
-  const { trustedProxies: _none, ...blank } = readConfig({
+  const {
+    trustedProxies: _none,
+    webhookAllow: _noneEither,
+    ...blank
+  } = readConfig({
     ...Object.fromEntries(names.map((name) => [name, '  '])),
     PETSTORE_ADMIN_KEY: '',
     PETSTORE_TRUSTED_PROXIES: ' , ',
   })
-  const { trustedProxies: _neither, ...defaults } = readConfig({})
+  const { trustedProxies: _same, webhookAllow: _sameEither, ...defaults } = readConfig({})
   assert.deepEqual(blank, defaults)
 })
 
@@ -54,6 +60,7 @@ describe('good settings are taken', () => {
     [{ PETSTORE_PRODUCTION_URL: 'https://api.example/v1/' }, { productionUrl: 'https://api.example' }],
     [{ PETSTORE_STAGING_URL: 'http://10.1.2.3:81/shop' }, { stagingUrl: 'http://10.1.2.3:81/shop' }],
     [{ PETSTORE_BAN_AFTER_REFUSALS: '1' }, { banAfterRefusals: 1 }],
+    [{ PETSTORE_ORDER_HOLD_HOURS: '1' }, { orderHoldMs: 60 * 60 * 1000 }],
     [{ PETSTORE_LOG_LEVEL: 'silent' }, { logLevel: 'silent' }],
   ]
   for (const [env, expected] of scenarios) {
@@ -102,6 +109,9 @@ const badSettings: [name: string, value: string][] = [
   ['PETSTORE_TRUSTED_PROXIES', '10.0.0.0/8/8'],
   ['PETSTORE_TRUSTED_PROXIES', 'everybody'],
   ['PETSTORE_BAN_AFTER_REFUSALS', '0'],
+  ['PETSTORE_ORDER_HOLD_HOURS', '0'],
+  ['PETSTORE_ORDER_HOLD_HOURS', 'soon'],
+  ['PETSTORE_WEBHOOK_ALLOW', '10.0.0.0/33'],
   ['PETSTORE_LOG_LEVEL', 'loud'],
   ['DATABASE_URL', 'postgres://localhost/petstore'],
 ]

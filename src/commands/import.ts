@@ -39,11 +39,11 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
       // The first pass only checks: bad input must change nothing.
     }
     const counts = await withStore(env, (database) => apply(database, file))
-    const { pet = 0, category = 0, key = 0 } = counts
+    const { pet = 0, category = 0, order = 0, key = 0 } = counts
     report(
       values.json,
-      { pets: pet, categories: category, keys: key },
-      `Imported ${pet} animals, ${category} categories and ${key} keys.`,
+      { pets: pet, categories: category, orders: order, keys: key },
+      `Imported ${pet} animals, ${category} categories, ${order} orders and ${key} keys.`,
     )
   } finally {
     rmSync(folder, { recursive: true, force: true })

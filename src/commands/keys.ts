@@ -167,9 +167,8 @@ function keyId(text: string): number {
 const optionProblems = (details: readonly Detail[]): string =>
   details
     .map(({ path, message }) => {
-      const [field = ''] = path
-        .split('/')
-        .filter((part) => part !== '' && part !== 'limits' && !/^\d+$/.test(part))
+      const field = path.split('/').findLast((part) => part !== '' && !/^\d+$/.test(part)) ?? ''
+      if (field === 'limits') return `--per-minute and --per-day ${message}.`
       const option = field.replace(/s$/, '').replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
       return `--${option} ${message}.`
     })

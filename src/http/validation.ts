@@ -104,10 +104,9 @@ export function refuseUnknownFields(schema: z.ZodType, value: unknown): void {
   const known = knownFields(schema)
   throw validationFailed(
     unknown.map(({ path, message }) => {
-      const meant = nearest(path.slice(path.lastIndexOf('/') + 1), known)
       return {
         path,
-        message: `${message} (${meant ? `did you mean "${meant}"?` : `known are ${known.join(', ')}`})`,
+        message: `${message} (${hint(path, known)})`,
       }
     }),
   )
@@ -142,10 +141,13 @@ function unwrap(schema: z.ZodType): z.ZodType {
 const pointer = (path: readonly PropertyKey[]): string =>
   path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 
-/** The known word that somebody may have meant: at most a third of it is different. */
-function nearest(word: string, known: readonly string[]): string | undefined {
+/** The nearest known field; as a question where at most a third of it is different. */
+function hint(path: string, known: readonly string[]): string {
+  const word = path.slice(path.lastIndexOf('/') + 1)
   const [best] = known.map((name) => ({ name, off: distance(word, name) })).sort((a, b) => a.off - b.off)
-  return best && best.off <= Math.max(1, best.name.length / 3) ? best.name : undefined
+  if (!best) return 'there are none'
+  const isClose = best.off <= Math.max(1, best.name.length / 3)
+  return isClose ? `did you mean "${best.name}"?` : `the nearest known one is "${best.name}"`
 }
 
 const comparedLengthMax = 64

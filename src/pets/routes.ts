@@ -1,5 +1,7 @@
+import type { Kysely } from 'kysely'
 import * as z from 'zod'
 import type { Database } from '../database/database.ts'
+import type { Tables } from '../database/tables.ts'
 import type { Deprecation } from '../http/deprecation.ts'
 import { ApiError } from '../http/errors.ts'
 import { etagOf, matchesExactly } from '../http/etag.ts'
@@ -7,7 +9,6 @@ import { toJson } from '../http/json.ts'
 import { type Answer, type Operation, operation, type WriteContext } from '../http/operation.ts'
 import { pageAnswer } from '../http/paging.ts'
 import { int64, int64Text, pageLimit } from '../http/validation.ts'
-import { openOrderOf } from '../orders/queries.ts'
 import { idsMax, openPetCursor, sealPetCursor } from './cursor.ts'
 import { isName, mayBecome, nameLengthMax, type Pet, petStatuses } from './pet.ts'
 import { addPet, changePet, findPet, listPets, type PetFilter, removePet } from './queries.ts'
@@ -56,7 +57,28 @@ export const getPetDeprecation: Deprecation = {
   message: 'GET /pets/{petId} was removed on 5 December 2030: use GET /pets with the id or status filter.',
 }
 
-export function petRoutes({ read }: Database, publicUrl: string | undefined): Operation[] {
+/** Whether an order is open on an animal; one whose hold has run out is ended on the way. Orders know animals, not the reverse. */
+export type HasOpenOrder = (trx: Kysely<Tables>, petId: bigint, now: number) => Promise<boolean>
+
+export type PetRoutesOptions = {
+  readonly database: Database
+  readonly publicUrl: string | undefined
+  readonly hasOpenOrder: HasOpenOrder
+}
+
+export function petRoutes({ database: { read }, publicUrl, hasOpenOrder }: PetRoutesOptions): Operation[] {
+  /** The animal as it is in this transaction, if it is still the one that the caller means. */
+  async function petToChange(petId: bigint, { trx, header, now }: WriteContext) {
+    const isOrdered = await hasOpenOrder(trx, petId, now)
+    const found = await findPet(trx, petId)
+    if (!found) throw new ApiError('pet_not_found')
+    const expected = header('if-match')
+    if (expected !== undefined && !matchesExactly(expected, etagOf(toJson(found)))) {
+      throw new ApiError('precondition_failed')
+    }
+    return { found, isOrdered }
+  }
+
   return [
     operation({
       id: 'listPets',
@@ -205,8 +227,10 @@ export function petRoutes({ read }: Database, publicUrl: string | undefined): Op
       ],
       async write({ params: { petId }, body }, context) {
         const { trx, now } = context
-        const found = await petToChange(petId, context)
-        if (body.status !== undefined && body.status !== found.status) await refuseIfOrdered(petId, context)
+        const { found, isOrdered } = await petToChange(petId, context)
+        if (isOrdered && body.status !== undefined && body.status !== found.status) {
+          throw new ApiError('pet_has_open_order')
+        }
         if (body.status !== undefined && !mayBecome(found.status, body.status)) {
           throw new ApiError(
             'illegal_transition',
@@ -231,30 +255,13 @@ export function petRoutes({ read }: Database, publicUrl: string | undefined): Op
       answers: { 204: { description: 'The animal was removed.' } },
       errors: ['pet_not_found', 'pet_has_open_order', 'precondition_failed'],
       async write({ params: { petId } }, context) {
-        const found = await petToChange(petId, context)
-        await refuseIfOrdered(petId, context)
+        const { found, isOrdered } = await petToChange(petId, context)
+        if (isOrdered) throw new ApiError('pet_has_open_order')
         await removePet(context.trx, found, context.now)
         return { status: 204 }
       },
     }),
   ]
-}
-
-/** The animal as it is in this transaction, if it is still the one that the caller means. */
-async function petToChange(petId: bigint, { trx, header, now }: WriteContext): Promise<Pet> {
-  // A hold that has run out no longer binds the animal.
-  await openOrderOf(trx, petId, now)
-  const found = await findPet(trx, petId)
-  if (!found) throw new ApiError('pet_not_found')
-  const expected = header('if-match')
-  if (expected !== undefined && !matchesExactly(expected, etagOf(toJson(found)))) {
-    throw new ApiError('precondition_failed')
-  }
-  return found
-}
-
-async function refuseIfOrdered(petId: bigint, { trx, now }: WriteContext): Promise<void> {
-  if (await openOrderOf(trx, petId, now)) throw new ApiError('pet_has_open_order')
 }
 
 function petAnswer(status: number, shown: Pet, headers: Record<string, string> = {}): Answer {
