@@ -17,7 +17,8 @@ const usage = `petstore import [FILE] [--json]
 
 Reads NDJSON from FILE or standard input: an export of this program, or one animal a line, such as
   {"name":"Milo","categoryId":3,"status":"available"}
-An animal, category or key with an id replaces what the store has under that id; an animal without one is new.
+An animal, category, order or key with an id replaces what the store has under that id; an animal without one is new.
+An animal that an order is open on keeps the status that the order gives it.
 Every line is checked before anything is changed.`
 
 const recordsPerWrite = 500
@@ -35,11 +36,11 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
       // The first pass only checks: bad input must change nothing.
     }
     const counts = await withStore(env, (database) => apply(database, file))
-    const { pet = 0, category = 0, key = 0 } = counts
+    const { pet = 0, category = 0, order = 0, key = 0 } = counts
     report(
       values.json,
-      { pets: pet, categories: category, keys: key },
-      `Imported ${pet} animals, ${category} categories and ${key} keys.`,
+      { pets: pet, categories: category, orders: order, keys: key },
+      `Imported ${pet} animals, ${category} categories, ${order} orders and ${key} keys.`,
     )
   } finally {
     rmSync(folder, { recursive: true, force: true })

@@ -33,6 +33,7 @@ export type Fetch = (request: Request, remoteAddress: string) => Response | Prom
 export async function listen(
   fetch: Fetch,
   { host, port }: { host: string; port: number },
+  stalledMs: number,
 ): Promise<Listener> {
   const serving = new Set<ServerResponse>()
   let connectionsTaken = 0
@@ -65,6 +66,8 @@ export async function listen(
   // Node would answer 417 by itself; an expectation that we do not know may as well be passed over (RFC 9110, 10.1.1).
   server.on('checkExpectation', (incoming, outgoing) => server.emit('request', incoming, outgoing))
   server.maxConnections = connectionsMax
+  // A caller who takes nothing of an answer; a stream that is read has its heartbeat.
+  server.timeout = stalledMs
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, host, () => resolve())

@@ -40,8 +40,7 @@ export async function call(base: string, ...writes: string[]): Promise<Caller> {
         taken += whole.length
         return whole
       }
-      if (socket.closed)
-        throw new Error(`The connection ended after: ${text.slice(taken)}`, { cause: error })
+      if (socket.closed) throw new Error(`The connection ended after: ${text.slice(taken)}`, { cause: error })
       await Promise.race([new Promise((resolve) => socket.once('data', resolve)), closed])
     }
   }
