@@ -11,7 +11,7 @@ const commands: Record<string, { summary: string; load(): Promise<{ run: Command
   },
   seed: { summary: 'add made-up animals to try things with', load: () => import('./commands/seed.ts') },
   import: {
-    summary: 'read animals, categories and keys from NDJSON',
+    summary: 'read animals, categories, orders and keys from NDJSON',
     load: () => import('./commands/import.ts'),
   },
   export: { summary: 'write the whole store as NDJSON', load: () => import('./commands/export.ts') },

@@ -8,6 +8,7 @@ import { holdServerLock } from './database/sqlite.ts'
 import { Hub } from './events/hub.ts'
 import { pruneEvents, recordEvents } from './events/queries.ts'
 import { eventRoutes } from './events/routes.ts'
+import { type StreamBounds, usualStreamBounds } from './events/stream.ts'
 import { createApi } from './http/api.ts'
 import { createApp } from './http/app.ts'
 import { IdempotentAnswers } from './http/idempotency.ts'
@@ -33,12 +34,12 @@ import { petRoutes } from './pets/routes.ts'
 import { type Log, logRequest } from './telemetry/log.ts'
 import { Metrics } from './telemetry/metrics.ts'
 import { Deliverer } from './webhooks/deliverer.ts'
-import { pruneDeliveries } from './webhooks/queries.ts'
+import { pruneDeliveries } from './webhooks/deliveries.ts'
 import { webhookRoutes } from './webhooks/routes.ts'
+import { attemptTimeoutMs } from './webhooks/webhook.ts'
 
 /** Counts are behind by no more than this, so a crash forgives less than a second of requests. */
 const usageFlushMs = 500
-const sweepMs = 60_000
 /** How late a hold may lapse, or a webhook be tried again. */
 const dueMs = 1_000
 
@@ -50,10 +51,20 @@ export type Service = {
   stop(): Promise<void>
 }
 
-export type ServiceOptions = { config: Config; clock: Clock; log: Log }
+/** What takes longer, or more callers, than a test can wait for. */
+export type Bounds = StreamBounds & {
+  readonly sweepMs: number
+  readonly attemptTimeoutMs: number
+  readonly stalledMs: number
+}
+
+const usualBounds: Bounds = { ...usualStreamBounds, sweepMs: 60_000, attemptTimeoutMs, stalledMs: 60_000 }
+
+export type ServiceOptions = { config: Config; clock: Clock; log: Log; bounds?: Partial<Bounds> }
 
 /** The composition root: the one place that knows both the features and what they stand on. */
-export async function startService({ config, clock, log }: ServiceOptions): Promise<Service> {
+export async function startService({ config, clock, log, ...options }: ServiceOptions): Promise<Service> {
+  const bounds = { ...usualBounds, ...options.bounds }
   const releaseLock = holdServerLock(config.dataDir)
   const database = await openDatabase(config, clock()).catch((error: unknown) => {
     releaseLock()
@@ -84,7 +95,7 @@ export async function startService({ config, clock, log }: ServiceOptions): Prom
   const deliverer = new Deliverer({
     database,
     clock,
-    allowed: config.webhookAllow,
+    sending: { allowed: config.webhookAllow, timeoutMs: bounds.attemptTimeoutMs },
     onFault: (error) => log.error({ err: error }, 'delivering webhooks failed'),
   })
   const wake = () => {
@@ -96,7 +107,16 @@ export async function startService({ config, clock, log }: ServiceOptions): Prom
   const background = (work: Promise<unknown>) =>
     void work.catch((error: unknown) => log.error({ err: error }, 'background work failed'))
   database.onForeignChange(() => background(noticeReplacement()))
-  const operations = createOperations({ database, directory, limiter, hub, config })
+  const onStreamFault = (error: unknown) => log.error({ err: error }, 'streaming events failed')
+  const operations = createOperations({
+    database,
+    directory,
+    limiter,
+    hub,
+    config,
+    streamBounds: bounds,
+    onStreamFault,
+  })
   const api = createApi({
     operations,
     door,
@@ -148,6 +168,7 @@ export async function startService({ config, clock, log }: ServiceOptions): Prom
   const listener = await listen(
     (request, remoteAddress) => app.fetch(request, { remoteAddress }),
     config,
+    bounds.stalledMs,
   ).catch(async (error: unknown) => {
     await letGo()
     throw error
@@ -162,19 +183,23 @@ export async function startService({ config, clock, log }: ServiceOptions): Prom
   directory.forget()
   const timers = [
     every(usageFlushMs, () => limiter.flush(), log),
-    every(sweepMs, () => idempotentAnswers.sweep(clock()), log),
-    every(sweepMs, () => pruneAll(database, clock), log),
+    every(bounds.sweepMs, () => idempotentAnswers.sweep(clock()), log),
+    every(bounds.sweepMs, () => pruneAll(database, clock), log),
     every(dueMs, () => lapseHolds(database, clock), log),
     every(dueMs, async () => deliverer.wake(), log),
   ]
 
+  // A crash may have come between an erasure and the scrubbing behind it.
+  database.scrub()
+
   async function stop() {
     isStopping = true
     hub.close()
+    const delivererStopped = deliverer.stop()
     await listener.stop()
     for (const timer of timers) clearInterval(timer)
     try {
-      await deliverer.stop()
+      await delivererStopped
       await limiter.flush()
     } finally {
       await letGo()
@@ -190,10 +215,23 @@ export type Parts = {
   limiter: MemoryLimiter
   hub: Hub
   config: Config
+  streamBounds: StreamBounds
+  onStreamFault(error: unknown): void
 }
 
 /** Every operation of the API, in the order in which the reference shows them. */
-export function createOperations({ database, directory, limiter, hub, config }: Parts): Operation[] {
+export function createOperations({
+  database,
+  directory,
+  limiter,
+  hub,
+  config,
+  ...parts
+}: Parts): Operation[] {
+  const scopesOf = async (token: string, now: number) => {
+    const found = await directory.find(token, now)
+    return 'key' in found ? found.key.scopes : undefined
+  }
   const { environment, publicUrl, orderHoldMs, webhookAllow } = config
   return [
     ...petRoutes({
@@ -208,7 +246,9 @@ export function createOperations({ database, directory, limiter, hub, config }: 
       database,
       hub,
       publicUrl,
-      isKnown: async (token, now) => 'key' in (await directory.find(token, now)),
+      streamBounds: parts.streamBounds,
+      scopesOf,
+      onFault: parts.onStreamFault,
     }),
     ...webhookRoutes({ database, allowed: webhookAllow, publicUrl }),
     ...limitRoutes(directory, limiter),

@@ -72,14 +72,29 @@ export async function removeCategory(trx: Kysely<Tables>, id: bigint, now: numbe
 
 export const shownCategory = ({ id, name }: Category) => (name === undefined ? { id } : { id, name })
 
-/** Counting goes on where it left off, past the ids that animals have brought in. */
-async function nextFreeId(trx: Kysely<Tables>): Promise<bigint> {
-  const position = await trx
+/** The highest id that the service has picked, also if its category is gone. */
+export async function lastAssignedCategoryId(db: Kysely<Tables>): Promise<number> {
+  const position = await db
     .selectFrom('positions')
     .select('value')
     .where('name', '=', assignedPosition)
     .executeTakeFirst()
-  let id = BigInt(position?.value ?? 0) + 1n
+  return position?.value ?? 0
+}
+
+/** Makes sure that ids up to this one are not picked again. */
+export async function reserveCategoryIds(trx: Kysely<Tables>, upTo: number): Promise<void> {
+  if ((await lastAssignedCategoryId(trx)) >= upTo) return
+  await trx
+    .insertInto('positions')
+    .values({ name: assignedPosition, value: upTo })
+    .onConflict((conflict) => conflict.column('name').doUpdateSet({ value: upTo }))
+    .execute()
+}
+
+/** Counting goes on where it left off, past the ids that animals have brought in. */
+async function nextFreeId(trx: Kysely<Tables>): Promise<bigint> {
+  let id = BigInt(await lastAssignedCategoryId(trx)) + 1n
   for (;;) {
     const taken = await trx
       .selectFrom('categories')
@@ -92,11 +107,7 @@ async function nextFreeId(trx: Kysely<Tables>): Promise<bigint> {
     for (const { category_id } of taken) if (category_id === id) id++
     if (id - start < BigInt(gapSearchRows)) break
   }
-  await trx
-    .insertInto('positions')
-    .values({ name: assignedPosition, value: Number(id) })
-    .onConflict((conflict) => conflict.column('name').doUpdateSet({ value: Number(id) }))
-    .execute()
+  await reserveCategoryIds(trx, Number(id))
   return id
 }
 

@@ -1,11 +1,12 @@
 import type { Kysely } from 'kysely'
 import type * as z from 'zod'
-import { findCategory, renameCategory } from '../categories/queries.ts'
+import { findCategory, renameCategory, reserveCategoryIds } from '../categories/queries.ts'
 import type { Database } from '../database/database.ts'
 import type { Tables } from '../database/tables.ts'
 import { recordEvents } from '../events/queries.ts'
 import { tellOfKey } from '../keys/queries.ts'
-import { openOrderOf } from '../orders/queries.ts'
+import { isOpen, petStatusAfter } from '../orders/order.ts'
+import { findOrder, letPetFollow, openOrderOf } from '../orders/queries.ts'
 import { addPet, changePet, findPet } from '../pets/queries.ts'
 import type { AnyRecord, categoryRecord, headRecord, keyRecord, orderRecord, petRecord } from './records.ts'
 
@@ -33,6 +34,7 @@ export async function applyRecord(
 async function applyHead(trx: Kysely<Tables>, { dialect }: Database, head: z.output<typeof headRecord>) {
   await dialect.reserveIds(trx, 'pets', head.lastPetId)
   await dialect.reserveIds(trx, 'api_keys', head.lastKeyId)
+  await reserveCategoryIds(trx, head.lastCategoryId ?? 0)
   await dialect.reserveIds(trx, 'orders', head.lastOrderId ?? 0)
   await dialect.reserveIds(trx, 'events', head.lastEventId ?? 0)
 }
@@ -49,35 +51,45 @@ async function applyCategory(
   await recordEvents(trx, now, [{ type: 'category.created', data: name === null ? { id } : { id, name } }])
 }
 
-/** An animal that an order is open on keeps the status that the order gives it. */
+/** An animal that an order is open on has the status that the order gives it, whatever its line says. */
 async function applyPet(trx: Kysely<Tables>, { id, ...pet }: z.output<typeof petRecord>, now: number) {
-  const known = id === undefined ? undefined : await findPet(trx, BigInt(id))
-  if (!known) return void (await addPet(trx, pet, now, id))
-  const isOrdered = (await openOrderOf(trx, BigInt(known.id), now)) !== undefined
-  const { name, categoryId, status = 'available' } = pet
-  await changePet(trx, known, { name, categoryId, ...(!isOrdered && { status }) }, now)
+  if (id === undefined) return void (await addPet(trx, pet, now))
+  // Asked before the animal is looked at, for a hold that has run out gives it back.
+  const order = await openOrderOf(trx, BigInt(id), now)
+  const imported = { ...pet, status: order ? petStatusAfter[order.status] : (pet.status ?? 'available') }
+  const known = await findPet(trx, BigInt(id))
+  await (known ? changePet(trx, known, imported, now) : addPet(trx, imported, now, id))
 }
 
 async function applyOrder(trx: Kysely<Tables>, record: z.output<typeof orderRecord>, now: number) {
+  const { id, petId, status, cancelReason } = record
+  const known = await findOrder(trx, id)
+  const open = isOpen(status) ? await openOrderOf(trx, BigInt(petId), now) : undefined
+  if (open && open.id !== id)
+    throw new Error(`Order ${id} cannot be ${status}: order ${open.id} is open on animal ${petId} already.`)
   const row = {
-    pet_id: record.petId,
-    status: record.status,
+    pet_id: petId,
+    status,
     customer_name: record.customer?.name ?? null,
     customer_email: record.customer?.email ?? null,
     note: record.note,
     placed_at: record.placedAt,
     updated_at: record.updatedAt,
     hold_expires_at: record.holdExpiresAt,
-    cancel_reason: record.cancelReason,
+    cancel_reason: cancelReason,
   }
   await trx
     .insertInto('orders')
-    .values({ id: record.id, ...row })
+    .values({ id, ...row })
     .onConflict((conflict) => conflict.column('id').doUpdateSet(row))
     .execute()
-  const { id, petId, status, cancelReason } = record
+  if (known?.petId === petId && known.status === status) return
   const data = { id, petId, status, ...(cancelReason !== null && { cancelReason }) }
   await recordEvents(trx, now, [{ type: `order.${status}`, data }])
+  // The animal goes with an order that is, or was, open here; what one that ended elsewhere means for it is in its own line.
+  if (known && isOpen(known.status))
+    await letPetFollow(trx, known.petId, known.petId === petId ? status : 'cancelled', now)
+  if (isOpen(status)) await letPetFollow(trx, petId, status, now)
 }
 
 async function applyKey(trx: Kysely<Tables>, record: z.output<typeof keyRecord>, now: number): Promise<void> {

@@ -1,8 +1,10 @@
 import { once } from 'node:events'
 import type { Kysely } from 'kysely'
+import { lastAssignedCategoryId } from '../categories/queries.ts'
 import type { Database } from '../database/database.ts'
 import type { Tables } from '../database/tables.ts'
 import { toJson } from '../http/json.ts'
+import type { OrderStatus } from '../orders/order.ts'
 import { readArguments } from './arguments.ts'
 import { formatVersion } from './records.ts'
 import { withStore } from './store.ts'
@@ -29,33 +31,20 @@ async function* records(db: Kysely<Tables>, { dialect }: Database): AsyncGenerat
     format: formatVersion,
     lastPetId: await dialect.lastAssignedId(db, 'pets'),
     lastKeyId: await dialect.lastAssignedId(db, 'api_keys'),
+    lastCategoryId: await lastAssignedCategoryId(db),
     lastOrderId: await dialect.lastAssignedId(db, 'orders'),
     lastEventId: await dialect.lastAssignedId(db, 'events'),
   }
   for await (const row of db.selectFrom('categories').selectAll().orderBy('category_id').stream()) {
     yield { type: 'category', id: row.category_id, name: row.name }
   }
+  // An import that ends an order gives its animal back before the animal's own line has the last word on its status;
+  // and one that opens an order finds the animal there.
+  yield* orderRecords(db, ['delivered', 'cancelled'])
   for await (const row of db.selectFrom('pets').selectAll().orderBy('id').stream()) {
     yield { type: 'pet', id: row.id, name: row.name, categoryId: row.category_id, status: row.status }
   }
-  for await (const row of db.selectFrom('orders').selectAll().orderBy('id').stream()) {
-    const { customer_name, customer_email } = row
-    yield {
-      type: 'order',
-      id: row.id,
-      petId: row.pet_id,
-      status: row.status,
-      customer:
-        customer_name === null
-          ? null
-          : { name: customer_name, ...(customer_email !== null && { email: customer_email }) },
-      note: row.note,
-      placedAt: row.placed_at,
-      updatedAt: row.updated_at,
-      holdExpiresAt: row.hold_expires_at,
-      cancelReason: row.cancel_reason,
-    }
-  }
+  yield* orderRecords(db, ['placed', 'approved'])
   for await (const row of db.selectFrom('api_keys').selectAll().orderBy('id').stream()) {
     const secrets = await db.selectFrom('api_key_secrets').selectAll().where('key_id', '=', row.id).execute()
     yield {
@@ -77,6 +66,31 @@ async function* records(db: Kysely<Tables>, { dialect }: Database): AsyncGenerat
         createdAt: created_at,
         expiresAt: expires_at,
       })),
+    }
+  }
+}
+
+async function* orderRecords(
+  db: Kysely<Tables>,
+  statuses: readonly OrderStatus[],
+): AsyncGenerator<Record<string, unknown>> {
+  const rows = db.selectFrom('orders').selectAll().where('status', 'in', statuses).orderBy('id').stream()
+  for await (const row of rows) {
+    const { customer_name, customer_email } = row
+    yield {
+      type: 'order',
+      id: row.id,
+      petId: row.pet_id,
+      status: row.status,
+      customer:
+        customer_name === null
+          ? null
+          : { name: customer_name, ...(customer_email !== null && { email: customer_email }) },
+      note: row.note,
+      placedAt: row.placed_at,
+      updatedAt: row.updated_at,
+      holdExpiresAt: row.hold_expires_at,
+      cancelReason: row.cancel_reason,
     }
   }
 }

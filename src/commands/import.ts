@@ -17,7 +17,8 @@ const usage = `petstore import [FILE] [--json]
 
 Reads NDJSON from FILE or standard input: an export of this program, or one animal a line, such as
   {"name":"Milo","categoryId":3,"status":"available"}
-An animal, category or key with an id replaces what the store has under that id; an animal without one is new.
+An animal, category, order or key with an id replaces what the store has under that id; an animal without one is new.
+An animal that an order is open on keeps the status that the order gives it.
 Every line is checked before anything is changed.`
 
 const recordsPerWrite = 500

@@ -3,6 +3,7 @@ import { stringify } from 'yaml'
 import { readConfig } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import type { Hub } from '../events/hub.ts'
+import { usualStreamBounds } from '../events/stream.ts'
 import { openApiDocument } from '../http/openapi.ts'
 import type { KeyDirectory } from '../keys/directory.ts'
 import type { MemoryLimiter } from '../limits/memory.ts'
@@ -37,6 +38,8 @@ export function describe(env: NodeJS.ProcessEnv): Record<string, unknown> {
     limiter: nothing,
     hub: nothing,
     config,
+    streamBounds: usualStreamBounds,
+    onStreamFault: () => {},
   })
   return openApiDocument({ operations, ...config })
 }

@@ -21,6 +21,7 @@ export const headRecord = z.object({
   format: integer(formatVersion, formatVersion),
   lastPetId: integer(0, idMax),
   lastKeyId: integer(0, idMax),
+  lastCategoryId: integer(0, idMax).optional(),
   lastOrderId: integer(0, idMax).optional(),
   lastEventId: integer(0, idMax).optional(),
 })
@@ -52,18 +53,24 @@ export const keyRecord = z.object({
   ),
 })
 
-export const orderRecord = z.object({
-  type: z.literal('order'),
-  id,
-  petId: id,
-  status: z.enum(orderStatuses),
-  customer: orNull(z.object({ name: z.string(), email: z.string().optional() })),
-  note: orNull(z.string()),
-  placedAt: ms,
-  updatedAt: ms,
-  holdExpiresAt: orNull(ms),
-  cancelReason: orNull(z.string()),
-})
+export const orderRecord = z
+  .object({
+    type: z.literal('order'),
+    id,
+    petId: id,
+    status: z.enum(orderStatuses),
+    customer: orNull(z.object({ name: z.string(), email: z.string().optional() })),
+    note: orNull(z.string()),
+    placedAt: ms,
+    updatedAt: ms,
+    holdExpiresAt: orNull(ms),
+    cancelReason: orNull(z.string()),
+  })
+  // A hold on anything else would be due for ever, since only a placed order lapses.
+  .refine(({ status, holdExpiresAt }) => (status === 'placed') === (holdExpiresAt !== null), {
+    path: ['holdExpiresAt'],
+    message: 'must be set on a placed order, and on no other',
+  })
 
 export type AnyRecord =
   | z.output<typeof headRecord>

@@ -17,7 +17,7 @@ export type Database = {
   /** Calls back after every commit of this process. */
   onCommit(listener: () => void): void
   /** Overwrites what was deleted, also in the files beside the store, as soon as nobody reads it any more. */
-  scrub(): Promise<void>
+  scrub(): void
   /** Calls back when another process has changed the store. */
   onForeignChange(listener: () => void): void
   /** Throws unless the store can be reached. */

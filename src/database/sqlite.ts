@@ -5,6 +5,7 @@ import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promi
 import type { Kysely } from 'kysely'
 import { type Database, StoreUnavailableError } from './database.ts'
 import { sqliteDialect } from './dialect.ts'
+import { scrubber } from './scrubber.ts'
 import { isLocked, sqliteKysely } from './sqliteKysely.ts'
 import type { Tables } from './tables.ts'
 
@@ -15,8 +16,6 @@ const lockRetryMs = 20
 const writesWaitingMax = 10_000
 const writesPerCommitMax = 256
 const foreignChangePollMs = 500
-const scrubAttemptsMax = 40
-const scrubRetryMs = 50
 
 export const databaseFile = (dataDir: string): string => join(dataDir, 'petstore.db')
 
@@ -37,7 +36,7 @@ export function openSqlite(dataDir: string): Database {
     write: (work) => queue.add(work),
     snapshot: (work) => snapshot(databaseFile(dataDir), work),
     onCommit: (listener) => queue.onCommit(listener),
-    scrub: () => scrub(writer),
+    scrub: scrubber(writer),
     onForeignChange: watch.listen,
     async ping() {
       reader.prepare('SELECT version FROM schema_migrations').get()
@@ -60,14 +59,6 @@ async function snapshot<T>(file: string, work: (db: Kysely<Tables>) => Promise<T
     return await work(sqliteKysely(connection))
   } finally {
     connection.close()
-  }
-}
-
-/** Deleted rows are zeroed in their pages; the log of pages beside them is emptied here. */
-async function scrub(writer: DatabaseSync): Promise<void> {
-  for (let attempt = 0; attempt < scrubAttemptsMax; attempt++) {
-    if (!writer.isTransaction && writer.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()?.busy === 0) return
-    await pause(scrubRetryMs)
   }
 }
 

@@ -4,9 +4,11 @@
  */
 export class Hub {
   readonly #waiting = new Set<() => void>()
+  #wakes = 0
   #isClosed = false
 
   wake(): void {
+    this.#wakes++
     for (const wake of [...this.#waiting]) wake()
   }
 
@@ -20,9 +22,14 @@ export class Hub {
     return this.#isClosed
   }
 
-  /** Settles at the next wake, or when the time is up. */
-  wait(ms: number): Promise<void> {
-    if (this.#isClosed) return Promise.resolve()
+  /** How often it has woken anybody: asked before a look, so that a wake during the look is not missed. */
+  get wakes(): number {
+    return this.#wakes
+  }
+
+  /** Settles at the first wake after so many, or when the time is up. */
+  wait(wakesBefore: number, ms: number): Promise<void> {
+    if (this.#isClosed || this.#wakes !== wakesBefore) return Promise.resolve()
     return new Promise((resolve) => {
       const done = () => {
         clearTimeout(timer)

@@ -67,7 +67,9 @@ export async function pruneEvents(trx: Kysely<Tables>, now: number): Promise<num
     .orderBy('id')
     .limit(pruneRowsMax)
     .execute()
-  const gone = old.filter((row) => row.created_at <= now - keptMs)
+  // In the order of the feed, not of the times: a clock that was set back must not take younger events along.
+  const firstKept = old.findIndex((row) => row.created_at > now - keptMs)
+  const gone = firstKept === -1 ? old : old.slice(0, firstKept)
   const last = gone.at(-1)
   if (!last) return 0
   await trx.deleteFrom('events').where('id', '<=', last.id).execute()

@@ -7,11 +7,12 @@ import { digitsText, int64, pageLimit } from '../http/validation.ts'
 import { eventTypes } from './event.ts'
 import type { Hub } from './hub.ts'
 import { eventsAfter, lastEventId, prunedThrough } from './queries.ts'
-import { eventJson, eventStream } from './stream.ts'
+import { eventJson, eventStream, type StreamBounds } from './stream.ts'
 
 const limitMax = 1_000
 const limitDefault = 100
-const streamsMax = 1_000
+const privateScope = 'keys:manage'
+const scope = 'events:read'
 
 const event = z
   .object({
@@ -34,25 +35,34 @@ const example = {
 }
 
 export type EventRoutesOptions = {
-  database: Database
-  /** Whether a key is still good. Keys know events, not the reverse. */
-  isKnown(token: string, now: number): Promise<boolean>
-  hub: Hub
-  publicUrl: string | undefined
+  readonly database: Database
+  readonly hub: Hub
+  readonly publicUrl: string | undefined
+  readonly streamBounds: StreamBounds
+  /** What a key may do at this moment; undefined where it is no longer valid. */
+  scopesOf(token: string, now: number): Promise<ReadonlySet<string> | undefined>
+  onFault(error: unknown): void
 }
 
-export function eventRoutes({ database, isKnown, hub, publicUrl }: EventRoutesOptions): Operation[] {
+export function eventRoutes(options: EventRoutesOptions): Operation[] {
+  const { database, hub, publicUrl, streamBounds, scopesOf, onFault } = options
   let streams = 0
 
-  function stream(after: number, seesPrivate: boolean, { caller, clock }: Context) {
-    if (streams >= streamsMax)
+  function stream(after: number, { caller, clock }: Context) {
+    if (streams >= streamBounds.streamsMax)
       throw new ApiError('unavailable', undefined, { headers: { 'Retry-After': '5' } })
     streams++
     return eventStream({
       hub,
       after,
-      read: (position, limit) => eventsAfter(database.read, position, limit, seesPrivate),
-      isWelcome: () => isKnown(caller.token, clock()),
+      bounds: streamBounds,
+      async read(position, limit) {
+        // A stream outlasts its request, and the key's scopes may change meanwhile.
+        const scopes = await scopesOf(caller.token, clock())
+        if (!scopes?.has(scope)) return undefined
+        return eventsAfter(database.read, position, limit, scopes.has(privateScope))
+      },
+      onFault,
       onClose: () => void streams--,
     })
   }
@@ -67,7 +77,7 @@ export function eventRoutes({ database, isKnown, hub, publicUrl }: EventRoutesOp
       description:
         'Every change, oldest first, with no gaps. With `Accept: text/event-stream` the answer is a live stream, which resumes from `Last-Event-ID`. Events are kept 30 days. Events of keys are shown to keys with `keys:manage` alone.',
       stability: 'experimental',
-      scope: 'events:read',
+      scope,
       query: z.object({
         after: digitsText(0, Number.MAX_SAFE_INTEGER)
           .optional()
@@ -91,7 +101,7 @@ export function eventRoutes({ database, isKnown, hub, publicUrl }: EventRoutesOp
       },
       errors: ['validation_failed', 'events_expired'],
       async read({ query: { after, limit } }, context) {
-        const seesPrivate = context.caller.scopes.has('keys:manage')
+        const seesPrivate = context.caller.scopes.has(privateScope)
         const isStream = /(?:^|,)\s*text\/event-stream\s*(?:;|,|$)/i.test(context.header('accept') ?? '')
         const pruned = await prunedThrough(database.read)
         const position =
@@ -99,8 +109,7 @@ export function eventRoutes({ database, isKnown, hub, publicUrl }: EventRoutesOp
         const newest = await lastEventId(database.read)
         if (position !== undefined && position < pruned) throw expired(pruned, publicUrl)
         const headers = { 'Last-Event-Id': String(newest) }
-        if (isStream)
-          return { status: 200, stream: stream(position ?? newest, seesPrivate, context), headers }
+        if (isStream) return { status: 200, stream: stream(position ?? newest, context), headers }
         const found = await eventsAfter(database.read, position ?? pruned, limit + 1, seesPrivate)
         const page = found.slice(0, limit)
         const json = `[${page.map(eventJson).join(',')}]`

@@ -2,19 +2,33 @@ import { timestamp } from '../clock.ts'
 import type { StoreEvent } from './event.ts'
 import type { Hub } from './hub.ts'
 
-export const heartbeatMs = 15_000
-/** A reader that has taken nothing for this long is told so and closed. */
-export const slowReaderMs = 30_000
+export type StreamBounds = {
+  readonly heartbeatMs: number
+  /** A reader that has taken nothing for this long is told so and closed. */
+  readonly slowReaderMs: number
+  /** How many streams there are at once. */
+  readonly streamsMax: number
+}
+
+export const usualStreamBounds: StreamBounds = {
+  heartbeatMs: 15_000,
+  slowReaderMs: 30_000,
+  streamsMax: 1_000,
+}
 const pageEvents = 100
 
 export type StreamOptions = {
   readonly hub: Hub
   readonly after: number
-  /** Events after a position; the stream asks again whenever the hub wakes it. */
-  read(after: number, limit: number): Promise<StoreEvent[]>
-  /** Whether the caller may go on listening: its key may have been revoked. */
-  isWelcome(): Promise<boolean>
+  readonly bounds: StreamBounds
+  /**
+   * Events after a position; the stream asks again whenever the hub wakes it. Nothing at all where the caller may no
+   * longer listen: its key may have been revoked meanwhile.
+   */
+  read(after: number, limit: number): Promise<StoreEvent[] | undefined>
+  /** Called once, however it ends. */
   onClose(): void
+  onFault(error: unknown): void
 }
 
 /**
@@ -24,20 +38,25 @@ export type StreamOptions = {
 export function eventStream({
   hub,
   after,
+  bounds: { heartbeatMs, slowReaderMs },
   read,
-  isWelcome,
   onClose,
+  onFault,
 }: StreamOptions): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder()
   let position = after
   let isOver = false
   let slowTimer: NodeJS.Timeout | undefined
 
-  const end = (controller: ReadableStreamDefaultController<Uint8Array>, farewell: string) => {
+  const close = () => {
     if (isOver) return
     isOver = true
     clearTimeout(slowTimer)
     onClose()
+  }
+  const end = (controller: ReadableStreamDefaultController<Uint8Array>, farewell: string) => {
+    if (isOver) return
+    close()
     controller.enqueue(encoder.encode(farewell))
     controller.close()
   }
@@ -50,8 +69,12 @@ export function eventStream({
       /** Called whenever the reader has room; answers with what is new, or a heartbeat. */
       async pull(controller) {
         clearTimeout(slowTimer)
-        const events = await next()
+        const events = await next().catch((error: unknown) => {
+          onFault(error)
+          return 'failed' as const
+        })
         if (isOver) return
+        if (events === 'failed') return end(controller, ': the service cannot go on, resume\n\n')
         if (events === 'closed') return end(controller, ': the service is stopping, resume elsewhere\n\n')
         if (events === 'unwelcome') return end(controller, ': this key may no longer listen\n\n')
         position = events.at(-1)?.id ?? position
@@ -65,11 +88,7 @@ export function eventStream({
           slowReaderMs,
         )
       },
-      cancel() {
-        isOver = true
-        clearTimeout(slowTimer)
-        onClose()
-      },
+      cancel: close,
     },
     { highWaterMark: 1 },
   )
@@ -79,13 +98,12 @@ export function eventStream({
     const heartbeatAt = performance.now() + heartbeatMs
     for (;;) {
       if (hub.isClosed) return 'closed'
-      // The wait begins before the look, so that a wake in between is not missed.
-      const woken = hub.wait(Math.max(0, heartbeatAt - performance.now()))
-      if (!(await isWelcome())) return 'unwelcome'
+      const { wakes } = hub
       const events = await read(position, pageEvents)
+      if (events === undefined) return 'unwelcome'
       if (events.length > 0) return events
       if (isOver || performance.now() >= heartbeatAt) return []
-      await woken
+      await hub.wait(wakes, Math.max(0, heartbeatAt - performance.now()))
     }
   }
 }

@@ -12,7 +12,7 @@ import { deprecationHeaders } from './deprecation.ts'
 import type { Door } from './door.ts'
 import { ApiError, toApiError } from './errors.ts'
 import { matchesAny } from './etag.ts'
-import { eraseKeptAnswers, type IdempotentAnswers, idempotencyKey } from './idempotency.ts'
+import { eraseFromKeptAnswers, type IdempotentAnswers, idempotencyKey } from './idempotency.ts'
 import { type Answer, answer, type Caller, type Input, type Method, type Operation } from './operation.ts'
 import { readQuery } from './query.ts'
 import { allowedMethods, type Route, RouteTable } from './routeTable.ts'
@@ -194,7 +194,7 @@ export function createApi(options: ApiOptions) {
       operation.write?.(input, {
         ...context,
         trx,
-        eraseKeptAnswers: (concern) => eraseKeptAnswers(trx, concern),
+        eraseFromKeptAnswers: (concern, erase) => eraseFromKeptAnswers(trx, concern, erase),
       }) as Promise<Answer>
     let result: Answer
     if (key === undefined) {

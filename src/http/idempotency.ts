@@ -97,9 +97,25 @@ async function forgetSome(trx: Kysely<Tables>, now: number): Promise<bigint> {
   return numDeletedRows
 }
 
-/** Erases kept answers that concern something that is itself erased. */
-export async function eraseKeptAnswers(trx: Kysely<Tables>, concern: string): Promise<void> {
-  await trx.deleteFrom('idempotent_answers').where('concerns', '=', concern).execute()
+/** Takes out of kept answers what is erased. They stay, for a retry must still find that the work is done. */
+export async function eraseFromKeptAnswers(
+  trx: Kysely<Tables>,
+  concern: string,
+  erase: (json: string) => string,
+): Promise<void> {
+  const kept = await trx
+    .selectFrom('idempotent_answers')
+    .select(['key_id', 'idempotency_key', 'body'])
+    .where('concerns', '=', concern)
+    .execute()
+  for (const { key_id, idempotency_key, body } of kept) {
+    await trx
+      .updateTable('idempotent_answers')
+      .set({ body: erase(body) })
+      .where('key_id', '=', key_id)
+      .where('idempotency_key', '=', idempotency_key)
+      .execute()
+  }
 }
 
 async function find(trx: Kysely<Tables>, attempt: Attempt, fingerprint: string): Promise<Answer | undefined> {

@@ -11,8 +11,6 @@ const checkingIntervalMs = 1_000
 const headerBytesMax = 16 * 1024
 const connectionsMax = 10_000
 const connectionsSpare = 100
-/** A caller that takes nothing of its answer for this long is cut off. */
-const stalledMs = 30_000
 
 const stopDeadlineMs = 10_000
 /** How long to look for a moment to close the door at. */
@@ -36,6 +34,7 @@ export type Fetch = (request: Request, remoteAddress: string) => Response | Prom
 export async function listen(
   fetch: Fetch,
   { host, port }: { host: string; port: number },
+  stalledMs: number,
 ): Promise<Listener> {
   const serving = new Set<ServerResponse>()
   /** Connections between two requests, the longest idle first. */
@@ -82,6 +81,7 @@ export async function listen(
   // Node would answer 417 by itself; an expectation that we do not know may as well be passed over (RFC 9110, 10.1.1).
   server.on('checkExpectation', (incoming, outgoing) => server.emit('request', incoming, outgoing))
   server.maxConnections = connectionsMax
+  // A caller who takes nothing of an answer; a stream that is read has its heartbeat.
   server.timeout = stalledMs
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)

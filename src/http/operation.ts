@@ -21,7 +21,7 @@ export type Answer = {
   /** Server-sent events, in place of JSON. */
   stream?: ReadableStream<Uint8Array>
   headers?: Record<string, string>
-  /** What the answer is about, where erasing that must erase an answer kept for retries too. */
+  /** What the answer is about, where erasing of that must reach an answer kept for retries too. */
   concerns?: string
 }
 
@@ -41,8 +41,8 @@ export type Context = {
 export type WriteContext = Context & {
   /** The transaction of this request: what is done in it happens whole or not at all. */
   readonly trx: Kysely<Tables>
-  /** Erases the answers kept for retries that concern this. */
-  eraseKeptAnswers(concern: string): Promise<void>
+  /** Takes something out of the answers kept for retries that concern this. */
+  eraseFromKeptAnswers(concern: string, erase: (json: string) => string): Promise<void>
   /** Runs once the transaction is on disk. */
   afterCommit(action: () => void): void
 }

@@ -1,9 +1,10 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Kysely } from 'kysely'
 import type { Database } from '../database/database.ts'
 import type { Tables } from '../database/tables.ts'
 import { hashApiKey, type KeyEnvironment } from './apiKey.ts'
 import { type KeySettings, scopes } from './key.ts'
-import { createKey, insertKey, keepSecret, replaceSecrets } from './queries.ts'
+import { createKey, findKey, insertKey, keepSecret, replaceSecrets, tellOfKey } from './queries.ts'
 
 const settings: KeySettings = {
   name: 'operator',
@@ -47,6 +48,7 @@ async function applySetting(trx: Kysely<Tables>, adminKey: string, now: number):
     await insertKey(trx, settings, adminKey, now, true)
     return undefined
   }
+  const before = await findKey(trx, current.id)
   await trx
     .updateTable('api_keys')
     .set({ revoked_at: null, expires_at: null, scopes: JSON.stringify(scopes), origins: '[]' })
@@ -54,5 +56,7 @@ async function applySetting(trx: Kysely<Tables>, adminKey: string, now: number):
     .execute()
   if (!holder) await replaceSecrets(trx, current.id, adminKey, now)
   else await keepSecret(trx, adminKey)
+  const isChanged = !holder || !isDeepStrictEqual(before, await findKey(trx, current.id))
+  if (isChanged) await tellOfKey(trx, 'key.updated', current.id, now)
   return undefined
 }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Kysely, Selectable } from 'kysely'
 import type { Tables } from '../database/tables.ts'
 import type { EventType } from '../events/event.ts'
@@ -51,6 +52,9 @@ export async function changeKey(
   settings: KeySettings,
   now: number,
 ): Promise<void> {
+  const before = await findKey(trx, id)
+  // What changes nothing is nothing to tell of.
+  if (before && isDeepStrictEqual(settingsRow(before), settingsRow(settings))) return
   await trx.updateTable('api_keys').set(settingsRow(settings)).where('id', '=', id).execute()
   await tellOfKey(trx, 'key.updated', id, now)
 }

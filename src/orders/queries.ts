@@ -142,9 +142,18 @@ async function moved(
 ): Promise<void> {
   const data = { id, petId, status, ...(cancelReason !== undefined && { cancelReason }) }
   await recordEvents(trx, now, [{ type: `order.${status}`, data }])
+  await letPetFollow(trx, petId, status, now)
+}
+
+/** Gives an animal the status that its order's status means for it. */
+export async function letPetFollow(
+  trx: Kysely<Tables>,
+  petId: number,
+  status: OrderStatus,
+  now: number,
+): Promise<void> {
   const pet = await findPet(trx, BigInt(petId))
-  if (pet && pet.status !== petStatusAfter[status])
-    await changePet(trx, pet, { status: petStatusAfter[status] }, now)
+  if (pet) await changePet(trx, pet, { status: petStatusAfter[status] }, now)
 }
 
 const toOrder = (row: Selectable<Tables['orders']>): Order => ({

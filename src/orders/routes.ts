@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { timestamp } from '../clock.ts'
 import type { Database } from '../database/database.ts'
 import { ApiError } from '../http/errors.ts'
+import { toJson } from '../http/json.ts'
 import { type Answer, answer, type Operation, operation } from '../http/operation.ts'
 import { openCursor, pageAnswer, sealCursor } from '../http/paging.ts'
 import { int64, int64Text, pageLimit } from '../http/validation.ts'
@@ -203,14 +204,12 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
       async write({ params: { orderId }, body }, { trx, now }) {
         const found = await findOrder(trx, Number(orderId))
         if (!found) throw new ApiError('order_not_found')
-        const isLate = (await lapse(trx, found, now)).status !== found.status
-        const from = isLate ? 'cancelled' : found.status
-        if (isLate || !mayBecome(from, body.status))
-          throw new ApiError('illegal_transition', refusalText(from, body.status))
-        return answer(
-          200,
-          shown(from === body.status ? found : await moveOrder(trx, found, body.status, now)),
-        )
+        // A hold that has run out is over, also if nobody has noticed yet.
+        const current = await lapse(trx, found, now)
+        if (!mayBecome(current.status, body.status))
+          throw new ApiError('illegal_transition', refusalText(current.status, body.status))
+        const isSame = current.status === body.status
+        return answer(200, shown(isSame ? current : await moveOrder(trx, current, body.status, now)))
       },
     }),
 
@@ -224,12 +223,12 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
       scope: 'orders:write',
       answers: { 204: { description: 'Nothing personal is left of the order.' } },
       errors: ['order_not_found'],
-      async write({ params: { orderId } }, { trx, now, eraseKeptAnswers, afterCommit }): Promise<Answer> {
+      async write({ params: { orderId } }, { trx, now, eraseFromKeptAnswers, afterCommit }): Promise<Answer> {
         const found = await findOrder(trx, Number(orderId))
         if (!found) throw new ApiError('order_not_found')
         await eraseCustomer(trx, found.id, now)
-        await eraseKeptAnswers(concernOf(found.id))
-        afterCommit(() => void database.scrub())
+        await eraseFromKeptAnswers(concernOf(found.id), withoutCustomer)
+        afterCommit(() => database.scrub())
         return { status: 204 }
       },
     }),
@@ -238,6 +237,12 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
 
 /** What the kept answer of a placed order is about. */
 const concernOf = (orderId: number): string => `order ${orderId}`
+
+/** An answer of createOrder with nothing personal left; its numbers are all ids that this service assigned. */
+function withoutCustomer(json: string): string {
+  const { customer: _customer, note: _note, ...rest } = JSON.parse(json)
+  return toJson(rest)
+}
 
 const refusalText = (from: OrderStatus, to: OrderStatus): string =>
   from === 'delivered' || from === 'cancelled'

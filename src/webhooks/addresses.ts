@@ -40,7 +40,6 @@ for (const [network, prefix] of [
 const embedding = new BlockList()
 embedding.addSubnet('::ffff:0:0', 96, 'ipv6')
 embedding.addSubnet('64:ff9b::', 96, 'ipv6')
-embedding.addSubnet('::', 96, 'ipv6')
 
 /** Whether an address is one of the public internet's. */
 export function isGlobal(address: string): boolean {
@@ -51,6 +50,8 @@ export function isGlobal(address: string): boolean {
 }
 
 export function isAllowed(address: string, allowed: BlockList): boolean {
+  // A zone names an interface of this machine, which no list can mean.
+  if (address.includes('%')) return false
   const plain = isIP(address) === 6 && embedding.check(address, 'ipv6') ? embeddedIpv4(address) : address
   const version = isIP(plain)
   return version !== 0 && allowed.check(plain, version === 4 ? 'ipv4' : 'ipv6')

@@ -1,34 +1,31 @@
-import type { BlockList } from 'node:net'
 import { Webhook as Signer } from 'standardwebhooks'
-import type { Clock } from '../clock.ts'
-import { timestamp } from '../clock.ts'
+import { type Clock, timestamp } from '../clock.ts'
 import type { Database } from '../database/database.ts'
 import {
   type Claim,
   claimDelivery,
+  type DueLane,
   dispatchEvents,
-  dueWebhooks,
+  dueLanes,
   finishAttempt,
   hasUndispatched,
-  type Lane,
-} from './queries.ts'
-import { type Outcome, send } from './send.ts'
+} from './deliveries.ts'
+import { type SendOptions, send } from './send.ts'
 import { messageId } from './webhook.ts'
 
 const attemptsAtOnceMax = 64
-const lanes: readonly Lane[] = ['first', 'again']
 
 export type DelivererOptions = {
   readonly database: Database
   readonly clock: Clock
-  readonly allowed: BlockList
+  readonly sending: SendOptions
   onFault(error: unknown): void
-  sendMessage?: typeof send
 }
 
 /**
  * Carries events to webhooks. Each endpoint has two lanes with one attempt at a time in each, and all lanes together a
- * bound: an endpoint that hangs keeps its own lanes busy and nobody else's.
+ * bound: an endpoint that hangs keeps its own lanes busy and nobody else's. Where more lanes are due than the bound
+ * allows they take turns, one attempt each.
  */
 export class Deliverer {
   readonly #options: DelivererOptions
@@ -37,6 +34,9 @@ export class Deliverer {
   #round: Promise<void> | undefined
   #isWanted = false
   #isStopping = false
+  #isCrowded = false
+  /** The endpoint that was last given a place; when places are scarce the next one is first in line. */
+  #lastStarted = 0
 
   constructor(options: DelivererOptions) {
     this.#options = options
@@ -65,37 +65,54 @@ export class Deliverer {
         // Asked before it is written: a commit wakes us, and must not wake us for nothing.
         while (await hasUndispatched(database.read))
           await database.write((trx) => dispatchEvents(trx, clock()))
-        for (const id of await dueWebhooks(database.read, clock()))
-          for (const lane of lanes) this.#start(id, lane)
+        this.#startAll(await dueLanes(database.read, clock()))
       } catch (error) {
         onFault(error)
       }
     }
   }
 
-  #start(webhookId: number, lane: Lane): void {
+  #startAll(due: readonly DueLane[]): void {
+    const turn = ({ webhookId }: DueLane) => (webhookId > this.#lastStarted ? 0 : 1)
+    const inTurn = due.toSorted((a, b) => turn(a) - turn(b) || a.webhookId - b.webhookId)
+    this.#isCrowded = false
+    for (const next of inTurn) this.#start(next)
+  }
+
+  #start({ webhookId, lane }: DueLane): void {
     const name = `${webhookId} ${lane}`
-    if (this.#isStopping || this.#busy.has(name) || this.#busy.size >= attemptsAtOnceMax) return
+    if (this.#isStopping || this.#busy.has(name)) return
+    if (this.#busy.size >= attemptsAtOnceMax) {
+      this.#isCrowded = true
+      return
+    }
     this.#busy.add(name)
+    this.#lastStarted = webhookId
     const run = this.#runLane(webhookId, lane)
-      .catch(this.#options.onFault)
-      .finally(() => {
+      .then(
+        () => true,
+        (error: unknown) => {
+          this.#options.onFault(error)
+          return false
+        },
+      )
+      .then((isDone) => {
         this.#busy.delete(name)
         this.#running.delete(run)
-        // A place is free: somebody else may have waited for it.
-        if (this.#busy.size === attemptsAtOnceMax - 1) this.wake()
+        // Something may have come since the lane's last look, or waited for its place. A fault is not hurried after.
+        if (isDone) this.wake()
       })
     this.#running.add(run)
   }
 
-  async #runLane(webhookId: number, lane: Lane): Promise<void> {
-    const { database, clock, allowed, sendMessage = send } = this.#options
-    while (!this.#isStopping) {
+  async #runLane(webhookId: number, lane: DueLane['lane']): Promise<void> {
+    const { database, clock, sending } = this.#options
+    do {
       const claim = await database.write((trx) => claimDelivery(trx, webhookId, lane, clock()))
       if (!claim) return
-      const outcome: Outcome = await sendMessage(claim.webhook.url, ...message(claim, clock()), allowed)
+      const outcome = await send(claim.webhook.url, ...message(claim, clock()), sending)
       await database.write((trx) => finishAttempt(trx, claim, outcome, clock(), Math.random()))
-    }
+    } while (!this.#isStopping && !this.#isCrowded)
   }
 }
 

@@ -7,7 +7,12 @@ import { attemptTimeoutMs } from './webhook.ts'
 
 export type Outcome = { status: number } | { error: string }
 
-export type Resolver = typeof resolve
+export type SendOptions = {
+  /** Addresses beyond the public internet's that the operator allows. */
+  readonly allowed: BlockList
+  readonly resolver?: typeof resolve
+  readonly timeoutMs?: number
+}
 
 /**
  * Sends one signed message. The address that is connected to is the one that was checked: the check sits in the look-up
@@ -17,8 +22,7 @@ export function send(
   url: string,
   body: string,
   headers: Record<string, string>,
-  allowed: BlockList,
-  resolver: Resolver = resolve,
+  { allowed, resolver = resolve, timeoutMs = attemptTimeoutMs }: SendOptions,
 ): Promise<Outcome> {
   const target = new URL(url)
   const isHttps = target.protocol === 'https:'
@@ -43,14 +47,14 @@ export function send(
       headers: { ...headers, 'Content-Length': String(Buffer.byteLength(body)) },
       lookup,
       agent: false,
-      signal: AbortSignal.timeout(attemptTimeoutMs),
+      signal: AbortSignal.timeout(timeoutMs),
     })
     outgoing.on('response', (incoming) => {
       // The status says it all; whatever follows is not read.
       settle({ status: incoming.statusCode ?? 0 })
       incoming.destroy()
     })
-    outgoing.on('error', (error) => settle({ error: reasonOf(error) }))
+    outgoing.on('error', (error) => settle({ error: reasonOf(error, timeoutMs) }))
     outgoing.end(body)
   })
 }
@@ -58,9 +62,9 @@ export function send(
 export const refusedAddress =
   'The address is not on the public internet, and the operator has not allowed it.'
 
-function reasonOf(error: Error): string {
+function reasonOf(error: Error, timeoutMs: number): string {
   if (error.name === 'AbortError' || error.name === 'TimeoutError')
-    return `No answer within ${attemptTimeoutMs / 1000} seconds.`
+    return `No answer within ${timeoutMs / 1000} seconds.`
   if (error.message === refusedAddress) return refusedAddress
   return `The connection failed (${(error as NodeJS.ErrnoException).code ?? error.name}).`
 }

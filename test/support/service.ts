@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { readConfig } from '../../src/config.ts'
-import { startService } from '../../src/service.ts'
+import { type Bounds, startService } from '../../src/service.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { type Client, createClient } from './client.ts'
 
@@ -25,15 +25,20 @@ export type TestService = Client & {
   makeKey(settings?: Record<string, unknown>): Promise<{ id: number; key: string }>
 }
 
+export type TestServiceOptions = { startAt?: number; bounds?: Partial<Bounds> }
+
 /** A real service with a real store in a folder of its own, on a free port, with a clock that the test moves. */
-export async function startTestService(env: Record<string, string> = {}): Promise<TestService> {
+export async function startTestService(
+  env: Record<string, string> = {},
+  { startAt = startOfTests, bounds = {} }: TestServiceOptions = {},
+): Promise<TestService> {
   const dataDir = mkdtempSync(join(tmpdir(), 'petstore-test-'))
   const logLines: string[] = []
-  let time = startOfTests
+  let time = startAt
   const start = (more: Record<string, string>) => {
     const { log } = createLog('info', { write: (line: string) => void logLines.push(line) })
     const config = readConfig({ PORT: '0', PETSTORE_DATA_DIR: dataDir, ...env, ...more })
-    return startService({ config, clock: () => time, log })
+    return startService({ config, clock: () => time, log, bounds })
   }
   let service = await start({})
   const operatorKey = service.newOperatorKey ?? env.PETSTORE_ADMIN_KEY ?? ''

@@ -1,0 +1,286 @@
+import type { Kysely, Selectable } from 'kysely'
+import type { Tables } from '../database/tables.ts'
+import type { EventType, StoreEvent } from '../events/event.ts'
+import { eventsAfter, lastEventId } from '../events/queries.ts'
+import { setWebhookStatus, toWebhook, type WebhookRow } from './queries.ts'
+import type { Outcome } from './send.ts'
+import { type Delivery, nextAttemptAt, testEvent, type Webhook } from './webhook.ts'
+
+const dispatchedPosition = 'webhooks.dispatched'
+const eventsPerRound = 200
+const finishedKeptMs = 30 * 24 * 60 * 60 * 1000
+const pruneRowsMax = 1_000
+/** A claim outlasts an attempt; after a crash the delivery is free again once it has run out. */
+const claimMs = 30_000
+
+export async function addTestDelivery(
+  trx: Kysely<Tables>,
+  webhookId: number,
+  now: number,
+): Promise<Delivery> {
+  const id = await insertDelivery(
+    trx,
+    webhookId,
+    undefined,
+    testEvent,
+    now,
+    '{"message":"This is a test."}',
+    now,
+  )
+  return (await findDelivery(trx, webhookId, id)) as Delivery
+}
+
+export async function findDelivery(
+  db: Kysely<Tables>,
+  webhookId: number,
+  id: number,
+): Promise<Delivery | undefined> {
+  const found = await db
+    .selectFrom('webhook_deliveries')
+    .selectAll()
+    .where('id', '=', id)
+    .where('webhook_id', '=', webhookId)
+    .executeTakeFirst()
+  return found && toDelivery(found)
+}
+
+export async function listDeliveries(
+  db: Kysely<Tables>,
+  webhookId: number,
+  limit: number,
+  belowId = Number.MAX_SAFE_INTEGER,
+): Promise<Delivery[]> {
+  const rows = await db
+    .selectFrom('webhook_deliveries')
+    .selectAll()
+    .where('webhook_id', '=', webhookId)
+    .where('id', '<', belowId)
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute()
+  return rows.map(toDelivery)
+}
+
+export async function retryDelivery(trx: Kysely<Tables>, id: number, now: number): Promise<void> {
+  await trx
+    .updateTable('webhook_deliveries')
+    .set({ status: 'pending', next_attempt_at: now, claimed_until: 0, finished_at: null })
+    .where('id', '=', id)
+    .execute()
+}
+
+/** Turns events into deliveries, a bounded number at a time. */
+export async function dispatchEvents(trx: Kysely<Tables>, now: number): Promise<void> {
+  const events = await eventsAfter(trx, await dispatchedThrough(trx), eventsPerRound, true)
+  // Events may have been let go while nobody was there to dispatch them.
+  const lastId = events.at(-1)?.id ?? (await lastEventId(trx))
+  const hooks = await trx.selectFrom('webhooks').selectAll().where('status', '<>', 'disabled').execute()
+  for (const event of events) {
+    for (const hook of hooks) {
+      if (!wants(hook, event)) continue
+      await insertDelivery(trx, hook.id, event.id, event.type, event.createdAt, event.data, now)
+    }
+  }
+  await trx
+    .insertInto('positions')
+    .values({ name: dispatchedPosition, value: lastId })
+    .onConflict((conflict) => conflict.column('name').doUpdateSet({ value: lastId }))
+    .execute()
+}
+
+export async function hasUndispatched(db: Kysely<Tables>): Promise<boolean> {
+  return (await lastEventId(db)) > (await dispatchedThrough(db))
+}
+
+async function dispatchedThrough(db: Kysely<Tables>): Promise<number> {
+  const row = await db
+    .selectFrom('positions')
+    .select('value')
+    .where('name', '=', dispatchedPosition)
+    .executeTakeFirst()
+  return row?.value ?? 0
+}
+
+/** First attempts go in the order of the events, one at a time; repetitions have a lane of their own. */
+export type Lane = 'first' | 'again'
+export type DueLane = { webhookId: number; lane: Lane }
+
+/** Lanes with something that can be begun now. What is under way already must not be asked for over and over. */
+export async function dueLanes(db: Kysely<Tables>, now: number): Promise<DueLane[]> {
+  const due = (lane: Lane) =>
+    db
+      .selectFrom('webhooks')
+      .select('webhooks.id as webhookId')
+      .where('status', '=', 'enabled')
+      .where(({ exists, selectFrom }) =>
+        exists(
+          selectFrom('webhook_deliveries')
+            .select('webhook_deliveries.id')
+            .whereRef('webhook_id', '=', 'webhooks.id')
+            .where('attempts', lane === 'first' ? '=' : '>', 0)
+            .where('next_attempt_at', '<=', now)
+            .where('claimed_until', '<=', now),
+        ),
+      )
+  const first = await due('first')
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('webhook_deliveries')
+            .select('webhook_deliveries.id')
+            .whereRef('webhook_id', '=', 'webhooks.id')
+            .where('attempts', '=', 0)
+            .where('next_attempt_at', '<=', now)
+            .where('claimed_until', '>', now),
+        ),
+      ),
+    )
+    .execute()
+  const again = await due('again').execute()
+  return [
+    ...first.map(({ webhookId }) => ({ webhookId, lane: 'first' as const })),
+    ...again.map(({ webhookId }) => ({ webhookId, lane: 'again' as const })),
+  ]
+}
+
+export type WebhookWithSecret = Webhook & { secret: string; previousSecret: string | undefined }
+export type Claim = { delivery: Delivery; webhook: WebhookWithSecret }
+
+/** Takes the next due delivery of an endpoint for one attempt, if nobody else has it. */
+export async function claimDelivery(
+  trx: Kysely<Tables>,
+  webhookId: number,
+  lane: Lane,
+  now: number,
+): Promise<Claim | undefined> {
+  const hook = await trx
+    .selectFrom('webhooks')
+    .selectAll()
+    .where('id', '=', webhookId)
+    .where('status', '=', 'enabled')
+    .executeTakeFirst()
+  if (!hook) return undefined
+  const due = trx
+    .selectFrom('webhook_deliveries')
+    .selectAll()
+    .where('webhook_id', '=', webhookId)
+    .where('next_attempt_at', '<=', now)
+    .limit(1)
+  const found =
+    lane === 'first'
+      ? await due.where('attempts', '=', 0).orderBy('id').executeTakeFirst()
+      : await due
+          .where('attempts', '>', 0)
+          .where('claimed_until', '<=', now)
+          .orderBy('next_attempt_at')
+          .executeTakeFirst()
+  // A first attempt that is under way elsewhere keeps its place: the ones behind it wait.
+  if (!found || found.claimed_until > now) return undefined
+  await trx
+    .updateTable('webhook_deliveries')
+    .set({ claimed_until: now + claimMs })
+    .where('id', '=', found.id)
+    .execute()
+  const isOverlap = hook.previous_secret !== null && (hook.previous_secret_until ?? 0) > now
+  const previousSecret = isOverlap ? (hook.previous_secret ?? undefined) : undefined
+  return { delivery: toDelivery(found), webhook: { ...toWebhook(hook), secret: hook.secret, previousSecret } }
+}
+
+const gone = 410
+
+/** Notes how an attempt ended, and what comes of it. */
+export async function finishAttempt(
+  trx: Kysely<Tables>,
+  { delivery, webhook }: Claim,
+  outcome: Outcome,
+  now: number,
+  random: number,
+): Promise<void> {
+  const attempts = delivery.attempts + 1
+  const status = 'status' in outcome ? outcome.status : undefined
+  const isDelivered = status !== undefined && status >= 200 && status < 300
+  const next = isDelivered || status === gone ? undefined : nextAttemptAt(attempts, now, random)
+  const error =
+    'error' in outcome ? outcome.error : isDelivered ? undefined : `The endpoint answered ${status}.`
+  await trx
+    .updateTable('webhook_deliveries')
+    .set({
+      attempts,
+      status: isDelivered ? 'delivered' : next === undefined ? 'failed' : 'pending',
+      next_attempt_at: next ?? null,
+      claimed_until: 0,
+      last_status: status ?? null,
+      last_error: error ?? null,
+      finished_at: next === undefined ? now : null,
+    })
+    .where('id', '=', delivery.id)
+    .execute()
+  if (isDelivered || next !== undefined) return
+  const reason =
+    status === gone
+      ? 'The endpoint answered 410 Gone.'
+      : `Delivery ${delivery.id} failed ${attempts} times. Last: ${error}`
+  await setWebhookStatus(trx, webhook.id, 'disabled', reason)
+}
+
+/** Lets go of a bounded number of finished deliveries that are older than the feed. */
+export async function pruneDeliveries(trx: Kysely<Tables>, now: number): Promise<number> {
+  const old = trx
+    .selectFrom('webhook_deliveries')
+    .select('id')
+    .where('finished_at', '<=', now - finishedKeptMs)
+    .limit(pruneRowsMax)
+  const { numDeletedRows } = await trx
+    .deleteFrom('webhook_deliveries')
+    .where('id', 'in', old)
+    .executeTakeFirst()
+  return Number(numDeletedRows)
+}
+
+function wants(hook: WebhookRow, event: StoreEvent): boolean {
+  return event.id > hook.from_event_id && (JSON.parse(hook.events) as EventType[]).includes(event.type)
+}
+
+async function insertDelivery(
+  trx: Kysely<Tables>,
+  webhookId: number,
+  eventId: number | undefined,
+  eventType: string,
+  eventAt: number,
+  data: string,
+  now: number,
+): Promise<number> {
+  const { id } = await trx
+    .insertInto('webhook_deliveries')
+    .values({
+      webhook_id: webhookId,
+      event_id: eventId ?? null,
+      event_type: eventType,
+      event_at: eventAt,
+      data,
+      status: 'pending',
+      attempts: 0,
+      next_attempt_at: now,
+      claimed_until: 0,
+      created_at: now,
+    })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  return id
+}
+
+const toDelivery = (found: Selectable<Tables['webhook_deliveries']>): Delivery => ({
+  id: found.id,
+  webhookId: found.webhook_id,
+  eventId: found.event_id ?? undefined,
+  eventType: found.event_type,
+  eventAt: found.event_at,
+  data: found.data,
+  status: found.status as Delivery['status'],
+  attempts: found.attempts,
+  nextAttemptAt: found.next_attempt_at ?? undefined,
+  lastStatus: found.last_status ?? undefined,
+  lastError: found.last_error ?? undefined,
+  createdAt: found.created_at,
+  finishedAt: found.finished_at ?? undefined,
+})

@@ -1,0 +1,106 @@
+import * as z from 'zod'
+import type { Database } from '../database/database.ts'
+import { ApiError } from '../http/errors.ts'
+import { answer, type Operation, operation } from '../http/operation.ts'
+import { idCursor, openCursor, pageAnswer, sealCursor } from '../http/paging.ts'
+import { addTestDelivery, findDelivery, listDeliveries, retryDelivery } from './deliveries.ts'
+import { findWebhook } from './queries.ts'
+import {
+  deliveryExample,
+  example,
+  one,
+  oneDelivery,
+  page,
+  shownDeliveries,
+  shownDelivery,
+} from './schemas.ts'
+import { shownAttempts } from './shown.ts'
+
+/** What became of the messages to a webhook. */
+export function deliveryRoutes(database: Database, publicUrl: string | undefined): Operation[] {
+  return [
+    operation({
+      ...one,
+      id: 'testWebhook',
+      method: 'POST',
+      path: '/webhooks/{webhookId}/test',
+      summary: 'Send a test message',
+      description: 'Queues a message of the type `webhook.test`; the deliveries show how it went.',
+      answers: {
+        202: {
+          description: 'The message is queued.',
+          schema: shownDelivery,
+          example: {
+            id: 32,
+            eventType: 'webhook.test',
+            status: 'pending',
+            attempts: 0,
+            createdAt: example.createdAt,
+          },
+        },
+      },
+      errors: ['webhook_not_found'],
+      async write({ params: { webhookId: id } }, { trx, now }) {
+        const found = present(await findWebhook(trx, Number(id)))
+        return answer(202, shownAttempts(await addTestDelivery(trx, found.id, now)))
+      },
+    }),
+
+    operation({
+      ...one,
+      id: 'listDeliveries',
+      method: 'GET',
+      path: '/webhooks/{webhookId}/deliveries',
+      summary: 'List deliveries',
+      description: 'Kept 30 days after they ended.',
+      query: z.object(page),
+      answers: {
+        200: {
+          description: 'One page of deliveries, newest first.',
+          schema: shownDeliveries,
+          optionalHeaders: { Link: 'Where the next page is, with `rel="next"`; absent on the last page.' },
+          example: [deliveryExample],
+        },
+      },
+      errors: ['validation_failed', 'invalid_cursor', 'webhook_not_found'],
+      async read({ params: { webhookId: id }, query: { limit, cursor } }) {
+        const found = present(await findWebhook(database.read, Number(id)))
+        const kind = `deliveries ${found.id}`
+        const belowId = cursor === undefined ? undefined : openCursor(kind, idCursor, cursor)[0]
+        const deliveries = await listDeliveries(database.read, found.id, limit + 1, belowId)
+        return pageAnswer(deliveries, shownAttempts, {
+          publicUrl,
+          path: `/v1/webhooks/${found.id}/deliveries`,
+          limit,
+          cursorAfter: (last) => sealCursor(kind, [last.id]),
+        })
+      },
+    }),
+
+    operation({
+      ...oneDelivery,
+      id: 'retryDelivery',
+      method: 'POST',
+      path: '/webhooks/{webhookId}/deliveries/{deliveryId}/retry',
+      summary: 'Try a delivery again now',
+      answers: {
+        202: {
+          description: 'It is queued again.',
+          schema: shownDelivery,
+          example: { ...deliveryExample, status: 'pending', finishedAt: undefined },
+        },
+      },
+      errors: ['webhook_not_found'],
+      async write({ params: { webhookId: id, deliveryId } }, { trx, now }) {
+        const found = present(await findDelivery(trx, Number(id), Number(deliveryId)))
+        await retryDelivery(trx, found.id, now)
+        return answer(202, shownAttempts(present(await findDelivery(trx, found.webhookId, found.id))))
+      },
+    }),
+  ]
+}
+
+export function present<T>(found: T | undefined): T {
+  if (found === undefined) throw new ApiError('webhook_not_found')
+  return found
+}

@@ -1,0 +1,88 @@
+import { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
+import { eventually } from './eventually.ts'
+
+export type Heard = { id: number; type: string; data: unknown }
+
+/** One stream of server-sent events, and all that has come of it. */
+export type Listening = {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly incoming: IncomingMessage
+  /** All that came, comments too, cut where it is cut by blank lines. */
+  readonly blocks: string[]
+  readonly heard: Heard[]
+  /** Waits for so many events in all. */
+  until(count: number, boundMs?: number): Promise<Heard[]>
+  untilSaid(block: string, boundMs?: number): Promise<void>
+  /** Settles when the stream has ended; says whether it ended as HTTP has it, or broke off. */
+  readonly ended: Promise<{ isWhole: boolean }>
+  hangUp(): void
+}
+
+export type ListenOptions = {
+  key: string
+  path?: string
+  headers?: Record<string, string>
+  isPaused?: boolean
+}
+
+export function listenTo(
+  base: string,
+  { key, path = '/v1/events', headers = {}, isPaused = false }: ListenOptions,
+): Promise<Listening> {
+  return new Promise((resolve, reject) => {
+    const outgoing: ClientRequest = request(new URL(path, base), {
+      agent: false,
+      headers: { authorization: `Bearer ${key}`, accept: 'text/event-stream', ...headers },
+    })
+    outgoing.on('error', reject)
+    outgoing.on('response', (incoming) => resolve(listening(outgoing, incoming, isPaused)))
+    outgoing.end()
+  })
+}
+
+function listening(outgoing: ClientRequest, incoming: IncomingMessage, isPaused: boolean): Listening {
+  const blocks: string[] = []
+  const heard: Heard[] = []
+  let rest = ''
+  incoming.setEncoding('utf8')
+  incoming.on('data', (chunk: string) => {
+    const parts = (rest + chunk).split('\n\n')
+    rest = parts.pop() ?? ''
+    blocks.push(...parts)
+    heard.push(...parts.flatMap(toHeard))
+  })
+  if (isPaused) incoming.pause()
+  // A connection that breaks off is an end too.
+  incoming.on('error', () => {})
+  const ended = new Promise<{ isWhole: boolean }>((settle) => {
+    incoming.on('close', () => settle({ isWhole: incoming.complete }))
+  })
+  return {
+    status: incoming.statusCode ?? 0,
+    headers: incoming.headers,
+    incoming,
+    blocks,
+    heard,
+    async until(count, boundMs) {
+      await eventually(`${count} events on the stream`, () => heard.length >= count, boundMs)
+      return heard
+    },
+    async untilSaid(block, boundMs) {
+      await eventually(`${block} on the stream`, () => blocks.includes(block), boundMs)
+    },
+    ended,
+    hangUp: () => void outgoing.destroy(),
+  }
+}
+
+function toHeard(block: string): Heard[] {
+  const fields = new Map(
+    block.split('\n').map((line) => [line.slice(0, line.indexOf(': ')), line.slice(line.indexOf(': ') + 2)]),
+  )
+  const id = fields.get('id')
+  if (id === undefined) return []
+  const { id: saidId, type, data } = JSON.parse(fields.get('data') ?? '')
+  if (String(saidId) !== id || type !== fields.get('event')) throw new Error(`Contradicts itself: ${block}`)
+  return [{ id: Number(id), type, data }]
+}
