@@ -168,7 +168,7 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
   const listener = await listen(
     (request, remoteAddress) => app.fetch(request, { remoteAddress }),
     config,
-    bounds.stalledMs,
+    bounds,
   ).catch(async (error: unknown) => {
     await letGo()
     throw error

@@ -193,21 +193,27 @@ test('nesting of 32 levels is read', async () => {
   assert.equal((await call('POST', '/v1/pets', { body: nested(32) })).status, 201)
 })
 
-const strictBodies: [what: string, body: unknown, path: string, named: RegExp][] = [
-  ['an unknown field', { name: 'A', categoryId: 1, statuss: 'sold' }, '/statuss', /"status"/],
-  ['another spelling', { name: 'A', categoryId: 1, Name: 'B' }, '/Name', /"name"/],
-  ['a read-only field', { id: 1, name: 'A', categoryId: 1 }, '/id', /"\w+"/],
-  ['a required field that is misspelt', { nmae: 'A', categoryId: 1 }, '/nmae', /"name"/],
-  ['a field with a slash', { name: 'A', categoryId: 1, 'category/Id': 1 }, '/category~1Id', /"categoryId"/],
+const didYouMean = (name: string) => `is not a field here (did you mean "${name}"?)`
+const nearestIs = (name: string) => `is not a field here (the nearest known one is "${name}")`
+const petFields = { name: 'A', categoryId: 1 }
+const strictBodies: [what: string, body: unknown, path: string, message: string][] = [
+  ['an unknown field', { ...petFields, statuss: 'sold' }, '/statuss', didYouMean('status')],
+  ['another spelling', { ...petFields, Name: 'B' }, '/Name', didYouMean('name')],
+  ['a required field that is misspelt', { nmae: 'A', categoryId: 1 }, '/nmae', nearestIs('name')],
+  ['one letter too few in a short field', { nam: 'A', categoryId: 1 }, '/nam', didYouMean('name')],
+  ['a field with a slash', { ...petFields, 'category/Id': 1 }, '/category~1Id', didYouMean('categoryId')],
+  ['a third of the field wrong', { ...petFields, catgoriId: 1 }, '/catgoriId', didYouMean('categoryId')],
+  ['a read-only field', { id: 1, ...petFields }, '/id', nearestIs('name')],
+  ['a field of something else', { ...petFields, colour: 'red' }, '/colour', nearestIs('status')],
 ]
-for (const [what, body, path, named] of strictBodies) {
+for (const [what, body, path, message] of strictBodies) {
   test(`with Prefer: handling=strict ${what} is refused, and the nearest known one is named`, async () => {
     const headers = { prefer: 'return=representation, handling=strict' }
     const refused = await call('POST', '/v1/pets', { body, headers })
     assertRefused(refused, 400, 'validation_failed')
     const detail = refused.json.details.find((one: { path: string }) => one.path === path)
-    assert.match(detail.message, named)
-    assert.ok(refused.json.message.includes(path))
+    assert.equal(detail.message, message)
+    assert.ok(refused.json.message.includes(`${path} ${message}`))
   })
 }
 
@@ -470,7 +476,7 @@ test('an animal is found by its id, whichever way the number is spelt', async ()
   }
 })
 
-const noPets = ['0', '-1', 'abc', '1.5', '+1', '01', '', '%20', '1%0A', 'null', '1e400', '%zz', '%00', '1,2']
+const noPets = ['0', '-1', 'abc', '1.5', '+1', '01', '%20', '1%0A', 'null', '1e400', '%zz', '%00', '1,2']
 for (const petId of [
   ...noPets,
   int64Max,
@@ -485,6 +491,13 @@ for (const petId of [
     }
   })
 }
+
+test('/pets/ is not a path: 404 for every method, those of /pets and of /pets/{petId} alike', async () => {
+  for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
+    assertRefused(await call(method, '/v1/pets/'), 404, 'not_found')
+  }
+  assert.equal((await call('HEAD', '/v1/pets/')).status, 404)
+})
 
 test('getPet answers 304 to who knows the animal as it is', async () => {
   const { id } = await add()

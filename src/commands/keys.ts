@@ -6,6 +6,7 @@ import type { Tables } from '../database/tables.ts'
 import { ApiError, type Detail } from '../http/errors.ts'
 import { validate } from '../http/validation.ts'
 import { type Key, overlapSecondsMax } from '../keys/key.ts'
+import { ownLimitMax } from '../keys/plans.ts'
 import { changeKey, createKey, findKey, listKeys, revokeKey, rotateKey, unbanKey } from '../keys/queries.ts'
 import { changedSettings, checkSettings, keyChange, newKey, newSettings } from '../keys/schemas.ts'
 import { shown } from '../keys/shown.ts'
@@ -160,7 +161,7 @@ async function change(
 
 function keyId(text: string): number {
   if (/^[1-9]\d{0,14}$/.test(text)) return Number(text)
-  throw new UsageError(`The id of a key is a whole number, as "keys list" shows it, but "${text}" is not.`)
+  throw new UsageError(`The id of a key is a whole number above 0, as "keys list" shows it: "${text}" is none.`)
 }
 
 /** The fields of a request by the names that the options have. */
@@ -169,15 +170,18 @@ const optionProblems = (details: readonly Detail[]): string =>
     .map(({ path, message }) => {
       const field = path.split('/').findLast((part) => part !== '' && !/^\d+$/.test(part)) ?? ''
       if (field === 'limits') return `--per-minute and --per-day ${message}.`
-      const option = field.replace(/s$/, '').replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
-      return `--${option} ${message}.`
+      const option = `--${field.replace(/s$/, '').replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
+      // A list as a whole is all the options of its name together.
+      return path.endsWith('s')
+        ? `The ${option} options ${message.replace(/^must have (at most \d+) entries$/, 'must be $1')}.`
+        : `${option} ${message}.`
     })
     .join('\n')
 
 /** Options as the body of a request has them, so that one schema checks both. */
 function settingsOf(values: Values): Record<string, unknown> {
-  const perMinute = wholeNumber('per-minute', values['per-minute'], 1, Number.MAX_SAFE_INTEGER)
-  const perDay = wholeNumber('per-day', values['per-day'], 1, Number.MAX_SAFE_INTEGER)
+  const perMinute = wholeNumber('per-minute', values['per-minute'], 1, ownLimitMax)
+  const perDay = wholeNumber('per-day', values['per-day'], 1, ownLimitMax)
   const limits = {
     ...(perMinute !== undefined && { perMinute: BigInt(perMinute) }),
     ...(perDay !== undefined && { perDay: BigInt(perDay) }),

@@ -100,6 +100,7 @@ export function eventRoutes(options: EventRoutesOptions): Operation[] {
         },
       },
       errors: ['validation_failed', 'events_expired'],
+      errorHeaders: { events_expired: { Link: 'Where the events that are kept begin, with `rel="next"`.' } },
       async read({ query: { after, limit } }, context) {
         const seesPrivate = context.caller.scopes.has(privateScope)
         const isStream = /(?:^|,)\s*text\/event-stream\s*(?:;|,|$)/i.test(context.header('accept') ?? '')

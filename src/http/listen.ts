@@ -9,7 +9,7 @@ const requestTimeoutMs = 10_000
 const keepAliveTimeoutMs = 65_000
 const checkingIntervalMs = 1_000
 const headerBytesMax = 16 * 1024
-const connectionsMax = 10_000
+const usualConnectionsMax = 10_000
 const connectionsSpare = 100
 
 const stopDeadlineMs = 10_000
@@ -28,13 +28,19 @@ export type Listener = {
   stop(): Promise<void>
 }
 
+export type ListenBounds = {
+  /** How long a caller may take nothing of an answer. */
+  readonly stalledMs: number
+  readonly connectionsMax?: number
+}
+
 export type Fetch = (request: Request, remoteAddress: string) => Response | Promise<Response>
 
 /** A hardened HTTP server on Node: slow, oversized and idle callers are cut off by the bounds above. */
 export async function listen(
   fetch: Fetch,
   { host, port }: { host: string; port: number },
-  stalledMs: number,
+  { stalledMs, connectionsMax = usualConnectionsMax }: ListenBounds,
 ): Promise<Listener> {
   const serving = new Set<ServerResponse>()
   /** Connections between two requests, the longest idle first. */

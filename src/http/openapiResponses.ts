@@ -176,11 +176,13 @@ const replayHeader = ({ method }: Operation): Json => (method === 'POST' ? share
 
 function errorResponse(codes: readonly ErrorCode[], operation: Operation, headers: Json): Json {
   const waiting = codes.filter((code) => waitingCodes.includes(code))
+  const own = codes.map((code) => mapValues(operation.errorHeaders?.[code] ?? {}, sentSometimes))
   return {
     description: codes.map((code) => `\`${code}\`: ${catalogue[code].message}`).join('\n\n'),
     headers: {
       ...shared(...Object.keys(everywhere)),
       ...headers,
+      ...Object.assign({}, ...own),
       ...(codes.includes('missing_api_key') && {
         'WWW-Authenticate': sent('How to authenticate.', { type: 'string', enum: ['Bearer'] }),
       }),

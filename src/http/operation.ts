@@ -94,6 +94,8 @@ export type Operation<
   requestHeaders?: Record<string, string>
   answers: Record<number, AnswerDescription>
   errors?: readonly ErrorCode[]
+  /** Headers that an error has besides those of all, by its code, and what they say. */
+  errorHeaders?: Partial<Record<ErrorCode, Record<string, string>>>
   /** The answer holds a secret that is shown once and kept nowhere in the clear. */
   hasSecretAnswer?: boolean
   read?(input: Input<P, Q, B>, context: Context): Answer | Promise<Answer>

@@ -41,6 +41,8 @@ export function createValidator(document: Node): (schema: Node, value: unknown) 
   ajv.addFormat('int64', { type: 'number', validate: Number.isInteger })
   // The form that the service promises: RFC 3339 in UTC.
   ajv.addFormat('date-time', /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/)
+  ajv.addFormat('email', /^[^@\s]+@[^@\s]+\.[^@\s]+$/)
+  ajv.addFormat('uri', (text) => URL.canParse(text))
   for (const [name, schema] of Object.entries(document.components.schemas as Node)) {
     ajv.addSchema(relocated(schema), name)
   }
