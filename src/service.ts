@@ -74,7 +74,9 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
   const metrics = new Metrics()
   const hideSecrets = secretHider(config.adminKey)
   const directory = new KeyDirectory(database, config.environment)
-  const limiter = new MemoryLimiter(database, config.banAfterRefusals)
+  let identity = await readFact(database.read, 'identity')
+  const isSameStore = async (db: Database['read']) => (await readFact(db, 'identity')) === identity
+  const limiter = new MemoryLimiter(database, config.banAfterRefusals, undefined, isSameStore)
   const idempotentAnswers = new IdempotentAnswers(database)
   const door = createDoor({
     directory,
@@ -131,7 +133,6 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
     },
   })
 
-  let identity = await readFact(database.read, 'identity')
   /** A restore has put another store in place of ours: what we remember of the old one is void, the setting still holds. */
   async function noticeReplacement() {
     const current = await readFact(database.read, 'identity')

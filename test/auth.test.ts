@@ -5,8 +5,12 @@ import { ConfigError, readConfig } from '../src/config.ts'
 import { makeApiKey } from '../src/keys/apiKey.ts'
 import { scopes } from '../src/keys/key.ts'
 import { getPetDeprecation } from '../src/pets/routes.ts'
+import { eventually } from './support/eventually.ts'
 import { runPetstore, startServer } from './support/process.ts'
+import { loopbackAllowed, type Receiver, registerWebhook, startReceiver } from './support/receiver.ts'
+import { folderFor } from './support/servers.ts'
 import { startTestService, type TestService } from './support/service.ts'
+import { call } from './support/socket.ts'
 
 const rateHeaders = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']
 const damaged = (key: string) => key.slice(0, -1) + (key.endsWith('x') ? 'y' : 'x')
@@ -88,7 +92,7 @@ describe('authentication', () => {
         return `Bearer ${key}`
       },
       code: 'invalid_api_key',
-      message: /revoked/,
+      message: /^This API key has been revoked: ask the operator for a new one\.$/,
     },
     {
       name: 'an expired key',
@@ -100,7 +104,7 @@ describe('authentication', () => {
         return `Bearer ${key}`
       },
       code: 'invalid_api_key',
-      message: /expired/,
+      message: /^This API key has expired: ask the operator for a new one\.$/,
     },
     {
       name: 'a secret that was rotated out',
@@ -110,7 +114,7 @@ describe('authentication', () => {
         return `Bearer ${key}`
       },
       code: 'invalid_api_key',
-      message: /rotated/,
+      message: /^This API key has been rotated: use the new secret\.$/,
     },
   ]
 
@@ -148,18 +152,112 @@ describe('authentication', () => {
 })
 
 test('a key of the other environment that does exist is told which it is of', async () => {
-  const service = await startTestService({ PETSTORE_ENV: 'staging' })
+  const staging = await startTestService({ PETSTORE_ENV: 'staging' })
+  const production = await startTestService()
   try {
-    const { key } = await service.makeKey()
-    await service.restart({ PETSTORE_ENV: 'production' })
-    const answer = await service.request('GET', '/v1/pets', { key })
+    const { id, key } = await staging.makeKey()
+    // A store is of one environment; a key of the other can only have been carried over.
+    const exported = await runPetstore(['export'], {
+      PETSTORE_DATA_DIR: staging.dataDir,
+      PETSTORE_ENV: 'staging',
+    })
+    const record = exported.stdout.split('\n').find((line) => line.startsWith(`{"type":"key","id":${id},`))
+    const imported = await runPetstore(['import'], { PETSTORE_DATA_DIR: production.dataDir }, record)
+    assert.equal(imported.code, 0, imported.stderr)
+    const answer = await production.request('GET', '/v1/pets', { key })
     assert.equal(answer.status, 401)
     assert.equal(answer.json.code, 'invalid_api_key')
     assert.match(answer.json.message, /staging environment, and this is production/)
-    await service.restart({ PETSTORE_ENV: 'staging' })
-    assert.equal((await service.request('GET', '/v1/pets', { key })).status, 200)
+    assert.equal((await staging.request('GET', '/v1/pets', { key })).status, 200)
   } finally {
-    await service.stop()
+    await staging.stop()
+    await production.stop()
+  }
+})
+
+describe('a key that changes while the body of its request is still coming in', () => {
+  let service: TestService
+  before(async () => {
+    service = await startTestService()
+  })
+  after(() => service.stop())
+
+  const changes: {
+    name: string
+    method: string
+    body?: unknown
+    status: number
+    code: string
+    message: RegExp
+  }[] = [
+    {
+      name: 'revoked',
+      method: 'DELETE',
+      status: 401,
+      code: 'invalid_api_key',
+      message: /^This API key ended while the request was coming in\.$/,
+    },
+    {
+      name: 'stripped of the scope',
+      method: 'PATCH',
+      body: { scopes: ['pets:read'] },
+      status: 403,
+      code: 'insufficient_scope',
+      message: /"pets:write"/,
+    },
+  ]
+  for (const { name, method, body, status, code, message } of changes) {
+    test(`and is ${name} does not write`, async () => {
+      const { id, key } = await service.makeKey()
+      const pet = '{"name":"too late","categoryId":1}'
+      const caller = await call(
+        service.base,
+        `POST /v1/pets HTTP/1.1\r\nHost: petstore\r\nAuthorization: Bearer ${key}\r\nContent-Length: ${pet.length}\r\n\r\n`,
+        pet.slice(0, 10),
+      )
+      try {
+        const left = async () => (await service.request('GET', '/v1/limits', { key })).json.minute.remaining
+        await eventually('the request is let in', async () => (await left()) === 59)
+        const changed = await service.request(method, `/v1/keys/${id}`, { key: service.operatorKey, body })
+        assert.ok(changed.status < 300, changed.text)
+        caller.socket.write(pet.slice(10))
+        const answer = await caller.answer()
+        const refusal = JSON.parse(answer.body)
+        assert.deepEqual([answer.status, refusal.code], [status, code])
+        assert.match(refusal.message, message)
+        assert.equal(/^www-authenticate: bearer$/im.test(answer.head), status === 401)
+        const { json } = await service.request('GET', '/v1/pets', { key: service.operatorKey })
+        assert.deepEqual(json, [])
+      } finally {
+        caller.socket.destroy()
+      }
+    })
+  }
+})
+
+describe('a store is of one environment for good', () => {
+  for (const [own, other] of [
+    ['staging', 'production'],
+    ['production', 'staging'],
+  ] as const) {
+    test(`that of ${own} is refused to ${other}, and stays as it was`, async (t) => {
+      const PETSTORE_DATA_DIR = folderFor(t)
+      const run = (environment: string, args: string[], input = '') =>
+        runPetstore(args, { PETSTORE_DATA_DIR, PETSTORE_ENV: environment, PORT: '0' }, input)
+      assert.equal((await run(own, ['keys', 'create', '--name', 'first'])).code, 0)
+      const before = await run(own, ['export'])
+      const animal = '{"name":"Milo","categoryId":3}'
+      for (const args of [['serve'], ['keys', 'create', '--name', 'second'], ['import'], ['export']]) {
+        const { code, stdout, stderr } = await run(other, args, animal)
+        assert.equal(code, 1, args.join(' '))
+        assert.equal(stdout, '')
+        assert.equal(
+          stderr,
+          `The store is one of ${own}, but PETSTORE_ENV says ${other}: give each environment a data folder of its own.\n`,
+        )
+      }
+      assert.deepEqual(await run(own, ['export']), before)
+    })
   }
 })
 
@@ -347,16 +445,44 @@ describe('the order of the checks', () => {
 
 describe('scopes', () => {
   let service: TestService
+  let receiver: Receiver
   before(async () => {
-    service = await startTestService()
+    service = await startTestService(loopbackAllowed)
+    receiver = await startReceiver()
   })
-  after(() => service.stop())
+  after(async () => {
+    await service.stop()
+    await receiver.stop()
+  })
+
+  type Targets = Record<string, number>
+  /** One of everything that an operation may be about, made anew. */
+  async function makeTargets(): Promise<Targets> {
+    const make = async (path: string, body?: unknown): Promise<number> => {
+      const { status, json, text } = await service.request('POST', `/v1${path}`, {
+        key: service.operatorKey,
+        body,
+      })
+      assert.ok(status >= 201 && status <= 202, text)
+      return json.id
+    }
+    const pet = { name: 'Milo', categoryId: 3 }
+    const { id: webhookId } = await registerWebhook(service, receiver.url, ['pet.deleted'])
+    return {
+      petId: await make('/pets', pet),
+      keyId: (await service.makeKey()).id,
+      categoryId: await make('/categories', { name: 'Rabbits' }),
+      orderId: await make('/store/orders', { petId: await make('/pets', pet), note: 'has a garden' }),
+      webhookId,
+      deliveryId: await make(`/webhooks/${webhookId}/test`),
+    }
+  }
 
   const operations: {
     id: string
     method: string
     path: string
-    body?: unknown
+    body?: object | ((targets: Targets) => object)
     scope: string | undefined
   }[] = [
     { id: 'listPets', method: 'GET', path: '/pets', scope: 'pets:read' },
@@ -370,6 +496,83 @@ describe('scopes', () => {
     { id: 'getPet', method: 'GET', path: '/pets/{petId}', scope: 'pets:read' },
     { id: 'updatePet', method: 'PATCH', path: '/pets/{petId}', body: { name: 'Otis' }, scope: 'pets:write' },
     { id: 'deletePet', method: 'DELETE', path: '/pets/{petId}', scope: 'pets:write' },
+    { id: 'listCategories', method: 'GET', path: '/categories', scope: 'categories:read' },
+    {
+      id: 'createCategory',
+      method: 'POST',
+      path: '/categories',
+      body: { name: 'Rabbits' },
+      scope: 'categories:write',
+    },
+    { id: 'getCategory', method: 'GET', path: '/categories/{categoryId}', scope: 'categories:read' },
+    {
+      id: 'updateCategory',
+      method: 'PATCH',
+      path: '/categories/{categoryId}',
+      body: { name: 'Hares' },
+      scope: 'categories:write',
+    },
+    { id: 'deleteCategory', method: 'DELETE', path: '/categories/{categoryId}', scope: 'categories:write' },
+    { id: 'getInventory', method: 'GET', path: '/store/inventory', scope: 'pets:read' },
+    { id: 'listOrders', method: 'GET', path: '/store/orders', scope: 'orders:read' },
+    {
+      id: 'createOrder',
+      method: 'POST',
+      path: '/store/orders',
+      body: ({ petId }) => ({ petId }),
+      scope: 'orders:write',
+    },
+    { id: 'getOrder', method: 'GET', path: '/store/orders/{orderId}', scope: 'orders:read' },
+    {
+      id: 'updateOrder',
+      method: 'PATCH',
+      path: '/store/orders/{orderId}',
+      body: { status: 'approved' },
+      scope: 'orders:write',
+    },
+    {
+      id: 'eraseOrderCustomer',
+      method: 'DELETE',
+      path: '/store/orders/{orderId}/customer',
+      scope: 'orders:write',
+    },
+    { id: 'listEvents', method: 'GET', path: '/events', scope: 'events:read' },
+    { id: 'listWebhooks', method: 'GET', path: '/webhooks', scope: 'webhooks:manage' },
+    {
+      id: 'createWebhook',
+      method: 'POST',
+      path: '/webhooks',
+      body: () => ({ url: receiver.url, events: ['pet.deleted'] }),
+      scope: 'webhooks:manage',
+    },
+    { id: 'getWebhook', method: 'GET', path: '/webhooks/{webhookId}', scope: 'webhooks:manage' },
+    {
+      id: 'updateWebhook',
+      method: 'PATCH',
+      path: '/webhooks/{webhookId}',
+      body: { status: 'paused' },
+      scope: 'webhooks:manage',
+    },
+    { id: 'deleteWebhook', method: 'DELETE', path: '/webhooks/{webhookId}', scope: 'webhooks:manage' },
+    {
+      id: 'rotateWebhookSecret',
+      method: 'POST',
+      path: '/webhooks/{webhookId}/rotate',
+      scope: 'webhooks:manage',
+    },
+    { id: 'testWebhook', method: 'POST', path: '/webhooks/{webhookId}/test', scope: 'webhooks:manage' },
+    {
+      id: 'listDeliveries',
+      method: 'GET',
+      path: '/webhooks/{webhookId}/deliveries',
+      scope: 'webhooks:manage',
+    },
+    {
+      id: 'retryDelivery',
+      method: 'POST',
+      path: '/webhooks/{webhookId}/deliveries/{deliveryId}/retry',
+      scope: 'webhooks:manage',
+    },
     { id: 'getLimits', method: 'GET', path: '/limits', scope: undefined },
     { id: 'listKeys', method: 'GET', path: '/keys', scope: 'keys:manage' },
     { id: 'createKey', method: 'POST', path: '/keys', body: { name: 'made' }, scope: 'keys:manage' },
@@ -397,14 +600,11 @@ describe('scopes', () => {
     assert.deepEqual(tested.toSorted(), described.toSorted())
   })
 
-  for (const { id, method, path, body, scope } of operations) {
+  for (const { id, method, path, body: given, scope } of operations) {
     test(`${id} asks for ${scope ?? 'no scope'}, and for no other`, async () => {
-      const animal = await service.request('POST', '/v1/pets', {
-        key: service.operatorKey,
-        body: { name: 'Milo', categoryId: 3 },
-      })
-      const { id: keyId } = await service.makeKey()
-      const target = `/v1${path.replace('{petId}', animal.json.id).replace('{keyId}', String(keyId))}`
+      const targets = await makeTargets()
+      const target = `/v1${path.replace(/\{(\w+)\}/g, (_, name: string) => String(targets[name]))}`
+      const body = typeof given === 'function' ? given(targets) : given
       const others = scopes.filter((other) => other !== scope)
       const without = await service.makeKey({ scopes: others })
       const refused = await service.request(method, target, { key: without.key, body })

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { Agent, request as httpRequest } from 'node:http'
 import { connect } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
@@ -189,6 +190,27 @@ describe('while it stops', { concurrency: 2 }, () => {
     assert.ok(performance.now() - since < stopDeadlineMs + slackMs)
     await slow.closed
   })
+})
+
+test('a reader of the log who has stalled does not keep the server from ending', {
+  timeout: 60_000,
+}, async (t) => {
+  const server = await serverFor(t)
+  const { stderr } = server.child
+  const exited = once(server.child, 'exit')
+  stderr.pause()
+  try {
+    // Far more than the pipe takes. Not one long word: that would be taken for a secret and not be logged.
+    const path = `/v1/${'far-'.repeat(1_500)}`
+    for (let n = 0; n < 300; n++) {
+      assert.equal((await server.request('GET', path, { key: server.operatorKey })).status, 404)
+    }
+    server.closeConnections()
+    server.child.kill('SIGTERM')
+    assert.deepEqual(await exited, [0, null])
+  } finally {
+    stderr.resume()
+  }
 })
 
 async function allPets(server: Server, key: string): Promise<Map<number, string>> {

@@ -27,7 +27,10 @@ test('without any setting the documented defaults hold', () => {
 })
 
 test('empty and blank settings are as good as none', () => {
-  const names = ['PORT', 'HOST', 'PETSTORE_ENV', 'PETSTORE_DATA_DIR', 'PETSTORE_PUBLIC_URL', 'DATABASE_URL']
+  const names = [
+    ...['PORT', 'HOST', 'PETSTORE_ENV', 'PETSTORE_DATA_DIR', 'PETSTORE_PUBLIC_URL', 'DATABASE_URL'],
+    ...['PETSTORE_ORDER_HOLD_HOURS', 'PETSTORE_WEBHOOK_ALLOW'],
+  ]
   const {
     trustedProxies: _none,
     webhookAllow: _noneEither,
@@ -61,6 +64,7 @@ describe('good settings are taken', () => {
     [{ PETSTORE_STAGING_URL: 'http://10.1.2.3:81/shop' }, { stagingUrl: 'http://10.1.2.3:81/shop' }],
     [{ PETSTORE_BAN_AFTER_REFUSALS: '1' }, { banAfterRefusals: 1 }],
     [{ PETSTORE_ORDER_HOLD_HOURS: '1' }, { orderHoldMs: 60 * 60 * 1000 }],
+    [{ PETSTORE_ORDER_HOLD_HOURS: '8760' }, { orderHoldMs: 365 * 24 * 60 * 60 * 1000 }],
     [{ PETSTORE_LOG_LEVEL: 'silent' }, { logLevel: 'silent' }],
   ]
   for (const [env, expected] of scenarios) {
@@ -70,21 +74,24 @@ describe('good settings are taken', () => {
     })
   }
 
-  test('trusted proxies as addresses and as ranges of both families', () => {
-    const { trustedProxies } = readConfig({
-      PETSTORE_TRUSTED_PROXIES: '10.0.0.0/8, 192.0.2.7,fd00::/8 , ::1',
+  for (const [setting, name] of [
+    ['PETSTORE_TRUSTED_PROXIES', 'trustedProxies'],
+    ['PETSTORE_WEBHOOK_ALLOW', 'webhookAllow'],
+  ] as const) {
+    test(`${setting} as addresses and as ranges of both families`, () => {
+      const { [name]: listed } = readConfig({ [setting]: '10.0.0.0/8, 192.0.2.7,fd00::/8 , ::1' })
+      for (const [address, family, isListed] of [
+        ['10.255.0.1', 'ipv4', true],
+        ['11.0.0.1', 'ipv4', false],
+        ['192.0.2.7', 'ipv4', true],
+        ['192.0.2.8', 'ipv4', false],
+        ['fd12::1', 'ipv6', true],
+        ['fe80::1', 'ipv6', false],
+        ['::1', 'ipv6', true],
+      ] as const)
+        assert.equal(listed.check(address, family), isListed, address)
     })
-    for (const [address, family, isTrusted] of [
-      ['10.255.0.1', 'ipv4', true],
-      ['11.0.0.1', 'ipv4', false],
-      ['192.0.2.7', 'ipv4', true],
-      ['192.0.2.8', 'ipv4', false],
-      ['fd12::1', 'ipv6', true],
-      ['fe80::1', 'ipv6', false],
-      ['::1', 'ipv6', true],
-    ] as const)
-      assert.equal(trustedProxies.check(address, family), isTrusted, address)
-  })
+  }
 })
 
 const badSettings: [name: string, value: string][] = [
@@ -110,8 +117,12 @@ const badSettings: [name: string, value: string][] = [
   ['PETSTORE_TRUSTED_PROXIES', 'everybody'],
   ['PETSTORE_BAN_AFTER_REFUSALS', '0'],
   ['PETSTORE_ORDER_HOLD_HOURS', '0'],
+  ['PETSTORE_ORDER_HOLD_HOURS', '8761'],
+  ['PETSTORE_ORDER_HOLD_HOURS', '1.5'],
   ['PETSTORE_ORDER_HOLD_HOURS', 'soon'],
   ['PETSTORE_WEBHOOK_ALLOW', '10.0.0.0/33'],
+  ['PETSTORE_WEBHOOK_ALLOW', 'fd00::/129'],
+  ['PETSTORE_WEBHOOK_ALLOW', 'localhost'],
   ['PETSTORE_LOG_LEVEL', 'loud'],
   ['DATABASE_URL', 'postgres://localhost/petstore'],
 ]
@@ -134,8 +145,10 @@ test('every bad setting is reported in one message', () => {
 })
 
 test('every bad entry of a list is reported', () => {
-  const { problems } = problemsOf({ PETSTORE_TRUSTED_PROXIES: 'here,10.0.0.1,there' })
-  assert.equal(problems.length, 2)
+  for (const name of ['PETSTORE_TRUSTED_PROXIES', 'PETSTORE_WEBHOOK_ALLOW']) {
+    const { problems } = problemsOf({ [name]: 'here,10.0.0.1,there' })
+    assert.equal(problems.length, 2)
+  }
 })
 
 describe('nothing secret is echoed', () => {

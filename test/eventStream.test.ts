@@ -314,7 +314,11 @@ describe('a reader that takes nothing', () => {
         pull: (controller) => controller.enqueue(new Uint8Array(eventBytes)),
         cancel: () => cut.resolve(),
       })
-    const listener = await serve(() => new Response(endless()), { host: '127.0.0.1', port: 0 }, 300)
+    const listener = await serve(
+      () => new Response(endless()),
+      { host: '127.0.0.1', port: 0 },
+      { stalledMs: 300 },
+    )
     const reader = await listenTo(`http://127.0.0.1:${listener.port}`, { key: 'none', isPaused: true })
     try {
       await cut.promise

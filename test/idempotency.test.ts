@@ -3,9 +3,12 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, test } from 'node:test'
+import { openMigrated } from '../src/database/open.ts'
 import { databaseFile } from '../src/database/sqlite.ts'
+import { IdempotentAnswers } from '../src/http/idempotency.ts'
 import { amplePlan, assertAnswerForm, assertRefused } from './support/answers.ts'
 import type { Answer, RequestOptions } from './support/client.ts'
+import { folderFor } from './support/servers.ts'
 import { startTestService, type TestService } from './support/service.ts'
 
 const dayMs = 24 * 60 * 60 * 1000
@@ -258,6 +261,38 @@ test('a key that has expired may be used for another request', async () => {
     assert.equal((await send('A')).status, 422)
   } finally {
     await own.stop()
+  }
+})
+
+test('the sweep forgets all that has expired, more than fits one write, and nothing else', async (t) => {
+  const dataDir = folderFor(t)
+  const now = Date.UTC(2026, 10, 15)
+  const database = await openMigrated(dataDir, now)
+  try {
+    const meddler = new DatabaseSync(databaseFile(dataDir))
+    const add = meddler.prepare(
+      `INSERT INTO idempotent_answers (key_id, idempotency_key, fingerprint, status, headers, body, created_at)
+       VALUES (?, ?, '', 201, '{}', '', ?)`,
+    )
+    meddler.exec('BEGIN')
+    // More than two writes of a thousand, of two API keys whose Idempotency-Keys are the same.
+    for (let n = 0; n < 1_250; n++) for (const keyId of [1, 2]) add.run(keyId, `old-${n}`, now - dayMs)
+    for (const keyId of [1, 2]) add.run(keyId, 'young', now - dayMs + 1)
+    meddler.exec('COMMIT')
+    await new IdempotentAnswers(database).sweep(now)
+    const left = meddler
+      .prepare('SELECT key_id, idempotency_key FROM idempotent_answers ORDER BY key_id')
+      .all()
+    meddler.close()
+    assert.deepEqual(
+      left.map(({ key_id, idempotency_key }) => [key_id, idempotency_key]),
+      [
+        [1, 'young'],
+        [2, 'young'],
+      ],
+    )
+  } finally {
+    await database.close()
   }
 })
 

@@ -226,6 +226,29 @@ test('a number of 60,000 digits is read at once, and exactly', () => {
   assert.equal(typeof parseJson(`7${zeros}`), 'number')
 })
 
+for (const [where, numberOf] of [
+  ['at the end', (zeros: string) => `7${zeros}e-${zeros.length}`],
+  ['in the middle', (zeros: string) => `7${zeros}7e-${zeros.length}`],
+  ['behind the point', (zeros: string) => `7.${zeros}7`],
+  ['at the beginning of a fraction', (zeros: string) => `0.${zeros}7e${zeros.length + 1}`],
+] as const) {
+  test(`a number with a long row of zeros ${where} takes time in proportion to its length`, () => {
+    const msFor = (length: number) => {
+      const text = numberOf('0'.repeat(length))
+      const rounds = Array.from({ length: 5 }, () => {
+        const since = performance.now()
+        parseJson(text)
+        return performance.now() - since
+      })
+      return Math.min(...rounds)
+    }
+    const length = 250_000
+    const times = msFor(4 * length) / msFor(length)
+    // Four times the zeros: four times the time where it is linear, sixteen times where it is quadratic.
+    assert.ok(times < 10, `four times as many took ${times.toFixed(1)} times as long`)
+  })
+}
+
 for (const text of [
   '',
   ' ',

@@ -353,7 +353,13 @@ describe('rotation', () => {
     await manage('DELETE', `/${id}`)
     assert.deepEqual([await works(old), await works(fresh)], [false, false])
     const again = await manage('POST', `/${id}/rotate`)
-    assert.equal(await works(String(again.json.key)), false)
+    assert.equal(again.status, 409)
+    assert.deepEqual(again.json, {
+      code: 'illegal_transition',
+      message: 'This API key is revoked, and that is for good: make a new one.',
+      status: 409,
+    })
+    assert.deepEqual([await works(old), await works(fresh)], [false, false])
   })
 
   test('a rotation that is retried with its Idempotency-Key answers the same secret', async () => {

@@ -156,6 +156,41 @@ test('two requests of one key that load it at the same time as others push it ou
   }
 })
 
+test('whoever asks for the counts to be written while they are being written shares the next round', async () => {
+  let writes = 0
+  const counting: Database = {
+    ...database,
+    write(work) {
+      writes++
+      return database.write(work)
+    },
+  }
+  const limiter = new MemoryLimiter(counting, banAfter)
+  await limiter.admitKey(1, limits, 0, start)
+  const first = limiter.flush()
+  await nextTurn()
+  // The first round is under way: what is counted now is for the next one, and all of these wait for that one.
+  await limiter.admitKey(1, limits, 0, start)
+  const others = range(0, 50).map(() => limiter.flush())
+  assert.equal(new Set(others).size, 1)
+  await Promise.all([first, ...others])
+  assert.equal(writes, 2)
+  assert.equal((await findUsage(database.read, 1))?.usage.minuteUsed, 2)
+})
+
+test('counts of another store are not written into the one that took its place, but forgotten', async () => {
+  let isSame = true
+  const limiter = new MemoryLimiter(database, banAfter, undefined, async () => isSame)
+  await limiter.admitKey(1, limits, 0, start)
+  await limiter.flush()
+  for (const _ of range(0, 5)) await limiter.admitKey(1, limits, 0, start)
+  isSame = false
+  await limiter.flush()
+  assert.equal((await findUsage(database.read, 1))?.usage.minuteUsed, 1)
+  const { windows } = await limiter.lookAtKey(1, limits, 0, start)
+  assert.equal(windows.minute.remaining, limits.perMinute - 1)
+})
+
 test('a store that refuses a write loses no count: the next one brings it', async () => {
   const limiter = limiterWith(4)
   const meddler = new DatabaseSync(databaseFile(dataDir))

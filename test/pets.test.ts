@@ -183,6 +183,17 @@ for (const [what, body, code, path] of refusedBodies) {
   })
 }
 
+test('an empty body is refused as such, and one of nothing but spaces as no JSON', async () => {
+  for (const options of [{}, { body: '' }, { body: '', headers: { 'content-type': 'application/json' } }]) {
+    const refused = await call('POST', '/v1/pets', options)
+    assertRefused(refused, 400, 'malformed_json')
+    assert.equal(refused.json.message, 'The body is empty: send a JSON object.')
+  }
+  const blank = await call('POST', '/v1/pets', { body: '  ' })
+  assertRefused(blank, 400, 'malformed_json')
+  assert.match(blank.json.message, /the body ends too early/)
+})
+
 test('every problem of a body is listed at once', async () => {
   const refused = await call('POST', '/v1/pets', { body: { name: '', categoryId: 'x', status: 'lost' } })
   const paths = refused.json.details.map((detail: { path: string }) => detail.path)

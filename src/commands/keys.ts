@@ -161,7 +161,9 @@ async function change(
 
 function keyId(text: string): number {
   if (/^[1-9]\d{0,14}$/.test(text)) return Number(text)
-  throw new UsageError(`The id of a key is a whole number above 0, as "keys list" shows it: "${text}" is none.`)
+  throw new UsageError(
+    `The id of a key is a whole number above 0, as "keys list" shows it: "${text}" is none.`,
+  )
 }
 
 /** The fields of a request by the names that the options have. */

@@ -1,4 +1,6 @@
+import type { Kysely } from 'kysely'
 import type { Database } from '../database/database.ts'
+import type { Tables } from '../database/tables.ts'
 import type { Limits } from '../keys/plans.ts'
 import { findUsage, type KeyUsage, putUsage } from './queries.ts'
 import {
@@ -21,6 +23,9 @@ type Entry = { usage: Usage; lastUsedAt: number }
 /** How many of each stay in memory. */
 export type Bounds = { readonly keysMax: number; readonly addressesMax: number }
 
+/** Whether the store is still the one that the counts are of: a restore may have put another in its place. */
+export type IsSameStore = (db: Kysely<Tables>) => Promise<boolean>
+
 const usualBounds: Bounds = { keysMax: 100_000, addressesMax: 100_000 }
 const rowsPerWrite = 100
 
@@ -34,6 +39,7 @@ export class MemoryLimiter {
   readonly #database: Database
   readonly #banAfterRefusals: number
   readonly #bounds: Bounds
+  readonly #isSameStore: IsSameStore
   readonly #keys = new Map<number, Entry>()
   readonly #loading = new Map<number, Promise<void>>()
   readonly #addresses = new Map<string, Usage>()
@@ -41,10 +47,16 @@ export class MemoryLimiter {
   #flushing: Promise<void> = Promise.resolve()
   #nextFlush: Promise<void> | undefined
 
-  constructor(database: Database, banAfterRefusals: number, bounds = usualBounds) {
+  constructor(
+    database: Database,
+    banAfterRefusals: number,
+    bounds = usualBounds,
+    isSameStore: IsSameStore = async () => true,
+  ) {
     this.#database = database
     this.#banAfterRefusals = banAfterRefusals
     this.#bounds = bounds
+    this.#isSameStore = isSameStore
   }
 
   admitKey(id: number, limits: Limits, unbannedAt: number, now: number): Promise<Decision> {
@@ -156,7 +168,12 @@ export class MemoryLimiter {
       const entry = this.#keys.get(id)
       return entry ? [{ id, usage: entry.usage, lastUsedAt: entry.lastUsedAt }] : []
     })
-    await this.#database.write((trx) => putUsage(trx, rows))
+    const isWritten = await this.#database.write(async (trx) => {
+      if (!(await this.#isSameStore(trx))) return false
+      await putUsage(trx, rows)
+      return true
+    })
+    if (!isWritten) return this.forgetKeys()
     // What was counted while the store was writing is for the next time.
     for (const { id, usage } of rows) if (this.#keys.get(id)?.usage === usage) this.#dirty.delete(id)
   }

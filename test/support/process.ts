@@ -1,9 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { createClient } from './client.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
@@ -33,6 +34,14 @@ export function spawnPetstore(args: string[], env: Record<string, string> = {}) 
   })
   const ended: Promise<Ended> = once(child, 'close').then(([code, signal]) => ({ code, signal, ...output }))
   return { child, output, ended }
+}
+
+/** Runs a line of shell in which `"$NODE" "$MAIN"` is the command. */
+export async function runShell(line: string, env: Record<string, string> = {}) {
+  return promisify(execFile)('sh', ['-c', line], {
+    cwd: root,
+    env: { ...environment(env), NODE: process.execPath, MAIN: main },
+  })
 }
 
 /** Runs a command to its end. */
