@@ -259,7 +259,7 @@ describe('an endpoint that does not answer as it should', () => {
     [
       'wants to speak another protocol',
       answer('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'),
-      /^The connection failed \(\w+\)\.$/,
+      /^The endpoint did not answer in HTTP\.$/,
     ],
   ]
   for (const [name, behave, expected] of manners) {
@@ -344,19 +344,14 @@ describe('an endpoint that does not answer as it should', () => {
   })
 
   test('holds up nobody even where there are more such endpoints than attempts at once', async (t) => {
-    const { service, endpoint, addPet, ask } = await stage(t, {}, { bounds: { attemptTimeoutMs: timeoutMs } })
+    const { service, endpoint, addPet } = await stage(t, {}, { bounds: { attemptTimeoutMs: second } })
     const [dead, alive] = [await endpoint(), await endpoint()]
     dead.reply = hang
     for (let n = 0; n < 70; n++) await registerWebhook(service, dead.url)
-    const { id } = await registerWebhook(service, alive.url)
-    for (let n = 0; n < 10; n++) await addPet(`Pet ${n}`)
-    await alive.until(10)
-    assert.deepEqual(
-      alive.received.map(({ data }) => data.name),
-      Array.from({ length: 10 }, (_, n) => `Pet ${n}`),
-    )
-    assert.equal((await ask('GET', `/v1/webhooks/${id}/deliveries?limit=1`))[0].lastStatus, 204)
-    assert.ok(dead.received.length < 70 * 10)
+    await registerWebhook(service, alive.url)
+    // Each of the others would hang for 30 seconds with these.
+    await Promise.all(Array.from({ length: 30 }, (_, n) => addPet(`Pet ${n}`)))
+    await alive.until(30)
   })
 
   test('costs nothing while it is waited for', async (t) => {

@@ -14,6 +14,8 @@ import { type SendOptions, send } from './send.ts'
 import { messageId } from './webhook.ts'
 
 const attemptsAtOnceMax = 64
+/** How long a lane may keep its place while others wait for one. */
+const turnMs = 1_000
 
 export type DelivererOptions = {
   readonly database: Database
@@ -25,7 +27,7 @@ export type DelivererOptions = {
 /**
  * Carries events to webhooks. Each endpoint has two lanes with one attempt at a time in each, and all lanes together a
  * bound: an endpoint that hangs keeps its own lanes busy and nobody else's. Where more lanes are due than the bound
- * allows they take turns, one attempt each.
+ * allows they take turns.
  */
 export class Deliverer {
   readonly #options: DelivererOptions
@@ -107,12 +109,13 @@ export class Deliverer {
 
   async #runLane(webhookId: number, lane: DueLane['lane']): Promise<void> {
     const { database, clock, sending } = this.#options
+    const turnEndsAt = performance.now() + turnMs
     do {
       const claim = await database.write((trx) => claimDelivery(trx, webhookId, lane, clock()))
       if (!claim) return
       const outcome = await send(claim.webhook.url, ...message(claim, clock()), sending)
       await database.write((trx) => finishAttempt(trx, claim, outcome, clock(), Math.random()))
-    } while (!this.#isStopping && !this.#isCrowded)
+    } while (!this.#isStopping && !(this.#isCrowded && performance.now() > turnEndsAt))
   }
 }
 

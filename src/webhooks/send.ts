@@ -55,6 +55,8 @@ export function send(
       incoming.destroy()
     })
     outgoing.on('error', (error) => settle({ error: reasonOf(error, timeoutMs) }))
+    // Whatever else an endpoint does, such as wanting another protocol, ends here: no attempt goes on for ever.
+    outgoing.on('close', () => settle({ error: 'The endpoint did not answer in HTTP.' }))
     outgoing.end(body)
   })
 }
