@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely'
+import { readPosition, writePosition } from '../database/positions.ts'
 import type { Tables } from '../database/tables.ts'
 import { recordEvents } from '../events/queries.ts'
 import type { Category } from './category.ts'
@@ -74,22 +75,13 @@ export const shownCategory = ({ id, name }: Category) => (name === undefined ? {
 
 /** The highest id that the service has picked, also if its category is gone. */
 export async function lastAssignedCategoryId(db: Kysely<Tables>): Promise<number> {
-  const position = await db
-    .selectFrom('positions')
-    .select('value')
-    .where('name', '=', assignedPosition)
-    .executeTakeFirst()
-  return position?.value ?? 0
+  return readPosition(db, assignedPosition)
 }
 
 /** Makes sure that ids up to this one are not picked again. */
 export async function reserveCategoryIds(trx: Kysely<Tables>, upTo: number): Promise<void> {
   if ((await lastAssignedCategoryId(trx)) >= upTo) return
-  await trx
-    .insertInto('positions')
-    .values({ name: assignedPosition, value: upTo })
-    .onConflict((conflict) => conflict.column('name').doUpdateSet({ value: upTo }))
-    .execute()
+  await writePosition(trx, assignedPosition, upTo)
 }
 
 /** Counting goes on where it left off, past the ids that animals have brought in. */

@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely'
+import { readPosition, writePosition } from '../database/positions.ts'
 import type { Tables } from '../database/tables.ts'
 import { toJson } from '../http/json.ts'
 import { type EventType, isPrivate, type StoreEvent } from './event.ts'
@@ -51,12 +52,7 @@ export async function lastEventId(db: Kysely<Tables>): Promise<number> {
 
 /** Events up to this id are no longer kept. */
 export async function prunedThrough(db: Kysely<Tables>): Promise<number> {
-  const row = await db
-    .selectFrom('positions')
-    .select('value')
-    .where('name', '=', prunedPosition)
-    .executeTakeFirst()
-  return row?.value ?? 0
+  return readPosition(db, prunedPosition)
 }
 
 /** Lets go of a bounded number of events that are older than promised; answers how many. */
@@ -73,10 +69,6 @@ export async function pruneEvents(trx: Kysely<Tables>, now: number): Promise<num
   const last = gone.at(-1)
   if (!last) return 0
   await trx.deleteFrom('events').where('id', '<=', last.id).execute()
-  await trx
-    .insertInto('positions')
-    .values({ name: prunedPosition, value: last.id })
-    .onConflict((conflict) => conflict.column('name').doUpdateSet({ value: last.id }))
-    .execute()
+  await writePosition(trx, prunedPosition, last.id)
   return gone.length
 }

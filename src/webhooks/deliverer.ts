@@ -9,6 +9,7 @@ import {
   dueLanes,
   finishAttempt,
   hasUndispatched,
+  releaseDelivery,
 } from './deliveries.ts'
 import { type SendOptions, send } from './send.ts'
 import { messageId } from './webhook.ts'
@@ -33,9 +34,9 @@ export class Deliverer {
   readonly #options: DelivererOptions
   readonly #busy = new Set<string>()
   readonly #running = new Set<Promise<void>>()
+  readonly #stopping = new AbortController()
   #round: Promise<void> | undefined
   #isWanted = false
-  #isStopping = false
   #isCrowded = false
   /** The endpoint that was last given a place; when places are scarce the next one is first in line. */
   #lastStarted = 0
@@ -52,16 +53,16 @@ export class Deliverer {
     })
   }
 
-  /** Begins nothing more, and waits for what is under way. */
+  /** Begins nothing more, and breaks off what is under way: it is tried again after the next start. */
   async stop(): Promise<void> {
-    this.#isStopping = true
+    this.#stopping.abort()
     await this.#round
     await Promise.all(this.#running)
   }
 
   async #look(): Promise<void> {
     const { database, clock, onFault } = this.#options
-    while (this.#isWanted && !this.#isStopping) {
+    while (this.#isWanted && !this.#stopping.signal.aborted) {
       this.#isWanted = false
       try {
         // Asked before it is written: a commit wakes us, and must not wake us for nothing.
@@ -83,7 +84,7 @@ export class Deliverer {
 
   #start({ webhookId, lane }: DueLane): void {
     const name = `${webhookId} ${lane}`
-    if (this.#isStopping || this.#busy.has(name)) return
+    if (this.#stopping.signal.aborted || this.#busy.has(name)) return
     if (this.#busy.size >= attemptsAtOnceMax) {
       this.#isCrowded = true
       return
@@ -113,9 +114,15 @@ export class Deliverer {
     do {
       const claim = await database.write((trx) => claimDelivery(trx, webhookId, lane, clock()))
       if (!claim) return
-      const outcome = await send(claim.webhook.url, ...message(claim, clock()), sending)
-      await database.write((trx) => finishAttempt(trx, claim, outcome, clock(), Math.random()))
-    } while (!this.#isStopping && !(this.#isCrowded && performance.now() > turnEndsAt))
+      const { signal } = this.#stopping
+      const outcome = await send(claim.webhook.url, ...message(claim, clock()), { ...sending, signal })
+      const isBrokenOff = signal.aborted && 'error' in outcome
+      await database.write((trx) =>
+        isBrokenOff
+          ? releaseDelivery(trx, claim)
+          : finishAttempt(trx, claim, outcome, clock(), Math.random()),
+      )
+    } while (!this.#stopping.signal.aborted && !(this.#isCrowded && performance.now() > turnEndsAt))
   }
 }
 

@@ -1,14 +1,14 @@
 import type { Kysely, Selectable } from 'kysely'
+import { readPosition, writePosition } from '../database/positions.ts'
 import type { Tables } from '../database/tables.ts'
 import type { EventType, StoreEvent } from '../events/event.ts'
-import { eventsAfter, lastEventId } from '../events/queries.ts'
+import { eventsAfter, keptMs, lastEventId } from '../events/queries.ts'
 import { setWebhookStatus, toWebhook, type WebhookRow } from './queries.ts'
 import type { Outcome } from './send.ts'
 import { type Delivery, nextAttemptAt, testEvent, type Webhook } from './webhook.ts'
 
 const dispatchedPosition = 'webhooks.dispatched'
 const eventsPerRound = 200
-const finishedKeptMs = 30 * 24 * 60 * 60 * 1000
 const pruneRowsMax = 1_000
 /** A claim outlasts an attempt; after a crash the delivery is free again once it has run out. */
 const claimMs = 30_000
@@ -71,34 +71,30 @@ export async function retryDelivery(trx: Kysely<Tables>, id: number, now: number
 
 /** Turns events into deliveries, a bounded number at a time. */
 export async function dispatchEvents(trx: Kysely<Tables>, now: number): Promise<void> {
-  const events = await eventsAfter(trx, await dispatchedThrough(trx), eventsPerRound, true)
-  // Events may have been let go while nobody was there to dispatch them.
-  const lastId = events.at(-1)?.id ?? (await lastEventId(trx))
   const hooks = await trx.selectFrom('webhooks').selectAll().where('status', '<>', 'disabled').execute()
+  const events = await eventsAfter(trx, await dispatchedThrough(trx), eventsPerRound, true)
   for (const event of events) {
     for (const hook of hooks) {
       if (!wants(hook, event)) continue
       await insertDelivery(trx, hook.id, event.id, event.type, event.createdAt, event.data, now)
     }
   }
-  await trx
-    .insertInto('positions')
-    .values({ name: dispatchedPosition, value: lastId })
-    .onConflict((conflict) => conflict.column('name').doUpdateSet({ value: lastId }))
-    .execute()
+  // Events may have been let go while nobody was there to dispatch them.
+  await writePosition(trx, dispatchedPosition, events.at(-1)?.id ?? (await lastEventId(trx)))
 }
 
 export async function hasUndispatched(db: Kysely<Tables>): Promise<boolean> {
   return (await lastEventId(db)) > (await dispatchedThrough(db))
 }
 
+/** What came before every webhook there is need not be gone through; without any, nothing need. */
 async function dispatchedThrough(db: Kysely<Tables>): Promise<number> {
-  const row = await db
-    .selectFrom('positions')
-    .select('value')
-    .where('name', '=', dispatchedPosition)
-    .executeTakeFirst()
-  return row?.value ?? 0
+  const { first } = await db
+    .selectFrom('webhooks')
+    .select(({ fn }) => fn.min('from_event_id').as('first'))
+    .where('status', '<>', 'disabled')
+    .executeTakeFirstOrThrow()
+  return Math.max(await readPosition(db, dispatchedPosition), first ?? Number.POSITIVE_INFINITY)
 }
 
 /** First attempts go in the order of the events, one at a time; repetitions have a lane of their own. */
@@ -221,20 +217,44 @@ export async function finishAttempt(
       ? 'The endpoint answered 410 Gone.'
       : `Delivery ${delivery.id} failed ${attempts} times. Last: ${error}`
   await setWebhookStatus(trx, webhook.id, 'disabled', reason)
+  await failWaiting(trx, webhook.id, now)
 }
 
-/** Lets go of a bounded number of finished deliveries that are older than the feed. */
+/** Lets go of a bounded number of deliveries that are as old as the events that are let go, also if they still wait. */
 export async function pruneDeliveries(trx: Kysely<Tables>, now: number): Promise<number> {
-  const old = trx
+  const oldest = await trx
     .selectFrom('webhook_deliveries')
-    .select('id')
-    .where('finished_at', '<=', now - finishedKeptMs)
+    .select(['id', 'created_at'])
+    .orderBy('id')
     .limit(pruneRowsMax)
-  const { numDeletedRows } = await trx
-    .deleteFrom('webhook_deliveries')
-    .where('id', 'in', old)
-    .executeTakeFirst()
-  return Number(numDeletedRows)
+    .execute()
+  const old = oldest.filter((delivery) => delivery.created_at <= now - keptMs).map(({ id }) => id)
+  if (old.length > 0) await trx.deleteFrom('webhook_deliveries').where('id', 'in', old).execute()
+  return old.length
+}
+
+/** Gives back a delivery whose attempt was broken off: it has not been tried. */
+export async function releaseDelivery(trx: Kysely<Tables>, { delivery }: Claim): Promise<void> {
+  await trx
+    .updateTable('webhook_deliveries')
+    .set({ claimed_until: 0 })
+    .where('id', '=', delivery.id)
+    .execute()
+}
+
+/** What waits for an endpoint that is disabled is not sent any more: it will be told of what happens later. */
+async function failWaiting(trx: Kysely<Tables>, webhookId: number, now: number): Promise<void> {
+  await trx
+    .updateTable('webhook_deliveries')
+    .set({
+      status: 'failed',
+      next_attempt_at: null,
+      finished_at: now,
+      last_error: 'The webhook was disabled.',
+    })
+    .where('webhook_id', '=', webhookId)
+    .where('next_attempt_at', 'is not', null)
+    .execute()
 }
 
 function wants(hook: WebhookRow, event: StoreEvent): boolean {

@@ -52,7 +52,7 @@ export function deliveryRoutes(database: Database, publicUrl: string | undefined
       method: 'GET',
       path: '/webhooks/{webhookId}/deliveries',
       summary: 'List deliveries',
-      description: 'Kept 30 days after they ended.',
+      description: 'Newest first. Kept 30 days, like the events.',
       query: z.object(page),
       answers: {
         200: {

@@ -12,6 +12,8 @@ export type SendOptions = {
   readonly allowed: BlockList
   readonly resolver?: typeof resolve
   readonly timeoutMs?: number
+  /** Breaks the attempt off. */
+  readonly signal?: AbortSignal
 }
 
 /**
@@ -22,7 +24,7 @@ export function send(
   url: string,
   body: string,
   headers: Record<string, string>,
-  { allowed, resolver = resolve, timeoutMs = attemptTimeoutMs }: SendOptions,
+  { allowed, resolver = resolve, timeoutMs = attemptTimeoutMs, signal }: SendOptions,
 ): Promise<Outcome> {
   const target = new URL(url)
   const isHttps = target.protocol === 'https:'
@@ -47,7 +49,7 @@ export function send(
       headers: { ...headers, 'Content-Length': String(Buffer.byteLength(body)) },
       lookup,
       agent: false,
-      signal: AbortSignal.timeout(timeoutMs),
+      signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(signal ? [signal] : [])]),
     })
     outgoing.on('response', (incoming) => {
       // The status says it all; whatever follows is not read.
