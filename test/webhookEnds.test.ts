@@ -30,11 +30,14 @@ test('what waited for an endpoint that was disabled is not sent when it is enabl
   receiver.reply = 500
   await addPet('first')
   await receiver.until(1)
-  await eventually(async () => (await deliveries())[0].lastStatus === 500)
+  await eventually('the webhook has come so far', async () => (await deliveries())[0].lastStatus === 500)
   receiver.reply = 410
   await addPet('second')
   await receiver.until(2)
-  await eventually(async () => (await ask('GET', `/v1/webhooks/${id}`)).json.status === 'disabled')
+  await eventually(
+    'the webhook has come so far',
+    async () => (await ask('GET', `/v1/webhooks/${id}`)).json.status === 'disabled',
+  )
   const waiting = (await deliveries()).at(-1)
   assert.deepEqual([waiting.status, waiting.lastError], ['failed', 'The webhook was disabled.'])
 
