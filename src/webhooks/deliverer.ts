@@ -5,12 +5,11 @@ import {
   type Claim,
   claimDelivery,
   type DueLane,
-  dispatchEvents,
   dueLanes,
   finishAttempt,
-  hasUndispatched,
   releaseDelivery,
 } from './deliveries.ts'
+import { dispatchEvents, hasUndispatched } from './dispatch.ts'
 import { type SendOptions, send } from './send.ts'
 import { messageId } from './webhook.ts'
 

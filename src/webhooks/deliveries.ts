@@ -1,14 +1,10 @@
 import type { Kysely, Selectable } from 'kysely'
-import { readPosition, writePosition } from '../database/positions.ts'
 import type { Tables } from '../database/tables.ts'
-import type { EventType, StoreEvent } from '../events/event.ts'
-import { eventsAfter, keptMs, lastEventId } from '../events/queries.ts'
-import { setWebhookStatus, toWebhook, type WebhookRow } from './queries.ts'
+import { keptMs } from '../events/queries.ts'
+import { setWebhookStatus, toWebhook } from './queries.ts'
 import type { Outcome } from './send.ts'
 import { type Delivery, nextAttemptAt, testEvent, type Webhook } from './webhook.ts'
 
-const dispatchedPosition = 'webhooks.dispatched'
-const eventsPerRound = 200
 const pruneRowsMax = 1_000
 /** A claim outlasts an attempt; after a crash the delivery is free again once it has run out. */
 const claimMs = 30_000
@@ -67,34 +63,6 @@ export async function retryDelivery(trx: Kysely<Tables>, id: number, now: number
     .set({ status: 'pending', next_attempt_at: now, claimed_until: 0, finished_at: null })
     .where('id', '=', id)
     .execute()
-}
-
-/** Turns events into deliveries, a bounded number at a time. */
-export async function dispatchEvents(trx: Kysely<Tables>, now: number): Promise<void> {
-  const hooks = await trx.selectFrom('webhooks').selectAll().where('status', '<>', 'disabled').execute()
-  const events = await eventsAfter(trx, await dispatchedThrough(trx), eventsPerRound, true)
-  for (const event of events) {
-    for (const hook of hooks) {
-      if (!wants(hook, event)) continue
-      await insertDelivery(trx, hook.id, event.id, event.type, event.createdAt, event.data, now)
-    }
-  }
-  // Events may have been let go while nobody was there to dispatch them.
-  await writePosition(trx, dispatchedPosition, events.at(-1)?.id ?? (await lastEventId(trx)))
-}
-
-export async function hasUndispatched(db: Kysely<Tables>): Promise<boolean> {
-  return (await lastEventId(db)) > (await dispatchedThrough(db))
-}
-
-/** What came before every webhook there is need not be gone through; without any, nothing need. */
-async function dispatchedThrough(db: Kysely<Tables>): Promise<number> {
-  const { first } = await db
-    .selectFrom('webhooks')
-    .select(({ fn }) => fn.min('from_event_id').as('first'))
-    .where('status', '<>', 'disabled')
-    .executeTakeFirstOrThrow()
-  return Math.max(await readPosition(db, dispatchedPosition), first ?? Number.POSITIVE_INFINITY)
 }
 
 /** First attempts go in the order of the events, one at a time; repetitions have a lane of their own. */
@@ -257,11 +225,8 @@ async function failWaiting(trx: Kysely<Tables>, webhookId: number, now: number):
     .execute()
 }
 
-function wants(hook: WebhookRow, event: StoreEvent): boolean {
-  return event.id > hook.from_event_id && (JSON.parse(hook.events) as EventType[]).includes(event.type)
-}
-
-async function insertDelivery(
+/** Puts a message on its way to one endpoint. */
+export async function insertDelivery(
   trx: Kysely<Tables>,
   webhookId: number,
   eventId: number | undefined,
