@@ -308,7 +308,7 @@ const harmless: Mutation[] = [
   {
     name: 'an operation is added',
     mutate: (document) => {
-      document.paths['/store/orders'] = { get: { ...pets(document).get, operationId: 'listOrders' } }
+      document.paths['/store/visits'] = { get: { ...pets(document).get, operationId: 'listVisits' } }
     },
   },
   {
