@@ -128,12 +128,6 @@ export const store: Migration = {
       .columns(['webhook_id', 'next_attempt_at'])
       .where('next_attempt_at', 'is not', null)
       .execute()
-    await db.schema
-      .createIndex('deliveries_finished')
-      .on('webhook_deliveries')
-      .column('finished_at')
-      .where('finished_at', 'is not', null)
-      .execute()
 
     // What a kept answer is about, so that erasing a customer erases what was kept for retries too.
     await db.schema.alterTable('idempotent_answers').addColumn('concerns', 'text').execute()
