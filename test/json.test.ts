@@ -242,7 +242,7 @@ for (const [where, numberOf] of [
       })
       return Math.min(...rounds)
     }
-    const length = 20_000
+    const length = 10_000
     const times = msFor(4 * length) / msFor(length)
     // Four times the zeros: four times the time where it is linear, sixteen times where it is quadratic.
     assert.ok(times < 10, `four times as many took ${times.toFixed(1)} times as long`)
