@@ -2,7 +2,12 @@
 import { createServer } from 'node:http'
 import { Webhook } from 'standardwebhooks'
 
-const verifier = new Webhook(process.env.WEBHOOK_SECRET)
+const secret = process.env.WEBHOOK_SECRET ?? ''
+if (!/^whsec_[A-Za-z0-9+/]{32,}=*$/.test(secret)) {
+  console.error('Set WEBHOOK_SECRET to the secret that POST /webhooks answered: whsec_ and 44 characters.')
+  process.exit(1)
+}
+const verifier = new Webhook(secret)
 const port = Number(process.env.PORT ?? 3000)
 const bodyBytesMax = 256 * 1024
 const rememberedMax = 10_000

@@ -636,7 +636,7 @@ describe('backup and restore', { concurrency: 2 }, () => {
     assert.equal(statSync(file).mode & 0o077, 0, 'it holds hashes of keys: for its owner alone')
     const second = storeAt(join(folder, 'restored'))
     assert.deepEqual(await second.json(['restore', file]), { file, bytes: statSync(file).size })
-    assert.equal(await second.export(), await store.export())
+    assertSameStore(await second.export(), await store.export())
     assert.deepEqual(readdirSync(folder).sort(), ['copy.db', 'restored'], 'nothing is left beside the backup')
     const server = await serverFor(t, { PETSTORE_DATA_DIR: second.dataDir })
     assert.equal((await server.request('GET', '/v1/pets', { key: first.operatorKey })).status, 200)
@@ -804,7 +804,7 @@ describe('backup and restore', { concurrency: 2 }, () => {
       const { store, before, backup } = await damagedStore(t, damage)
       assertRefused(await store.run(['export']), 1, /cannot be opened .*restore a backup/)
       await store.ok(['restore', backup, '--replace'])
-      assert.equal(await store.export(), before)
+      assertSameStore(await store.export(), before)
       assertIsWhole(store.dataDir)
       const [aside, ...others] = readdirSync(store.dataDir).filter((file) =>
         /^petstore\.db\.damaged-\d+$/.test(file),

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
+import { DatabaseSync } from 'node:sqlite'
 import { type TestContext, test } from 'node:test'
 import { openMigrated } from '../src/database/open.ts'
-import { addTestDelivery, pruneDeliveries } from '../src/webhooks/deliveries.ts'
+import { databaseFile } from '../src/database/sqlite.ts'
+import { addTestDelivery, headOfLane, pruneDeliveries } from '../src/webhooks/deliveries.ts'
 import { hasUndispatched } from '../src/webhooks/dispatch.ts'
 import { addWebhook, setWebhookStatus } from '../src/webhooks/queries.ts'
 import { eventually } from './support/eventually.ts'
+import { runPetstore } from './support/process.ts'
 import { hang, loopbackAllowed, startReceiver } from './support/receiver.ts'
 import { folderFor } from './support/servers.ts'
 import { startOfTests, startTestService } from './support/service.ts'
@@ -91,4 +94,103 @@ test('deliveries are let go after 30 days, also those that a paused webhook keep
     return pruneDeliveries(trx, startOfTests + 30 * dayMs)
   })
   assert.equal(count, 1)
+})
+
+test('who may not see events of keys cannot have them sent elsewhere', async (t) => {
+  const { receiver, service, ask } = await stage(t)
+  receiver.reply = 500
+  const hook = { url: receiver.url, events: ['key.created'] }
+  const { id } = (await ask('POST', '/v1/webhooks', hook)).json
+  await service.makeKey()
+  await receiver.until(1)
+  const manager = await service.makeKey({ scopes: ['webhooks:manage'] })
+  const as = (method: string, path: string, body?: unknown) =>
+    service.request(method, path, { key: manager.key, body })
+  const [delivery] = (await ask('GET', `/v1/webhooks/${id}/deliveries`)).json
+  for (const refused of [
+    await as('PATCH', `/v1/webhooks/${id}`, { url: 'https://evil.example/', events: ['pet.created'] }),
+    await as('PATCH', `/v1/webhooks/${id}`, { url: 'https://evil.example/' }),
+    await as('POST', `/v1/webhooks/${id}/deliveries/${delivery.id}/retry`),
+    await as('POST', `/v1/webhooks/${id}/rotate`),
+    await as('DELETE', `/v1/webhooks/${id}`),
+  ]) {
+    assert.deepEqual([refused.status, refused.json.code], [403, 'insufficient_scope'])
+  }
+  // Once the operator narrows it, what waited is dropped, so there is nothing left to redirect.
+  await ask('PATCH', `/v1/webhooks/${id}`, { events: ['pet.created'] })
+  const left = (await ask('GET', `/v1/webhooks/${id}/deliveries`)).json
+  assert.deepEqual(new Set(left.map(({ status }: { status: string }) => status)), new Set(['failed']))
+})
+
+test('what the old address answers after the address was changed is nothing to the new one', async (t) => {
+  const { receiver, ask, id, addPet } = await stage(t)
+  const moved = await startReceiver()
+  t.after(() => moved.stop())
+  const answers: (() => void)[] = []
+  receiver.reply = { act: (response) => void answers.push(() => response.writeHead(410).end()) }
+  await addPet('on its way')
+  const first = await receiver.until(1)
+  await ask('PATCH', `/v1/webhooks/${id}`, { url: moved.url })
+  await addPet('behind it')
+  for (const answer of answers) answer()
+  assert.equal((await moved.until(1)).id, first.id)
+  assert.equal((await moved.until(2)).data.name, 'behind it')
+  assert.equal((await ask('GET', `/v1/webhooks/${id}`)).json.status, 'enabled')
+})
+
+test('asking for a delivery again by hand does not use up its schedule', async (t) => {
+  const { receiver, ask, id, addPet, deliveries } = await stage(t)
+  await addPet('often')
+  await receiver.until(1)
+  const [{ id: deliveryId }] = await deliveries()
+  for (let n = 2; n <= 11; n++) {
+    const isDone = async () => (await deliveries())[0].status === 'delivered'
+    await eventually('the delivery has ended', isDone)
+    receiver.reply = n === 11 ? 500 : 204
+    await ask('POST', `/v1/webhooks/${id}/deliveries/${deliveryId}/retry`)
+    await receiver.until(n)
+  }
+  await eventually('the failure is noted', async () => (await deliveries())[0].lastStatus === 500)
+  assert.equal((await deliveries())[0].status, 'pending')
+  assert.equal((await ask('GET', `/v1/webhooks/${id}`)).json.status, 'enabled')
+})
+
+test('whose turn it is is found by an index alone, however many are waiting', async (t) => {
+  const folder = folderFor(t)
+  const database = await openMigrated(folder, startOfTests)
+  t.after(() => database.close())
+  const store = new DatabaseSync(databaseFile(folder), { readOnly: true })
+  t.after(() => store.close())
+  for (const lane of ['first', 'again'] as const) {
+    const { sql: text } = headOfLane(database.read.selectFrom('webhook_deliveries'), lane, startOfTests)
+      .select('claimed_until')
+      .where('webhook_id', '=', 1)
+      .compile()
+    const plan = store.prepare(`EXPLAIN QUERY PLAN ${text}`).all()
+    const details = plan.map(({ detail }) => String(detail)).join('; ')
+    assert.match(details, new RegExp(`SEARCH .*USING COVERING INDEX deliveries_${lane}`))
+    assert.doesNotMatch(details, /SCAN|TEMP B-TREE/)
+  }
+})
+
+test('a restore sends everybody who follows the events back to the list', async (t) => {
+  const service = await startTestService()
+  t.after(() => service.stop())
+  const add = (name: string) =>
+    service.request('POST', '/v1/pets', { key: service.operatorKey, body: { name, categoryId: 1 } })
+  const feed = (after: number) =>
+    service.request('GET', `/v1/events?after=${after}`, { key: service.operatorKey })
+  await add('before')
+  const file = `${folderFor(t)}/copy.db`
+  const env = { PETSTORE_DATA_DIR: service.dataDir }
+  assert.equal((await runPetstore(['backup', file], env)).code, 0)
+  await add('lost')
+  const position = Number((await feed(0)).headers['last-event-id'])
+  assert.equal((await runPetstore(['restore', file, '--replace'], env)).code, 0)
+  const behind = await feed(position)
+  assert.deepEqual([behind.status, behind.json.code], [410, 'events_expired'])
+  const { headers } = await service.request('GET', '/v1/events', { key: service.operatorKey })
+  await add('after')
+  const [event] = (await feed(Number(headers['last-event-id']))).json
+  assert.deepEqual([event.data.name, event.id > position], ['after', true])
 })

@@ -63,8 +63,9 @@ async function applyPet(trx: Kysely<Tables>, { id, ...pet }: z.output<typeof pet
 
 async function applyOrder(trx: Kysely<Tables>, record: z.output<typeof orderRecord>, now: number) {
   const { id, petId, status, cancelReason } = record
-  const known = await findOrder(trx, id)
+  // First: it may end the hold of the very order that is looked up after it.
   const open = isOpen(status) ? await openOrderOf(trx, BigInt(petId), now) : undefined
+  const known = await findOrder(trx, id)
   if (open && open.id !== id)
     throw new Error(`Order ${id} cannot be ${status}: order ${open.id} is open on animal ${petId} already.`)
   const row = {

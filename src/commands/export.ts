@@ -11,7 +11,7 @@ import { withStore } from './store.ts'
 
 const usage = `petstore export > store.ndjson
 
-Writes the whole store as NDJSON: animals, categories, orders and keys (their hashes, never their secrets), as they are at one
+Writes the whole store as NDJSON: animals, categories, orders and keys (their hashes, never their secrets), webhooks excepted, as they are at one
 moment, also while a server works on it. "petstore import" reads it.`
 
 export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {

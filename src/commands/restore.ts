@@ -3,6 +3,7 @@ import { systemClock } from '../clock.ts'
 import { readConfig } from '../config.ts'
 import { restoreStore } from '../database/copy.ts'
 import { databaseFile } from '../database/sqlite.ts'
+import { restartFeed } from '../events/queries.ts'
 import { readArguments, UsageError } from './arguments.ts'
 import { report } from './store.ts'
 
@@ -26,6 +27,8 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
     throw new Error(`There is a store in ${dataDir} already: give --replace to replace it, all of it.`)
   }
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-  const bytes = await restoreStore(file, dataDir, systemClock())
+  const bytes = await restoreStore(file, dataDir, systemClock(), (restored, lastEventId) =>
+    restored.write((trx) => restartFeed(trx, restored.dialect, lastEventId)),
+  )
   report(values.json, { file, bytes }, `Restored ${bytes} bytes from ${file}.`)
 }

@@ -3,6 +3,7 @@ import { mkdtemp } from 'node:fs/promises'
 import { join } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
+import type { Database } from './database.ts'
 import { renewIdentity } from './facts.ts'
 import { openMigrated } from './open.ts'
 import { databaseFile, holdServerLock } from './sqlite.ts'
@@ -41,8 +42,13 @@ function makeSingleFile(file: string): void {
   copy.close()
 }
 
-/** Replaces the store by a backup. The backup is checked and migrated on the side, so a bad one changes nothing. */
-export async function restoreStore(file: string, dataDir: string, now: number): Promise<number> {
+/** Replaces the store by a backup. The backup is checked, migrated and prepared on the side, so a bad one changes nothing. */
+export async function restoreStore(
+  file: string,
+  dataDir: string,
+  now: number,
+  prepare: (restored: Database, lastEventId: number) => Promise<void>,
+): Promise<number> {
   removeLeftovers(dataDir)
   const side = await mkdtemp(join(dataDir, sidePrefix))
   try {
@@ -50,6 +56,7 @@ export async function restoreStore(file: string, dataDir: string, now: number): 
     await copyStore(file, databaseFile(side))
     const database = await openMigrated(side, now)
     await renewIdentity(database)
+    await prepare(database, lastEventIdIn(databaseFile(dataDir)))
     await database.close()
     const { size } = statSync(databaseFile(side))
     if (isUsable(databaseFile(dataDir))) await overwrite(databaseFile(side), databaseFile(dataDir))
@@ -77,6 +84,23 @@ async function overwrite(source: string, target: string): Promise<void> {
     }
   } finally {
     connection.close()
+  }
+}
+
+/** How far the feed of the store that is to be replaced has come, as far as that can still be read. */
+function lastEventIdIn(file: string): number {
+  if (!existsSync(file)) return 0
+  try {
+    const connection = new DatabaseSync(file, { readOnly: true, timeout: lockWaitMs })
+    try {
+      return Number(
+        connection.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'events'").get()?.seq ?? 0,
+      )
+    } finally {
+      connection.close()
+    }
+  } catch {
+    return 0
   }
 }
 

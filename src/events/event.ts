@@ -21,4 +21,4 @@ export type EventType = (typeof eventTypes)[number]
 export type StoreEvent = { id: number; type: EventType; createdAt: number; data: string }
 
 /** Events of keys are for those who manage keys. */
-export const isPrivate = (type: EventType): boolean => type.startsWith('key.')
+export const isPrivate = (type: string): boolean => type.startsWith('key.')

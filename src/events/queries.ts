@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely'
+import type { Dialect } from '../database/dialect.ts'
 import { readPosition, writePosition } from '../database/positions.ts'
 import type { Tables } from '../database/tables.ts'
 import { toJson } from '../http/json.ts'
@@ -7,6 +8,8 @@ import { type EventType, isPrivate, type StoreEvent } from './event.ts'
 export const keptMs = 30 * 24 * 60 * 60 * 1000
 const prunedPosition = 'events.pruned'
 const pruneRowsMax = 1_000
+/** More than a running service records while a restore goes on. */
+const restartGap = 1_000_000
 
 export type NewEvent = { type: EventType; data: unknown }
 
@@ -71,4 +74,15 @@ export async function pruneEvents(trx: Kysely<Tables>, now: number): Promise<num
   await trx.deleteFrom('events').where('id', '<=', last.id).execute()
   await writePosition(trx, prunedPosition, last.id)
   return gone.length
+}
+
+/**
+ * Begins the feed anew, far above every id that anybody has seen: the store is another one now, and whoever followed the
+ * old one must list it again.
+ */
+export async function restartFeed(trx: Kysely<Tables>, dialect: Dialect, lastSeenId: number): Promise<void> {
+  const start = Math.max(lastSeenId, await lastEventId(trx)) + restartGap
+  await trx.deleteFrom('events').execute()
+  await dialect.reserveIds(trx, 'events', start)
+  await writePosition(trx, prunedPosition, start)
 }

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import type { Database } from '../database/database.ts'
-import { ApiError } from '../http/errors.ts'
+import { ApiError, validationFailed } from '../http/errors.ts'
 import { type Context, type Operation, operation } from '../http/operation.ts'
 import { nextLink } from '../http/paging.ts'
 import { digitsText, int64, pageLimit } from '../http/validation.ts'
@@ -10,6 +10,7 @@ import { eventsAfter, lastEventId, prunedThrough } from './queries.ts'
 import { eventJson, eventStream, type StreamBounds } from './stream.ts'
 
 const limitMax = 1_000
+const streamsPerKeyMax = 100
 const limitDefault = 100
 const privateScope = 'keys:manage'
 const scope = 'events:read'
@@ -47,11 +48,15 @@ export type EventRoutesOptions = {
 export function eventRoutes(options: EventRoutesOptions): Operation[] {
   const { database, hub, publicUrl, streamBounds, scopesOf, onFault } = options
   let streams = 0
+  /** So that one caller cannot take the places of all others. */
+  const streamsOfKey = new Map<number, number>()
 
   function stream(after: number, { caller, clock }: Context) {
-    if (streams >= streamBounds.streamsMax)
+    const ofKey = streamsOfKey.get(caller.keyId) ?? 0
+    if (streams >= streamBounds.streamsMax || ofKey >= streamsPerKeyMax)
       throw new ApiError('unavailable', undefined, { headers: { 'Retry-After': '5' } })
     streams++
+    streamsOfKey.set(caller.keyId, ofKey + 1)
     return eventStream({
       hub,
       after,
@@ -59,11 +64,17 @@ export function eventRoutes(options: EventRoutesOptions): Operation[] {
       async read(position, limit) {
         // A stream outlasts its request, and the key's scopes may change meanwhile.
         const scopes = await scopesOf(caller.token, clock())
-        if (!scopes?.has(scope)) return undefined
+        const isBehind = position < (await prunedThrough(database.read))
+        if (!scopes?.has(scope) || isBehind) return undefined
         return eventsAfter(database.read, position, limit, scopes.has(privateScope))
       },
       onFault,
-      onClose: () => void streams--,
+      onClose() {
+        streams--
+        const left = (streamsOfKey.get(caller.keyId) ?? 1) - 1
+        if (left > 0) streamsOfKey.set(caller.keyId, left)
+        else streamsOfKey.delete(caller.keyId)
+      },
     })
   }
 
@@ -108,7 +119,8 @@ export function eventRoutes(options: EventRoutesOptions): Operation[] {
         const position =
           (isStream ? resumePosition(context) : undefined) ?? after ?? (isStream ? undefined : pruned)
         const newest = await lastEventId(database.read)
-        if (position !== undefined && position < pruned) throw expired(pruned, publicUrl)
+        if (position !== undefined && (position < pruned || position > newest))
+          throw expired(pruned, publicUrl)
         const headers = { 'Last-Event-Id': String(newest) }
         if (isStream) return { status: 200, stream: stream(position ?? newest, context), headers }
         const found = await eventsAfter(database.read, position ?? pruned, limit + 1, seesPrivate)
@@ -127,14 +139,16 @@ export function eventRoutes(options: EventRoutesOptions): Operation[] {
 
 function resumePosition({ header }: Context): number | undefined {
   const id = header('last-event-id')
-  return id !== undefined && /^\d{1,15}$/.test(id) ? Number(id) : undefined
+  if (id === undefined || id === '') return undefined
+  if (/^\d{1,15}$/.test(id)) return Number(id)
+  throw validationFailed([{ path: 'Last-Event-ID', message: 'must be the id of an event' }])
 }
 
 function expired(pruned: number, publicUrl: string | undefined): ApiError {
   const oldest = pruned + 1
   return new ApiError(
     'events_expired',
-    `Events this old are no longer kept: the oldest has the id ${oldest}. List what you mirror anew, then go on with after=${pruned}.`,
+    `This position is not in the feed any more: the oldest event has the id ${oldest}. List what you mirror anew, then go on with after=${pruned}.`,
     { headers: { Link: nextLink(publicUrl, '/v1/events', [['after', String(pruned)]]) } },
   )
 }

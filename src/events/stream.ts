@@ -76,7 +76,8 @@ export function eventStream({
         if (isOver) return
         if (events === 'failed') return end(controller, ': the service cannot go on, resume\n\n')
         if (events === 'closed') return end(controller, ': the service is stopping, resume elsewhere\n\n')
-        if (events === 'unwelcome') return end(controller, ': this key may no longer listen\n\n')
+        if (events === 'unwelcome')
+          return end(controller, ': this stream has ended, connect again to learn why\n\n')
         position = events.at(-1)?.id ?? position
         controller.enqueue(encoder.encode(events.length > 0 ? events.map(shown).join('') : ': heartbeat\n\n'))
         slowTimer = setTimeout(

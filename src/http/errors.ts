@@ -58,7 +58,8 @@ export const catalogue = {
   pet_unavailable: { status: 409, message: 'This animal is not available: choose another.' },
   pet_has_open_order: {
     status: 409,
-    message: 'An order is open on this animal: complete or cancel the order first.',
+    message:
+      'An order is open on this animal: deliver or cancel it first. GET /store/orders?petId= shows it.',
   },
   illegal_transition: { status: 409, message: 'The status cannot change this way.' },
   category_in_use: { status: 409, message: 'Animals use this category: move or remove them first.' },

@@ -24,7 +24,7 @@ const intro = `Browse and manage animals offered for adoption.
 
 Every operation takes an API key in the header \`Authorization: Bearer <API_KEY>\`. Every answer carries the three
 \`X-RateLimit\` headers, and the body of every error is an \`Error\` with a stable \`code\`. \`HEAD\` works wherever
-\`GET\` does. Guides to keys, limits, paging, retries and errors are at \`/guides\`.`
+\`GET\` does. Guides to adopting, following changes, keys, limits and errors are at \`/guides\`.`
 
 /** OpenAPI 3.1, made from the same definitions that serve the requests. */
 export function openApiDocument({ operations, productionUrl, stagingUrl }: OpenApiOptions): Json {

@@ -75,7 +75,9 @@ const messageOf: z.core.$ZodErrorMap = (issue) => {
     case 'invalid_value':
       return issue.input === undefined ? 'is required' : `must be one of ${issue.values.join(', ')}`
     case 'too_small':
-      return issue.origin === 'array' ? `must have at least ${issue.minimum} entries` : undefined
+      return issue.origin === 'array'
+        ? `must have at least ${issue.minimum} ${Number(issue.minimum) === 1 ? 'entry' : 'entries'}`
+        : undefined
     case 'too_big':
       return issue.origin === 'array' ? `must have at most ${issue.maximum} entries` : undefined
     default:

@@ -33,6 +33,8 @@ const transitions: Record<OrderStatus, readonly OrderStatus[]> = {
 export const mayBecome = (from: OrderStatus, to: OrderStatus): boolean =>
   from === to || transitions[from].includes(to)
 
+export const nextStatuses = (from: OrderStatus): readonly OrderStatus[] => transitions[from]
+
 export const isOpen = (status: OrderStatus): boolean => status === 'placed' || status === 'approved'
 
 /** What becomes of the animal when its order gets to a status. */

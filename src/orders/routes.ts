@@ -11,6 +11,7 @@ import {
   customerNameLengthMax,
   emailLengthMax,
   mayBecome,
+  nextStatuses,
   noteLengthMax,
   type Order,
   type OrderStatus,
@@ -201,7 +202,7 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
         },
       },
       errors: ['malformed_json', 'validation_failed', 'order_not_found', 'illegal_transition'],
-      async write({ params: { orderId }, body }, { trx, now }) {
+      async write({ params: { orderId }, body }, { trx, now, caller }) {
         const found = await findOrder(trx, Number(orderId))
         if (!found) throw new ApiError('order_not_found')
         // A hold that has run out is over, also if nobody has noticed yet.
@@ -209,7 +210,9 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
         if (!mayBecome(current.status, body.status))
           throw new ApiError('illegal_transition', refusalText(current.status, body.status))
         const isSame = current.status === body.status
-        return answer(200, shown(isSame ? current : await moveOrder(trx, current, body.status, now)))
+        const moved = isSame ? current : await moveOrder(trx, current, body.status, now)
+        // Who may only write orders does not get to see whose they are.
+        return answer(200, shown(caller.scopes.has('orders:read') ? moved : impersonal(moved)))
       },
     }),
 
@@ -244,10 +247,12 @@ function withoutCustomer(json: string): string {
   return toJson(rest)
 }
 
+const impersonal = (order: Order): Order => ({ ...order, customer: undefined, note: undefined })
+
 const refusalText = (from: OrderStatus, to: OrderStatus): string =>
   from === 'delivered' || from === 'cancelled'
-    ? `This order is ${from}, and that is final.`
-    : `An order that is ${from} cannot become ${to}.`
+    ? `This order is ${from}, and that is final: place a new one.`
+    : `An order that is ${from} cannot become ${to}: it can become ${nextStatuses(from).join(' or ')}.`
 
 function openOrderCursor(cursor: string, given: OrderFilter): { belowId: number; filter: OrderFilter } {
   const [belowId, status, petId] = openCursor('orders', cursorForm, cursor)

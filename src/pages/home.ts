@@ -18,7 +18,7 @@ const content = (environment: Environment, base: string) => `<h1>Petstore</h1>
 <p class="state">Up, in the ${environment} environment</p>
 <ul class="cards">
 <li><a href="/docs"><strong>API reference</strong><span>Every operation, with examples to try</span></a></li>
-<li><a href="/guides"><strong>Guides</strong><span>Keys, limits, paging, retries, errors</span></a></li>
+<li><a href="/guides"><strong>Guides</strong><span>Adopting, following changes, keys, limits, errors</span></a></li>
 <li><a href="/v1/openapi.json"><strong>OpenAPI 3.1</strong><span>The description of the API, for tools</span></a></li>
 </ul>
 <h2>Try it</h2>

@@ -1,4 +1,4 @@
-import type { Kysely, Selectable } from 'kysely'
+import { type Kysely, type Selectable, type SelectQueryBuilder, sql } from 'kysely'
 import type { Tables } from '../database/tables.ts'
 import { keptMs } from '../events/queries.ts'
 import { setWebhookStatus, toWebhook } from './queries.ts'
@@ -14,15 +14,9 @@ export async function addTestDelivery(
   webhookId: number,
   now: number,
 ): Promise<Delivery> {
-  const id = await insertDelivery(
-    trx,
-    webhookId,
-    undefined,
-    testEvent,
-    now,
-    '{"message":"This is a test."}',
-    now,
-  )
+  const data = '{"message":"This is a test."}'
+  const test = { webhookId, eventId: undefined, eventType: testEvent, eventAt: now, data }
+  const id = await insertDeliveries(trx, [test], now)
   return (await findDelivery(trx, webhookId, id)) as Delivery
 }
 
@@ -60,7 +54,14 @@ export async function listDeliveries(
 export async function retryDelivery(trx: Kysely<Tables>, id: number, now: number): Promise<void> {
   await trx
     .updateTable('webhook_deliveries')
-    .set({ status: 'pending', next_attempt_at: now, claimed_until: 0, finished_at: null })
+    .set(({ eb }) => ({
+      // The schedule begins anew: what somebody asks for by hand must not use it up.
+      attempts: eb.case().when('attempts', '>', 1).then(1).else(eb.ref('attempts')).end(),
+      status: 'pending',
+      next_attempt_at: now,
+      claimed_until: 0,
+      finished_at: null,
+    }))
     .where('id', '=', id)
     .execute()
 }
@@ -71,40 +72,44 @@ export type DueLane = { webhookId: number; lane: Lane }
 
 /** Lanes with something that can be begun now. What is under way already must not be asked for over and over. */
 export async function dueLanes(db: Kysely<Tables>, now: number): Promise<DueLane[]> {
-  const due = (lane: Lane) =>
-    db
-      .selectFrom('webhooks')
-      .select('webhooks.id as webhookId')
-      .where('status', '=', 'enabled')
-      .where(({ exists, selectFrom }) =>
-        exists(
-          selectFrom('webhook_deliveries')
-            .select('webhook_deliveries.id')
-            .whereRef('webhook_id', '=', 'webhooks.id')
-            .where('attempts', lane === 'first' ? '=' : '>', 0)
-            .where('next_attempt_at', '<=', now)
-            .where('claimed_until', '<=', now),
-        ),
-      )
-  const first = await due('first')
-    .where(({ not, exists, selectFrom }) =>
-      not(
-        exists(
-          selectFrom('webhook_deliveries')
-            .select('webhook_deliveries.id')
-            .whereRef('webhook_id', '=', 'webhooks.id')
-            .where('attempts', '=', 0)
-            .where('next_attempt_at', '<=', now)
-            .where('claimed_until', '>', now),
-        ),
-      ),
-    )
-    .execute()
-  const again = await due('again').execute()
-  return [
-    ...first.map(({ webhookId }) => ({ webhookId, lane: 'first' as const })),
-    ...again.map(({ webhookId }) => ({ webhookId, lane: 'again' as const })),
-  ]
+  const lanes: Lane[] = ['first', 'again']
+  const due = await Promise.all(
+    lanes.map(async (lane) => {
+      const rows = await db
+        .selectFrom('webhooks')
+        .select('webhooks.id as webhookId')
+        .where('status', '=', 'enabled')
+        .where(({ eb, selectFrom }) =>
+          eb(
+            headOfLane(selectFrom('webhook_deliveries'), lane, now)
+              .select('claimed_until')
+              .whereRef('webhook_id', '=', 'webhooks.id'),
+            '<=',
+            now,
+          ),
+        )
+        .execute()
+      return rows.map(({ webhookId }) => ({ webhookId, lane }))
+    }),
+  )
+  return due.flat()
+}
+
+type DeliveryQuery = SelectQueryBuilder<Tables, 'webhook_deliveries' | 'webhooks', object>
+
+/**
+ * The delivery that comes next in a lane, found by its index alone: `attempts` is written out, for an index of a part
+ * of the table is only taken where the query says so in so many words.
+ */
+export function headOfLane(deliveries: unknown, lane: Lane, now: number): DeliveryQuery {
+  const waiting = (deliveries as DeliveryQuery).where('next_attempt_at', 'is not', null).limit(1)
+  return lane === 'first'
+    ? waiting.where('attempts', '=', sql.lit(0)).orderBy('webhook_deliveries.id')
+    : waiting
+        .where('attempts', '>', sql.lit(0))
+        .where('next_attempt_at', '<=', now)
+        .where('claimed_until', '<=', now)
+        .orderBy('next_attempt_at')
 }
 
 export type WebhookWithSecret = Webhook & { secret: string; previousSecret: string | undefined }
@@ -124,20 +129,10 @@ export async function claimDelivery(
     .where('status', '=', 'enabled')
     .executeTakeFirst()
   if (!hook) return undefined
-  const due = trx
-    .selectFrom('webhook_deliveries')
-    .selectAll()
+  const found = await headOfLane(trx.selectFrom('webhook_deliveries'), lane, now)
+    .selectAll('webhook_deliveries')
     .where('webhook_id', '=', webhookId)
-    .where('next_attempt_at', '<=', now)
-    .limit(1)
-  const found =
-    lane === 'first'
-      ? await due.where('attempts', '=', 0).orderBy('id').executeTakeFirst()
-      : await due
-          .where('attempts', '>', 0)
-          .where('claimed_until', '<=', now)
-          .orderBy('next_attempt_at')
-          .executeTakeFirst()
+    .executeTakeFirst()
   // A first attempt that is under way elsewhere keeps its place: the ones behind it wait.
   if (!found || found.claimed_until > now) return undefined
   await trx
@@ -160,10 +155,19 @@ export async function finishAttempt(
   now: number,
   random: number,
 ): Promise<void> {
+  const current = await trx
+    .selectFrom('webhooks')
+    .select(['url', 'status'])
+    .where('id', '=', webhook.id)
+    .executeTakeFirst()
+  if (!current) return
   const attempts = delivery.attempts + 1
   const status = 'status' in outcome ? outcome.status : undefined
   const isDelivered = status !== undefined && status >= 200 && status < 300
-  const next = isDelivered || status === gone ? undefined : nextAttemptAt(attempts, now, random)
+  // The address was changed meanwhile: what the old one says is nothing to the new one, which is yet to be tried.
+  if (!isDelivered && current.url !== webhook.url) return releaseDelivery(trx, { delivery, webhook })
+  const isOver = isDelivered || status === gone || current.status === 'disabled'
+  const next = isOver ? undefined : nextAttemptAt(attempts, now, random)
   const error =
     'error' in outcome ? outcome.error : isDelivered ? undefined : `The endpoint answered ${status}.`
   await trx
@@ -179,7 +183,7 @@ export async function finishAttempt(
     })
     .where('id', '=', delivery.id)
     .execute()
-  if (isDelivered || next !== undefined) return
+  if (isDelivered || next !== undefined || current.status === 'disabled') return
   const reason =
     status === gone
       ? 'The endpoint answered 410 Gone.'
@@ -210,6 +214,27 @@ export async function releaseDelivery(trx: Kysely<Tables>, { delivery }: Claim):
     .execute()
 }
 
+/** What a webhook is no longer to be told of is not sent, also if it was waiting already. */
+export async function failUnwanted(
+  trx: Kysely<Tables>,
+  webhookId: number,
+  events: readonly string[],
+  now: number,
+): Promise<void> {
+  await trx
+    .updateTable('webhook_deliveries')
+    .set({
+      status: 'failed',
+      next_attempt_at: null,
+      finished_at: now,
+      last_error: 'The webhook was changed.',
+    })
+    .where('webhook_id', '=', webhookId)
+    .where('next_attempt_at', 'is not', null)
+    .where('event_type', 'not in', [...events, testEvent])
+    .execute()
+}
+
 /** What waits for an endpoint that is disabled is not sent any more: it will be told of what happens later. */
 async function failWaiting(trx: Kysely<Tables>, webhookId: number, now: number): Promise<void> {
   await trx
@@ -225,33 +250,28 @@ async function failWaiting(trx: Kysely<Tables>, webhookId: number, now: number):
     .execute()
 }
 
-/** Puts a message on its way to one endpoint. */
-export async function insertDelivery(
+export type NewDelivery = Pick<Delivery, 'webhookId' | 'eventId' | 'eventType' | 'eventAt' | 'data'>
+
+/** Puts messages on their way; answers the id of the last. */
+export async function insertDeliveries(
   trx: Kysely<Tables>,
-  webhookId: number,
-  eventId: number | undefined,
-  eventType: string,
-  eventAt: number,
-  data: string,
+  deliveries: readonly NewDelivery[],
   now: number,
 ): Promise<number> {
-  const { id } = await trx
-    .insertInto('webhook_deliveries')
-    .values({
-      webhook_id: webhookId,
-      event_id: eventId ?? null,
-      event_type: eventType,
-      event_at: eventAt,
-      data,
-      status: 'pending',
-      attempts: 0,
-      next_attempt_at: now,
-      claimed_until: 0,
-      created_at: now,
-    })
-    .returning('id')
-    .executeTakeFirstOrThrow()
-  return id
+  const rows = deliveries.map(({ webhookId, eventId, eventType, eventAt, data }) => ({
+    webhook_id: webhookId,
+    event_id: eventId ?? null,
+    event_type: eventType,
+    event_at: eventAt,
+    data,
+    status: 'pending',
+    attempts: 0,
+    next_attempt_at: now,
+    claimed_until: 0,
+    created_at: now,
+  }))
+  const added = await trx.insertInto('webhook_deliveries').values(rows).returning('id').execute()
+  return added.at(-1)?.id ?? 0
 }
 
 const toDelivery = (found: Selectable<Tables['webhook_deliveries']>): Delivery => ({

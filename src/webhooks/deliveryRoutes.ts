@@ -1,9 +1,9 @@
 import * as z from 'zod'
 import type { Database } from '../database/database.ts'
-import { ApiError } from '../http/errors.ts'
 import { answer, type Operation, operation } from '../http/operation.ts'
 import { idCursor, openCursor, pageAnswer, sealCursor } from '../http/paging.ts'
 import { addTestDelivery, findDelivery, listDeliveries, retryDelivery } from './deliveries.ts'
+import { checkEvents, present } from './guards.ts'
 import { findWebhook } from './queries.ts'
 import {
   deliveryExample,
@@ -15,6 +15,8 @@ import {
   shownDelivery,
 } from './schemas.ts'
 import { shownAttempts } from './shown.ts'
+
+const noDelivery = 'This webhook has no delivery with this id: GET its deliveries lists those that exist.'
 
 /** What became of the messages to a webhook. */
 export function deliveryRoutes(database: Database, publicUrl: string | undefined): Operation[] {
@@ -91,16 +93,12 @@ export function deliveryRoutes(database: Database, publicUrl: string | undefined
         },
       },
       errors: ['webhook_not_found'],
-      async write({ params: { webhookId: id, deliveryId } }, { trx, now }) {
-        const found = present(await findDelivery(trx, Number(id), Number(deliveryId)))
+      async write({ params: { webhookId: id, deliveryId } }, { trx, now, caller }) {
+        const found = present(await findDelivery(trx, Number(id), Number(deliveryId)), noDelivery)
+        checkEvents([found.eventType], caller)
         await retryDelivery(trx, found.id, now)
         return answer(202, shownAttempts(present(await findDelivery(trx, found.webhookId, found.id))))
       },
     }),
   ]
-}
-
-export function present<T>(found: T | undefined): T {
-  if (found === undefined) throw new ApiError('webhook_not_found')
-  return found
 }

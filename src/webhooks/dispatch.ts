@@ -1,24 +1,25 @@
 import type { Kysely } from 'kysely'
 import { readPosition, writePosition } from '../database/positions.ts'
 import type { Tables } from '../database/tables.ts'
-import type { EventType, StoreEvent } from '../events/event.ts'
 import { eventsAfter, lastEventId } from '../events/queries.ts'
-import { insertDelivery } from './deliveries.ts'
-import type { WebhookRow } from './queries.ts'
+import { insertDeliveries } from './deliveries.ts'
 
 const dispatchedPosition = 'webhooks.dispatched'
-const eventsPerRound = 200
+/** In one transaction; there are no more webhooks than this. */
+const deliveriesPerRound = 1_000
 
 /** Turns events into deliveries, a bounded number at a time. */
 export async function dispatchEvents(trx: Kysely<Tables>, now: number): Promise<void> {
-  const hooks = await trx.selectFrom('webhooks').selectAll().where('status', '<>', 'disabled').execute()
-  const events = await eventsAfter(trx, await dispatchedThrough(trx), eventsPerRound, true)
-  for (const event of events) {
-    for (const hook of hooks) {
-      if (!wants(hook, event)) continue
-      await insertDelivery(trx, hook.id, event.id, event.type, event.createdAt, event.data, now)
-    }
-  }
+  const rows = await trx.selectFrom('webhooks').selectAll().where('status', '<>', 'disabled').execute()
+  const hooks = rows.map((row) => ({ ...row, wanted: new Set<string>(JSON.parse(row.events)) }))
+  const limit = Math.max(1, Math.floor(deliveriesPerRound / Math.max(1, hooks.length)))
+  const events = await eventsAfter(trx, await dispatchedThrough(trx), limit, true)
+  const deliveries = events.flatMap(({ id, type, createdAt, data }) =>
+    hooks
+      .filter((hook) => id > hook.from_event_id && hook.wanted.has(type))
+      .map((hook) => ({ webhookId: hook.id, eventId: id, eventType: type, eventAt: createdAt, data })),
+  )
+  if (deliveries.length > 0) await insertDeliveries(trx, deliveries, now)
   // Events may have been let go while nobody was there to dispatch them.
   await writePosition(trx, dispatchedPosition, events.at(-1)?.id ?? (await lastEventId(trx)))
 }
@@ -35,8 +36,4 @@ async function dispatchedThrough(db: Kysely<Tables>): Promise<number> {
     .where('status', '<>', 'disabled')
     .executeTakeFirstOrThrow()
   return Math.max(await readPosition(db, dispatchedPosition), first ?? Number.POSITIVE_INFINITY)
-}
-
-function wants(hook: WebhookRow, event: StoreEvent): boolean {
-  return event.id > hook.from_event_id && (JSON.parse(hook.events) as EventType[]).includes(event.type)
 }

@@ -2,11 +2,13 @@ import { type BlockList, isIP } from 'node:net'
 import * as z from 'zod'
 import type { Database } from '../database/database.ts'
 import { lastEventId } from '../events/queries.ts'
-import { ApiError, validationFailed } from '../http/errors.ts'
-import { type Answer, answer, type Caller, type Operation, operation } from '../http/operation.ts'
+import { validationFailed } from '../http/errors.ts'
+import { type Answer, answer, type Operation, operation } from '../http/operation.ts'
 import { idCursor, openCursor, pageAnswer, sealCursor } from '../http/paging.ts'
 import { isAllowed, isGlobal } from './addresses.ts'
-import { deliveryRoutes, present } from './deliveryRoutes.ts'
+import { failUnwanted } from './deliveries.ts'
+import { deliveryRoutes } from './deliveryRoutes.ts'
+import { checkEvents, present } from './guards.ts'
 import {
   addWebhook,
   changeWebhook,
@@ -32,22 +34,24 @@ import {
   webhookChange,
   webhookWithSecret,
 } from './schemas.ts'
-import { refusedAddress } from './send.ts'
 import { shown } from './shown.ts'
-import { type Webhook, wantsPrivate, webhooksMax } from './webhook.ts'
+import { webhooksMax } from './webhook.ts'
 
 export type WebhookRoutesOptions = { database: Database; allowed: BlockList; publicUrl: string | undefined }
 
 export function webhookRoutes({ database, allowed, publicUrl }: WebhookRoutesOptions): Operation[] {
+  const allowHint = 'the operator can allow others with PETSTORE_WEBHOOK_ALLOW'
+
   /** What can be said of an address without looking a name up; the rest is checked at every connection. */
   function checkUrl(url: string): void {
     const { protocol, hostname } = new URL(url)
     const host = hostname.replace(/^\[|\]$/g, '')
     const isNamed = isIP(host) !== 0 && isAllowed(host, allowed)
     if (isNamed) return
-    if (protocol !== 'https:') throw validationFailed([{ path: '/url', message: 'must be an https address' }])
+    if (protocol !== 'https:')
+      throw validationFailed([{ path: '/url', message: `must be an https address (${allowHint})` }])
     if (isIP(host) !== 0 && !isGlobal(host))
-      throw validationFailed([{ path: '/url', message: `is refused. ${refusedAddress}` }])
+      throw validationFailed([{ path: '/url', message: `is not on the public internet (${allowHint})` }])
   }
 
   return [
@@ -146,13 +150,14 @@ export function webhookRoutes({ database, allowed, publicUrl }: WebhookRoutesOpt
         },
       },
       errors: ['malformed_json', 'validation_failed', 'webhook_not_found'],
-      async write({ params: { webhookId: id }, body }, { trx, caller }) {
+      async write({ params: { webhookId: id }, body }, { trx, now, caller }) {
         const found = present(await findWebhook(trx, Number(id)))
         if (body.url !== undefined) checkUrl(body.url)
         const events = body.events ?? found.events
-        // Also where the events stay: who may not see them must not send them elsewhere.
-        checkEvents(events, caller)
+        // Also what it was told of so far: who may not see that must not have it sent elsewhere.
+        checkEvents([...found.events, ...events], caller)
         await changeWebhook(trx, found.id, { url: body.url ?? found.url, events })
+        await failUnwanted(trx, found.id, events, now)
         if (body.status === 'enabled' && found.status === 'disabled')
           await restartWebhook(trx, found.id, await lastEventId(trx))
         else if (body.status !== undefined) await setWebhookStatus(trx, found.id, body.status)
@@ -168,8 +173,10 @@ export function webhookRoutes({ database, allowed, publicUrl }: WebhookRoutesOpt
       summary: 'Remove a webhook',
       answers: { 204: { description: 'The webhook is removed, with its deliveries.' } },
       errors: ['webhook_not_found'],
-      async write({ params: { webhookId: id } }, { trx }): Promise<Answer> {
-        await removeWebhook(trx, present(await findWebhook(trx, Number(id))).id)
+      async write({ params: { webhookId: id } }, { trx, caller }): Promise<Answer> {
+        const found = present(await findWebhook(trx, Number(id)))
+        checkEvents(found.events, caller)
+        await removeWebhook(trx, found.id)
         return { status: 204 }
       },
     }),
@@ -208,13 +215,4 @@ export function webhookRoutes({ database, allowed, publicUrl }: WebhookRoutesOpt
 
     ...deliveryRoutes(database, publicUrl),
   ]
-}
-
-function checkEvents(events: Webhook['events'], caller: Caller): void {
-  if (wantsPrivate(events) && !caller.scopes.has('keys:manage')) {
-    throw new ApiError(
-      'insufficient_scope',
-      'This API key lacks the scope "keys:manage", which events of keys need.',
-    )
-  }
 }

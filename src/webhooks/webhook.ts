@@ -69,4 +69,4 @@ export const makeSecret = (): string => `whsec_${randomBytes(32).toString('base6
 export const messageId = ({ id, eventId }: Pick<Delivery, 'id' | 'eventId'>): string =>
   eventId === undefined ? `msg_test_${id}` : `msg_${eventId}`
 
-export const wantsPrivate = (events: readonly EventType[]): boolean => events.some(isPrivate)
+export const wantsPrivate = (events: readonly string[]): boolean => events.some(isPrivate)

@@ -122,11 +122,18 @@ export const store: Migration = {
       .on('webhook_deliveries')
       .columns(['webhook_id', 'id'])
       .execute()
+    // One index for each lane: whose turn it is must not cost more the more are waiting.
     await db.schema
-      .createIndex('deliveries_due')
+      .createIndex('deliveries_first')
       .on('webhook_deliveries')
-      .columns(['webhook_id', 'next_attempt_at'])
-      .where('next_attempt_at', 'is not', null)
+      .columns(['webhook_id', 'id', 'claimed_until', 'next_attempt_at'])
+      .where(sql<boolean>`next_attempt_at is not null and attempts = 0`)
+      .execute()
+    await db.schema
+      .createIndex('deliveries_again')
+      .on('webhook_deliveries')
+      .columns(['webhook_id', 'next_attempt_at', 'claimed_until'])
+      .where(sql<boolean>`next_attempt_at is not null and attempts > 0`)
       .execute()
 
     // What a kept answer is about, so that erasing a customer erases what was kept for retries too.

@@ -1,0 +1,18 @@
+import { ApiError } from '../http/errors.ts'
+import type { Caller } from '../http/operation.ts'
+import { wantsPrivate } from './webhook.ts'
+
+export function present<T>(found: T | undefined, message?: string): T {
+  if (found === undefined) throw new ApiError('webhook_not_found', message)
+  return found
+}
+
+/** Events of keys are for those who manage keys, whichever way they would come by them. */
+export function checkEvents(events: readonly string[], caller: Caller): void {
+  if (wantsPrivate(events) && !caller.scopes.has('keys:manage')) {
+    throw new ApiError(
+      'insufficient_scope',
+      'This API key lacks the scope "keys:manage", which events of keys need.',
+    )
+  }
+}
