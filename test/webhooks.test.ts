@@ -26,7 +26,7 @@ before(async () => {
 afterEach(async () => {
   for (const receiver of receivers.splice(0)) await receiver.stop()
   for (const { id } of (await service.request('GET', '/v1/webhooks?limit=100', { key: manager })).json)
-    await service.request('DELETE', `/v1/webhooks/${id}`, { key: manager })
+    await service.request('DELETE', `/v1/webhooks/${id}`, { key: service.operatorKey })
 })
 after(() => service.stop())
 
