@@ -157,10 +157,10 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
       errors: ['malformed_json', 'validation_failed', 'pet_not_found', 'pet_unavailable'],
       async write({ body }, { trx, now }): Promise<Answer> {
         // A hold that ran out a moment ago must not stand in the way of the next adopter.
-        await openOrderOf(trx, body.petId, now)
+        const open = await openOrderOf(trx, body.petId, now)
         const pet = await findPet(trx, body.petId)
         if (!pet) throw new ApiError('pet_not_found')
-        if (pet.status !== 'available') throw new ApiError('pet_unavailable')
+        if (open || pet.status !== 'available') throw new ApiError('pet_unavailable')
         const placed = await placeOrder(trx, pet, { customer: body.customer, note: body.note, holdMs }, now)
         const Location = `${publicUrl ?? ''}/v1/store/orders/${placed.id}`
         return { ...answer(201, shown(placed), { Location }), concerns: concernOf(placed.id) }

@@ -189,7 +189,7 @@ export async function finishAttempt(
       ? 'The endpoint answered 410 Gone.'
       : `Delivery ${delivery.id} failed ${attempts} times. Last: ${error}`
   await setWebhookStatus(trx, webhook.id, 'disabled', reason)
-  await failWaiting(trx, webhook.id, now)
+  await failWaiting(trx, webhook.id, 'The webhook was disabled.', now)
 }
 
 /** Lets go of a bounded number of deliveries that are as old as the events that are let go, also if they still wait. */
@@ -214,40 +214,21 @@ export async function releaseDelivery(trx: Kysely<Tables>, { delivery }: Claim):
     .execute()
 }
 
-/** What a webhook is no longer to be told of is not sent, also if it was waiting already. */
-export async function failUnwanted(
+/** What waits for a webhook is not sent any more, save the types that it still wants. */
+export async function failWaiting(
   trx: Kysely<Tables>,
   webhookId: number,
-  events: readonly string[],
+  reason: string,
   now: number,
+  wanted: readonly string[] = [],
 ): Promise<void> {
-  await trx
+  let query = trx
     .updateTable('webhook_deliveries')
-    .set({
-      status: 'failed',
-      next_attempt_at: null,
-      finished_at: now,
-      last_error: 'The webhook was changed.',
-    })
+    .set({ status: 'failed', next_attempt_at: null, finished_at: now, last_error: reason })
     .where('webhook_id', '=', webhookId)
     .where('next_attempt_at', 'is not', null)
-    .where('event_type', 'not in', [...events, testEvent])
-    .execute()
-}
-
-/** What waits for an endpoint that is disabled is not sent any more: it will be told of what happens later. */
-async function failWaiting(trx: Kysely<Tables>, webhookId: number, now: number): Promise<void> {
-  await trx
-    .updateTable('webhook_deliveries')
-    .set({
-      status: 'failed',
-      next_attempt_at: null,
-      finished_at: now,
-      last_error: 'The webhook was disabled.',
-    })
-    .where('webhook_id', '=', webhookId)
-    .where('next_attempt_at', 'is not', null)
-    .execute()
+  if (wanted.length > 0) query = query.where('event_type', 'not in', wanted)
+  await query.execute()
 }
 
 export type NewDelivery = Pick<Delivery, 'webhookId' | 'eventId' | 'eventType' | 'eventAt' | 'data'>

@@ -6,7 +6,7 @@ import { validationFailed } from '../http/errors.ts'
 import { type Answer, answer, type Operation, operation } from '../http/operation.ts'
 import { idCursor, openCursor, pageAnswer, sealCursor } from '../http/paging.ts'
 import { isAllowed, isGlobal } from './addresses.ts'
-import { failUnwanted } from './deliveries.ts'
+import { failWaiting } from './deliveries.ts'
 import { deliveryRoutes } from './deliveryRoutes.ts'
 import { checkEvents, present } from './guards.ts'
 import {
@@ -35,7 +35,7 @@ import {
   webhookWithSecret,
 } from './schemas.ts'
 import { shown } from './shown.ts'
-import { webhooksMax } from './webhook.ts'
+import { testEvent, webhooksMax } from './webhook.ts'
 
 export type WebhookRoutesOptions = { database: Database; allowed: BlockList; publicUrl: string | undefined }
 
@@ -157,7 +157,7 @@ export function webhookRoutes({ database, allowed, publicUrl }: WebhookRoutesOpt
         // Also what it was told of so far: who may not see that must not have it sent elsewhere.
         checkEvents([...found.events, ...events], caller)
         await changeWebhook(trx, found.id, { url: body.url ?? found.url, events })
-        await failUnwanted(trx, found.id, events, now)
+        await failWaiting(trx, found.id, 'The webhook was changed.', now, [...events, testEvent])
         if (body.status === 'enabled' && found.status === 'disabled')
           await restartWebhook(trx, found.id, await lastEventId(trx))
         else if (body.status !== undefined) await setWebhookStatus(trx, found.id, body.status)
