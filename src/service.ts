@@ -71,6 +71,8 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
     throw error
   })
 
+  const background = (work: Promise<unknown>) =>
+    void work.catch((error: unknown) => log.error({ err: error }, 'background work failed'))
   const metrics = new Metrics()
   const hideSecrets = secretHider(config.adminKey)
   const directory = new KeyDirectory(database, config.environment)
@@ -106,8 +108,6 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
   }
   database.onCommit(wake)
   database.onForeignChange(wake)
-  const background = (work: Promise<unknown>) =>
-    void work.catch((error: unknown) => log.error({ err: error }, 'background work failed'))
   database.onForeignChange(() => background(noticeReplacement()))
   const onStreamFault = (error: unknown) => log.error({ err: error }, 'streaming events failed')
   const operations = createOperations({

@@ -177,12 +177,12 @@ export function createApi(options: ApiOptions) {
     return operation.read(readInput(exchange, operation), contextOf(exchange, caller, clock))
   }
 
-  async function change(exchange: Exchange, operation: Operation, caller: Caller): Promise<Answer> {
+  async function change(exchange: Exchange, operation: Operation, admitted: Caller): Promise<Answer> {
     const { request, method, path, now } = exchange
     const bytes = await readBody(request)
-    const current = await door.recall(caller.token)
+    const current = await door.recall(admitted.token)
     if (!current) throw new ApiError('invalid_api_key', 'This API key ended while the request was coming in.')
-    authorize({ ...exchange, caller: current }, operation)
+    const caller = authorize({ ...exchange, caller: current }, operation)
     const key =
       method === 'POST' ? idempotencyKey(request.headers.get('idempotency-key') ?? undefined) : undefined
     const actions: (() => void)[] = []

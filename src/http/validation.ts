@@ -105,12 +105,7 @@ export function refuseUnknownFields(schema: z.ZodType, value: unknown): void {
   if (unknown.length === 0) return
   const known = knownFields(schema)
   throw validationFailed(
-    unknown.map(({ path, message }) => {
-      return {
-        path,
-        message: `${message} (${hint(path, known)})`,
-      }
-    }),
+    unknown.map(({ path, message }) => ({ path, message: `${message} (${hint(path, known)})` })),
   )
 }
 
