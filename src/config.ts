@@ -9,6 +9,10 @@ export type Config = Readonly<{
   port: number
   environment: Environment
   dataDir: string
+  /** PostgreSQL in place of the embedded store. */
+  databaseUrl: string | undefined
+  databasePoolMax: number
+  isAutoMigrate: boolean
   adminKey: string | undefined
   publicUrl: string | undefined
   productionUrl: string | undefined
@@ -79,6 +83,16 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     return url.href.replace(/\/+$/, '').replace(/\/v1$/, '')
   }
 
+  const postgresUrl = (name: string) => {
+    const value = text(name)
+    if (value === undefined) return undefined
+    const url = URL.canParse(value) ? new URL(value) : undefined
+    if (url && /^postgres(?:ql)?:$/.test(url.protocol) && url.pathname.length > 1) return value
+    // Never shown: its password may stand anywhere in a value that cannot be read.
+    problems.push(`${name} must be an address such as postgres://user:password@host:5432/database.`)
+    return undefined
+  }
+
   const networks = (name: string) => {
     const list = new BlockList()
     for (const entry of (text(name) ?? '').split(',').map((part) => part.trim())) {
@@ -95,6 +109,9 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     port: whole('PORT', 8080, 0, 65535),
     environment,
     dataDir: resolve(text('PETSTORE_DATA_DIR') ?? './data'),
+    databaseUrl: postgresUrl('DATABASE_URL'),
+    databasePoolMax: whole('PETSTORE_DATABASE_POOL', 10, 1, 1_000),
+    isAutoMigrate: oneOf('PETSTORE_AUTO_MIGRATE', ['true', 'false'] as const, 'true') === 'true',
     adminKey: adminKey(env.PETSTORE_ADMIN_KEY, environment, problems),
     publicUrl: baseUrl('PETSTORE_PUBLIC_URL'),
     productionUrl: baseUrl('PETSTORE_PRODUCTION_URL'),
@@ -105,9 +122,6 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     webhookAllow: networks('PETSTORE_WEBHOOK_ALLOW'),
     logLevel: oneOf('PETSTORE_LOG_LEVEL', logLevels, 'info'),
   })
-  if (text('DATABASE_URL') !== undefined) {
-    problems.push('DATABASE_URL is set, but this version keeps its data in the embedded database: unset it.')
-  }
   if (problems.length > 0) throw new ConfigError(problems)
   return config
 }

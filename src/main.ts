@@ -5,6 +5,10 @@ import { ConfigError } from './config.ts'
 /** A command's module, loaded only when it is asked for: a short command should start quickly. */
 const commands: Record<string, { summary: string; load(): Promise<{ run: Command }> }> = {
   serve: { summary: 'start the service', load: () => import('./commands/serve.ts') },
+  migrate: {
+    summary: 'bring the schema of the store up to date',
+    load: () => import('./commands/migrate.ts'),
+  },
   keys: {
     summary: 'create, list, update, revoke, rotate, unban API keys',
     load: () => import('./commands/keys.ts'),

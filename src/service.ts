@@ -3,8 +3,7 @@ import { type Clock, timestamp } from './clock.ts'
 import type { Config } from './config.ts'
 import type { Database } from './database/database.ts'
 import { readFact } from './database/facts.ts'
-import { openDatabase } from './database/open.ts'
-import { holdServerLock } from './database/sqlite.ts'
+import { openForServing } from './database/open.ts'
 import { Hub } from './events/hub.ts'
 import { pruneEvents, recordEvents } from './events/queries.ts'
 import { eventRoutes } from './events/routes.ts'
@@ -21,7 +20,10 @@ import { KeyDirectory } from './keys/directory.ts'
 import { ensureOperatorKey } from './keys/operator.ts'
 import { keyRoutes } from './keys/routes.ts'
 import { createDoor } from './limits/door.ts'
+import type { Gate } from './limits/gate.ts'
 import { MemoryLimiter } from './limits/memory.ts'
+import { memoryGate } from './limits/memoryGate.ts'
+import { postgresGate } from './limits/postgres.ts'
 import { limitRoutes } from './limits/routes.ts'
 import { hasDueOrders, lapseDueOrders, openOrderOf } from './orders/queries.ts'
 import { orderRoutes } from './orders/routes.ts'
@@ -60,16 +62,19 @@ export type Bounds = StreamBounds & {
 
 const usualBounds: Bounds = { ...usualStreamBounds, sweepMs: 60_000, attemptTimeoutMs, stalledMs: 60_000 }
 
-export type ServiceOptions = { config: Config; clock: Clock; log: Log; bounds?: Partial<Bounds> }
+export type ServiceOptions = {
+  config: Config
+  clock: Clock
+  log: Log
+  bounds?: Partial<Bounds>
+  /** In place of the clock of a shared store, which decides over limits. */
+  limitClock?: Clock
+}
 
 /** The composition root: the one place that knows both the features and what they stand on. */
 export async function startService({ config, clock, log, ...options }: ServiceOptions): Promise<Service> {
   const bounds = { ...usualBounds, ...options.bounds }
-  const releaseLock = holdServerLock(config.dataDir)
-  const database = await openDatabase(config, clock()).catch((error: unknown) => {
-    releaseLock()
-    throw error
-  })
+  const database = await openForServing(config, clock())
 
   const background = (work: Promise<unknown>) =>
     void work.catch((error: unknown) => log.error({ err: error }, 'background work failed'))
@@ -78,11 +83,15 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
   const directory = new KeyDirectory(database, config.environment)
   let identity = await readFact(database.read, 'identity')
   const isSameStore = async (db: Database['read']) => (await readFact(db, 'identity')) === identity
-  const limiter = new MemoryLimiter(database, config.banAfterRefusals, undefined, isSameStore)
+  const { banAfterRefusals } = config
+  const gate =
+    config.databaseUrl === undefined
+      ? memoryGate(directory, new MemoryLimiter(database, banAfterRefusals, undefined, isSameStore), clock)
+      : postgresGate({ database, directory, banAfterRefusals, clock, limitClock: options.limitClock })
   const idempotentAnswers = new IdempotentAnswers(database)
   const door = createDoor({
+    gate,
     directory,
-    limiter,
     clock,
     onBan(keyId, untilMs) {
       metrics.countBan()
@@ -113,7 +122,7 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
   const operations = createOperations({
     database,
     directory,
-    limiter,
+    gate,
     hub,
     config,
     streamBounds: bounds,
@@ -138,7 +147,7 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
     const current = await readFact(database.read, 'identity')
     if (current === identity) return
     identity = current
-    limiter.forgetKeys()
+    gate.forgetKeys()
     await ensureOperatorKey(database, config, clock())
     directory.forget()
   }
@@ -161,30 +170,26 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
     api,
     onFault: (error) => log.error({ err: error }, 'page failed'),
   })
-  async function letGo() {
-    await database.close()
-    releaseLock()
-  }
-
   const listener = await listen(
     (request, remoteAddress) => app.fetch(request, { remoteAddress }),
     config,
     bounds,
   ).catch(async (error: unknown) => {
-    await letGo()
+    await database.close()
     throw error
   })
   // Not before the door is open: a key made by a start that then fails would never be shown to anybody.
   const newOperatorKey = await ensureOperatorKey(database, config, clock()).catch(async (error: unknown) => {
     await listener.stop()
-    await letGo()
+    await database.close()
     throw error
   })
   // Whoever knocked in between may be remembered by a key that the setting has just replaced.
   directory.forget()
   const timers = [
-    every(usageFlushMs, () => limiter.flush(), log),
+    every(usageFlushMs, () => gate.flush(), log),
     every(bounds.sweepMs, () => idempotentAnswers.sweep(clock()), log),
+    every(bounds.sweepMs, () => gate.sweep(), log),
     every(bounds.sweepMs, () => pruneAll(database, clock), log),
     every(dueMs, () => lapseHolds(database, clock), log),
     every(dueMs, async () => deliverer.wake(), log),
@@ -201,9 +206,9 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
     for (const timer of timers) clearInterval(timer)
     try {
       await delivererStopped
-      await limiter.flush()
+      await gate.flush()
     } finally {
-      await letGo()
+      await database.close()
     }
   }
 
@@ -213,7 +218,7 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
 export type Parts = {
   database: Database
   directory: KeyDirectory
-  limiter: MemoryLimiter
+  gate: Gate
   hub: Hub
   config: Config
   streamBounds: StreamBounds
@@ -221,14 +226,7 @@ export type Parts = {
 }
 
 /** Every operation of the API, in the order in which the reference shows them. */
-export function createOperations({
-  database,
-  directory,
-  limiter,
-  hub,
-  config,
-  ...parts
-}: Parts): Operation[] {
+export function createOperations({ database, directory, gate, hub, config, ...parts }: Parts): Operation[] {
   const scopesOf = async (token: string, now: number) => {
     const found = await directory.find(token, now)
     return 'key' in found ? found.key.scopes : undefined
@@ -252,8 +250,8 @@ export function createOperations({
       onFault: parts.onStreamFault,
     }),
     ...webhookRoutes({ database, allowed: webhookAllow, publicUrl }),
-    ...limitRoutes(directory, limiter),
-    ...keyRoutes({ database, directory, environment, publicUrl, flushUsage: () => limiter.flush() }),
+    ...limitRoutes(gate),
+    ...keyRoutes({ database, directory, environment, publicUrl, flushUsage: () => gate.flush() }),
   ]
 }
 

@@ -3,15 +3,37 @@ import type * as z from 'zod'
 import { findCategory, renameCategory, reserveCategoryIds } from '../categories/queries.ts'
 import type { Database } from '../database/database.ts'
 import type { Tables } from '../database/tables.ts'
-import { recordEvents } from '../events/queries.ts'
+import { continueFeed, recordEvents } from '../events/queries.ts'
 import { tellOfKey } from '../keys/queries.ts'
 import { isOpen, petStatusAfter } from '../orders/order.ts'
 import { findOrder, letPetFollow, openOrderOf } from '../orders/queries.ts'
 import { addPet, changePet, findPet } from '../pets/queries.ts'
 import type { AnyRecord, categoryRecord, headRecord, keyRecord, orderRecord, petRecord } from './records.ts'
 
-/** Brings one line of an import into the store, with the events of what it changes. */
-export async function applyRecord(
+/** Brings lines of an import into the store, with the events of what they change. */
+export async function applyRecords(
+  trx: Kysely<Tables>,
+  database: Database,
+  records: readonly AnyRecord[],
+  now: number,
+): Promise<void> {
+  const highest = { pets: 0, orders: 0, api_keys: 0 }
+  for (const record of records) {
+    await applyRecord(trx, database, record, now)
+    const table = tableOf(record)
+    if (table) highest[table] = Math.max(highest[table], ('id' in record && Number(record.id)) || 0)
+  }
+  // What came with an id of its own must not meet it again in one that the store assigns.
+  for (const [table, id] of Object.entries(highest))
+    if (id > 0) await database.dialect.reserveIds(trx, table as keyof typeof highest, id)
+}
+
+function tableOf({ type }: AnyRecord) {
+  if (type === undefined || type === 'pet') return 'pets'
+  return type === 'order' ? 'orders' : type === 'key' ? 'api_keys' : undefined
+}
+
+async function applyRecord(
   trx: Kysely<Tables>,
   database: Database,
   record: AnyRecord,
@@ -36,7 +58,7 @@ async function applyHead(trx: Kysely<Tables>, { dialect }: Database, head: z.out
   await dialect.reserveIds(trx, 'api_keys', head.lastKeyId)
   await reserveCategoryIds(trx, head.lastCategoryId ?? 0)
   await dialect.reserveIds(trx, 'orders', head.lastOrderId ?? 0)
-  await dialect.reserveIds(trx, 'events', head.lastEventId ?? 0)
+  await continueFeed(trx, dialect, head.lastEventId ?? 0)
 }
 
 async function applyCategory(

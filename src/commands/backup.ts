@@ -3,7 +3,7 @@ import { readConfig } from '../config.ts'
 import { copyStore } from '../database/copy.ts'
 import { databaseFile } from '../database/sqlite.ts'
 import { readArguments, UsageError } from './arguments.ts'
-import { report } from './store.ts'
+import { notEmbedded, report } from './store.ts'
 
 const usage = `petstore backup FILE [--json]
 
@@ -14,7 +14,9 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
   const [file] = positionals
   if (file === undefined) throw new UsageError(`backup needs the name of a file.\n\n${usage}`)
   if (existsSync(file)) throw new Error(`${file} exists already: choose another name, or move it away.`)
-  const source = databaseFile(readConfig(env).dataDir)
+  const { dataDir, databaseUrl } = readConfig(env)
+  if (databaseUrl !== undefined) throw new Error(notEmbedded)
+  const source = databaseFile(dataDir)
   if (!existsSync(source)) throw new Error(`There is no store at ${source} yet: start the service once.`)
   const bytes = await copyStore(source, file)
   report(values.json, { file, bytes }, `Backed up ${bytes} bytes to ${file}.`)

@@ -8,7 +8,7 @@ import type { Database } from '../database/database.ts'
 import { ApiError } from '../http/errors.ts'
 import { JsonError, type JsonValue, parseJson } from '../http/json.ts'
 import { validate } from '../http/validation.ts'
-import { applyRecord } from './applyRecord.ts'
+import { applyRecords } from './applyRecord.ts'
 import { readArguments } from './arguments.ts'
 import { type AnyRecord, schemaOf } from './records.ts'
 import { report, withStore } from './store.ts'
@@ -106,9 +106,7 @@ async function apply(database: Database, file: string): Promise<Record<string, n
   const write = async () => {
     const records = batch
     batch = []
-    await database.write(async (trx) => {
-      for (const record of records) await applyRecord(trx, database, record, systemClock())
-    })
+    await database.write((trx) => applyRecords(trx, database, records, systemClock()))
   }
   for await (const record of readRecords(file)) {
     const type = record.type ?? 'pet'

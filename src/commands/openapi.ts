@@ -6,7 +6,7 @@ import type { Hub } from '../events/hub.ts'
 import { usualStreamBounds } from '../events/stream.ts'
 import { openApiDocument } from '../http/openapi.ts'
 import type { KeyDirectory } from '../keys/directory.ts'
-import type { MemoryLimiter } from '../limits/memory.ts'
+import type { Gate } from '../limits/gate.ts'
 import { createOperations } from '../service.ts'
 import { readArguments } from './arguments.ts'
 
@@ -31,11 +31,11 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
 /** Operations only hold on to what they are given, so describing them takes no store. */
 export function describe(env: NodeJS.ProcessEnv): Record<string, unknown> {
   const config = readConfig(env)
-  const nothing = {} as Database & KeyDirectory & MemoryLimiter & Hub
+  const nothing = {} as Database & KeyDirectory & Gate & Hub
   const operations = createOperations({
     database: nothing,
     directory: nothing,
-    limiter: nothing,
+    gate: nothing,
     hub: nothing,
     config,
     streamBounds: usualStreamBounds,

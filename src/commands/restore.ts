@@ -5,7 +5,7 @@ import { restoreStore } from '../database/copy.ts'
 import { databaseFile } from '../database/sqlite.ts'
 import { restartFeed } from '../events/queries.ts'
 import { readArguments, UsageError } from './arguments.ts'
-import { report } from './store.ts'
+import { notEmbedded, report } from './store.ts'
 
 const usage = `petstore restore FILE [--replace] [--json]
 
@@ -22,7 +22,8 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
   const [file] = positionals
   if (file === undefined) throw new UsageError(`restore needs the name of a file.\n\n${usage}`)
   if (!existsSync(file)) throw new Error(`There is no file ${file}.`)
-  const { dataDir } = readConfig(env)
+  const { dataDir, databaseUrl } = readConfig(env)
+  if (databaseUrl !== undefined) throw new Error(notEmbedded)
   if (existsSync(databaseFile(dataDir)) && !values.replace) {
     throw new Error(`There is a store in ${dataDir} already: give --replace to replace it, all of it.`)
   }

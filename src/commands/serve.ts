@@ -1,5 +1,6 @@
 import { systemClock } from '../clock.ts'
 import { type Config, readConfig } from '../config.ts'
+import { shownUrl } from '../database/open.ts'
 import { type Service, startService } from '../service.ts'
 import { createLog } from '../telemetry/log.ts'
 import { readArguments } from './arguments.ts'
@@ -56,7 +57,7 @@ function greeting(config: Config, { port, newOperatorKey }: Service): string {
     `  API       ${base}/v1`,
     `  Console   ${base}/`,
     `  Docs      ${base}/docs`,
-    `  Data      ${config.dataDir}`,
+    `  Data      ${config.databaseUrl === undefined ? config.dataDir : `PostgreSQL at ${shownUrl(config.databaseUrl)}`}`,
     '',
   ]
   if (newOperatorKey === undefined) return [...lines, 'Stop it with Ctrl-C.'].join('\n')

@@ -21,3 +21,6 @@ export async function withStore<T>(
 export function report(isJson: boolean | undefined, result: Record<string, unknown>, sentence: string): void {
   console.log(isJson ? JSON.stringify(result) : sentence)
 }
+
+export const notEmbedded =
+  'This is for the embedded store, but DATABASE_URL is set: back up PostgreSQL with its own tools, such as pg_dump.'

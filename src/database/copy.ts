@@ -54,7 +54,7 @@ export async function restoreStore(
   try {
     checkBackup(file)
     await copyStore(file, databaseFile(side))
-    const database = await openMigrated(side, now)
+    const database = await openMigrated({ dataDir: side }, now)
     await renewIdentity(database)
     await prepare(database, lastEventIdIn(databaseFile(dataDir)))
     await database.close()

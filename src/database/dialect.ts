@@ -1,4 +1,11 @@
-import { type ColumnDefinitionBuilder, type Kysely, type RawBuilder, sql } from 'kysely'
+import {
+  type ColumnDefinitionBuilder,
+  type Kysely,
+  type RawBuilder,
+  type SelectQueryBuilder,
+  sql,
+} from 'kysely'
+import { createCounting } from './postgresCounting.ts'
 import type { Tables } from './tables.ts'
 
 export type TableWithIdentity = 'pets' | 'api_keys' | 'orders' | 'events'
@@ -12,8 +19,15 @@ export type Dialect = {
   readonly identityType: RawBuilder<unknown>
   /** What stands behind the last bracket of CREATE TABLE. */
   readonly tableEnd: RawBuilder<unknown>
+  hasTable(db: Kysely<Tables>, name: string): Promise<boolean>
   /** Has the store itself keep the inventory, so that no way of changing animals can forget it. */
   keepInventory(db: Kysely<Tables>): Promise<void>
+  /** What counting requests needs in a store that several processes share. */
+  prepareCounting(db: Kysely<Tables>): Promise<void>
+  /** Leaves out the rows that another transaction is deciding on, and keeps others from those that it finds. */
+  lockFree<DB, TB extends keyof DB, O>(query: SelectQueryBuilder<DB, TB, O>): SelectQueryBuilder<DB, TB, O>
+  /** Waits for whoever is deciding on the rows that it finds, and keeps others from them. */
+  lock<DB, TB extends keyof DB, O>(query: SelectQueryBuilder<DB, TB, O>): SelectQueryBuilder<DB, TB, O>
   /** The highest id ever assigned, also if its row is gone. */
   lastAssignedId(db: Kysely<Tables>, table: TableWithIdentity): Promise<number>
   /** Makes sure that ids up to this one are not assigned again. */
@@ -25,6 +39,12 @@ export const sqliteDialect: Dialect = {
   identityType: sql`integer`,
   identity: (column) => column.primaryKey().autoIncrement(),
   tableEnd: sql`strict`,
+  async hasTable(db, name) {
+    const { rows } = await sql`SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ${name}`.execute(
+      db,
+    )
+    return rows.length > 0
+  },
   async keepInventory(db) {
     const add = (row: 'NEW' | 'OLD', count: 1 | -1) =>
       sql.raw(`UPDATE inventory SET count = count + ${count} WHERE status = ${row}.status;`)
@@ -33,6 +53,11 @@ export const sqliteDialect: Dialect = {
     await sql`CREATE TRIGGER inventory_update AFTER UPDATE OF status ON pets WHEN OLD.status <> NEW.status
       BEGIN ${add('OLD', -1)} ${add('NEW', 1)} END`.execute(db)
   },
+  // One process counts, in its memory.
+  async prepareCounting() {},
+  // Writes come one after another, so nobody else decides on anything.
+  lockFree: (query) => query,
+  lock: (query) => query,
   async lastAssignedId(db, table) {
     const { rows } = await sql<{
       seq: number
@@ -44,5 +69,57 @@ export const sqliteDialect: Dialect = {
     if (last >= upTo) return
     await sql`DELETE FROM sqlite_sequence WHERE name = ${table}`.execute(trx)
     await sql`INSERT INTO sqlite_sequence (name, seq) VALUES (${table}, ${upTo})`.execute(trx)
+  },
+}
+
+/** The sequence behind the ids of a table. */
+const sequenceOf = (table: TableWithIdentity) => sql`pg_get_serial_sequence(${sql.lit(table)}, 'id')`
+
+export const postgresDialect: Dialect = {
+  integer: sql`bigint`,
+  identityType: sql`bigint`,
+  identity: (column) => column.primaryKey().generatedByDefaultAsIdentity(),
+  tableEnd: sql``,
+  async hasTable(db, name) {
+    const { rows } = await sql<{ found: string | null }>`SELECT to_regclass(${name})::text AS found`.execute(
+      db,
+    )
+    return rows[0]?.found != null
+  },
+  async keepInventory(db) {
+    // Once for each statement, however many animals it concerns.
+    await sql`
+      CREATE FUNCTION keep_inventory() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN
+        IF TG_OP <> 'INSERT' THEN
+          UPDATE inventory SET count = inventory.count - gone.count
+          FROM (SELECT status, count(*) AS count FROM old_rows GROUP BY status) AS gone
+          WHERE inventory.status = gone.status;
+        END IF;
+        IF TG_OP <> 'DELETE' THEN
+          UPDATE inventory SET count = inventory.count + come.count
+          FROM (SELECT status, count(*) AS count FROM new_rows GROUP BY status) AS come
+          WHERE inventory.status = come.status;
+        END IF;
+        RETURN NULL;
+      END $$`.execute(db)
+    const keep = (operation: string, rows: string) =>
+      sql.raw(`CREATE TRIGGER inventory_${operation} AFTER ${operation} ON pets
+        REFERENCING ${rows} FOR EACH STATEMENT EXECUTE FUNCTION keep_inventory()`)
+    await sql`${keep('insert', 'NEW TABLE AS new_rows')}`.execute(db)
+    await sql`${keep('delete', 'OLD TABLE AS old_rows')}`.execute(db)
+    await sql`${keep('update', 'OLD TABLE AS old_rows NEW TABLE AS new_rows')}`.execute(db)
+  },
+  prepareCounting: createCounting,
+  lockFree: (query) => query.forUpdate().skipLocked(),
+  lock: (query) => query.forUpdate(),
+  async lastAssignedId(db, table) {
+    const { rows } = await sql<{ last: number | null }>`
+      SELECT pg_sequence_last_value(${sequenceOf(table)}) AS last`.execute(db)
+    return rows[0]?.last ?? 0
+  },
+  async reserveIds(trx, table, upTo) {
+    if (upTo <= (await postgresDialect.lastAssignedId(trx, table))) return
+    await sql`SELECT setval(${sequenceOf(table)}, ${upTo})`.execute(trx)
   },
 }

@@ -1,35 +1,88 @@
-import type { Database } from './database.ts'
+import { type Database, StoreUnavailableError } from './database.ts'
 import { claimEnvironment } from './facts.ts'
-import { migrate } from './migrate.ts'
-import { openSqlite } from './sqlite.ts'
+import { isMigrated, migrate } from './migrate.ts'
+import { openPostgres } from './postgres.ts'
+import { explain } from './postgresErrors.ts'
+import { holdServerLock, openSqlite } from './sqlite.ts'
 
-export type OpenOptions = { readonly dataDir: string; readonly environment: string }
+/** Where a store is: in a folder, or in the PostgreSQL that the address names. */
+export type Location = {
+  readonly dataDir: string
+  readonly databaseUrl?: string | undefined
+  readonly databasePoolMax?: number
+}
+
+export type OpenOptions = Location & { readonly environment: string; readonly isAutoMigrate?: boolean }
+
+const poolMaxDefault = 10
 
 /** Opens the store of an environment, creating and migrating it where needed. */
-export async function openDatabase({ dataDir, environment }: OpenOptions, now: number): Promise<Database> {
-  const database = await openMigrated(dataDir, now)
+export function openDatabase(options: OpenOptions, now: number): Promise<Database> {
+  return opened(options, async (database) => {
+    if (options.isAutoMigrate ?? true) await migrate(database, now)
+    else if (!(await isMigrated(database))) {
+      throw new Error(
+        'The schema of the store is not the one of this version, and PETSTORE_AUTO_MIGRATE is false: run "petstore migrate" first, or the newer version that wrote it.',
+      )
+    }
+    await claimEnvironment(database, options.environment)
+  })
+}
+
+/** For a server, which has an embedded store to itself as long as it lives. */
+export async function openForServing(options: OpenOptions, now: number): Promise<Database> {
+  if (options.databaseUrl !== undefined) return openDatabase(options, now)
+  const release = holdServerLock(options.dataDir)
   try {
-    await claimEnvironment(database, environment)
-    return database
+    const database = await openDatabase(options, now)
+    return { ...database, close: () => database.close().finally(release) }
   } catch (error) {
-    await database.close()
+    release()
     throw error
   }
 }
 
 /** Opens a store of whichever environment. */
-export async function openMigrated(dataDir: string, now: number): Promise<Database> {
-  const database = openOrSay(dataDir)
+export function openMigrated(location: Location, now: number): Promise<Database> {
+  return opened(location, (database) => migrate(database, now))
+}
+
+/** Brings the schema of a store up to date; answers the steps that were taken. */
+export async function migrateStore(location: Location, now: number): Promise<string[]> {
+  let steps: string[] = []
+  const database = await opened(location, async (found) => {
+    steps = await migrate(found, now)
+  })
+  await database.close()
+  return steps
+}
+
+async function opened(
+  location: Location,
+  prepare: (database: Database) => Promise<unknown>,
+): Promise<Database> {
+  const database = openOrSay(location)
   try {
-    await migrate(database, now)
+    await prepare(database)
     return database
   } catch (error) {
     await database.close()
-    throw error
+    if (!(error instanceof StoreUnavailableError) || location.databaseUrl === undefined) throw error
+    throw new Error(
+      `The PostgreSQL at ${shownUrl(location.databaseUrl)} cannot be used (${explain(error)}): see DATABASE_URL.`,
+    )
   }
 }
 
-function openOrSay(dataDir: string): Database {
+/** The address without what is secret in it. */
+export function shownUrl(databaseUrl: string): string {
+  const { host, pathname } = new URL(databaseUrl)
+  return `${host}${pathname}`
+}
+
+function openOrSay({ dataDir, databaseUrl, databasePoolMax }: Location): Database {
+  if (databaseUrl !== undefined)
+    return openPostgres({ url: databaseUrl, poolMax: databasePoolMax ?? poolMaxDefault })
   try {
     return openSqlite(dataDir)
   } catch (error) {

@@ -1,20 +1,19 @@
 import { mkdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Kysely } from 'kysely'
 import { type Database, StoreUnavailableError } from './database.ts'
 import { sqliteDialect } from './dialect.ts'
 import { scrubber } from './scrubber.ts'
 import { isLocked, sqliteKysely } from './sqliteKysely.ts'
 import type { Tables } from './tables.ts'
+import { type Engine, type Turn, WriteQueue } from './writeQueue.ts'
 
 const openWaitMaxMs = 5_000
 const readWaitMaxMs = 50
 const lockWaitMaxMs = 5_000
 const lockRetryMs = 20
-const writesWaitingMax = 10_000
-const writesPerCommitMax = 256
 const foreignChangePollMs = 500
 
 export const databaseFile = (dataDir: string): string => join(dataDir, 'petstore.db')
@@ -28,12 +27,14 @@ export function openSqlite(dataDir: string): Database {
   reader.exec('PRAGMA query_only = ON')
   const inode = statSync(databaseFile(dataDir)).ino
   const read = sqliteKysely(reader)
-  const queue = new WriteQueue(writer, sqliteKysely(writer))
+  const queue = new WriteQueue(sqliteEngine(writer))
   const watch = watchForeignChanges(writer)
   return {
     dialect: sqliteDialect,
     read,
     write: (work) => queue.add(work),
+    writeApart: (work) => queue.add(work),
+    upgrade: (work) => queue.add(work),
     snapshot: (work) => snapshot(databaseFile(dataDir), work),
     onCommit: (listener) => queue.onCommit(listener),
     scrub: scrubber(writer),
@@ -75,101 +76,33 @@ function connect(file: string, waitMaxMs: number): DatabaseSync {
   return connection
 }
 
-type Unit = {
-  work: (trx: Kysely<Tables>) => Promise<unknown>
-  resolve: (value: unknown) => void
-  reject: (error: unknown) => void
-}
-
-/**
- * Writes run one after another, and all that wait at one moment share one commit, hence one fsync.
- * Each has a savepoint of its own: one that fails leaves nothing behind and does not touch its neighbours.
- */
-class WriteQueue {
-  readonly #connection: DatabaseSync
-  readonly #trx: Kysely<Tables>
-  readonly #waiting: Unit[] = []
-  readonly #listeners: (() => void)[] = []
-  #draining: Promise<void> | undefined
-
-  constructor(connection: DatabaseSync, trx: Kysely<Tables>) {
-    this.#connection = connection
-    this.#trx = trx
+/** Transactions on the one connection that writes. */
+function sqliteEngine(connection: DatabaseSync): Engine {
+  const turn: Turn = {
+    trx: sqliteKysely(connection),
+    run: (statement) => connection.exec(statement),
+    get isOpen() {
+      return connection.isTransaction
+    },
+    end() {},
   }
-
-  add<T>(work: (trx: Kysely<Tables>) => Promise<T>): Promise<T> {
-    if (this.#waiting.length >= writesWaitingMax) {
-      return Promise.reject(new StoreUnavailableError('Too many writes are waiting.'))
-    }
-    const { promise, resolve, reject } = Promise.withResolvers<T>()
-    this.#waiting.push({ work, resolve: resolve as Unit['resolve'], reject })
-    this.#draining ??= this.#drain().finally(() => {
-      this.#draining = undefined
-    })
-    return promise
-  }
-
-  onCommit(listener: () => void): void {
-    this.#listeners.push(listener)
-  }
-
-  async idle(): Promise<void> {
-    while (this.#draining) await this.#draining
-  }
-
-  async #drain(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      // One turn of the event loop, so that requests that are already here join this commit.
-      await nextTurn()
-      await this.#commitBatch()
-    }
-  }
-
-  async #commitBatch(): Promise<void> {
-    const refused = await this.#begin()
-    // Who waited behind a lock has waited long enough, also those that would have been in a later commit.
-    const units = this.#waiting.splice(0, refused ? writesWaitingMax : writesPerCommitMax)
-    const answers: (() => void)[] = []
-    try {
-      if (refused) throw refused
-      for (const unit of units) answers.push(await this.#run(unit))
-      this.#connection.exec('COMMIT')
-    } catch (error) {
-      if (this.#connection.isTransaction) this.#connection.exec('ROLLBACK')
-      const failure = new StoreUnavailableError('The store did not take the change.', { cause: error })
-      for (const unit of units) unit.reject(failure)
-      return
-    }
-    for (const answer of answers) answer()
-    for (const listener of this.#listeners) listener()
-  }
-
-  /** Runs one unit and says how to answer it, once the commit is on disk. */
-  async #run({ work, resolve, reject }: Unit): Promise<() => void> {
-    this.#connection.exec('SAVEPOINT unit')
-    try {
-      const value = await work(this.#trx)
-      this.#connection.exec('RELEASE unit')
-      return () => resolve(value)
-    } catch (error) {
-      if (!this.#connection.isTransaction) throw error
-      this.#connection.exec('ROLLBACK TO unit; RELEASE unit')
-      return () => reject(error)
-    }
-  }
-
-  /** Another process may hold the write lock; waiting for it must not hold the event loop. */
-  async #begin(): Promise<Error | undefined> {
-    const deadline = performance.now() + lockWaitMaxMs
-    for (;;) {
-      try {
-        this.#connection.exec('BEGIN IMMEDIATE')
-        return undefined
-      } catch (error) {
-        if (!isLocked(error) || performance.now() > deadline) return error as Error
-        await pause(lockRetryMs)
+  return {
+    /** Another process may hold the write lock; waiting for it must not hold the event loop. */
+    async begin() {
+      const deadline = performance.now() + lockWaitMaxMs
+      for (;;) {
+        try {
+          connection.exec('BEGIN IMMEDIATE')
+          return turn
+        } catch (error) {
+          if (!isLocked(error) || performance.now() > deadline) throw error
+          await pause(lockRetryMs)
+        }
       }
-    }
+    },
+    isPassing: () => false,
+    // What SQLite does not commit it has not done.
+    isOutcomeUnknown: () => false,
   }
 }
 

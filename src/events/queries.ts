@@ -76,6 +76,13 @@ export async function pruneEvents(trx: Kysely<Tables>, now: number): Promise<num
   return gone.length
 }
 
+/** Lets the feed go on where that of another store stood; what came before is not kept here. */
+export async function continueFeed(trx: Kysely<Tables>, dialect: Dialect, lastId: number): Promise<void> {
+  if (lastId <= (await dialect.lastAssignedId(trx, 'events'))) return
+  await dialect.reserveIds(trx, 'events', lastId)
+  await writePosition(trx, prunedPosition, lastId)
+}
+
 /**
  * Begins the feed anew, far above every id that anybody has seen: the store is another one now, and whoever followed the
  * old one must list it again.

@@ -1,4 +1,4 @@
-import { StoreUnavailableError } from '../database/database.ts'
+import { OutcomeUnknownError, StoreUnavailableError } from '../database/database.ts'
 
 /**
  * The catalogue: every code that v1 can answer, its status and what it tells the caller to do by default.
@@ -146,12 +146,15 @@ export function validationFailed(problems: readonly Detail[]): ApiError {
 }
 
 const unavailableRetrySeconds = '1'
+const outcomeUnknownText =
+  'The store went away before it could say whether the change was made: look before you repeat it, or repeat it with the same Idempotency-Key.'
 
 /** The one place where whatever was thrown becomes an answer. */
 export function toApiError(thrown: unknown): ApiError {
   if (thrown instanceof ApiError) return thrown
   if (thrown instanceof StoreUnavailableError) {
-    return new ApiError('unavailable', undefined, { headers: { 'Retry-After': unavailableRetrySeconds } })
+    const message = thrown instanceof OutcomeUnknownError ? outcomeUnknownText : undefined
+    return new ApiError('unavailable', message, { headers: { 'Retry-After': unavailableRetrySeconds } })
   }
   return new ApiError('internal_error')
 }

@@ -76,8 +76,12 @@ export class IdempotentAnswers {
       if (error.status >= 500 || error.code === 'idempotency_key_reused') throw thrown
       // A refusal did no work, so its record needs no company in the transaction; but it is an answer, and is kept.
       const refusal = answer(error.status, error.body, error.headers)
-      await this.#database.write((trx) => keep(trx, attempt, fingerprint, refusal))
-      return refusal
+      return this.#database.write(async (trx) => {
+        // Meanwhile the same request may have come to another instance, and have had its answer there.
+        const kept = await find(trx, attempt, fingerprint)
+        if (!kept) await keep(trx, attempt, fingerprint, refusal)
+        return kept ?? refusal
+      })
     }
   }
 }

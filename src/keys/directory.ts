@@ -1,4 +1,6 @@
+import type { Selectable } from 'kysely'
 import type { Database } from '../database/database.ts'
+import type { Tables } from '../database/tables.ts'
 import {
   environmentOf,
   hashApiKey,
@@ -30,6 +32,36 @@ export type Lookup = { key: KnownKey } | { problem: string }
 const keysKeptMax = 10_000
 const never = Number.POSITIVE_INFINITY
 
+/** A key as the store has it, with the end of the secret that it was found by. */
+export type KeyRow = Pick<
+  Selectable<Tables['api_keys']>,
+  | 'id'
+  | 'plan'
+  | 'per_minute'
+  | 'per_day'
+  | 'scopes'
+  | 'origins'
+  | 'expires_at'
+  | 'revoked_at'
+  | 'unbanned_at'
+> & { secret_expires_at: number | null }
+
+export function knownKey(row: KeyRow, token: string): KnownKey {
+  const plan = row.plan as Plan
+  return {
+    id: row.id,
+    plan,
+    limits: effectiveLimits({ plan, limits: ownLimits(row) }),
+    scopes: new Set(JSON.parse(row.scopes)),
+    origins: JSON.parse(row.origins),
+    environment: environmentOf(token),
+    expiresAt: row.expires_at ?? never,
+    secretExpiresAt: row.secret_expires_at ?? never,
+    revokedAt: row.revoked_at ?? undefined,
+    unbannedAt: row.unbanned_at,
+  }
+}
+
 /**
  * Finds keys by their secret. What it finds is kept, by the secret as it was sent, so that a known key costs one look
  * into a map; a change of any key, here or by another process, empties it.
@@ -55,8 +87,24 @@ export class KeyDirectory {
 
   async find(token: string, now: number): Promise<Lookup> {
     const key = this.#known.get(token) ?? (await this.#load(token))
-    const problem = key ? this.#problemOf(key, now) : this.#unknown()
-    return key && problem === undefined ? { key } : { problem: problem ?? this.#unknown() }
+    const problem = key ? this.problemOf(key, now) : this.unknown()
+    return key && problem === undefined ? { key } : { problem: problem ?? this.unknown() }
+  }
+
+  /** Keys that the operator chose may be of any form, and then of any environment. */
+  isOfThisEnvironment(environment: KeyEnvironment | undefined): boolean {
+    return environment === undefined || environment === this.#environment
+  }
+
+  /** Why a key cannot be used, where it cannot. */
+  problemOf(key: KnownKey, now: number): string | undefined {
+    if (!this.isOfThisEnvironment(key.environment)) {
+      return `This API key is of the ${key.environment} environment, and this is ${this.#environment}: use the other base address, or a key of this one.`
+    }
+    if (key.revokedAt !== undefined) return 'This API key has been revoked: ask the operator for a new one.'
+    if (now >= key.expiresAt) return 'This API key has expired: ask the operator for a new one.'
+    if (now >= key.secretExpiresAt) return 'This API key has been rotated: use the new secret.'
+    return undefined
   }
 
   /** Whether any living key is locked to this origin. */
@@ -80,19 +128,7 @@ export class KeyDirectory {
       .where('hash', '=', hashApiKey(token))
       .executeTakeFirst()
     if (!row) return undefined
-    const plan = row.plan as Plan
-    const key: KnownKey = {
-      id: row.id,
-      plan,
-      limits: effectiveLimits({ plan, limits: ownLimits(row) }),
-      scopes: new Set(JSON.parse(row.scopes)),
-      origins: JSON.parse(row.origins),
-      environment: environmentOf(token),
-      expiresAt: row.expires_at ?? never,
-      secretExpiresAt: row.secret_expires_at ?? never,
-      revokedAt: row.revoked_at ?? undefined,
-      unbannedAt: row.unbanned_at,
-    }
+    const key = knownKey(row, token)
     // What was read before a change must not outlive it.
     if (generation === this.#generation) {
       if (this.#known.size >= keysKeptMax) this.#known.delete(this.#known.keys().next().value as string)
@@ -112,17 +148,8 @@ export class KeyDirectory {
     return new Set(rows.flatMap((row) => JSON.parse(row.origins) as string[]))
   }
 
-  #problemOf(key: KnownKey, now: number): string | undefined {
-    if (key.environment !== undefined && key.environment !== this.#environment) {
-      return `This API key is of the ${key.environment} environment, and this is ${this.#environment}: use the other base address, or a key of this one.`
-    }
-    if (key.revokedAt !== undefined) return 'This API key has been revoked: ask the operator for a new one.'
-    if (now >= key.expiresAt) return 'This API key has expired: ask the operator for a new one.'
-    if (now >= key.secretExpiresAt) return 'This API key has been rotated: use the new secret.'
-    return undefined
-  }
-
-  #unknown(): string {
+  /** What to say of a key that does not exist. */
+  unknown(): string {
     const prefix = keyPrefixes[this.#environment]
     return `This API key is not valid here: check that it is whole, and that it begins with ${prefix}, as the keys of this environment do.`
   }

@@ -3,61 +3,31 @@ import { addressGroup } from '../http/address.ts'
 import type { Admission, Door } from '../http/door.ts'
 import { ApiError } from '../http/errors.ts'
 import type { KeyDirectory, KnownKey } from '../keys/directory.ts'
-import type { Limits } from '../keys/plans.ts'
+import type { Decision, Gate, Verdict } from './gate.ts'
 import { bannedHeaders, rateHeaders, retryAfter } from './headers.ts'
-import type { Decision, MemoryLimiter } from './memory.ts'
 import { tightest } from './window.ts'
 
-/** For callers without a valid key, by their address. */
-export const addressLimits: Limits = { perMinute: 100, perDay: 10_000 }
-
 export type DoorOptions = {
+  readonly gate: Gate
   readonly directory: KeyDirectory
-  readonly limiter: MemoryLimiter
   readonly clock: Clock
   onBan(keyId: number, untilMs: number): void
 }
 
 /** Keys and windows together: who is at the door, and whether there is room. */
-export function createDoor({ directory, limiter, clock, onBan }: DoorOptions): Door {
+export function createDoor({ gate, directory, clock, onBan }: DoorOptions): Door {
   async function admit({ authorization, address, isFree }: Parameters<Door['admit']>[0]): Promise<Admission> {
-    const now = clock()
     const token = bearerToken(authorization)
-    if (token === undefined) return admitStranger(address, new ApiError('missing_api_key'))
-    const lookup = await directory.find(token, now)
-    if ('problem' in lookup) return admitStranger(address, new ApiError('invalid_api_key', lookup.problem))
-    return isFree ? admitFree(lookup.key, token, address) : admitKey(lookup.key, token)
-  }
-
-  async function admitKey(key: KnownKey, token: string): Promise<Admission> {
-    const now = clock()
-    const decision = await limiter.admitKey(key.id, key.limits, key.unbannedAt, now)
+    const verdict = await gate.admit({ token, address: addressGroup(address), isFree })
+    if (!verdict.known || token === undefined) return refuseStranger(verdict)
+    const { now, known, address: paid } = verdict
+    const { key, decision } = known
     if (decision.isNewBan) onBan(key.id, decision.bannedUntil)
-    const refusal = refusalOf(decision, now)
+    // Free of charge; but somebody pays for a banned key's look at its limits, and that is its address.
+    const unpaid = paid && refusalOf(paid, now)
+    if (paid && unpaid) return { refusal: unpaid, headers: rateHeaders(paid.windows, now) }
+    const refusal = isFree ? undefined : refusalOf(decision, now)
     return { caller: callerOf(key, token), headers: headersOf(decision, now), ...(refusal && { refusal }) }
-  }
-
-  /** Free of charge; but somebody pays for a banned key's look at its limits, and that is its address. */
-  async function admitFree(key: KnownKey, token: string, address: string): Promise<Admission> {
-    const now = clock()
-    const decision = await limiter.lookAtKey(key.id, key.limits, key.unbannedAt, now)
-    if (decision.outcome === 'banned') {
-      const paid = limiter.admitAddress(addressGroup(address), addressLimits, now)
-      const refusal = refusalOf(paid, now)
-      if (refusal) return { refusal, headers: rateHeaders(paid.windows, now) }
-    }
-    return { caller: callerOf(key, token), headers: headersOf(decision, now) }
-  }
-
-  function admitStranger(address: string, refusal: ApiError): Admission {
-    const now = clock()
-    const decision = limiter.admitAddress(addressGroup(address), addressLimits, now)
-    const headers = rateHeaders(decision.windows, now)
-    const limited = refusalOf(decision, now)
-    if (!limited) return { refusal, headers }
-    // Waiting alone will not help: what was wrong with the key still is.
-    const message = `${limited.message} Requests without a valid key count for your address. ${refusal.message}`
-    return { refusal: new ApiError('rate_limit_exceeded', message, { headers: limited.headers }), headers }
   }
 
   return {
@@ -67,11 +37,22 @@ export function createDoor({ directory, limiter, clock, onBan }: DoorOptions): D
       return 'key' in lookup ? callerOf(lookup.key, token) : undefined
     },
     headersFor: (address) => {
-      const now = clock()
-      return rateHeaders(limiter.lookAtAddress(addressGroup(address), addressLimits, now).windows, now)
+      const { windows, now } = gate.lookAtAddress(addressGroup(address))
+      return rateHeaders(windows, now)
     },
     isKnownOrigin: (origin) => directory.isKnownOrigin(origin),
   }
+}
+
+function refuseStranger({ now, problem, address }: Verdict): Admission {
+  const refusal = new ApiError(problem === undefined ? 'missing_api_key' : 'invalid_api_key', problem)
+  if (!address) throw new Error('Nobody counted a stranger.')
+  const headers = rateHeaders(address.windows, now)
+  const limited = refusalOf(address, now)
+  if (!limited) return { refusal, headers }
+  // Waiting alone will not help: what was wrong with the key still is.
+  const message = `${limited.message} Requests without a valid key count for your address. ${refusal.message}`
+  return { refusal: new ApiError('rate_limit_exceeded', message, { headers: limited.headers }), headers }
 }
 
 const bearerToken = (authorization: string | undefined): string | undefined =>

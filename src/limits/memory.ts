@@ -2,21 +2,9 @@ import type { Kysely } from 'kysely'
 import type { Database } from '../database/database.ts'
 import type { Tables } from '../database/tables.ts'
 import type { Limits } from '../keys/plans.ts'
+import type { Decision, Outcome } from './gate.ts'
 import { findUsage, type KeyUsage, putUsage } from './queries.ts'
-import {
-  forgive,
-  isBanned,
-  noUsage,
-  refuse,
-  settle,
-  take,
-  type Usage,
-  type Windows,
-  windowsOf,
-} from './window.ts'
-
-export type Outcome = 'admitted' | 'limited' | 'banned'
-export type Decision = { outcome: Outcome; windows: Windows; bannedUntil: number; isNewBan: boolean }
+import { forgive, isBanned, noUsage, refuse, settle, take, type Usage, windowsOf } from './window.ts'
 
 type Entry = { usage: Usage; lastUsedAt: number }
 

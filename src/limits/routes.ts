@@ -2,9 +2,8 @@ import * as z from 'zod'
 import { timestamp } from '../clock.ts'
 import { ApiError } from '../http/errors.ts'
 import { answer, type Operation, operation } from '../http/operation.ts'
-import type { KeyDirectory } from '../keys/directory.ts'
 import { plan } from '../keys/schemas.ts'
-import type { MemoryLimiter } from './memory.ts'
+import type { Gate } from './gate.ts'
 import type { Window } from './window.ts'
 
 const time = z.iso.datetime()
@@ -33,7 +32,7 @@ const example = {
   bannedUntil: null,
 }
 
-export function limitRoutes(directory: KeyDirectory, limiter: MemoryLimiter): Operation[] {
+export function limitRoutes(gate: Gate): Operation[] {
   return [
     operation({
       id: 'getLimits',
@@ -44,16 +43,11 @@ export function limitRoutes(directory: KeyDirectory, limiter: MemoryLimiter): Op
       description: 'Your plan, both windows and any ban. Free of charge, and open to a banned key.',
       isFree: true,
       answers: { 200: { description: "The caller's limits.", schema: limits, example } },
-      async read(_input, { caller, now }) {
-        const lookup = await directory.find(caller.token, now)
-        if ('problem' in lookup) throw new ApiError('invalid_api_key', lookup.problem)
-        const { key } = lookup
-        const { outcome, windows, bannedUntil } = await limiter.lookAtKey(
-          key.id,
-          key.limits,
-          key.unbannedAt,
-          now,
-        )
+      async read(_input, { caller }) {
+        const { known, problem } = await gate.look(caller.token)
+        if (!known) throw new ApiError('invalid_api_key', problem)
+        const { key, decision } = known
+        const { outcome, windows, bannedUntil } = decision
         return answer(200, {
           plan: key.plan,
           minute: shown(windows.minute),

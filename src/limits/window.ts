@@ -5,6 +5,9 @@ import type { Limits } from '../keys/plans.ts'
  * after the last one ended; a request is admitted only if both windows have room, and then takes one from both.
  */
 
+/** For callers without a valid key, by their address. */
+export const addressLimits: Limits = { perMinute: 100, perDay: 10_000 }
+
 export const minuteMs = 60_000
 export const dayMs = 86_400_000
 

@@ -111,15 +111,17 @@ export class Deliverer {
     const { database, clock, sending } = this.#options
     const turnEndsAt = performance.now() + turnMs
     do {
-      const claim = await database.write((trx) => claimDelivery(trx, webhookId, lane, clock()))
+      const claim = await database.writeApart((trx) =>
+        claimDelivery(trx, database.dialect, webhookId, lane, clock()),
+      )
       if (!claim) return
       const { signal } = this.#stopping
       const outcome = await send(claim.webhook.url, ...message(claim, clock()), { ...sending, signal })
       const isBrokenOff = signal.aborted && 'error' in outcome
-      await database.write((trx) =>
+      await database.writeApart((trx) =>
         isBrokenOff
           ? releaseDelivery(trx, claim)
-          : finishAttempt(trx, claim, outcome, clock(), Math.random()),
+          : finishAttempt(trx, database.dialect, claim, outcome, clock(), Math.random()),
       )
     } while (!this.#stopping.signal.aborted && !(this.#isCrowded && performance.now() > turnEndsAt))
   }

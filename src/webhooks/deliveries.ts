@@ -1,4 +1,5 @@
 import { type Kysely, type Selectable, type SelectQueryBuilder, sql } from 'kysely'
+import type { Dialect } from '../database/dialect.ts'
 import type { Tables } from '../database/tables.ts'
 import { keptMs } from '../events/queries.ts'
 import { setWebhookStatus, toWebhook } from './queries.ts'
@@ -113,11 +114,17 @@ export function headOfLane(deliveries: unknown, lane: Lane, now: number): Delive
 }
 
 export type WebhookWithSecret = Webhook & { secret: string; previousSecret: string | undefined }
-export type Claim = { delivery: Delivery; webhook: WebhookWithSecret }
+export type Claim = {
+  delivery: Delivery
+  webhook: WebhookWithSecret
+  /** Which claim it is: one that has run out, and was taken by somebody else, is not this one any more. */
+  until: number
+}
 
 /** Takes the next due delivery of an endpoint for one attempt, if nobody else has it. */
 export async function claimDelivery(
   trx: Kysely<Tables>,
+  { lock, lockFree }: Dialect,
   webhookId: number,
   lane: Lane,
   now: number,
@@ -129,20 +136,23 @@ export async function claimDelivery(
     .where('status', '=', 'enabled')
     .executeTakeFirst()
   if (!hook) return undefined
-  const found = await headOfLane(trx.selectFrom('webhook_deliveries'), lane, now)
+  const head = headOfLane(trx.selectFrom('webhook_deliveries'), lane, now)
     .selectAll('webhook_deliveries')
     .where('webhook_id', '=', webhookId)
-    .executeTakeFirst()
+  // First attempts have one head, which is waited for; of repetitions anyone will do.
+  const found = await (lane === 'first' ? lock(head) : lockFree(head)).executeTakeFirst()
   // A first attempt that is under way elsewhere keeps its place: the ones behind it wait.
   if (!found || found.claimed_until > now) return undefined
+  const until = now + claimMs
   await trx
     .updateTable('webhook_deliveries')
-    .set({ claimed_until: now + claimMs })
+    .set({ claimed_until: until })
     .where('id', '=', found.id)
     .execute()
   const isOverlap = hook.previous_secret !== null && (hook.previous_secret_until ?? 0) > now
   const previousSecret = isOverlap ? (hook.previous_secret ?? undefined) : undefined
-  return { delivery: toDelivery(found), webhook: { ...toWebhook(hook), secret: hook.secret, previousSecret } }
+  const webhook = { ...toWebhook(hook), secret: hook.secret, previousSecret }
+  return { delivery: toDelivery(found), webhook, until }
 }
 
 const gone = 410
@@ -150,27 +160,27 @@ const gone = 410
 /** Notes how an attempt ended, and what comes of it. */
 export async function finishAttempt(
   trx: Kysely<Tables>,
-  { delivery, webhook }: Claim,
+  { lock }: Dialect,
+  claim: Claim,
   outcome: Outcome,
   now: number,
   random: number,
 ): Promise<void> {
-  const current = await trx
-    .selectFrom('webhooks')
-    .select(['url', 'status'])
-    .where('id', '=', webhook.id)
-    .executeTakeFirst()
+  const { delivery, webhook } = claim
+  const current = await lock(
+    trx.selectFrom('webhooks').select(['url', 'status']).where('id', '=', webhook.id),
+  ).executeTakeFirst()
   if (!current) return
   const attempts = delivery.attempts + 1
   const status = 'status' in outcome ? outcome.status : undefined
   const isDelivered = status !== undefined && status >= 200 && status < 300
   // The address was changed meanwhile: what the old one says is nothing to the new one, which is yet to be tried.
-  if (!isDelivered && current.url !== webhook.url) return releaseDelivery(trx, { delivery, webhook })
+  if (!isDelivered && current.url !== webhook.url) return releaseDelivery(trx, claim)
   const isOver = isDelivered || status === gone || current.status === 'disabled'
   const next = isOver ? undefined : nextAttemptAt(attempts, now, random)
   const error =
     'error' in outcome ? outcome.error : isDelivered ? undefined : `The endpoint answered ${status}.`
-  await trx
+  const { numUpdatedRows } = await trx
     .updateTable('webhook_deliveries')
     .set({
       attempts,
@@ -182,7 +192,9 @@ export async function finishAttempt(
       finished_at: next === undefined ? now : null,
     })
     .where('id', '=', delivery.id)
-    .execute()
+    .where('claimed_until', '=', claim.until)
+    .executeTakeFirst()
+  if (numUpdatedRows === 0n) return
   if (isDelivered || next !== undefined || current.status === 'disabled') return
   const reason =
     status === gone
@@ -206,11 +218,12 @@ export async function pruneDeliveries(trx: Kysely<Tables>, now: number): Promise
 }
 
 /** Gives back a delivery whose attempt was broken off: it has not been tried. */
-export async function releaseDelivery(trx: Kysely<Tables>, { delivery }: Claim): Promise<void> {
+export async function releaseDelivery(trx: Kysely<Tables>, { delivery, until }: Claim): Promise<void> {
   await trx
     .updateTable('webhook_deliveries')
     .set({ claimed_until: 0 })
     .where('id', '=', delivery.id)
+    .where('claimed_until', '=', until)
     .execute()
 }
 

@@ -35,5 +35,5 @@ async function dispatchedThrough(db: Kysely<Tables>): Promise<number> {
     .select(({ fn }) => fn.min('from_event_id').as('first'))
     .where('status', '<>', 'disabled')
     .executeTakeFirstOrThrow()
-  return Math.max(await readPosition(db, dispatchedPosition), first ?? Number.POSITIVE_INFINITY)
+  return Math.max(await readPosition(db, dispatchedPosition), first ?? Number.MAX_SAFE_INTEGER)
 }

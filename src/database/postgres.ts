@@ -1,0 +1,232 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { type Kysely, sql } from 'kysely'
+import { type ClientBase, Pool, type PoolClient, type PoolConfig } from 'pg'
+import { type Database, StoreUnavailableError } from './database.ts'
+import { postgresDialect } from './dialect.ts'
+import { isConflict, isRefusal, isStalePlan } from './postgresErrors.ts'
+import { ask, type Lease, postgresKysely } from './postgresKysely.ts'
+import type { Tables } from './tables.ts'
+import { type Engine, type Turn, WriteQueue } from './writeQueue.ts'
+
+/** How long a request waits for a connection: for a free one, or for a new one. */
+const connectWaitMaxMs = 2_000
+/** How long it waits for an answer. The server gives up a little earlier, so that a slow answer does not cost the connection. */
+const answerWaitMaxMs = 3_000
+const statementMaxMs = 2_500
+/** All changes of one commit together. */
+const commitMaxMs = 5_000
+/** A process that stopped in the middle of a change holds up the others no longer than this. */
+const idleInTransactionMaxMs = 2_000
+const waitingForConnectionMax = 2_000
+const pingMaxMs = 1_000
+const foreignChangePollMs = 250
+const closeWaitMaxMs = 2_000
+const unlimitedMs = 2 ** 31 - 1
+
+export type PostgresOptions = { readonly url: string; readonly poolMax: number }
+
+/** The shared store: any number of processes on one PostgreSQL. */
+export function openPostgres({ url, poolMax }: PostgresOptions): Database {
+  const pool = newPool(url, poolMax)
+  // Writing has a connection of its own, so that reads never wait behind it.
+  const writerPool = newPool(url, 1)
+  const usual = leaseOf(pool, () => answerWaitMaxMs)
+  const read = postgresKysely(usual)
+  const queue = new WriteQueue(postgresEngine(writerPool))
+  const watch = watchForeignChanges(read)
+  return {
+    dialect: postgresDialect,
+    read,
+    write: (work) => queue.add(work),
+    writeApart: (work) => inTransaction(usual, 'BEGIN', answerWaitMaxMs, work),
+    upgrade: (work) =>
+      inTransaction(
+        leaseOf(pool, () => unlimitedMs),
+        `BEGIN; SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0; ${takeTurn}`,
+        unlimitedMs,
+        work,
+      ),
+    snapshot: (work) =>
+      inTransaction(
+        leaseOf(pool, () => unlimitedMs),
+        'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0',
+        unlimitedMs,
+        work,
+      ),
+    onCommit: (listener) => queue.onCommit(listener),
+    // Old versions of rows are PostgreSQL's own to clean up: see docs/guides/personal-data.md.
+    scrub() {},
+    onForeignChange: watch.listen,
+    async ping() {
+      const { rows } = await sql<{ isStandby: boolean }>`
+        SELECT pg_is_in_recovery() AS "isStandby" FROM schema_migrations LIMIT 1`.execute(
+        postgresKysely(leaseOf(pool, () => pingMaxMs)),
+      )
+      if (rows[0]?.isStandby !== false) throw new StoreUnavailableError('The store cannot be written to.')
+    },
+    async close() {
+      watch.stop()
+      await queue.idle()
+      // A server that does not answer does not take leave either.
+      await Promise.race([Promise.all([pool.end(), writerPool.end()]), pause(closeWaitMaxMs)])
+    },
+  }
+}
+
+/** Whoever holds this is the only writer of the store, which is a schema, until its transaction ends. */
+const takeTurn = "SELECT pg_advisory_xact_lock(hashtext(current_schema()), hashtext('petstore write'))"
+
+function newPool(url: string, max: number): Pool {
+  const options: PoolConfig = {
+    connectionString: url,
+    max,
+    application_name: 'petstore',
+    connectionTimeoutMillis: connectWaitMaxMs,
+    idleTimeoutMillis: 30_000,
+    statement_timeout: statementMaxMs,
+    idle_in_transaction_session_timeout: idleInTransactionMaxMs,
+    keepAlive: true,
+  }
+  const pool = new Pool(options)
+  // A connection that ends while nobody uses it leaves the pool, and that is all there is to do.
+  pool.on('error', () => {})
+  return pool
+}
+
+function leaseOf(pool: Pool, answerMaxMs: () => number): Lease {
+  return {
+    async take() {
+      if (pool.waitingCount >= waitingForConnectionMax) {
+        throw new StoreUnavailableError('Too many are waiting for a connection.')
+      }
+      try {
+        const client = await pool.connect()
+        client.on('error', ignore)
+        return client
+      } catch (error) {
+        throw new StoreUnavailableError('The store cannot be reached.', { cause: error })
+      }
+    },
+    giveBack(client, error) {
+      client.off('error', ignore)
+      ;(client as PoolClient).release(error !== undefined)
+    },
+    answerMaxMs,
+  }
+}
+
+/** A connection that ends in the middle of a query says so to the query as well. */
+const ignore = () => {}
+
+async function inTransaction<T>(
+  lease: Lease,
+  begin: string,
+  answerMaxMs: number,
+  work: (trx: Kysely<Tables>) => Promise<T>,
+): Promise<T> {
+  const client = await lease.take()
+  let fault: unknown
+  try {
+    await ask(client, begin, [], answerMaxMs)
+    const value = await work(heldBy(client, () => answerMaxMs))
+    await commit(client, answerMaxMs)
+    return value
+  } catch (error) {
+    // A transaction that failed ends with its connection.
+    fault = error
+    throw error
+  } finally {
+    lease.giveBack(client, fault)
+  }
+}
+
+/** Kysely on one connection that somebody else has taken and will give back. */
+const heldBy = (
+  client: ClientBase,
+  answerMaxMs: () => number,
+  onFault: (error: unknown) => void = () => {},
+): Kysely<Tables> =>
+  postgresKysely({
+    take: async () => client,
+    giveBack: (_client, error) => error !== undefined && onFault(error),
+    answerMaxMs,
+  })
+
+/** A transaction that has failed answers COMMIT with a ROLLBACK, and without an error. */
+async function commit(client: ClientBase, answerMaxMs: number): Promise<void> {
+  const { command } = await ask(client, 'COMMIT', [], answerMaxMs)
+  if (command !== 'COMMIT') throw new StoreUnavailableError('The store did not take the change.')
+}
+
+function postgresEngine(pool: Pool): Engine {
+  return {
+    async begin(): Promise<Turn> {
+      const deadline = performance.now() + commitMaxMs
+      const lease = leaseOf(pool, () => Math.min(answerWaitMaxMs, deadline - performance.now()))
+      const client = await lease.take()
+      let fault: unknown
+      const run = async (statement: string) => {
+        try {
+          if (statement === 'COMMIT') await commit(client, lease.answerMaxMs())
+          else await ask(client, statement, [], lease.answerMaxMs())
+        } catch (error) {
+          fault = error
+          throw error
+        }
+      }
+      try {
+        await run(`BEGIN; ${takeTurn}`)
+      } catch (error) {
+        lease.giveBack(client, error)
+        throw error
+      }
+      return {
+        trx: heldBy(client, lease.answerMaxMs, (error) => {
+          // What the server has refused can be undone by itself; a connection that fell silent cannot be used again.
+          if (!isRefusal((error as Error).cause)) fault = error
+        }),
+        run,
+        get isOpen() {
+          return fault === undefined && client.getTransactionStatus() !== 'I'
+        },
+        // Where the transaction has not ended as it should, it ends with its connection.
+        end: () =>
+          lease.giveBack(client, fault ?? (client.getTransactionStatus() === 'I' ? undefined : 'open')),
+      }
+    },
+    isPassing: (error) => isStalePlan(error) || isConflict((error as Error).cause ?? error),
+    isOutcomeUnknown: (error) => !isRefusal((error as Error).cause),
+  }
+}
+
+/** Every change writes an event, so the newest event tells whether anything has changed, here or elsewhere. */
+function watchForeignChanges(read: Kysely<Tables>) {
+  const listeners: (() => void)[] = []
+  let seen: number | undefined
+  let isRunning = false
+  const look = async () => {
+    if (isRunning || listeners.length === 0) return
+    isRunning = true
+    try {
+      const row = await read
+        .selectFrom('events')
+        .select('id')
+        .orderBy('id', 'desc')
+        .limit(1)
+        .executeTakeFirst()
+      const isNew = seen !== undefined && seen !== (row?.id ?? 0)
+      seen = row?.id ?? 0
+      if (isNew) for (const listener of listeners) listener()
+    } catch {
+      // Whoever needs the store says that it cannot be reached; afterwards there may be anything in it.
+      seen = -1
+    }
+    isRunning = false
+  }
+  const timer = setInterval(look, foreignChangePollMs)
+  timer.unref()
+  return {
+    listen: (listener: () => void) => void listeners.push(listener),
+    stop: () => clearInterval(timer),
+  }
+}

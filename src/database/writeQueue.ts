@@ -1,0 +1,138 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Kysely } from 'kysely'
+import { OutcomeUnknownError, StoreUnavailableError } from './database.ts'
+import type { Tables } from './tables.ts'
+
+const writesWaitingMax = 10_000
+const writesPerCommitMax = 256
+
+/** One open transaction of an engine. */
+export type Turn = {
+  readonly trx: Kysely<Tables>
+  /** Runs a statement of transactions, such as COMMIT. */
+  run(statement: string): void | Promise<void>
+  /** Whether the transaction still stands, so that what failed in it can be undone by itself. */
+  readonly isOpen: boolean
+  /** Gives back what the turn stood on, after whatever end. */
+  end(): void
+}
+
+export type Engine = {
+  /** Waits for this process to be the only writer, and opens a transaction. */
+  begin(): Promise<Turn>
+  /** Whether an error before the commit is one that a second try would not meet. */
+  isPassing(error: unknown): boolean
+  /** Whether an error of the commit itself leaves open what became of it. */
+  isOutcomeUnknown(error: unknown): boolean
+}
+
+type Unit = {
+  work: (trx: Kysely<Tables>) => Promise<unknown>
+  resolve: (value: unknown) => void
+  reject: (error: unknown) => void
+}
+
+/**
+ * Writes run one after another, and all that wait at one moment share one commit, hence one wait for the disk.
+ * Each has a savepoint of its own: one that fails leaves nothing behind and does not touch its neighbours.
+ */
+export class WriteQueue {
+  readonly #engine: Engine
+  readonly #waiting: Unit[] = []
+  readonly #listeners: (() => void)[] = []
+  #draining: Promise<void> | undefined
+
+  constructor(engine: Engine) {
+    this.#engine = engine
+  }
+
+  add<T>(work: (trx: Kysely<Tables>) => Promise<T>): Promise<T> {
+    if (this.#waiting.length >= writesWaitingMax) {
+      return Promise.reject(new StoreUnavailableError('Too many writes are waiting.'))
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<T>()
+    this.#waiting.push({ work, resolve: resolve as Unit['resolve'], reject })
+    this.#draining ??= this.#drain().finally(() => {
+      this.#draining = undefined
+    })
+    return promise
+  }
+
+  onCommit(listener: () => void): void {
+    this.#listeners.push(listener)
+  }
+
+  async idle(): Promise<void> {
+    while (this.#draining) await this.#draining
+  }
+
+  async #drain(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      // One turn of the event loop, so that requests that are already here join this commit.
+      await nextTurn()
+      await this.#commitBatch()
+    }
+  }
+
+  async #commitBatch(): Promise<void> {
+    let units: Unit[] = []
+    let answers: (() => void)[]
+    try {
+      const turn = await this.#engine.begin()
+      units = this.#waiting.splice(0, writesPerCommitMax)
+      answers = await this.#commit(turn, units).catch(async (error: unknown) => {
+        if (!this.#engine.isPassing(error)) throw error
+        return this.#commit(await this.#engine.begin(), units)
+      })
+    } catch (error) {
+      // Who waited for a turn that never came has waited long enough, also those that a later commit would have had.
+      if (units.length === 0) units = this.#waiting.splice(0)
+      const failure =
+        error instanceof StoreUnavailableError
+          ? error
+          : new StoreUnavailableError('The store did not take the change.', { cause: error })
+      for (const unit of units) unit.reject(failure)
+      return
+    }
+    for (const answer of answers) answer()
+    for (const listener of this.#listeners) listener()
+  }
+
+  async #commit(turn: Turn, units: readonly Unit[]): Promise<(() => void)[]> {
+    const answers: (() => void)[] = []
+    try {
+      for (const unit of units) answers.push(await this.#runUnit(turn, unit))
+      await this.#end(turn)
+      return answers
+    } catch (error) {
+      if (turn.isOpen) await turn.run('ROLLBACK')
+      throw error
+    } finally {
+      turn.end()
+    }
+  }
+
+  async #end(turn: Turn): Promise<void> {
+    try {
+      await turn.run('COMMIT')
+    } catch (error) {
+      if (!this.#engine.isOutcomeUnknown(error)) throw error
+      throw new OutcomeUnknownError('It is not known whether the store took the change.', { cause: error })
+    }
+  }
+
+  /** Runs one unit and says how to answer it, once the commit is on disk. */
+  async #runUnit(turn: Turn, { work, resolve, reject }: Unit): Promise<() => void> {
+    await turn.run('SAVEPOINT unit')
+    try {
+      const value = await work(turn.trx)
+      await turn.run('RELEASE SAVEPOINT unit')
+      return () => resolve(value)
+    } catch (error) {
+      if (!turn.isOpen || this.#engine.isPassing(error)) throw error
+      await turn.run('ROLLBACK TO SAVEPOINT unit')
+      await turn.run('RELEASE SAVEPOINT unit')
+      return () => reject(error)
+    }
+  }
+}

@@ -1,0 +1,41 @@
+import type { KnownKey } from '../keys/directory.ts'
+import type { Windows } from './window.ts'
+
+export type Outcome = 'admitted' | 'limited' | 'banned'
+export type Decision = { outcome: Outcome; windows: Windows; bannedUntil: number; isNewBan: boolean }
+
+export type Visitor = {
+  /** The key as it was sent, if one was. */
+  readonly token: string | undefined
+  /** The group of addresses that the visitor counts for without a valid key. */
+  readonly address: string
+  /** Only a look: nothing is taken from the key's windows. */
+  readonly isFree: boolean
+}
+
+/** Who came, and what the windows say, at one moment of the clock that decides. */
+export type Verdict = {
+  readonly now: number
+  /** Set where the key is valid. */
+  readonly known?: { key: KnownKey; decision: Decision }
+  /** What is wrong with the key that was sent. */
+  readonly problem?: string
+  /** Set where the address had to pay. */
+  readonly address?: Decision
+}
+
+/** Where keys and windows are: in the memory of a single instance, or in a store that several share. */
+export type Gate = {
+  /** Finds the key and takes from both of its windows or from neither, exactly, whoever else does so at this moment. */
+  admit(visitor: Visitor): Promise<Verdict>
+  /** The key and its windows, with nothing taken from anybody. */
+  look(token: string): Promise<Verdict>
+  /** The windows of an address as far as this instance knows them, with nothing taken. */
+  lookAtAddress(address: string): { windows: Windows; now: number }
+  /** Brings what was counted into the store. */
+  flush(): Promise<void>
+  /** Lets go of what is no longer needed. */
+  sweep(): Promise<void>
+  /** Forgets everything that it remembers of keys: the store is another one. */
+  forgetKeys(): void
+}
