@@ -1,4 +1,3 @@
-import { categoryRoutes } from './categories/routes.ts'
 import { type Clock, timestamp } from './clock.ts'
 import type { Config } from './config.ts'
 import type { Database } from './database/database.ts'
@@ -6,38 +5,30 @@ import { readFact } from './database/facts.ts'
 import { openForServing } from './database/open.ts'
 import { Hub } from './events/hub.ts'
 import { pruneEvents, recordEvents } from './events/queries.ts'
-import { eventRoutes } from './events/routes.ts'
 import { type StreamBounds, usualStreamBounds } from './events/stream.ts'
 import { createApi } from './http/api.ts'
 import { createApp } from './http/app.ts'
 import { IdempotentAnswers } from './http/idempotency.ts'
 import { listen } from './http/listen.ts'
 import { openApiDocument } from './http/openapi.ts'
-import type { Operation } from './http/operation.ts'
-import { inventoryRoutes } from './inventory/routes.ts'
 import { secretHider } from './keys/apiKey.ts'
 import { KeyDirectory } from './keys/directory.ts'
 import { ensureOperatorKey } from './keys/operator.ts'
-import { keyRoutes } from './keys/routes.ts'
 import { createDoor } from './limits/door.ts'
-import type { Gate } from './limits/gate.ts'
 import { MemoryLimiter } from './limits/memory.ts'
 import { memoryGate } from './limits/memoryGate.ts'
 import { postgresGate } from './limits/postgres.ts'
-import { limitRoutes } from './limits/routes.ts'
-import { hasDueOrders, lapseDueOrders, openOrderOf } from './orders/queries.ts'
-import { orderRoutes } from './orders/routes.ts'
+import { createOperations } from './operations.ts'
+import { hasDueOrders, lapseDueOrders } from './orders/queries.ts'
 import { guidePages } from './pages/guides.ts'
 import { homePage } from './pages/home.ts'
 import { metricsPage } from './pages/metrics.ts'
 import { probePages } from './pages/probes.ts'
 import { referencePages } from './pages/reference.ts'
-import { petRoutes } from './pets/routes.ts'
 import { type Log, logRequest } from './telemetry/log.ts'
 import { Metrics } from './telemetry/metrics.ts'
 import { Deliverer } from './webhooks/deliverer.ts'
-import { pruneDeliveries } from './webhooks/deliveries.ts'
-import { webhookRoutes } from './webhooks/routes.ts'
+import { isDelivered, pruneDeliveries } from './webhooks/deliveries.ts'
 import { attemptTimeoutMs } from './webhooks/webhook.ts'
 
 /** Counts are behind by no more than this, so a crash forgives less than a second of requests. */
@@ -78,7 +69,7 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
 
   const background = (work: Promise<unknown>) =>
     void work.catch((error: unknown) => log.error({ err: error }, 'background work failed'))
-  const metrics = new Metrics()
+  const metrics = new Metrics(loadGauges(database))
   const hideSecrets = secretHider(config.adminKey)
   const directory = new KeyDirectory(database, config.environment)
   let identity = await readFact(database.read, 'identity')
@@ -109,6 +100,7 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
     database,
     clock,
     sending: { allowed: config.webhookAllow, timeoutMs: bounds.attemptTimeoutMs },
+    onAttempt: (outcome) => metrics.countAttempt(isDelivered(outcome)),
     onFault: (error) => log.error({ err: error }, 'delivering webhooks failed'),
   })
   const wake = () => {
@@ -215,45 +207,23 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
   return { port: listener.port, newOperatorKey, stop }
 }
 
-export type Parts = {
-  database: Database
-  directory: KeyDirectory
-  gate: Gate
-  hub: Hub
-  config: Config
-  streamBounds: StreamBounds
-  onStreamFault(error: unknown): void
-}
-
-/** Every operation of the API, in the order in which the reference shows them. */
-export function createOperations({ database, directory, gate, hub, config, ...parts }: Parts): Operation[] {
-  const scopesOf = async (token: string, now: number) => {
-    const found = await directory.find(token, now)
-    return 'key' in found ? found.key.scopes : undefined
-  }
-  const { environment, publicUrl, orderHoldMs, webhookAllow } = config
-  return [
-    ...petRoutes({
-      database,
-      publicUrl,
-      hasOpenOrder: async (trx, petId, now) => (await openOrderOf(trx, petId, now)) !== undefined,
-    }),
-    ...categoryRoutes(database, publicUrl),
-    ...inventoryRoutes(database),
-    ...orderRoutes({ database, publicUrl, holdMs: orderHoldMs }),
-    ...eventRoutes({
-      database,
-      hub,
-      publicUrl,
-      streamBounds: parts.streamBounds,
-      scopesOf,
-      onFault: parts.onStreamFault,
-    }),
-    ...webhookRoutes({ database, allowed: webhookAllow, publicUrl }),
-    ...limitRoutes(gate),
-    ...keyRoutes({ database, directory, environment, publicUrl, flushUsage: () => gate.flush() }),
-  ]
-}
+const loadGauges = (database: Database) => [
+  {
+    name: 'petstore_writes_waiting',
+    help: 'Changes that wait for their commit.',
+    value: () => database.load().writesWaiting,
+  },
+  {
+    name: 'petstore_database_connections_busy',
+    help: 'Connections to PostgreSQL in use.',
+    value: () => database.load().connectionsBusy,
+  },
+  {
+    name: 'petstore_database_connections_awaited',
+    help: 'Requests that wait for a connection to PostgreSQL.',
+    value: () => database.load().connectionsAwaited,
+  },
+]
 
 /** Lets go of what is kept no longer, a bounded piece at a time. */
 async function pruneAll(database: Database, clock: Clock): Promise<void> {

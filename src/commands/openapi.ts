@@ -7,7 +7,7 @@ import { usualStreamBounds } from '../events/stream.ts'
 import { openApiDocument } from '../http/openapi.ts'
 import type { KeyDirectory } from '../keys/directory.ts'
 import type { Gate } from '../limits/gate.ts'
-import { createOperations } from '../service.ts'
+import { createOperations } from '../operations.ts'
 import { readArguments } from './arguments.ts'
 
 const usage = `petstore openapi [--yaml | --json] [--output FILE]

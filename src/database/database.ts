@@ -28,9 +28,20 @@ export type Database = {
   scrub(): void
   /** Calls back when another process has changed the store, or may have. */
   onForeignChange(listener: () => void): void
+  /** What is under way, for whoever watches. */
+  load(): Load
   /** Throws unless the store can be reached. */
   ping(): Promise<void>
   close(): Promise<void>
+}
+
+export type Load = {
+  /** Changes that wait for their commit. */
+  readonly writesWaiting: number
+  /** Connections to the store that are in use. */
+  readonly connectionsBusy: number
+  /** Requests that wait for a connection. */
+  readonly connectionsAwaited: number
 }
 
 /** The store cannot serve right now; nothing was changed, and the same call may succeed later. */

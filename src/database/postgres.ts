@@ -57,6 +57,11 @@ export function openPostgres({ url, poolMax }: PostgresOptions): Database {
     // Old versions of rows are PostgreSQL's own to clean up: see docs/guides/personal-data.md.
     scrub() {},
     onForeignChange: watch.listen,
+    load: () => ({
+      writesWaiting: queue.waiting,
+      connectionsBusy: pool.totalCount - pool.idleCount + writerPool.totalCount - writerPool.idleCount,
+      connectionsAwaited: pool.waitingCount,
+    }),
     async ping() {
       const { rows } = await sql<{ isStandby: boolean }>`
         SELECT pg_is_in_recovery() AS "isStandby" FROM schema_migrations LIMIT 1`.execute(

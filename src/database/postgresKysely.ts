@@ -140,9 +140,11 @@ class LeasingDriver implements Driver {
 
 const int8Max = 2n ** 63n - 1n
 
-/** A number beyond 2^53 was an id in a request. It is nobody's, and so is the largest that the column can hold. */
-const toPostgres = (value: unknown): unknown =>
-  typeof value === 'number' && value >= Number(int8Max) ? int8Max : value
+/** A number beyond 2^53 was an id in a request. It is nobody's, and so are the outermost that a column can hold. */
+function toPostgres(value: unknown): unknown {
+  if (typeof value !== 'number' || Number.isSafeInteger(value)) return value
+  return value > 0 ? int8Max : -int8Max
+}
 
 type Answered = { fields: { name: string; dataTypeID: number }[]; rows: Record<string, unknown>[] }
 

@@ -39,6 +39,7 @@ export function openSqlite(dataDir: string): Database {
     onCommit: (listener) => queue.onCommit(listener),
     scrub: scrubber(writer),
     onForeignChange: watch.listen,
+    load: () => ({ writesWaiting: queue.waiting, connectionsBusy: 0, connectionsAwaited: 0 }),
     async ping() {
       reader.prepare('SELECT version FROM schema_migrations').get()
       // Files that were deleted under us still take what is written, and lose it when we end.

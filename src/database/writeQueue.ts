@@ -62,6 +62,10 @@ export class WriteQueue {
     this.#listeners.push(listener)
   }
 
+  get waiting(): number {
+    return this.#waiting.length
+  }
+
   async idle(): Promise<void> {
     while (this.#draining) await this.#draining
   }

@@ -70,7 +70,14 @@ export async function revokeKey(trx: Kysely<Tables>, id: number, now: number): P
 }
 
 export async function unbanKey(trx: Kysely<Tables>, id: number, now: number): Promise<void> {
-  await trx.updateTable('api_keys').set({ unbanned_at: now }).where('id', '=', id).execute()
+  const usage = await trx
+    .selectFrom('key_usage')
+    .select('banned_at')
+    .where('key_id', '=', id)
+    .executeTakeFirst()
+  // Another clock than ours may have dated the ban.
+  const unbanned_at = Math.max(now, usage?.banned_at ?? 0)
+  await trx.updateTable('api_keys').set({ unbanned_at }).where('id', '=', id).execute()
   await tellOfKey(trx, 'key.updated', id, now)
 }
 

@@ -1,9 +1,12 @@
-import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Finished } from '../http/api.ts'
 
 /** Keys that have a line of their own; what comes after them is counted together. */
 const keysLabelledMax = 1_000
 const secondsBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
+/** A figure that is read when somebody asks for it. */
+export type GaugeOf = { readonly name: string; readonly help: string; value(): number }
 
 export class Metrics {
   readonly #registry = new Registry()
@@ -12,8 +15,9 @@ export class Metrics {
   readonly #refusals: Counter
   readonly #bans: Counter
   readonly #deprecated: Counter
+  readonly #attempts: Counter
 
-  constructor() {
+  constructor(gauges: readonly GaugeOf[] = []) {
     const registers = [this.#registry]
     collectDefaultMetrics({ register: this.#registry })
     this.#seconds = new Histogram({
@@ -36,6 +40,22 @@ export class Metrics {
       labelNames: ['operation', 'key_id'],
       registers,
     })
+    this.#attempts = new Counter({
+      name: 'petstore_webhook_attempts_total',
+      help: 'Attempts to deliver a message to a webhook, by how they ended.',
+      labelNames: ['result'],
+      registers,
+    })
+    for (const { name, help, value } of gauges) {
+      new Gauge({
+        name,
+        help,
+        registers,
+        collect() {
+          this.set(value())
+        },
+      })
+    }
   }
 
   countRequest({ operation, status, code, caller, seconds }: Finished): void {
@@ -51,6 +71,10 @@ export class Metrics {
 
   countBan(): void {
     this.#bans.inc()
+  }
+
+  countAttempt(isDelivered: boolean): void {
+    this.#attempts.inc({ result: isDelivered ? 'delivered' : 'failed' })
   }
 
   text(): Promise<string> {

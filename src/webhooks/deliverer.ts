@@ -10,7 +10,7 @@ import {
   releaseDelivery,
 } from './deliveries.ts'
 import { dispatchEvents, hasUndispatched } from './dispatch.ts'
-import { type SendOptions, send } from './send.ts'
+import { type Outcome, type SendOptions, send } from './send.ts'
 import { messageId } from './webhook.ts'
 
 const attemptsAtOnceMax = 64
@@ -21,6 +21,7 @@ export type DelivererOptions = {
   readonly database: Database
   readonly clock: Clock
   readonly sending: SendOptions
+  onAttempt(outcome: Outcome): void
   onFault(error: unknown): void
 }
 
@@ -118,6 +119,7 @@ export class Deliverer {
       const { signal } = this.#stopping
       const outcome = await send(claim.webhook.url, ...message(claim, clock()), { ...sending, signal })
       const isBrokenOff = signal.aborted && 'error' in outcome
+      if (!isBrokenOff) this.#options.onAttempt(outcome)
       await database.writeApart((trx) =>
         isBrokenOff
           ? releaseDelivery(trx, claim)

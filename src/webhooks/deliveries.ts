@@ -157,6 +157,9 @@ export async function claimDelivery(
 
 const gone = 410
 
+export const isDelivered = (outcome: Outcome): boolean =>
+  'status' in outcome && outcome.status >= 200 && outcome.status < 300
+
 /** Notes how an attempt ended, and what comes of it. */
 export async function finishAttempt(
   trx: Kysely<Tables>,
@@ -173,18 +176,17 @@ export async function finishAttempt(
   if (!current) return
   const attempts = delivery.attempts + 1
   const status = 'status' in outcome ? outcome.status : undefined
-  const isDelivered = status !== undefined && status >= 200 && status < 300
+  const isDone = isDelivered(outcome)
   // The address was changed meanwhile: what the old one says is nothing to the new one, which is yet to be tried.
-  if (!isDelivered && current.url !== webhook.url) return releaseDelivery(trx, claim)
-  const isOver = isDelivered || status === gone || current.status === 'disabled'
+  if (!isDone && current.url !== webhook.url) return releaseDelivery(trx, claim)
+  const isOver = isDone || status === gone || current.status === 'disabled'
   const next = isOver ? undefined : nextAttemptAt(attempts, now, random)
-  const error =
-    'error' in outcome ? outcome.error : isDelivered ? undefined : `The endpoint answered ${status}.`
+  const error = 'error' in outcome ? outcome.error : isDone ? undefined : `The endpoint answered ${status}.`
   const { numUpdatedRows } = await trx
     .updateTable('webhook_deliveries')
     .set({
       attempts,
-      status: isDelivered ? 'delivered' : next === undefined ? 'failed' : 'pending',
+      status: isDone ? 'delivered' : next === undefined ? 'failed' : 'pending',
       next_attempt_at: next ?? null,
       claimed_until: 0,
       last_status: status ?? null,
@@ -195,7 +197,7 @@ export async function finishAttempt(
     .where('claimed_until', '=', claim.until)
     .executeTakeFirst()
   if (numUpdatedRows === 0n) return
-  if (isDelivered || next !== undefined || current.status === 'disabled') return
+  if (isDone || next !== undefined || current.status === 'disabled') return
   const reason =
     status === gone
       ? 'The endpoint answered 410 Gone.'
