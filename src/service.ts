@@ -77,7 +77,12 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
   const { banAfterRefusals } = config
   const gate =
     config.databaseUrl === undefined
-      ? memoryGate(directory, new MemoryLimiter(database, banAfterRefusals, undefined, isSameStore), clock)
+      ? memoryGate(
+          database,
+          directory,
+          new MemoryLimiter(database, banAfterRefusals, undefined, isSameStore),
+          clock,
+        )
       : postgresGate({ database, directory, banAfterRefusals, clock, limitClock: options.limitClock })
   const idempotentAnswers = new IdempotentAnswers(database)
   const door = createDoor({
@@ -163,7 +168,7 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
     onFault: (error) => log.error({ err: error }, 'page failed'),
   })
   const listener = await listen(
-    (request, remoteAddress) => app.fetch(request, { remoteAddress }),
+    { fetch: (request, remoteAddress) => app.fetch(request, { remoteAddress }), api },
     config,
     bounds,
   ).catch(async (error: unknown) => {

@@ -43,6 +43,7 @@ export function categoryRoutes({ read }: Database, publicUrl: string | undefined
     operation({
       ...common,
       id: 'listCategories',
+      isKept: true,
       method: 'GET',
       path: '/categories',
       summary: 'List categories',
@@ -99,6 +100,7 @@ export function categoryRoutes({ read }: Database, publicUrl: string | undefined
     operation({
       ...one,
       id: 'getCategory',
+      isKept: true,
       method: 'GET',
       path: '/categories/{categoryId}',
       summary: 'Get a category',

@@ -22,6 +22,11 @@ export type Database = {
   upgrade<T>(work: (trx: Kysely<Tables>) => Promise<T>): Promise<T>
   /** Runs the work on one unchanging view of the store. */
   snapshot<T>(work: (db: Kysely<Tables>) => Promise<T>): Promise<T>
+  /**
+   * Another number after every commit of whichever process, as soon as reads can see it; nothing where that cannot be
+   * told without asking.
+   */
+  version(): number | undefined
   /** Calls back after every commit of this process. */
   onCommit(listener: () => void): void
   /** Overwrites what was deleted, also in the files beside the store, as soon as nobody reads it any more. */

@@ -53,6 +53,7 @@ export function openPostgres({ url, poolMax }: PostgresOptions): Database {
         unlimitedMs,
         work,
       ),
+    version: () => undefined,
     onCommit: (listener) => queue.onCommit(listener),
     // Old versions of rows are PostgreSQL's own to clean up: see docs/guides/personal-data.md.
     scrub() {},

@@ -27,6 +27,7 @@ export function openSqlite(dataDir: string): Database {
   reader.exec('PRAGMA query_only = ON')
   const inode = statSync(databaseFile(dataDir)).ino
   const read = sqliteKysely(reader)
+  const readerVersion = reader.prepare('PRAGMA data_version')
   const queue = new WriteQueue(sqliteEngine(writer))
   const watch = watchForeignChanges(writer)
   return {
@@ -36,6 +37,8 @@ export function openSqlite(dataDir: string): Database {
     writeApart: (work) => queue.add(work),
     upgrade: (work) => queue.add(work),
     snapshot: (work) => snapshot(databaseFile(dataDir), work),
+    // SQLite counts for the reader what all others have committed, the writer beside it included.
+    version: () => Number(readerVersion.get()?.data_version),
     onCommit: (listener) => queue.onCommit(listener),
     scrub: scrubber(writer),
     onForeignChange: watch.listen,

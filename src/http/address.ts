@@ -7,9 +7,10 @@ const hopsMax = 32
  * The address a request comes from. `X-Forwarded-For` is believed only as far as the operator's own proxies wrote it:
  * read from the right, the first address that is not one of them is the client's.
  */
-export function clientAddress(remote: string, forwardedFor: string | null, trusted: BlockList): string {
+export function clientAddress(remote: string, forwardedFor: string | undefined, trusted: BlockList): string {
   let address = plain(remote)
-  const hops = (forwardedFor ?? '').split(',').slice(-hopsMax)
+  if (forwardedFor === undefined) return address
+  const hops = forwardedFor.split(',').slice(-hopsMax)
   while (hops.length > 0 && isIP(address) !== 0 && trusted.check(address, family(address))) {
     const hop = plain((hops.pop() ?? '').trim())
     if (isIP(hop) === 0) break

@@ -13,6 +13,8 @@ import type { Door } from './door.ts'
 import { ApiError, toApiError } from './errors.ts'
 import { matchesAny } from './etag.ts'
 import { eraseFromKeptAnswers, type IdempotentAnswers, idempotencyKey } from './idempotency.ts'
+import type { Incoming, Outgoing } from './incoming.ts'
+import { KeptAnswers } from './kept.ts'
 import { type Answer, answer, type Caller, type Input, type Method, type Operation } from './operation.ts'
 import { readQuery } from './query.ts'
 import { allowedMethods, type Route, RouteTable } from './routeTable.ts'
@@ -49,7 +51,7 @@ type AnyInput = Input<z.ZodObject, z.ZodObject, z.ZodObject>
 
 /** What is known of one request on its way. */
 type Exchange = {
-  readonly request: Request
+  readonly incoming: Incoming
   readonly method: string
   readonly path: string
   readonly route: Route | undefined
@@ -59,11 +61,14 @@ type Exchange = {
   /** Set by the steps, sent with whatever answer there is. */
   readonly headers: Record<string, string>
   caller: Caller | undefined
+  /** Which state of the store the request has found, where that is known. */
+  storeVersion: number | undefined
 }
 
 export function createApi(options: ApiOptions) {
   const { door, database, idempotentAnswers, clock, publicUrl } = options
   const table = new RouteTable(options.operations)
+  const keptAnswers = new KeptAnswers()
 
   /** The pipeline: every request under the base path goes through these steps, in this order. */
   async function serve(exchange: Exchange): Promise<Answer> {
@@ -76,14 +81,14 @@ export function createApi(options: ApiOptions) {
       : await look(exchange, operation, caller) // 400 and on
   }
 
-  async function handle(request: Request, remoteAddress: string): Promise<Response> {
+  async function handle(incoming: Incoming): Promise<Outgoing> {
     const startedAt = performance.now()
-    const exchange = begin(request, remoteAddress)
+    const exchange = begin(incoming)
     let result: Answer
     let code: string | undefined
     let fault: unknown
     try {
-      await allowOrigin(exchange)
+      if (incoming.header('origin') !== undefined) await allowOrigin(exchange)
       result = await serve(exchange)
       result = notModified(exchange, result)
     } catch (thrown) {
@@ -102,32 +107,42 @@ export function createApi(options: ApiOptions) {
     return respond(exchange, result)
   }
 
-  function begin(request: Request, remoteAddress: string): Exchange {
-    const path = pathOf(request.url)
+  function begin(incoming: Incoming): Exchange {
+    const { method, target } = incoming
+    const end = target.indexOf('?')
+    const path = end === -1 ? target : target.slice(0, end)
     const route = table.find(path.slice(basePath.length))
-    const method = request.method
     const operation = route?.operations.get((method === 'HEAD' ? 'GET' : method) as Method)
-    const address = clientAddress(
-      remoteAddress,
-      request.headers.get('x-forwarded-for'),
-      options.trustedProxies,
-    )
+    const forwarded = incoming.header('x-forwarded-for')
+    const address = clientAddress(incoming.remoteAddress, forwarded, options.trustedProxies)
     const headers: Record<string, string> = {
       'Content-Type': 'application/json; charset=utf-8',
       'Cache-Control': 'private, no-cache',
       'X-Content-Type-Options': 'nosniff',
-      'X-Request-Id': requestIdOf(request.headers.get('x-request-id')),
+      'X-Request-Id': requestIdOf(incoming.header('x-request-id')),
       Vary: 'Origin',
     }
     if (operation?.stability && operation.stability !== 'stable') headers['X-Stability'] = operation.stability
     if (operation?.deprecation) Object.assign(headers, deprecationHeaders(operation.deprecation, publicUrl))
-    return { request, method, path, route, operation, address, now: clock(), headers, caller: undefined }
+    return {
+      incoming,
+      method,
+      path,
+      route,
+      operation,
+      address,
+      now: clock(),
+      headers,
+      caller: undefined,
+      storeVersion: undefined,
+    }
   }
 
   /** Until the key is known, an origin that any key is locked to may read what is answered, refusals included. */
-  async function allowOrigin({ request, headers }: Exchange) {
-    const origin = request.headers.get('origin')
-    if (origin !== null && (await door.isKnownOrigin(origin))) Object.assign(headers, corsHeaders(origin))
+  async function allowOrigin({ incoming, headers }: Exchange) {
+    const origin = incoming.header('origin')
+    if (origin !== undefined && (await door.isKnownOrigin(origin)))
+      Object.assign(headers, corsHeaders(origin))
   }
 
   function describeOptions({ route, headers }: Exchange): Answer {
@@ -138,12 +153,15 @@ export function createApi(options: ApiOptions) {
   }
 
   async function admit(exchange: Exchange) {
-    const { request, address, operation, headers } = exchange
-    const authorization = request.headers.get('authorization') ?? undefined
-    const admission = await door.admit({ authorization, address, isFree: operation?.isFree ?? false })
+    const { incoming, address, operation, headers } = exchange
+    const authorization = incoming.header('authorization')
+    const visit = { authorization, address, isFree: operation?.isFree ?? false }
+    const admitted = door.admit(visit)
+    const admission = admitted instanceof Promise ? await admitted : admitted
+    exchange.storeVersion = admission.storeVersion
     Object.assign(headers, admission.headers)
     exchange.caller = admission.caller
-    if (admission.caller && !isHome(request, admission.caller)) {
+    if (admission.caller && !isHome(incoming, admission.caller)) {
       delete headers['Access-Control-Allow-Origin']
       delete headers['Access-Control-Expose-Headers']
     }
@@ -160,9 +178,9 @@ export function createApi(options: ApiOptions) {
     return operation
   }
 
-  function authorize({ request, caller }: Exchange, operation: Operation): Caller {
+  function authorize({ incoming, caller }: Exchange, operation: Operation): Caller {
     if (!caller) throw new ApiError('missing_api_key')
-    if (caller.origins.length > 0 && !isHome(request, caller)) throw new ApiError('origin_not_allowed')
+    if (caller.origins.length > 0 && !isHome(incoming, caller)) throw new ApiError('origin_not_allowed')
     if (operation.scope !== undefined && !caller.scopes.has(operation.scope)) {
       throw new ApiError(
         'insufficient_scope',
@@ -174,17 +192,21 @@ export function createApi(options: ApiOptions) {
 
   async function look(exchange: Exchange, operation: Operation, caller: Caller): Promise<Answer> {
     if (!operation.read) throw new Error(`${operation.id} neither reads nor writes.`)
-    return operation.read(readInput(exchange, operation), contextOf(exchange, caller, clock))
+    const { storeVersion, incoming } = exchange
+    const isKept = operation.isKept && storeVersion !== undefined
+    const kept = isKept ? keptAnswers.find(storeVersion, incoming.target) : undefined
+    if (kept) return kept
+    const found = await operation.read(readInput(exchange, operation), contextOf(exchange, caller, clock))
+    return isKept ? keptAnswers.keep(storeVersion, incoming.target, found) : found
   }
 
   async function change(exchange: Exchange, operation: Operation, admitted: Caller): Promise<Answer> {
-    const { request, method, path, now } = exchange
-    const bytes = await readBody(request)
+    const { incoming, method, path, now } = exchange
+    const bytes = await readBody(incoming)
     const current = await door.recall(admitted.token)
     if (!current) throw new ApiError('invalid_api_key', 'This API key ended while the request was coming in.')
     const caller = authorize({ ...exchange, caller: current }, operation)
-    const key =
-      method === 'POST' ? idempotencyKey(request.headers.get('idempotency-key') ?? undefined) : undefined
+    const key = method === 'POST' ? idempotencyKey(incoming.header('idempotency-key')) : undefined
     const actions: (() => void)[] = []
     const context = {
       ...contextOf(exchange, caller, clock),
@@ -210,18 +232,18 @@ export function createApi(options: ApiOptions) {
   }
 
   function readInput(exchange: Exchange, operation: Operation, bytes?: Uint8Array): AnyInput {
-    const { request, route, headers } = exchange
+    const { incoming, route, headers } = exchange
     const input: { params: unknown; query: unknown; body: unknown } = { params: {}, query: {}, body: {} }
     if (operation.params) {
       const parsed = operation.params.safeParse(route?.params)
       if (!parsed.success) throw new ApiError(operation.notFound ?? 'not_found')
       input.params = parsed.data
     }
-    if (operation.query) input.query = readQuery(operation.query, request.url)
+    if (operation.query) input.query = readQuery(operation.query, incoming.target)
     if (operation.body && bytes && !(operation.isBodyOptional && bytes.length === 0)) {
-      const body = parseBody(request, bytes)
+      const body = parseBody(incoming, bytes)
       // Asked first: a field that seems to be missing may be there under a misspelt name.
-      if (/(?:^|[,;\s])handling\s*=\s*"?strict\b(?!-)/i.test(request.headers.get('prefer') ?? '')) {
+      if (/(?:^|[,;\s])handling\s*=\s*"?strict\b(?!-)/i.test(incoming.header('prefer') ?? '')) {
         refuseUnknownFields(operation.body, body)
         headers['Preference-Applied'] = 'handling=strict'
       }
@@ -233,50 +255,43 @@ export function createApi(options: ApiOptions) {
   return handle
 }
 
-function contextOf({ request, now, address }: Exchange, caller: Caller, clock: Clock) {
-  return { now, clock, caller, address, header: (name: string) => request.headers.get(name) ?? undefined }
+function contextOf({ incoming, now, address }: Exchange, caller: Caller, clock: Clock) {
+  return { now, clock, caller, address, header: incoming.header }
 }
 
 /** Whether a request comes from one of the origins that its key is locked to. */
-function isHome(request: Request, caller: Caller): boolean {
-  const origin = request.headers.get('origin')
-  return origin !== null && caller.origins.includes(origin)
+function isHome(incoming: Incoming, caller: Caller): boolean {
+  const origin = incoming.header('origin')
+  return origin !== undefined && caller.origins.includes(origin)
 }
 
-function notModified({ request, method }: Exchange, result: Answer): Answer {
+function notModified({ incoming, method }: Exchange, result: Answer): Answer {
   const etag = result.headers?.ETag
-  const known = request.headers.get('if-none-match')
-  if (etag === undefined || known === null || result.status !== 200) return result
+  const known = incoming.header('if-none-match')
+  if (etag === undefined || known === undefined || result.status !== 200) return result
   if ((method !== 'GET' && method !== 'HEAD') || !matchesAny(known, etag)) return result
   return { status: 304, ...(result.headers && { headers: result.headers }) }
 }
 
-function respond(exchange: Exchange, { status, json, stream, headers }: Answer): Response {
-  const all = { ...exchange.headers, ...headers }
-  const links = [headers?.Link, exchange.headers.Link].filter((link) => link !== undefined)
-  if (links.length > 0) all.Link = links.join(', ')
+function respond(exchange: Exchange, { status, json, bytes, stream, headers }: Answer): Outgoing {
+  const all = exchange.headers
+  const ownLink = all.Link
+  if (headers) Object.assign(all, headers)
+  if (ownLink !== undefined && headers?.Link !== undefined) all.Link = `${headers.Link}, ${ownLink}`
   if (status === 401) all['WWW-Authenticate'] = 'Bearer'
   if (stream) {
+    all['Content-Type'] = 'text/event-stream; charset=utf-8'
     // HEAD asks for the headers alone; nobody would ever read the stream.
-    if (exchange.method === 'HEAD') void stream.cancel()
-    return new Response(stream, {
-      status,
-      headers: { ...all, 'Content-Type': 'text/event-stream; charset=utf-8' },
-    })
+    if (exchange.method !== 'HEAD') return { status, headers: all, stream }
+    void stream.cancel()
+    return { status, headers: all }
   }
   if (json === undefined) {
-    const { 'Content-Type': _none, ...bare } = all
-    return new Response(null, { status, headers: bare })
+    delete all['Content-Type']
+    return { status, headers: all }
   }
-  return new Response(json, { status, headers: all })
+  return { status, headers: all, body: bytes ?? json }
 }
 
-const requestIdOf = (given: string | null) =>
-  given !== null && /^[A-Za-z0-9._-]{1,128}$/.test(given) ? given : randomUUID()
-
-/** The path alone. Cut by hand, for the URL is well formed by now and parsing it again would cost. */
-function pathOf(url: string): string {
-  const start = url.indexOf('/', url.indexOf('://') + 3)
-  const end = url.slice(start).search(/[?#]/)
-  return end === -1 ? url.slice(start) : url.slice(start, start + end)
-}
+const requestIdOf = (given: string | undefined) =>
+  given !== undefined && /^[A-Za-z0-9._-]{1,128}$/.test(given) ? given : randomUUID()

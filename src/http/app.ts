@@ -1,5 +1,6 @@
 import { Hono } from 'hono'
 import { ApiError } from './errors.ts'
+import { fromRequest, type Incoming, type Outgoing, toResponse } from './incoming.ts'
 
 export type Env = { Bindings: { remoteAddress: string } }
 export type App = Hono<Env>
@@ -10,19 +11,23 @@ export type Page = {
   serve(request: Request, remoteAddress: string): Response | Promise<Response>
 }
 
+export type Api = (incoming: Incoming) => Promise<Outgoing>
+
 export type AppOptions = {
   readonly pages: readonly Page[]
-  api(request: Request, remoteAddress: string): Promise<Response>
+  api: Api
   onFault(error: unknown): void
 }
 
 /** Everything that answers: the pages and probes, then the API, then 404. */
 export function createApp({ pages, api, onFault }: AppOptions): App {
   const app: App = new Hono({ strict: false })
+  const answer = async (request: Request, remoteAddress: string) =>
+    toResponse(await api(fromRequest(request, remoteAddress)))
   for (const page of pages) app.get(page.path, (c) => page.serve(c.req.raw, c.env.remoteAddress))
   for (const page of pages) app.all(page.path, () => refusal(notGet))
-  app.all('/v1/*', (c) => api(c.req.raw, c.env.remoteAddress))
-  app.all('/v1', (c) => api(c.req.raw, c.env.remoteAddress))
+  app.all('/v1/*', (c) => answer(c.req.raw, c.env.remoteAddress))
+  app.all('/v1', (c) => answer(c.req.raw, c.env.remoteAddress))
   app.notFound(() =>
     refusal(
       new ApiError(

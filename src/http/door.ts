@@ -14,12 +14,14 @@ export type Admission = {
   readonly refusal?: ApiError
   /** The rate headers, which every answer carries. */
   readonly headers: Record<string, string>
+  /** Which state of the store was found, where that is known: whatever is read from now on is not older. */
+  readonly storeVersion?: number | undefined
 }
 
 /** Says who comes in. The pipeline knows neither keys nor windows: both are behind this. */
 export type Door = {
   /** Authenticates, and takes one from the windows of the key or of the address. */
-  admit(visit: Visit): Promise<Admission>
+  admit(visit: Visit): Admission | Promise<Admission>
   /** Who has this token now, with nothing taken: a key may end while its request is still coming in. */
   recall(token: string): Promise<Caller | undefined>
   /** The rate headers of an address, with nothing taken. */

@@ -18,6 +18,8 @@ export type Caller = {
 export type Answer = {
   status: number
   json?: string
+  /** The JSON as it is sent, where it is known already. */
+  bytes?: Uint8Array
   /** Server-sent events, in place of JSON. */
   stream?: ReadableStream<Uint8Array>
   headers?: Record<string, string>
@@ -98,6 +100,8 @@ export type Operation<
   errorHeaders?: Partial<Record<ErrorCode, Record<string, string>>>
   /** The answer holds a secret that is shown once and kept nowhere in the clear. */
   hasSecretAnswer?: boolean
+  /** The answer follows from the store and the address alone, so it holds until the store changes. */
+  isKept?: boolean
   read?(input: Input<P, Q, B>, context: Context): Answer | Promise<Answer>
   write?(input: Input<P, Q, B>, context: WriteContext): Promise<Answer>
 }

@@ -12,6 +12,7 @@ export function inventoryRoutes({ read }: Database): Operation[] {
   return [
     operation({
       id: 'getInventory',
+      isKept: true,
       method: 'GET',
       path: '/store/inventory',
       tag: 'Store',

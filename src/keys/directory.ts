@@ -85,6 +85,12 @@ export class KeyDirectory {
     this.#origins = undefined
   }
 
+  /** A key that was found before and can be used now. */
+  known(token: string, now: number): KnownKey | undefined {
+    const key = this.#known.get(token)
+    return key && this.problemOf(key, now) === undefined ? key : undefined
+  }
+
   async find(token: string, now: number): Promise<Lookup> {
     const key = this.#known.get(token) ?? (await this.#load(token))
     const problem = key ? this.problemOf(key, now) : this.unknown()

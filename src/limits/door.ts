@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { addressGroup } from '../http/address.ts'
-import type { Admission, Door } from '../http/door.ts'
+import type { Admission, Door, Visit } from '../http/door.ts'
 import { ApiError } from '../http/errors.ts'
 import type { KeyDirectory, KnownKey } from '../keys/directory.ts'
 import type { Decision, Gate, Verdict } from './gate.ts'
@@ -16,18 +16,26 @@ export type DoorOptions = {
 
 /** Keys and windows together: who is at the door, and whether there is room. */
 export function createDoor({ gate, directory, clock, onBan }: DoorOptions): Door {
-  async function admit({ authorization, address, isFree }: Parameters<Door['admit']>[0]): Promise<Admission> {
+  function admit({ authorization, address, isFree }: Visit): Admission | Promise<Admission> {
     const token = bearerToken(authorization)
-    const verdict = await gate.admit({ token, address: addressGroup(address), isFree })
+    const verdict = gate.admit({ token, address: addressGroup(address), isFree })
+    // Nothing is waited for where nothing waits: a key that is known costs no turn of the event loop.
+    return verdict instanceof Promise
+      ? verdict.then((reached) => admissionOf(reached, token, isFree))
+      : admissionOf(verdict, token, isFree)
+  }
+
+  function admissionOf(verdict: Verdict, token: string | undefined, isFree: boolean): Admission {
     if (!verdict.known || token === undefined) return refuseStranger(verdict)
-    const { now, known, address: paid } = verdict
+    const { now, known, address: paid, storeVersion } = verdict
     const { key, decision } = known
     if (decision.isNewBan) onBan(key.id, decision.bannedUntil)
     // Free of charge; but somebody pays for a banned key's look at its limits, and that is its address.
     const unpaid = paid && refusalOf(paid, now)
     if (paid && unpaid) return { refusal: unpaid, headers: rateHeaders(paid.windows, now) }
     const refusal = isFree ? undefined : refusalOf(decision, now)
-    return { caller: callerOf(key, token), headers: headersOf(decision, now), ...(refusal && { refusal }) }
+    const admission = { caller: callerOf(key, token), headers: headersOf(decision, now), storeVersion }
+    return refusal ? { ...admission, refusal } : admission
   }
 
   return {
@@ -56,7 +64,7 @@ function refuseStranger({ now, problem, address }: Verdict): Admission {
 }
 
 const bearerToken = (authorization: string | undefined): string | undefined =>
-  /^Bearer +([^\s]+) *$/i.exec(authorization ?? '')?.[1]
+  authorization === undefined ? undefined : /^Bearer +([^\s]+) *$/i.exec(authorization)?.[1]
 
 const callerOf = ({ id, scopes, origins }: KnownKey, token: string) => ({ keyId: id, token, scopes, origins })
 

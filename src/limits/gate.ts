@@ -22,12 +22,14 @@ export type Verdict = {
   readonly problem?: string
   /** Set where the address had to pay. */
   readonly address?: Decision
+  /** Which state of the store was found. */
+  readonly storeVersion?: number | undefined
 }
 
 /** Where keys and windows are: in the memory of a single instance, or in a store that several share. */
 export type Gate = {
   /** Finds the key and takes from both of its windows or from neither, exactly, whoever else does so at this moment. */
-  admit(visitor: Visitor): Promise<Verdict>
+  admit(visitor: Visitor): Verdict | Promise<Verdict>
   /** The key and its windows, with nothing taken from anybody. */
   look(token: string): Promise<Verdict>
   /** The windows of an address as far as this instance knows them, with nothing taken. */

@@ -47,7 +47,7 @@ export class MemoryLimiter {
     this.#isSameStore = isSameStore
   }
 
-  admitKey(id: number, limits: Limits, unbannedAt: number, now: number): Promise<Decision> {
+  admitKey(id: number, limits: Limits, unbannedAt: number, now: number): Decision | Promise<Decision> {
     return this.#withEntry(id, (entry) => {
       entry.lastUsedAt = now
       const before = settle(forgive(entry.usage, unbannedAt), now)
@@ -61,7 +61,7 @@ export class MemoryLimiter {
     })
   }
 
-  lookAtKey(id: number, limits: Limits, unbannedAt: number, now: number): Promise<Decision> {
+  lookAtKey(id: number, limits: Limits, unbannedAt: number, now: number): Decision | Promise<Decision> {
     return this.#withEntry(id, (entry) => {
       const usage = settle(forgive(entry.usage, unbannedAt), now)
       return decision(usage, limits, now, isBanned(usage, now) ? 'banned' : 'admitted')
@@ -110,12 +110,10 @@ export class MemoryLimiter {
    * Calls back with the key's entry while it is surely the one in memory: whoever held an entry over a wait could
    * find it evicted and loaded anew by another, and would count where nobody looks.
    */
-  async #withEntry(id: number, use: (entry: Entry) => Decision): Promise<Decision> {
-    for (;;) {
-      const entry = this.#keys.get(id)
-      if (entry) return use(entry)
-      await (this.#loading.get(id) ?? this.#load(id))
-    }
+  #withEntry(id: number, use: (entry: Entry) => Decision): Decision | Promise<Decision> {
+    const entry = this.#keys.get(id)
+    if (entry) return use(entry)
+    return (this.#loading.get(id) ?? this.#load(id)).then(() => this.#withEntry(id, use))
   }
 
   #decide(id: number, entry: Entry, usage: Usage, limits: Limits, now: number, outcome: Outcome): Decision {

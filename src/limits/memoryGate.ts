@@ -1,23 +1,47 @@
 import type { Clock } from '../clock.ts'
-import type { KeyDirectory } from '../keys/directory.ts'
-import type { Gate, Verdict, Visitor } from './gate.ts'
+import type { Database } from '../database/database.ts'
+import type { KeyDirectory, KnownKey } from '../keys/directory.ts'
+import type { Decision, Gate, Verdict, Visitor } from './gate.ts'
 import type { MemoryLimiter } from './memory.ts'
 import { addressLimits } from './window.ts'
 
 /** Keys from the directory and windows in memory: for a store that one instance has to itself. */
-export function memoryGate(directory: KeyDirectory, limiter: MemoryLimiter, clock: Clock): Gate {
+export function memoryGate(
+  database: Database,
+  directory: KeyDirectory,
+  limiter: MemoryLimiter,
+  clock: Clock,
+): Gate {
   const pay = (address: string, now: number) => limiter.admitAddress(address, addressLimits, now)
 
-  return {
-    async admit({ token, address, isFree }: Visitor): Promise<Verdict> {
-      const lookup = token === undefined ? undefined : await directory.find(token, clock())
-      const now = clock()
-      if (!lookup || 'problem' in lookup) return { now, ...lookup, address: pay(address, now) }
-      const { key } = lookup
-      const count = isFree ? limiter.lookAtKey : limiter.admitKey
-      const decision = await count.call(limiter, key.id, key.limits, key.unbannedAt, now)
+  function count(key: KnownKey, { address, isFree }: Visitor): Verdict | Promise<Verdict> {
+    const now = clock()
+    const { id, limits, unbannedAt } = key
+    const decided = isFree
+      ? limiter.lookAtKey(id, limits, unbannedAt, now)
+      : limiter.admitKey(id, limits, unbannedAt, now)
+    const verdict = (decision: Decision): Verdict => {
+      const known = { key, decision }
       const isOnAddress = isFree && decision.outcome === 'banned'
-      return { now, known: { key, decision }, ...(isOnAddress && { address: pay(address, now) }) }
+      return isOnAddress
+        ? { now, known, address: pay(address, now) }
+        : { now, known, storeVersion: database.version() }
+    }
+    return decided instanceof Promise ? decided.then(verdict) : verdict(decided)
+  }
+
+  async function admitUnknown(visitor: Visitor): Promise<Verdict> {
+    const { token, address } = visitor
+    const lookup = token === undefined ? undefined : await directory.find(token, clock())
+    const now = clock()
+    if (!lookup || 'problem' in lookup) return { now, ...lookup, address: pay(address, now) }
+    return count(lookup.key, visitor)
+  }
+
+  return {
+    admit(visitor) {
+      const key = visitor.token === undefined ? undefined : directory.known(visitor.token, clock())
+      return key ? count(key, visitor) : admitUnknown(visitor)
     },
     async look(token): Promise<Verdict> {
       const now = clock()

@@ -82,6 +82,7 @@ export function petRoutes({ database: { read }, publicUrl, hasOpenOrder }: PetRo
   return [
     operation({
       id: 'listPets',
+      isKept: true,
       method: 'GET',
       path: '/pets',
       tag: 'Pets',
@@ -172,6 +173,7 @@ export function petRoutes({ database: { read }, publicUrl, hasOpenOrder }: PetRo
 
     operation({
       id: 'getPet',
+      isKept: true,
       method: 'GET',
       path: '/pets/{petId}',
       tag: 'Pets',

@@ -1,0 +1,44 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Api } from './app.ts'
+import { collect, type Incoming } from './incoming.ts'
+
+/** The API straight on Node's own requests and answers: making a Request and a Response would cost as much as the rest. */
+
+const plainTarget = /^\/v1\/[\w/~-]*(?:\?[\w.~=&%:,+-]*)?$/
+const plainHost = /^[\w.:[\]-]+$/
+
+/**
+ * Whether a request needs nothing that the Fetch standard does: an address that is what it looks like, and an answer
+ * that is no stream. All others go the long way, so that there is one place that knows about odd addresses.
+ */
+export function isPlain({ url = '', headers }: IncomingMessage): boolean {
+  return (
+    plainTarget.test(url) &&
+    plainHost.test(headers.host ?? '') &&
+    !(headers.accept ?? '').includes('text/event-stream')
+  )
+}
+
+export async function serveApi(api: Api, message: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { headers } = message
+  const incoming: Incoming = {
+    method: message.method as string,
+    target: message.url as string,
+    remoteAddress: message.socket.remoteAddress ?? '',
+    header(name) {
+      const value = headers[name]
+      return Array.isArray(value) ? value.join(', ') : value
+    },
+    async body(bytesMax) {
+      const length = headers['content-length']
+      if (length === undefined && headers['transfer-encoding'] === undefined) return new Uint8Array()
+      if (Number(length ?? 0) > bytesMax) return undefined
+      // What is left of a body that is too large goes with the connection, once it has been told so.
+      return collect(message.iterator({ destroyOnReturn: false }), bytesMax)
+    },
+  }
+  const { status, headers: answered, body } = await api(incoming)
+  if (body !== undefined) answered['Content-Length'] = String(Buffer.byteLength(body))
+  response.writeHead(status, answered)
+  response.end(body)
+}
