@@ -6,7 +6,7 @@ import { environmentOf, hashApiKey, isWellFormed, looksLikeApiKey } from '../key
 import { type KeyDirectory, type KeyRow, type KnownKey, knownKey } from '../keys/directory.ts'
 import { planLimits } from '../keys/plans.ts'
 import type { Decision, Gate, Outcome, Verdict, Visitor } from './gate.ts'
-import { addressLimits, noUsage, type Windows, windowsOf } from './window.ts'
+import { addressLimits, noUsage, settle, type Windows, windowsOf } from './window.ts'
 
 const addressesKeptMax = 10_000
 const addressRowsMax = 1_000_000
@@ -53,7 +53,7 @@ export function postgresGate({
       dayEndsAt: day.isOpen ? day.resetsAt : 0,
       dayUsed: day.limit - day.remaining,
     }
-    return { now, windows: windowsOf(usage, addressLimits, now) }
+    return { now, windows: windowsOf(settle(usage, now), addressLimits, now) }
   }
 
   async function admit({ token, address, isFree }: Visitor): Promise<Verdict> {
@@ -61,8 +61,10 @@ export function postgresGate({
     if (!isKeyLike) {
       // Whoever has used up his allowance stays out without a question to the store: it can only be used up more.
       const { now, windows } = lookAtAddress(address)
-      if (windows.minute.remaining === 0 || windows.day.remaining === 0)
+      if (windows.minute.remaining === 0 || windows.day.remaining === 0) {
+        remember(address, windows)
         return { now, ...problemOf(undefined, token, now), address: decision('limited', windows) }
+      }
     }
     return ask(isKeyLike ? token : undefined, isFree, address, token)
   }
