@@ -7,10 +7,9 @@ import { Hub } from './events/hub.ts'
 import { pruneEvents, recordEvents } from './events/queries.ts'
 import { type StreamBounds, usualStreamBounds } from './events/stream.ts'
 import { createApi } from './http/api.ts'
-import { createApp } from './http/app.ts'
+import type { App } from './http/app.ts'
 import { IdempotentAnswers } from './http/idempotency.ts'
 import { listen } from './http/listen.ts'
-import { openApiDocument } from './http/openapi.ts'
 import { secretHider } from './keys/apiKey.ts'
 import { KeyDirectory } from './keys/directory.ts'
 import { ensureOperatorKey } from './keys/operator.ts'
@@ -20,11 +19,7 @@ import { memoryGate } from './limits/memoryGate.ts'
 import { postgresGate } from './limits/postgres.ts'
 import { createOperations } from './operations.ts'
 import { hasDueOrders, lapseDueOrders } from './orders/queries.ts'
-import { guidePages } from './pages/guides.ts'
-import { homePage } from './pages/home.ts'
-import { metricsPage } from './pages/metrics.ts'
-import { probePages } from './pages/probes.ts'
-import { referencePages } from './pages/reference.ts'
+import { createProbes } from './pages/probes.ts'
 import { type Log, logRequest } from './telemetry/log.ts'
 import { Metrics } from './telemetry/metrics.ts'
 import { Deliverer } from './webhooks/deliverer.ts'
@@ -156,19 +151,22 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
       () => true,
       () => false,
     ))
-  const app = createApp({
-    pages: [
-      homePage(config.environment, config.publicUrl),
-      ...guidePages(),
-      ...referencePages(openApiDocument({ operations, ...config })),
-      ...probePages(isReady),
-      metricsPage(metrics, door),
-    ],
-    api,
-    onFault: (error) => log.error({ err: error }, 'page failed'),
-  })
+  const probes = createProbes(isReady)
+  let site: Promise<App> | undefined
+  const openSite = async () => {
+    const { createSite } = await import('./pages/site.ts')
+    const onFault = (error: unknown) => log.error({ err: error }, 'page failed')
+    return createSite({ config, operations, metrics, door, probes, api, onFault })
+  }
+
   const listener = await listen(
-    { fetch: (request, remoteAddress) => app.fetch(request, { remoteAddress }), api },
+    {
+      direct: (incoming) => probes[incoming.target]?.() ?? api(incoming),
+      async fetch(request, remoteAddress) {
+        site ??= openSite()
+        return (await site).fetch(request, { remoteAddress })
+      },
+    },
     config,
     bounds,
   ).catch(async (error: unknown) => {

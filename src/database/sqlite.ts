@@ -27,7 +27,6 @@ export function openSqlite(dataDir: string): Database {
   reader.exec('PRAGMA query_only = ON')
   const inode = statSync(databaseFile(dataDir)).ino
   const read = sqliteKysely(reader)
-  const readerVersion = reader.prepare('PRAGMA data_version')
   const queue = new WriteQueue(sqliteEngine(writer))
   const watch = watchForeignChanges(writer)
   return {
@@ -37,8 +36,7 @@ export function openSqlite(dataDir: string): Database {
     writeApart: (work) => queue.add(work),
     upgrade: (work) => queue.add(work),
     snapshot: (work) => snapshot(databaseFile(dataDir), work),
-    // SQLite counts for the reader what all others have committed, the writer beside it included.
-    version: () => Number(readerVersion.get()?.data_version),
+    version: versionOf(reader, queue),
     onCommit: (listener) => queue.onCommit(listener),
     scrub: scrubber(writer),
     onForeignChange: watch.listen,
@@ -54,6 +52,26 @@ export function openSqlite(dataDir: string): Database {
       reader.close()
       writer.close()
     },
+  }
+}
+
+/**
+ * SQLite counts for the reader what all others have committed, the writer beside it included. It is asked once in a turn
+ * of the event loop: what has come in by then was sent before.
+ */
+function versionOf(reader: DatabaseSync, queue: WriteQueue): () => number {
+  const statement = reader.prepare('PRAGMA data_version')
+  let version: number | undefined
+  const forget = () => {
+    version = undefined
+  }
+  queue.onCommit(forget)
+  return () => {
+    if (version === undefined) {
+      version = Number(statement.get()?.data_version)
+      setImmediate(forget)
+    }
+    return version
   }
 }
 

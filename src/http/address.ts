@@ -36,7 +36,9 @@ export const isLoopback = (remote: string): boolean => /^127\.|^::1$/.test(plain
 
 /** IPv4 in IPv6's clothes is IPv4, and a port that a proxy has noted is no part of an address. */
 const plain = (address: string): string =>
-  address
-    .replace(/^\[(.*)\](?::\d+)?$/, '$1')
-    .replace(/^([\d.]+):\d+$/, '$1')
-    .replace(/^::ffff:(?=\d+\.)/i, '')
+  !address.includes(':')
+    ? address
+    : address
+        .replace(/^\[(.*)\](?::\d+)?$/, '$1')
+        .replace(/^([\d.]+):\d+$/, '$1')
+        .replace(/^::ffff:(?=\d+\.)/i, '')

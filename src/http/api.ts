@@ -9,7 +9,7 @@ import { clientAddress } from './address.ts'
 import { parseBody, readBody } from './body.ts'
 import { corsHeaders, preflightHeaders } from './cors.ts'
 import { deprecationHeaders } from './deprecation.ts'
-import type { Door } from './door.ts'
+import type { Admission, Door } from './door.ts'
 import { ApiError, toApiError } from './errors.ts'
 import { matchesAny } from './etag.ts'
 import { eraseFromKeptAnswers, type IdempotentAnswers, idempotencyKey } from './idempotency.ts'
@@ -71,14 +71,17 @@ export function createApi(options: ApiOptions) {
   const keptAnswers = new KeptAnswers()
 
   /** The pipeline: every request under the base path goes through these steps, in this order. */
-  async function serve(exchange: Exchange): Promise<Answer> {
+  function serve(exchange: Exchange): Answer | Promise<Answer> {
     if (exchange.method === 'OPTIONS') return describeOptions(exchange)
-    await admit(exchange) // 401, 429
+    const admission = admit(exchange) // 401, 429
+    // Nothing is waited for where nothing waits.
+    return admission instanceof Promise ? admission.then(() => work(exchange)) : work(exchange)
+  }
+
+  function work(exchange: Exchange): Answer | Promise<Answer> {
     const operation = chooseOperation(exchange) // 404, 405, 410
     const caller = authorize(exchange, operation) // 403
-    return operation.write
-      ? await change(exchange, operation, caller)
-      : await look(exchange, operation, caller) // 400 and on
+    return operation.write ? change(exchange, operation, caller) : look(exchange, operation, caller) // 400 and on
   }
 
   async function handle(incoming: Incoming): Promise<Outgoing> {
@@ -89,8 +92,8 @@ export function createApi(options: ApiOptions) {
     let fault: unknown
     try {
       if (incoming.header('origin') !== undefined) await allowOrigin(exchange)
-      result = await serve(exchange)
-      result = notModified(exchange, result)
+      const served = serve(exchange)
+      result = notModified(exchange, served instanceof Promise ? await served : served)
     } catch (thrown) {
       const error = toApiError(thrown)
       if (error.status >= 500) fault = thrown
@@ -152,20 +155,25 @@ export function createApi(options: ApiOptions) {
     return { status: 204, headers: { Allow: allowed, ...(isAllowedOrigin ? preflightHeaders(allowed) : {}) } }
   }
 
-  async function admit(exchange: Exchange) {
-    const { incoming, address, operation, headers } = exchange
+  function admit(exchange: Exchange): void | Promise<void> {
+    const { incoming, address, operation } = exchange
     const authorization = incoming.header('authorization')
-    const visit = { authorization, address, isFree: operation?.isFree ?? false }
-    const admitted = door.admit(visit)
-    const admission = admitted instanceof Promise ? await admitted : admitted
-    exchange.storeVersion = admission.storeVersion
-    Object.assign(headers, admission.headers)
-    exchange.caller = admission.caller
-    if (admission.caller && !isHome(incoming, admission.caller)) {
+    const admission = door.admit({ authorization, address, isFree: operation?.isFree ?? false })
+    return admission instanceof Promise
+      ? admission.then((given) => enter(exchange, given))
+      : enter(exchange, admission)
+  }
+
+  function enter(exchange: Exchange, { caller, refusal, headers: rates, storeVersion }: Admission): void {
+    const { incoming, headers } = exchange
+    Object.assign(headers, rates)
+    exchange.caller = caller
+    exchange.storeVersion = storeVersion
+    if (caller && 'Access-Control-Allow-Origin' in headers && !isHome(incoming, caller)) {
       delete headers['Access-Control-Allow-Origin']
       delete headers['Access-Control-Expose-Headers']
     }
-    if (admission.refusal) throw admission.refusal
+    if (refusal) throw refusal
   }
 
   function chooseOperation({ route, operation, now }: Exchange): Operation {
@@ -190,14 +198,21 @@ export function createApi(options: ApiOptions) {
     return caller
   }
 
-  async function look(exchange: Exchange, operation: Operation, caller: Caller): Promise<Answer> {
-    if (!operation.read) throw new Error(`${operation.id} neither reads nor writes.`)
+  function look(exchange: Exchange, operation: Operation, caller: Caller): Answer | Promise<Answer> {
     const { storeVersion, incoming } = exchange
-    const isKept = operation.isKept && storeVersion !== undefined
-    const kept = isKept ? keptAnswers.find(storeVersion, incoming.target) : undefined
-    if (kept) return kept
-    const found = await operation.read(readInput(exchange, operation), contextOf(exchange, caller, clock))
-    return isKept ? keptAnswers.keep(storeVersion, incoming.target, found) : found
+    if (!operation.isKept || storeVersion === undefined) return read(exchange, operation, caller)
+    return (
+      keptAnswers.find(storeVersion, incoming.target) ??
+      read(exchange, operation, caller).then((found) => {
+        keptAnswers.keep(storeVersion, incoming.target, found)
+        return found
+      })
+    )
+  }
+
+  async function read(exchange: Exchange, operation: Operation, caller: Caller): Promise<Answer> {
+    if (!operation.read) throw new Error(`${operation.id} neither reads nor writes.`)
+    return operation.read(readInput(exchange, operation), contextOf(exchange, caller, clock))
   }
 
   async function change(exchange: Exchange, operation: Operation, admitted: Caller): Promise<Answer> {
@@ -273,7 +288,7 @@ function notModified({ incoming, method }: Exchange, result: Answer): Answer {
   return { status: 304, ...(result.headers && { headers: result.headers }) }
 }
 
-function respond(exchange: Exchange, { status, json, bytes, stream, headers }: Answer): Outgoing {
+function respond(exchange: Exchange, { status, json, stream, headers }: Answer): Outgoing {
   const all = exchange.headers
   const ownLink = all.Link
   if (headers) Object.assign(all, headers)
@@ -290,7 +305,7 @@ function respond(exchange: Exchange, { status, json, bytes, stream, headers }: A
     delete all['Content-Type']
     return { status, headers: all }
   }
-  return { status, headers: all, body: bytes ?? json }
+  return { status, headers: all, body: json }
 }
 
 const requestIdOf = (given: string | undefined) =>

@@ -14,7 +14,7 @@ export type Incoming = {
 export type Outgoing = {
   readonly status: number
   readonly headers: Record<string, string>
-  readonly body?: string | Uint8Array
+  readonly body?: string
   readonly stream?: ReadableStream<Uint8Array>
 }
 
@@ -54,5 +54,5 @@ export async function collect(
 }
 
 export function toResponse({ status, headers, body, stream }: Outgoing): Response {
-  return new Response((body as string | undefined) ?? stream ?? null, { status, headers })
+  return new Response(body ?? stream ?? null, { status, headers })
 }

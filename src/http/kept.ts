@@ -21,14 +21,12 @@ export class KeptAnswers {
   }
 
   /** Keeps an answer that was read after the store was seen to have this version. */
-  keep(version: number, target: string, answer: Answer): Answer {
-    if (answer.json === undefined || version !== this.#version) return answer
-    const kept = { ...answer, bytes: Buffer.from(answer.json) }
-    const size = kept.bytes.length + target.length + entryBytes
-    if (this.#bytes + size > bytesMax) this.#forget()
-    if (!this.#answers.has(target)) this.#bytes += size
-    this.#answers.set(target, kept)
-    return kept
+  keep(version: number, target: string, answer: Answer): void {
+    if (answer.json === undefined || version !== this.#version || this.#answers.has(target)) return
+    const bytes = Buffer.byteLength(answer.json) + target.length + entryBytes
+    if (this.#bytes + bytes > bytesMax) this.#forget()
+    this.#answers.set(target, answer)
+    this.#bytes += bytes
   }
 
   #forget(): void {

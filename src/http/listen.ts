@@ -1,10 +1,9 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
-import { getRequestListener } from '@hono/node-server'
 import type { Api } from './app.ts'
 import { ApiError } from './errors.ts'
-import { isPlain, serveApi } from './nodeApi.ts'
+import { isPlain, serveDirectly } from './nodeDirect.ts'
 
 const headersTimeoutMs = 5_000
 const requestTimeoutMs = 10_000
@@ -36,16 +35,18 @@ export type ListenBounds = {
   readonly connectionsMax?: number
 }
 
+type Adapter = (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void>
+
 export type Handlers = {
   /** Answers anything, as the Fetch standard has it. */
   fetch(request: Request, remoteAddress: string): Response | Promise<Response>
-  /** Answers the API, without the cost of making a Request and a Response. */
-  api: Api
+  /** Answers the API and the probes, without the cost of making a Request and a Response. */
+  direct: Api
 }
 
 /** A hardened HTTP server on Node: slow, oversized and idle callers are cut off by the bounds above. */
 export async function listen(
-  { fetch, api }: Handlers,
+  { fetch, direct }: Handlers,
   { host, port }: { host: string; port: number },
   { stalledMs, connectionsMax = usualConnectionsMax }: ListenBounds,
 ): Promise<Listener> {
@@ -55,15 +56,25 @@ export async function listen(
   let connections = 0
   let connectionsTaken = 0
   let doorClosing: Promise<unknown> | undefined
-  const listener = getRequestListener(
-    (request, env) => fetch(request, env.incoming.socket.remoteAddress ?? ''),
-    { errorHandler: badRequest, hostname: hostUnlessGiven },
-  )
-  const serve = (incoming: IncomingMessage, outgoing: ServerResponse) => {
-    if (isPlain(incoming)) return serveApi(api, incoming, outgoing)
+  let adapter: Promise<Adapter> | undefined
+  const openAdapter = async (): Promise<Adapter> => {
+    const { getRequestListener } = await import('@hono/node-server')
+    return getRequestListener((request, env) => fetch(request, env.incoming.socket.remoteAddress ?? ''), {
+      errorHandler: badRequest,
+      hostname: hostUnlessGiven,
+    })
+  }
+  const serve = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    if (isPlain(incoming)) return serveDirectly(direct, incoming, outgoing)
     // The adapter refuses a backslash, but it is only a path that leads nowhere.
     incoming.url = incoming.url?.replaceAll('\\', '%5C')
-    return listener(incoming, outgoing)
+    adapter ??= openAdapter()
+    return (await adapter)(incoming, outgoing)
+  }
+  /** One function for all answers, which it is called on. */
+  function onAnswered(this: ServerResponse) {
+    serving.delete(this)
+    if (!this.req.socket.destroyed) idle.add(this.req.socket)
   }
   const server = createServer(
     {
@@ -76,10 +87,7 @@ export async function listen(
     (incoming, outgoing) => {
       serving.add(outgoing)
       idle.delete(incoming.socket)
-      outgoing.once('close', () => {
-        serving.delete(outgoing)
-        if (!incoming.socket.destroyed) idle.add(incoming.socket)
-      })
+      outgoing.on('close', onAnswered)
       if (!doorClosing) return void serve(incoming, outgoing)
       outgoing.setHeader('Connection', 'close')
       void doorClosing.then(() => serve(incoming, outgoing))

@@ -18,8 +18,6 @@ export type Caller = {
 export type Answer = {
   status: number
   json?: string
-  /** The JSON as it is sent, where it is known already. */
-  bytes?: Uint8Array
   /** Server-sent events, in place of JSON. */
   stream?: ReadableStream<Uint8Array>
   headers?: Record<string, string>

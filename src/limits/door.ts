@@ -1,5 +1,4 @@
 import type { Clock } from '../clock.ts'
-import { addressGroup } from '../http/address.ts'
 import type { Admission, Door, Visit } from '../http/door.ts'
 import { ApiError } from '../http/errors.ts'
 import type { KeyDirectory, KnownKey } from '../keys/directory.ts'
@@ -18,7 +17,7 @@ export type DoorOptions = {
 export function createDoor({ gate, directory, clock, onBan }: DoorOptions): Door {
   function admit({ authorization, address, isFree }: Visit): Admission | Promise<Admission> {
     const token = bearerToken(authorization)
-    const verdict = gate.admit({ token, address: addressGroup(address), isFree })
+    const verdict = gate.admit({ token, address, isFree })
     // Nothing is waited for where nothing waits: a key that is known costs no turn of the event loop.
     return verdict instanceof Promise
       ? verdict.then((reached) => admissionOf(reached, token, isFree))
@@ -45,7 +44,7 @@ export function createDoor({ gate, directory, clock, onBan }: DoorOptions): Door
       return 'key' in lookup ? callerOf(lookup.key, token) : undefined
     },
     headersFor: (address) => {
-      const { windows, now } = gate.lookAtAddress(addressGroup(address))
+      const { windows, now } = gate.lookAtAddress(address)
       return rateHeaders(windows, now)
     },
     isKnownOrigin: (origin) => directory.isKnownOrigin(origin),

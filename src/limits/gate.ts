@@ -7,7 +7,7 @@ export type Decision = { outcome: Outcome; windows: Windows; bannedUntil: number
 export type Visitor = {
   /** The key as it was sent, if one was. */
   readonly token: string | undefined
-  /** The group of addresses that the visitor counts for without a valid key. */
+  /** Where the visit comes from: without a valid key it counts for the group of this address. */
   readonly address: string
   /** Only a look: nothing is taken from the key's windows. */
   readonly isFree: boolean

@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts'
 import type { Database } from '../database/database.ts'
+import { addressGroup } from '../http/address.ts'
 import type { KeyDirectory, KnownKey } from '../keys/directory.ts'
 import type { Decision, Gate, Verdict, Visitor } from './gate.ts'
 import type { MemoryLimiter } from './memory.ts'
@@ -12,7 +13,8 @@ export function memoryGate(
   limiter: MemoryLimiter,
   clock: Clock,
 ): Gate {
-  const pay = (address: string, now: number) => limiter.admitAddress(address, addressLimits, now)
+  const pay = (address: string, now: number) =>
+    limiter.admitAddress(addressGroup(address), addressLimits, now)
 
   function count(key: KnownKey, { address, isFree }: Visitor): Verdict | Promise<Verdict> {
     const now = clock()
@@ -55,7 +57,7 @@ export function memoryGate(
     },
     lookAtAddress(address) {
       const now = clock()
-      return { now, windows: limiter.lookAtAddress(address, addressLimits, now).windows }
+      return { now, windows: limiter.lookAtAddress(addressGroup(address), addressLimits, now).windows }
     },
     flush: () => limiter.flush(),
     async sweep() {},

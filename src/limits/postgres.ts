@@ -2,6 +2,7 @@ import { type Kysely, sql } from 'kysely'
 import type { Clock } from '../clock.ts'
 import type { Database } from '../database/database.ts'
 import type { Tables } from '../database/tables.ts'
+import { addressGroup } from '../http/address.ts'
 import { environmentOf, hashApiKey, isWellFormed, looksLikeApiKey } from '../keys/apiKey.ts'
 import { type KeyDirectory, type KeyRow, type KnownKey, knownKey } from '../keys/directory.ts'
 import { planLimits } from '../keys/plans.ts'
@@ -43,7 +44,9 @@ export function postgresGate({
     if (addresses.size > addressesKeptMax) addresses.delete(addresses.keys().next().value as string)
   }
 
-  function lookAtAddress(address: string) {
+  const lookAtAddress = (address: string) => lookAtGroup(addressGroup(address))
+
+  function lookAtGroup(address: string) {
     const now = clock() + aheadMs
     const { minute, day } = addresses.get(address) ?? windowsOf(noUsage, addressLimits, now)
     const usage = {
@@ -56,11 +59,12 @@ export function postgresGate({
     return { now, windows: windowsOf(settle(usage, now), addressLimits, now) }
   }
 
-  async function admit({ token, address, isFree }: Visitor): Promise<Verdict> {
+  async function admit({ token, isFree, ...visitor }: Visitor): Promise<Verdict> {
+    const address = addressGroup(visitor.address)
     const isKeyLike = token !== undefined && !(looksLikeApiKey(token) && !isWellFormed(token))
     if (!isKeyLike) {
       // Whoever has used up his allowance stays out without a question to the store: it can only be used up more.
-      const { now, windows } = lookAtAddress(address)
+      const { now, windows } = lookAtGroup(address)
       if (windows.minute.remaining === 0 || windows.day.remaining === 0) {
         remember(address, windows)
         return { now, ...problemOf(undefined, token, now), address: decision('limited', windows) }

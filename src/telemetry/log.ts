@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type DestinationStream, destination, type Logger, pino } from 'pino'
+import { systemClock, timestamp } from '../clock.ts'
 import type { Finished } from '../http/api.ts'
 
 export type Log = Logger
@@ -43,7 +44,13 @@ export function createLog(level: string, stream?: DestinationStream): OpenLog {
 
 /** One line a request: never a query, a header or a body, for that is where secrets and personal data travel. */
 export function logRequest(log: Log, finished: Finished, hideSecrets: (text: string) => string): void {
-  const { requestId, method, path, operation, caller, address, status, code, seconds, fault } = finished
+  const { fault } = finished
+  // Put together by hand, for there is one with every request, and written as pino writes.
+  if (fault === undefined) {
+    if (log.isLevelEnabled('info')) streamOf(log).write(requestLine(finished, hideSecrets))
+    return
+  }
+  const { requestId, method, path, operation, caller, address, status, code, seconds } = finished
   const line = {
     requestId: hideSecrets(requestId),
     method,
@@ -53,8 +60,41 @@ export function logRequest(log: Log, finished: Finished, hideSecrets: (text: str
     code,
     keyId: caller?.keyId,
     address,
-    ms: Math.round(seconds * 100_000) / 100,
+    ms: rounded(seconds),
   }
-  if (fault === undefined) log.info(line, 'request')
-  else log.error({ ...line, err: fault }, 'request')
+  log.error({ ...line, err: fault }, 'request')
+}
+
+const streamOf = (log: Log) =>
+  (log as unknown as Record<symbol, unknown>)[pino.symbols.streamSym] as DestinationStream
+
+function requestLine(finished: Finished, hideSecrets: (text: string) => string): string {
+  const { requestId, method, path, operation, caller, address, status, code, seconds } = finished
+  return `{"level":30,"time":"${timeNow()}","requestId":"${hidden(requestId, hideSecrets)}","method":"${method}","path":${JSON.stringify(hidden(path, hideSecrets))}${
+    operation ? `,"operation":"${operation.id}"` : ''
+  },"status":${status}${code === undefined ? '' : `,"code":"${code}"`}${
+    caller ? `,"keyId":${caller.keyId}` : ''
+  },"address":${JSON.stringify(address)},"ms":${rounded(seconds)},"msg":"request"}\n`
+}
+
+const rounded = (seconds: number) => Math.round(seconds * 100_000) / 100
+
+/** No secret of ours is as short as this. */
+const secretLengthMin = 20
+const ownRequestId = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+const hidden = (text: string, hideSecrets: (text: string) => string): string =>
+  text.length < secretLengthMin || ownRequestId.test(text) ? text : hideSecrets(text)
+
+let shownMs = 0
+let shownTime = ''
+
+/** Of the many requests of one millisecond the first writes it out. */
+function timeNow(): string {
+  const now = systemClock()
+  if (now !== shownMs) {
+    shownMs = now
+    shownTime = timestamp(now)
+  }
+  return shownTime
 }

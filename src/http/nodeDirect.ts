@@ -4,7 +4,7 @@ import { collect, type Incoming } from './incoming.ts'
 
 /** The API straight on Node's own requests and answers: making a Request and a Response would cost as much as the rest. */
 
-const plainTarget = /^\/v1\/[\w/~-]*(?:\?[\w.~=&%:,+-]*)?$/
+const plainTarget = /^\/(?:v1\/[\w/~-]*(?:\?[\w.~=&%:,+-]*)?|healthz|readyz)$/
 const plainHost = /^[\w.:[\]-]+$/
 
 /**
@@ -19,7 +19,11 @@ export function isPlain({ url = '', headers }: IncomingMessage): boolean {
   )
 }
 
-export async function serveApi(api: Api, message: IncomingMessage, response: ServerResponse): Promise<void> {
+export async function serveDirectly(
+  direct: Api,
+  message: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
   const { headers } = message
   const incoming: Incoming = {
     method: message.method as string,
@@ -37,8 +41,13 @@ export async function serveApi(api: Api, message: IncomingMessage, response: Ser
       return collect(message.iterator({ destroyOnReturn: false }), bytesMax)
     },
   }
-  const { status, headers: answered, body } = await api(incoming)
-  if (body !== undefined) answered['Content-Length'] = String(Buffer.byteLength(body))
-  response.writeHead(status, answered)
-  response.end(body)
+  const { status, headers: answered, body } = await direct(incoming)
+  if (body === undefined) {
+    response.writeHead(status, answered).end()
+    return
+  }
+  const length = Buffer.byteLength(body)
+  answered['Content-Length'] = String(length)
+  // A text of ASCII alone is sent as it is, in one piece with its headers.
+  response.writeHead(status, answered).end(body, length === body.length ? 'latin1' : 'utf8')
 }

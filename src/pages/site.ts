@@ -1,0 +1,31 @@
+import type { Config } from '../config.ts'
+import { type App, type AppOptions, createApp } from '../http/app.ts'
+import type { Door } from '../http/door.ts'
+import { openApiDocument } from '../http/openapi.ts'
+import type { Operation } from '../http/operation.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import { guidePages } from './guides.ts'
+import { homePage } from './home.ts'
+import { metricsPage } from './metrics.ts'
+import { type Probes, probePages } from './probes.ts'
+import { referencePages } from './reference.ts'
+
+export type SiteOptions = Omit<AppOptions, 'pages'> & {
+  readonly config: Config
+  readonly operations: readonly Operation[]
+  readonly metrics: Metrics
+  readonly door: Door
+  readonly probes: Probes
+}
+
+/** Everything that answers, the API with the pages beside it. Loaded when it is first needed: many never look at a page. */
+export function createSite({ config, operations, metrics, door, probes, api, onFault }: SiteOptions): App {
+  const pages = [
+    homePage(config.environment, config.publicUrl),
+    ...guidePages(),
+    ...referencePages(openApiDocument({ operations, ...config })),
+    ...probePages(probes),
+    metricsPage(metrics, door),
+  ]
+  return createApp({ pages, api, onFault })
+}
