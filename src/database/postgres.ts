@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Kysely, sql } from 'kysely'
+import type { Kysely } from 'kysely'
 import { type ClientBase, Pool, type PoolClient, type PoolConfig } from 'pg'
 import { type Database, StoreUnavailableError } from './database.ts'
 import { postgresDialect } from './dialect.ts'
@@ -63,13 +63,7 @@ export function openPostgres({ url, poolMax }: PostgresOptions): Database {
       connectionsBusy: pool.totalCount - pool.idleCount + writerPool.totalCount - writerPool.idleCount,
       connectionsAwaited: pool.waitingCount,
     }),
-    async ping() {
-      const { rows } = await sql<{ isStandby: boolean }>`
-        SELECT pg_is_in_recovery() AS "isStandby" FROM schema_migrations LIMIT 1`.execute(
-        postgresKysely(leaseOf(pool, () => pingMaxMs)),
-      )
-      if (rows[0]?.isStandby !== false) throw new StoreUnavailableError('The store cannot be written to.')
-    },
+    ping: () => ping(usual),
     async close() {
       watch.stop()
       await queue.idle()
@@ -123,6 +117,22 @@ function leaseOf(pool: Pool, answerMaxMs: () => number): Lease {
 
 /** A connection that ends in the middle of a query says so to the query as well. */
 const ignore = () => {}
+
+/** A connection that may not write has outlived a failover, or a change of its role: it is not to be used again. */
+async function ping(lease: Lease): Promise<void> {
+  const client = await lease.take()
+  let fault: unknown
+  try {
+    const text = `SELECT current_setting('transaction_read_only') AS "isReadOnly" FROM schema_migrations LIMIT 1`
+    const { rows } = await ask(client, text, [], pingMaxMs)
+    if (rows[0]?.isReadOnly !== 'off') throw new StoreUnavailableError('The store cannot be written to.')
+  } catch (error) {
+    fault = error
+    throw error
+  } finally {
+    lease.giveBack(client, fault)
+  }
+}
 
 async function inTransaction<T>(
   lease: Lease,
