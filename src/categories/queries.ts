@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely'
+import { compiledOnce } from '../database/compiled.ts'
 import { readPosition, writePosition } from '../database/positions.ts'
 import type { Tables } from '../database/tables.ts'
 import { recordEvents } from '../events/queries.ts'
@@ -7,14 +8,18 @@ import type { Category } from './category.ts'
 const assignedPosition = 'categories.assigned'
 const gapSearchRows = 500
 
+const insertUnnamed = compiledOnce<[id: bigint], { category_id: bigint }>((db) =>
+  db
+    .insertInto('categories')
+    .values({ category_id: 0n })
+    .onConflict((conflict) => conflict.doNothing())
+    .returning('category_id'),
+)
+
 /** A category comes into being, unnamed, with the first animal that names it. */
 export async function ensureCategory(trx: Kysely<Tables>, id: bigint, now: number): Promise<void> {
-  const { numInsertedOrUpdatedRows } = await trx
-    .insertInto('categories')
-    .values({ category_id: id, name: null })
-    .onConflict((conflict) => conflict.doNothing())
-    .executeTakeFirst()
-  if (numInsertedOrUpdatedRows) await recordEvents(trx, now, [{ type: 'category.created', data: { id } }])
+  const added = await insertUnnamed(trx, id)
+  if (added.length > 0) await recordEvents(trx, now, [{ type: 'category.created', data: { id } }])
 }
 
 /** Categories above an id, in the order of their ids. */

@@ -12,12 +12,15 @@ export type Location = {
   readonly databasePoolMax?: number
 }
 
+/** A server has other needs than a command that comes and goes. */
+type Use = { readonly isServing?: boolean }
+
 export type OpenOptions = Location & { readonly environment: string; readonly isAutoMigrate?: boolean }
 
 const poolMaxDefault = 10
 
 /** Opens the store of an environment, creating and migrating it where needed. */
-export function openDatabase(options: OpenOptions, now: number): Promise<Database> {
+export function openDatabase(options: OpenOptions & Use, now: number): Promise<Database> {
   return opened(options, async (database) => {
     if (options.isAutoMigrate ?? true) await migrate(database, now)
     else if (!(await isMigrated(database))) {
@@ -34,7 +37,7 @@ export async function openForServing(options: OpenOptions, now: number): Promise
   if (options.databaseUrl !== undefined) return openDatabase(options, now)
   const release = holdServerLock(options.dataDir)
   try {
-    const database = await openDatabase(options, now)
+    const database = await openDatabase({ ...options, isServing: true }, now)
     return { ...database, close: () => database.close().finally(release) }
   } catch (error) {
     release()
@@ -58,7 +61,7 @@ export async function migrateStore(location: Location, now: number): Promise<str
 }
 
 async function opened(
-  location: Location,
+  location: Location & Use,
   prepare: (database: Database) => Promise<unknown>,
 ): Promise<Database> {
   const database = openOrSay(location)
@@ -80,11 +83,11 @@ export function shownUrl(databaseUrl: string): string {
   return `${host}${pathname}`
 }
 
-function openOrSay({ dataDir, databaseUrl, databasePoolMax }: Location): Database {
+function openOrSay({ dataDir, databaseUrl, databasePoolMax, isServing }: Location & Use): Database {
   if (databaseUrl !== undefined)
     return openPostgres({ url: databaseUrl, poolMax: databasePoolMax ?? poolMaxDefault })
   try {
-    return openSqlite(dataDir)
+    return openSqlite(dataDir, isServing)
   } catch (error) {
     const reason = (error as Error).message
     throw new Error(

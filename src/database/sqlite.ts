@@ -1,13 +1,15 @@
 import { mkdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Kysely } from 'kysely'
+import { Checkpointer, logBytesUsual } from './checkpointer.ts'
 import { type Database, StoreUnavailableError } from './database.ts'
 import { sqliteDialect } from './dialect.ts'
 import { scrubber } from './scrubber.ts'
 import { isLocked, sqliteKysely } from './sqliteKysely.ts'
 import type { Tables } from './tables.ts'
+import { WalSync } from './walSync.ts'
 import { type Engine, type Turn, WriteQueue } from './writeQueue.ts'
 
 const openWaitMaxMs = 5_000
@@ -18,8 +20,11 @@ const foreignChangePollMs = 500
 
 export const databaseFile = (dataDir: string): string => join(dataDir, 'petstore.db')
 
-/** The embedded store: one connection that writes, one that reads, both on one file in WAL mode. */
-export function openSqlite(dataDir: string): Database {
+/**
+ * The embedded store: one connection that writes, one that reads, both on one file in WAL mode. A server must not be
+ * held up by the disk, so its commits are synced from another thread before they are answered; a command may well wait.
+ */
+export function openSqlite(dataDir: string, isServing = false): Database {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   // The writer waits for nobody inside SQLite, which would hold the event loop: the queue waits for it.
   const writer = connect(databaseFile(dataDir), 0)
@@ -27,7 +32,9 @@ export function openSqlite(dataDir: string): Database {
   reader.exec('PRAGMA query_only = ON')
   const inode = statSync(databaseFile(dataDir)).ino
   const read = sqliteKysely(reader)
-  const queue = new WriteQueue(sqliteEngine(writer))
+  const file = databaseFile(dataDir)
+  const disk = isServing ? syncElsewhere(file, writer) : undefined
+  const queue = new WriteQueue({ ...sqliteEngine(writer), ...(disk && { sync: disk.sync }) })
   const watch = watchForeignChanges(writer)
   return {
     dialect: sqliteDialect,
@@ -43,14 +50,38 @@ export function openSqlite(dataDir: string): Database {
     load: () => ({ writesWaiting: queue.waiting, connectionsBusy: 0, connectionsAwaited: 0 }),
     async ping() {
       reader.prepare('SELECT version FROM schema_migrations').get()
+      if (disk?.failure) throw new StoreUnavailableError('The disk has failed.', { cause: disk.failure })
       // Files that were deleted under us still take what is written, and lose it when we end.
       if (statSync(databaseFile(dataDir)).ino !== inode) throw new StoreUnavailableError('The store is gone.')
     },
     async close() {
       watch.stop()
       await queue.idle()
+      await disk?.close()
       reader.close()
       writer.close()
+    },
+  }
+}
+
+/** Commits come back as soon as they are in the log; what is to be waited for is then done by other threads. */
+function syncElsewhere(file: string, writer: DatabaseSync) {
+  writer.exec(
+    `PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = ${logBytesUsual}`,
+  )
+  const log = new WalSync(file)
+  const checkpointer = new Checkpointer(file)
+  return {
+    sync: () => {
+      checkpointer.noteCommit()
+      return log.sync()
+    },
+    get failure() {
+      return log.failure
+    },
+    async close() {
+      await checkpointer.stop()
+      await log.close()
     },
   }
 }
@@ -100,9 +131,15 @@ function connect(file: string, waitMaxMs: number): DatabaseSync {
 
 /** Transactions on the one connection that writes. */
 function sqliteEngine(connection: DatabaseSync): Engine {
+  const statements = new Map<string, StatementSync>()
+  const prepared = (text: string) => {
+    const statement = statements.get(text) ?? connection.prepare(text)
+    statements.set(text, statement)
+    return statement
+  }
   const turn: Turn = {
     trx: sqliteKysely(connection),
-    run: (statement) => connection.exec(statement),
+    run: (statement) => void prepared(statement).run(),
     get isOpen() {
       return connection.isTransaction
     },
@@ -114,7 +151,7 @@ function sqliteEngine(connection: DatabaseSync): Engine {
       const deadline = performance.now() + lockWaitMaxMs
       for (;;) {
         try {
-          connection.exec('BEGIN IMMEDIATE')
+          prepared('BEGIN IMMEDIATE').run()
           return turn
         } catch (error) {
           if (!isLocked(error) || performance.now() > deadline) throw error

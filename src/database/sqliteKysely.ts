@@ -26,9 +26,11 @@ export function sqliteKysely(connection: DatabaseSync): Kysely<Tables> {
 
 const statementsKeptMax = 256
 
+type Prepared = { statement: StatementSync; hasRows: boolean }
+
 class SqliteConnection implements DatabaseConnection {
   readonly #connection: DatabaseSync
-  readonly #statements = new Map<string, StatementSync>()
+  readonly #statements = new Map<string, Prepared>()
 
   constructor(connection: DatabaseSync) {
     this.#connection = connection
@@ -44,9 +46,9 @@ class SqliteConnection implements DatabaseConnection {
   }
 
   #execute<R>(query: CompiledQuery): QueryResult<R> {
-    const statement = this.#prepare(query.sql)
+    const { statement, hasRows } = this.#prepare(query.sql)
     const parameters = query.parameters.map(toSqlite)
-    if (statement.columns().length > 0) {
+    if (hasRows) {
       return { rows: statement.all(...parameters).map((row) => fromSqlite(row)) as R[] }
     }
     const { changes, lastInsertRowid } = statement.run(...parameters)
@@ -61,17 +63,18 @@ class SqliteConnection implements DatabaseConnection {
     }
   }
 
-  #prepare(text: string): StatementSync {
-    let statement = this.#statements.get(text)
-    if (!statement) {
-      statement = this.#connection.prepare(text)
+  #prepare(text: string): Prepared {
+    let prepared = this.#statements.get(text)
+    if (!prepared) {
+      const statement = this.#connection.prepare(text)
       statement.setReadBigInts(true)
+      prepared = { statement, hasRows: statement.columns().length > 0 }
       if (this.#statements.size >= statementsKeptMax) {
         this.#statements.delete(this.#statements.keys().next().value as string)
       }
-      this.#statements.set(text, statement)
+      this.#statements.set(text, prepared)
     }
-    return statement
+    return prepared
   }
 }
 

@@ -5,6 +5,8 @@ import type { Tables } from './tables.ts'
 
 const writesWaitingMax = 10_000
 const writesPerCommitMax = 256
+/** Commits that may be made while the disk is still busy with earlier ones. */
+const commitsAheadMax = 16
 
 /** One open transaction of an engine. */
 export type Turn = {
@@ -24,6 +26,8 @@ export type Engine = {
   isPassing(error: unknown): boolean
   /** Whether an error of the commit itself leaves open what became of it. */
   isOutcomeUnknown(error: unknown): boolean
+  /** Settles when what was committed is on disk, where the commit itself does not wait for that. */
+  sync?(): Promise<void>
 }
 
 type Unit = {
@@ -41,6 +45,7 @@ export class WriteQueue {
   readonly #waiting: Unit[] = []
   readonly #listeners: (() => void)[] = []
   #draining: Promise<void> | undefined
+  readonly #syncing = new Set<Promise<void>>()
 
   constructor(engine: Engine) {
     this.#engine = engine
@@ -68,6 +73,7 @@ export class WriteQueue {
 
   async idle(): Promise<void> {
     while (this.#draining) await this.#draining
+    await Promise.all(this.#syncing)
   }
 
   async #drain(): Promise<void> {
@@ -98,6 +104,23 @@ export class WriteQueue {
       for (const unit of units) unit.reject(failure)
       return
     }
+    const sync = this.#engine.sync?.()
+    if (!sync) return this.#settle(answers)
+    // The next commit need not wait for the disk to have taken this one; those who are answered do.
+    const settled = sync
+      .then(
+        () => this.#settle(answers),
+        (error: unknown) => {
+          const failure = new OutcomeUnknownError('The disk did not take the change.', { cause: error })
+          for (const unit of units) unit.reject(failure)
+        },
+      )
+      .finally(() => this.#syncing.delete(settled))
+    this.#syncing.add(settled)
+    if (this.#syncing.size > commitsAheadMax) await settled
+  }
+
+  #settle(answers: readonly (() => void)[]): void {
     for (const answer of answers) answer()
     for (const listener of this.#listeners) listener()
   }

@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely'
+import { compiledOnce } from '../database/compiled.ts'
 import type { Dialect } from '../database/dialect.ts'
 import { readPosition, writePosition } from '../database/positions.ts'
 import type { Tables } from '../database/tables.ts'
@@ -13,13 +14,22 @@ const restartGap = 1_000_000
 
 export type NewEvent = { type: EventType; data: unknown }
 
+const insertEvent = compiledOnce<[type: string, createdAt: number, data: string, isPrivate: number], unknown>(
+  (db) => db.insertInto('events').values({ type: '', created_at: 0, data: '', is_private: 0 }),
+)
+
 /** Writes events in the transaction of the change that they tell of. */
 export async function recordEvents(
   trx: Kysely<Tables>,
   now: number,
   events: readonly NewEvent[],
 ): Promise<void> {
-  if (events.length === 0) return
+  const [only] = events
+  if (!only) return
+  if (events.length === 1) {
+    await insertEvent(trx, only.type, now, toJson(only.data), isPrivate(only.type) ? 1 : 0)
+    return
+  }
   const rows = events.map(({ type, data }) => ({
     type,
     created_at: now,

@@ -1,8 +1,7 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 
 /** A strong ETag that follows the content. */
-export const etagOf = (content: string): string =>
-  `"${createHash('sha256').update(content).digest('base64url').slice(0, 27)}"`
+export const etagOf = (content: string): string => `"${hash('sha256', content, 'base64url').slice(0, 27)}"`
 
 const entityTags = /(?:W\/)?"[^"]*"/g
 const opaque = (tag: string) => tag.replace(/^W\//, '')

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Api } from './app.ts'
-import { collect, type Incoming } from './incoming.ts'
+import type { Incoming } from './incoming.ts'
 
 /** The API straight on Node's own requests and answers: making a Request and a Response would cost as much as the rest. */
 
@@ -37,8 +37,7 @@ export async function serveDirectly(
       const length = headers['content-length']
       if (length === undefined && headers['transfer-encoding'] === undefined) return new Uint8Array()
       if (Number(length ?? 0) > bytesMax) return undefined
-      // What is left of a body that is too large goes with the connection, once it has been told so.
-      return collect(message.iterator({ destroyOnReturn: false }), bytesMax)
+      return collect(message, bytesMax)
     },
   }
   const { status, headers: answered, body } = await direct(incoming)
@@ -50,4 +49,22 @@ export async function serveDirectly(
   answered['Content-Length'] = String(length)
   // A text of ASCII alone is sent as it is, in one piece with its headers.
   response.writeHead(status, answered).end(body, length === body.length ? 'latin1' : 'utf8')
+}
+
+/** Reads no further than it takes to know that there is too much: the rest goes with the connection. */
+function collect(message: IncomingMessage, bytesMax: number): Promise<Uint8Array | undefined> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let bytes = 0
+    message.on('data', (chunk: Buffer) => {
+      bytes += chunk.length
+      if (bytes > bytesMax) {
+        message.pause()
+        resolve(undefined)
+      } else chunks.push(chunk)
+    })
+    message.on('end', () => resolve(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks)))
+    message.on('error', reject)
+    message.on('close', () => reject(new Error('The body broke off.')))
+  })
 }

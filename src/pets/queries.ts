@@ -1,5 +1,6 @@
 import { type Kysely, sql } from 'kysely'
 import { ensureCategory } from '../categories/queries.ts'
+import { compiledOnce } from '../database/compiled.ts'
 import type { Tables } from '../database/tables.ts'
 import { recordEvents } from '../events/queries.ts'
 import type { NewPet, Pet, PetChange, PetStatus } from './pet.ts'
@@ -39,9 +40,16 @@ export async function listPets(
 
 export async function findPet(db: Kysely<Tables>, id: bigint): Promise<Pet | undefined> {
   if (id < 1n || id > BigInt(aboveAllIds)) return undefined
-  const row = await db.selectFrom('pets').select(columns).where('id', '=', Number(id)).executeTakeFirst()
+  const [row] = await selectPet(db, Number(id))
   return row && toPet(row)
 }
+
+const insertPet = compiledOnce<[name: string, categoryId: bigint, status: PetStatus], { id: number }>((db) =>
+  db.insertInto('pets').values({ name: '', category_id: 0n, status: '' }).returning('id'),
+)
+const selectPet = compiledOnce<[id: number], PetRow>((db) =>
+  db.selectFrom('pets').select(columns).where('id', '=', 0),
+)
 
 /** Adds an animal under an id of the store's choice, or under its own where it comes from another store. */
 export async function addPet(
@@ -51,11 +59,9 @@ export async function addPet(
   ownId?: number,
 ): Promise<Pet> {
   await ensureCategory(trx, categoryId, now)
-  const { id } = await trx
-    .insertInto('pets')
-    .values({ ...(ownId !== undefined && { id: ownId }), name, category_id: categoryId, status })
-    .returning('id')
-    .executeTakeFirstOrThrow()
+  if (ownId !== undefined)
+    await trx.insertInto('pets').values({ id: ownId, name, category_id: categoryId, status }).execute()
+  const id = ownId ?? ((await insertPet(trx, name, categoryId, status))[0] as { id: number }).id
   const pet: Pet = { id, name, categoryId, status }
   await recordEvents(trx, now, [{ type: 'pet.created', data: pet }])
   return pet
@@ -85,7 +91,9 @@ export async function removePet(trx: Kysely<Tables>, pet: Pet, now: number): Pro
   await recordEvents(trx, now, [{ type: 'pet.deleted', data: { id: pet.id } }])
 }
 
-const toPet = (row: { id: number; name: string; category_id: bigint; status: string }): Pet => ({
+type PetRow = { id: number; name: string; category_id: bigint; status: string }
+
+const toPet = (row: PetRow): Pet => ({
   id: row.id,
   name: row.name,
   categoryId: row.category_id,

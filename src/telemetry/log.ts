@@ -5,7 +5,7 @@ import type { Finished } from '../http/api.ts'
 
 export type Log = Logger
 
-const bufferBytes = 4096
+const bufferBytes = 64 * 1024
 const flushMs = 200
 /** Beyond this, lines that nobody takes are dropped: a log that stalls must not take the memory with it. */
 const waitingBytesMax = 16 * 1024 * 1024
@@ -27,6 +27,7 @@ export function createLog(level: string, stream?: DestinationStream): OpenLog {
     fd: 2,
     sync: false,
     minLength: bufferBytes,
+    maxWrite: 2 * bufferBytes,
     maxLength: waitingBytesMax,
     periodicFlush: flushMs,
   })
