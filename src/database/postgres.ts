@@ -3,7 +3,7 @@ import type { Kysely } from 'kysely'
 import { type ClientBase, Pool, type PoolClient, type PoolConfig } from 'pg'
 import { type Database, StoreUnavailableError } from './database.ts'
 import { postgresDialect } from './dialect.ts'
-import { isConflict, isRefusal, isStalePlan } from './postgresErrors.ts'
+import { isConflict, isReadOnly, isRefusal, isStalePlan } from './postgresErrors.ts'
 import { ask, type Lease, postgresKysely } from './postgresKysely.ts'
 import type { Tables } from './tables.ts'
 import { type Engine, type Turn, WriteQueue } from './writeQueue.ts'
@@ -68,7 +68,10 @@ export function openPostgres({ url, poolMax }: PostgresOptions): Database {
       watch.stop()
       await queue.idle()
       // A server that does not answer does not take leave either.
-      await Promise.race([Promise.all([pool.end(), writerPool.end()]), pause(closeWaitMaxMs)])
+      await Promise.race([
+        Promise.all([pool.end(), writerPool.end()]),
+        pause(closeWaitMaxMs, undefined, { ref: false }),
+      ])
     },
   }
 }
@@ -198,8 +201,10 @@ function postgresEngine(pool: Pool): Engine {
       }
       return {
         trx: heldBy(client, lease.answerMaxMs, (error) => {
-          // What the server has refused can be undone by itself; a connection that fell silent cannot be used again.
-          if (!isRefusal((error as Error).cause)) fault = error
+          // What the server has refused can be undone by itself; a connection that fell silent, or that may not write,
+          // cannot be used again.
+          const { cause } = error as Error
+          if (!isRefusal(cause) || isReadOnly(cause)) fault = error
         }),
         run,
         get isOpen() {
@@ -211,7 +216,11 @@ function postgresEngine(pool: Pool): Engine {
       }
     },
     isPassing: (error) => isStalePlan(error) || isConflict((error as Error).cause ?? error),
-    isOutcomeUnknown: (error) => !isRefusal((error as Error).cause),
+    // Without a cause it never left, or was answered.
+    isOutcomeUnknown: (error) => {
+      const { cause } = error as Error
+      return error instanceof StoreUnavailableError && cause !== undefined && !isRefusal(cause)
+    },
   }
 }
 

@@ -29,6 +29,9 @@ export const isStalePlan = (error: unknown): boolean =>
 /** Two transactions stood in each other's way, and this one had to yield. */
 export const isConflict = (error: unknown): boolean => /^40(?:001|P01)$/.test(codeOf(error))
 
+/** The server was made a standby, or its role may only read: this session will not write any more. */
+export const isReadOnly = (error: unknown): boolean => codeOf(error) === '25006'
+
 /** Whether the server itself has said that it did not do what it was asked to. */
 export const isRefusal = (error: unknown): boolean => {
   const code = codeOf(error)
