@@ -261,7 +261,8 @@ function respond(exchange: Exchange, { status, json, stream, headers }: Answer):
     if (exchange.method === 'HEAD') void stream.cancel()
     return new Response(stream, {
       status,
-      headers: { ...all, 'Content-Type': 'text/event-stream; charset=utf-8' },
+      // Proxies that collect answers before they pass them on would hold a stream back.
+      headers: { ...all, 'Content-Type': 'text/event-stream; charset=utf-8', 'X-Accel-Buffering': 'no' },
     })
   }
   if (json === undefined) {
