@@ -45,7 +45,7 @@ describe('the files for deploying', () => {
 
   test('the settings of compose.yaml are taken by the service', () => {
     const [document] = parseAllDocuments(read('compose.yaml'), { merge: true })
-    const { environment } = document?.toJS().services['petstore-1']
+    const environment = document?.toJS().services['petstore-1'].environment ?? {}
     const filled = Object.fromEntries(
       Object.entries<string>(environment).map(([name, value]) => [
         name,
