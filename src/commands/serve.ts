@@ -16,6 +16,13 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
   readArguments(args, usage, {})
   const config = readConfig(env)
   const { log, close, abandon } = createLog(config.logLevel)
+  // As the first process of a container we would not hear a signal that nobody listens for.
+  const onEarlySignal = () => {
+    abandon()
+    process.exit(1)
+  }
+  process.on('SIGTERM', onEarlySignal)
+  process.on('SIGINT', onEarlySignal)
   const service = await startService({ config, clock: systemClock, log }).catch((error: unknown) => {
     throw addressError(error, config)
   })
@@ -40,6 +47,8 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
         process.exit()
       })
   }
+  process.off('SIGTERM', onEarlySignal)
+  process.off('SIGINT', onEarlySignal)
   process.on('SIGTERM', onSignal)
   process.on('SIGINT', onSignal)
   // Last: whoever reads the greeting may stop us at once, and cleanly.

@@ -11,11 +11,11 @@ import { corsHeaders, preflightHeaders } from './cors.ts'
 import { deprecationHeaders } from './deprecation.ts'
 import type { Admission, Door } from './door.ts'
 import { ApiError, toApiError } from './errors.ts'
-import { matchesAny } from './etag.ts'
 import { eraseFromKeptAnswers, type IdempotentAnswers, idempotencyKey } from './idempotency.ts'
 import type { Incoming, Outgoing } from './incoming.ts'
 import { KeptAnswers } from './kept.ts'
 import { type Answer, answer, type Caller, type Input, type Method, type Operation } from './operation.ts'
+import { notModified, toOutgoing } from './outgoing.ts'
 import { readQuery } from './query.ts'
 import { allowedMethods, type Route, RouteTable } from './routeTable.ts'
 import { refuseUnknownFields, validate } from './validation.ts'
@@ -93,7 +93,8 @@ export function createApi(options: ApiOptions) {
     try {
       if (incoming.header('origin') !== undefined) await allowOrigin(exchange)
       const served = serve(exchange)
-      result = notModified(exchange, served instanceof Promise ? await served : served)
+      const found = served instanceof Promise ? await served : served
+      result = notModified(exchange.method, incoming.header('if-none-match'), found)
     } catch (thrown) {
       const error = toApiError(thrown)
       if (error.status >= 500) fault = thrown
@@ -107,7 +108,7 @@ export function createApi(options: ApiOptions) {
     const seconds = (performance.now() - startedAt) / 1000
     const { status } = result
     options.onFinished({ requestId, method, path, operation, caller, address, status, code, seconds, fault })
-    return respond(exchange, result)
+    return toOutgoing(exchange.method, exchange.headers, result)
   }
 
   function begin(incoming: Incoming): Exchange {
@@ -278,34 +279,6 @@ function contextOf({ incoming, now, address }: Exchange, caller: Caller, clock: 
 function isHome(incoming: Incoming, caller: Caller): boolean {
   const origin = incoming.header('origin')
   return origin !== undefined && caller.origins.includes(origin)
-}
-
-function notModified({ incoming, method }: Exchange, result: Answer): Answer {
-  const etag = result.headers?.ETag
-  const known = incoming.header('if-none-match')
-  if (etag === undefined || known === undefined || result.status !== 200) return result
-  if ((method !== 'GET' && method !== 'HEAD') || !matchesAny(known, etag)) return result
-  return { status: 304, ...(result.headers && { headers: result.headers }) }
-}
-
-function respond(exchange: Exchange, { status, json, stream, headers }: Answer): Outgoing {
-  const all = exchange.headers
-  const ownLink = all.Link
-  if (headers) Object.assign(all, headers)
-  if (ownLink !== undefined && headers?.Link !== undefined) all.Link = `${headers.Link}, ${ownLink}`
-  if (status === 401) all['WWW-Authenticate'] = 'Bearer'
-  if (stream) {
-    all['Content-Type'] = 'text/event-stream; charset=utf-8'
-    // HEAD asks for the headers alone; nobody would ever read the stream.
-    if (exchange.method !== 'HEAD') return { status, headers: all, stream }
-    void stream.cancel()
-    return { status, headers: all }
-  }
-  if (json === undefined) {
-    delete all['Content-Type']
-    return { status, headers: all }
-  }
-  return { status, headers: all, body: json }
 }
 
 const requestIdOf = (given: string | undefined) =>

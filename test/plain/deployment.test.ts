@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { describe, test } from 'node:test'
+import { parseAllDocuments } from 'yaml'
+import { readConfig } from '../../src/config.ts'
+
+const root = new URL('../../', import.meta.url)
+const read = (path: string) => readFileSync(new URL(path, root), 'utf8')
+const pack = JSON.parse(read('package.json'))
+const yamlFiles = [
+  'compose.yaml',
+  ...readdirSync(new URL('deploy/kubernetes/', root)).map((name) => `deploy/kubernetes/${name}`),
+]
+
+describe('the files for deploying', () => {
+  test('the image has the Node that the tests run on', () => {
+    assert.equal(/^ARG NODE_VERSION=(.*)$/m.exec(read('Dockerfile'))?.[1], pack.devDependencies.node)
+  })
+
+  test('the image has the version of the package', () => {
+    assert.equal(/^ARG VERSION=(.*)$/m.exec(read('Dockerfile'))?.[1], pack.version)
+  })
+
+  for (const file of yamlFiles) {
+    test(`${file} can be read`, () => {
+      for (const document of parseAllDocuments(read(file), { merge: true }))
+        assert.deepEqual(document.errors, [])
+    })
+  }
+
+  test('every setting that they name exists', () => {
+    const files = [
+      ...yamlFiles,
+      'Dockerfile',
+      'deploy/compose.env.example',
+      'deploy/systemd/petstore.env.example',
+    ]
+    const known = new Set(read('src/config.ts').match(/\b(?:PETSTORE_[A-Z_]+|DATABASE_URL)\b/g))
+    // What Compose itself puts in, not what the service reads.
+    for (const name of ['PETSTORE_IMAGE', 'PETSTORE_LISTEN']) known.add(name)
+    for (const file of files)
+      for (const name of read(file).match(/\bPETSTORE_[A-Z_]+\b/g) ?? [])
+        assert.ok(known.has(name), `${file} names ${name}, which nobody reads.`)
+  })
+
+  test('the settings of compose.yaml are taken by the service', () => {
+    const [document] = parseAllDocuments(read('compose.yaml'), { merge: true })
+    const environment = document?.toJS().services['petstore-1'].environment ?? {}
+    const filled = Object.fromEntries(
+      Object.entries<string>(environment).map(([name, value]) => [
+        name,
+        value
+          .replace(/\$\{\w+:-([^}]*)\}/g, '$1')
+          .replace(/\$\{\w+:\?[^}]*\}/g, 'a-secret-of-more-than-twenty'),
+      ]),
+    )
+    const config = readConfig(filled)
+    assert.equal(config.isAutoMigrate, false)
+    assert.ok(config.databaseUrl?.includes('@postgres:5432/petstore'))
+  })
+})
