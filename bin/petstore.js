@@ -7,4 +7,7 @@ if (Number(process.versions.node.split('.')[0]) < versionMin) {
   )
   process.exit(1)
 }
+// What was compiled once is kept where temporary files are, so that the next start is quicker and smaller.
+const { enableCompileCache } = await import('node:module')
+enableCompileCache?.()
 await import('../src/main.ts')

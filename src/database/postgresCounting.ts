@@ -3,8 +3,8 @@ import type { Tables } from './tables.ts'
 
 /**
  * The arithmetic of limits/window.ts as one function of PostgreSQL, so that admitting a request is one round trip: it
- * looks the key up, checks its ban and both windows, and takes from both or from neither. A test holds the two against
- * each other. A later version of it gets another name, for instances of this one go on calling this one.
+ * looks the key up, checks its ban and both windows, and takes from both or from neither, for one request or for several
+ * that have come together. A test holds the two against each other. A later version of it gets another name, for instances of this one go on calling this one.
  */
 export async function createCounting(db: Kysely<Tables>): Promise<void> {
   // Room for the new version of a row beside the old one: counting then never touches an index.
@@ -23,7 +23,7 @@ export async function createCounting(db: Kysely<Tables>): Promise<void> {
     CREATE FUNCTION window_take_1(
       INOUT minute_ends bigint, INOUT minute_used bigint, minute_max bigint,
       INOUT day_ends bigint, INOUT day_used bigint, day_max bigint,
-      at bigint, is_look boolean, OUT has_room boolean, OUT resets_at bigint
+      at bigint, wanted bigint, OUT granted bigint, OUT resets_at bigint
     ) LANGUAGE plpgsql IMMUTABLE AS $$
     DECLARE
       minute_left bigint;
@@ -34,7 +34,15 @@ export async function createCounting(db: Kysely<Tables>): Promise<void> {
       day_ends := least(day_ends, at + 86400000);
       minute_left := CASE WHEN at < minute_ends THEN greatest(0, minute_max - minute_used) ELSE minute_max END;
       day_left := CASE WHEN at < day_ends THEN greatest(0, day_max - day_used) ELSE day_max END;
-      has_room := minute_left > 0 AND day_left > 0;
+      granted := least(wanted, minute_left, day_left);
+      minute_left := minute_left - granted;
+      day_left := day_left - granted;
+      IF granted > 0 THEN
+        IF at >= minute_ends THEN minute_ends := at + 60000; minute_used := 0; END IF;
+        IF at >= day_ends THEN day_ends := at + 86400000; day_used := 0; END IF;
+        minute_used := minute_used + granted;
+        day_used := day_used + granted;
+      END IF;
       -- The window that runs out first: fewest left, and on a tie the one that resets later.
       resets_at := CASE
         WHEN minute_left < day_left THEN CASE WHEN at < minute_ends THEN minute_ends ELSE at + 60000 END
@@ -43,11 +51,6 @@ export async function createCounting(db: Kysely<Tables>): Promise<void> {
           CASE WHEN at < minute_ends THEN minute_ends ELSE at + 60000 END,
           CASE WHEN at < day_ends THEN day_ends ELSE at + 86400000 END)
       END;
-      IF NOT has_room OR is_look THEN RETURN; END IF;
-      IF at >= minute_ends THEN minute_ends := at + 60000; minute_used := 0; END IF;
-      IF at >= day_ends THEN day_ends := at + 86400000; day_used := 0; END IF;
-      minute_used := minute_used + 1;
-      day_used := day_used + 1;
     END $$`.execute(db)
   await sql`
     CREATE FUNCTION admit_address_1(
@@ -65,8 +68,8 @@ export async function createCounting(db: Kysely<Tables>): Promise<void> {
       -- Read once it is this request's turn: whoever waited must not bring an older time than the one before.
       at := coalesce(given_at, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint);
       taken := window_take_1(
-        usage.minute_ends_at, usage.minute_used, minute_max, usage.day_ends_at, usage.day_used, day_max, at, false);
-      has_room := taken.has_room;
+        usage.minute_ends_at, usage.minute_used, minute_max, usage.day_ends_at, usage.day_used, day_max, at, 1);
+      has_room := taken.granted = 1;
       usage.minute_ends_at := taken.minute_ends;
       usage.minute_used := taken.minute_used;
       usage.day_ends_at := taken.day_ends;
@@ -78,15 +81,17 @@ export async function createCounting(db: Kysely<Tables>): Promise<void> {
     END $$`.execute(db)
   await sql`
     CREATE FUNCTION admit_key_1(
-      of_key api_keys, minute_max bigint, day_max bigint, ban_after bigint, is_look boolean, given_at bigint,
-      OUT at bigint, OUT outcome text, OUT is_new_ban boolean, OUT usage key_usage
+      of_key api_keys, minute_max bigint, day_max bigint, ban_after bigint, wanted bigint, given_at bigint,
+      OUT at bigint, OUT admitted bigint, OUT limited bigint, OUT is_new_ban boolean, OUT usage key_usage
     ) LANGUAGE plpgsql AS $$
     DECLARE
       taken record;
       ahead bigint;
+      refused bigint;
     BEGIN
       is_new_ban := false;
-      IF is_look THEN
+      limited := 0;
+      IF wanted = 0 THEN
         SELECT * INTO usage FROM key_usage WHERE key_id = of_key.id;
         IF NOT FOUND THEN usage := ROW(of_key.id, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0); END IF;
       ELSE
@@ -108,21 +113,20 @@ export async function createCounting(db: Kysely<Tables>): Promise<void> {
       usage.banned_until := usage.banned_until - ahead;
       taken := window_take_1(
         usage.minute_ends_at, usage.minute_used, minute_max, usage.day_ends_at, usage.day_used, day_max, at,
-        is_look OR at < usage.banned_until);
+        CASE WHEN at < usage.banned_until THEN 0 ELSE wanted END);
       usage.minute_ends_at := taken.minute_ends;
       usage.minute_used := taken.minute_used;
       usage.day_ends_at := taken.day_ends;
       usage.day_used := taken.day_used;
-      IF at < usage.banned_until THEN
-        outcome := 'banned';
-      ELSIF taken.has_room OR is_look THEN
-        outcome := 'admitted';
-      ELSE
-        outcome := 'limited';
-        usage.refusals := CASE WHEN usage.refusals_until = taken.resets_at THEN usage.refusals ELSE 0 END + 1;
+      admitted := taken.granted;
+      refused := wanted - admitted;
+      IF wanted = 0 THEN RETURN; END IF;
+      IF refused > 0 AND at >= usage.banned_until THEN
+        usage.refusals := CASE WHEN usage.refusals_until = taken.resets_at THEN usage.refusals ELSE 0 END;
         usage.refusals_until := taken.resets_at;
+        limited := least(refused, greatest(0, ban_after - usage.refusals - 1));
+        usage.refusals := usage.refusals + refused;
         IF usage.refusals >= ban_after THEN
-          outcome := 'banned';
           is_new_ban := true;
           usage.ban_level := CASE
             WHEN usage.banned_until > 0 AND at < usage.banned_until + 86400000 THEN usage.ban_level + 1 ELSE 0 END;
@@ -132,7 +136,6 @@ export async function createCounting(db: Kysely<Tables>): Promise<void> {
           usage.refusals_until := 0;
         END IF;
       END IF;
-      IF is_look THEN RETURN; END IF;
       usage.last_used_at := at;
       UPDATE key_usage SET
         minute_ends_at = usage.minute_ends_at, minute_used = usage.minute_used,
@@ -144,13 +147,13 @@ export async function createCounting(db: Kysely<Tables>): Promise<void> {
     END $$`.execute(db)
   await sql`
     CREATE FUNCTION admit_1(
-      of_hash text, is_elsewhere boolean, is_look boolean, of_address text,
+      of_hash text, is_elsewhere boolean, wanted bigint, of_address text,
       plans jsonb, address_minute_max bigint, address_day_max bigint, ban_after bigint, given_at bigint
     ) RETURNS TABLE (
       at bigint, key_id bigint, plan text, per_minute bigint, per_day bigint, scopes text, origins text,
       expires_at bigint, revoked_at bigint, unbanned_at bigint, secret_expires_at bigint,
-      outcome text, is_new_ban boolean, minute_ends_at bigint, minute_used bigint, day_ends_at bigint, day_used bigint,
-      banned_until bigint, address_has_room boolean,
+      admitted bigint, limited bigint, is_new_ban boolean, minute_ends_at bigint, minute_used bigint, day_ends_at bigint, day_used bigint,
+      banned_until bigint, feed_id bigint, address_has_room boolean,
       address_minute_ends_at bigint, address_minute_used bigint, address_day_ends_at bigint, address_day_used bigint
     ) LANGUAGE plpgsql AS $$
     #variable_conflict use_column
@@ -186,9 +189,10 @@ export async function createCounting(db: Kysely<Tables>): Promise<void> {
             ELSE (plans->plan->>'perMinute')::bigint END,
           CASE WHEN plan = 'enterprise' THEN coalesce(per_day, (plans->plan->>'perDay')::bigint)
             ELSE (plans->plan->>'perDay')::bigint END,
-          ban_after, is_look, given_at);
+          ban_after, wanted, given_at);
         at := counted.at;
-        outcome := counted.outcome;
+        admitted := counted.admitted;
+        limited := counted.limited;
         is_new_ban := counted.is_new_ban;
         minute_ends_at := (counted.usage).minute_ends_at;
         minute_used := (counted.usage).minute_used;
@@ -197,7 +201,7 @@ export async function createCounting(db: Kysely<Tables>): Promise<void> {
         banned_until := (counted.usage).banned_until;
       END IF;
       -- Strangers are counted by their address, and it pays for a banned key's look at its limits as well.
-      IF of_address IS NOT NULL AND (outcome IS NULL OR (is_look AND outcome = 'banned')) THEN
+      IF of_address IS NOT NULL AND (admitted IS NULL OR (wanted = 0 AND at < banned_until)) THEN
         stranger := admit_address_1(of_address, address_minute_max, address_day_max, given_at);
         at := stranger.at;
         address_has_room := stranger.has_room;
@@ -206,6 +210,8 @@ export async function createCounting(db: Kysely<Tables>): Promise<void> {
         address_day_ends_at := (stranger.usage).day_ends_at;
         address_day_used := (stranger.usage).day_used;
       END IF;
+      -- Every change writes an event, so what was read when the newest was this one holds until there is another.
+      feed_id := (SELECT max(e.id) FROM events e);
       RETURN NEXT;
     END $$`.execute(db)
 }

@@ -128,6 +128,8 @@ export class WriteQueue {
   async #commit(turn: Turn, units: readonly Unit[]): Promise<(() => void)[]> {
     const answers: (() => void)[] = []
     try {
+      const [only] = units
+      if (only && units.length === 1) return [await this.#runAlone(turn, only)]
       for (const unit of units) answers.push(await this.#runUnit(turn, unit))
       await this.#end(turn)
       return answers
@@ -146,6 +148,20 @@ export class WriteQueue {
       if (!this.#engine.isOutcomeUnknown(error)) throw error
       throw new OutcomeUnknownError('It is not known whether the store took the change.', { cause: error })
     }
+  }
+
+  /** A unit without neighbours needs no savepoint: if it fails, all of the transaction goes. */
+  async #runAlone(turn: Turn, { work, resolve, reject }: Unit): Promise<() => void> {
+    let value: unknown
+    try {
+      value = await work(turn.trx)
+    } catch (error) {
+      if (!turn.isOpen || this.#engine.isPassing(error)) throw error
+      await turn.run('ROLLBACK')
+      return () => reject(error)
+    }
+    await this.#end(turn)
+    return () => resolve(value)
   }
 
   /** Runs one unit and says how to answer it, once the commit is on disk. */

@@ -1,11 +1,13 @@
 import { type Kysely, sql } from 'kysely'
 import type { Clock } from '../clock.ts'
+import { compiledOnce } from '../database/compiled.ts'
 import type { Database } from '../database/database.ts'
 import type { Tables } from '../database/tables.ts'
 import { addressGroup } from '../http/address.ts'
 import { environmentOf, hashApiKey, isWellFormed, looksLikeApiKey } from '../keys/apiKey.ts'
 import { type KeyDirectory, type KeyRow, type KnownKey, knownKey } from '../keys/directory.ts'
 import { planLimits } from '../keys/plans.ts'
+import { Crowd } from './crowd.ts'
 import type { Decision, Gate, Outcome, Verdict, Visitor } from './gate.ts'
 import { addressLimits, noUsage, settle, type Windows, windowsOf } from './window.ts'
 
@@ -70,48 +72,56 @@ export function postgresGate({
         return { now, ...problemOf(undefined, token, now), address: decision('limited', windows) }
       }
     }
-    return ask(isKeyLike ? token : undefined, isFree, address, token)
+    if (!isKeyLike || isFree)
+      return verdictOf(await ask(isKeyLike ? token : undefined, isFree ? 0 : 1, address), token, address)
+    const { row, index, count } = await crowd.join(token, () => address)
+    // Nobody paid for a crowd with a key that is not valid: each does so for himself.
+    if (row.admitted === null && count > 1) return verdictOf(await ask(token, 1, address), token, address)
+    return verdictOf(row, token, address, index)
   }
 
+  const crowd = new Crowd((token, count, addressOf) => ask(token, count, count === 1 ? addressOf() : null))
+
+  /** One round trip, for so many requests with one key; for none of them it is only a look. */
   async function ask(
-    keyToken: string | undefined,
-    isLook: boolean,
+    token: string | undefined,
+    count: number,
     address: string | null,
-    token = keyToken,
-  ): Promise<Verdict> {
-    const isElsewhere = keyToken !== undefined && !directory.isOfThisEnvironment(environmentOf(keyToken))
-    const hash = keyToken === undefined ? null : hashApiKey(keyToken)
-    const { rows } = await sql<Row>`
-      SELECT * FROM admit_1(
-        ${hash}::text, ${isElsewhere}::boolean, ${isLook}::boolean, ${address}::text, ${plans}::jsonb,
-        ${addressLimits.perMinute}::bigint, ${addressLimits.perDay}::bigint, ${banAfterRefusals}::bigint,
-        ${limitClock?.() ?? null}::bigint)`.execute(database.read)
-    const row = rows[0] as Row
+  ): Promise<AdmissionRow> {
+    const isElsewhere = token !== undefined && !directory.isOfThisEnvironment(environmentOf(token))
+    const hash = token === undefined ? null : hashApiKey(token)
+    const [row] = await callAdmit(
+      database.read,
+      hash,
+      isElsewhere,
+      count,
+      address,
+      plans,
+      addressLimits.perMinute,
+      addressLimits.perDay,
+      banAfterRefusals,
+      limitClock?.() ?? null,
+    )
+    if (!row) throw new Error('Nobody was counted.')
     aheadMs = row.at - clock()
-    return verdictOf(row, token, address)
+    return row
   }
 
-  function verdictOf(row: Row, token: string | undefined, address: string | null): Verdict {
+  /** What the answer means for one of those that it was asked for, in the order in which they came. */
+  function verdictOf(
+    row: AdmissionRow,
+    token: string | undefined,
+    address: string | null,
+    index = 0,
+  ): Verdict {
     const now = row.at
     const key = row.key_id === null || token === undefined ? undefined : knownKey(keyRow(row), token)
     const paid = row.address_has_room === null ? undefined : addressDecision(row)
     if (paid && address !== null) remember(address, paid.windows)
-    if (!key || row.outcome === null)
+    if (!key || row.admitted === null)
       return { now, ...problemOf(key, token, now), ...(paid && { address: paid }) }
-    const usage = {
-      ...noUsage,
-      minuteEndsAt: row.minute_ends_at,
-      minuteUsed: row.minute_used,
-      dayEndsAt: row.day_ends_at,
-      dayUsed: row.day_used,
-    }
-    const counted: Decision = {
-      outcome: row.outcome,
-      windows: windowsOf(usage, key.limits, now),
-      bannedUntil: row.banned_until,
-      isNewBan: row.is_new_ban,
-    }
-    return { now, known: { key, decision: counted }, ...(paid && { address: paid }) }
+    const decision = keyDecision(row, key, index)
+    return { now, known: { key, decision }, storeVersion: row.feed_id ?? 0, ...(paid && { address: paid }) }
   }
 
   const problemOf = (key: KnownKey | undefined, token: string | undefined, now: number) =>
@@ -119,7 +129,7 @@ export function postgresGate({
 
   return {
     admit,
-    look: (token) => ask(token, true, null),
+    look: async (token) => verdictOf(await ask(token, 0, null), token, null),
     lookAtAddress,
     async flush() {},
     sweep: () => sweepAddresses(database, limitClock),
@@ -127,7 +137,8 @@ export function postgresGate({
   }
 }
 
-type Row = {
+/** What PostgreSQL answers of a request, or of several with one key. */
+export type AdmissionRow = {
   at: number
   key_id: number | null
   plan: string
@@ -139,13 +150,15 @@ type Row = {
   revoked_at: number | null
   unbanned_at: number
   secret_expires_at: number | null
-  outcome: Outcome | null
+  admitted: number | null
+  limited: number
   is_new_ban: boolean
   minute_ends_at: number
   minute_used: number
   day_ends_at: number
   day_used: number
   banned_until: number
+  feed_id: number | null
   address_has_room: boolean | null
   address_minute_ends_at: number
   address_minute_used: number
@@ -153,7 +166,51 @@ type Row = {
   address_day_used: number
 }
 
-const keyRow = (row: Row): KeyRow => ({ ...row, id: row.key_id as number })
+const callAdmit = compiledOnce<
+  [
+    hash: string | null,
+    isElsewhere: boolean,
+    count: number,
+    address: string | null,
+    plans: string,
+    addressPerMinute: number,
+    addressPerDay: number,
+    banAfter: number,
+    now: number | null,
+  ],
+  AdmissionRow
+>((db) => ({
+  compile: () =>
+    sql<AdmissionRow>`
+      SELECT * FROM admit_1(
+        ${''}::text, ${''}::boolean, ${0}::bigint, ${''}::text, ${''}::jsonb, ${0}::bigint, ${0}::bigint, ${0}::bigint,
+        ${0}::bigint)`.compile(db),
+}))
+
+/** The first are admitted, each with one less left; the next are refused; whoever comes after a ban is banned. */
+function keyDecision(row: AdmissionRow, key: KnownKey, index: number): Decision {
+  const { at, banned_until, limited } = row
+  const admitted = row.admitted ?? 0
+  const isAdmitted = index < admitted
+  // Those admitted after this one.
+  const later = isAdmitted ? admitted - 1 - index : 0
+  const usage = {
+    ...noUsage,
+    minuteEndsAt: row.minute_ends_at,
+    minuteUsed: row.minute_used - later,
+    dayEndsAt: row.day_ends_at,
+    dayUsed: row.day_used - later,
+  }
+  const isBanned = !isAdmitted && at < banned_until && index >= admitted + limited
+  return {
+    outcome: isBanned ? 'banned' : isAdmitted || admitted + limited === 0 ? 'admitted' : 'limited',
+    windows: windowsOf(usage, key.limits, at),
+    bannedUntil: banned_until,
+    isNewBan: row.is_new_ban && index === admitted + limited,
+  }
+}
+
+const keyRow = (row: AdmissionRow): KeyRow => ({ ...row, id: row.key_id as number })
 
 const decision = (outcome: Outcome, windows: Windows): Decision => ({
   outcome,
@@ -162,7 +219,7 @@ const decision = (outcome: Outcome, windows: Windows): Decision => ({
   isNewBan: false,
 })
 
-const addressDecision = (row: Row): Decision => {
+const addressDecision = (row: AdmissionRow): Decision => {
   const usage = {
     ...noUsage,
     minuteEndsAt: row.address_minute_ends_at,
