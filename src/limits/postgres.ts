@@ -53,16 +53,17 @@ export function postgresGate({
       dayEndsAt: day.isOpen ? day.resetsAt : 0,
       dayUsed: day.limit - day.remaining,
     }
-    return { now, windows: windowsOf(settle(usage, now), addressLimits, now) }
+    const settled = settle(usage, now)
+    return { now, windows: windowsOf(settled, addressLimits, now), isCurrent: settled === usage }
   }
 
   async function admit({ token, address, isFree }: Visitor): Promise<Verdict> {
     const isKeyLike = token !== undefined && !(looksLikeApiKey(token) && !isWellFormed(token))
     if (!isKeyLike) {
-      // Whoever has used up his allowance stays out without a question to the store: it can only be used up more.
-      const { now, windows } = lookAtAddress(address)
-      if (windows.minute.remaining === 0 || windows.day.remaining === 0) {
-        remember(address, windows)
+      // Whoever has used up his allowance stays out without a question to the store: it can only be used up more. But
+      // if a clock was set back, the store has to settle what that means.
+      const { now, windows, isCurrent } = lookAtAddress(address)
+      if (isCurrent && (windows.minute.remaining === 0 || windows.day.remaining === 0)) {
         return { now, ...problemOf(undefined, token, now), address: decision('limited', windows) }
       }
     }
