@@ -15,7 +15,7 @@ export function isPlain({ url = '', headers }: IncomingMessage): boolean {
   return (
     plainTarget.test(url) &&
     plainHost.test(headers.host ?? '') &&
-    !(headers.accept ?? '').includes('text/event-stream')
+    !/event-stream/i.test(headers.accept ?? '')
   )
 }
 
