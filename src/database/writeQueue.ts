@@ -5,6 +5,8 @@ import type { Tables } from './tables.ts'
 
 const writesWaitingMax = 10_000
 const writesPerCommitMax = 256
+/** Nobody else can write meanwhile, in whichever process. */
+const turnMaxMs = 500
 
 /** One open transaction of an engine. */
 export type Turn = {
@@ -79,33 +81,39 @@ export class WriteQueue {
   }
 
   async #commitBatch(): Promise<void> {
-    let units: Unit[] = []
+    const taken: Unit[] = []
     let answers: (() => void)[]
     try {
-      const turn = await this.#engine.begin()
-      units = this.#waiting.splice(0, writesPerCommitMax)
-      answers = await this.#commit(turn, units).catch(async (error: unknown) => {
+      answers = await this.#commit(await this.#engine.begin(), taken).catch(async (error: unknown) => {
         if (!this.#engine.isPassing(error)) throw error
-        return this.#commit(await this.#engine.begin(), units)
+        return this.#commit(await this.#engine.begin(), taken)
       })
     } catch (error) {
       // Who waited for a turn that never came has waited long enough, also those that a later commit would have had.
-      if (units.length === 0) units = this.#waiting.splice(0)
+      const refused = taken.length > 0 ? taken : this.#waiting.splice(0)
       const failure =
         error instanceof StoreUnavailableError
           ? error
           : new StoreUnavailableError('The store did not take the change.', { cause: error })
-      for (const unit of units) unit.reject(failure)
+      for (const unit of refused) unit.reject(failure)
       return
     }
     for (const answer of answers) answer()
     for (const listener of this.#listeners) listener()
   }
 
-  async #commit(turn: Turn, units: readonly Unit[]): Promise<(() => void)[]> {
+  /** Runs the units that were taken before, then takes others while there is time: another process may want its turn. */
+  async #commit(turn: Turn, taken: Unit[]): Promise<(() => void)[]> {
     const answers: (() => void)[] = []
+    const deadline = performance.now() + turnMaxMs
     try {
-      for (const unit of units) answers.push(await this.#runUnit(turn, unit))
+      for (const unit of taken) answers.push(await this.#runUnit(turn, unit))
+      while (taken.length < writesPerCommitMax && (taken.length === 0 || performance.now() < deadline)) {
+        const unit = this.#waiting.shift()
+        if (!unit) break
+        taken.push(unit)
+        answers.push(await this.#runUnit(turn, unit))
+      }
       await this.#end(turn)
       return answers
     } catch (error) {
