@@ -145,12 +145,15 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
   }
 
   let isStopping = false
-  const isReady = async () =>
-    !isStopping &&
-    (await database.ping().then(
+  const isReady = async () => {
+    if (isStopping) return false
+    const isReachable = await database.ping().then(
       () => true,
       () => false,
-    ))
+    )
+    // The stop may have begun meanwhile.
+    return isReachable && !isStopping
+  }
   const probes = createProbes(isReady)
   let site: Promise<App> | undefined
   const openSite = async () => {

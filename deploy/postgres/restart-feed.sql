@@ -3,9 +3,10 @@
 -- Whoever follows is then answered 410 events_expired, and lists anew.
 --   psql "$DATABASE_URL" -v ON_ERROR_STOP=1 -f deploy/postgres/restart-feed.sql
 BEGIN;
-DELETE FROM events;
-SELECT setval(sequence, nextval(sequence) + 1000000) AS start
-  FROM pg_get_serial_sequence('events', 'id') AS sequence \gset
-INSERT INTO positions (name, value) VALUES ('events.pruned', :start)
+INSERT INTO positions (name, value)
+  SELECT 'events.pruned', 1000000 + greatest(
+    coalesce((SELECT max(id) FROM events), 0),
+    coalesce((SELECT value FROM positions WHERE name = 'events.pruned'), 0))
   ON CONFLICT (name) DO UPDATE SET value = excluded.value;
+DELETE FROM events;
 COMMIT;

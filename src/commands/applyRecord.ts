@@ -10,15 +10,25 @@ import { findOrder, letPetFollow, openOrderOf } from '../orders/queries.ts'
 import { addPet, changePet, findPet } from '../pets/queries.ts'
 import type { AnyRecord, categoryRecord, headRecord, keyRecord, orderRecord, petRecord } from './records.ts'
 
-/** Brings lines of an import into the store, with the events of what they change. */
+/** Nobody else can write meanwhile. */
+const pieceMaxMs = 500
+
+/**
+ * Brings lines of an import into the store, with the events of what they change: as many as there is time for, which it
+ * answers.
+ */
 export async function applyRecords(
   trx: Kysely<Tables>,
   database: Database,
   records: readonly AnyRecord[],
   now: number,
-): Promise<void> {
+): Promise<number> {
+  const deadline = performance.now() + pieceMaxMs
   const highest = { pets: 0, orders: 0, api_keys: 0 }
+  let done = 0
   for (const record of records) {
+    if (done > 0 && performance.now() > deadline) break
+    done++
     await applyRecord(trx, database, record, now)
     const table = tableOf(record)
     if (table) highest[table] = Math.max(highest[table], ('id' in record && Number(record.id)) || 0)
@@ -26,6 +36,7 @@ export async function applyRecords(
   // What came with an id of its own must not meet it again in one that the store assigns.
   for (const [table, id] of Object.entries(highest))
     if (id > 0) await database.dialect.reserveIds(trx, table as keyof typeof highest, id)
+  return done
 }
 
 function tableOf({ type }: AnyRecord) {

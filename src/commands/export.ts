@@ -46,7 +46,13 @@ async function* records(db: Kysely<Tables>, { dialect }: Database): AsyncGenerat
   }
   yield* orderRecords(db, ['placed', 'approved'])
   for await (const row of db.selectFrom('api_keys').selectAll().orderBy('id').stream()) {
-    const secrets = await db.selectFrom('api_key_secrets').selectAll().where('key_id', '=', row.id).execute()
+    const secrets = await db
+      .selectFrom('api_key_secrets')
+      .selectAll()
+      .where('key_id', '=', row.id)
+      .orderBy('created_at')
+      .orderBy('hash')
+      .execute()
     yield {
       type: 'key',
       id: row.id,

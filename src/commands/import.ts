@@ -104,9 +104,10 @@ async function apply(database: Database, file: string): Promise<Record<string, n
   const counts: Record<string, number> = {}
   let batch: AnyRecord[] = []
   const write = async () => {
-    const records = batch
-    batch = []
-    await database.write((trx) => applyRecords(trx, database, records, systemClock()))
+    while (batch.length > 0) {
+      const done = await database.write((trx) => applyRecords(trx, database, batch, systemClock()))
+      batch = batch.slice(done)
+    }
   }
   for await (const record of readRecords(file)) {
     const type = record.type ?? 'pet'

@@ -22,8 +22,8 @@ export type Dialect = {
   hasTable(db: Kysely<Tables>, name: string): Promise<boolean>
   /** Has the store itself keep the inventory, so that no way of changing animals can forget it. */
   keepInventory(db: Kysely<Tables>): Promise<void>
-  /** What counting requests needs in a store that several processes share. */
-  prepareCounting(db: Kysely<Tables>): Promise<void>
+  /** What else a store needs that several processes share. */
+  prepareSharing(db: Kysely<Tables>): Promise<void>
   /** Leaves out the rows that another transaction is deciding on, and keeps others from those that it finds. */
   lockFree<DB, TB extends keyof DB, O>(query: SelectQueryBuilder<DB, TB, O>): SelectQueryBuilder<DB, TB, O>
   /** Waits for whoever is deciding on the rows that it finds, and keeps others from them. */
@@ -53,8 +53,8 @@ export const sqliteDialect: Dialect = {
     await sql`CREATE TRIGGER inventory_update AFTER UPDATE OF status ON pets WHEN OLD.status <> NEW.status
       BEGIN ${add('OLD', -1)} ${add('NEW', 1)} END`.execute(db)
   },
-  // One process counts, in its memory.
-  async prepareCounting() {},
+  // One process counts, in its memory, and ids leave no gaps by themselves.
+  async prepareSharing() {},
   // Writes come one after another, so nobody else decides on anything.
   lockFree: (query) => query,
   lock: (query) => query,
@@ -74,6 +74,11 @@ export const sqliteDialect: Dialect = {
 
 /** The sequence behind the ids of a table. */
 const sequenceOf = (table: TableWithIdentity) => sql`pg_get_serial_sequence(${sql.lit(table)}, 'id')`
+
+/** The newest event, or where the feed stood when there was one. */
+const lastEventId = sql`greatest(
+  coalesce((SELECT max(id) FROM events), 0),
+  coalesce((SELECT value FROM positions WHERE name = 'events.pruned'), 0))`
 
 export const postgresDialect: Dialect = {
   integer: sql`bigint`,
@@ -110,12 +115,25 @@ export const postgresDialect: Dialect = {
     await sql`${keep('delete', 'OLD TABLE AS old_rows')}`.execute(db)
     await sql`${keep('update', 'OLD TABLE AS old_rows NEW TABLE AS new_rows')}`.execute(db)
   },
-  prepareCounting: createCounting,
+  async prepareSharing(db) {
+    await createCounting(db)
+    // A sequence would leave out what a transaction that was rolled back has drawn, and the feed has no gaps. Whoever
+    // records an event has the store's turn, so nobody else counts at the same time.
+    await sql`
+      CREATE FUNCTION number_event() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN
+        NEW.id := ${lastEventId} + 1;
+        RETURN NEW;
+      END $$`.execute(db)
+    await sql`CREATE TRIGGER number_event BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION number_event()`.execute(
+      db,
+    )
+  },
   lockFree: (query) => query.forUpdate().skipLocked(),
   lock: (query) => query.forUpdate(),
   async lastAssignedId(db, table) {
-    const { rows } = await sql<{ last: number | null }>`
-      SELECT pg_sequence_last_value(${sequenceOf(table)}) AS last`.execute(db)
+    const last = table === 'events' ? lastEventId : sql`pg_sequence_last_value(${sequenceOf(table)})`
+    const { rows } = await sql<{ last: number | null }>`SELECT ${last} AS last`.execute(db)
     return rows[0]?.last ?? 0
   },
   async reserveIds(trx, table, upTo) {

@@ -4,10 +4,10 @@ import type { Dialect } from './dialect.ts'
 import type { Migration } from './migration.ts'
 import { firstRelease } from './migrations/0001-first-release.ts'
 import { store } from './migrations/0002-store.ts'
-import { sharedCounting } from './migrations/0003-shared-counting.ts'
+import { sharedStore } from './migrations/0003-shared-store.ts'
 import type { Tables } from './tables.ts'
 
-const migrations: readonly Migration[] = [firstRelease, store, sharedCounting]
+const migrations: readonly Migration[] = [firstRelease, store, sharedStore]
 
 /** Whether the store has the schema of this program. */
 export const isMigrated = async ({ read, dialect }: Database): Promise<boolean> =>

@@ -106,7 +106,8 @@ class PostgresConnection implements DatabaseConnection {
     try {
       return await ask(this.client, text, values, this.#lease.answerMaxMs(), name)
     } catch (error) {
-      if (error instanceof StoreUnavailableError) this.fault = error
+      // A prepared statement that has gone stale stays so for as long as its connection.
+      if (error instanceof StoreUnavailableError || isStalePlan(error)) this.fault = error
       throw error
     }
   }

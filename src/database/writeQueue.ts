@@ -7,6 +7,8 @@ const writesWaitingMax = 10_000
 const writesPerCommitMax = 256
 /** Commits that may be made while the disk is still busy with earlier ones. */
 const commitsAheadMax = 16
+/** Nobody else can write meanwhile, in whichever process. */
+const turnMaxMs = 500
 
 /** One open transaction of an engine. */
 export type Turn = {
@@ -85,23 +87,21 @@ export class WriteQueue {
   }
 
   async #commitBatch(): Promise<void> {
-    let units: Unit[] = []
+    const taken: Unit[] = []
     let answers: (() => void)[]
     try {
-      const turn = await this.#engine.begin()
-      units = this.#waiting.splice(0, writesPerCommitMax)
-      answers = await this.#commit(turn, units).catch(async (error: unknown) => {
+      answers = await this.#commit(await this.#engine.begin(), taken).catch(async (error: unknown) => {
         if (!this.#engine.isPassing(error)) throw error
-        return this.#commit(await this.#engine.begin(), units)
+        return this.#commit(await this.#engine.begin(), taken)
       })
     } catch (error) {
       // Who waited for a turn that never came has waited long enough, also those that a later commit would have had.
-      if (units.length === 0) units = this.#waiting.splice(0)
+      const refused = taken.length > 0 ? taken : this.#waiting.splice(0)
       const failure =
         error instanceof StoreUnavailableError
           ? error
           : new StoreUnavailableError('The store did not take the change.', { cause: error })
-      for (const unit of units) unit.reject(failure)
+      for (const unit of refused) unit.reject(failure)
       return
     }
     const sync = this.#engine.sync?.()
@@ -112,7 +112,7 @@ export class WriteQueue {
         () => this.#settle(answers),
         (error: unknown) => {
           const failure = new OutcomeUnknownError('The disk did not take the change.', { cause: error })
-          for (const unit of units) unit.reject(failure)
+          for (const unit of taken) unit.reject(failure)
         },
       )
       .finally(() => this.#syncing.delete(settled))
@@ -125,12 +125,23 @@ export class WriteQueue {
     for (const listener of this.#listeners) listener()
   }
 
-  async #commit(turn: Turn, units: readonly Unit[]): Promise<(() => void)[]> {
+  /** Runs the units that were taken before, then takes others while there is time: another process may want its turn. */
+  async #commit(turn: Turn, taken: Unit[]): Promise<(() => void)[]> {
     const answers: (() => void)[] = []
+    const deadline = performance.now() + turnMaxMs
     try {
-      const [only] = units
-      if (only && units.length === 1) return [await this.#runAlone(turn, only)]
-      for (const unit of units) answers.push(await this.#runUnit(turn, unit))
+      if (taken.length + this.#waiting.length === 1) {
+        const only = taken[0] ?? (this.#waiting.shift() as Unit)
+        taken[0] = only
+        return [await this.#runAlone(turn, only)]
+      }
+      for (const unit of taken) answers.push(await this.#runUnit(turn, unit))
+      while (taken.length < writesPerCommitMax && (taken.length === 0 || performance.now() < deadline)) {
+        const unit = this.#waiting.shift()
+        if (!unit) break
+        taken.push(unit)
+        answers.push(await this.#runUnit(turn, unit))
+      }
       await this.#end(turn)
       return answers
     } catch (error) {

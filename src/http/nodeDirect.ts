@@ -13,9 +13,7 @@ const plainHost = /^[\w.:[\]-]+$/
  */
 export function isPlain({ url = '', headers }: IncomingMessage): boolean {
   return (
-    plainTarget.test(url) &&
-    plainHost.test(headers.host ?? '') &&
-    !/event-stream/i.test(headers.accept ?? '')
+    plainTarget.test(url) && plainHost.test(headers.host ?? '') && !/event-stream/i.test(headers.accept ?? '')
   )
 }
 
