@@ -29,6 +29,8 @@ export function memoryGate(directory: KeyDirectory, limiter: MemoryLimiter, cloc
         known: { key, decision: await limiter.lookAtKey(key.id, key.limits, key.unbannedAt, now) },
       }
     },
+    // Looking costs nothing here.
+    isCurrent: () => false,
     lookAtAddress(address) {
       const now = clock()
       return { now, windows: limiter.lookAtAddress(address, addressLimits, now).windows }

@@ -8,6 +8,8 @@ import { planLimits } from '../keys/plans.ts'
 import type { Decision, Gate, Outcome, Verdict, Visitor } from './gate.ts'
 import { addressLimits, noUsage, settle, type Windows, windowsOf } from './window.ts'
 
+/** A body that was there with its headers took no longer than this; nobody can say what came first. */
+const currentMs = 1
 const addressesKeptMax = 10_000
 const addressRowsMax = 1_000_000
 const sweepRowsMax = 1_000
@@ -117,6 +119,7 @@ export function postgresGate({
   return {
     admit,
     look: (token) => ask(token, true, null),
+    isCurrent: (agoMs) => agoMs < currentMs,
     lookAtAddress,
     async flush() {},
     sweep: () => sweepAddresses(database, limitClock),
