@@ -83,7 +83,6 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
   const door = createDoor({
     gate,
     directory,
-    clock,
     onBan(keyId, untilMs) {
       metrics.countBan()
       const until = timestamp(untilMs)
@@ -178,7 +177,8 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
   })
   // Not before the door is open: a key made by a start that then fails would never be shown to anybody.
   const newOperatorKey = await ensureOperatorKey(database, config, clock()).catch(async (error: unknown) => {
-    await listener.stop()
+    hub.close()
+    await Promise.all([listener.stop(), deliverer.stop()])
     await database.close()
     throw error
   })

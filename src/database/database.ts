@@ -40,6 +40,9 @@ export type Database = {
   close(): Promise<void>
 }
 
+/** As much of a store as a list needs. */
+export type Reading = Pick<Database, 'read' | 'dialect'>
+
 export type Load = {
   /** Changes that wait for their commit. */
   readonly writesWaiting: number

@@ -24,6 +24,15 @@ export type Dialect = {
   keepInventory(db: Kysely<Tables>): Promise<void>
   /** What else a store needs that several processes share. */
   prepareSharing(db: Kysely<Tables>): Promise<void>
+  /**
+   * Rows below an id, newest first, that have these values in these columns, read from the index on the columns and the id
+   * and from nothing else, wherever the page lies and however the values are spread.
+   */
+  pageBelow<DB, TB extends keyof DB, O>(
+    query: SelectQueryBuilder<DB, TB, O>,
+    filters: readonly (readonly [column: string, value: unknown])[],
+    belowId: number,
+  ): SelectQueryBuilder<DB, TB, O>
   /** Leaves out the rows that another transaction is deciding on, and keeps others from those that it finds. */
   lockFree<DB, TB extends keyof DB, O>(query: SelectQueryBuilder<DB, TB, O>): SelectQueryBuilder<DB, TB, O>
   /** Waits for whoever is deciding on the rows that it finds, and keeps others from them. */
@@ -55,6 +64,11 @@ export const sqliteDialect: Dialect = {
   },
   // One process counts, in its memory, and ids leave no gaps by themselves.
   async prepareSharing() {},
+  pageBelow: (query, filters, belowId) =>
+    filters
+      .reduce((narrowed, [column, value]) => narrowed.where(sql.ref(column), '=', value), query)
+      .where(sql.ref('id'), '<', belowId)
+      .orderBy(sql.ref('id'), 'desc'),
   // Writes come one after another, so nobody else decides on anything.
   lockFree: (query) => query,
   lock: (query) => query,
@@ -128,6 +142,21 @@ export const postgresDialect: Dialect = {
     await sql`CREATE TRIGGER number_event BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION number_event()`.execute(
       db,
     )
+  },
+  /**
+   * By equality the planner might take the primary key, which is in order too, and throw away all rows that are newer
+   * than those asked for. Rows that are compared as a whole leave it no order but that of the index.
+   */
+  pageBelow(query, filters, belowId) {
+    const columns = filters.map(([column]) => sql.ref(column))
+    const values = filters.map(([, value]) => sql`${value}`)
+    const id = sql.ref('id')
+    const page = query.where(
+      sql<boolean>`(${sql.join([...columns, id])}) < (${sql.join([...values, belowId])})`,
+    )
+    const within =
+      filters.length === 0 ? page : page.where(sql<boolean>`(${sql.join(columns)}) >= (${sql.join(values)})`)
+    return [...columns, id].reduce((ordered, column) => ordered.orderBy(column, 'desc'), within)
   },
   lockFree: (query) => query.forUpdate().skipLocked(),
   lock: (query) => query.forUpdate(),

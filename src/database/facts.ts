@@ -22,14 +22,19 @@ async function writeFact(trx: Kysely<Tables>, name: Fact, value: string): Promis
 
 /** A store is of one environment for good: the keys of one are nothing to the other. */
 export async function claimEnvironment(database: Database, environment: string): Promise<void> {
-  const known = await readFact(database.read, 'environment')
-  if (known === environment) return
-  if (known !== undefined) {
-    throw new Error(
-      `The store is one of ${known}, but PETSTORE_ENV says ${environment}: give each environment a data folder of its own.`,
-    )
-  }
-  await database.write((trx) => writeFact(trx, 'environment', environment))
+  if (isOf(environment, await readFact(database.read, 'environment'))) return
+  await database.write(async (trx) => {
+    // Asked again, for another process may have claimed it meanwhile.
+    if (!isOf(environment, await readFact(trx, 'environment')))
+      await writeFact(trx, 'environment', environment)
+  })
+}
+
+function isOf(environment: string, known: string | undefined): boolean {
+  if (known === undefined || known === environment) return known !== undefined
+  throw new Error(
+    `The store is one of ${known}, but PETSTORE_ENV says ${environment}: give each environment a store of its own.`,
+  )
 }
 
 /** Marks a store as another one than before, so that whoever has it open notices that it was replaced. */

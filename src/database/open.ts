@@ -1,8 +1,9 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { type Database, StoreUnavailableError } from './database.ts'
 import { claimEnvironment } from './facts.ts'
 import { isMigrated, migrate } from './migrate.ts'
 import { openPostgres } from './postgres.ts'
-import { explain } from './postgresErrors.ts'
+import { explain, isFinal } from './postgresErrors.ts'
 import { holdServerLock, openSqlite } from './sqlite.ts'
 
 /** Where a store is: in a folder, or in the PostgreSQL that the address names. */
@@ -18,6 +19,8 @@ type Use = { readonly isServing?: boolean }
 export type OpenOptions = Location & { readonly environment: string; readonly isAutoMigrate?: boolean }
 
 const poolMaxDefault = 10
+const openWaitMaxMs = 10_000
+const openRetryMs = 250
 
 /** Opens the store of an environment, creating and migrating it where needed. */
 export function openDatabase(options: OpenOptions & Use, now: number): Promise<Database> {
@@ -66,7 +69,8 @@ async function opened(
 ): Promise<Database> {
   const database = openOrSay(location)
   try {
-    await prepare(database)
+    if (location.databaseUrl === undefined) await prepare(database)
+    else await patiently(() => prepare(database))
     return database
   } catch (error) {
     await database.close()
@@ -74,6 +78,21 @@ async function opened(
     throw new Error(
       `The PostgreSQL at ${shownUrl(location.databaseUrl)} cannot be used (${explain(error)}): see DATABASE_URL.`,
     )
+  }
+}
+
+/** A PostgreSQL that starts together with us, or is busy, may need a moment; one that refuses us will not change its mind. */
+async function patiently(work: () => Promise<unknown>): Promise<void> {
+  const deadline = performance.now() + openWaitMaxMs
+  for (;;) {
+    try {
+      await work()
+      return
+    } catch (error) {
+      if (!(error instanceof StoreUnavailableError) || isFinal(error.cause) || performance.now() > deadline)
+        throw error
+      await pause(openRetryMs)
+    }
   }
 }
 

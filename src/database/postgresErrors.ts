@@ -38,6 +38,10 @@ export const isRefusal = (error: unknown): boolean => {
   return isSqlState(code) && !/^(?:08|57P)/.test(code)
 }
 
+/** Nobody is let in: a wrong password, an unknown database, a name that leads nowhere. */
+export const isFinal = (error: unknown): boolean =>
+  /^(?:28...|3D000|ENOTFOUND|EAI_AGAIN)$/.test(codeOf(error))
+
 /** For an operator who tries to start the service. */
 export function explain(error: unknown): string {
   const { cause, message } = error as Error

@@ -59,9 +59,7 @@ export class WriteQueue {
     }
     const { promise, resolve, reject } = Promise.withResolvers<T>()
     this.#waiting.push({ work, resolve: resolve as Unit['resolve'], reject })
-    this.#draining ??= this.#drain().finally(() => {
-      this.#draining = undefined
-    })
+    this.#draining ??= this.#drain()
     return promise
   }
 
@@ -79,10 +77,15 @@ export class WriteQueue {
   }
 
   async #drain(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      // One turn of the event loop, so that requests that are already here join this commit.
-      await nextTurn()
-      await this.#commitBatch()
+    try {
+      while (this.#waiting.length > 0) {
+        // One turn of the event loop, so that requests that are already here join this commit.
+        await nextTurn()
+        await this.#commitBatch()
+      }
+    } finally {
+      // With the last look, not a moment later: who comes in between would wait for nobody.
+      this.#draining = undefined
     }
   }
 

@@ -218,8 +218,9 @@ export function createApi(options: ApiOptions) {
 
   async function change(exchange: Exchange, operation: Operation, admitted: Caller): Promise<Answer> {
     const { incoming, method, path, now } = exchange
+    const admittedAt = performance.now()
     const bytes = await readBody(incoming)
-    const current = await door.recall(admitted.token)
+    const current = await door.recall(admitted, performance.now() - admittedAt)
     if (!current) throw new ApiError('invalid_api_key', 'This API key ended while the request was coming in.')
     const caller = authorize({ ...exchange, caller: current }, operation)
     const key = method === 'POST' ? idempotencyKey(incoming.header('idempotency-key')) : undefined

@@ -22,8 +22,8 @@ export type Admission = {
 export type Door = {
   /** Authenticates, and takes one from the windows of the key or of the address. */
   admit(visit: Visit): Admission | Promise<Admission>
-  /** Who has this token now, with nothing taken: a key may end while its request is still coming in. */
-  recall(token: string): Promise<Caller | undefined>
+  /** Who has the token of a caller that was admitted so long ago: a key may change while its request is coming in. */
+  recall(admitted: Caller, agoMs: number): Promise<Caller | undefined>
   /** The rate headers of an address, with nothing taken. */
   headersFor(address: string): Record<string, string>
   /** Whether any key is locked to this origin. */

@@ -1,4 +1,3 @@
-import type { Clock } from '../clock.ts'
 import type { Admission, Door, Visit } from '../http/door.ts'
 import { ApiError } from '../http/errors.ts'
 import type { KeyDirectory, KnownKey } from '../keys/directory.ts'
@@ -9,12 +8,11 @@ import { tightest } from './window.ts'
 export type DoorOptions = {
   readonly gate: Gate
   readonly directory: KeyDirectory
-  readonly clock: Clock
   onBan(keyId: number, untilMs: number): void
 }
 
 /** Keys and windows together: who is at the door, and whether there is room. */
-export function createDoor({ gate, directory, clock, onBan }: DoorOptions): Door {
+export function createDoor({ gate, directory, onBan }: DoorOptions): Door {
   function admit({ authorization, address, isFree }: Visit): Admission | Promise<Admission> {
     const token = bearerToken(authorization)
     const verdict = gate.admit({ token, address, isFree })
@@ -39,9 +37,10 @@ export function createDoor({ gate, directory, clock, onBan }: DoorOptions): Door
 
   return {
     admit,
-    recall: async (token) => {
-      const lookup = await directory.find(token, clock())
-      return 'key' in lookup ? callerOf(lookup.key, token) : undefined
+    recall: async (admitted, agoMs) => {
+      if (gate.isCurrent(agoMs)) return admitted
+      const { known } = await gate.look(admitted.token)
+      return known && callerOf(known.key, admitted.token)
     },
     headersFor: (address) => {
       const { windows, now } = gate.lookAtAddress(address)

@@ -32,6 +32,8 @@ export type Gate = {
   admit(visitor: Visitor): Verdict | Promise<Verdict>
   /** The key and its windows, with nothing taken from anybody. */
   look(token: string): Promise<Verdict>
+  /** Whether a key that was found so long ago may be taken for what it was then. */
+  isCurrent(agoMs: number): boolean
   /** The windows of an address as far as this instance knows them, with nothing taken. */
   lookAtAddress(address: string): { windows: Windows; now: number }
   /** Brings what was counted into the store. */

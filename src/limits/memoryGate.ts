@@ -55,6 +55,8 @@ export function memoryGate(
         known: { key, decision: await limiter.lookAtKey(key.id, key.limits, key.unbannedAt, now) },
       }
     },
+    // Looking costs nothing here.
+    isCurrent: () => false,
     lookAtAddress(address) {
       const now = clock()
       return { now, windows: limiter.lookAtAddress(addressGroup(address), addressLimits, now).windows }

@@ -11,6 +11,8 @@ import { Crowd } from './crowd.ts'
 import type { Decision, Gate, Outcome, Verdict, Visitor } from './gate.ts'
 import { addressLimits, noUsage, settle, type Windows, windowsOf } from './window.ts'
 
+/** A body that was there with its headers took no longer than this; nobody can say what came first. */
+const currentMs = 1
 const addressesKeptMax = 10_000
 const addressRowsMax = 1_000_000
 const sweepRowsMax = 1_000
@@ -131,6 +133,7 @@ export function postgresGate({
   return {
     admit,
     look: async (token) => verdictOf(await ask(token, 0, null), token, null),
+    isCurrent: (agoMs) => agoMs < currentMs,
     lookAtAddress,
     async flush() {},
     sweep: () => sweepAddresses(database, limitClock),

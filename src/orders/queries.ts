@@ -1,4 +1,5 @@
 import type { Kysely, Selectable } from 'kysely'
+import type { Reading } from '../database/database.ts'
 import type { Tables } from '../database/tables.ts'
 import { recordEvents } from '../events/queries.ts'
 import type { Pet } from '../pets/pet.ts'
@@ -19,18 +20,23 @@ export type NewOrder = { customer: Customer | undefined; note: string | undefine
 const aboveAllIds = Number.MAX_SAFE_INTEGER
 const lapsesMax = 500
 /** Nobody else can write while holds are ended. */
-const lapsesMaxMs = 500
+const lapsesMaxMs = 200
 
 /** One page, newest first, of orders below an id; each combination of filters has its index. */
-export function ordersPage(db: Kysely<Tables>, filter: OrderFilter, limit: number, belowId = aboveAllIds) {
-  let query = db.selectFrom('orders').selectAll().where('id', '<', belowId)
-  if (filter.status !== undefined) query = query.where('status', '=', filter.status)
-  if (filter.petId !== undefined) query = query.where('pet_id', '=', Number(filter.petId))
-  return query.orderBy('id', 'desc').limit(limit)
+export function ordersPage(
+  { read: db, dialect }: Reading,
+  filter: OrderFilter,
+  limit: number,
+  belowId = aboveAllIds,
+) {
+  const filters: [string, unknown][] = []
+  if (filter.petId !== undefined) filters.push(['pet_id', Number(filter.petId)])
+  if (filter.status !== undefined) filters.push(['status', filter.status])
+  return dialect.pageBelow(db.selectFrom('orders').selectAll(), filters, belowId).limit(limit)
 }
 
-export async function listOrders(db: Kysely<Tables>, filter: OrderFilter, limit: number, belowId?: number) {
-  return (await ordersPage(db, filter, limit, belowId).execute()).map(toOrder)
+export async function listOrders(store: Reading, filter: OrderFilter, limit: number, belowId?: number) {
+  return (await ordersPage(store, filter, limit, belowId).execute()).map(toOrder)
 }
 
 export async function findOrder(db: Kysely<Tables>, id: number): Promise<Order | undefined> {

@@ -123,7 +123,7 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
         const given: OrderFilter = { status: query.status, petId: query.petId }
         const { belowId, filter } =
           query.cursor === undefined ? { filter: given } : openOrderCursor(query.cursor, given)
-        const found = await listOrders(database.read, filter, query.limit + 1, belowId)
+        const found = await listOrders(database, filter, query.limit + 1, belowId)
         return pageAnswer(found, shown, {
           publicUrl,
           path: '/v1/store/orders',

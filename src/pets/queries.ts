@@ -1,6 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 import { ensureCategory } from '../categories/queries.ts'
 import { compiledOnce } from '../database/compiled.ts'
+import type { Reading } from '../database/database.ts'
 import type { Tables } from '../database/tables.ts'
 import { recordEvents } from '../events/queries.ts'
 import type { NewPet, Pet, PetChange, PetStatus } from './pet.ts'
@@ -16,26 +17,36 @@ const aboveAllIds = 2 ** 53 - 1
 const columns = ['id', 'name', 'category_id', 'status'] as const
 
 /** One page, newest first, of animals below an id. Every combination of filters is answered by an index alone. */
-export function petsPage(db: Kysely<Tables>, filter: PetFilter, limit: number, belowId = aboveAllIds) {
+export function petsPage(
+  { read: db, dialect }: Reading,
+  filter: PetFilter,
+  limit: number,
+  belowId = aboveAllIds,
+) {
+  const query = db.selectFrom('pets').select(columns)
+  const { ids } = filter
+  const filters: [column: 'category_id' | 'status', value: unknown][] = []
+  if (filter.categoryId !== undefined) filters.push(['category_id', filter.categoryId])
+  if (filter.status !== undefined) filters.push(['status', filter.status])
+  if (ids === undefined) return dialect.pageBelow(query, filters, belowId).limit(limit)
   // Given ids find the rows by themselves, in order. The other columns are then wrapped in an expression, so that the
   // planner does not take an index of theirs and have to sort.
-  const column = <T>(name: 'status' | 'category_id') =>
-    filter.ids === undefined ? sql.ref<T>(name) : sql<T>`coalesce(${sql.ref(name)}, NULL)`
-  let query = db.selectFrom('pets').select(columns).where('id', '<', belowId)
-  if (filter.status !== undefined) query = query.where(column<string>('status'), '=', filter.status)
-  if (filter.categoryId !== undefined)
-    query = query.where(column<bigint>('category_id'), '=', filter.categoryId)
-  if (filter.ids !== undefined) query = query.where('id', 'in', filter.ids.map(Number))
-  return query.orderBy('id', 'desc').limit(limit)
+  const named = dialect.pageBelow(query.where('id', 'in', ids.map(Number)), [], belowId)
+  return filters
+    .reduce(
+      (narrowed, [column, value]) => narrowed.where(sql`coalesce(${sql.ref(column)}, NULL)`, '=', value),
+      named,
+    )
+    .limit(limit)
 }
 
 export async function listPets(
-  db: Kysely<Tables>,
+  store: Reading,
   filter: PetFilter,
   limit: number,
   belowId?: number,
 ): Promise<Pet[]> {
-  return (await petsPage(db, filter, limit, belowId).execute()).map(toPet)
+  return (await petsPage(store, filter, limit, belowId).execute()).map(toPet)
 }
 
 export async function findPet(db: Kysely<Tables>, id: bigint): Promise<Pet | undefined> {

@@ -66,7 +66,8 @@ export type PetRoutesOptions = {
   readonly hasOpenOrder: HasOpenOrder
 }
 
-export function petRoutes({ database: { read }, publicUrl, hasOpenOrder }: PetRoutesOptions): Operation[] {
+export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOptions): Operation[] {
+  const { read } = database
   /** The animal as it is in this transaction, if it is still the one that the caller means. */
   async function petToChange(petId: bigint, { trx, header, now }: WriteContext) {
     const isOrdered = await hasOpenOrder(trx, petId, now)
@@ -130,7 +131,7 @@ export function petRoutes({ database: { read }, publicUrl, hasOpenOrder }: PetRo
         }
         const { belowId, filter } =
           query.cursor === undefined ? { filter: given } : openPetCursor(query.cursor, given)
-        const found = await listPets(read, filter, query.limit + 1, belowId)
+        const found = await listPets(database, filter, query.limit + 1, belowId)
         const page = pageAnswer(found, (shown) => shown, {
           publicUrl,
           path: '/v1/pets',

@@ -103,7 +103,7 @@ type DeliveryQuery = SelectQueryBuilder<Tables, 'webhook_deliveries' | 'webhooks
  * of the table is only taken where the query says so in so many words.
  */
 export function headOfLane(deliveries: unknown, lane: Lane, now: number): DeliveryQuery {
-  const waiting = (deliveries as DeliveryQuery).where('next_attempt_at', 'is not', null).limit(1)
+  const waiting = (deliveries as DeliveryQuery).where('next_attempt_at', 'is not', null).limit(sql.lit(1))
   return lane === 'first'
     ? waiting.where('attempts', '=', sql.lit(0)).orderBy('webhook_deliveries.id')
     : waiting
