@@ -1,8 +1,9 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
-import type { Api } from './app.ts'
 import { ApiError } from './errors.ts'
+import { bun, listenOnBun } from './listenBun.ts'
+import type { Handlers, Listener, Place } from './listener.ts'
 import { isPlain, serveDirectly } from './nodeDirect.ts'
 
 const headersTimeoutMs = 5_000
@@ -23,12 +24,6 @@ const stopPollMs = 20
 /** HTTP/1.0 knows no Host header; nothing here depends on it. */
 const hostUnlessGiven = 'localhost'
 
-export type Listener = {
-  readonly port: number
-  /** Answers what has come in, then closes every connection; after the deadline, by force. */
-  stop(): Promise<void>
-}
-
 export type ListenBounds = {
   /** How long a caller may take nothing of an answer. */
   readonly stalledMs: number
@@ -37,17 +32,15 @@ export type ListenBounds = {
 
 type Adapter = (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void>
 
-export type Handlers = {
-  /** Answers anything, as the Fetch standard has it. */
-  fetch(request: Request, remoteAddress: string): Response | Promise<Response>
-  /** Answers the API and the probes, without the cost of making a Request and a Response. */
-  direct: Api
+/** Opens the door, on whichever runtime this is. */
+export async function listen(handlers: Handlers, place: Place, bounds: ListenBounds): Promise<Listener> {
+  return bun ? listenOnBun(bun, handlers, place) : listenOnNode(handlers, place, bounds)
 }
 
 /** A hardened HTTP server on Node: slow, oversized and idle callers are cut off by the bounds above. */
-export async function listen(
+async function listenOnNode(
   { fetch, direct }: Handlers,
-  { host, port }: { host: string; port: number },
+  { host, port }: Place,
   { stalledMs, connectionsMax = usualConnectionsMax }: ListenBounds,
 ): Promise<Listener> {
   const serving = new Set<ServerResponse>()

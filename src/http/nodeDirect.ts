@@ -4,7 +4,7 @@ import type { Incoming } from './incoming.ts'
 
 /** The API straight on Node's own requests and answers: making a Request and a Response would cost as much as the rest. */
 
-const plainTarget = /^\/(?:v1\/[\w/~-]*(?:\?[\w.~=&%:,+-]*)?|healthz|readyz)$/
+export const plainTarget = /^\/(?:v1\/[\w/~-]*(?:\?[\w.~=&%:,+-]*)?|healthz|readyz)$/
 const plainHost = /^[\w.:[\]-]+$/
 
 /**

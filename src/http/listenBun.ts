@@ -1,0 +1,49 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { fromRequest, toResponse } from './incoming.ts'
+import type { Handlers, Listener, Place } from './listener.ts'
+import { plainTarget } from './nodeDirect.ts'
+
+/** As much of Bun as is used here: its own types would stand in the way of Node's. */
+type BunServer = {
+  readonly port: number
+  requestIP(request: Request): { address: string } | null
+  timeout(request: Request, seconds: number): void
+  stop(closeActiveConnections: boolean): Promise<void>
+}
+type Bun = {
+  serve(options: {
+    hostname: string
+    port: number
+    idleTimeout: number
+    fetch(request: Request, server: BunServer): Response | Promise<Response>
+  }): BunServer
+}
+
+const idleSeconds = 65
+const stopDeadlineMs = 10_000
+
+export const bun = (globalThis as { Bun?: Bun }).Bun
+
+/** The same service on Bun's own server, which is made for the Fetch standard. */
+export function listenOnBun({ serve }: Bun, { fetch, direct }: Handlers, { host, port }: Place): Listener {
+  const server = serve({
+    hostname: host,
+    port,
+    idleTimeout: idleSeconds,
+    fetch(request, own) {
+      const incoming = fromRequest(request, own.requestIP(request)?.address ?? '')
+      const isStream = /event-stream/i.test(incoming.header('accept') ?? '')
+      if (plainTarget.test(incoming.target) && !isStream) return direct(incoming).then(toResponse)
+      // A stream has heartbeats of its own.
+      if (isStream) own.timeout(request, 0)
+      return fetch(request, incoming.remoteAddress)
+    },
+  })
+  return {
+    port: server.port,
+    async stop() {
+      await Promise.race([server.stop(false), pause(stopDeadlineMs)])
+      await server.stop(true)
+    },
+  }
+}
