@@ -80,15 +80,18 @@ export function openPostgres({ url, poolMax }: PostgresOptions): Database {
 const takeTurn = "SELECT pg_advisory_xact_lock(hashtext(current_schema()), hashtext('petstore write'))"
 
 /**
- * Pages are made to be read from an index in its order. What they cost must not depend on what the planner believes of
- * the rows, so it sorts only where there is no other way.
+ * Every query here is made to be answered from an index, in its order. What it costs must not depend on what the planner
+ * believes of the rows, so it takes other ways only where there is no index.
  */
 const sessionSettings = `
   SET statement_timeout = ${statementMaxMs};
   SET idle_in_transaction_session_timeout = ${idleInTransactionMaxMs};
+  SET enable_seqscan = off;
+  SET enable_bitmapscan = off;
   SET enable_sort = off;
   SET enable_incremental_sort = off;
-  SET enable_bitmapscan = off`
+  SET enable_hashjoin = off;
+  SET enable_mergejoin = off`
 
 function newPool(url: string, max: number): Pool {
   const options: PoolConfig = {

@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import { compiledOnce } from '../database/compiled.ts'
 import type { Dialect } from '../database/dialect.ts'
 import { readPosition, writePosition } from '../database/positions.ts'
@@ -47,7 +47,7 @@ export async function eventsAfter(
   seesPrivate: boolean,
 ): Promise<StoreEvent[]> {
   let query = db.selectFrom('events').selectAll().where('id', '>', after).orderBy('id').limit(limit)
-  if (!seesPrivate) query = query.where('is_private', '=', 0)
+  if (!seesPrivate) query = query.where('is_private', '=', sql.lit(0))
   const rows = await query.execute()
   return rows.map((row) => ({
     id: row.id,

@@ -1,4 +1,5 @@
-import { type Kysely, type Selectable, type SelectQueryBuilder, sql } from 'kysely'
+import { type Kysely, type RawBuilder, type Selectable, type SelectQueryBuilder, sql } from 'kysely'
+import type { Reading } from '../database/database.ts'
 import type { Dialect } from '../database/dialect.ts'
 import type { Tables } from '../database/tables.ts'
 import { keptMs } from '../events/queries.ts'
@@ -36,17 +37,14 @@ export async function findDelivery(
 }
 
 export async function listDeliveries(
-  db: Kysely<Tables>,
+  { read, dialect }: Reading,
   webhookId: number,
   limit: number,
   belowId = Number.MAX_SAFE_INTEGER,
 ): Promise<Delivery[]> {
-  const rows = await db
-    .selectFrom('webhook_deliveries')
-    .selectAll()
-    .where('webhook_id', '=', webhookId)
-    .where('id', '<', belowId)
-    .orderBy('id', 'desc')
+  const deliveries = read.selectFrom('webhook_deliveries').selectAll()
+  const rows = await dialect
+    .pageBelow(deliveries, [['webhook_id', webhookId]], belowId)
     .limit(limit)
     .execute()
   return rows.map(toDelivery)
@@ -82,9 +80,9 @@ export async function dueLanes(db: Kysely<Tables>, now: number): Promise<DueLane
         .where('status', '=', 'enabled')
         .where(({ eb, selectFrom }) =>
           eb(
-            headOfLane(selectFrom('webhook_deliveries'), lane, now)
-              .select('claimed_until')
-              .whereRef('webhook_id', '=', 'webhooks.id'),
+            headOfLane(selectFrom('webhook_deliveries'), sql.ref('webhooks.id'), lane, now).select(
+              'claimed_until',
+            ),
             '<=',
             now,
           ),
@@ -99,11 +97,21 @@ export async function dueLanes(db: Kysely<Tables>, now: number): Promise<DueLane
 type DeliveryQuery = SelectQueryBuilder<Tables, 'webhook_deliveries' | 'webhooks', object>
 
 /**
- * The delivery that comes next in a lane, found by its index alone: `attempts` is written out, for an index of a part
- * of the table is only taken where the query says so in so many words.
+ * The delivery that comes next in a lane, found by its index alone. `attempts` is written out, for an index of a part of
+ * the table is only taken where the query says so in so many words; and the webhook is given as a range, for with one
+ * value a planner might take another index that has the ids in order, with everybody's deliveries in it.
  */
-export function headOfLane(deliveries: unknown, lane: Lane, now: number): DeliveryQuery {
-  const waiting = (deliveries as DeliveryQuery).where('next_attempt_at', 'is not', null).limit(sql.lit(1))
+export function headOfLane(
+  deliveries: unknown,
+  webhookId: RawBuilder<unknown>,
+  lane: Lane,
+  now: number,
+): DeliveryQuery {
+  const waiting = (deliveries as DeliveryQuery)
+    .where(sql<boolean>`webhook_id >= ${webhookId} and webhook_id <= ${webhookId}`)
+    .where('next_attempt_at', 'is not', null)
+    .orderBy('webhook_id')
+    .limit(sql.lit(1))
   return lane === 'first'
     ? waiting.where('attempts', '=', sql.lit(0)).orderBy('webhook_deliveries.id')
     : waiting
@@ -136,9 +144,8 @@ export async function claimDelivery(
     .where('status', '=', 'enabled')
     .executeTakeFirst()
   if (!hook) return undefined
-  const head = headOfLane(trx.selectFrom('webhook_deliveries'), lane, now)
-    .selectAll('webhook_deliveries')
-    .where('webhook_id', '=', webhookId)
+  const deliveries = trx.selectFrom('webhook_deliveries')
+  const head = headOfLane(deliveries, sql`${webhookId}`, lane, now).selectAll('webhook_deliveries')
   // First attempts have one head, which is waited for; of repetitions anyone will do.
   const found = await (lane === 'first' ? lock(head) : lockFree(head)).executeTakeFirst()
   // A first attempt that is under way elsewhere keeps its place: the ones behind it wait.

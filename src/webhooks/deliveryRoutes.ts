@@ -69,7 +69,7 @@ export function deliveryRoutes(database: Database, publicUrl: string | undefined
         const found = present(await findWebhook(database.read, Number(id)))
         const kind = `deliveries ${found.id}`
         const belowId = cursor === undefined ? undefined : openCursor(kind, idCursor, cursor)[0]
-        const deliveries = await listDeliveries(database.read, found.id, limit + 1, belowId)
+        const deliveries = await listDeliveries(database, found.id, limit + 1, belowId)
         return pageAnswer(deliveries, shownAttempts, {
           publicUrl,
           path: `/v1/webhooks/${found.id}/deliveries`,

@@ -1,21 +1,20 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { createClient } from './client.ts'
+import { engine, newStore, storeEnvIn } from './engine.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const root = fileURLToPath(new URL('../../', import.meta.url))
-
-export const temporaryFolder = (): string => mkdtempSync(join(tmpdir(), 'petstore-test-'))
 
 export type Ended = { code: number | null; signal: NodeJS.Signals | null; stdout: string; stderr: string }
 
 /** The environment of a newcomer: none of our settings but those given. */
 function environment(env: Record<string, string>): NodeJS.ProcessEnv {
+  if (engine === 'postgres' && env.PETSTORE_DATA_DIR !== undefined && env.DATABASE_URL === undefined) {
+    throw new Error('This would run on SQLite: a store is named by all of its settings (storeEnv).')
+  }
   const clean = Object.entries(process.env).filter(
     ([name]) => !/^(PETSTORE_|PORT$|HOST$|DATABASE_URL$|NODE_TEST_CONTEXT$|NODE_OPTIONS$)/.test(name),
   )
@@ -51,10 +50,10 @@ export function runPetstore(args: string[], env: Record<string, string> = {}, in
   return ended
 }
 
-/** A server in a process of its own, up and greeting. */
+/** A server in a process of its own, up and greeting; on a fresh store unless the settings name one. */
 export async function startServer(env: Record<string, string> = {}) {
-  const dataDir = env.PETSTORE_DATA_DIR ?? temporaryFolder()
-  const { child, output, ended } = spawnPetstore(['serve'], { PORT: '0', ...env, PETSTORE_DATA_DIR: dataDir })
+  const storeEnv = storeEnvIn(env) ?? (await newStore())
+  const { child, output, ended } = spawnPetstore(['serve'], { PORT: '0', ...storeEnv, ...env })
   await until(
     child,
     () => /Ctrl-C/.test(output.stdout),
@@ -62,7 +61,8 @@ export async function startServer(env: Record<string, string> = {}) {
   )
   const base = /API\s+(http:\/\/\S+)\/v1/.exec(output.stdout)?.[1] as string
   const operatorKey = /ps_(?:live|test)_[0-9A-Za-z]{36}/.exec(output.stdout)?.[0]
-  return { child, output, ended, dataDir, base, operatorKey, ...createClient(base) }
+  const dataDir = storeEnv.PETSTORE_DATA_DIR
+  return { child, output, ended, storeEnv, dataDir, base, operatorKey, ...createClient(base) }
 }
 
 /** Waits for something to show in the output of a process; fails if the process ends first. */

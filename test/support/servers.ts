@@ -1,6 +1,21 @@
-import { existsSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import type { TestContext } from 'node:test'
-import { startServer, temporaryFolder } from './process.ts'
+import { removeStore, storeEnvIn, temporaryFolder } from './engine.ts'
+import { startServer } from './process.ts'
+
+/** Stands in for a test's context where something is to last for all tests of a group. */
+export class Lasting implements Pick<TestContext, 'after'> {
+  readonly #ends: (() => unknown)[] = []
+
+  after(end?: unknown): void {
+    this.#ends.push(end as () => unknown)
+  }
+
+  /** To be called after the last of them. */
+  async end(): Promise<void> {
+    for (const end of this.#ends) await end()
+  }
+}
 
 export type Server = Awaited<ReturnType<typeof startServer>>
 
@@ -21,8 +36,7 @@ export async function serverFor(
     server.closeConnections()
     server.child.kill('SIGKILL')
     await server.ended
-    if (env.PETSTORE_DATA_DIR === undefined && existsSync(server.dataDir))
-      rmSync(server.dataDir, { recursive: true, force: true, maxRetries: 5 })
+    if (storeEnvIn(env) === undefined) await removeStore(server.storeEnv)
   })
   return server
 }

@@ -1,15 +1,16 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { readConfig } from '../../src/config.ts'
+import type { Database } from '../../src/database/database.ts'
 import { type Bounds, startService } from '../../src/service.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { type Client, createClient } from './client.ts'
+import { newStore, openStore, removeStore, type StoreEnv, storeEnvIn } from './engine.ts'
 
 /** Any moment will do, so long as it stands still until a test moves it. */
 export const startOfTests = Date.UTC(2026, 10, 15, 12, 0, 0)
 
 export type TestService = Client & {
+  /** What names its store; a restart, and a command beside it, have the same. */
+  readonly storeEnv: StoreEnv
   readonly dataDir: string
   readonly base: string
   readonly operatorKey: string
@@ -20,6 +21,9 @@ export type TestService = Client & {
   now(): number
   /** Stops cleanly and starts again on the same store; the address changes. */
   restart(env?: Record<string, string>): Promise<void>
+  /** The store itself, opened beside the service: to look into it, or to change it behind the service's back. */
+  store(): Promise<Database>
+  /** Stops cleanly; the store goes too, unless the settings named it. */
   stop(): Promise<void>
   /** Makes a key through the API and answers its secret. */
   makeKey(settings?: Record<string, unknown>): Promise<{ id: number; key: string }>
@@ -27,25 +31,29 @@ export type TestService = Client & {
 
 export type TestServiceOptions = { startAt?: number; bounds?: Partial<Bounds> }
 
-/** A real service with a real store in a folder of its own, on a free port, with a clock that the test moves. */
+/** A real service with a real store of its own, on a free port, with a clock that the test moves. */
 export async function startTestService(
   env: Record<string, string> = {},
   { startAt = startOfTests, bounds = {} }: TestServiceOptions = {},
 ): Promise<TestService> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'petstore-test-'))
+  const givenStore = storeEnvIn(env)
+  const storeEnv = givenStore ?? (await newStore())
   const logLines: string[] = []
   let time = startAt
   const start = (more: Record<string, string>) => {
     const { log } = createLog('info', { write: (line: string) => void logLines.push(line) })
-    const config = readConfig({ PORT: '0', PETSTORE_DATA_DIR: dataDir, ...env, ...more })
-    return startService({ config, clock: () => time, log, bounds })
+    const config = readConfig({ PORT: '0', ...storeEnv, ...env, ...more })
+    const clock = () => time
+    return startService({ config, clock, limitClock: clock, log, bounds })
   }
   let service = await start({})
   const operatorKey = service.newOperatorKey ?? env.PETSTORE_ADMIN_KEY ?? ''
+  let opened: Promise<Database> | undefined
   let client = createClient(`http://127.0.0.1:${service.port}`)
 
   const test: TestService = {
-    dataDir,
+    storeEnv,
+    dataDir: storeEnv.PETSTORE_DATA_DIR,
     operatorKey,
     logLines,
     get base() {
@@ -63,10 +71,15 @@ export async function startTestService(
       service = await start(more)
       client = createClient(`http://127.0.0.1:${service.port}`)
     },
+    store() {
+      opened ??= openStore(storeEnv, time)
+      return opened
+    },
     async stop() {
       client.closeConnections()
       await service.stop()
-      rmSync(dataDir, { recursive: true, force: true })
+      await (await opened)?.close()
+      if (givenStore === undefined) await removeStore(storeEnv)
     },
     async makeKey(settings = {}) {
       const answer = await client.request('POST', '/v1/keys', {

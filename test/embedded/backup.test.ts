@@ -1,0 +1,376 @@
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { after, before, describe, type TestContext, test } from 'node:test'
+import {
+  assertRefused,
+  assertSameStore,
+  eventfulServer,
+  keyChangeMs,
+  lines,
+  storeAt,
+} from '../support/commands.ts'
+import { assertIsWhole, contentsOf, temporaryFolder } from '../support/engine.ts'
+import { eventually } from '../support/eventually.ts'
+import { folderFor, serverFor, stopped } from '../support/servers.ts'
+import { startTestService } from '../support/service.ts'
+import { holdWriteLock } from '../support/writeLock.ts'
+
+/** Commands on the store in a folder. */
+const storeIn = (dataDir: string, more: Record<string, string> = {}) =>
+  storeAt({ PETSTORE_DATA_DIR: dataDir }, more)
+
+describe('what cannot be done ends with status 1 and says why', { concurrency: 2 }, () => {
+  const scenarios: [name: string, args: (folder: string) => string[], message: RegExp][] = [
+    ['there is nothing to back up', (folder) => ['backup', join(folder, 'copy')], /There is no store at/],
+    ['a backup would overwrite', (folder) => ['backup', folder], /exists already/],
+    [
+      'a backup to restore is missing',
+      (folder) => ['restore', join(folder, 'none')],
+      /There is no file .*none/,
+    ],
+  ]
+  for (const [name, args, message] of scenarios) {
+    test(name, async (t) => {
+      const folder = folderFor(t)
+      assertRefused(await storeIn(join(folder, 'data')).run(args(folder)), 1, message)
+    })
+  }
+})
+
+describe('backup and restore', { concurrency: 2 }, () => {
+  test('bring a store back as it was, into an empty place', async (t) => {
+    const folder = folderFor(t)
+    const first = await eventfulServer(t)
+    const store = storeAt(first.storeEnv)
+    const file = join(folder, 'copy.db')
+    assert.match(await store.ok(['backup', file]), /^Backed up \d+ bytes to .*copy\.db\.\n$/)
+    assert.deepEqual(readdirSync(folder), ['copy.db'])
+    assert.equal(statSync(file).mode & 0o077, 0, 'it holds hashes of keys: for its owner alone')
+    const second = storeIn(join(folder, 'restored'))
+    assert.deepEqual(await second.json(['restore', file]), { file, bytes: statSync(file).size })
+    assertSameStore(await second.export(), await store.export())
+    assert.deepEqual(readdirSync(folder).sort(), ['copy.db', 'restored'], 'nothing is left beside the backup')
+    const server = await serverFor(t, second.env)
+    assert.equal((await server.request('GET', '/v1/pets', { key: first.operatorKey })).status, 200)
+  })
+
+  test('--json says what was written', async (t) => {
+    const folder = folderFor(t)
+    const store = storeIn(join(folder, 'data'))
+    await store.ok(['seed'])
+    const file = join(folder, 'copy.db')
+    assert.deepEqual(await store.json(['backup', file]), { file, bytes: statSync(file).size })
+  })
+
+  test('restore does not touch a store that is there, unless told to replace it', async (t) => {
+    const folder = folderFor(t)
+    const store = storeIn(join(folder, 'data'))
+    await store.ok(['seed', '--count', '1'])
+    await store.ok(['backup', join(folder, 'copy.db')])
+    await store.ok(['seed', '--count', '1'])
+    const before = await store.export()
+    assertRefused(
+      await store.run(['restore', join(folder, 'copy.db')]),
+      1,
+      /There is a store .* already: give --replace/,
+    )
+    assert.equal(await store.export(), before)
+    await store.ok(['restore', join(folder, 'copy.db'), '--replace'])
+    assert.equal(lines(await store.export()).filter((line) => line.includes('"type":"pet"')).length, 1)
+  })
+
+  test('restore --replace under a running server, which keeps serving and then shows the restored animals', async (t) => {
+    const folder = folderFor(t)
+    const server = await serverFor(t)
+    const key = server.operatorKey
+    const store = storeAt(server.storeEnv)
+    await store.ok(['seed', '--count', '3000'])
+    await store.ok(['backup', join(folder, 'copy.db')])
+    const before = await server.request('GET', '/v1/pets?limit=100', { key })
+    await store.ok(['seed', '--count', '50'])
+    const added = await server.request('POST', '/v1/pets', { key, body: { name: 'after', categoryId: 77 } })
+    assert.equal(added.json.id, 3051)
+
+    let isRestoring = true
+    const statuses: number[] = []
+    const readers = Array.from({ length: 4 }, async () => {
+      while (isRestoring) statuses.push((await server.request('GET', '/v1/pets?limit=1', { key })).status)
+    })
+    await store.ok(['restore', join(folder, 'copy.db'), '--replace'])
+    isRestoring = false
+    await Promise.all(readers)
+    assert.ok(statuses.length > 0)
+    assert.deepEqual(new Set(statuses), new Set([200]), 'nobody was turned away meanwhile')
+
+    assert.equal((await server.request('GET', '/v1/pets?limit=100', { key })).text, before.text)
+    const next = await server.request('POST', '/v1/pets', { key, body: { name: 'next', categoryId: 1 } })
+    assert.equal(next.json.id, 3001)
+    assert.equal((await stopped(server)).code, 0)
+    assertIsWhole(server.storeEnv)
+    assert.deepEqual(
+      readdirSync(server.dataDir).filter((name) => name.startsWith('restore-')),
+      [],
+    )
+  })
+
+  /** Callers who add animals to a store of some size, until they are told to stop. */
+  async function keepAdding(t: TestContext, seedCount: number) {
+    const server = await serverFor(t)
+    const store = storeAt(server.storeEnv)
+    await store.ok(['seed', '--count', String(seedCount)])
+    const { key } = await store.json([
+      'keys',
+      'create',
+      '--name',
+      'busy',
+      '--plan',
+      'enterprise',
+      '--per-minute',
+      '1000000',
+    ])
+    let isAdding = true
+    const statuses = new Set<number>()
+    const callers = Array.from({ length: 4 }, async () => {
+      while (isAdding)
+        statuses.add(
+          (await server.request('POST', '/v1/pets', { key, body: { name: 'new', categoryId: 1 } })).status,
+        )
+    })
+    await eventually('animals are being added', () => statuses.has(201))
+    const stop = async () => {
+      isAdding = false
+      await Promise.all(callers)
+      assert.deepEqual(statuses, new Set([201]), 'nobody was turned away meanwhile')
+    }
+    return { server, store, key, stop }
+  }
+
+  test('a backup comes to its end while animals are being added, and is one moment of the store', {
+    timeout: 120_000,
+  }, async (t) => {
+    const folder = folderFor(t)
+    const { store, stop } = await keepAdding(t, 60_000)
+    const file = join(folder, 'copy.db')
+    await store.ok(['backup', file])
+    await stop()
+    const copy = new DatabaseSync(file, { readOnly: true })
+    const { count, newest } =
+      copy.prepare('SELECT count(*) AS count, max(id) AS newest FROM pets').get() ?? {}
+    copy.close()
+    assert.ok(Number(count) > 60_000)
+    assert.equal(count, newest, 'no hole')
+    const restored = storeIn(join(folder, 'restored'))
+    await restored.ok(['restore', file])
+    assertIsWhole(restored.env)
+  })
+
+  test('restore --replace finds its moment while animals are being added', async (t) => {
+    const folder = folderFor(t)
+    const { server, store, key, stop } = await keepAdding(t, 2_000)
+    const file = join(folder, 'copy.db')
+    for (let round = 0; round < 5; round++) {
+      if (round === 0) await store.ok(['backup', file])
+      await server.request('POST', '/v1/pets', { key, body: { name: 'to be forgotten', categoryId: 77 } })
+      await store.ok(['restore', file, '--replace'])
+      assert.deepEqual((await server.request('GET', '/v1/pets?categoryId=77', { key })).json, [])
+    }
+    await stop()
+    assert.equal((await stopped(server)).code, 0)
+    assertIsWhole(server.storeEnv)
+  })
+
+  test('restore gives up on a store that somebody never stops writing to, and changes nothing', async (t) => {
+    const folder = folderFor(t)
+    const store = storeIn(join(folder, 'data'))
+    await store.ok(['seed', '--count', '3'])
+    await store.ok(['backup', join(folder, 'copy.db')])
+    await store.ok(['seed', '--count', '3'])
+    const before = await store.export()
+    const lock = await holdWriteLock(t, join(store.dataDir, 'petstore.db'))
+    assertRefused(
+      await store.run(['restore', join(folder, 'copy.db'), '--replace']),
+      1,
+      /is being written to: try again later/,
+    )
+    await lock.release()
+    assert.equal(await store.export(), before)
+  })
+
+  /** A store with three animals whose file is then overwritten with something else, and a backup from before. */
+  async function damagedStore(t: TestContext, damage: Buffer) {
+    const folder = folderFor(t)
+    const store = storeIn(join(folder, 'data'))
+    await store.ok(['seed', '--count', '3'])
+    const before = await store.export()
+    const backup = join(folder, 'copy.db')
+    await store.ok(['backup', backup])
+    writeFileSync(join(store.dataDir, 'petstore.db'), damage)
+    return { store, before, backup }
+  }
+
+  for (const [name, damage] of [
+    ['garbage', Buffer.from('no database '.repeat(1_000))],
+    ['half a page', Buffer.from('SQLite format 3\0'.padEnd(2_000, 'x'))],
+  ] as const) {
+    test(`restore --replace over a damaged store (${name}), which is kept aside`, async (t) => {
+      const { store, before, backup } = await damagedStore(t, damage)
+      assertRefused(await store.run(['export']), 1, /cannot be opened .*restore a backup/)
+      await store.ok(['restore', backup, '--replace'])
+      assertSameStore(await store.export(), before)
+      assertIsWhole(store.env)
+      const [aside, ...others] = readdirSync(store.dataDir).filter((file) =>
+        /^petstore\.db\.damaged-\d+$/.test(file),
+      )
+      assert.deepEqual(others, [])
+      assert.deepEqual(readFileSync(join(store.dataDir, String(aside))), damage)
+    })
+  }
+
+  test('restore does not put another file in place of a damaged store that a server has open', async (t) => {
+    const folder = folderFor(t)
+    const server = await serverFor(t)
+    const store = storeAt(server.storeEnv)
+    const backup = join(folder, 'copy.db')
+    await store.ok(['backup', backup])
+    const file = join(server.dataDir, 'petstore.db')
+    const damage = Buffer.from('no database '.repeat(1_000))
+    writeFileSync(file, damage)
+    assertRefused(
+      await store.run(['restore', backup, '--replace']),
+      1,
+      /Another petstore server is running on .*: stop it/,
+    )
+    assert.deepEqual(readFileSync(file), damage)
+  })
+
+  test('a live restore makes the server forget the counts of keys, and applies PETSTORE_ADMIN_KEY again', async (t) => {
+    const folder = folderFor(t)
+    const adminKey = 'the-admin-key-of-this-deployment'
+    const backup = join(folder, 'copy.db')
+    // A store of before: another admin key, and a key that has used nothing.
+    const old = storeIn(join(folder, 'old'))
+    await stopped(
+      await serverFor(t, {
+        ...old.env,
+        PETSTORE_ADMIN_KEY: 'the-admin-key-of-another-day',
+      }),
+    )
+    const { id, key } = await old.json(['keys', 'create', '--name', 'counted'])
+    await old.ok(['backup', backup])
+
+    const server = await serverFor(t, { PETSTORE_ADMIN_KEY: adminKey })
+    const store = storeAt(server.storeEnv)
+    const other = await store.json(['keys', 'create', '--name', 'vanishes'])
+    assert.equal(other.id, id, 'both stores have a key under this id')
+    const ask = (secret: string) => server.request('GET', '/v1/pets', { key: secret })
+    for (let left = 59; left >= 50; left--)
+      assert.equal((await ask(other.key)).headers['x-ratelimit-remaining'], String(left))
+
+    // Showing the keys brings their counts into the store, so that memory alone has nothing more to say.
+    assert.equal((await server.request('GET', '/v1/keys', { key: adminKey })).status, 200)
+
+    await store.ok(['restore', backup, '--replace'])
+    const left = async () => (await server.request('GET', '/v1/limits', { key })).json.minute.remaining
+    await eventually(
+      'what the vanished key used is forgotten',
+      async () => (await left()) === 60,
+      keyChangeMs,
+    )
+    assert.equal((await ask(key)).headers['x-ratelimit-remaining'], '59')
+    assert.equal((await ask(other.key)).status, 401)
+    await eventually(
+      'the setting holds',
+      async () => (await server.request('GET', '/v1/keys', { key: adminKey })).status === 200,
+      keyChangeMs,
+    )
+    assert.equal((await ask('the-admin-key-of-another-day')).status, 401)
+  })
+
+  describe('a file that is no whole backup is refused and changes nothing', { concurrency: 2 }, () => {
+    const scenarios: [name: string, damage: (whole: Buffer) => Buffer][] = [
+      ['empty', () => Buffer.alloc(0)],
+      ['garbage', () => Buffer.from('this is no database at all '.repeat(1000))],
+      ['truncated in the middle of a page', (whole) => whole.subarray(0, whole.length - 1000)],
+      ['truncated by half', (whole) => whole.subarray(0, 4096 * Math.floor(whole.length / 8192))],
+      ['truncated to its first page', (whole) => whole.subarray(0, 4096)],
+      ['overwritten in the middle', (whole) => Buffer.from(whole).fill(0xa5, 4096, 20_000)],
+      ['a database of something else', otherDatabase],
+    ]
+    let folder: string
+    let store: ReturnType<typeof storeIn>
+    let backup: string
+    let contents: Awaited<ReturnType<typeof contentsOf>>
+    before(async () => {
+      folder = temporaryFolder()
+      store = storeIn(join(folder, 'data'))
+      await store.ok(['seed', '--count', '300'])
+      backup = join(folder, 'copy.db')
+      await store.ok(['backup', backup])
+      contents = await contentsOf(store.env)
+      assert.equal(contents.pets?.length, 300)
+    })
+    after(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
+
+    for (const [index, [name, damage]] of scenarios.entries()) {
+      test(name, async () => {
+        const bad = join(folder, `bad-${index}.db`)
+        writeFileSync(bad, damage(readFileSync(backup)))
+        assertRefused(
+          await store.run(['restore', bad, '--replace']),
+          1,
+          /bad-\d\.db is not a whole backup of a petstore/,
+        )
+        assert.deepEqual(await contentsOf(store.env), contents)
+        const place = `new-${index}`
+        assertRefused(await storeIn(join(folder, place)).run(['restore', bad]), 1, /is not a whole backup/)
+        assert.ok(!readdirSync(folder).includes(place) || readdirSync(join(folder, place)).length === 0)
+      })
+    }
+
+    function otherDatabase(): Buffer {
+      const database = new DatabaseSync(':memory:')
+      database.exec('CREATE TABLE something (x)')
+      const bytes = Buffer.from(database.serialize())
+      database.close()
+      return bytes
+    }
+  })
+
+  test('a backup of a newer version is refused and changes nothing', async (t) => {
+    const folder = folderFor(t)
+    const store = storeIn(join(folder, 'data'))
+    await store.ok(['seed', '--count', '3'])
+    const before = await store.export()
+    const file = join(folder, 'copy.db')
+    await store.ok(['backup', file])
+    const database = new DatabaseSync(file)
+    database.exec("INSERT INTO schema_migrations VALUES (99, 'from the future', 0)")
+    database.close()
+    assertRefused(await store.run(['restore', file, '--replace']), 1, /schema version 99/)
+    assert.equal(await store.export(), before)
+  })
+})
+
+test('a restore sends everybody who follows the events back to the list', async (t) => {
+  const service = await startTestService()
+  t.after(() => service.stop())
+  const add = (name: string) =>
+    service.request('POST', '/v1/pets', { key: service.operatorKey, body: { name, categoryId: 1 } })
+  const feed = (after: number) =>
+    service.request('GET', `/v1/events?after=${after}`, { key: service.operatorKey })
+  await add('before')
+  const file = `${folderFor(t)}/copy.db`
+  const store = storeAt(service.storeEnv)
+  await store.ok(['backup', file])
+  await add('lost')
+  const position = Number((await feed(0)).headers['last-event-id'])
+  await store.ok(['restore', file, '--replace'])
+  const behind = await feed(position)
+  assert.deepEqual([behind.status, behind.json.code], [410, 'events_expired'])
+  const { headers } = await service.request('GET', '/v1/events', { key: service.operatorKey })
+  await add('after')
+  const [event] = (await feed(Number(headers['last-event-id']))).json
+  assert.deepEqual([event.data.name, event.id > position], ['after', true])
+})

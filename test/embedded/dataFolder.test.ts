@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict'
+import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { assertRefused, storeAt } from '../support/commands.ts'
+import { runPetstore } from '../support/process.ts'
+import { folderFor, serverFor } from '../support/servers.ts'
+
+test('the first start makes the data folder, for its owner alone', async (t) => {
+  const dataDir = join(folderFor(t), 'not', 'there', 'yet')
+  await serverFor(t, { PETSTORE_DATA_DIR: dataDir })
+  assert.ok(existsSync(join(dataDir, 'petstore.db')))
+  assert.equal(statSync(dataDir).mode & 0o077, 0)
+})
+
+test('a second server on the same data folder is refused with a clear message, and the first goes on', async (t) => {
+  const first = await serverFor(t)
+  const second = await runPetstore(['serve'], { PORT: '0', PETSTORE_DATA_DIR: first.dataDir })
+  assert.equal(second.code, 1)
+  assert.equal(second.stdout, '')
+  assert.match(
+    second.stderr,
+    /^Another petstore server is running on .*: stop it, or set PETSTORE_DATA_DIR\.$/m,
+  )
+  assert.ok(second.stderr.includes(first.dataDir))
+  assert.doesNotMatch(second.stderr, /\n {4}at /)
+  assert.equal((await first.request('GET', '/v1/pets', { key: first.operatorKey })).status, 200)
+})
+
+test('a folder that cannot hold a store is refused without a stack', async (t) => {
+  const folder = folderFor(t)
+  const file = join(folder, 'a-file')
+  writeFileSync(file, '')
+  mkdirSync(join(folder, 'garbage'))
+  writeFileSync(join(folder, 'garbage', 'petstore.db'), 'no database '.repeat(1000))
+  for (const dataDir of [file, join(folder, 'garbage')])
+    for (const command of [['keys', 'list'], ['serve']])
+      assertRefused(await storeAt({ PETSTORE_DATA_DIR: dataDir }, { PORT: '0' }).run(command), 1, /\w/)
+})

@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { constants, DatabaseSync } from 'node:sqlite'
+import { test } from 'node:test'
+import type { Database } from '../../src/database/database.ts'
+import { databaseFile } from '../../src/database/sqlite.ts'
+import { sqliteKysely } from '../../src/database/sqliteKysely.ts'
+import { inventoryRoutes } from '../../src/inventory/routes.ts'
+import { petStatuses } from '../../src/pets/pet.ts'
+import { freshStore, storeAt } from '../support/commands.ts'
+import { folderFor, serverFor } from '../support/servers.ts'
+
+test('to read the inventory only its own table is read, which has a row for each status', async (t) => {
+  const store = await freshStore(t)
+  await store.ok(['seed', '--count', '10'])
+  const connection = new DatabaseSync(databaseFile(store.dataDir), { readOnly: true, timeout: 5_000 })
+  try {
+    const tables = new Set<string | null>()
+    connection.setAuthorizer((action, table) => {
+      if (action === constants.SQLITE_READ) tables.add(table)
+      return constants.SQLITE_OK
+    })
+    const [operation] = inventoryRoutes({ read: sqliteKysely(connection) } as Database)
+    const answer = await operation?.read?.({ params: {}, query: {}, body: {} }, {} as never)
+    assert.deepEqual(JSON.parse(answer?.json ?? ''), { available: 7, pending: 2, sold: 1 })
+    assert.deepEqual([...tables], ['inventory'])
+    connection.setAuthorizer(null)
+    assert.equal(connection.prepare('SELECT count(*) AS n FROM inventory').get()?.n, petStatuses.length)
+  } finally {
+    connection.close()
+  }
+})
+
+test('a restore leaves the inventory right, also under a running server', async (t) => {
+  const server = await serverFor(t)
+  const key = server.operatorKey
+  const store = storeAt(server.storeEnv)
+  const inventory = async () => (await server.request('GET', '/v1/store/inventory', { key })).json
+  await store.ok(['seed', '--count', '730'])
+  const backup = join(folderFor(t), 'backup.db')
+  await store.ok(['backup', backup])
+  for (const id of [1, 2, 3]) await server.request('DELETE', `/v1/pets/${id}`, { key })
+  assert.deepEqual(await inventory(), { available: 508, pending: 146, sold: 73 })
+  await store.ok(['restore', backup, '--replace'])
+  assert.deepEqual(await inventory(), { available: 511, pending: 146, sold: 73 })
+  await server.request('POST', '/v1/pets', { key, body: { name: 'A', categoryId: 1 } })
+  assert.deepEqual(await inventory(), { available: 512, pending: 146, sold: 73 })
+})

@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict'
+import { DatabaseSync } from 'node:sqlite'
+import { after, before, test } from 'node:test'
+import { databaseFile } from '../../src/database/sqlite.ts'
+import { allTracesGo, somebody, tracesOf } from '../support/customers.ts'
+import { type StoreEnv, storeFor } from '../support/engine.ts'
+import { type OrderStore, startOrderStore } from '../support/orders.ts'
+import { serverFor } from '../support/servers.ts'
+
+let store: OrderStore
+before(async () => {
+  store = await startOrderStore()
+})
+after(() => store.service.stop())
+
+const erase = (orderId: number) => store.call('DELETE', `/v1/store/orders/${orderId}/customer`)
+
+/** Somebody who reads the store as it is now, for as long as it takes. */
+function startReading(env: StoreEnv): DatabaseSync {
+  const reader = new DatabaseSync(databaseFile(env.PETSTORE_DATA_DIR), { readOnly: true })
+  reader.exec('BEGIN; SELECT count(*) FROM orders')
+  reader.prepare('SELECT count(*) FROM orders').get()
+  return reader
+}
+
+test('who reads the store meanwhile only delays it', async () => {
+  const person = somebody()
+  const { storeEnv } = store.service
+  const { id } = await store.place(await store.addPet(), { customer: person.customer, note: person.note })
+  const reader = startReading(storeEnv)
+  try {
+    assert.equal((await erase(id)).status, 204)
+    // The reader is still owed the store as it was, so the traces cannot be gone yet.
+    for (let n = 0; n < 5; n++) await store.place(await store.addPet())
+    assert.notDeepEqual(await tracesOf(person, storeEnv), [])
+  } finally {
+    reader.close()
+  }
+  await allTracesGo(person, storeEnv)
+})
+
+test('a stop in the middle of it is a clean stop', async () => {
+  const own = await startOrderStore()
+  const person = somebody()
+  let reader: DatabaseSync | undefined
+  try {
+    const { id } = await own.place(await own.addPet(), { customer: person.customer, note: person.note })
+    reader = startReading(own.service.storeEnv)
+    assert.equal((await own.call('DELETE', `/v1/store/orders/${id}/customer`)).status, 204)
+    await own.service.restart()
+    reader.close()
+    await allTracesGo(person, own.service.storeEnv)
+  } finally {
+    if (reader?.isOpen) reader.close()
+    await own.service.stop()
+  }
+})
+
+test('a crash right after it delays it to the next start', async (t) => {
+  const storeEnv = await storeFor(t)
+  const adminKey = 'the-admin-key-of-the-erasure-test'
+  const env = { ...storeEnv, PETSTORE_ADMIN_KEY: adminKey }
+  const person = somebody()
+  const first = await serverFor(t, env)
+  const send = (method: string, path: string, body?: unknown) =>
+    first.request(method, path, { key: adminKey, ...(body !== undefined && { body }) })
+  const { json: pet } = await send('POST', '/v1/pets', { name: 'Milo', categoryId: 3 })
+  const { customer, note } = person
+  const { json: order } = await send('POST', '/v1/store/orders', { petId: pet.id, customer, note })
+  const reader = startReading(storeEnv)
+  try {
+    assert.equal((await send('DELETE', `/v1/store/orders/${order.id}/customer`)).status, 204)
+    first.child.kill('SIGKILL')
+    await first.ended
+  } finally {
+    reader.close()
+  }
+  assert.notDeepEqual(await tracesOf(person, storeEnv), [], 'the crash came in between')
+  const second = await serverFor(t, env)
+  await allTracesGo(person, storeEnv)
+  const { json } = await second.request('GET', `/v1/store/orders/${order.id}`, { key: adminKey })
+  assert.equal(json.customer, undefined)
+})

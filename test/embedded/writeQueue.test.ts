@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import type { Kysely } from 'kysely'
+import { type Database, StoreUnavailableError } from '../../src/database/database.ts'
+import { databaseFile } from '../../src/database/sqlite.ts'
+import type { Tables } from '../../src/database/tables.ts'
+import { databaseFor } from '../support/engine.ts'
+import { eventually } from '../support/eventually.ts'
+import { runPetstore } from '../support/process.ts'
+import { holdWriteLock } from '../support/writeLock.ts'
+
+/** How long a write waits for another process to let go. */
+const lockWaitMaxMs = 5_000
+const slackMs = 2_000
+const writesWaitingMax = 10_000
+
+async function storeFor(t: TestContext): Promise<Database & { dataDir: string }> {
+  const { env, database } = await databaseFor(t)
+  return { ...database, dataDir: env.PETSTORE_DATA_DIR }
+}
+
+const addCategory = (id: number) => async (trx: Kysely<Tables>) => {
+  await trx
+    .insertInto('categories')
+    .values({ category_id: BigInt(id), name: null })
+    .execute()
+  return id
+}
+
+const categories = async (database: Database) =>
+  (await database.read.selectFrom('categories').select('category_id').orderBy('category_id').execute()).map(
+    (row) => Number(row.category_id),
+  )
+
+test('writes that wait for the lock of another process hold up neither reads nor the event loop', async (t) => {
+  const store = await storeFor(t)
+  await store.write(addCategory(1))
+  const lock = await holdWriteLock(t, databaseFile(store.dataDir))
+  let isDone = false
+  const write = store.write(addCategory(2)).then(() => {
+    isDone = true
+  })
+  const idle = performance.eventLoopUtilization()
+  let reads = 0
+  await eventually('reads go on', async () => {
+    assert.deepEqual(await categories(store), [1])
+    return ++reads >= 50
+  })
+  const { utilization } = performance.eventLoopUtilization(idle)
+  assert.ok(!isDone)
+  assert.ok(utilization < 0.5, `the event loop was held ${utilization} of the time`)
+  await lock.release()
+  await write
+  assert.deepEqual(await categories(store), [1, 2])
+})
+
+describe('while another process has the write lock', { concurrency: true }, () => {
+  test('after the bound every write that waits is refused, and nothing of it is done; then all is well again', async (t) => {
+    const store = await storeFor(t)
+    const lock = await holdWriteLock(t, databaseFile(store.dataDir))
+    const since = performance.now()
+    // More than one commit takes: none of them waits for a second bound.
+    const writes = Array.from({ length: 600 }, (_, id) => store.write(addCategory(id)))
+    for (const result of await Promise.allSettled(writes)) {
+      assert.equal(result.status, 'rejected')
+      assert.ok(result.reason instanceof StoreUnavailableError)
+    }
+    const waitedMs = performance.now() - since
+    assert.ok(waitedMs > lockWaitMaxMs - slackMs && waitedMs < lockWaitMaxMs + slackMs, `${waitedMs} ms`)
+    assert.deepEqual(await categories(store), [])
+    await lock.release()
+    assert.equal(await store.write(addCategory(1)), 1)
+    assert.deepEqual(await categories(store), [1])
+  })
+
+  test('no more writes wait than the bound, and the one too many is refused at once', async (t) => {
+    const store = await storeFor(t)
+    const lock = await holdWriteLock(t, databaseFile(store.dataDir))
+    const writes = Array.from({ length: writesWaitingMax }, (_, id) => store.write(addCategory(id)))
+    await assert.rejects(store.write(addCategory(-1)), StoreUnavailableError)
+    await lock.release()
+    assert.equal((await Promise.all(writes)).length, writesWaitingMax)
+    assert.equal((await categories(store)).length, writesWaitingMax)
+  })
+
+  test('a command ends with status 1 after the bound, having done nothing', async (t) => {
+    const store = await storeFor(t)
+    const lock = await holdWriteLock(t, databaseFile(store.dataDir))
+    const seed = () => runPetstore(['seed', '--count', '3'], { PETSTORE_DATA_DIR: store.dataDir })
+    const { code, stdout, stderr } = await seed()
+    assert.equal(code, 1)
+    assert.equal(stdout, '')
+    assert.match(stderr, /^The store did not take the change[^\n]*\n$/)
+    assert.deepEqual(await categories(store), [])
+    await lock.release()
+    assert.equal((await seed()).stdout, 'Added 3 animals.\n')
+  })
+})

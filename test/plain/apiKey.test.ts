@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { test } from 'node:test'
+import { crc32 } from 'node:zlib'
+import fc from 'fast-check'
+import {
+  apiKeyProblem,
+  environmentOf,
+  hashApiKey,
+  isWellFormed,
+  looksLikeApiKey,
+  makeApiKey,
+  secretHider,
+} from '../../src/keys/apiKey.ts'
+
+const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+const environments = ['production', 'staging'] as const
+
+for (const environment of environments) {
+  test(`a key of ${environment} has the promised form and passes its own checks`, () => {
+    const prefix = { production: 'ps_live_', staging: 'ps_test_' }[environment]
+    for (let i = 0; i < 200; i++) {
+      const key = makeApiKey(environment)
+      assert.match(key, new RegExp(`^${prefix}[0-9A-Za-z]{36}$`))
+      assert.ok(isWellFormed(key))
+      assert.ok(looksLikeApiKey(key))
+      assert.equal(environmentOf(key), environment)
+      assert.equal(apiKeyProblem(key, environment), undefined)
+    }
+  })
+}
+
+test('the last six characters are the CRC32 of what is before, in base62', () => {
+  for (let i = 0; i < 200; i++) {
+    const key = makeApiKey('production')
+    let value = 0
+    for (const digit of key.slice(-6)) value = value * 62 + base62.indexOf(digit)
+    assert.equal(value, crc32(key.slice(0, -6)))
+  }
+})
+
+test('keys do not repeat, and every character of the alphabet occurs', () => {
+  const keys = Array.from({ length: 1_000 }, () => makeApiKey('production'))
+  assert.equal(new Set(keys).size, keys.length)
+  assert.equal(new Set(keys.map((key) => key.slice(8, 38)).join('')).size, 62)
+})
+
+test('a key with any one character changed is refused', () => {
+  fc.assert(
+    fc.property(
+      fc.constantFrom(...environments).map((environment) => makeApiKey(environment)),
+      fc.integer({ min: 0, max: 43 }),
+      fc.oneof(fc.constantFrom(...base62), fc.string({ minLength: 1, maxLength: 1 })),
+      (key, position, character) => {
+        fc.pre(key[position] !== character)
+        assert.equal(isWellFormed(key.slice(0, position) + character + key.slice(position + 1)), false)
+      },
+    ),
+    { numRuns: 2_000 },
+  )
+})
+
+test('a key with two neighbours swapped, a character lost or one added is refused', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 0, max: 42 }), fc.constantFrom(...base62), (position, character) => {
+      const key = makeApiKey('production')
+      const [left, right] = [key[position] as string, key[position + 1] as string]
+      const swapped = key.slice(0, position) + right + left + key.slice(position + 2)
+      assert.equal(isWellFormed(swapped), left === right)
+      assert.equal(isWellFormed(key.slice(0, position) + key.slice(position + 1)), false)
+      assert.equal(isWellFormed(key.slice(0, position) + character + key.slice(position)), false)
+    }),
+    { numRuns: 500 },
+  )
+})
+
+test('no text that is not a key is taken for one', () => {
+  fc.assert(fc.property(fc.string(), (text) => assert.equal(isWellFormed(text), false)))
+  for (const text of ['', 'ps_live_', `ps_live_${'0'.repeat(36)}`, `${makeApiKey('production')}\n`]) {
+    assert.equal(isWellFormed(text), false)
+  }
+})
+
+test('what is kept of a key is its SHA-256', () => {
+  const key = makeApiKey('staging')
+  assert.equal(hashApiKey(key), createHash('sha256').update(key).digest('hex'))
+})
+
+test('an operator is told what is wrong with a key of their own choice', () => {
+  const key = makeApiKey('production')
+  assert.equal(apiKeyProblem('a-secret-of-my-own-choice', 'production'), undefined)
+  assert.match(apiKeyProblem(`${key}x`, 'production') ?? '', /checksum/)
+  assert.match(apiKeyProblem(key, 'staging') ?? '', /other environment/)
+})
+
+test("an operator's own key, and one behind percent signs, are made unreadable too", () => {
+  const hide = secretHider('a-secret-of-my-own-choice')
+  const key = makeApiKey('production')
+  assert.equal(hide('/v1/pets/a-secret-of-my-own-choice'), '/v1/pets/[redacted]')
+  assert.equal(hide('/v1/pets/a%2Dsecret-of-my-own-choice'), '/v1/pets/[redacted]')
+  assert.equal(hide(`/v1/pets/${key.replace('_', '%5F')}`), '/v1/pets/ps_live_[redacted]')
+  assert.equal(hide('/v1/pets/%41%ff'), '/v1/pets/%41%ff')
+})
+
+test('every key in a text is made unreadable, and the rest stays', () => {
+  const plainText = fc.string().filter((text) => !text.includes('%'))
+  fc.assert(
+    fc.property(
+      fc.array(fc.tuple(plainText, fc.constantFrom(...environments)), { minLength: 1, maxLength: 4 }),
+      plainText,
+      (parts, end) => {
+        // A character that no key has keeps one key from running into what follows it.
+        const pieces = parts.map(([text, environment]) => ({ text, key: makeApiKey(environment) }))
+        const whole = pieces.map(({ text, key }) => `${text} ${key} `).join('') + end
+        const redacted = secretHider(undefined)(whole)
+        for (const { key } of pieces) assert.ok(!redacted.includes(key.slice(8)))
+        assert.equal(
+          redacted,
+          pieces.map(({ text, key }) => `${text} ${key.slice(0, 8)}[redacted] `).join('') + end,
+        )
+      },
+    ),
+  )
+})

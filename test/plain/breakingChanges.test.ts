@@ -1,0 +1,426 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { breakingChanges } from '../support/breakingChanges.ts'
+import { type Node, readDocument } from '../support/openapi.ts'
+
+const baseline = readDocument('docs/openapi/1.0.0.json')
+
+test('nothing that callers of 1.0.0 rely on has changed', () => {
+  assert.deepEqual(breakingChanges(baseline, readDocument('openapi.json')), [])
+})
+
+type Mutation = { name: string; mutate(document: Node): void; says?: RegExp }
+
+const pets = (document: Node): Node => document.paths['/pets']
+const pet = (document: Node): Node => document.paths['/pets/{petId}']
+const schema = (document: Node, name: string): Node => document.components.schemas[name]
+const parameter = (operation: Node, name: string): Node =>
+  operation.parameters.find((candidate: Node) => candidate.name === name)
+const without = (list: unknown[], value: unknown) => list.filter((item) => item !== value)
+
+const breaking: Required<Mutation>[] = [
+  {
+    name: 'a path goes',
+    mutate: (document) => {
+      delete document.paths['/limits']
+    },
+    says: /^GET \/limits: was removed$/,
+  },
+  {
+    name: 'an operation goes',
+    mutate: (document) => {
+      delete pet(document).get
+    },
+    says: /^GET \/pets\/\{petId\}: was removed$/,
+  },
+  {
+    name: 'an operation is renamed',
+    mutate: (document) => {
+      pets(document).get.operationId = 'findPets'
+    },
+    says: /operationId: was "listPets"/,
+  },
+  {
+    name: 'an operation is no longer stable',
+    mutate: (document) => {
+      pets(document).get['x-stability'] = 'beta'
+    },
+    says: /no longer stable/,
+  },
+  {
+    name: 'a status goes',
+    mutate: (document) => {
+      delete pet(document).get.responses['404']
+    },
+    says: /no longer answers 404/,
+  },
+  {
+    name: 'a field of an answer goes',
+    mutate: (document) => {
+      delete schema(document, 'Pet').properties.status
+    },
+    says: /\/status: was removed/,
+  },
+  {
+    name: 'a field of the error goes',
+    mutate: (document) => {
+      delete schema(document, 'Error').properties.details
+    },
+    says: /\/details: was removed/,
+  },
+  {
+    name: 'a field of an answer is no longer always there',
+    mutate: (document) => {
+      schema(document, 'Pet').required = ['id', 'name']
+    },
+    says: /\/categoryId: is no longer always there/,
+  },
+  {
+    name: 'a field of an answer may be null',
+    mutate: (document) => {
+      schema(document, 'Pet').properties.name.type = ['string', 'null']
+    },
+    says: /\/name: may now be "null"/,
+  },
+  {
+    name: 'a field of an answer has another type',
+    mutate: (document) => {
+      schema(document, 'Pet').properties.id.type = 'string'
+    },
+    says: /\/id: is no longer "integer"/,
+  },
+  {
+    name: 'a field of an answer has another format',
+    mutate: (document) => {
+      schema(document, 'Pet').properties.id.format = 'int32'
+    },
+    says: /\/id format: was "int64"/,
+  },
+  {
+    name: 'an answer has a value that nobody knows',
+    mutate: (document) => {
+      schema(document, 'PetStatus').enum.push('reserved')
+    },
+    says: /\/status enum/,
+  },
+  {
+    name: 'a list becomes an object',
+    mutate: (document) => {
+      document.components.schemas.Pets = { type: 'object', properties: { items: schema(document, 'Pets') } }
+    },
+    says: /is no longer "array"/,
+  },
+  {
+    name: 'the animals in a list change',
+    mutate: (document) => {
+      schema(document, 'Pets').items = { type: 'integer' }
+    },
+    says: /\/\*: is no longer "object"/,
+  },
+  {
+    name: 'a body has another media type',
+    mutate: (document) => {
+      const { content } = pets(document).get.responses['200']
+      pets(document).get.responses['200'].content = { 'application/xml': content['application/json'] }
+    },
+    says: /is no longer application\/json/,
+  },
+  {
+    name: 'an empty answer gets a body',
+    mutate: (document) => {
+      pet(document).delete.responses['204'].content = { 'application/json': { schema: { type: 'object' } } }
+    },
+    says: /204: now has a body/,
+  },
+  {
+    name: 'a header goes',
+    mutate: (document) => {
+      delete pets(document).post.responses['201'].headers.Location
+    },
+    says: /lost the header Location/,
+  },
+  {
+    name: 'a header is no longer always sent',
+    mutate: (document) => {
+      document.components.headers['X-RateLimit-Reset'].required = false
+    },
+    says: /X-RateLimit-Reset: is no longer always sent/,
+  },
+  {
+    name: 'a header has another type',
+    mutate: (document) => {
+      document.components.headers['Retry-After'].schema.type = 'string'
+    },
+    says: /Retry-After: is no longer "integer"/,
+  },
+  {
+    name: 'a shared answer loses its body',
+    mutate: (document) => {
+      delete document.components.responses.Unauthorized.content
+    },
+    says: /401: is no longer application\/json/,
+  },
+  {
+    name: 'a request needs one more field',
+    mutate: (document) => {
+      schema(document, 'NewPet').required.push('status')
+    },
+    says: /\/status: became required/,
+  },
+  {
+    name: 'a request needs a new field',
+    mutate: (document) => {
+      schema(document, 'NewPet').properties.breed = { type: 'string' }
+      schema(document, 'NewPet').required.push('breed')
+    },
+    says: /\/breed: became required/,
+  },
+  {
+    name: 'a field of a request goes',
+    mutate: (document) => {
+      delete schema(document, 'NewPet').properties.status
+    },
+    says: /\/status: was removed/,
+  },
+  {
+    name: 'a field of a request may no longer be null',
+    mutate: (document) => {
+      schema(document, 'KeyChange').properties.expiresAt = { type: 'string', format: 'date-time' }
+    },
+    says: /\/expiresAt: is no longer "null"/,
+  },
+  {
+    name: 'a request takes fewer values',
+    mutate: (document) => {
+      schema(document, 'PetStatus').enum = ['available', 'pending']
+    },
+    says: /status enum/,
+  },
+  {
+    name: 'a request takes only some values',
+    mutate: (document) => {
+      schema(document, 'NewPet').properties.name.enum = ['Milo']
+    },
+    says: /\/name enum: was nothing/,
+  },
+  {
+    name: 'a request takes shorter texts',
+    mutate: (document) => {
+      schema(document, 'NewPet').properties.name.maxLength = 100
+    },
+    says: /\/name maxLength: was 255 and is 100/,
+  },
+  {
+    name: 'a request takes texts of one form',
+    mutate: (document) => {
+      schema(document, 'NewPet').properties.name.pattern = '^[A-Z]'
+    },
+    says: /\/name pattern/,
+  },
+  {
+    name: 'a request gets a lower bound',
+    mutate: (document) => {
+      schema(document, 'NewPet').properties.categoryId.minimum = 1
+    },
+    says: /\/categoryId minimum/,
+  },
+  {
+    name: 'a request is closed to unknown fields',
+    mutate: (document) => {
+      schema(document, 'NewPet').additionalProperties = false
+    },
+    says: /additionalProperties/,
+  },
+  {
+    name: 'a body becomes required',
+    mutate: (document) => {
+      document.paths['/keys/{keyId}/rotate'].post.requestBody.required = true
+    },
+    says: /body: became required/,
+  },
+  {
+    name: 'a body is no longer taken',
+    mutate: (document) => {
+      delete pets(document).post.requestBody
+    },
+    says: /body: is no longer taken/,
+  },
+  {
+    name: 'a parameter goes',
+    mutate: (document) => {
+      const { get } = pets(document)
+      get.parameters = without(get.parameters, parameter(get, 'status'))
+    },
+    says: /no longer takes the query parameter status/,
+  },
+  {
+    name: 'a parameter becomes required',
+    mutate: (document) => {
+      parameter(pets(document).get, 'status').required = true
+    },
+    says: /status: became required/,
+  },
+  {
+    name: 'a new parameter is required',
+    mutate: (document) => {
+      pets(document).get.parameters.push({ name: 'store', in: 'query', required: true, schema: {} })
+    },
+    says: /now requires the query parameter store/,
+  },
+  {
+    name: 'a parameter takes less',
+    mutate: (document) => {
+      parameter(pets(document).get, 'limit').schema.maximum = 50
+    },
+    says: /limit maximum: was 100 and is 50/,
+  },
+  {
+    name: 'a parameter has another default',
+    mutate: (document) => {
+      parameter(pets(document).get, 'limit').schema.default = 10
+    },
+    says: /limit default: was 20 and is 10/,
+  },
+  {
+    name: 'a list parameter is written in another way',
+    mutate: (document) => {
+      parameter(pets(document).get, 'id').explode = false
+    },
+    says: /id style/,
+  },
+  {
+    name: 'keys are sent in another way',
+    mutate: (document) => {
+      document.components.securitySchemes.apiKey = { type: 'apiKey', in: 'header', name: 'X-Key' }
+    },
+    says: /security scheme apiKey/,
+  },
+  {
+    name: 'an operation asks for other credentials',
+    mutate: (document) => {
+      pets(document).get.security = [{ session: [] }]
+    },
+    says: /GET \/pets security/,
+  },
+]
+
+const harmless: Mutation[] = [
+  {
+    name: 'an operation is added',
+    mutate: (document) => {
+      document.paths['/store/visits'] = { get: { ...pets(document).get, operationId: 'listVisits' } }
+    },
+  },
+  {
+    name: 'an optional parameter is added',
+    mutate: (document) => {
+      pets(document).get.parameters.push({ name: 'sort', in: 'query', schema: { type: 'string' } })
+    },
+  },
+  {
+    name: 'an optional field is added to a request',
+    mutate: (document) => {
+      schema(document, 'NewPet').properties.breed = { type: 'string' }
+    },
+  },
+  {
+    name: 'a field is added to an answer',
+    mutate: (document) => {
+      schema(document, 'Limits').properties.hour = { type: 'object' }
+      schema(document, 'Limits').required.push('hour')
+    },
+  },
+  {
+    name: 'a field of an answer becomes certain',
+    mutate: (document) => {
+      schema(document, 'Pet').required.push('status')
+    },
+  },
+  {
+    name: 'a field of an answer is never null again',
+    mutate: (document) => {
+      schema(document, 'Limits').properties.bannedUntil = { type: 'string', format: 'date-time' }
+    },
+  },
+  {
+    name: 'a field of a request may be null',
+    mutate: (document) => {
+      schema(document, 'NewKey').properties.expiresAt.type = ['string', 'null']
+    },
+  },
+  {
+    name: 'a field of a request becomes optional',
+    mutate: (document) => {
+      schema(document, 'NewPet').required = ['name']
+    },
+  },
+  {
+    name: 'a request takes longer texts',
+    mutate: (document) => {
+      schema(document, 'NewPet').properties.name.maxLength = 1000
+    },
+  },
+  {
+    name: 'a parameter takes more',
+    mutate: (document) => {
+      parameter(pets(document).get, 'limit').schema.maximum = 500
+    },
+  },
+  {
+    name: 'a status is added',
+    mutate: (document) => {
+      pets(document).get.responses['404'] = { $ref: '#/components/responses/Unauthorized' }
+    },
+  },
+  {
+    name: 'a header is added',
+    mutate: (document) => {
+      pets(document).get.responses['200'].headers.Age = { schema: { type: 'integer' } }
+    },
+  },
+  {
+    name: 'an operation is deprecated',
+    mutate: (document) => {
+      pets(document).get.deprecated = true
+    },
+  },
+  {
+    name: 'texts, examples and servers change',
+    mutate: (document) => {
+      pets(document).get.summary = 'Animals'
+      schema(document, 'Pet').description = 'A pet.'
+      pets(document).post.requestBody.content['application/json'].example = { name: 'Luna', categoryId: 1 }
+      document.servers = [{ url: 'https://petstore.example/v1' }]
+    },
+  },
+  {
+    name: 'a named schema is spelled out in place',
+    mutate: (document) => {
+      pets(document).post.requestBody.content['application/json'].schema = schema(document, 'NewPet')
+      pets(document).get.responses['401'] = document.components.responses.Unauthorized
+    },
+  },
+]
+
+function changed({ mutate }: Mutation): string[] {
+  const document = structuredClone(baseline)
+  mutate(document)
+  assert.notDeepEqual(document, baseline)
+  return breakingChanges(baseline, document)
+}
+
+describe('a change is called breaking when', () => {
+  for (const mutation of breaking) {
+    test(mutation.name, () => {
+      const changes = changed(mutation)
+      assert.ok(
+        changes.some((change) => mutation.says.test(change)),
+        `Nothing like ${mutation.says} is among:\n${changes.join('\n')}`,
+      )
+    })
+  }
+})
+
+describe('a change is harmless when', () => {
+  for (const mutation of harmless) test(mutation.name, () => assert.deepEqual(changed(mutation), []))
+})

@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict'
+import { readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { parse } from 'yaml'
+import { assertRefused, storeAt } from '../support/commands.ts'
+import { runPetstore } from '../support/process.ts'
+import { folderFor, serverFor } from '../support/servers.ts'
+
+describe('help', { concurrency: 2 }, () => {
+  test('of the whole lists every command', async () => {
+    for (const word of ['--help', '-h', 'help']) {
+      const { code, stdout } = await runPetstore([word])
+      assert.equal(code, 0)
+      for (const command of ['serve', 'keys', 'seed', 'import', 'export', 'backup', 'restore', 'openapi'])
+        assert.match(stdout, new RegExp(`^ {2}${command} `, 'm'))
+    }
+  })
+
+  for (const command of ['serve', 'keys', 'seed', 'import', 'export', 'backup', 'restore', 'openapi']) {
+    test(`of ${command} says how it is called, and does nothing`, async (t) => {
+      const dataDir = join(folderFor(t), 'data')
+      const { code, stdout, stderr } = await storeAt({ PETSTORE_DATA_DIR: dataDir }).run([command, '--help'])
+      assert.deepEqual({ code, stderr }, { code: 0, stderr: '' })
+      assert.ok(stdout.startsWith(`petstore ${command}`))
+      assert.throws(() => statSync(dataDir), { code: 'ENOENT' })
+    })
+  }
+})
+
+describe('wrong usage ends with status 2 and says how it is right', { concurrency: 2 }, () => {
+  const scenarios: [args: string[], message: RegExp][] = [
+    [[], /petstore <command>/],
+    [['adopt'], /There is no command "adopt"[\s\S]*petstore <command>/],
+    [['constructor'], /There is no command/],
+    [['serve', '--port', '80'], /--port[\s\S]*petstore serve/],
+    [['serve', 'now'], /Unexpected argument "now"/],
+    [['keys'], /create, list, update, revoke, rotate, unban[\s\S]*petstore keys create/],
+    [['keys', 'borrow'], /keys needs one of/],
+    [['keys', 'create'], /^--name is required\.$/m],
+    [['keys', 'create', '--name', ' '], /^--name must be 1 to 100 characters and not blank\.$/m],
+    [
+      ['keys', 'create', '--name', 'x', '--plan', 'gold'],
+      /^--plan must be one of free, pro, business, enterprise\.$/m,
+    ],
+    [
+      ['keys', 'create', '--plan', 'gold', '--origin', 'nowhere'],
+      /^--name is required\.\n--plan must be one of [^\n]*\.\n--origin must be an origin [^\n]*\.\n$/,
+    ],
+    [
+      ['keys', 'create', '--name', 'x', '--per-minute', '5'],
+      /^--per-minute and --per-day are fixed by the plan free; only enterprise has its own\.$/m,
+    ],
+    [
+      ['keys', 'create', '--name', 'x', '--plan', 'enterprise', '--per-minute', '0'],
+      /^--per-minute must be a whole number from 1 to 1000000000, but is "0"\.$/m,
+    ],
+    [
+      ['keys', 'create', '--name', 'x', '--plan', 'enterprise', '--per-day', '1000000001'],
+      /^--per-day must be a whole number from 1 to 1000000000, but is "1000000001"\.$/m,
+    ],
+    [
+      ['keys', 'create', '--name', 'x', '--scope', 'pets:read', '--scope', 'pets:eat'],
+      /^--scope must be one of pets:read, pets:write, [^\n]*, keys:manage\.$/m,
+    ],
+    [
+      ['keys', 'create', '--name', 'x', '--origin', 'https://a.example', '--scope', 'pets:write'],
+      /^The --scope options of a key with origins \(a publishable key\) must all end in ":read"\.$/m,
+    ],
+    [
+      ['keys', 'create', '--name', 'x', '--origin', 'example.com'],
+      /^--origin must be an origin such as https:\/\/example\.com\.$/m,
+    ],
+    [
+      ['keys', 'create', '--name', 'x', ...Array(21).fill('--origin=https://a.example')],
+      /^The --origin options must be at most 20\.$/m,
+    ],
+    [
+      ['keys', 'create', '--name', 'x', '--expires-at', 'tomorrow'],
+      /^--expires-at must be a time such as 2027-01-31T12:00:00Z\.$/m,
+    ],
+    [
+      ['keys', 'create', '--name', 'x', '--expires-at', '2020-01-01T00:00:00Z'],
+      /^--expires-at must lie in the future\.$/m,
+    ],
+    [['keys', 'create', '7', '--name', 'x'], /keys create takes no id/],
+    [['keys', 'list', '--plan', 'pro'], /keys list does not take --plan/],
+    [['keys', 'revoke'], /keys revoke needs the id of a key/],
+    [
+      ['keys', 'revoke', 'mine'],
+      /^The id of a key is a whole number above 0, as "keys list" shows it: "mine" is none\.$/m,
+    ],
+    [['keys', 'revoke', '0'], /"0" is none/],
+    [['keys', 'rotate', '1.5'], /"1\.5" is none/],
+    [['keys', 'revoke', '1', '2'], /Unexpected argument "2"/],
+    [['keys', 'rotate', '1', '--overlap-seconds', 'long'], /--overlap-seconds must be a whole number/],
+    [['seed', '--count', '0'], /--count must be a whole number/],
+    [['seed', '--count'], /--count/],
+    [['seed', '10'], /Unexpected argument "10"/],
+    [['import', 'a', 'b'], /Unexpected argument "b"/],
+    [['export', 'file'], /Unexpected argument "file"/],
+    [['backup'], /backup needs the name of a file/],
+    [['restore'], /restore needs the name of a file/],
+    [['openapi', '--xml'], /--xml[\s\S]*petstore openapi/],
+  ]
+  for (const [args, message] of scenarios) {
+    test(['petstore', ...args].join(' '), async (t) => {
+      assertRefused(await storeAt({ PETSTORE_DATA_DIR: folderFor(t) }).run(args), 2, message)
+    })
+  }
+})
+
+describe('openapi', () => {
+  test('prints what the server serves, as JSON, as YAML and into a file', async (t) => {
+    const server = await serverFor(t)
+    const folder = folderFor(t)
+    const store = storeAt(server.storeEnv)
+    const { json: served } = await server.request('GET', '/v1/openapi.json')
+    assert.equal(served.openapi.slice(0, 3), '3.1')
+    assert.deepEqual(JSON.parse(await store.ok(['openapi'])), served)
+    assert.deepEqual(await store.json(['openapi']), served)
+    assert.deepEqual(parse(await store.ok(['openapi', '--yaml'])), served)
+    assert.equal(await store.ok(['openapi', '--output', join(folder, 'openapi.json')]), '')
+    assert.deepEqual(JSON.parse(readFileSync(join(folder, 'openapi.json'), 'utf8')), served)
+  })
+
+  test('needs no store and makes none', async (t) => {
+    const dataDir = join(folderFor(t), 'data')
+    await storeAt({ PETSTORE_DATA_DIR: dataDir }).ok(['openapi'])
+    assert.throws(() => statSync(dataDir), { code: 'ENOENT' })
+  })
+})

@@ -1,0 +1,221 @@
+import assert from 'node:assert/strict'
+import { readdirSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { describe, test } from 'node:test'
+import { ConfigError, readConfig } from '../../src/config.ts'
+import { makeApiKey } from '../../src/keys/apiKey.ts'
+import { runPetstore } from '../support/process.ts'
+import { folderFor } from '../support/servers.ts'
+
+test('without any setting the documented defaults hold', () => {
+  const { trustedProxies, webhookAllow, ...config } = readConfig({})
+  assert.deepEqual(config, {
+    host: '127.0.0.1',
+    port: 8080,
+    environment: 'production',
+    dataDir: resolve('./data'),
+    databaseUrl: undefined,
+    databasePoolMax: 10,
+    isAutoMigrate: true,
+    adminKey: undefined,
+    publicUrl: undefined,
+    productionUrl: undefined,
+    stagingUrl: undefined,
+    banAfterRefusals: 100,
+    orderHoldMs: 72 * 60 * 60 * 1000,
+    logLevel: 'info',
+  })
+  assert.deepEqual(trustedProxies.rules, [])
+  assert.deepEqual(webhookAllow.rules, [])
+})
+
+test('empty and blank settings are as good as none', () => {
+  const names = [
+    ...['PORT', 'HOST', 'PETSTORE_ENV', 'PETSTORE_DATA_DIR', 'PETSTORE_PUBLIC_URL', 'DATABASE_URL'],
+    ...[
+      'PETSTORE_ORDER_HOLD_HOURS',
+      'PETSTORE_WEBHOOK_ALLOW',
+      'PETSTORE_DATABASE_POOL',
+      'PETSTORE_AUTO_MIGRATE',
+    ],
+  ]
+  const {
+    trustedProxies: _none,
+    webhookAllow: _noneEither,
+    ...blank
+  } = readConfig({
+    ...Object.fromEntries(names.map((name) => [name, '  '])),
+    PETSTORE_ADMIN_KEY: '',
+    PETSTORE_TRUSTED_PROXIES: ' , ',
+  })
+  const { trustedProxies: _same, webhookAllow: _sameEither, ...defaults } = readConfig({})
+  assert.deepEqual(blank, defaults)
+})
+
+test('the configuration cannot be changed once it is read', () => {
+  assert.ok(Object.isFrozen(readConfig({})))
+})
+
+describe('good settings are taken', () => {
+  const adminKey = makeApiKey('staging')
+  const scenarios: [Record<string, string>, Record<string, unknown>][] = [
+    [{ PORT: '0' }, { port: 0 }],
+    [{ PORT: '65535' }, { port: 65535 }],
+    [{ HOST: '::' }, { host: '::' }],
+    [{ HOST: 'localhost' }, { host: 'localhost' }],
+    [{ PETSTORE_ENV: 'staging' }, { environment: 'staging' }],
+    [{ PETSTORE_DATA_DIR: '/var/lib/petstore' }, { dataDir: '/var/lib/petstore' }],
+    [{ PETSTORE_ADMIN_KEY: 'x'.repeat(20) }, { adminKey: 'x'.repeat(20) }],
+    [{ PETSTORE_ENV: 'staging', PETSTORE_ADMIN_KEY: adminKey }, { adminKey }],
+    [{ PETSTORE_PUBLIC_URL: 'https://api.example/' }, { publicUrl: 'https://api.example' }],
+    [{ PETSTORE_PRODUCTION_URL: 'https://api.example/v1/' }, { productionUrl: 'https://api.example' }],
+    [{ PETSTORE_STAGING_URL: 'http://10.1.2.3:81/shop' }, { stagingUrl: 'http://10.1.2.3:81/shop' }],
+    [{ PETSTORE_BAN_AFTER_REFUSALS: '1' }, { banAfterRefusals: 1 }],
+    [{ PETSTORE_ORDER_HOLD_HOURS: '1' }, { orderHoldMs: 60 * 60 * 1000 }],
+    [{ PETSTORE_ORDER_HOLD_HOURS: '8760' }, { orderHoldMs: 365 * 24 * 60 * 60 * 1000 }],
+    [{ PETSTORE_LOG_LEVEL: 'silent' }, { logLevel: 'silent' }],
+    [{ DATABASE_URL: 'postgres://localhost/petstore' }, { databaseUrl: 'postgres://localhost/petstore' }],
+    [
+      { DATABASE_URL: 'postgresql://a:b@db:1/c?sslmode=no' },
+      { databaseUrl: 'postgresql://a:b@db:1/c?sslmode=no' },
+    ],
+    [{ PETSTORE_DATABASE_POOL: '1000' }, { databasePoolMax: 1_000 }],
+    [{ PETSTORE_AUTO_MIGRATE: 'false' }, { isAutoMigrate: false }],
+  ]
+  for (const [env, expected] of scenarios) {
+    test(JSON.stringify(Object.keys(expected)), () => {
+      const config = readConfig(env) as unknown as Record<string, unknown>
+      for (const [name, value] of Object.entries(expected)) assert.equal(config[name], value)
+    })
+  }
+
+  for (const [setting, name] of [
+    ['PETSTORE_TRUSTED_PROXIES', 'trustedProxies'],
+    ['PETSTORE_WEBHOOK_ALLOW', 'webhookAllow'],
+  ] as const) {
+    test(`${setting} as addresses and as ranges of both families`, () => {
+      const { [name]: listed } = readConfig({ [setting]: '10.0.0.0/8, 192.0.2.7,fd00::/8 , ::1' })
+      for (const [address, family, isListed] of [
+        ['10.255.0.1', 'ipv4', true],
+        ['11.0.0.1', 'ipv4', false],
+        ['192.0.2.7', 'ipv4', true],
+        ['192.0.2.8', 'ipv4', false],
+        ['fd12::1', 'ipv6', true],
+        ['fe80::1', 'ipv6', false],
+        ['::1', 'ipv6', true],
+      ] as const)
+        assert.equal(listed.check(address, family), isListed, address)
+    })
+  }
+})
+
+const badSettings: [name: string, value: string][] = [
+  ['PORT', '65536'],
+  ['PORT', '-1'],
+  ['PORT', '80.5'],
+  ['PORT', 'eighty'],
+  ['HOST', 'http://localhost'],
+  ['HOST', 'two words'],
+  ['PETSTORE_ENV', 'prod'],
+  ['PETSTORE_ADMIN_KEY', 'x'.repeat(19)],
+  ['PETSTORE_ADMIN_KEY', 'x'.repeat(256)],
+  ['PETSTORE_ADMIN_KEY', 'twenty characters and blanks'],
+  ['PETSTORE_ADMIN_KEY', 'schlüssel-schlüssel-schlüssel'],
+  ['PETSTORE_ADMIN_KEY', 'ps_live_thisOneHasAWrongChecksumAtItsEnd0'],
+  ['PETSTORE_ADMIN_KEY', makeApiKey('staging')],
+  ['PETSTORE_PUBLIC_URL', 'api.example'],
+  ['PETSTORE_PUBLIC_URL', 'ftp://api.example'],
+  ['PETSTORE_PRODUCTION_URL', 'https://api.example/?page=1'],
+  ['PETSTORE_STAGING_URL', 'https://api.example/#top'],
+  ['PETSTORE_TRUSTED_PROXIES', '10.0.0.0/33'],
+  ['PETSTORE_TRUSTED_PROXIES', '10.0.0.0/8/8'],
+  ['PETSTORE_TRUSTED_PROXIES', 'everybody'],
+  ['PETSTORE_BAN_AFTER_REFUSALS', '0'],
+  ['PETSTORE_ORDER_HOLD_HOURS', '0'],
+  ['PETSTORE_ORDER_HOLD_HOURS', '8761'],
+  ['PETSTORE_ORDER_HOLD_HOURS', '1.5'],
+  ['PETSTORE_ORDER_HOLD_HOURS', 'soon'],
+  ['PETSTORE_WEBHOOK_ALLOW', '10.0.0.0/33'],
+  ['PETSTORE_WEBHOOK_ALLOW', 'fd00::/129'],
+  ['PETSTORE_WEBHOOK_ALLOW', 'localhost'],
+  ['PETSTORE_LOG_LEVEL', 'loud'],
+  ['PETSTORE_DATABASE_POOL', '0'],
+  ['PETSTORE_DATABASE_POOL', '1001'],
+  ['PETSTORE_AUTO_MIGRATE', 'no'],
+  ['DATABASE_URL', 'mysql://localhost/petstore'],
+  ['DATABASE_URL', 'postgres://localhost'],
+  ['DATABASE_URL', 'localhost/petstore'],
+]
+
+describe('a bad setting is refused by its name', () => {
+  for (const [name, value] of badSettings) {
+    test(`${name}=${value.slice(0, 30)}`, () => {
+      const { problems } = problemsOf({ [name]: value })
+      assert.equal(problems.length, 1)
+      assert.match(problems[0] ?? '', new RegExp(`^${name} `))
+    })
+  }
+})
+
+test('every bad setting is reported in one message', () => {
+  const env = Object.fromEntries(badSettings)
+  const { message, problems } = problemsOf(env)
+  assert.equal(problems.length, Object.keys(env).length)
+  for (const name of Object.keys(env)) assert.match(message, new RegExp(`^ {2}- ${name} `, 'm'))
+})
+
+test('every bad entry of a list is reported', () => {
+  for (const name of ['PETSTORE_TRUSTED_PROXIES', 'PETSTORE_WEBHOOK_ALLOW']) {
+    const { problems } = problemsOf({ [name]: 'here,10.0.0.1,there' })
+    assert.equal(problems.length, 2)
+  }
+})
+
+describe('nothing secret is echoed', () => {
+  for (const [name, value, secret] of [
+    ['PETSTORE_ADMIN_KEY', 'short-secret', 'short-secret'],
+    ['PETSTORE_ADMIN_KEY', makeApiKey('staging'), '_test_'],
+    ['PETSTORE_PUBLIC_URL', 'https://user:hunter2@api.example', 'hunter2'],
+    ['PETSTORE_PUBLIC_URL', 'https://hunter2@api.example', 'hunter2'],
+    ['PETSTORE_PUBLIC_URL', 'https://user:hunter2@api.example:99999', 'hunter2'],
+    ['PETSTORE_STAGING_URL', 'https://api.example/?token=hunter2', 'hunter2'],
+    ['DATABASE_URL', 'mysql://petstore:hunter2@db.example/petstore', 'hunter2'],
+    ['DATABASE_URL', 'postgres://petstore:hunter2@db.example:99999/petstore', 'hunter2'],
+  ] as const) {
+    test(`of ${name}=${value.replace(secret, '...')}`, () => {
+      const { message } = problemsOf({ [name]: value })
+      assert.ok(message.includes(name))
+      assert.ok(!message.includes(secret), message)
+    })
+  }
+})
+
+describe('the process with a bad configuration', () => {
+  test('ends with status 2, all problems on stderr, and no data folder', async (t) => {
+    const folder = folderFor(t)
+    const env = {
+      ...Object.fromEntries(badSettings),
+      PETSTORE_ADMIN_KEY: 'a short secret',
+      PETSTORE_DATA_DIR: `${folder}/data`,
+    }
+    for (const args of [['serve'], ['keys', 'list'], ['export'], ['openapi']]) {
+      const { code, stdout, stderr } = await runPetstore(args, env)
+      assert.equal(code, 2, args.join(' '))
+      assert.equal(stdout, '')
+      assert.equal(stderr.match(/^ {2}- /gm)?.length, Object.keys(env).length - 1)
+      assert.ok(!stderr.includes('a short secret'))
+      assert.doesNotMatch(stderr, /\n {4}at /)
+    }
+    assert.deepEqual(readdirSync(folder), [])
+  })
+})
+
+function problemsOf(env: Record<string, string>): ConfigError {
+  try {
+    readConfig(env)
+  } catch (error) {
+    assert.ok(error instanceof ConfigError)
+    return error
+  }
+  throw new assert.AssertionError({ message: 'The configuration was taken.' })
+}

@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { listen } from '../../src/http/listen.ts'
+import { type Caller, call } from '../support/socket.ts'
+
+/** The server keeps 100 places free, so this leaves room for four connections. */
+const connectionsMax = 104
+const bounds = { stalledMs: 60_000, connectionsMax }
+const anywhere = { host: '127.0.0.1', port: 0 }
+
+async function ask(caller: Caller, path = '/'): Promise<string> {
+  caller.socket.write(`GET ${path} HTTP/1.1\r\nHost: petstore\r\n\r\n`)
+  return (await caller.answer()).body
+}
+
+test('near the limit of connections the one that has been idle longest makes room', async () => {
+  const listener = await listen(({ url }) => new Response(new URL(url).pathname), anywhere, bounds)
+  const callers: Caller[] = []
+  const arrive = async () => {
+    const caller = await call(`http://127.0.0.1:${listener.port}`)
+    callers.push(caller)
+    assert.equal(await ask(caller, '/first'), '/first')
+    return caller
+  }
+  try {
+    const first = await arrive()
+    const second = await arrive()
+    const third = await arrive()
+    await arrive()
+    // There is room for these four: nobody had to go.
+    assert.deepEqual(
+      callers.map(({ socket }) => socket.closed),
+      [false, false, false, false],
+    )
+    await arrive()
+    await first.closed
+    // Whoever asks is no longer the one that has been idle longest.
+    assert.equal(await ask(second, '/again'), '/again')
+    await arrive()
+    await third.closed
+    for (const caller of callers) {
+      if (caller !== first && caller !== third) assert.equal(await ask(caller, '/still'), '/still')
+    }
+  } finally {
+    for (const { socket } of callers) socket.destroy()
+    await listener.stop()
+  }
+})
+
+test('who is being served does not have to make room, however long it takes', async () => {
+  const served = Promise.withResolvers<void>()
+  const slowly = async ({ url }: Request) => {
+    if (url.endsWith('/slow')) await served.promise
+    return new Response('done')
+  }
+  const listener = await listen(slowly, anywhere, bounds)
+  const callers: Caller[] = []
+  const arrive = async () => {
+    const caller = await call(`http://127.0.0.1:${listener.port}`)
+    callers.push(caller)
+    return caller
+  }
+  try {
+    const slow = await arrive()
+    assert.equal(await ask(slow), 'done')
+    const answer = ask(slow, '/slow')
+    const idle = await arrive()
+    assert.equal(await ask(idle), 'done')
+    for (let n = 0; n < 3; n++) assert.equal(await ask(await arrive()), 'done')
+    await idle.closed
+    served.resolve()
+    assert.equal(await answer, 'done')
+  } finally {
+    served.resolve()
+    for (const { socket } of callers) socket.destroy()
+    await listener.stop()
+  }
+})

@@ -1,0 +1,214 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { eventually } from '../support/eventually.ts'
+import { startServer } from '../support/process.ts'
+import { type Server, stopped } from '../support/servers.ts'
+import { type Caller, call } from '../support/socket.ts'
+
+const headersTimeoutMs = 5_000
+const requestTimeoutMs = 10_000
+/** A caller is cut off within his bound and this. */
+const lateMs = 1_000
+/** For the machine that runs the test. */
+const slackMs = 1_500
+const tickMs = 400
+const crowd = 150
+
+let server: Server
+let key: string
+before(async () => {
+  server = await startServer()
+  key = server.operatorKey as string
+})
+after(async () => {
+  server.closeConnections()
+  server.child.kill('SIGKILL')
+  await server.ended
+})
+
+const post = (...headers: string[]) =>
+  ['POST /v1/pets HTTP/1.1', 'Host: petstore', `Authorization: Bearer ${key}`, ...headers, '\r\n'].join(
+    '\r\n',
+  )
+
+/** Sends a little every now and then, for as long as the other side stands it. */
+async function dribble(start: string, drop: string): Promise<Caller> {
+  const caller = await call(server.base, start)
+  const timer = setInterval(() => caller.socket.write(drop), tickMs)
+  caller.socket.on('close', () => clearInterval(timer))
+  return caller
+}
+
+async function assertCutOff(caller: Caller, boundMs: number): Promise<void> {
+  const { afterMs } = await caller.closed
+  assert.ok(afterMs > boundMs - 500, `not before its bound, but after ${afterMs} ms`)
+  assert.ok(afterMs < boundMs + lateMs + slackMs, `cut off only after ${afterMs} ms`)
+}
+
+describe('a slow caller is cut off', { concurrency: true }, () => {
+  test('who says nothing at all', async () => assertCutOff(await call(server.base), headersTimeoutMs))
+
+  for (const [who, start, drop, boundMs] of [
+    ['who is slow to finish the first line', () => 'GET /v1/pe', 't', headersTimeoutMs],
+    [
+      'who is slow with headers',
+      () => 'GET /v1/pets HTTP/1.1\r\nHost: petstore\r\n',
+      'X-Drop: 1\r\n',
+      headersTimeoutMs,
+    ],
+    ['who is slow with a body', () => post('Content-Length: 1000'), ' ', requestTimeoutMs],
+    ['who is slow with chunks', () => post('Transfer-Encoding: chunked'), '1\r\n \r\n', requestTimeoutMs],
+    ['who is slow to begin a body', () => post('Content-Length: 1000'), '', requestTimeoutMs],
+    [
+      'who is slow with a body that nobody wants',
+      () => post('Content-Length: 1000').replace(key, 'wrong'),
+      ' ',
+      undefined,
+    ],
+  ] as const) {
+    test(who, async () => {
+      const caller = await dribble(start(), drop)
+      if (boundMs !== undefined) {
+        await assertCutOff(caller, boundMs)
+        assert.match(caller.received(), /^HTTP\/1\.1 408 /, 'and is told why')
+      } else {
+        assert.equal((await caller.answer()).status, 401, 'answered without it')
+        const { afterMs } = await caller.closed
+        assert.ok(afterMs < requestTimeoutMs + lateMs + slackMs)
+      }
+    })
+  }
+
+  test('and meanwhile everybody else is served as ever, however many they are', async () => {
+    const slow = await Promise.all(
+      Array.from({ length: crowd }, (_, n) =>
+        n % 2 === 0
+          ? dribble('GET /v1/pets HTTP/1.1\r\nHost: petstore\r\n', 'X-Drop: 1\r\n')
+          : dribble(post('Content-Length: 1000'), ' '),
+      ),
+    )
+    let isOver = false
+    const everybodyIsCutOff = Promise.all(slow.map((caller) => caller.closed)).then(() => {
+      isOver = true
+    })
+    let served = 0
+    let longestMs = 0
+    while (!isOver) {
+      const since = performance.now()
+      const isRead = served % 2 === 0
+      const { status, text } = await server.request(isRead ? 'GET' : 'POST', '/v1/pets', {
+        key,
+        ...(!isRead && { body: { name: 'quick', categoryId: 1 } }),
+      })
+      assert.equal(status, isRead ? 200 : 201, text)
+      served++
+      longestMs = Math.max(longestMs, performance.now() - since)
+      if (served >= 5_000) break
+    }
+    await everybodyIsCutOff
+    assert.ok(served > 100, `${served} served`)
+    assert.ok(longestMs < 2_000, `the longest took ${longestMs} ms`)
+  })
+
+  test('who does not read his answer is not waited for by others', async () => {
+    const lazy = await call(server.base)
+    lazy.socket.pause()
+    for (let n = 0; n < 50; n++) lazy.socket.write('GET /v1/openapi.json HTTP/1.1\r\nHost: petstore\r\n\r\n')
+    assert.equal((await server.request('GET', '/v1/pets', { key })).status, 200)
+    lazy.socket.destroy()
+  })
+})
+
+describe('too much', { concurrency: true }, () => {
+  test('of headers, more than 16 KiB, is refused with 431', async () => {
+    const caller = await call(
+      server.base,
+      `GET /healthz HTTP/1.1\r\nHost: petstore\r\nX-Long: ${'x'.repeat(17 * 1024)}\r\n\r\n`,
+    )
+    await caller.closed
+    assert.match(caller.received(), /^HTTP\/1\.1 431 /)
+  })
+
+  test('but not quite too much is taken', async () => {
+    const caller = await call(
+      server.base,
+      `GET /healthz HTTP/1.1\r\nHost: petstore\r\nX-Long: ${'x'.repeat(15 * 1024)}\r\n\r\n`,
+    )
+    assert.equal((await caller.answer()).status, 200)
+    caller.socket.destroy()
+  })
+
+  const chunk = 'x'.repeat(64 * 1024)
+  for (const [form, start, piece] of [
+    ['announced', () => post(`Content-Length: ${1024 ** 3}`), chunk],
+    ['in chunks', () => post('Transfer-Encoding: chunked'), `${(64 * 1024).toString(16)}\r\n${chunk}\r\n`],
+  ] as const) {
+    test(`of a body, ${form}, is refused with 413 before the rest has come`, async () => {
+      const caller = await call(server.base, start(), piece, piece)
+      const { status, head, body } = await caller.answer()
+      assert.equal(status, 413)
+      assert.match(head, /^connection: close$/im)
+      assert.equal(JSON.parse(body).code, 'body_too_large')
+      await caller.closed
+    })
+
+    test(`of a body, ${form}, is not read on, however hard a caller pushes`, async () => {
+      const caller = await call(server.base, start())
+      const { socket } = caller
+      const pour = () => {
+        while (socket.writable && socket.write(piece)) {
+          // Until the other side takes no more for now.
+        }
+      }
+      socket.on('drain', pour)
+      pour()
+      await caller.closed
+      const sentBytes = socket.bytesWritten - socket.writableLength
+      assert.ok(sentBytes < 32 * 1024 ** 2, `${sentBytes} bytes were taken of 1 GiB`)
+      assert.match(caller.received(), /^(?:HTTP\/1\.1 413 |$)/)
+    })
+  }
+
+  test('of a body that is sent whole before the answer is read still gets the answer 413', async () => {
+    for (let round = 0; round < 10; round++) {
+      const bytes = 65 * 1024 + round * 50_000
+      const { status, json } = await server.request('POST', '/v1/pets', { key, body: 'x'.repeat(bytes) })
+      assert.equal(status, 413)
+      assert.equal(json.code, 'body_too_large')
+    }
+  })
+
+  test('of a body is 64 KiB and one byte', async () => {
+    const body = (bytes: number) => `{"name":"x","categoryId":1}`.padEnd(bytes)
+    assert.equal((await server.request('POST', '/v1/pets', { key, body: body(64 * 1024) })).status, 201)
+    assert.equal((await server.request('POST', '/v1/pets', { key, body: body(64 * 1024 + 1) })).status, 413)
+  })
+})
+
+test('a connection is kept, and the answer says for how long', async () => {
+  const caller = await call(server.base)
+  for (let n = 0; n < 3; n++) {
+    caller.socket.write('GET /healthz HTTP/1.1\r\nHost: petstore\r\n\r\n')
+    const { status, head } = await caller.answer()
+    assert.equal(status, 200)
+    assert.match(head, /^connection: keep-alive$/im)
+    assert.match(head, /^keep-alive: timeout=\d+$/im)
+  }
+  caller.socket.destroy()
+})
+
+test('a caller who is cut off or goes away in the middle leaves no fault in the log', async () => {
+  const remaining = async () => (await server.request('GET', '/v1/limits', { key })).json.day.remaining
+  const before = await remaining()
+  const gone = await call(server.base, post('Content-Length: 1000', 'X-Request-Id: goes-away'), '{"name":')
+  await eventually(
+    'the request is counted, and its body waited for',
+    async () => (await remaining()) < before,
+  )
+  gone.socket.destroy()
+  await eventually('it is logged', () => server.output.stderr.includes('goes-away'))
+  const { stderr, code } = await stopped(server)
+  assert.equal(code, 0)
+  const faults = stderr.split('\n').filter((line) => /"level":(?:50|60)|"status":5/.test(line))
+  assert.deepEqual(faults, [])
+})

@@ -1,0 +1,651 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { rmSync } from 'node:fs'
+import { describe, type TestContext, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { sql } from 'kysely'
+import pg from 'pg'
+import { amplePlan } from '../support/answers.ts'
+import type { Answer, Client } from '../support/client.ts'
+import {
+  administer,
+  adminUrl,
+  holdTurn,
+  inStore,
+  newStore,
+  removeStore,
+  type StoreEnv,
+  storeFor,
+  temporaryFolder,
+} from '../support/engine.ts'
+import { eventually } from '../support/eventually.ts'
+import { lastFirst } from '../support/lastFirst.ts'
+import { type Listening, listenTo } from '../support/listening.ts'
+import { assertUnavailable, isOutcomeUnknown, type Load, startLoad } from '../support/load.ts'
+import { ownPostgresFor } from '../support/ownPostgres.ts'
+import { runPetstore } from '../support/process.ts'
+import { loopbackAllowed, type Receiver, registerWebhook, startReceiver } from '../support/receiver.ts'
+import { startTestService, type TestService } from '../support/service.ts'
+import { proxyFor, type TcpProxy } from '../support/tcpProxy.ts'
+
+const hourMs = 60 * 60 * 1000
+const poolMax = 4
+const callers = 6
+
+/** The bounds of src/database/postgres.ts: for a connection, for an answer, for all of a commit. */
+const connectMs = 2_000
+const answerMs = 3_000
+const commitMs = 5_000
+const askMs = connectMs + answerMs
+/** Being admitted and reading; and for a change its key once more, the commit before it and its own. */
+const longestWaitMs = { read: 2 * askMs, write: 2 * askMs + 2 * commitMs, ready: connectMs + 1_000 }
+const slackMs = 5_000
+
+type After = Pick<TestContext, 'after'>
+type Administer = (statement: string) => Promise<pg.QueryResult>
+
+/** A service on a PostgreSQL that something is about to happen to. */
+type Faulty = {
+  /** What names its store, straight and not through the proxy. */
+  storeEnv: StoreEnv
+  databaseName: string
+  administer: Administer
+  service: TestService
+  key: string
+}
+type Proxied = Faulty & { proxy: TcpProxy }
+
+/** A store that belongs to somebody who is not the superuser, to whom some limits do not apply. */
+async function ownedStoreFor(t: After): Promise<StoreEnv> {
+  const role = `petstore_${randomUUID().replaceAll('-', '')}`
+  const password = randomUUID()
+  await administer(`CREATE ROLE ${role} LOGIN PASSWORD '${password}'`)
+  t.after(() => administer(`DROP ROLE ${role}`))
+  const env = await newStore({ isBare: true })
+  t.after(() => removeStore(env))
+  const url = new URL(env.DATABASE_URL as string)
+  await administer(`ALTER DATABASE ${url.pathname.slice(1)} OWNER TO ${role}`)
+  url.username = role
+  url.password = password
+  return { ...env, DATABASE_URL: url.href }
+}
+
+const passwordOf = ({ DATABASE_URL }: StoreEnv): string => new URL(DATABASE_URL as string).password
+
+async function serviceOn(
+  t: After,
+  storeEnv: StoreEnv,
+  databaseUrl = storeEnv.DATABASE_URL as string,
+  sweepMs = 60_000,
+) {
+  const env = { ...loopbackAllowed, PETSTORE_DATABASE_POOL: String(poolMax) }
+  const service = await startTestService(
+    { ...storeEnv, ...env, DATABASE_URL: databaseUrl },
+    { bounds: { sweepMs } },
+  )
+  t.after(() => service.stop())
+  const { key } = await service.makeKey(amplePlan)
+  return { service, key }
+}
+
+/** A service whose way to its PostgreSQL goes through a proxy. */
+async function proxiedService(t: After, sweepMs?: number, isOwned = false): Promise<Proxied> {
+  const storeEnv = await (isOwned ? ownedStoreFor(t) : storeFor(t))
+  const url = storeEnv.DATABASE_URL as string
+  const proxy = await proxyFor(t, url)
+  const serving = await serviceOn(t, storeEnv, proxy.through(url), sweepMs)
+  return { ...serving, storeEnv, proxy, databaseName: new URL(url).pathname.slice(1), administer }
+}
+
+const ofService = ({ databaseName }: Faulty) =>
+  `FROM pg_stat_activity WHERE datname = '${databaseName}' AND application_name = 'petstore'`
+
+/** The connections that the service has, as PostgreSQL sees them. */
+async function connectionsOf(faulty: Faulty): Promise<number> {
+  const { rows } = await faulty.administer(`SELECT count(*) ${ofService(faulty)}`)
+  return Number(rows[0].count)
+}
+
+/** Ends every connection of the service from the side of PostgreSQL. */
+const terminateAll = (faulty: Faulty) =>
+  faulty.administer(`SELECT pg_terminate_backend(pid) ${ofService(faulty)}`)
+
+async function readiness(service: Client): Promise<number> {
+  const startedAt = performance.now()
+  const { status, headers } = await service.request('GET', '/readyz')
+  const ms = performance.now() - startedAt
+  assert.ok(ms < longestWaitMs.ready + slackMs, `/readyz took ${Math.round(ms)} ms`)
+  if (status === 503) assert.match(String(headers['retry-after']), /^[1-9]\d*$/)
+  return status
+}
+
+/** Every animal that was answered for is there; none that was refused is; and no name is there twice. */
+async function assertKept(storeEnv: StoreEnv, { created, refused, unknown }: Load): Promise<void> {
+  const rows = await inStore(storeEnv, ({ read }) => read.selectFrom('pets').select(['id', 'name']).execute())
+  const byId = new Map(rows.map(({ id, name }) => [id, name]))
+  const names = new Set(rows.map(({ name }) => name))
+  for (const [id, name] of created) assert.equal(byId.get(id), name, `animal ${id} was answered with 201`)
+  for (const { name } of refused) assert.ok(!names.has(name), `${name} was refused, but is there`)
+  assert.equal(names.size, rows.length, 'no animal is there twice')
+  assert.ok(rows.length <= created.size + unknown.length)
+}
+
+const pauseBetweenStreamsMs = 50
+
+/** A stream that comes back whenever it ends, from the last event that it has heard. */
+async function follow(t: After, { service }: Faulty): Promise<{ ids: Set<number> }> {
+  const ids = new Set<number>()
+  let isOver = false
+  let current: Listening | undefined
+  /** Where it goes on from; at first where the feed stood when it began. */
+  let position: string | undefined
+  t.after(() => {
+    isOver = true
+    current?.hangUp()
+  })
+  const note = () => {
+    for (const { id, type, data } of current?.heard.splice(0) ?? []) {
+      position = String(id)
+      if (type === 'pet.created') ids.add((data as { id: number }).id)
+    }
+  }
+  const connect = async () => {
+    const headers = { ...(position !== undefined && { 'last-event-id': position }) }
+    current = await listenTo(service.base, { key: service.operatorKey, headers })
+    const { status, incoming, ended } = current
+    assert.ok(status === 200 || status === 503, `the stream was answered ${status}`)
+    position ??= String(current.headers['last-event-id'])
+    incoming.on('data', note)
+    void ended.then(connectAgain)
+  }
+  const connectAgain = async () => {
+    note()
+    for (let isOpen = false; !isOpen && !isOver; ) {
+      await pause(pauseBetweenStreamsMs)
+      isOpen = await connect().then(
+        () => true,
+        () => false,
+      )
+    }
+  }
+  await connect()
+  return { ids }
+}
+
+type Scenario = {
+  what: string
+  isOwned?: boolean
+  begin(faulty: Proxied): unknown
+  end(faulty: Proxied): unknown
+}
+
+const scenarios: Scenario[] = [
+  { what: 'gone', begin: ({ proxy }) => proxy.refuse(), end: ({ proxy }) => proxy.accept() },
+  { what: 'hung', begin: ({ proxy }) => proxy.hang(), end: ({ proxy }) => proxy.flow() },
+  {
+    what: 'slower than the bounds',
+    begin: ({ proxy }) => proxy.delay(4_000),
+    end: ({ proxy }) => proxy.delay(0),
+  },
+  {
+    what: 'out of connections',
+    isOwned: true,
+    begin: async (faulty) => {
+      await administer(`ALTER DATABASE ${faulty.databaseName} CONNECTION LIMIT 0`)
+      await terminateAll(faulty)
+    },
+    end: ({ databaseName }) => administer(`ALTER DATABASE ${databaseName} CONNECTION LIMIT -1`),
+  },
+  {
+    what: 'read-only, as after a failover',
+    begin: async (faulty) => {
+      await administer(`ALTER DATABASE ${faulty.databaseName} SET default_transaction_read_only = on`)
+      await terminateAll(faulty)
+    },
+    end: ({ databaseName }) =>
+      administer(`ALTER DATABASE ${databaseName} RESET default_transaction_read_only`),
+  },
+]
+
+describe('a PostgreSQL that cannot serve', { concurrency: 3 }, () => {
+  for (const scenario of scenarios) {
+    test(`${scenario.what}: every request has its answer in time, and the service is whole again by itself`, (t) =>
+      endure(t, scenario))
+  }
+})
+
+/** Puts a service under load, brings the fault about, takes it away, and sees whether all is as it should be. */
+async function endure(t: TestContext, { begin, end, isOwned }: Scenario): Promise<void> {
+  const undo = lastFirst(t)
+  const faulty = await proxiedService(undo, 300, isOwned)
+  const { service } = faulty
+  const { load, receiver, streamed } = await putUnderLoad(undo, faulty)
+
+  await begin(faulty)
+  await eventually('/readyz says so', async () => (await readiness(service)) === 503, 30_000)
+  const refusedBefore = load.leastRefused()
+  await eventually('every caller is refused', () => load.leastRefused() >= refusedBefore + 2, 60_000)
+  assert.equal((await service.request('GET', '/healthz')).status, 200)
+  assert.equal(await readiness(service), 503)
+
+  await end(faulty)
+  await becomesWhole(t, faulty, load)
+  await assertBackgroundGoesOn(faulty, receiver, streamed)
+}
+
+/** Callers, an endpoint and a stream, all of them served. */
+async function putUnderLoad(t: After, faulty: Faulty) {
+  const { service, key } = faulty
+  const receiver = await startReceiver()
+  t.after(() => receiver.stop())
+  await registerWebhook(service, receiver.url)
+  const { ids: streamed } = await follow(t, faulty)
+  const load = startLoad([service], { callers, key })
+  t.after(() => load.stop().catch(() => {}))
+  await eventually('every caller is served', () => load.leastGood() >= 2)
+  return { receiver, streamed, load }
+}
+
+/** The fault is over: everything is served again, and nothing was lost, doubled, leaked or told to anybody. */
+async function becomesWhole(t: TestContext, faulty: Faulty, load: Load): Promise<void> {
+  const { service, storeEnv } = faulty
+  const endedAt = performance.now()
+  await eventually('/readyz says so', async () => (await readiness(service)) === 200, 30_000)
+  const readyMs = performance.now() - endedAt
+  const goodBefore = load.leastGood()
+  const changesBefore = load.leastChanges()
+  const isServed = () => load.leastGood() >= goodBefore + 3 && load.leastChanges() > changesBefore
+  await eventually('every caller is served again', isServed, 30_000)
+  const wholeMs = performance.now() - endedAt
+  await load.stop()
+  assert.equal((await service.request('GET', '/healthz')).status, 200)
+  const { created, refused, unknown } = load
+  t.diagnostic(
+    `longest wait ${shownWaits(load)}; ready again after ${Math.round(readyMs)} ms, every caller served after ${Math.round(wholeMs)} ms; changes: ${created.size} made, ${refused.length} refused, ${unknown.length} unknown`,
+  )
+  assertInTime(load)
+  await assertKept(storeEnv, load)
+  await eventually('no connection is left over', async () => (await connectionsOf(faulty)) <= poolMax + 1)
+  assert.ok(!service.logLines.join().includes(passwordOf(storeEnv)), 'the password is not in the log')
+}
+
+const shownWaits = ({ longestMs: { read, write } }: Load) =>
+  `${Math.round(read)} ms for a read, ${Math.round(write)} ms for a change`
+
+function assertInTime(load: Load): void {
+  for (const kind of ['read', 'write'] as const)
+    assert.ok(load.longestMs[kind] < longestWaitMs[kind] + slackMs, shownWaits(load))
+}
+
+/** Webhooks and streams tell of every animal that there is, and sweeps take away what is old. */
+async function assertBackgroundGoesOn(
+  { service, storeEnv }: Faulty,
+  receiver: Receiver,
+  streamed: ReadonlySet<number>,
+): Promise<void> {
+  await inStore(storeEnv, async ({ read }) => {
+    const pets = (await read.selectFrom('pets').select('id').execute()).map(({ id }) => id)
+    const isTold = () => {
+      // What was claimed when the store went away is free again after a while, and what failed is tried again later.
+      service.advance(hourMs / 60)
+      const told = new Set(receiver.received.map(({ data }) => data.id))
+      return pets.every((id) => told.has(id))
+    }
+    await eventually('webhooks are told of every animal', isTold, 30_000)
+    await eventually('streams too', () => pets.every((id) => streamed.has(id)))
+    service.advance(25 * hourMs)
+    await eventually('old answers are forgotten', async () => {
+      const { rows } = await sql`SELECT FROM idempotent_answers LIMIT 1`.execute(read)
+      return rows.length === 0
+    })
+  })
+}
+
+test('connections that are cut in the middle, over and over: each request is served or refused whole', async (t) => {
+  const undo = lastFirst(t)
+  const faulty = await proxiedService(undo, 300)
+  const { load, receiver, streamed } = await putUnderLoad(undo, faulty)
+  for (let n = 0; n < 10; n++) {
+    const before = load.created.size
+    await eventually('changes are made', () => load.created.size > before)
+    if (n % 2 === 0) faulty.proxy.cut()
+    else await terminateAll(faulty)
+  }
+  await becomesWhole(t, faulty, load)
+  assert.ok(load.refusals() > 0, 'somebody was hit')
+  await assertBackgroundGoesOn(faulty, receiver, streamed)
+})
+
+test('a PostgreSQL that crashes and recovers: nothing that was answered is lost, and the service goes on', async (t) => {
+  const undo = lastFirst(t)
+  const { storeEnv, databaseName, administer } = await ownPostgresFor(undo)
+  const serving = await serviceOn(undo, storeEnv, storeEnv.DATABASE_URL, 300)
+  const faulty = { ...serving, storeEnv, databaseName, administer }
+  const { load, receiver, streamed } = await putUnderLoad(undo, faulty)
+  for (let n = 0; n < 2; n++) {
+    const { rows } = await administer(`SELECT pid ${ofService(faulty)} LIMIT 1`)
+    // When one of its processes is killed, PostgreSQL ends all others and starts anew from its log.
+    process.kill(rows[0].pid, 'SIGKILL')
+    const before = load.leastGood()
+    await eventually('every caller is served again', () => load.leastGood() >= before + 3, 30_000)
+  }
+  await becomesWhole(t, faulty, load)
+  await assertBackgroundGoesOn(faulty, receiver, streamed)
+})
+
+test('a connection that breaks or falls silent while it is being made ready is no different from any other', async (t) => {
+  const faulty = await proxiedService(lastFirst(t))
+  const { service, key, proxy } = faulty
+  const look = () => service.request('GET', '/v1/pets', { key })
+  for (const begin of [() => proxy.cutAt('SET ', 'before'), () => proxy.hangAt('SET ')]) {
+    proxy.cut()
+    const begun = begin()
+    const startedAt = performance.now()
+    await eventually('it is refused', async () => {
+      const answer = await look()
+      if (answer.status === 503) assertUnavailable(answer)
+      return answer.status === 503
+    })
+    await begun
+    const ms = performance.now() - startedAt
+    assert.ok(ms < longestWaitMs.read + slackMs, `it took ${ms} ms`)
+    proxy.flow()
+    await eventually('it is served', async () => (await look()).status === 200)
+    await eventually('/readyz says so', async () => (await readiness(service)) === 200)
+  }
+  await eventually('no connection is left over', async () => (await connectionsOf(faulty)) <= poolMax + 1)
+})
+
+test('a slow PostgreSQL within the bounds refuses nothing', async (t) => {
+  const undo = lastFirst(t)
+  const { service, key, proxy } = await proxiedService(undo)
+  proxy.delay(25)
+  const load = startLoad([service], { callers: poolMax, key })
+  undo.after(() => load.stop().catch(() => {}))
+  await eventually('every caller is served', () => load.leastGood() >= 3, 30_000)
+  await load.stop()
+  t.diagnostic(`longest wait ${shownWaits(load)}`)
+  assert.deepEqual([load.refused, load.unknown], [[], []])
+})
+
+test('where each answer comes in time but a change needs too many of them, it is refused and leaves nothing', async (t) => {
+  const { service, key, proxy } = await proxiedService(lastFirst(t))
+  const call = (method: string, path: string, body?: unknown) =>
+    service.request(method, path, { key, ...(body !== undefined && { body }) })
+  const { json: pet } = await call('POST', '/v1/pets', { name: 'Milo', categoryId: 7 })
+  const order = () => call('POST', '/v1/store/orders', { petId: pet.id })
+  // Every connection that there may be is there: making one takes several answers too.
+  await Promise.all(Array.from({ length: 3 * poolMax }, () => call('GET', '/v1/pets')))
+  proxy.delay(240)
+  const startedAt = performance.now()
+  const refused = await order()
+  assertUnavailable(refused, 'POST')
+  assert.ok(!isOutcomeUnknown(refused), 'it did not come as far as its commit')
+  const ms = performance.now() - startedAt
+  assert.ok(ms < longestWaitMs.write + slackMs, `the change took ${ms} ms`)
+  await eventually('a read is served', async () => (await call('GET', '/v1/pets')).status === 200)
+  proxy.delay(0)
+  assert.deepEqual((await call('GET', '/v1/store/inventory')).json, { available: 1, pending: 0, sold: 0 })
+  await eventually('a change is made again', async () => (await order()).status === 201)
+})
+
+test('a pool whose connections are all taken: whoever finds none is refused in time, and served afterwards', async (t) => {
+  const undo = lastFirst(t)
+  const faulty = await proxiedService(undo)
+  const { service, key, storeEnv } = faulty
+  const load = startLoad([service], { callers: 3 * poolMax, key })
+  undo.after(() => load.stop().catch(() => {}))
+  await eventually('every caller is served', () => load.leastGood() >= 1)
+  const holder = new pg.Client({ connectionString: storeEnv.DATABASE_URL })
+  await holder.connect()
+  undo.after(() => holder.end())
+  await holder.query('BEGIN; LOCK TABLE pets, inventory IN ACCESS EXCLUSIVE MODE')
+  await eventually('/readyz says so', async () => (await readiness(service)) === 503, 30_000)
+  await eventually('every caller is refused', () => load.leastRefused() >= 1, 30_000)
+  assert.equal((await service.request('GET', '/healthz')).status, 200)
+  await holder.query('ROLLBACK')
+  await becomesWhole(t, faulty, load)
+})
+
+test('a store that was read-only is ready again though nobody asks for anything but that', async (t) => {
+  const undo = lastFirst(t)
+  const faulty = await proxiedService(undo)
+  const { service, databaseName } = faulty
+  await administer(`ALTER DATABASE ${databaseName} SET default_transaction_read_only = on`)
+  await terminateAll(faulty)
+  await eventually('/readyz says so', async () => (await readiness(service)) === 503)
+  await administer(`ALTER DATABASE ${databaseName} RESET default_transaction_read_only`)
+  await eventually('/readyz says so', async () => (await readiness(service)) === 200)
+})
+
+const namesIn = (env: StoreEnv): Promise<string[]> =>
+  inStore(env, async ({ read }) =>
+    (await read.selectFrom('pets').select('name').orderBy('id').execute()).map(({ name }) => name),
+  )
+
+describe('a connection that breaks at the commit', { concurrency: 2 }, () => {
+  for (const [what, when, isMade] of [
+    ['before PostgreSQL has heard of it', 'before', false],
+    ['after PostgreSQL has committed', 'answered', true],
+  ] as const) {
+    test(`${what}: the caller is told that nobody knows, and a retry with the same key makes one`, async (t) => {
+      const { service, key, proxy, storeEnv } = await proxiedService(lastFirst(t))
+      const add = () =>
+        service.request('POST', '/v1/pets', {
+          key,
+          body: { name: 'Milo', categoryId: 7 },
+          headers: { 'idempotency-key': 'once' },
+        })
+      const cut = proxy.cutAt('COMMIT\0', when)
+      const [first] = await Promise.all([add(), cut])
+      assertUnavailable(first, 'POST')
+      assert.ok(isOutcomeUnknown(first), first.text)
+      assert.deepEqual(await namesIn(storeEnv), isMade ? ['Milo'] : [])
+      const again = await add()
+      assert.equal(again.status, 201, again.text)
+      assert.equal(again.headers['idempotent-replayed'], isMade ? 'true' : undefined)
+      const once = await add()
+      assert.deepEqual([once.status, once.text], [201, again.text])
+      assert.deepEqual(await namesIn(storeEnv), ['Milo'])
+    })
+
+    test(`${what}: so is whoever sent no key, never that it was made`, async (t) => {
+      const { service, key, proxy, storeEnv } = await proxiedService(lastFirst(t))
+      const { json: pet } = await service.request('POST', '/v1/pets', {
+        key,
+        body: { name: 'Milo', categoryId: 7 },
+      })
+      const cut = proxy.cutAt('COMMIT\0', when)
+      const [removed] = await Promise.all([service.request('DELETE', `/v1/pets/${pet.id}`, { key }), cut])
+      assertUnavailable(removed, 'DELETE')
+      assert.ok(isOutcomeUnknown(removed), removed.text)
+      assert.deepEqual(await namesIn(storeEnv), isMade ? [] : ['Milo'])
+    })
+  }
+
+  test('that falls silent instead: the same, within its time, and a late word of the old one changes nothing', async (t) => {
+    const { service, key, proxy, storeEnv } = await proxiedService(lastFirst(t))
+    const add = () =>
+      service.request('POST', '/v1/pets', {
+        key,
+        body: { name: 'Milo', categoryId: 7 },
+        headers: { 'idempotency-key': 'once' },
+      })
+    const startedAt = performance.now()
+    const [first] = await Promise.all([add(), proxy.hangAt('COMMIT\0')])
+    const ms = performance.now() - startedAt
+    assert.ok(ms < longestWaitMs.write + slackMs, `the change took ${ms} ms`)
+    assertUnavailable(first, 'POST')
+    assert.ok(isOutcomeUnknown(first), first.text)
+    proxy.flow()
+    const again = await eventually('a retry is served', async () => {
+      const answer = await add()
+      return answer.status === 201 && answer
+    })
+    assert.equal(again.json.name, 'Milo')
+    assert.deepEqual(await namesIn(storeEnv), ['Milo'])
+  })
+})
+
+describe('changes that share a commit', { concurrency: 2 }, () => {
+  const size = 20
+
+  /** So many changes that all wait for their turn, and then share one. */
+  async function batchOf(faulty: Proxied, count = size, beforeTurn = () => {}): Promise<Promise<Answer>[]> {
+    const { service, key, storeEnv } = faulty
+    const { release } = await holdTurn(storeEnv)
+    const left = async () => (await service.request('GET', '/v1/limits', { key })).json.minute.remaining
+    const before = await left()
+    const answers = addAll(faulty, count)
+    await eventually('all have been let in', async () => before - (await left()) === count)
+    beforeTurn()
+    await release()
+    return answers
+  }
+  const addAll = ({ service, key }: Proxied, count = size) =>
+    Array.from({ length: count }, (_, n) =>
+      service.request('POST', '/v1/pets', {
+        key,
+        body: { name: `Pet ${n}`, categoryId: 7 },
+        headers: { 'idempotency-key': `pet-${n}` },
+      }),
+    )
+
+  test('are no more than fit into its time, so that many over a slow way are all made', async (t) => {
+    const faulty = await proxiedService(lastFirst(t))
+    // One change takes a twentieth of a second then, and all of them together longer than a commit may.
+    const answers = await batchOf(faulty, 100, () => faulty.proxy.delay(4))
+    for (const { status, text } of await Promise.all(answers)) assert.equal(status, 201, text)
+    assert.equal(new Set(await namesIn(faulty.storeEnv)).size, answers.length)
+  })
+
+  /** What became of each, as its caller was told. A turn that was over before the fault is no part of it. */
+  async function outcomesOf(answers: Promise<Answer>[]) {
+    const outcomes = { made: [] as string[], refused: [] as string[], unknown: [] as string[] }
+    for (const [n, answer] of (await Promise.all(answers)).entries()) {
+      if (answer.status !== 201) assertUnavailable(answer, 'POST')
+      const told = answer.status === 201 ? 'made' : isOutcomeUnknown(answer) ? 'unknown' : 'refused'
+      outcomes[told].push(`Pet ${n}`)
+    }
+    return outcomes
+  }
+
+  async function assertRetriesMakeEachOnce(faulty: Proxied): Promise<void> {
+    const { made } = await outcomesOf(addAll(faulty))
+    assert.equal(made.length, size)
+    assert.deepEqual((await namesIn(faulty.storeEnv)).sort(), made.sort())
+  }
+
+  test('of which the connection breaks half-way are all refused, and none of them exists', async (t) => {
+    const faulty = await proxiedService(lastFirst(t))
+    const cut = faulty.proxy.cutAt('SAVEPOINT unit\0', 'before', size / 2)
+    const { made, refused, unknown } = await outcomesOf(await batchOf(faulty))
+    await cut
+    assert.ok(refused.length > 0)
+    assert.deepEqual(unknown, [], 'it is known that they were not made')
+    assert.deepEqual((await namesIn(faulty.storeEnv)).sort(), made.sort())
+    await assertRetriesMakeEachOnce(faulty)
+  })
+
+  for (const [what, when] of [
+    ['is not heard', 'before'],
+    ['is heard, but not its answer', 'answered'],
+  ] as const) {
+    test(`whose commit ${what}: each caller is told that nobody knows, and retries make each once`, async (t) => {
+      const faulty = await proxiedService(lastFirst(t))
+      const cut = faulty.proxy.cutAt('COMMIT\0', when)
+      const { made, refused, unknown } = await outcomesOf(await batchOf(faulty))
+      await cut
+      assert.ok(unknown.length > 0)
+      assert.deepEqual(refused, [])
+      const existing = when === 'before' ? made : [...made, ...unknown]
+      assert.deepEqual((await namesIn(faulty.storeEnv)).sort(), existing.sort())
+      await assertRetriesMakeEachOnce(faulty)
+    })
+  }
+})
+
+test('holds that run out all at once lapse over a slow way, too, in as many turns as it takes', async (t) => {
+  const { service, proxy, storeEnv } = await proxiedService(lastFirst(t))
+  const orders = 160
+  await inStore(storeEnv, async ({ write }) => {
+    await write(async (trx) => {
+      const now = service.now()
+      await sql`INSERT INTO categories VALUES (7, NULL)`.execute(trx)
+      await sql`INSERT INTO pets (name, category_id, status) SELECT 'Pet', 7, 'pending' FROM generate_series(1, ${sql.lit(orders)})`.execute(
+        trx,
+      )
+      await sql`
+        INSERT INTO orders (pet_id, status, placed_at, updated_at, hold_expires_at)
+        SELECT id, 'placed', ${now}::bigint, ${now}::bigint, ${now + hourMs}::bigint FROM pets`.execute(trx)
+    })
+  })
+  // All of them together would take longer than a commit may.
+  proxy.delay(2)
+  service.advance(hourMs)
+  const inventory = async () =>
+    (await service.request('GET', '/v1/store/inventory', { key: service.operatorKey })).json
+  await eventually('every animal is free', async () => (await inventory()).available === orders, 60_000)
+})
+
+describe('a start', { concurrency: 2 }, () => {
+  async function assertFails(
+    address: string,
+    code: number,
+    message: RegExp,
+    commands: readonly string[][] = [['serve']],
+  ): Promise<void> {
+    const env = { PETSTORE_DATA_DIR: temporaryFolder(), DATABASE_URL: address, PORT: '0' }
+    const secret = /:([^:@/]+)@/.exec(address)?.[1] as string
+    const ended = await Promise.all(commands.map((args) => runPetstore(args, env)))
+    rmSync(env.PETSTORE_DATA_DIR, { recursive: true })
+    for (const { code: status, stdout, stderr } of ended) {
+      assert.equal(status, code, stderr)
+      assert.equal(stdout, '')
+      assert.match(stderr, message)
+      assert.ok(!stderr.includes(secret), stderr)
+      assert.doesNotMatch(stderr, /\n {4}at /, 'no stack')
+    }
+  }
+  const cannotBeUsed = (address: string, why: string) => {
+    const { host, pathname } = new URL(address)
+    return new RegExp(
+      `^The PostgreSQL at ${host}${pathname} cannot be used \\(${why}\\): see DATABASE_URL\\.\\n$`,
+    )
+  }
+
+  test('without its PostgreSQL fails with the name of host and store, and without the password', async (t) => {
+    const undo = lastFirst(t)
+    const [gone, hung] = [await proxyFor(undo, adminUrl()), await proxyFor(undo, adminUrl())]
+    await gone.refuse()
+    hung.hang()
+    const nowhere = gone.through(adminUrl())
+    const silent = hung.through(adminUrl())
+    await Promise.all([
+      assertFails(nowhere, 1, cannotBeUsed(nowhere, '.*ECONNREFUSED.*'), [['serve'], ['keys', 'list']]),
+      assertFails(silent, 1, cannotBeUsed(silent, '.*timeout.*')),
+    ])
+  })
+
+  test('with a password that is not right, or for a store that is not there, says so without it', async () => {
+    const wrong = new URL(adminUrl())
+    wrong.password = 'open-it'
+    await assertFails(wrong.href, 1, cannotBeUsed(wrong.href, 'password authentication failed.*'))
+    const elsewhere = new URL(adminUrl())
+    elsewhere.pathname = '/nowhere'
+    await assertFails(elsewhere.href, 1, cannotBeUsed(elsewhere.href, '.*"nowhere" does not exist'))
+  })
+
+  test('with an address that cannot be one is a wrong configuration, and shows nothing of it', async () => {
+    await Promise.all(
+      [
+        'postgres://milo:open-it@127.0.0.1:port/petstore',
+        'mysql://milo:open-it@127.0.0.1/petstore',
+        'postgres://milo:open-it@127.0.0.1',
+        'milo:open-it@127.0.0.1/petstore',
+      ].map((address) =>
+        assertFails(address, 2, /^The configuration is not usable:\n {2}- DATABASE_URL must be/),
+      ),
+    )
+  })
+})

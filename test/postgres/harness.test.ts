@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { test } from 'node:test'
+import pg from 'pg'
+import { adminUrl } from '../support/engine.ts'
+import { eventually } from '../support/eventually.ts'
+
+async function ask(url: string, question: string) {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    return (await client.query(question)).rows[0]
+  } finally {
+    await client.end()
+  }
+}
+
+const settings = `SELECT current_setting('server_encoding') AS encoding, current_setting('synchronous_commit') AS commit`
+
+test('these tests have a real PostgreSQL, with UTF-8 and commits that wait for the log', async () => {
+  assert.deepEqual(await ask(adminUrl(), settings), { encoding: 'UTF8', commit: 'on' })
+})
+
+test('a PostgreSQL of the tests does not outlive who started it, even one who was killed', async () => {
+  const support = new URL('../support/postgres.ts', import.meta.url).href
+  const line = `console.log((await (await import('${support}')).startPostgres()).adminUrl)`
+  const starter = spawn(process.execPath, ['--input-type=module', '-e', line], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const [url] = await once(starter.stdout.setEncoding('utf8'), 'data')
+  assert.deepEqual(await ask(url.trim(), 'SELECT 1 AS one'), { one: 1 })
+  starter.kill('SIGKILL')
+  await eventually('the port is closed', () =>
+    ask(url.trim(), 'SELECT 1 AS one').then(
+      () => false,
+      (error: NodeJS.ErrnoException) => error.code === 'ECONNREFUSED',
+    ),
+  )
+})

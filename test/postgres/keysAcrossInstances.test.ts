@@ -1,0 +1,240 @@
+import assert from 'node:assert/strict'
+import { after, describe, test } from 'node:test'
+import { amplePlan, assertRefused } from '../support/answers.ts'
+import type { Answer } from '../support/client.ts'
+import { keyChangeMs } from '../support/commands.ts'
+import { eventually } from '../support/eventually.ts'
+import {
+  done,
+  type Event,
+  feedAfter,
+  instancesFor,
+  makeKey,
+  newestEventId,
+  whenServed,
+} from '../support/instances.ts'
+import { listenTo } from '../support/listening.ts'
+import type { Server } from '../support/servers.ts'
+
+const rounds = 5
+/** One refusal by each instance. */
+const banAfter = 3
+
+const { all: instances } = await instancesFor(
+  { after },
+  { PETSTORE_BAN_AFTER_REFUSALS: String(banAfter), PETSTORE_TRUSTED_PROXIES: '127.0.0.1' },
+)
+
+/** Who is refused counts for his address: each key has one of its own, so that no test uses one up. */
+const addresses = new Map<string, string>()
+function headersOf(key: string) {
+  const address = addresses.get(key) ?? `2001:db8:0:${addresses.size}::1`
+  addresses.set(key, address)
+  return { 'x-forwarded-for': address }
+}
+const list = ({ request }: Server, key: string) =>
+  whenServed(() => request('GET', '/v1/pets', { key, headers: headersOf(key) }))
+const add = ({ request }: Server, key: string) =>
+  whenServed(() =>
+    request('POST', '/v1/pets', { key, headers: headersOf(key), body: { name: 'Milo', categoryId: 3 } }),
+  )
+const limitOf = ({ headers }: Answer) => /"minute";q=(\d+)/.exec(String(headers['ratelimit-policy']))?.[1]
+
+/** The next requests after a change, at every instance at once, the one that made it included. */
+const atAll = <T>(ask: (instance: Server) => Promise<T>): Promise<T[]> => Promise.all(instances.map(ask))
+
+/**
+ * Once for each instance that makes the change, and so some more, for who is late is not late every time. Every
+ * instance knows the key well by then: it has both read and written with it.
+ */
+async function everyWay(
+  settings: Record<string, unknown>,
+  change: (made: { id: number; key: string }, at: Server) => Promise<unknown>,
+): Promise<void> {
+  for (let round = 0; round < rounds; round++) {
+    for (const at of instances) {
+      const made = await makeKey(at, settings)
+      for (const instance of instances) {
+        await list(instance, made.key)
+        await add(instance, made.key)
+      }
+      await change(made, at)
+    }
+  }
+}
+
+describe('the very next request at every instance after the answer to a change at one of them', () => {
+  test('knows a new key', async () => {
+    for (let round = 0; round < rounds; round++) {
+      for (const at of instances) {
+        const { key } = await makeKey(at)
+        for (const { status } of await atAll((instance) => list(instance, key))) assert.equal(status, 200)
+        for (const { status } of await atAll((instance) => add(instance, key))) assert.equal(status, 201)
+      }
+    }
+  })
+
+  test('refuses a revoked key, to read and to write', async () => {
+    await everyWay({}, async ({ id, key }, at) => {
+      await done(at, 'DELETE', `/v1/keys/${id}`)
+      const answers = await atAll((instance) => Promise.all([list(instance, key), add(instance, key)]))
+      for (const answer of answers.flat()) {
+        assertRefused(answer, 401, 'invalid_api_key')
+        assert.match(answer.json.message, /revoked/)
+      }
+    })
+  })
+
+  test('is counted by the new plan', async () => {
+    await everyWay({}, async ({ id, key }, at) => {
+      await done(at, 'PATCH', `/v1/keys/${id}`, { plan: 'pro' })
+      for (const answer of await atAll((instance) => list(instance, key))) {
+        assert.equal(answer.status, 200)
+        assert.equal(limitOf(answer), '300')
+      }
+      await done(at, 'PATCH', `/v1/keys/${id}`, { plan: 'enterprise', limits: { perMinute: 1 } })
+      for (const answer of await atAll((instance) => list(instance, key))) {
+        assert.equal(limitOf(answer), '1')
+        assert.equal(answer.status, 429)
+      }
+    })
+  })
+
+  test('is let in where a ban was lifted', async () => {
+    // Exactly what every instance takes before the change.
+    const settings = { ...amplePlan, limits: { perMinute: 2 * instances.length } }
+    await everyWay(settings, async ({ id, key }, at) => {
+      await atAll((instance) => list(instance, key))
+      await done(at, 'PATCH', `/v1/keys/${id}`, amplePlan)
+      for (const answer of await atAll((instance) => list(instance, key)))
+        assertRefused(answer, 429, 'key_banned')
+      await done(at, 'DELETE', `/v1/keys/${id}/ban`)
+      for (const { status, text } of await atAll((instance) => list(instance, key)))
+        assert.equal(status, 200, text)
+    })
+  })
+
+  test('is refused with the old secret and let in with the new one after a rotation', async () => {
+    await everyWay({}, async ({ id, key }, at) => {
+      const { key: next } = (await done(at, 'POST', `/v1/keys/${id}/rotate`)).json
+      const answers = await atAll((instance) => Promise.all([list(instance, key), add(instance, key)]))
+      for (const answer of answers.flat()) {
+        assertRefused(answer, 401, 'invalid_api_key')
+        assert.match(answer.json.message, /rotated/)
+      }
+      for (const { status } of await atAll((instance) => add(instance, next))) assert.equal(status, 201)
+    })
+  })
+
+  test('is let in with either secret during the overlap, and both count as one key', async () => {
+    await everyWay({}, async ({ id, key }, at) => {
+      const { key: next } = (await done(at, 'POST', `/v1/keys/${id}/rotate`, { overlapSeconds: 3_600 })).json
+      const answers = await atAll((instance) => Promise.all([list(instance, key), add(instance, next)]))
+      for (const [read, written] of answers) assert.deepEqual([read.status, written.status], [200, 201])
+      const left = answers.flat().map(({ headers }) => Number(headers['x-ratelimit-remaining']))
+      assert.equal(new Set(left).size, 2 * instances.length)
+      assert.equal(Math.min(...left), 60 - 4 * instances.length)
+    })
+  })
+
+  test('may do no more than the narrower scopes, also where it writes', async () => {
+    await everyWay({ ...amplePlan }, async ({ id, key }, at) => {
+      await done(at, 'PATCH', `/v1/keys/${id}`, { scopes: ['pets:read'] })
+      for (const answer of await atAll((instance) => add(instance, key)))
+        assertRefused(answer, 403, 'insufficient_scope')
+      for (const { status } of await atAll((instance) => list(instance, key))) assert.equal(status, 200)
+    })
+  })
+
+  test('may do what the wider scopes allow, also where it writes', async () => {
+    await everyWay({ ...amplePlan, scopes: ['pets:read', 'categories:write'] }, async ({ id, key }, at) => {
+      // Writes that are refused by the store and not by the door, so that every instance has looked at the scopes.
+      await atAll(({ request }) => request('PATCH', '/v1/categories/99', { key, body: { name: 'x' } }))
+      await done(at, 'PATCH', `/v1/keys/${id}`, { scopes: ['pets:read', 'pets:write'] })
+      for (const { status, text } of await atAll((instance) => add(instance, key)))
+        assert.equal(status, 201, text)
+    })
+  })
+
+  test('is held to the origins that the key is locked to', async () => {
+    await everyWay({ ...amplePlan, scopes: ['pets:read'] }, async ({ id, key }, at) => {
+      await done(at, 'PATCH', `/v1/keys/${id}`, { origins: ['https://shelter.example'] })
+      for (const answer of await atAll((instance) => list(instance, key)))
+        assertRefused(answer, 403, 'origin_not_allowed')
+    })
+  })
+
+  test('shows the same use of a key, whichever instance it was used at', async () => {
+    const { id, key } = await makeKey(instances[0] as Server)
+    for (let used = 1; used <= 12; used++) {
+      await list(instances[used % instances.length] as Server, key)
+      for (const { json } of await atAll(({ request }) => request('GET', '/v1/limits', { key })))
+        assert.equal(json.minute.remaining, 60 - used)
+    }
+    const shown = await atAll((instance) => done(instance, 'GET', `/v1/keys/${id}`))
+    assert.equal(new Set(shown.map(({ text }) => text)).size, 1)
+  })
+})
+
+describe('within two seconds at every instance', () => {
+  test('the origins of a new publishable key are known, and those of a revoked one are not', async () => {
+    for (const [index, at] of instances.entries()) {
+      const origin = `https://shelter-${index}.example`
+      const preflight = ({ request }: Server) =>
+        request('OPTIONS', '/v1/pets', { headers: { origin, 'access-control-request-method': 'GET' } })
+      const allowed = async () =>
+        (await atAll(preflight)).map(({ headers }) => headers['access-control-allow-origin'])
+      assert.deepEqual(await allowed(), [undefined, undefined, undefined])
+      const { id } = await makeKey(at, { origins: [origin] })
+      await eventually(
+        'all know the origin',
+        async () => (await allowed()).every((found) => found === origin),
+        keyChangeMs,
+      )
+      await done(at, 'DELETE', `/v1/keys/${id}`)
+      await eventually(
+        'none knows the origin',
+        async () => (await allowed()).every((found) => found === undefined),
+        keyChangeMs,
+      )
+    }
+  })
+
+  test('the streams of a revoked key end', async (t) => {
+    const { id, key } = await makeKey(instances[0] as Server, { ...amplePlan, scopes: ['events:read'] })
+    const streams = await atAll(({ base }) => listenTo(base, { key }))
+    t.after(() => {
+      for (const stream of streams) stream.hangUp()
+    })
+    await done(instances[1] as Server, 'DELETE', `/v1/keys/${id}`)
+    const endings = Promise.all(streams.map(({ ended }) => ended))
+    let areOver = false
+    void endings.then(() => {
+      areOver = true
+    })
+    await eventually('every stream has ended', () => areOver, keyChangeMs)
+    for (const { isWhole } of await endings) assert.ok(isWhole)
+  })
+})
+
+test('a ban at one instance is one at the others, is told of once, and is no other key’s', async () => {
+  const [first, second, third] = instances as [Server, Server, Server]
+  const before = await newestEventId(first)
+  const { id, key } = await makeKey(first, { ...amplePlan, limits: { perMinute: 1 } })
+  assert.equal((await list(first, key)).status, 200)
+  for (let refusals = 1; refusals < banAfter; refusals++)
+    assertRefused(await list(instances[refusals % 3] as Server, key), 429, 'rate_limit_exceeded')
+  assertRefused(await list(third, key), 429, 'key_banned')
+  for (const answer of await atAll((instance) => list(instance, key)))
+    assertRefused(answer, 429, 'key_banned')
+  const shown = await atAll(({ request }) => request('GET', '/v1/limits', { key }))
+  assert.equal(new Set(shown.map(({ json }) => json.bannedUntil)).size, 1)
+  const told = await eventually('the ban is told of', async () => {
+    const isBan = ({ type, data }: Event) => type === 'key.banned' && data.id === id
+    const found = (await feedAfter(second, before)).filter(isBan)
+    return found.length > 0 && found
+  })
+  assert.equal(told.length, 1)
+  const { key: other } = await makeKey(second)
+  for (const { status } of await atAll((instance) => list(instance, other))) assert.equal(status, 200)
+})

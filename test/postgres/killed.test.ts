@@ -1,0 +1,399 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { sql } from 'kysely'
+import type { Database } from '../../src/database/database.ts'
+import type { Answer } from '../support/client.ts'
+import { administer, inStore, openStore } from '../support/engine.ts'
+import { eventually } from '../support/eventually.ts'
+import { type Caller, callerOf, Fleet, isBusy, Known, pick, Shift } from '../support/fleet.ts'
+import {
+  adminKey,
+  type Event,
+  feedAfter,
+  instancesFor,
+  listed,
+  makeAmpleKey,
+  sharedStore,
+  tally,
+  whenServed,
+} from '../support/instances.ts'
+import { loopbackAllowed, type Receiver, registerWebhook, startReceiver } from '../support/receiver.ts'
+import { type Server, serverFor } from '../support/servers.ts'
+import { startTestService } from '../support/service.ts'
+
+/** The whole of it is 120; what is run every time is shorter. */
+const seconds = Number(process.env.PETSTORE_TEST_KILL_SECONDS ?? 10)
+const killEveryMs = 2_000
+const lookEveryMs = 50
+const sharedAnimals = 4
+/** Longer than a claim on a delivery lasts: the one who made it was killed. */
+const claimIsOverMs = 60_000
+const webhookTypes = [
+  ['pet.created'],
+  ['pet.updated'],
+  ['pet.deleted'],
+  ['order.placed'],
+  ['order.cancelled'],
+  ['order.approved', 'order.delivered'],
+]
+
+/** Adds an animal, changes it, has it ordered, and follows the order to one of its ends. */
+async function adopt({ attempt, insist, ok }: Caller, known: Known, name: string, turn: number) {
+  const body = { name, categoryId: turn % 20 }
+  const isRetried = turn % 3 !== 0
+  const noted: { id?: number; isRetried: boolean } = { isRetried }
+  known.animals.set(name, noted)
+  const made = isRetried
+    ? (await insist('POST', '/v1/pets', { body, idempotencyKey: name })).answer
+    : await attempt('POST', '/v1/pets', { body })
+  // Without a key nobody knows whether it was done, and it must not be sent again.
+  if (!made || isBusy(made)) return
+  assert.equal(made.status, 201, made.text)
+  const { id } = made.json
+  noted.id = id
+  known.pets.set(id, { name, status: 'available' })
+  // What was answered is there for everybody, at once.
+  assert.deepEqual(await ok('GET', `/v1/pets?id=${id}`), [made.json])
+
+  await ok('PATCH', `/v1/pets/${id}`, { body: { name: `${name} renamed` } })
+  known.pets.set(id, { name: `${name} renamed`, status: 'available' })
+  const order = await ok('POST', '/v1/store/orders', {
+    body: { petId: id, note: name },
+    idempotencyKey: `order-${name}`,
+  })
+  known.orders.set(order.id, 'placed')
+  known.pets.set(id, { name: `${name} renamed`, status: 'pending' })
+  const ways = [['approved', 'delivered'], ['approved', 'cancelled'], ['cancelled'], ['approved'], []]
+  const petStatus: Record<string, string> = { delivered: 'sold', cancelled: 'available' }
+  for (const status of pick(ways)) {
+    await ok('PATCH', `/v1/store/orders/${order.id}`, { body: { status } })
+    known.orders.set(order.id, status)
+    known.pets.set(id, { name: `${name} renamed`, status: petStatus[status] ?? 'pending' })
+  }
+  assert.equal((await ok('GET', `/v1/store/orders/${order.id}`)).status, known.orders.get(order.id))
+  if (!petStatus[known.orders.get(order.id) as string] || turn % 2 === 0) return
+  const { answer, unanswered } = await insist('DELETE', `/v1/pets/${id}`)
+  // It may have been done by the attempt whose answer was lost.
+  if (answer.status === 404) assert.ok(unanswered > 0)
+  else assert.equal(answer.status, 204, answer.text)
+  known.pets.set(id, 'gone')
+}
+
+/** Adds an animal, and sends the same again until there is an answer. */
+async function addOnce({ ok }: Caller, known: Known, name: string): Promise<number> {
+  known.animals.set(name, { isRetried: true })
+  const { id } = await ok('POST', '/v1/pets', { body: { name, categoryId: 7 }, idempotencyKey: name })
+  known.animals.set(name, { id, isRetried: true })
+  known.pets.set(id, { name, status: 'available' })
+  return id
+}
+
+/** Many want the same animal, and whoever gets it lets it go again. Nothing is sent twice. */
+async function contend({ attempt, ok }: Caller, known: Known, petIds: readonly number[]) {
+  const petId = pick(petIds)
+  const answer = await attempt('POST', '/v1/store/orders', { body: { petId } })
+  if (answer?.status === 201) known.orders.set(answer.json.id, 'cancelled')
+  else if (answer) assert.ok(answer.json.code === 'pet_unavailable' || isBusy(answer), answer.text)
+  // Also one whose answer was lost is let go, by whoever finds it.
+  const open = await ok('GET', `/v1/store/orders?petId=${petId}&status=placed`)
+  const ids: number[] = answer?.status === 201 ? [answer.json.id] : open.map(({ id }: { id: number }) => id)
+  for (const id of ids) {
+    await ok('PATCH', `/v1/store/orders/${id}`, { body: { status: 'cancelled' } })
+    known.orders.set(id, 'cancelled')
+  }
+}
+
+/** No moment of the run is later than this one. */
+const longAgo = 1
+
+async function endHold(store: Database, id: number): Promise<true> {
+  await store.write((trx) =>
+    trx
+      .updateTable('orders')
+      .set({ hold_expires_at: longAgo })
+      .where('id', '=', id)
+      .where('status', '=', 'placed')
+      .execute(),
+  )
+  return true
+}
+
+/** An order whose hold runs out; every other time the next adopter is there before anybody has noticed. */
+async function letLapse(caller: Caller, known: Known, store: Database, name: string, turn: number) {
+  const petId = await addOnce(caller, known, name)
+  const order = await caller.ok('POST', '/v1/store/orders', {
+    body: { petId },
+    idempotencyKey: `held-${name}`,
+  })
+  await eventually('its time is up', () => endHold(store, order.id).catch(() => false))
+  known.held.add(order.id)
+  known.orders.set(order.id, 'cancelled')
+  if (turn % 2 === 0) return
+  const next = await caller.ok('POST', '/v1/store/orders', {
+    body: { petId },
+    idempotencyKey: `next-${name}`,
+  })
+  known.orders.set(next.id, 'placed')
+  known.pets.set(petId, { name, status: 'pending' })
+}
+
+/** Lists, as those do who only look. */
+async function look({ ok }: Caller) {
+  await ok('GET', '/v1/pets?limit=50')
+  await ok('GET', '/v1/store/orders?limit=50&status=placed')
+  await ok('GET', '/v1/store/inventory')
+}
+
+test(`instances that are killed every two seconds lose nothing that was answered and double nothing (${seconds} seconds)`, async (t) => {
+  const { storeEnv, owner } = await sharedStore(t)
+  const env = {
+    ...storeEnv,
+    ...loopbackAllowed,
+    PETSTORE_ADMIN_KEY: adminKey,
+    PETSTORE_LOG_LEVEL: 'error',
+  }
+  const fleet = new Fleet(() => serverFor(owner, env))
+  await fleet.begin()
+  const store = await openStore(storeEnv)
+  owner.after(() => store.close())
+  const receiver = await startReceiver()
+  owner.after(() => receiver.stop())
+  const first = fleet.any()
+  const operator = { request: first.request, operatorKey: adminKey }
+  for (const [index, types] of webhookTypes.entries())
+    await registerWebhook(operator, `${receiver.url}/${index}`, types)
+  const known = new Known()
+  const caller = callerOf(fleet, await makeAmpleKey(first), known)
+  const shared: number[] = []
+  for (let n = 0; n < sharedAnimals; n++)
+    shared.push((await caller.ok('POST', '/v1/pets', { body: { name: `shared ${n}`, categoryId: 7 } })).id)
+
+  const shift = new Shift(seconds * 1000)
+  const { keepOn } = shift
+  const times = (count: number, work: (worker: number, turn: number) => Promise<unknown>) =>
+    Array.from({ length: count }, (_, worker) => keepOn((turn) => work(worker, turn)))
+  const seen: Event[] = []
+  const follow = async () => {
+    const page: Event[] = await caller.ok('GET', `/v1/events?after=${seen.at(-1)?.id ?? 0}&limit=1000`)
+    seen.push(...page)
+    return page.length
+  }
+  await shift.over([
+    ...times(6, (worker, turn) => adopt(caller, known, `adopted-${worker}-${turn}`, turn)),
+    ...times(6, (worker, turn) => addOnce(caller, known, `added-${worker}-${turn}`)),
+    ...times(2, () => contend(caller, known, shared)),
+    ...times(2, (worker, turn) => letLapse(caller, known, store, `lapsed-${worker}-${turn}`, turn)),
+    // Those who only look leave the others time to write.
+    keepOn(() => Promise.all([look(caller), pause(lookEveryMs)])),
+    keepOn(() => Promise.all([follow(), pause(lookEveryMs)])),
+    // The moments are left to chance: where in its work an instance is hit is the test.
+    keepOn(() => Promise.all([fleet.killOne(), pause(killEveryMs)])),
+  ])
+  await fleet.complete()
+  await eventually('every hold that has run out has lapsed', async () => {
+    const due = store.read.selectFrom('orders').select('id').where('hold_expires_at', '=', longAgo)
+    return (await due.executeTakeFirst()) === undefined
+  })
+  while ((await follow()) > 0) {
+    // Until there is nothing more: nobody writes any longer.
+  }
+
+  const feed = await feedAfter(fleet.any(), 0)
+  assert.deepEqual(
+    seen.map(({ id }) => id),
+    feed.map(({ id }) => id),
+    'who followed the feed over all kills has seen the whole of it',
+  )
+  assert.ok(
+    feed.every(({ id }, index) => id === index + 1),
+    'the feed has no gaps',
+  )
+  const state = await stateOf(fleet.any())
+  assertMirrored(feed, state)
+  assertNothingLost(known, state)
+  assertNothingDoubled(known, feed)
+  await assertAllTold(t, { env, fleet, receiver, feed })
+
+  const answers = tally(known.answers)
+  t.diagnostic(`${fleet.kills} kills, ${known.answers.length + known.lost} requests, ${feed.length} events`)
+  t.diagnostic(`answers ${JSON.stringify(answers)}, without an answer ${known.lost}`)
+  t.diagnostic(
+    `${known.pets.size} animals and ${known.orders.size} orders answered for, ${known.held.size} holds`,
+  )
+  t.diagnostic(`${known.replayed} retries had been done before their answer was lost`)
+  t.diagnostic(`complaints ${JSON.stringify(fleet.complaints())}`)
+  const expected =
+    /^(?:20[014]|404 pet_not_found|409 (?:pet_unavailable|idempotency_in_progress)|503 unavailable)$/
+  for (const answer of Object.keys(answers)) assert.match(answer, expected)
+  assert.ok(fleet.kills > 0 && known.lost > 0, 'somebody was killed while he was being spoken to')
+})
+
+type State = {
+  pet: Map<number, Answer['json']>
+  category: Map<number, unknown>
+  order: Map<number, Answer['json']>
+}
+
+async function stateOf(instance: Server): Promise<State> {
+  const byId = async (path: string) =>
+    new Map<number, Answer['json']>((await listed(instance, path)).map((thing) => [thing.id, thing]))
+  const state = {
+    pet: await byId('/v1/pets?limit=100'),
+    category: await byId('/v1/categories?limit=100'),
+    order: await byId('/v1/store/orders?limit=100'),
+  }
+  const inventory = await instance.request('GET', '/v1/store/inventory', { key: adminKey })
+  const counted = tally([...state.pet.values()].map(({ status }) => status))
+  assert.deepEqual(inventory.json, { available: 0, pending: 0, sold: 0, ...counted })
+  return state
+}
+
+/** The feed tells of everything: whoever has followed it has what the lists have. */
+function assertMirrored(feed: readonly Event[], state: State): void {
+  const mirror: Record<string, Map<number, unknown>> = {
+    pet: new Map(),
+    category: new Map(),
+    order: new Map(),
+  }
+  for (const { type, data } of feed) {
+    const [kind = '', what] = type.split('.')
+    if (what === 'deleted') mirror[kind]?.delete(data.id)
+    else mirror[kind]?.set(data.id, data)
+  }
+  const told = ({ id, petId, status, cancelReason }: Answer['json']) =>
+    cancelReason === undefined ? { id, petId, status } : { id, petId, status, cancelReason }
+  const sorted = (map: Map<number, unknown> | undefined) => [...(map ?? [])].sort(([a], [b]) => a - b)
+  const orders = new Map([...state.order].map(([id, order]) => [id, told(order)]))
+  assert.deepEqual(sorted(mirror.pet), sorted(state.pet))
+  assert.deepEqual(sorted(mirror.category), sorted(state.category))
+  assert.deepEqual(sorted(mirror.order), sorted(orders))
+}
+
+/** Everything that was answered is so. */
+function assertNothingLost(known: Known, state: State): void {
+  for (const [id, expected] of known.pets) {
+    const found = state.pet.get(id)
+    if (expected === 'gone') assert.equal(found, undefined, `animal ${id} was removed`)
+    else assert.deepEqual({ name: found?.name, status: found?.status }, expected, `animal ${id}`)
+  }
+  for (const [id, status] of known.orders) assert.equal(state.order.get(id)?.status, status, `order ${id}`)
+  for (const id of known.held) assert.equal(state.order.get(id)?.cancelReason, 'hold_expired', `order ${id}`)
+}
+
+/** Nothing was done twice: neither what was sent twice, nor what comes due by itself. */
+function assertNothingDoubled(known: Known, feed: readonly Event[]): void {
+  const created = feed.filter(({ type }) => type === 'pet.created')
+  const byName = Map.groupBy(created, ({ data }) => String(data.name))
+  for (const [name, { id, isRetried }] of known.animals) {
+    const ids = (byName.get(name) ?? []).map(({ data }) => data.id)
+    if (id !== undefined) assert.deepEqual(ids, [id], name)
+    else assert.ok(!isRetried || ids.length === 1, `${name} was sent until it was answered`)
+    assert.ok(ids.length <= 1, name)
+  }
+  const openOrder = new Map<unknown, number>()
+  const way = new Map<number, string[]>()
+  for (const { type, data } of feed) {
+    if (!type.startsWith('order.')) continue
+    way.set(data.id, [...(way.get(data.id) ?? []), type.slice('order.'.length)])
+    if (type === 'order.placed') {
+      assert.equal(openOrder.get(data.petId), undefined, `animal ${data.petId} was ordered twice`)
+      openOrder.set(data.petId, data.id)
+    }
+    if (type === 'order.cancelled') {
+      assert.equal(openOrder.get(data.petId), data.id)
+      openOrder.delete(data.petId)
+    }
+  }
+  for (const [id, steps] of way)
+    assert.match(steps.join(' '), /^placed(?: approved)?(?: delivered| cancelled)?$/, `order ${id}`)
+  for (const id of known.held)
+    assert.deepEqual(way.get(id), ['placed', 'cancelled'], `the hold of order ${id}`)
+}
+
+type Told = {
+  env: Record<string, string>
+  fleet: Fleet
+  receiver: Receiver
+  feed: readonly Event[]
+}
+
+/** Every event of a type that an endpoint wants has come to it, the first time in the order of the feed. */
+async function assertAllTold(t: TestContext, { env, fleet, receiver, feed }: Told): Promise<void> {
+  const underFire = receiver.received.length
+  for (const { child, ended } of fleet.everyone) {
+    child.kill('SIGKILL')
+    await ended
+  }
+  const came = (index: number) => {
+    const messages = receiver.received.filter(({ path }) => path.endsWith(`/${index}`))
+    return [...new Set(messages.map(({ id }) => id))]
+  }
+  const expected = webhookTypes.map((types) =>
+    feed.filter(({ type }) => types.includes(type)).map(({ id }) => `msg_${id}`),
+  )
+  // What the killed had begun is free again once their claims have run out: this one comes when they have.
+  const later = await startTestService(env, { startAt: Date.now() + claimIsOverMs })
+  try {
+    await eventually(
+      'every message has come',
+      () => new Set(receiver.received.map(({ id }) => id)).size >= expected.flat().length,
+      seconds * 1000 + 60_000,
+    )
+  } finally {
+    await later.stop()
+  }
+  for (const [index, types] of webhookTypes.entries())
+    assert.deepEqual(came(index), expected[index], types.join())
+  t.diagnostic(
+    `${expected.flat().length} webhook messages in ${receiver.received.length} deliveries, ${underFire} of them under fire`,
+  )
+}
+
+const moments = [
+  { when: 'after its change was made and before it could say so', timing: 'DEFERRED', isReplayed: true },
+  { when: 'in the middle of a change', timing: 'IMMEDIATE', isReplayed: false },
+]
+for (const { when, timing, isReplayed } of moments) {
+  test(`what an instance was asked for that is killed ${when} is done once, and another one answers it`, async (t) => {
+    const { storeEnv, all } = await instancesFor(t, {}, 2)
+    const [killed, other] = all as [Server, Server]
+    // PostgreSQL takes its time, where it says so: with the row, or with the commit.
+    await inStore(storeEnv, ({ upgrade }) =>
+      upgrade(async (trx) => {
+        await sql`CREATE FUNCTION be_slow() RETURNS trigger LANGUAGE plpgsql
+          AS 'BEGIN PERFORM pg_sleep(1); RETURN NULL; END'`.execute(trx)
+        await sql`CREATE CONSTRAINT TRIGGER be_slow AFTER INSERT ON pets DEFERRABLE INITIALLY ${sql.raw(timing)}
+          FOR EACH ROW EXECUTE FUNCTION be_slow()`.execute(trx)
+      }),
+    )
+    const ask = ({ request }: Server) =>
+      request('POST', '/v1/pets', {
+        key: adminKey,
+        body: { name: 'Slow', categoryId: 3 },
+        headers: { 'idempotency-key': 'once' },
+      })
+    const lost = ask(killed).then(
+      () => 'answered',
+      () => 'lost',
+    )
+    const database = new URL(storeEnv.DATABASE_URL as string).pathname.slice(1)
+    await eventually('PostgreSQL takes its time', async () => {
+      const { rows } = await administer(
+        `SELECT 1 FROM pg_stat_activity WHERE datname = '${database}' AND wait_event = 'PgSleep'`,
+      )
+      return rows.length > 0
+    })
+    killed.child.kill('SIGKILL')
+    assert.equal(await lost, 'lost')
+    const answer = await whenServed(() => ask(other))
+    assert.equal(answer.status, 201, answer.text)
+    assert.equal(answer.headers['idempotent-replayed'], isReplayed ? 'true' : undefined)
+    assert.deepEqual(await listed(other, '/v1/pets'), [answer.json])
+    const created = (await feedAfter(other, 0)).filter(({ type }) => type === 'pet.created')
+    assert.deepEqual(
+      created.map(({ data }) => data.id),
+      [answer.json.id],
+    )
+  })
+}

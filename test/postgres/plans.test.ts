@@ -1,0 +1,324 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { type CompiledQuery, type Kysely, sql } from 'kysely'
+import pg from 'pg'
+import { isCategoryUsed, listCategories } from '../../src/categories/queries.ts'
+import type { Database } from '../../src/database/database.ts'
+import type { Tables } from '../../src/database/tables.ts'
+import { eventsAfter, lastEventId, pruneEvents } from '../../src/events/queries.ts'
+import { eraseFromKeptAnswers, IdempotentAnswers } from '../../src/http/idempotency.ts'
+import { hashApiKey, makeApiKey } from '../../src/keys/apiKey.ts'
+import { KeyDirectory } from '../../src/keys/directory.ts'
+import { findKey, listKeys } from '../../src/keys/queries.ts'
+import { postgresGate } from '../../src/limits/postgres.ts'
+import { orderStatuses } from '../../src/orders/order.ts'
+import { findOrder, hasDueOrders, lapseDueOrders, openOrderOf, ordersPage } from '../../src/orders/queries.ts'
+import { findPet, type PetFilter, petsPage } from '../../src/pets/queries.ts'
+import {
+  claimDelivery,
+  dueLanes,
+  findDelivery,
+  listDeliveries,
+  pruneDeliveries,
+} from '../../src/webhooks/deliveries.ts'
+import { hasUndispatched } from '../../src/webhooks/dispatch.ts'
+import { newStore, openStore, removeStore, type StoreEnv } from '../support/engine.ts'
+
+const animals = 200_000
+const half = animals / 2
+const others = 100_000
+const pageMax = 101
+
+const big = [
+  'pets',
+  'categories',
+  'orders',
+  'events',
+  'webhook_deliveries',
+  'api_keys',
+  'api_key_secrets',
+  'key_usage',
+  'idempotent_answers',
+  'address_usage',
+]
+
+let env: StoreEnv
+let database: Database
+
+const secret = makeApiKey('production')
+
+/**
+ * A store as years leave it, and as a planner that believes in averages does not expect it: what is sold is old and what
+ * is available is new, few animals are pending, one category has a quarter of all animals and another one had its
+ * time long ago, one animal was ordered again and again, and one endpoint has not answered for days.
+ */
+const filling = [
+  `INSERT INTO categories (category_id) SELECT n FROM generate_series(0, 4999) n`,
+  `INSERT INTO pets (name, category_id, status)
+    SELECT 'Pet', CASE WHEN n <= ${half} AND n % 2 = 0 THEN 7 WHEN n <= 20000 THEN 8 ELSE 100 + n % 4900 END,
+      CASE WHEN n % ${animals / 10} = 5 THEN 'pending' WHEN n <= ${half} THEN 'sold' ELSE 'available' END
+    FROM generate_series(1, ${animals}) n`,
+  `INSERT INTO orders (pet_id, status, placed_at, updated_at)
+    SELECT CASE WHEN n % 4 = 0 AND n < ${others / 2} THEN 7 ELSE 5000 + n % 50000 END,
+      CASE WHEN n < ${others / 2} THEN 'delivered' ELSE 'cancelled' END, n, n FROM generate_series(1, ${others}) n`,
+  `INSERT INTO orders (pet_id, status, placed_at, updated_at, hold_expires_at)
+    SELECT n, CASE n % 2 WHEN 0 THEN 'approved' ELSE 'placed' END, n, n, CASE n % 2 WHEN 0 THEN NULL ELSE 10000 + n END
+    FROM generate_series(1001, 2000) n`,
+  `INSERT INTO events (type, created_at, data, is_private)
+    SELECT 'pet.updated', 1000000 + n, '{}', CASE WHEN n BETWEEN 20000 AND 80000 THEN 1 ELSE 0 END
+    FROM generate_series(1, ${others}) n`,
+  `INSERT INTO webhooks (url, events, from_event_id, status, secret, created_at)
+    SELECT 'https://example.org/' || n, '["pet.updated"]', n, 'enabled', 'secret', n FROM generate_series(1, 50) n`,
+  `INSERT INTO webhook_deliveries (webhook_id, event_id, event_type, event_at, data, status, attempts, next_attempt_at,
+      claimed_until, created_at)
+    SELECT 1 + n % 50, n, 'pet.updated', n, '{}', 'delivered', 1, NULL, 0, 1000000 + n
+    FROM generate_series(1, ${others / 2}) n`,
+  `INSERT INTO webhook_deliveries (webhook_id, event_id, event_type, event_at, data, status, attempts, next_attempt_at,
+      claimed_until, created_at)
+    SELECT 7, n, 'pet.updated', n, '{}', 'pending', n % 2, 1000 + n, 0, 1000000 + n
+    FROM generate_series(${others / 2}, ${others}) n`,
+  `INSERT INTO api_keys (name, plan, scopes, origins, from_setting, created_at, unbanned_at)
+    SELECT 'key', 'free', '["pets:read"]', '[]', 0, n, 0 FROM generate_series(1, 10000) n`,
+  `INSERT INTO api_key_secrets SELECT md5(n::text) || md5(n::text), n, n, NULL FROM generate_series(2, 10000) n`,
+  `INSERT INTO api_key_secrets VALUES ('${hashApiKey(secret)}', 1, 1, NULL)`,
+  `INSERT INTO key_usage SELECT n, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 FROM generate_series(1, 10000) n`,
+  `INSERT INTO idempotent_answers
+    SELECT n % 1000, 'key ' || n, 'fingerprint', 201, '{}', '{}', 1000000 + n, CASE n % 50 WHEN 0 THEN 'order ' || n END
+    FROM generate_series(1, ${others}) n`,
+  `INSERT INTO address_usage
+    SELECT 'address ' || n, 0, 1, ${Date.now() + 10_000_000}, 1 FROM generate_series(1, ${others}) n`,
+]
+
+before(async () => {
+  env = await newStore()
+  database = await openStore(env)
+  await database.upgrade(async (trx) => {
+    // Nothing that comes in is checked: it is known to be right, and there is much of it.
+    await sql`SET LOCAL session_replication_role = replica`.execute(trx)
+    for (const statement of filling) await sql.raw(statement).execute(trx)
+    await sql`ANALYZE`.execute(trx)
+  })
+})
+after(async () => {
+  await database.close()
+  await removeStore(env)
+})
+
+type Plan = {
+  'Node Type': string
+  'Relation Name'?: string
+  'Index Name'?: string
+  'Actual Rows': number
+  'Actual Loops': number
+  'Rows Removed by Filter'?: number
+  'Shared Hit Blocks': number
+  'Shared Read Blocks': number
+  Plans?: Plan[]
+}
+
+const stepsOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(stepsOf)]
+
+const readIn = (plan: Plan) =>
+  (plan['Actual Rows'] + (plan['Rows Removed by Filter'] ?? 0)) * plan['Actual Loops']
+
+const shown = (plan: Plan) =>
+  stepsOf(plan)
+    .map(
+      (step) =>
+        `${step['Node Type']} ${step['Relation Name'] ?? ''} ${step['Index Name'] ?? ''} ${readIn(step)}`,
+    )
+    .join('; ')
+
+/**
+ * Executes a query as its connection would, and undoes it: by the plan for these values, and by the one for whatever
+ * values. A statement that is prepared gets either, as PostgreSQL sees fit.
+ */
+async function plansOf({
+  sql: text,
+  parameters,
+}: Pick<CompiledQuery, 'sql' | 'parameters'>): Promise<Plan[]> {
+  const values = parameters.map((value) =>
+    typeof value === 'string' ? pg.escapeLiteral(value) : String(value),
+  )
+  const plans: Plan[] = []
+  const undone = new Error('undone')
+  await database
+    .upgrade(async (trx) => {
+      for (const mode of ['force_custom_plan', 'force_generic_plan']) {
+        await sql.raw(`SAVEPOINT before_plan`).execute(trx)
+        await sql.raw(`SET LOCAL plan_cache_mode = ${mode}`).execute(trx)
+        await sql.raw(`PREPARE planned AS ${text}`).execute(trx)
+        const call = values.length === 0 ? 'planned' : `planned(${values.join()})`
+        const { rows } = await sql
+          .raw<{ 'QUERY PLAN': [{ Plan: Plan }] }>(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE ${call}`)
+          .execute(trx)
+        plans.push((rows[0] as (typeof rows)[number])['QUERY PLAN'][0].Plan)
+        await sql.raw('DEALLOCATE planned').execute(trx)
+        await sql.raw(`ROLLBACK TO SAVEPOINT before_plan`).execute(trx)
+      }
+      throw undone
+    })
+    .catch((error: unknown) => {
+      if (error !== undone) throw error
+    })
+  return plans
+}
+
+/** So much may be read for each row that is shown: a few rows that are not, and each by an index of some levels. */
+const rowsPerRow = 3
+const blocksPerRow = 5
+
+async function assertReadsFor(rowsShown: number, query: Pick<CompiledQuery, 'sql' | 'parameters'>) {
+  const rowsMax = rowsShown * rowsPerRow
+  for (const plan of await plansOf(query)) {
+    const text = `${query.sql}\n${JSON.stringify(query.parameters, (_, value) => (typeof value === 'bigint' ? Number(value) : value))}\n${shown(plan)}`
+    for (const step of stepsOf(plan)) {
+      const relation = step['Relation Name']
+      assert.ok(!(relation && big.includes(relation) && /Seq Scan/.test(step['Node Type'])), text)
+      // Some rows of those that a page shows may be put in order; never all that could be shown.
+      assert.ok(readIn(step) <= rowsMax, `${readIn(step)} rows: ${text}`)
+    }
+    const blocks = plan['Shared Hit Blocks'] + plan['Shared Read Blocks']
+    assert.ok(blocks <= 50 + rowsMax * blocksPerRow, `${blocks} blocks: ${text}`)
+  }
+}
+
+const hundredIds = Array.from({ length: 100 }, (_, index) => BigInt(animals - index * 997))
+const petFilters: Record<string, PetFilter> = {}
+for (const status of [undefined, 'available', 'pending', 'sold'] as const) {
+  for (const categoryId of [undefined, 7n, 8n, 4_000n]) {
+    for (const ids of [undefined, [BigInt(animals)], hundredIds]) {
+      const words = [status, categoryId !== undefined && `category ${categoryId}`, ids && `${ids.length} ids`]
+      petFilters[words.filter(Boolean).join(' + ') || 'no filter'] = { status, categoryId, ids }
+    }
+  }
+}
+
+describe('a page reads little more than it shows, however large and uneven the store is', () => {
+  for (const [what, filter] of Object.entries(petFilters)) {
+    test(`animals: ${what}`, async () => {
+      for (const belowId of [undefined, half - 500, 50])
+        await assertReadsFor(pageMax, petsPage(database, filter, pageMax, belowId).compile())
+    })
+  }
+
+  for (const status of [undefined, ...orderStatuses]) {
+    for (const petId of [undefined, 7n, 6_000n]) {
+      test(`orders: ${status ?? 'any status'}, animal ${petId ?? 'any'}`, async () => {
+        for (const belowId of [undefined, others / 2, 50])
+          await assertReadsFor(pageMax, ordersPage(database, { status, petId }, pageMax, belowId).compile())
+      })
+    }
+  }
+})
+
+/** Does the work, undoes it, and answers every query that it made. */
+async function queriesOf(work: (db: Kysely<Tables>) => Promise<unknown>): Promise<CompiledQuery[]> {
+  const made: CompiledQuery[] = []
+  const undone = new Error('undone')
+  await database
+    .write(async (trx) => {
+      await work(
+        trx.withPlugin({
+          transformQuery({ node, queryId }) {
+            made.push(database.read.getExecutor().compileQuery(node, queryId))
+            return node
+          },
+          transformResult: async ({ result }) => result,
+        }),
+      )
+      throw undone
+    })
+    .catch((error: unknown) => {
+      if (error !== undone) throw error
+    })
+  return made
+}
+
+const dayMs = 24 * 60 * 60 * 1000
+const pieceMax = 1_000
+const works: [what: string, work: (db: Kysely<Tables>) => Promise<unknown>, rowsMax?: number][] = [
+  ['one animal', (db) => findPet(db, 5n), 1],
+  ['whether an animal uses a category', (db) => isCategoryUsed(db, 7n), 1],
+  ['whether an animal uses a category that none does', (db) => isCategoryUsed(db, 9n), 1],
+  ['a page of categories', (db) => listCategories(db, pageMax, 3n)],
+  ['the first page of categories', (db) => listCategories(db, pageMax)],
+  ['one order', (db) => findOrder(db, 5), 1],
+  ['the open order of an animal', (db) => openOrderOf(db, 1_500n, 0), 1],
+  ['the open order of an animal that has none', (db) => openOrderOf(db, 7n, 0), 1],
+  ['whether a hold has run out', (db) => hasDueOrders(db, 20_000), 1],
+  ['whether a hold has run out where none has', (db) => hasDueOrders(db, 0), 1],
+  ['the holds that have run out', (db) => lapseDueOrders(db, 11_030)],
+  ['the first page of events', (db) => eventsAfter(db, 0, pageMax, false)],
+  ['a page of events after many that are private', (db) => eventsAfter(db, 19_990, pageMax, false)],
+  ['a page of all events', (db) => eventsAfter(db, 50_000, pageMax, true)],
+  ['the newest event', (db) => lastEventId(db), 1],
+  ['events that are no longer kept', (db) => pruneEvents(db, Number.MAX_SAFE_INTEGER), pieceMax],
+  ['whether there is something to dispatch', (db) => hasUndispatched(db)],
+  ['lanes that are due', (db) => dueLanes(db, others * 2)],
+  ['lanes that are due where none is', (db) => dueLanes(db, 0)],
+  ['the next delivery', (db) => claimDelivery(db, database.dialect, 7, 'first', others * 2)],
+  ['the next repetition', (db) => claimDelivery(db, database.dialect, 7, 'again', others * 2)],
+  [
+    'a page of deliveries',
+    (db) => listDeliveries({ read: db, dialect: database.dialect }, 7, pageMax, others),
+  ],
+  ['a page of older deliveries', (db) => listDeliveries({ read: db, dialect: database.dialect }, 8, pageMax)],
+  ['one delivery', (db) => findDelivery(db, 8, 7), 1],
+  ['deliveries that are no longer kept', (db) => pruneDeliveries(db, Number.MAX_SAFE_INTEGER), 2 * pieceMax],
+  ['a page of keys', (db) => listKeys(db, pageMax, 5_000)],
+  ['one key', (db) => findKey(db, 5), 1],
+  [
+    'a key by its secret',
+    (db) => new KeyDirectory({ ...database, read: db }, 'production').find(secret, 0),
+    1,
+  ],
+  ['kept answers to erase', (db) => eraseFromKeptAnswers(db, 'order 50', (json) => json), 1],
+  [
+    'kept answers that are forgotten',
+    (db) => {
+      const write: Database['write'] = (work) => work(db)
+      return new IdempotentAnswers({ ...database, write }).sweep(dayMs + 1_000_500)
+    },
+    pieceMax,
+  ],
+]
+
+describe('what is looked for is found without going through the rest, however large and uneven the store is', () => {
+  for (const [what, work, rowsMax = pageMax] of works) {
+    test(what, async () => {
+      const queries = await queriesOf(work)
+      assert.ok(queries.length > 0)
+      for (const query of queries) await assertReadsFor(rowsMax, query)
+    })
+  }
+})
+
+test('counting a request reads no table from end to end', async () => {
+  const scansOf = async () => {
+    const { rows } = await sql<{ relname: string; scans: number }>`
+      SELECT relname, seq_scan AS scans FROM pg_stat_user_tables WHERE relname = ANY(${big}) ORDER BY relname`.execute(
+      database.read,
+    )
+    return rows
+  }
+  const counting = await openStore(env)
+  const gate = postgresGate({
+    database: counting,
+    directory: new KeyDirectory(counting, 'production'),
+    banAfterRefusals: 100,
+    clock: Date.now,
+    limitClock: undefined,
+  })
+  const before = await scansOf()
+  for (let n = 0; n < 20; n++) {
+    const { known } = await gate.admit({ token: secret, address: '192.0.2.1', isFree: false })
+    assert.equal(known?.decision.outcome, 'admitted')
+    await gate.look(secret)
+    await gate.admit({ token: makeApiKey('production'), address: `192.0.2.${n}`, isFree: false })
+    await gate.admit({ token: undefined, address: '192.0.2.1', isFree: false })
+  }
+  // What a connection has done is known to others at its end at the latest.
+  await counting.close()
+  assert.deepEqual(await scansOf(), before)
+})

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { inStore } from '../support/engine.ts'
+import { adminKey, allOrNone, done, listed, sharedStore } from '../support/instances.ts'
+import { type Server, serverFor } from '../support/servers.ts'
+
+describe('ten processes that start together on an empty database', () => {
+  const starters = 10
+
+  async function startTogether(t: Parameters<typeof sharedStore>[0], more: Record<string, string>) {
+    const { storeEnv: env, owner } = await sharedStore(t, { isBare: true })
+    const servers = await allOrNone(starters, () => serverFor(owner, { ...env, ...more }))
+    const found = await inStore(env, async ({ read }) => ({
+      versions: await read.selectFrom('schema_migrations').select('version').orderBy('version').execute(),
+      keys: await read.selectFrom('api_keys').select(['name', 'from_setting']).execute(),
+      secrets: await read.selectFrom('api_key_secrets').select('hash').execute(),
+      told: await read.selectFrom('events').select('type').execute(),
+    }))
+    assert.ok(found.versions.length > 0)
+    assert.deepEqual(
+      found.versions.map(({ version }) => version),
+      found.versions.map((_, index) => index + 1),
+    )
+    assert.equal(found.secrets.length, 1)
+    assert.deepEqual(
+      found.told.map(({ type }) => type),
+      ['key.created'],
+    )
+    return { servers, keys: found.keys }
+  }
+
+  test('all come up, migrate once, and have the one operator key of the setting', async (t) => {
+    const { servers, keys } = await startTogether(t, { PETSTORE_ADMIN_KEY: adminKey })
+    assert.deepEqual(keys, [{ name: 'operator', from_setting: 1 }])
+    for (const { operatorKey } of servers) assert.equal(operatorKey, undefined)
+    for (const server of servers)
+      await done(server, 'POST', '/v1/pets', { name: 'From the start', categoryId: 3 })
+    assert.equal((await listed(servers[0] as Server, '/v1/pets')).length, starters)
+  })
+
+  test('all come up, migrate once, and exactly one of them shows the new operator key, which all know', async (t) => {
+    const { servers, keys } = await startTogether(t, {})
+    assert.deepEqual(keys, [{ name: 'operator', from_setting: 0 }])
+    const shown = servers.flatMap(({ operatorKey }) => operatorKey ?? [])
+    assert.equal(shown.length, 1)
+    for (const server of servers) await done(server, 'GET', '/v1/keys', undefined, shown[0])
+  })
+})
+
+test('of two environments that start together on an empty database one has it, and the other is refused', async (t) => {
+  for (let round = 0; round < 3; round++) {
+    const { storeEnv, owner } = await sharedStore(t, { isBare: true })
+    const environments = ['production', 'staging', 'production', 'staging']
+    const starts = await Promise.allSettled(
+      environments.map((PETSTORE_ENV) => serverFor(owner, { ...storeEnv, PETSTORE_ENV })),
+    )
+    const isUp = environments.map((_, index) => starts[index]?.status === 'fulfilled')
+    assert.ok(
+      [[true, false, true, false].join(), [false, true, false, true].join()].includes(isUp.join()),
+      isUp.join(),
+    )
+  }
+})

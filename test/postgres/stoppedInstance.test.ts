@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { administer } from '../support/engine.ts'
+import { eventually } from '../support/eventually.ts'
+import { adminKey, allOrNone, done, listed, makeAmpleKey, sharedStore } from '../support/instances.ts'
+import { type Server, serverFor } from '../support/servers.ts'
+
+const writers = 20
+
+/** Who writes to the store at this moment, and since when: the connection that has the turn. */
+async function holder(database: string): Promise<{ name: string; begun: string } | undefined> {
+  const { rows } = await administer(`
+    SELECT a.application_name AS name, a.xact_start::text AS begun
+    FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+    WHERE l.locktype = 'advisory' AND l.granted AND a.datname = '${database}'`)
+  return rows[0]
+}
+
+/** Stops a server again and again, until it is stopped with the turn in its hands. */
+async function stopWithTurn({ child }: Server, name: string, database: string): Promise<void> {
+  await eventually(
+    'it is stopped with the turn in its hands',
+    async () => {
+      child.kill('SIGSTOP')
+      const first = await holder(database)
+      const second = await holder(database)
+      if (first?.name === name && second?.begun === first.begun) return true
+      child.kill('SIGCONT')
+      return false
+    },
+    60_000,
+  )
+}
+
+test('an instance that is stopped while it writes keeps the others from it for seconds at the most, and serves again when it goes on', async (t) => {
+  const { storeEnv, owner } = await sharedStore(t)
+  const names = ['stopped', 'second', 'third']
+  const [stopped, ...others] = (await allOrNone(names.length, (index) => {
+    const url = new URL(storeEnv.DATABASE_URL as string)
+    url.searchParams.set('application_name', names[index] as string)
+    return serverFor(owner, { ...storeEnv, DATABASE_URL: url.href, PETSTORE_ADMIN_KEY: adminKey })
+  })) as [Server, Server, Server]
+  const database = new URL(storeEnv.DATABASE_URL as string).pathname.slice(1)
+  const key = await makeAmpleKey(stopped)
+  const answered: number[] = []
+  const add = async (server: Server, name: string) => {
+    const answer = await server.request('POST', '/v1/pets', { key, body: { name, categoryId: 3 } })
+    assert.ok([201, 503].includes(answer.status), answer.text)
+    if (answer.status === 201) answered.push(answer.json.id)
+    return answer.status === 201
+  }
+  let isOver = false
+  const keepWriting = async () => {
+    while (!isOver) await add(stopped, 'Milo')
+  }
+  const load = Promise.all(Array.from({ length: writers }, keepWriting))
+  // Where the test has failed before it waits for them, that is what is told.
+  load.catch(() => {})
+
+  await stopWithTurn(stopped, 'stopped', database)
+  const stoppedAt = performance.now()
+  const meanwhile = others.map((server) => eventually('another writes', () => add(server, 'Luna'), 15_000))
+  await Promise.all(meanwhile)
+  t.diagnostic(`the others wrote again after ${Math.round(performance.now() - stoppedAt)} ms`)
+  for (const server of others) {
+    await done(server, 'POST', '/v1/pets', { name: 'Onward', categoryId: 3 }, key)
+    await done(server, 'GET', '/v1/pets', undefined, key)
+  }
+
+  isOver = true
+  stopped.child.kill('SIGCONT')
+  await load
+  await eventually('it serves again', () => add(stopped, 'Back'))
+  const found = new Set((await listed(stopped, '/v1/pets?limit=100', key)).map(({ id }) => id))
+  assert.deepEqual(
+    answered.filter((id) => !found.has(id)),
+    [],
+    'nothing that was answered is lost',
+  )
+})

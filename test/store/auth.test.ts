@@ -1,0 +1,874 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { ConfigError, readConfig } from '../../src/config.ts'
+import { makeApiKey } from '../../src/keys/apiKey.ts'
+import { scopes } from '../../src/keys/key.ts'
+import { getPetDeprecation } from '../../src/pets/routes.ts'
+import { removeStore, storeFor } from '../support/engine.ts'
+import { eventually } from '../support/eventually.ts'
+import { runPetstore, startServer } from '../support/process.ts'
+import { loopbackAllowed, type Receiver, registerWebhook, startReceiver } from '../support/receiver.ts'
+import { startTestService, type TestService } from '../support/service.ts'
+import { call } from '../support/socket.ts'
+
+const rateHeaders = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']
+const damaged = (key: string) => key.slice(0, -1) + (key.endsWith('x') ? 'y' : 'x')
+
+describe('authentication', () => {
+  let service: TestService
+  before(async () => {
+    service = await startTestService()
+  })
+  after(() => service.stop())
+
+  const manage = (method: string, path: string, body?: unknown) =>
+    service.request(method, path, { key: service.operatorKey, ...(body !== undefined && { body }) })
+
+  const unknown = /^This API key is not valid here: .*ps_live_/
+  /** What a caller may send, and what they are told. Nothing is told of a key that does not exist. */
+  const refusals: {
+    name: string
+    authorization: () => string | undefined | Promise<string>
+    code: string
+    message: RegExp
+  }[] = [
+    { name: 'no header', authorization: () => undefined, code: 'missing_api_key', message: /Bearer/ },
+    { name: 'an empty header', authorization: () => '', code: 'missing_api_key', message: /Bearer/ },
+    { name: 'a scheme alone', authorization: () => 'Bearer', code: 'missing_api_key', message: /Bearer/ },
+    {
+      name: 'a key without a scheme',
+      authorization: () => service.operatorKey,
+      code: 'missing_api_key',
+      message: /Bearer/,
+    },
+    {
+      name: 'another scheme',
+      authorization: () => `Basic ${service.operatorKey}`,
+      code: 'missing_api_key',
+      message: /Bearer/,
+    },
+    {
+      name: 'two keys',
+      authorization: () => `Bearer ${service.operatorKey} ${service.operatorKey}`,
+      code: 'missing_api_key',
+      message: /Bearer/,
+    },
+    {
+      name: 'no key at all',
+      authorization: () => 'Bearer nonsense',
+      code: 'invalid_api_key',
+      message: unknown,
+    },
+    {
+      name: 'a key cut short',
+      authorization: () => `Bearer ${service.operatorKey.slice(0, -1)}`,
+      code: 'invalid_api_key',
+      message: unknown,
+    },
+    {
+      name: 'a wrong checksum',
+      authorization: () => `Bearer ${damaged(service.operatorKey)}`,
+      code: 'invalid_api_key',
+      message: unknown,
+    },
+    {
+      name: 'an unknown key',
+      authorization: () => `Bearer ${makeApiKey('production')}`,
+      code: 'invalid_api_key',
+      message: unknown,
+    },
+    {
+      name: 'an unknown key of the other environment',
+      authorization: () => `Bearer ${makeApiKey('staging')}`,
+      code: 'invalid_api_key',
+      message: unknown,
+    },
+    {
+      name: 'a revoked key',
+      async authorization() {
+        const { id, key } = await service.makeKey()
+        await manage('DELETE', `/v1/keys/${id}`)
+        return `Bearer ${key}`
+      },
+      code: 'invalid_api_key',
+      message: /^This API key has been revoked: ask the operator for a new one\.$/,
+    },
+    {
+      name: 'an expired key',
+      async authorization() {
+        const expiresAt = new Date(service.now() + 1_000).toISOString()
+        const { key } = await service.makeKey({ expiresAt })
+        assert.equal((await service.request('GET', '/v1/pets', { key })).status, 200)
+        service.advance(1_000)
+        return `Bearer ${key}`
+      },
+      code: 'invalid_api_key',
+      message: /^This API key has expired: ask the operator for a new one\.$/,
+    },
+    {
+      name: 'a secret that was rotated out',
+      async authorization() {
+        const { id, key } = await service.makeKey()
+        await manage('POST', `/v1/keys/${id}/rotate`)
+        return `Bearer ${key}`
+      },
+      code: 'invalid_api_key',
+      message: /^This API key has been rotated: use the new secret\.$/,
+    },
+  ]
+
+  for (const { name, authorization, code, message } of refusals) {
+    test(`refused with 401: ${name}`, async () => {
+      const value = await authorization()
+      const answer = await service.request('GET', '/v1/pets', {
+        headers: value === undefined ? {} : { authorization: value },
+      })
+      assert.equal(answer.status, 401)
+      assert.equal(answer.headers['www-authenticate'], 'Bearer')
+      assert.equal(answer.json.code, code)
+      assert.equal(answer.json.status, 401)
+      assert.match(answer.json.message, message)
+      assert.deepEqual(Object.keys(answer.json), ['code', 'message', 'status'])
+      for (const header of rateHeaders) assert.match(String(answer.headers[header]), /^\d+$/)
+    })
+  }
+
+  test('a key that does not exist is told the same, whatever it looks like', async () => {
+    const keys = ['nonsense', makeApiKey('production'), makeApiKey('staging'), damaged(makeApiKey('staging'))]
+    const answers = await Promise.all(keys.map((key) => service.request('GET', '/v1/pets', { key })))
+    assert.equal(new Set(answers.map(({ text }) => text)).size, 1)
+  })
+
+  for (const scheme of ['Bearer', 'bearer', 'BEARER', 'Bearer  ']) {
+    test(`the scheme is read as HTTP has it: "${scheme}"`, async () => {
+      const { key } = await service.makeKey()
+      const answer = await service.request('GET', '/v1/pets', {
+        headers: { authorization: `${scheme} ${key}` },
+      })
+      assert.equal(answer.status, 200)
+    })
+  }
+})
+
+test('a key of the other environment that does exist is told which it is of', async () => {
+  const staging = await startTestService({ PETSTORE_ENV: 'staging' })
+  const production = await startTestService()
+  try {
+    const { id, key } = await staging.makeKey()
+    // A store is of one environment; a key of the other can only have been carried over.
+    const exported = await runPetstore(['export'], {
+      ...staging.storeEnv,
+      PETSTORE_ENV: 'staging',
+    })
+    const record = exported.stdout.split('\n').find((line) => line.startsWith(`{"type":"key","id":${id},`))
+    const imported = await runPetstore(['import'], production.storeEnv, record)
+    assert.equal(imported.code, 0, imported.stderr)
+    const answer = await production.request('GET', '/v1/pets', { key })
+    assert.equal(answer.status, 401)
+    assert.equal(answer.json.code, 'invalid_api_key')
+    assert.match(answer.json.message, /staging environment, and this is production/)
+    assert.equal((await staging.request('GET', '/v1/pets', { key })).status, 200)
+  } finally {
+    await staging.stop()
+    await production.stop()
+  }
+})
+
+describe('a key that changes while the body of its request is still coming in', () => {
+  let service: TestService
+  before(async () => {
+    service = await startTestService()
+  })
+  after(() => service.stop())
+
+  const changes: {
+    name: string
+    method: string
+    body?: unknown
+    status: number
+    code: string
+    message: RegExp
+  }[] = [
+    {
+      name: 'revoked',
+      method: 'DELETE',
+      status: 401,
+      code: 'invalid_api_key',
+      message: /^This API key ended while the request was coming in\.$/,
+    },
+    {
+      name: 'stripped of the scope',
+      method: 'PATCH',
+      body: { scopes: ['pets:read'] },
+      status: 403,
+      code: 'insufficient_scope',
+      message: /"pets:write"/,
+    },
+  ]
+  for (const { name, method, body, status, code, message } of changes) {
+    test(`and is ${name} does not write`, async () => {
+      const { id, key } = await service.makeKey()
+      const pet = '{"name":"too late","categoryId":1}'
+      const caller = await call(
+        service.base,
+        `POST /v1/pets HTTP/1.1\r\nHost: petstore\r\nAuthorization: Bearer ${key}\r\nContent-Length: ${pet.length}\r\n\r\n`,
+        pet.slice(0, 10),
+      )
+      try {
+        const left = async () => (await service.request('GET', '/v1/limits', { key })).json.minute.remaining
+        await eventually('the request is let in', async () => (await left()) === 59)
+        const changed = await service.request(method, `/v1/keys/${id}`, { key: service.operatorKey, body })
+        assert.ok(changed.status < 300, changed.text)
+        caller.socket.write(pet.slice(10))
+        const answer = await caller.answer()
+        const refusal = JSON.parse(answer.body)
+        assert.deepEqual([answer.status, refusal.code], [status, code])
+        assert.match(refusal.message, message)
+        assert.equal(/^www-authenticate: bearer$/im.test(answer.head), status === 401)
+        const { json } = await service.request('GET', '/v1/pets', { key: service.operatorKey })
+        assert.deepEqual(json, [])
+      } finally {
+        caller.socket.destroy()
+      }
+    })
+  }
+})
+
+describe('a store is of one environment for good', () => {
+  for (const [own, other] of [
+    ['staging', 'production'],
+    ['production', 'staging'],
+  ] as const) {
+    test(`that of ${own} is refused to ${other}, and stays as it was`, async (t) => {
+      const env = await storeFor(t)
+      const run = (environment: string, args: string[], input = '') =>
+        runPetstore(args, { ...env, PETSTORE_ENV: environment, PORT: '0' }, input)
+      assert.equal((await run(own, ['keys', 'create', '--name', 'first'])).code, 0)
+      const before = await run(own, ['export'])
+      const animal = '{"name":"Milo","categoryId":3}'
+      for (const args of [['serve'], ['keys', 'create', '--name', 'second'], ['import'], ['export']]) {
+        const { code, stdout, stderr } = await run(other, args, animal)
+        assert.equal(code, 1, args.join(' '))
+        assert.equal(stdout, '')
+        assert.equal(
+          stderr,
+          `The store is one of ${own}, but PETSTORE_ENV says ${other}: give each environment a data folder of its own.\n`,
+        )
+      }
+      assert.deepEqual(await run(own, ['export']), before)
+    })
+  }
+})
+
+describe('the order of the checks', () => {
+  let service: TestService
+  before(async () => {
+    service = await startTestService()
+  })
+  after(() => service.stop())
+
+  /** Each request is wrong in two ways; the answer tells of the check that comes first. */
+  const scenarios: {
+    name: string
+    settings?: Record<string, unknown>
+    /** Requests that use up the allowance before. */
+    warmUp?: number
+    method: string
+    path: string
+    body?: unknown
+    headers?: Record<string, string>
+    status: number
+    code: string
+  }[] = [
+    { name: '401 before 404', method: 'GET', path: '/v1/nowhere', status: 401, code: 'missing_api_key' },
+    { name: '401 before 405', method: 'PUT', path: '/v1/pets', status: 401, code: 'missing_api_key' },
+    {
+      name: '401 before 400',
+      method: 'POST',
+      path: '/v1/pets',
+      body: '{',
+      status: 401,
+      code: 'missing_api_key',
+    },
+    {
+      name: '401 before 413',
+      method: 'POST',
+      path: '/v1/pets',
+      body: ' '.repeat(70_000),
+      status: 401,
+      code: 'missing_api_key',
+    },
+    {
+      name: '429 before 404',
+      settings: { plan: 'enterprise', limits: { perMinute: 1 } },
+      warmUp: 1,
+      method: 'GET',
+      path: '/v1/nowhere',
+      status: 429,
+      code: 'rate_limit_exceeded',
+    },
+    {
+      name: '429 before 405',
+      settings: { plan: 'enterprise', limits: { perMinute: 1 } },
+      warmUp: 1,
+      method: 'PUT',
+      path: '/v1/pets',
+      status: 429,
+      code: 'rate_limit_exceeded',
+    },
+    {
+      name: '429 before 403',
+      settings: { plan: 'enterprise', limits: { perMinute: 1 }, scopes: [] },
+      warmUp: 1,
+      method: 'GET',
+      path: '/v1/pets',
+      status: 429,
+      code: 'rate_limit_exceeded',
+    },
+    {
+      name: '404 before 403',
+      settings: { scopes: [] },
+      method: 'GET',
+      path: '/v1/nowhere',
+      status: 404,
+      code: 'not_found',
+    },
+    {
+      name: '405 before 403',
+      settings: { scopes: [] },
+      method: 'PUT',
+      path: '/v1/pets',
+      status: 405,
+      code: 'method_not_allowed',
+    },
+    {
+      name: '404 before a foreign origin',
+      settings: { origins: ['https://shelter.example'] },
+      headers: { origin: 'https://elsewhere.example' },
+      method: 'GET',
+      path: '/v1/nowhere',
+      status: 404,
+      code: 'not_found',
+    },
+    {
+      name: '403 before 400 in the body',
+      settings: { scopes: ['pets:read'] },
+      method: 'POST',
+      path: '/v1/pets',
+      body: '{',
+      status: 403,
+      code: 'insufficient_scope',
+    },
+    {
+      name: '403 before 400 in the query',
+      settings: { scopes: [] },
+      method: 'GET',
+      path: '/v1/pets?limit=0',
+      status: 403,
+      code: 'insufficient_scope',
+    },
+    {
+      name: '403 before 413',
+      settings: { scopes: [] },
+      method: 'POST',
+      path: '/v1/pets',
+      body: ' '.repeat(70_000),
+      status: 403,
+      code: 'insufficient_scope',
+    },
+    {
+      name: '403 before 415',
+      settings: { scopes: [] },
+      method: 'POST',
+      path: '/v1/pets',
+      body: 'name=Milo',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      status: 403,
+      code: 'insufficient_scope',
+    },
+    {
+      name: '403 before an animal that is not there',
+      settings: { scopes: [] },
+      method: 'GET',
+      path: '/v1/pets/12345',
+      status: 403,
+      code: 'insufficient_scope',
+    },
+    {
+      name: '403 before a path parameter that is no int64',
+      settings: { scopes: [] },
+      method: 'GET',
+      path: '/v1/pets/milo',
+      status: 403,
+      code: 'insufficient_scope',
+    },
+  ]
+
+  for (const { name, settings, warmUp = 0, method, path, body, headers = {}, status, code } of scenarios) {
+    test(name, async () => {
+      const key = settings && (await service.makeKey(settings)).key
+      for (let i = 0; i < warmUp; i++) await service.request('GET', '/v1/pets', { key })
+      const answer = await service.request(method, path, { key, headers, body })
+      assert.equal(answer.status, status)
+      assert.equal(answer.json.code, code)
+      assert.equal(answer.json.status, status)
+      for (const header of rateHeaders) assert.match(String(answer.headers[header]), /^\d+$/)
+      if (status === 405) assert.match(String(answer.headers.allow), /GET, POST, HEAD, OPTIONS/)
+    })
+  }
+
+  test('429 before 401 once an address has used up its allowance', async () => {
+    for (let i = 0; i < 100; i++) await service.request('GET', '/v1/pets')
+    const answer = await service.request('GET', '/v1/pets')
+    assert.equal(answer.status, 429)
+    assert.equal(answer.json.code, 'rate_limit_exceeded')
+    service.advance(60_000)
+  })
+
+  test('an operation that is past its removal answers 410 after 401 and 429, and before 403', async () => {
+    const { key: powerless } = await service.makeKey({ scopes: [] })
+    const { key: tight } = await service.makeKey({ plan: 'enterprise', limits: { perMinute: 1 } })
+    service.advance(getPetDeprecation.sunsetMs - service.now() - 1)
+    assert.equal((await service.request('GET', '/v1/pets/1', { key: powerless })).status, 403)
+    service.advance(1)
+    const removed = await service.request('GET', '/v1/pets/1', { key: powerless })
+    assert.equal(removed.status, 410)
+    assert.equal(removed.json.code, 'operation_removed')
+    assert.match(removed.json.message, /GET \/pets/)
+    assert.equal((await service.request('GET', '/v1/pets/1')).status, 401)
+    assert.equal((await service.request('GET', '/v1/pets/1', { key: tight })).status, 410)
+    assert.equal((await service.request('GET', '/v1/pets/1', { key: tight })).status, 429)
+    assert.equal((await service.request('DELETE', '/v1/pets/1', { key: powerless })).status, 403)
+  })
+})
+
+describe('scopes', () => {
+  let service: TestService
+  let receiver: Receiver
+  before(async () => {
+    service = await startTestService(loopbackAllowed)
+    receiver = await startReceiver()
+  })
+  after(async () => {
+    await service.stop()
+    await receiver.stop()
+  })
+
+  type Targets = Record<string, number>
+  /** One of everything that an operation may be about, made anew. */
+  async function makeTargets(): Promise<Targets> {
+    const make = async (path: string, body?: unknown): Promise<number> => {
+      const { status, json, text } = await service.request('POST', `/v1${path}`, {
+        key: service.operatorKey,
+        body,
+      })
+      assert.ok(status >= 201 && status <= 202, text)
+      return json.id
+    }
+    const pet = { name: 'Milo', categoryId: 3 }
+    const { id: webhookId } = await registerWebhook(service, receiver.url, ['pet.deleted'])
+    return {
+      petId: await make('/pets', pet),
+      keyId: (await service.makeKey()).id,
+      categoryId: await make('/categories', { name: 'Rabbits' }),
+      orderId: await make('/store/orders', { petId: await make('/pets', pet), note: 'has a garden' }),
+      webhookId,
+      deliveryId: await make(`/webhooks/${webhookId}/test`),
+    }
+  }
+
+  const operations: {
+    id: string
+    method: string
+    path: string
+    body?: object | ((targets: Targets) => object)
+    scope: string | undefined
+  }[] = [
+    { id: 'listPets', method: 'GET', path: '/pets', scope: 'pets:read' },
+    {
+      id: 'createPet',
+      method: 'POST',
+      path: '/pets',
+      body: { name: 'Milo', categoryId: 3 },
+      scope: 'pets:write',
+    },
+    { id: 'getPet', method: 'GET', path: '/pets/{petId}', scope: 'pets:read' },
+    { id: 'updatePet', method: 'PATCH', path: '/pets/{petId}', body: { name: 'Otis' }, scope: 'pets:write' },
+    { id: 'deletePet', method: 'DELETE', path: '/pets/{petId}', scope: 'pets:write' },
+    { id: 'listCategories', method: 'GET', path: '/categories', scope: 'categories:read' },
+    {
+      id: 'createCategory',
+      method: 'POST',
+      path: '/categories',
+      body: { name: 'Rabbits' },
+      scope: 'categories:write',
+    },
+    { id: 'getCategory', method: 'GET', path: '/categories/{categoryId}', scope: 'categories:read' },
+    {
+      id: 'updateCategory',
+      method: 'PATCH',
+      path: '/categories/{categoryId}',
+      body: { name: 'Hares' },
+      scope: 'categories:write',
+    },
+    { id: 'deleteCategory', method: 'DELETE', path: '/categories/{categoryId}', scope: 'categories:write' },
+    { id: 'getInventory', method: 'GET', path: '/store/inventory', scope: 'pets:read' },
+    { id: 'listOrders', method: 'GET', path: '/store/orders', scope: 'orders:read' },
+    {
+      id: 'createOrder',
+      method: 'POST',
+      path: '/store/orders',
+      body: ({ petId }) => ({ petId }),
+      scope: 'orders:write',
+    },
+    { id: 'getOrder', method: 'GET', path: '/store/orders/{orderId}', scope: 'orders:read' },
+    {
+      id: 'updateOrder',
+      method: 'PATCH',
+      path: '/store/orders/{orderId}',
+      body: { status: 'approved' },
+      scope: 'orders:write',
+    },
+    {
+      id: 'eraseOrderCustomer',
+      method: 'DELETE',
+      path: '/store/orders/{orderId}/customer',
+      scope: 'orders:write',
+    },
+    { id: 'listEvents', method: 'GET', path: '/events', scope: 'events:read' },
+    { id: 'listWebhooks', method: 'GET', path: '/webhooks', scope: 'webhooks:manage' },
+    {
+      id: 'createWebhook',
+      method: 'POST',
+      path: '/webhooks',
+      body: () => ({ url: receiver.url, events: ['pet.deleted'] }),
+      scope: 'webhooks:manage',
+    },
+    { id: 'getWebhook', method: 'GET', path: '/webhooks/{webhookId}', scope: 'webhooks:manage' },
+    {
+      id: 'updateWebhook',
+      method: 'PATCH',
+      path: '/webhooks/{webhookId}',
+      body: { status: 'paused' },
+      scope: 'webhooks:manage',
+    },
+    { id: 'deleteWebhook', method: 'DELETE', path: '/webhooks/{webhookId}', scope: 'webhooks:manage' },
+    {
+      id: 'rotateWebhookSecret',
+      method: 'POST',
+      path: '/webhooks/{webhookId}/rotate',
+      scope: 'webhooks:manage',
+    },
+    { id: 'testWebhook', method: 'POST', path: '/webhooks/{webhookId}/test', scope: 'webhooks:manage' },
+    {
+      id: 'listDeliveries',
+      method: 'GET',
+      path: '/webhooks/{webhookId}/deliveries',
+      scope: 'webhooks:manage',
+    },
+    {
+      id: 'retryDelivery',
+      method: 'POST',
+      path: '/webhooks/{webhookId}/deliveries/{deliveryId}/retry',
+      scope: 'webhooks:manage',
+    },
+    { id: 'getLimits', method: 'GET', path: '/limits', scope: undefined },
+    { id: 'listKeys', method: 'GET', path: '/keys', scope: 'keys:manage' },
+    { id: 'createKey', method: 'POST', path: '/keys', body: { name: 'made' }, scope: 'keys:manage' },
+    { id: 'getKey', method: 'GET', path: '/keys/{keyId}', scope: 'keys:manage' },
+    {
+      id: 'updateKey',
+      method: 'PATCH',
+      path: '/keys/{keyId}',
+      body: { name: 'new name' },
+      scope: 'keys:manage',
+    },
+    { id: 'rotateKey', method: 'POST', path: '/keys/{keyId}/rotate', scope: 'keys:manage' },
+    { id: 'liftKeyBan', method: 'DELETE', path: '/keys/{keyId}/ban', scope: 'keys:manage' },
+    { id: 'revokeKey', method: 'DELETE', path: '/keys/{keyId}', scope: 'keys:manage' },
+  ]
+
+  test('every operation of the interface is in the table below', async () => {
+    const { json } = await service.request('GET', '/v1/openapi.json')
+    const described = Object.entries(json.paths).flatMap(([path, item]) =>
+      Object.entries(item as Record<string, { operationId?: string }>)
+        .filter(([, operation]) => operation.operationId !== undefined)
+        .map(([method, { operationId }]) => `${operationId} ${method.toUpperCase()} ${path}`),
+    )
+    const tested = operations.map(({ id, method, path }) => `${id} ${method} ${path}`)
+    assert.deepEqual(tested.toSorted(), described.toSorted())
+  })
+
+  for (const { id, method, path, body: given, scope } of operations) {
+    test(`${id} asks for ${scope ?? 'no scope'}, and for no other`, async () => {
+      const targets = await makeTargets()
+      const target = `/v1${path.replace(/\{(\w+)\}/g, (_, name: string) => String(targets[name]))}`
+      const body = typeof given === 'function' ? given(targets) : given
+      const others = scopes.filter((other) => other !== scope)
+      const without = await service.makeKey({ scopes: others })
+      const refused = await service.request(method, target, { key: without.key, body })
+      if (scope === undefined) {
+        assert.equal(refused.status, 200)
+      } else {
+        assert.equal(refused.status, 403)
+        assert.equal(refused.json.code, 'insufficient_scope')
+        assert.match(refused.json.message, new RegExp(`"${scope}"`))
+      }
+      const { key } = await service.makeKey({ scopes: scope === undefined ? [] : [scope] })
+      const allowed = await service.request(method, target, { key, body })
+      assert.ok(allowed.status >= 200 && allowed.status < 300, `${allowed.status} ${allowed.text}`)
+    })
+  }
+
+  test('HEAD asks for the scope that GET asks for', async () => {
+    const { key } = await service.makeKey({ scopes: ['pets:write'] })
+    assert.equal((await service.request('HEAD', '/v1/pets', { key })).status, 403)
+  })
+
+  test('a new key has the pets, categories and orders scopes; a publishable one reads pets and categories', async () => {
+    const secret = await service.request('POST', '/v1/keys', {
+      key: service.operatorKey,
+      body: { name: 'a' },
+    })
+    assert.deepEqual(secret.json.scopes, [
+      'pets:read',
+      'pets:write',
+      'categories:read',
+      'categories:write',
+      'orders:read',
+      'orders:write',
+    ])
+    const publishable = await service.request('POST', '/v1/keys', {
+      key: service.operatorKey,
+      body: { name: 'b', origins: ['https://shelter.example'] },
+    })
+    assert.deepEqual(publishable.json.scopes, ['pets:read', 'categories:read'])
+  })
+
+  test('the operator key has every scope and the enterprise plan', async () => {
+    const { json } = await service.request('GET', '/v1/keys/1', { key: service.operatorKey })
+    assert.deepEqual(json.scopes, [...scopes])
+    assert.equal(json.plan, 'enterprise')
+  })
+})
+
+describe('the key that PETSTORE_ADMIN_KEY sets', () => {
+  const first = 'my-own-operator-key-1'
+  const second = 'my-own-operator-key-2'
+  const status = async (service: TestService, key: string) =>
+    (await service.request('GET', '/v1/keys', { key })).status
+
+  test('is the operator, and a changed value replaces it at the next start', async () => {
+    const service = await startTestService({ PETSTORE_ADMIN_KEY: first })
+    try {
+      assert.equal(await status(service, first), 200)
+      await service.restart({ PETSTORE_ADMIN_KEY: second })
+      assert.equal(await status(service, first), 401)
+      assert.equal(await status(service, second), 200)
+      const { json } = await service.request('GET', '/v1/keys', { key: second })
+      assert.equal(json.length, 1)
+      assert.equal(json[0].name, 'operator')
+      assert.ok(!service.logLines.join('').includes('my-own-operator-key'))
+    } finally {
+      await service.stop()
+    }
+  })
+
+  test('may be added to a store that has an operator key already, and both work', async () => {
+    const service = await startTestService()
+    try {
+      await service.restart({ PETSTORE_ADMIN_KEY: first })
+      assert.equal(await status(service, service.operatorKey), 200)
+      assert.equal(await status(service, first), 200)
+    } finally {
+      await service.stop()
+    }
+  })
+
+  test('may be a key of this service that is made elsewhere', async () => {
+    const key = makeApiKey('production')
+    const service = await startTestService({ PETSTORE_ADMIN_KEY: key })
+    try {
+      assert.equal(await status(service, key), 200)
+    } finally {
+      await service.stop()
+    }
+  })
+
+  test('may be a key that the store has already, which stays what it is', async () => {
+    const service = await startTestService()
+    try {
+      const { key } = await service.makeKey({ scopes: ['pets:read'] })
+      await service.restart({ PETSTORE_ADMIN_KEY: key })
+      assert.equal((await service.request('GET', '/v1/pets', { key })).status, 200)
+      assert.equal(await status(service, key), 403)
+    } finally {
+      await service.stop()
+    }
+  })
+
+  const losses: { name: string; method: string; path: string; body?: unknown }[] = [
+    { name: 'revoked', method: 'DELETE', path: '/v1/keys/1' },
+    { name: 'rotated', method: 'POST', path: '/v1/keys/1/rotate' },
+    { name: 'stripped of its scopes', method: 'PATCH', path: '/v1/keys/1', body: { scopes: [] } },
+    {
+      name: 'locked to an origin',
+      method: 'PATCH',
+      path: '/v1/keys/1',
+      body: { origins: ['https://shelter.example'], scopes: ['pets:read'] },
+    },
+    {
+      name: 'given an end',
+      method: 'PATCH',
+      path: '/v1/keys/1',
+      body: { expiresAt: '2026-11-15T12:00:00.001Z' },
+    },
+  ]
+  for (const { name, method, path, body } of losses) {
+    test(`manages keys again at the next start after it was ${name}`, async () => {
+      const service = await startTestService({ PETSTORE_ADMIN_KEY: first })
+      try {
+        const lost = await service.request(method, path, { key: first, body })
+        assert.ok(lost.status < 300, lost.text)
+        service.advance(1)
+        assert.notEqual(await status(service, first), 200)
+        await service.restart()
+        assert.equal(await status(service, first), 200)
+      } finally {
+        await service.stop()
+      }
+    })
+  }
+
+  const production = makeApiKey('production')
+  const choices: { name: string; value: string; problem?: RegExp }[] = [
+    { name: '20 visible characters', value: 'x'.repeat(20) },
+    { name: '255 visible characters', value: 'x'.repeat(255) },
+    { name: 'every kind of visible character', value: '!"#$%&\'()*+,-./:;<=>?@[\\]^_`{|}~' },
+    { name: 'a key of this service', value: production },
+    { name: '19 characters', value: 'x'.repeat(19), problem: /20 to 255 visible/ },
+    { name: '256 characters', value: 'x'.repeat(256), problem: /20 to 255 visible/ },
+    { name: 'a space', value: `${'x'.repeat(20)} x`, problem: /visible/ },
+    { name: 'a letter beyond ASCII', value: `${'x'.repeat(20)}é`, problem: /visible/ },
+    { name: 'a damaged key of this service', value: damaged(production), problem: /checksum/ },
+    { name: 'a key of the other environment', value: makeApiKey('staging'), problem: /other environment/ },
+  ]
+  for (const { name, value, problem } of choices) {
+    test(`${problem ? 'may not be' : 'may be'} ${name}`, () => {
+      const read = () => readConfig({ PETSTORE_ADMIN_KEY: value })
+      if (!problem) {
+        assert.equal(read().adminKey, value)
+        return
+      }
+      assert.throws(read, (error: ConfigError) => {
+        assert.ok(error instanceof ConfigError)
+        assert.equal(error.problems.length, 1)
+        assert.match(error.message, /PETSTORE_ADMIN_KEY/)
+        assert.match(error.message, problem)
+        assert.ok(!error.message.includes(value))
+        return true
+      })
+    })
+  }
+
+  test('ends the start with status 2 where it is not usable, and is not repeated', async () => {
+    const { code, stdout, stderr } = await runPetstore(['serve'], {
+      PORT: '0',
+      PETSTORE_ADMIN_KEY: 'too-short',
+    })
+    assert.equal(code, 2)
+    assert.equal(stdout, '')
+    assert.match(stderr, /PETSTORE_ADMIN_KEY/)
+    assert.ok(!stderr.includes('too-short'))
+  })
+
+  test('is not printed', async () => {
+    const server = await startServer({ PETSTORE_ADMIN_KEY: first })
+    try {
+      assert.equal((await server.request('GET', '/v1/keys', { key: first })).status, 200)
+    } finally {
+      server.child.kill('SIGTERM')
+    }
+    const { code, stdout, stderr } = await server.ended
+    await removeStore(server.storeEnv)
+    assert.equal(code, 0)
+    assert.doesNotMatch(stdout + stderr, /my-own-operator-key|ps_live_/)
+  })
+})
+
+describe('/metrics', () => {
+  let service: TestService
+  before(async () => {
+    service = await startTestService()
+  })
+  after(() => service.stop())
+
+  const proxied = { 'x-forwarded-for': '203.0.113.5' }
+  const visits: {
+    name: string
+    key?: () => Promise<string>
+    headers: Record<string, string>
+    status: number
+  }[] = [
+    { name: 'this machine', headers: {}, status: 200 },
+    { name: 'a proxy on this machine, without a key', headers: proxied, status: 401 },
+    { name: 'another kind of proxy, without a key', headers: { forwarded: 'for=203.0.113.5' }, status: 401 },
+    {
+      name: 'elsewhere with the operator key',
+      key: async () => service.operatorKey,
+      headers: proxied,
+      status: 200,
+    },
+    {
+      name: 'elsewhere with a key that does not manage keys',
+      key: async () => (await service.makeKey()).key,
+      headers: proxied,
+      status: 403,
+    },
+  ]
+  for (const { name, key, headers, status } of visits) {
+    test(`answers ${status} to ${name}`, async () => {
+      const answer = await service.request('GET', '/metrics', { key: await key?.(), headers })
+      assert.equal(answer.status, status)
+      assert.equal(/petstore_request_duration_seconds/.test(answer.text), status === 200)
+      assert.equal(answer.headers['x-ratelimit-limit'], undefined)
+    })
+  }
+})
+
+test('the operator key is shown at the first start alone, with a curl line that works', async () => {
+  const first = await startServer()
+  const line = /curl -H "Authorization: (Bearer \S+)" (http:\S+)/.exec(first.output.stdout)
+  assert.ok(line, first.output.stdout)
+  const answer = await fetch(line[2] as string, { headers: { Authorization: line[1] as string } })
+  assert.equal(answer.status, 200)
+  first.closeConnections()
+  first.child.kill('SIGTERM')
+  const { stderr } = await first.ended
+  assert.ok(!stderr.includes(String(first.operatorKey)))
+
+  const second = await startServer(first.storeEnv)
+  try {
+    assert.equal(second.operatorKey, undefined)
+    assert.equal((await second.request('GET', '/v1/keys', { key: first.operatorKey })).status, 200)
+  } finally {
+    second.closeConnections()
+    second.child.kill('SIGTERM')
+    await second.ended
+    await removeStore(first.storeEnv)
+  }
+})
+
+test('keys of staging begin with ps_test_', async () => {
+  const service = await startTestService({ PETSTORE_ENV: 'staging' })
+  try {
+    assert.match(service.operatorKey, /^ps_test_/)
+    const { id, key } = await service.makeKey()
+    assert.match(key, /^ps_test_/)
+    const rotated = await service.request('POST', `/v1/keys/${id}/rotate`, { key: service.operatorKey })
+    assert.match(rotated.json.key, /^ps_test_/)
+    assert.equal((await service.request('GET', '/v1/pets', { key: rotated.json.key })).status, 200)
+  } finally {
+    await service.stop()
+  }
+})

@@ -1,0 +1,337 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { ErrorCode } from '../../src/http/errors.ts'
+import { amplePlan, assertAnswerForm, assertRefused, nextPage } from '../support/answers.ts'
+import type { Answer, RequestOptions } from '../support/client.ts'
+import { startTestService, type TestService } from '../support/service.ts'
+
+const int64Max = '9223372036854775807'
+const int64Min = '-9223372036854775808'
+
+let service: TestService
+let key: string
+before(async () => {
+  service = await startTestService()
+  key = (await service.makeKey(amplePlan)).key
+})
+after(() => service.stop())
+
+/** Every answer of this file has the form of every answer; those of operations on categories say that they are beta. */
+async function call(method: string, path: string, options: RequestOptions = {}, at = service) {
+  const answer = await at.request(method, path, { key, ...options })
+  assertAnswerForm(answer, method)
+  if (path.startsWith('/v1/categories')) assert.equal(answer.headers['x-stability'], 'beta', path)
+  return answer
+}
+
+/** A store of its own, for tests that count ids or list everything. */
+async function withOwn(work: (own: TestService, ownCall: typeof call) => Promise<void>): Promise<void> {
+  const own = await startTestService()
+  const ownKey = own.operatorKey
+  try {
+    await work(own, (method, path, options = {}) => call(method, path, { key: ownKey, ...options }, own))
+  } finally {
+    await own.stop()
+  }
+}
+
+async function addNamed(name: string, send = call): Promise<Answer['json']> {
+  const added = await send('POST', '/v1/categories', { body: { name } })
+  assert.equal(added.status, 201, added.text)
+  return added.json
+}
+
+async function bringIn(categoryId: string | number, send = call): Promise<Answer['json']> {
+  const body = `{"name":"Milo","categoryId":${categoryId}}`
+  const added = await send('POST', '/v1/pets', { body })
+  assert.equal(added.status, 201, added.text)
+  return added.json
+}
+
+const ids = (page: Answer): number[] => page.json.map(({ id }: { id: number }) => id)
+
+test('an added category is answered whole, with its address, and is there', async () => {
+  const added = await call('POST', '/v1/categories', { body: { name: 'Rabbits' } })
+  assert.equal(added.status, 201)
+  const { id } = added.json
+  assert.ok(Number.isSafeInteger(id) && id >= 1)
+  assert.equal(added.text, `{"id":${id},"name":"Rabbits"}`)
+  assert.equal(added.headers.location, `/v1/categories/${id}`)
+  const found = await call('GET', String(added.headers.location))
+  assert.equal(found.status, 200)
+  assert.equal(found.text, added.text)
+  assert.equal((await call('HEAD', String(added.headers.location))).status, 200)
+})
+
+test('a category is renamed, and what is not given stays', async () => {
+  const { id } = await addNamed('Bird')
+  const path = `/v1/categories/${id}`
+  for (const [body, name] of [
+    [{ name: 'Birds' }, 'Birds'],
+    [{}, 'Birds'],
+    [{ id: 7, colour: 'red' }, 'Birds'],
+    [{ name: 'Birds' }, 'Birds'],
+  ] as const) {
+    const changed = await call('PATCH', path, { body })
+    assert.equal(changed.status, 200, changed.text)
+    assert.deepEqual(changed.json, { id, name })
+    assert.deepEqual((await call('GET', path)).json, { id, name })
+  }
+})
+
+test('null takes the name away, and a name can be given again', async () => {
+  const { id } = await addNamed('Fish')
+  const path = `/v1/categories/${id}`
+  const nameless = await call('PATCH', path, { body: { name: null } })
+  assert.equal(nameless.text, `{"id":${id}}`)
+  assert.equal((await call('GET', path)).text, `{"id":${id}}`)
+  assert.deepEqual((await call('PATCH', path, { body: { name: 'Fishes' } })).json, { id, name: 'Fishes' })
+})
+
+test('a category that no animal uses can be removed, once', async () => {
+  const { id } = await addNamed('Snakes')
+  const path = `/v1/categories/${id}`
+  assert.equal((await call('DELETE', path)).status, 204)
+  for (const method of ['GET', 'PATCH', 'DELETE']) {
+    const body = method === 'PATCH' ? { body: { name: 'Snakes' } } : {}
+    assertRefused(await call(method, path, body), 404, 'category_not_found')
+  }
+})
+
+for (const [what, id] of [
+  ['the largest int64', int64Max],
+  ['the smallest int64', int64Min],
+  ['2^53 + 1', '9007199254740993'],
+  ['-(2^53 + 1)', '-9007199254740993'],
+  ['zero', '0'],
+  ['minus one', '-1'],
+] as const) {
+  test(`${what} is a category like any other, to the last digit`, async () => {
+    const path = `/v1/categories/${id}`
+    assertRefused(await call('GET', path), 404, 'category_not_found')
+    const pet = await bringIn(id)
+    assert.equal((await call('GET', path)).text, `{"id":${id}}`, 'it came with the animal, without a name')
+    const named = `{"id":${id},"name":"Named"}`
+    assert.equal((await call('PATCH', path, { body: { name: 'Named' } })).text, named)
+    assert.equal((await call('GET', path)).text, named)
+    assertRefused(await call('DELETE', path), 409, 'category_in_use')
+    assert.equal((await call('DELETE', `/v1/pets/${pet.id}`)).status, 204)
+    assert.equal((await call('GET', path)).text, named, 'it outlives its last animal')
+    assert.equal((await call('DELETE', path)).status, 204)
+    assertRefused(await call('GET', path), 404, 'category_not_found')
+  })
+}
+
+test('a category comes into being with an animal that is moved there, too', async () => {
+  const pet = await bringIn(500)
+  assert.equal((await call('PATCH', `/v1/pets/${pet.id}`, { body: { categoryId: 501 } })).status, 200)
+  assert.equal((await call('GET', '/v1/categories/501')).text, '{"id":501}')
+  assert.equal((await call('DELETE', '/v1/categories/500')).status, 204, 'no animal uses the old one')
+  assertRefused(await call('DELETE', '/v1/categories/501'), 409, 'category_in_use')
+  assert.equal((await call('GET', '/v1/categories/501')).status, 200)
+})
+
+test('a new animal does not touch the name that its category has', async () => {
+  const { id } = await addNamed('Cats')
+  await bringIn(id)
+  assert.deepEqual((await call('GET', `/v1/categories/${id}`)).json, { id, name: 'Cats' })
+})
+
+test('a refused animal brings no category', async () => {
+  const refused = await call('POST', '/v1/pets', { body: { name: '', categoryId: 777_777 } })
+  assert.equal(refused.status, 400)
+  assertRefused(await call('GET', '/v1/categories/777777'), 404, 'category_not_found')
+})
+
+test('the service picks ids from 1 on, past those that animals brought in, and none twice', () =>
+  withOwn(async (own, send) => {
+    for (const id of [2, 3, 5, -4, 0, int64Max]) await bringIn(id, send)
+    const picked: number[] = []
+    for (const name of ['a', 'b', 'c']) picked.push((await addNamed(name, send)).id)
+    assert.deepEqual(picked, [1, 4, 6])
+    for (const id of [6, 4]) assert.equal((await send('DELETE', `/v1/categories/${id}`)).status, 204)
+    assert.equal((await addNamed('d', send)).id, 7, 'removed ids are not picked again')
+    await own.restart()
+    assert.equal((await send('DELETE', '/v1/categories/7')).status, 204)
+    assert.equal((await addNamed('e', send)).id, 8, 'also after a restart')
+    const refused = await send('POST', '/v1/categories', { body: { name: '' } })
+    assert.equal(refused.status, 400)
+    assert.equal((await addNamed('f', send)).id, 9, 'what is refused takes no id')
+  }))
+
+test('the next free id is found behind a long row of taken ones', () =>
+  withOwn(async (_own, send) => {
+    for (let from = 1; from <= 1_200; from += 100) {
+      await Promise.all(Array.from({ length: 100 }, (_, index) => bringIn(from + index, send)))
+    }
+    assert.equal((await addNamed('behind', send)).id, 1_201)
+  }))
+
+test('categories that are added at once have an id each', async () => {
+  const added = await Promise.all(Array.from({ length: 50 }, (_, index) => addNamed(`at once ${index}`)))
+  assert.equal(new Set(added.map(({ id }) => id)).size, 50)
+})
+
+test('a repeated request with an Idempotency-Key adds one category', async () => {
+  const send = () =>
+    call('POST', '/v1/categories', { body: { name: 'Once' }, headers: { 'idempotency-key': 'category' } })
+  const [first, again] = [await send(), await send()]
+  assert.equal(again.headers['idempotent-replayed'], 'true')
+  assert.equal(again.text, first.text)
+})
+
+test('pages go through all categories in the order of their ids, named or not', () =>
+  withOwn(async (_own, send) => {
+    const inOrder = [int64Min, '-9007199254740993', '-1', '0', '3', '9007199254740993', int64Max]
+    for (const id of inOrder.toReversed()) await bringIn(id, send)
+    await addNamed('Named', send)
+    inOrder.splice(4, 0, '1')
+    for (const limit of [1, 2, 3, 7, 8, 9]) {
+      const seen: string[] = []
+      let pages = 0
+      let next: string | undefined = `/v1/categories?limit=${limit}`
+      while (next !== undefined) {
+        const page: Answer = await send('GET', next)
+        assert.equal(page.status, 200, page.text)
+        assert.ok(page.json.length <= limit)
+        seen.push(...[...page.text.matchAll(/"id":(-?\d+)/g)].map((match) => match[1] as string))
+        next = nextPage(page)
+        pages++
+      }
+      assert.deepEqual(seen, inOrder)
+      assert.equal(pages, Math.ceil(inOrder.length / limit), 'there is a Link exactly if there is more')
+    }
+    assert.match((await send('GET', '/v1/categories')).text, /\{"id":1,"name":"Named"\}/)
+  }))
+
+test('a walk shows what was there throughout once, whatever is added and removed meanwhile', () =>
+  withOwn(async (_own, send) => {
+    for (let n = 0; n < 9; n++) await addNamed(`c${n}`, send)
+    const first = await send('GET', '/v1/categories?limit=3')
+    assert.deepEqual(ids(first), [1, 2, 3])
+    for (const id of [2, 3, 5]) await send('DELETE', `/v1/categories/${id}`)
+    await bringIn(-7, send)
+    await addNamed('late', send)
+    const second = await send('GET', String(nextPage(first)))
+    assert.deepEqual(ids(second), [4, 6, 7])
+    assert.deepEqual(ids(await send('GET', String(nextPage(second)))), [8, 9, 10])
+  }))
+
+test('without a limit a page has twenty', () =>
+  withOwn(async (_own, send) => {
+    for (let n = 0; n < 21; n++) await addNamed(`c${n}`, send)
+    const page = await send('GET', '/v1/categories')
+    assert.equal(page.json.length, 20)
+    assert.deepEqual(ids(await send('GET', String(nextPage(page)))), [21])
+  }))
+
+const badQueries: [query: string, code: ErrorCode][] = [
+  ...['0', '101', 'abc', '1.5', '%2B5', '', '-1'].map((limit): [string, ErrorCode] => [
+    `limit=${limit}`,
+    'validation_failed',
+  ]),
+  ['limit=1&limit=2', 'validation_failed'],
+  ['cursor=', 'invalid_cursor'],
+  ['cursor=nonsense', 'invalid_cursor'],
+]
+for (const [query, code] of badQueries) {
+  test(`a list asked for with ${query} is refused`, async () => {
+    assertRefused(await call('GET', `/v1/categories?${query}`), 400, code)
+  })
+}
+
+test('a damaged cursor, and one of another list, are refused', async () => {
+  await addNamed('one')
+  await bringIn(1)
+  await bringIn(1)
+  const own = String(nextPage(await call('GET', '/v1/categories?limit=1')))
+  const last = own.at(-1) === 'A' ? 'B' : 'A'
+  assertRefused(await call('GET', own.slice(0, -1) + last), 400, 'invalid_cursor')
+  const cursor = new URL(String(nextPage(await call('GET', '/v1/pets?limit=1'))), service.base).searchParams
+  assertRefused(await call('GET', `/v1/categories?cursor=${cursor.get('cursor')}`), 400, 'invalid_cursor')
+})
+
+const goodNames = ['A', 'a'.repeat(255), '🐕'.repeat(255), '  Milo ', 'Ł"\\\u2028']
+for (const name of goodNames) {
+  test(`a name may be ${JSON.stringify(name).slice(0, 30)}`, async () => {
+    const { id } = await addNamed(name)
+    assert.equal((await call('GET', `/v1/categories/${id}`)).json.name, name)
+    const { id: other } = await addNamed('before')
+    assert.equal((await call('PATCH', `/v1/categories/${other}`, { body: { name } })).json.name, name)
+  })
+}
+
+const badBodies: [what: string, body: string, code: ErrorCode, path?: string][] = [
+  ['no body', '', 'malformed_json'],
+  ['half a body', '{"name":', 'malformed_json'],
+  ['the same key twice', '{"name":"A","name":"B"}', 'malformed_json'],
+  ['an escaped NUL', '{"name":"A\\u0000"}', 'malformed_json'],
+  ['an array', '[]', 'validation_failed', ''],
+  ['an empty name', '{"name":""}', 'validation_failed', '/name'],
+  ['a blank name', '{"name":" \\t\\u00a0"}', 'validation_failed', '/name'],
+  ['a name of 256 characters', `{"name":"${'a'.repeat(256)}"}`, 'validation_failed', '/name'],
+  ['a name of 256 emoji', `{"name":"${'🐕'.repeat(256)}"}`, 'validation_failed', '/name'],
+  ['a name that is a number', '{"name":1}', 'validation_failed', '/name'],
+]
+for (const [what, body, code, path] of badBodies) {
+  test(`${what} is refused, for a new category and for a known one`, async () => {
+    const { id } = await addNamed('Kept')
+    const requests = [
+      ['POST', '/v1/categories'],
+      ['PATCH', `/v1/categories/${id}`],
+    ] as const
+    for (const [method, target] of requests) {
+      const refused = await call(method, target, { body })
+      assertRefused(refused, 400, code)
+      if (path !== undefined) assert.equal(refused.json.details[0].path, path)
+    }
+    assert.deepEqual((await call('GET', `/v1/categories/${id}`)).json, { id, name: 'Kept' })
+  })
+}
+
+for (const body of ['{}', '{"name":null}']) {
+  test(`a new category needs a name: ${body} is refused`, async () => {
+    const refused = await call('POST', '/v1/categories', { body })
+    assertRefused(refused, 400, 'validation_failed')
+    assert.equal(refused.json.details[0].path, '/name')
+  })
+}
+
+for (const id of ['9223372036854775808', '-9223372036854775809', 'abc', '1.5', '%20', '0x10']) {
+  test(`an id that is no int64 is simply not there: ${id}`, async () => {
+    assertRefused(await call('GET', `/v1/categories/${id}`), 404, 'category_not_found')
+    assertRefused(
+      await call('PATCH', `/v1/categories/${id}`, { body: { name: 'x' } }),
+      404,
+      'category_not_found',
+    )
+    assertRefused(await call('DELETE', `/v1/categories/${id}`), 404, 'category_not_found')
+  })
+}
+
+test('reading and writing need a scope each, and the refusals say that the operation is beta', async () => {
+  const { id } = await addNamed('Guarded')
+  const keys = new Map<string, string>()
+  for (const scope of ['categories:read', 'categories:write', 'pets:write'])
+    keys.set(scope, (await service.makeKey({ ...amplePlan, scopes: [scope] })).key)
+  const operations: [method: string, path: string, scope: string, status: number][] = [
+    ['GET', '/v1/categories', 'categories:read', 200],
+    ['GET', `/v1/categories/${id}`, 'categories:read', 200],
+    ['POST', '/v1/categories', 'categories:write', 201],
+    ['PATCH', `/v1/categories/${id}`, 'categories:write', 200],
+    ['DELETE', `/v1/categories/${id}`, 'categories:write', 204],
+  ]
+  for (const [method, path, needed, status] of operations) {
+    const body = method === 'POST' || method === 'PATCH' ? { body: { name: 'Guarded' } } : {}
+    assertRefused(await call(method, path, { key: undefined, ...body }), 401, 'missing_api_key')
+    for (const [scope, withScope] of keys) {
+      if (scope === needed) continue
+      assertRefused(await call(method, path, { key: withScope, ...body }), 403, 'insufficient_scope')
+    }
+    assert.equal((await call(method, path, { key: keys.get(needed), ...body })).status, status)
+  }
+})
+
+test('operations on animals are stable and say nothing of it', async () => {
+  assert.equal((await call('GET', '/v1/pets')).headers['x-stability'], undefined)
+})

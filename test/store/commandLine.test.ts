@@ -1,0 +1,485 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { hashApiKey, makeApiKey } from '../../src/keys/apiKey.ts'
+import {
+  assertRefused,
+  assertSameStore,
+  eventfulServer,
+  freshStore,
+  int64Max,
+  int64Min,
+  keyChangeMs,
+  lines,
+  oneLine,
+  storeAt,
+} from '../support/commands.ts'
+import { contentsOf, inStore, newStore, removeStore, type StoreEnv } from '../support/engine.ts'
+import { eventually } from '../support/eventually.ts'
+import { runShell } from '../support/process.ts'
+import { folderFor, Lasting, type Server, serverFor, stopped } from '../support/servers.ts'
+
+describe('what cannot be done ends with status 1 and says why', { concurrency: 2 }, () => {
+  const scenarios: [name: string, args: string[], message: RegExp][] = [
+    ['an unknown key is updated', ['keys', 'update', '99', '--name', 'x'], /There is no key 99/],
+    ['an unknown key is revoked', ['keys', 'revoke', '99'], /There is no key 99/],
+    ['an unknown key is rotated', ['keys', 'rotate', '99'], /There is no key 99/],
+    ['an unknown key is unbanned', ['keys', 'unban', '99'], /There is no key 99/],
+    ['a file to import is missing', ['import', '/not/there/none'], /There is no file .*none/],
+  ]
+  for (const [name, args, message] of scenarios) {
+    test(name, async (t) => {
+      assertRefused(await (await freshStore(t)).run(args), 1, message)
+    })
+  }
+})
+
+const keyRecord = {
+  type: 'key',
+  plan: 'free',
+  perMinute: null,
+  perDay: null,
+  scopes: ['pets:read'],
+  origins: [],
+  isFromSetting: false,
+  createdAt: 1,
+  expiresAt: null,
+  revokedAt: null,
+  unbannedAt: 0,
+}
+
+describe('keys, also while a server is running on the store', { concurrency: 2 }, () => {
+  test('are made, listed, changed, rotated, revoked, and the server follows within 2 seconds', async (t) => {
+    const server = await serverFor(t)
+    const store = storeAt(server.storeEnv)
+    const follows = (what: string, ask: () => Promise<boolean>) => eventually(what, ask, keyChangeMs)
+    const statusOf = async (key: string) => (await server.request('GET', '/v1/limits', { key })).status
+
+    const made = await store.json([
+      'keys',
+      'create',
+      '--name',
+      'Web site',
+      '--plan',
+      'pro',
+      '--scope',
+      'pets:read',
+    ])
+    const { key, ...rest } = made
+    assert.match(key, /^ps_live_[0-9A-Za-z]{36}$/)
+    assert.equal(rest.name, 'Web site')
+    assert.deepEqual(rest.scopes, ['pets:read'])
+    await follows('a new key works', async () => (await statusOf(key)) === 200)
+
+    const listed = lines(await store.ok(['keys', 'list', '--json'])).map((line) => JSON.parse(line))
+    assert.deepEqual(
+      listed.map(({ id, name }) => ({ id, name })),
+      [
+        { id: made.id, name: 'Web site' },
+        { id: 1, name: 'operator' },
+      ],
+      'newest first, one a line',
+    )
+    assert.ok(!JSON.stringify(listed).includes(key))
+
+    const limitOf = async () =>
+      (await server.request('GET', '/v1/pets', { key })).headers['x-ratelimit-limit'] as string
+    assert.equal(await limitOf(), '300')
+    const changed = await store.json(['keys', 'update', String(made.id), '--plan', 'business'])
+    assert.equal(changed.plan, 'business')
+    assert.equal(changed.name, 'Web site', 'what is not given stays')
+    await follows('a changed plan counts', async () => (await limitOf()) === '1000')
+
+    const rotated = await store.json(['keys', 'rotate', String(made.id), '--overlap-seconds', '3600'])
+    assert.notEqual(rotated.key, key)
+    await follows('the new secret works', async () => (await statusOf(rotated.key)) === 200)
+    assert.equal(await statusOf(key), 200, 'the old secret lives on for the overlap')
+
+    const again = await store.json(['keys', 'rotate', String(made.id)])
+    await follows('a secret without overlap ends', async () => (await statusOf(rotated.key)) === 401)
+    assert.equal(await statusOf(key), 401)
+    assert.equal(await statusOf(again.key), 200)
+
+    const revoked = await store.json(['keys', 'revoke', String(made.id)])
+    assert.ok(revoked.revokedAt)
+    await follows('a revoked key is refused', async () => (await statusOf(again.key)) === 401)
+  })
+
+  test('that are banned are unbanned, and the server follows within 2 seconds', async (t) => {
+    const server = await serverFor(t, { PETSTORE_BAN_AFTER_REFUSALS: '1' })
+    const store = storeAt(server.storeEnv)
+    const { id, key } = await store.json([
+      ...['keys', 'create', '--name', 'eager', '--plan', 'enterprise', '--per-minute', '1'],
+    ])
+    const ask = async () => (await server.request('GET', '/v1/pets', { key })).json.code
+    await eventually('the key is banned', async () => (await ask()) === 'key_banned', keyChangeMs)
+    await eventually('the list shows the ban', async () =>
+      /banned until 2\d{3}-/.test(await store.ok(['keys', 'list'])),
+    )
+    assert.equal(
+      await store.ok(['keys', 'unban', String(id)]),
+      `Key ${id} (eager) may be used again: any ban on it is lifted.\n`,
+    )
+    const bannedUntil = async () => (await server.request('GET', '/v1/limits', { key })).json.bannedUntil
+    await eventually('the ban is lifted', async () => (await bannedUntil()) === null, keyChangeMs)
+  })
+
+  test('are for people, too', async (t) => {
+    const store = await freshStore(t)
+    const made = await store.ok(['keys', 'create', '--name', 'Zoë'])
+    assert.match(
+      made,
+      /^Key 1 \(Zoë, free\)\. Its secret is shown this once[^\n]*\n\n {2}ps_live_[0-9A-Za-z]{36}\n$/,
+    )
+    assert.match(await store.ok(['keys', 'list']), /^ +1 {2}free +active +last used never +Zoë\n$/)
+    assert.match(await store.ok(['keys', 'update', '1', '--name', 'Zoe']), /^Key 1 is changed:\n.*Zoe\n$/)
+    assert.match(await store.ok(['keys', 'rotate', '1']), /^Key 1 \(Zoe, free\)[\s\S]*ps_live_/)
+    assert.equal(await store.ok(['keys', 'revoke', '1']), 'Key 1 (Zoe) is revoked.\n')
+    assert.match(await store.ok(['keys', 'list']), / revoked /)
+    const before = await store.export()
+    assertRefused(
+      await store.run(['keys', 'rotate', '1']),
+      1,
+      /^Key 1 is revoked, and that is for good: make a new one\.\n$/,
+    )
+    assert.equal(await store.export(), before)
+  })
+
+  test('are all listed, however many', async (t) => {
+    const store = await freshStore(t)
+    const record = (id: number) => JSON.stringify({ ...keyRecord, id, name: `key ${id}`, secrets: [] })
+    await store.ok(['import'], Array.from({ length: 205 }, (_, index) => record(index + 1)).join('\n'))
+    const ids = lines(await store.ok(['keys', 'list', '--json'])).map((line) => JSON.parse(line).id)
+    assert.deepEqual(
+      ids,
+      Array.from({ length: 205 }, (_, index) => 205 - index),
+    )
+  })
+
+  test('are of the environment of the store', async (t) => {
+    const { key } = await (await freshStore(t, { PETSTORE_ENV: 'staging' })).json([
+      'keys',
+      'create',
+      '--name',
+      'x',
+    ])
+    assert.match(key, /^ps_test_/)
+  })
+
+  test('can expire, and the expiry can be taken away', async (t) => {
+    const store = await freshStore(t)
+    const made = await store.json(['keys', 'create', '--name', 'x', '--expires-at', '2999-01-31T12:00:00Z'])
+    assert.equal(made.expiresAt, '2999-01-31T12:00:00.000Z')
+    assert.equal((await store.json(['keys', 'update', '1', '--expires-at', 'never'])).expiresAt, undefined)
+  })
+
+  test('with origins only read', async (t) => {
+    const { scopes, origins } = await (await freshStore(t)).json([
+      ...['keys', 'create', '--name', 'x', '--origin', 'https://a.example', '--origin', 'https://b.example'],
+    ])
+    assert.deepEqual(origins, ['https://a.example', 'https://b.example'])
+    assert.ok(scopes.every((scope: string) => scope.endsWith(':read')))
+  })
+})
+
+test('several commands at once on a store that is not there yet all succeed', async (t) => {
+  const store = await freshStore(t, {}, { isBare: true })
+  const made = await Promise.all(
+    ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => store.json(['keys', 'create', '--name', name])),
+  )
+  assert.equal(new Set(made.map(({ id }) => id)).size, 6)
+})
+
+describe('seed', () => {
+  test('adds animals that a running server shows', async (t) => {
+    const server = await serverFor(t)
+    const store = storeAt(server.storeEnv)
+    assert.equal(await store.ok(['seed', '--count', '7']), 'Added 7 animals.\n')
+    assert.deepEqual(await store.json(['seed', '--count', '3']), { added: 3 })
+    const { json } = await server.request('GET', '/v1/pets?limit=100', { key: server.operatorKey })
+    assert.equal(json.length, 10)
+    assert.deepEqual(new Set(json.map(({ id }: { id: number }) => id)).size, 10)
+  })
+
+  test('adds the same animals for everybody, a hundred unless told otherwise', async (t) => {
+    const exports = await Promise.all(
+      [await freshStore(t), await freshStore(t)].map(async (store) => {
+        assert.deepEqual(await store.json(['seed']), { added: 100 })
+        return store.export()
+      }),
+    )
+    assert.equal(exports[0], exports[1])
+  })
+})
+
+describe('export and import', { concurrency: 2 }, () => {
+  /** A store that nobody here changes, and what it exports. */
+  let first: Server
+  let exported: string
+  const lasting = new Lasting()
+  before(async () => {
+    first = await eventfulServer(lasting)
+    exported = await storeAt(first.storeEnv).export()
+  })
+  after(() => lasting.end())
+
+  test('carry a store over whole: ids, int64 extremes, odd names, and no id is ever assigned again', async (t) => {
+    const second = await freshStore(t)
+    assert.match(
+      await second.ok(['import'], exported),
+      /^Imported 3 animals, 5 categories, 1 orders and 1 keys\.\n$/,
+    )
+    assertSameStore(await second.export(), exported)
+
+    const server = await serverFor(t, second.env)
+    const [there, here] = await Promise.all(
+      [first, server].map((each) => each.request('GET', '/v1/pets', { key: first.operatorKey })),
+    )
+    assert.equal(here?.status, 200, 'a key of the first store works in the second')
+    assert.equal(here?.text, there?.text)
+    assert.match(here?.text ?? '', new RegExp(int64Min))
+    assert.match(here?.text ?? '', new RegExp(int64Max))
+    const added = await server.request('POST', '/v1/pets', {
+      key: first.operatorKey,
+      body: { name: 'next', categoryId: 1 },
+    })
+    assert.equal(added.json.id, 8)
+  })
+
+  test('carry keys by their hashes alone', async (t) => {
+    const store = await freshStore(t)
+    const { key } = await store.json([
+      'keys',
+      'create',
+      '--name',
+      'x',
+      '--plan',
+      'enterprise',
+      '--per-day',
+      '77',
+    ])
+    const exported = await store.export()
+    assert.ok(!exported.includes(key))
+    assert.ok(exported.includes(hashApiKey(key)))
+    const second = await freshStore(t)
+    await second.ok(['import'], exported)
+    const [before, after] = await Promise.all(
+      [store, second].map((each) => each.ok(['keys', 'list', '--json'])),
+    )
+    assert.equal(before, after)
+  })
+
+  test('work while servers are running on both stores', async (t) => {
+    const second = await serverFor(t)
+    const { operatorKey } = first
+    const counts = await storeAt(second.storeEnv).json(['import'], await storeAt(first.storeEnv).export())
+    assert.deepEqual(counts, { pets: 3, categories: 5, orders: 1, keys: 1 })
+    const shows = async () => (await second.request('GET', '/v1/pets', { key: operatorKey })).status === 200
+    await eventually('the key of the first store works in the second', shows, keyChangeMs)
+    const { text } = await second.request('GET', '/v1/pets', { key: operatorKey })
+    assert.equal(text, (await first.request('GET', '/v1/pets', { key: operatorKey })).text)
+    const { status } = await second.request('GET', '/v1/pets', { key: second.operatorKey })
+    assert.equal(status, 401, 'the key that was replaced is gone')
+  })
+
+  test('twice are the same as once', async (t) => {
+    const second = await freshStore(t)
+    await second.ok(['import'], exported)
+    await second.ok(['import'], exported)
+    assertSameStore(await second.export(), exported)
+  })
+
+  test('over more animals than fit one write', async (t) => {
+    const store = await freshStore(t)
+    await store.ok(['seed', '--count', '1203'])
+    const exported = await store.export()
+    assert.equal(lines(exported).filter((line) => line.includes('"type":"pet"')).length, 1203)
+    const second = await freshStore(t)
+    await second.ok(['import'], exported)
+    assertSameStore(await second.export(), exported)
+  })
+
+  test('never take an id back: a store that has assigned more keeps its place', async (t) => {
+    const ahead = await freshStore(t)
+    await ahead.ok(['seed', '--count', '10'])
+    const behind = await freshStore(t)
+    await behind.ok(['seed', '--count', '2'])
+    await ahead.ok(['import'], await behind.export())
+    await ahead.ok(['import'], '{"name":"next","categoryId":1}')
+    assert.match(await ahead.export(), /"id":11,"name":"next"/)
+  })
+
+  test('of a store with the same PETSTORE_ADMIN_KEY leave that key working, also after the next start', async (t) => {
+    const adminKey = 'the-same-admin-key-everywhere'
+    const start = (env: StoreEnv) => serverFor(t, { ...env, PETSTORE_ADMIN_KEY: adminKey })
+    const stores = [await freshStore(t), await freshStore(t)] as const
+    // In the second store the same secret has another id.
+    for (const name of ['one', 'two']) await stores[1].ok(['keys', 'create', '--name', name])
+    const operators: string[] = []
+    for (const store of stores) {
+      await stopped(await start(store.env))
+      operators.push(
+        lines(await store.export()).find((line) => line.includes('"isFromSetting":true')) as string,
+      )
+    }
+    assert.notEqual(operators[0], operators[1])
+    for (const [index, store] of stores.entries()) {
+      await store.ok(['import'], operators[1 - index])
+      const server = await start(store.env)
+      assert.equal((await server.request('GET', '/v1/keys', { key: adminKey })).status, 200)
+    }
+  })
+
+  test('an animal with an id replaces the one that was there', async (t) => {
+    const store = await freshStore(t)
+    await store.ok(['import'], '{"name":"before","categoryId":1}')
+    assert.deepEqual(await store.json(['import'], '{"id":1,"name":"after","categoryId":2,"status":"sold"}'), {
+      pets: 1,
+      categories: 0,
+      orders: 0,
+      keys: 0,
+    })
+    const pets = lines(await store.export()).filter((line) => line.includes('"type":"pet"'))
+    assert.deepEqual(pets, ['{"type":"pet","id":1,"name":"after","categoryId":2,"status":"sold"}'])
+  })
+
+  test('from a file, with empty lines, Windows line ends and no last line end', async (t) => {
+    const file = join(folderFor(t), 'feed.ndjson')
+    writeFileSync(file, '{"name":"One","categoryId":1}\r\n\r\n{"type":"pet","name":"Two","categoryId":1}')
+    const store = await freshStore(t)
+    assert.deepEqual(await store.json(['import', file]), { pets: 2, categories: 0, orders: 0, keys: 0 })
+  })
+
+  test('begin with the newest ids that were ever assigned', async () => {
+    const [head = ''] = lines(exported)
+    const { lastEventId, ...rest } = JSON.parse(head)
+    assert.deepEqual(rest, {
+      type: 'petstore',
+      format: 1,
+      lastPetId: 7,
+      lastKeyId: 1,
+      lastCategoryId: 0,
+      lastOrderId: 1,
+    })
+    const { newest } = await inStore(first.storeEnv, ({ read }) =>
+      read
+        .selectFrom('events')
+        .select((eb) => eb.fn.max('id').as('newest'))
+        .executeTakeFirstOrThrow(),
+    )
+    assert.equal(lastEventId, Number(newest))
+  })
+
+  test('through the path of a pipe, which can be read only once', async (t) => {
+    const store = await freshStore(t)
+    // By a shell: what this process gives a child is a socket, which has no path.
+    const line = '{"name":"One","categoryId":1}'
+    const { stdout, stderr } = await runShell(
+      `echo '${line}' | "$NODE" "$MAIN" import --json /dev/stdin`,
+      store.env,
+    )
+    assert.equal(stderr, '')
+    assert.deepEqual(oneLine(stdout), { pets: 1, categories: 0, orders: 0, keys: 0 })
+    assert.match(await store.export(), /"name":"One"/)
+  })
+
+  test('of nothing change nothing', async (t) => {
+    assert.deepEqual(await (await freshStore(t)).json(['import'], ''), {
+      pets: 0,
+      categories: 0,
+      orders: 0,
+      keys: 0,
+    })
+  })
+
+  test('an animal with the greatest id is listed, and one more can be added', async (t) => {
+    const store = await freshStore(t)
+    await store.ok(['import'], `{"id":${2 ** 52},"name":"far out","categoryId":1}`)
+    const server = await serverFor(t, store.env)
+    const key = server.operatorKey
+    const body = { name: 'one more', categoryId: 1 }
+    assert.equal((await server.request('POST', '/v1/pets', { key, body })).json.id, 2 ** 52 + 1)
+    const ids = (await server.request('GET', '/v1/pets', { key })).json.map(({ id }: { id: number }) => id)
+    assert.deepEqual(ids, [2 ** 52 + 1, 2 ** 52])
+  })
+})
+
+describe('an import with a bad line changes nothing and names the line', { concurrency: 2 }, () => {
+  const good = '{"name":"good","categoryId":1}'
+  const scenarios: [name: string, bad: string | Buffer, message: RegExp][] = [
+    ['no JSON', 'Milo', /^Line 603: .*expected a value/],
+    ['half a line', '{"name":"Mi', /^Line 603: /],
+    ['no object', '[]', /^Line 603: expected an object/],
+    ['an unknown type', '{"type":"dragon","id":1}', /^Line 603: expected an object whose type/],
+    ['no name', '{"categoryId":1}', /^Line 603: .*name is required/],
+    ['a blank name', '{"name":" ","categoryId":1}', /^Line 603: .*name must be/],
+    [
+      'a categoryId beyond int64',
+      '{"name":"x","categoryId":9223372036854775808}',
+      /^Line 603: .*categoryId must be/,
+    ],
+    [
+      'an unknown status',
+      '{"name":"x","categoryId":1,"status":"lost"}',
+      /^Line 603: .*status must be one of/,
+    ],
+    ['an id below 1', '{"id":0,"name":"x","categoryId":1}', /^Line 603: .*id must be/],
+    [
+      'an id that leaves no room above',
+      `{"id":${2 ** 52 + 1},"name":"x","categoryId":1}`,
+      /^Line 603: .*id must be/,
+    ],
+    [
+      'a newer format',
+      '{"type":"petstore","format":2,"lastPetId":0,"lastKeyId":0}',
+      /^Line 603: .*format must be/,
+    ],
+    [
+      'a hash that is none',
+      JSON.stringify({
+        ...keyRecord,
+        id: 9,
+        name: 'x',
+        secrets: [{ hash: 'x', createdAt: 1, expiresAt: null }],
+      }),
+      /^Line 603: .*secrets\/0\/hash/,
+    ],
+    ['a line without end', `{"name":"${'x'.repeat(2_000_000)}"`, /^Line 603: longer than/],
+    ['invalid UTF-8', Buffer.from('{"name":"\xff","categoryId":1}', 'latin1'), /^Line 603: .*UTF-8/],
+  ]
+  let store: ReturnType<typeof storeAt>
+  let contents: Awaited<ReturnType<typeof contentsOf>>
+  before(async () => {
+    store = storeAt(await newStore())
+    await store.ok(['seed', '--count', '1'])
+    contents = await contentsOf(store.env)
+    assert.equal(contents.pets?.length, 1)
+  })
+  after(() => removeStore(store.env))
+
+  for (const [name, bad, message] of scenarios) {
+    test(name, async (t) => {
+      const file = join(folderFor(t), 'bad.ndjson')
+      // More good lines before it than one write takes.
+      const start = `${`${good}\n`.repeat(601)}\n`
+      writeFileSync(file, Buffer.concat([Buffer.from(start), Buffer.from(bad), Buffer.from(`\n${good}\n`)]))
+      assertRefused(await store.run(['import', file]), 1, message)
+      assert.deepEqual(await contentsOf(store.env), contents)
+    })
+  }
+})
+
+test('keys list shows nothing of a secret, not even its hash', async (t) => {
+  const store = await freshStore(t)
+  const secret = makeApiKey('production')
+  const record = {
+    ...keyRecord,
+    id: 5,
+    name: 'carried over',
+    secrets: [{ hash: hashApiKey(secret), createdAt: 1, expiresAt: null }],
+  }
+  await store.ok(['import'], JSON.stringify(record))
+  const shown = (await store.ok(['keys', 'list'])) + (await store.ok(['keys', 'list', '--json']))
+  assert.ok(!shown.includes(hashApiKey(secret)))
+})

@@ -1,0 +1,331 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, describe, test } from 'node:test'
+import { KeyDirectory } from '../../src/keys/directory.ts'
+import type { Answer } from '../support/client.ts'
+import { databaseFor } from '../support/engine.ts'
+import { startTestService, type TestService } from '../support/service.ts'
+
+const home = 'https://shelter.example'
+const secondHome = 'http://localhost:3000'
+const otherHome = 'https://other-shelter.example'
+const stranger = 'https://stranger.example'
+
+let service: TestService
+let publishable: string
+let secret: string
+before(async () => {
+  service = await startTestService()
+  publishable = (await service.makeKey({ origins: [home, secondHome] })).key
+  await service.makeKey({ origins: [otherHome] })
+  secret = (await service.makeKey()).key
+})
+after(() => service.stop())
+// A minute for each test, so that none feels the windows of the one before.
+beforeEach(() => service.advance(60_000))
+
+const corsHeaders = ({ headers }: Answer) =>
+  Object.keys(headers).filter((name) => name.startsWith('access-control-'))
+const list = (header: unknown) => String(header).split(', ')
+
+function assertReadable(answer: Answer, origin: string) {
+  assert.equal(answer.headers['access-control-allow-origin'], origin)
+  assert.match(String(answer.headers.vary), /\bOrigin\b/)
+  assert.equal(answer.headers['access-control-allow-credentials'], undefined)
+}
+
+function assertUnreadable(answer: Answer) {
+  assert.deepEqual(corsHeaders(answer), [])
+  assert.match(String(answer.headers.vary), /\bOrigin\b/)
+}
+
+describe('a request', () => {
+  const scenarios: {
+    name: string
+    key: () => string | undefined
+    origin?: string
+    path?: string
+    method?: string
+    status: number
+    code?: string
+    readableBy?: string
+  }[] = [
+    {
+      name: 'of a publishable key from its origin',
+      key: () => publishable,
+      origin: home,
+      status: 200,
+      readableBy: home,
+    },
+    {
+      name: 'of a publishable key from its second origin',
+      key: () => publishable,
+      origin: secondHome,
+      status: 200,
+      readableBy: secondHome,
+    },
+    {
+      name: 'of a publishable key from the origin of another key',
+      key: () => publishable,
+      origin: otherHome,
+      status: 403,
+      code: 'origin_not_allowed',
+    },
+    {
+      name: 'of a publishable key from an unknown origin',
+      key: () => publishable,
+      origin: stranger,
+      status: 403,
+      code: 'origin_not_allowed',
+    },
+    {
+      name: 'of a publishable key from no origin',
+      key: () => publishable,
+      status: 403,
+      code: 'origin_not_allowed',
+    },
+    {
+      name: 'of a publishable key from an opaque origin',
+      key: () => publishable,
+      origin: 'null',
+      status: 403,
+      code: 'origin_not_allowed',
+    },
+    {
+      name: 'of a publishable key from its origin in other letters',
+      key: () => publishable,
+      origin: home.toUpperCase(),
+      status: 403,
+      code: 'origin_not_allowed',
+    },
+    {
+      name: 'of a publishable key from a longer host',
+      key: () => publishable,
+      origin: `${home}.evil.example`,
+      status: 403,
+      code: 'origin_not_allowed',
+    },
+    {
+      name: 'of a publishable key from another port',
+      key: () => publishable,
+      origin: `${home}:8443`,
+      status: 403,
+      code: 'origin_not_allowed',
+    },
+    { name: 'of a secret key from no origin', key: () => secret, status: 200 },
+    { name: 'of a secret key from an unknown origin', key: () => secret, origin: stranger, status: 200 },
+    { name: 'of a secret key from the origin of another key', key: () => secret, origin: home, status: 200 },
+    {
+      name: 'without a key from a known origin',
+      key: () => undefined,
+      origin: home,
+      status: 401,
+      code: 'missing_api_key',
+      readableBy: home,
+    },
+    {
+      name: 'with a wrong key from a known origin',
+      key: () => 'nonsense',
+      origin: home,
+      status: 401,
+      code: 'invalid_api_key',
+      readableBy: home,
+    },
+    {
+      name: 'without a key from an unknown origin',
+      key: () => undefined,
+      origin: stranger,
+      status: 401,
+      code: 'missing_api_key',
+    },
+    {
+      name: 'that is not found',
+      key: () => publishable,
+      origin: home,
+      path: '/v1/nowhere',
+      status: 404,
+      code: 'not_found',
+      readableBy: home,
+    },
+    {
+      name: 'that is not valid',
+      key: () => publishable,
+      origin: home,
+      path: '/v1/pets?limit=0',
+      status: 400,
+      code: 'validation_failed',
+      readableBy: home,
+    },
+    {
+      name: 'that a publishable key has no scope for',
+      key: () => publishable,
+      origin: home,
+      method: 'POST',
+      status: 403,
+      code: 'insufficient_scope',
+      readableBy: home,
+    },
+  ]
+
+  for (const {
+    name,
+    key,
+    origin,
+    path = '/v1/pets',
+    method = 'GET',
+    status,
+    code,
+    readableBy,
+  } of scenarios) {
+    test(`${name} is answered ${status}, ${readableBy ? 'for that origin to read' : 'for no origin to read'}`, async () => {
+      const answer = await service.request(method, path, {
+        key: key(),
+        headers: origin === undefined ? {} : { origin },
+      })
+      assert.equal(answer.status, status)
+      assert.equal(answer.json.code, code)
+      if (readableBy === undefined) assertUnreadable(answer)
+      else assertReadable(answer, readableBy)
+    })
+  }
+
+  test('that is refused for its rate can be read by the origin of its key, and by no other', async () => {
+    const { key } = await service.makeKey({ origins: [home], plan: 'enterprise', limits: { perMinute: 1 } })
+    const ask = (origin: string) => service.request('GET', '/v1/pets', { key, headers: { origin } })
+    await ask(home)
+    const refused = await ask(home)
+    assert.equal(refused.status, 429)
+    assertReadable(refused, home)
+    assert.ok(list(refused.headers['access-control-expose-headers']).includes('Retry-After'))
+    assertUnreadable(await ask(otherHome))
+  })
+
+  test('from the wrong origin is counted', async () => {
+    const { key } = await service.makeKey({ origins: [home], plan: 'enterprise', limits: { perMinute: 5 } })
+    const answer = await service.request('GET', '/v1/pets', { key, headers: { origin: stranger } })
+    assert.equal(answer.headers['x-ratelimit-remaining'], '4')
+  })
+
+  test('lets a browser read every header that the interface promises', async () => {
+    const answer = await service.request('GET', '/v1/pets', { key: publishable, headers: { origin: home } })
+    const exposed = list(answer.headers['access-control-expose-headers'])
+    for (const name of [
+      'Deprecation',
+      'ETag',
+      'Idempotent-Replayed',
+      'Link',
+      'Location',
+      'RateLimit',
+      'RateLimit-Policy',
+      'Retry-After',
+      'Sunset',
+      'X-RateLimit-Limit',
+      'X-RateLimit-Remaining',
+      'X-RateLimit-Reset',
+      'X-Request-Id',
+      'X-Stability',
+    ]) {
+      assert.ok(exposed.includes(name), name)
+    }
+  })
+})
+
+describe('a preflight', () => {
+  const preflight = (origin: string | undefined, path = '/v1/pets', method = 'GET') =>
+    service.request('OPTIONS', path, {
+      headers: {
+        ...(origin !== undefined && { origin }),
+        'access-control-request-method': method,
+        'access-control-request-headers': 'authorization',
+      },
+    })
+
+  for (const origin of [home, secondHome, otherHome]) {
+    test(`from ${origin}, which a key is locked to, is answered`, async () => {
+      const answer = await preflight(origin)
+      assert.equal(answer.status, 204)
+      assert.equal(answer.text, '')
+      assertReadable(answer, origin)
+      assert.deepEqual(list(answer.headers['access-control-allow-methods']), [
+        'GET',
+        'POST',
+        'HEAD',
+        'OPTIONS',
+      ])
+      for (const name of [
+        'Authorization',
+        'Content-Type',
+        'Idempotency-Key',
+        'If-Match',
+        'If-None-Match',
+        'Prefer',
+      ]) {
+        assert.ok(list(answer.headers['access-control-allow-headers']).includes(name), name)
+      }
+      assert.match(String(answer.headers['access-control-max-age']), /^\d+$/)
+    })
+  }
+
+  for (const origin of [stranger, 'null', undefined, '*', `${home}/`, `${home}, ${stranger}`]) {
+    test(`from ${origin ?? 'no origin'}, which no key is locked to, allows nothing`, async () => {
+      const answer = await preflight(origin)
+      assert.equal(answer.status, 204)
+      assert.equal(answer.headers.allow, 'GET, POST, HEAD, OPTIONS')
+      assertUnreadable(answer)
+    })
+  }
+
+  test('names the methods of its path', async () => {
+    const answer = await preflight(home, '/v1/pets/1', 'PATCH')
+    assert.deepEqual(list(answer.headers['access-control-allow-methods']).toSorted(), [
+      'DELETE',
+      'GET',
+      'HEAD',
+      'OPTIONS',
+      'PATCH',
+    ])
+  })
+
+  test('of a path that is not there is 404', async () => {
+    const answer = await preflight(home, '/v1/nowhere')
+    assert.equal(answer.status, 404)
+    assert.equal(answer.json.code, 'not_found')
+  })
+
+  test('costs nothing, needs no key and still has the rate headers', async () => {
+    for (let i = 0; i < 5; i++) {
+      const answer = await preflight(home)
+      assert.equal(answer.headers['x-ratelimit-limit'], '100')
+      assert.equal(answer.headers['x-ratelimit-remaining'], '100')
+      assert.match(String(answer.headers['x-ratelimit-reset']), /^\d+$/)
+    }
+  })
+})
+
+test('an origin is known as long as a key is locked to it', async () => {
+  const origin = 'https://passing.example'
+  const isKnown = async () =>
+    (await service.request('OPTIONS', '/v1/pets', { headers: { origin } })).headers[
+      'access-control-allow-origin'
+    ] === origin
+  const manage = (method: string, path: string, body?: unknown) =>
+    service.request(method, path, { key: service.operatorKey, body })
+  assert.equal(await isKnown(), false)
+  const first = await service.makeKey({ origins: [origin] })
+  const second = await service.makeKey({ origins: [home, origin] })
+  assert.equal(await isKnown(), true)
+  await manage('DELETE', `/v1/keys/${first.id}`)
+  assert.equal(await isKnown(), true)
+  await manage('PATCH', `/v1/keys/${second.id}`, { origins: [home] })
+  assert.equal(await isKnown(), false)
+})
+
+test('a store that could not be read for a moment does not make origins unknown for longer', async (t) => {
+  const { database } = await databaseFor(t)
+  const directory = new KeyDirectory(database, 'production')
+  const rename = (from: string, to: string) =>
+    database.write((trx) => trx.schema.alterTable(from).renameTo(to).execute())
+  await rename('api_keys', 'out_of_reach')
+  await assert.rejects(directory.isKnownOrigin(home))
+  await rename('out_of_reach', 'api_keys')
+  assert.equal(await directory.isKnownOrigin(home), false)
+})

@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { assertIsWhole, inStore, type StoreEnv, storeFor } from '../support/engine.ts'
+import { eventually } from '../support/eventually.ts'
+import { type Server, serverFor } from '../support/servers.ts'
+
+const rounds = 20
+const callers = 8
+const adminKey = 'the-admin-key-of-the-crash-test'
+
+type Created = { id: number; name: string }
+type Attempt = { name: string; idempotencyKey: string | undefined }
+
+/** What the callers of all rounds know. */
+type Known = { created: Created[]; unanswered: Attempt[]; attempts: number }
+
+/** Adds animals until the connection breaks; every other attempt has an Idempotency-Key. */
+async function keepAdding(server: Server, key: string, prefix: string, known: Known): Promise<void> {
+  for (let turn = 0; ; turn++) {
+    const name = `${prefix}-${turn}`
+    const attempt: Attempt = { name, idempotencyKey: turn % 2 === 0 ? `retry-${name}` : undefined }
+    known.attempts++
+    const created = await add(server, key, attempt).catch(() => undefined)
+    if (!created) return void known.unanswered.push(attempt)
+    known.created.push(created)
+  }
+}
+
+async function add(server: Server, key: string, { name, idempotencyKey }: Attempt): Promise<Created> {
+  const { status, json, text } = await server.request('POST', '/v1/pets', {
+    key,
+    body: { name, categoryId: 1 },
+    ...(idempotencyKey !== undefined && { headers: { 'idempotency-key': idempotencyKey } }),
+  })
+  assert.equal(status, 201, text)
+  assert.equal(json.name, name)
+  return json
+}
+
+function readStore(env: StoreEnv): Promise<Created[]> {
+  assertIsWhole(env)
+  return inStore(env, ({ read }) => read.selectFrom('pets').select(['id', 'name']).orderBy('id').execute())
+}
+
+test(`a crash at any moment loses nothing that was answered and doubles nothing (${rounds} times)`, async (t) => {
+  const storeEnv = await storeFor(t)
+  const env = { ...storeEnv, PETSTORE_ADMIN_KEY: adminKey }
+  const known: Known = { created: [], unanswered: [], attempts: 0 }
+  let server = await serverFor(t, env)
+  const made = await server.request('POST', '/v1/keys', {
+    key: adminKey,
+    body: { name: 'busy', plan: 'enterprise', limits: { perMinute: 1_000_000, perDay: 10_000_000 } },
+  })
+  const key: string = made.json.key
+
+  let replayed = 0
+  for (let round = 0; round < rounds; round++) {
+    const before = known.created.length
+    const load = Array.from({ length: callers }, (_, n) => keepAdding(server, key, `${round}-${n}`, known))
+    await eventually('animals come in', () => known.created.length > before)
+    // Where in its work the server is hit is left to chance: that is the test.
+    await pause(Math.random() * 120)
+    server.child.kill('SIGKILL')
+    assert.equal((await server.ended).signal, 'SIGKILL')
+    await Promise.all(load)
+    server.closeConnections()
+
+    server = await serverFor(t, env)
+    const after = await readStore(storeEnv)
+    assertKept(after, known)
+
+    const names = new Map(after.map(({ id, name }) => [name, id]))
+    for (const attempt of known.unanswered.splice(0)) {
+      if (attempt.idempotencyKey === undefined) continue
+      const created = await add(server, key, attempt)
+      const idBefore = names.get(attempt.name)
+      if (idBefore !== undefined) {
+        assert.equal(created.id, idBefore, 'the answer of the first attempt is replayed')
+        replayed++
+      }
+      known.created.push(created)
+      assert.deepEqual(await add(server, key, attempt), created)
+    }
+    assertKept(await readStore(storeEnv), known)
+  }
+  t.diagnostic(
+    `${known.created.length} animals answered for, ${replayed} retries had been done before the crash`,
+  )
+})
+
+function assertKept(store: Created[], { created, attempts }: Known): void {
+  const byId = new Map(store.map(({ id, name }) => [id, name]))
+  for (const { id, name } of created)
+    assert.equal(byId.get(id), name, `the animal ${id} was answered with 201`)
+  assert.equal(new Set(created.map(({ id }) => id)).size, created.length, 'no id was given to two animals')
+  assert.equal(new Set(store.map(({ name }) => name)).size, store.length, 'no animal is there twice')
+  assert.ok(store.length <= attempts)
+}
+
+test('a crash right after the first start leaves a store that starts again', async (t) => {
+  const first = await serverFor(t)
+  first.child.kill('SIGKILL')
+  await first.ended
+  const second = await serverFor(t, first.storeEnv)
+  assert.equal((await second.request('GET', '/v1/keys', { key: first.operatorKey })).status, 200)
+})
+
+test('a crash forgets at most the last second of what a key has used', async (t) => {
+  const storeEnv = await storeFor(t)
+  const env = { ...storeEnv, PETSTORE_ADMIN_KEY: adminKey }
+  const first = await serverFor(t, env)
+  for (let n = 0; n < 5; n++) await first.request('GET', '/v1/pets', { key: adminKey })
+  await inStore(storeEnv, ({ read }) => {
+    const used = () => read.selectFrom('key_usage').select('minute_used').executeTakeFirst()
+    return eventually('the use is in the store', async () => (await used())?.minute_used === 5, 1_000)
+  })
+  first.child.kill('SIGKILL')
+  await first.ended
+  const second = await serverFor(t, env)
+  const { json } = await second.request('GET', '/v1/limits', { key: adminKey })
+  assert.equal(json.day.limit - json.day.remaining, 5)
+})

@@ -1,0 +1,394 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import type { StoreEvent } from '../../src/events/event.ts'
+import { Hub } from '../../src/events/hub.ts'
+import { recordEvents } from '../../src/events/queries.ts'
+import { eventStream, usualStreamBounds } from '../../src/events/stream.ts'
+import { listen as serve } from '../../src/http/listen.ts'
+import { amplePlan, assertRefused } from '../support/answers.ts'
+import { eventually } from '../support/eventually.ts'
+import { type Listening, type ListenOptions, listenTo } from '../support/listening.ts'
+import { startTestService, type TestService, type TestServiceOptions } from '../support/service.ts'
+
+const accept = { accept: 'text/event-stream' }
+const farewells = {
+  stopping: ': the service is stopping, resume elsewhere',
+  unwelcome: ': this stream has ended, connect again to learn why',
+  slow: 'event: slow_reader\ndata: {"message":"You read too slowly: resume from the last id."}',
+}
+
+let service: TestService
+const open: Listening[] = []
+before(async () => {
+  service = await startTestService({}, { bounds: { heartbeatMs: 100 } })
+})
+after(async () => {
+  for (const stream of open) stream.hangUp()
+  await service.stop()
+})
+
+async function listen(options: Partial<ListenOptions> = {}, at: TestService = service): Promise<Listening> {
+  const stream = await listenTo(at.base, { key: at.operatorKey, ...options })
+  open.push(stream)
+  return stream
+}
+async function addPet(name = 'Milo', at: TestService = service) {
+  const { status, json, text } = await at.request('POST', '/v1/pets', {
+    key: at.operatorKey,
+    body: { name, categoryId: 3 },
+  })
+  assert.equal(status, 201, text)
+  return json
+}
+const feed = async (position: number) =>
+  (await service.request('GET', `/v1/events?after=${position}&limit=1000`, { key: service.operatorKey })).json
+const newest = async (at: TestService = service) =>
+  Number((await at.request('HEAD', '/v1/events', { key: at.operatorKey })).headers['last-event-id'])
+const rangeAfter = (position: number, count: number) =>
+  Array.from({ length: count }, (_, n) => position + 1 + n)
+
+/** A service of its own for a test that bounds or stops it; stopped whatever becomes of the test. */
+async function withService(
+  options: TestServiceOptions,
+  work: (own: TestService) => Promise<void>,
+): Promise<void> {
+  const own = await startTestService({}, options)
+  try {
+    await work(own)
+  } finally {
+    for (const stream of open.splice(0)) stream.hangUp()
+    await own.stop()
+  }
+}
+
+describe('a stream tells what happens', () => {
+  test('from now on, live, in the form of the feed', async () => {
+    await addPet('before')
+    const position = await newest()
+    const stream = await listen()
+    assert.equal(stream.status, 200)
+    const { headers } = stream
+    assert.equal(headers['content-type'], 'text/event-stream; charset=utf-8')
+    assert.equal(headers['cache-control'], 'private, no-cache')
+    assert.equal(headers['x-stability'], 'experimental')
+    assert.equal(headers['last-event-id'], String(position))
+    assert.match(String(headers['x-ratelimit-remaining']), /^\d+$/)
+    await stream.untilSaid(': listening')
+    for (let n = 1; n <= 3; n++) {
+      await addPet(`live ${n}`)
+      await stream.until(n)
+    }
+    const [first] = await feed(position)
+    assert.deepEqual(
+      stream.heard,
+      (await feed(position)).map(({ id, type, data }: StoreEvent) => ({ id, type, data })),
+    )
+    const block = `id: ${first.id}\nevent: pet.created\ndata: ${JSON.stringify(first)}`
+    assert.ok(stream.blocks.includes(block), stream.blocks.join('\n\n'))
+    stream.hangUp()
+  })
+
+  const resumptions: [string, (position: number) => Partial<ListenOptions>, number][] = [
+    ['after', (position) => ({ path: `/v1/events?after=${position}` }), 3],
+    ['Last-Event-ID', (position) => ({ headers: { 'last-event-id': String(position + 1) } }), 2],
+    [
+      'Last-Event-ID, which goes before after',
+      (position) => ({
+        path: `/v1/events?after=${position}`,
+        headers: { 'last-event-id': String(position + 2) },
+      }),
+      1,
+    ],
+    ['the oldest', () => ({ path: '/v1/events?after=0' }), Number.POSITIVE_INFINITY],
+  ]
+  for (const [name, options, missed] of resumptions) {
+    test(`resumes from ${name}`, async () => {
+      const position = await newest()
+      for (let n = 0; n < 3; n++) await addPet(`missed ${n}`)
+      const stream = await listen(options(position))
+      const expected = Math.min(missed, position + 3)
+      await stream.until(expected)
+      await addPet('live')
+      const heard = await stream.until(expected + 1)
+      assert.deepEqual(
+        heard.map(({ id }) => id),
+        rangeAfter(position + 3 - expected, expected + 1),
+      )
+      stream.hangUp()
+    })
+  }
+
+  test('without a gap between what was missed and what is live, while others write', async () => {
+    const position = await newest()
+    const writes = Array.from({ length: 300 }, (_, n) => addPet(`busy ${n}`))
+    const streams = await Promise.all(
+      Array.from({ length: 5 }, () => listen({ path: `/v1/events?after=${position}` })),
+    )
+    await Promise.all(writes)
+    for (const stream of streams) {
+      const heard = await stream.until(300)
+      assert.deepEqual(
+        heard.map(({ id }) => id),
+        rangeAfter(position, 300),
+      )
+      stream.hangUp()
+    }
+  })
+
+  test('what another process changes too', async () => {
+    const stream = await listen()
+    const other = await service.store()
+    await other.write((trx) => recordEvents(trx, service.now(), [{ type: 'pet.updated', data: { id: 1 } }]))
+    assert.deepEqual((await stream.until(1))[0]?.data, { id: 1 })
+    stream.hangUp()
+  })
+
+  test('with a comment as a heartbeat when there is nothing to tell', async () => {
+    const stream = await listen()
+    const heartbeats = () => stream.blocks.filter((block) => block === ': heartbeat').length
+    await eventually('three heartbeats', () => heartbeats() >= 3)
+    await addPet()
+    await stream.until(1)
+    const before = heartbeats()
+    await eventually('heartbeats go on', () => heartbeats() > before)
+    stream.hangUp()
+  })
+
+  test('every 15 seconds, and a reader has 30, unless a test is in a hurry', () => {
+    assert.deepEqual(usualStreamBounds, { heartbeatMs: 15_000, slowReaderMs: 30_000, streamsMax: 1_000 })
+  })
+})
+
+describe('what is no stream', () => {
+  for (const header of ['application/json', '*/*', 'text/event-streams', 'text/html, application/json']) {
+    test(`Accept: ${header} gets a page`, async () => {
+      const { headers, json } = await service.request('GET', '/v1/events?limit=1', {
+        key: service.operatorKey,
+        headers: { accept: header },
+      })
+      assert.equal(headers['content-type'], 'application/json; charset=utf-8')
+      assert.equal(json.length, 1)
+    })
+  }
+  test('Accept with event streams among others gets a stream', async () => {
+    const stream = await listen({ headers: { accept: 'application/json;q=0.5, Text/Event-Stream;q=0.9' } })
+    await stream.untilSaid(': listening')
+    stream.hangUp()
+  })
+
+  test('refusals are JSON as ever', async () => {
+    const { key } = await service.makeKey()
+    const get = (path: string, as: string | undefined) =>
+      service.request('GET', path, { key: as, headers: accept })
+    assertRefused(await get('/v1/events', undefined), 401, 'missing_api_key')
+    assertRefused(await get('/v1/events', key), 403, 'insufficient_scope')
+    assertRefused(await get('/v1/events?after=x', service.operatorKey), 400, 'validation_failed')
+  })
+})
+
+describe('a stream is for whoever may listen at this moment', () => {
+  const manage = (method: string, path: string, body?: unknown) =>
+    service.request(method, path, { key: service.operatorKey, body })
+  const losses: [string, (id: number) => Promise<unknown>][] = [
+    ['is revoked', (id) => manage('DELETE', `/v1/keys/${id}`)],
+    ['is rotated without overlap', (id) => manage('POST', `/v1/keys/${id}/rotate`, { overlapSeconds: 0 })],
+    ['loses the scope', (id) => manage('PATCH', `/v1/keys/${id}`, { scopes: ['pets:read'] })],
+    [
+      'expires',
+      async (id) => {
+        const expiresAt = new Date(service.now() + 60_000).toISOString()
+        await manage('PATCH', `/v1/keys/${id}`, { expiresAt })
+        service.advance(60_000)
+      },
+    ],
+  ]
+  for (const [name, lose] of losses) {
+    test(`it ends when its key ${name}`, async () => {
+      const { id, key } = await service.makeKey({ ...amplePlan, scopes: ['events:read', 'pets:read'] })
+      const stream = await listen({ key })
+      await stream.untilSaid(': listening')
+      await lose(id)
+      assert.deepEqual(await stream.ended, { isWhole: true })
+      assert.equal(stream.blocks.at(-1), farewells.unwelcome)
+    })
+  }
+
+  test('events of keys are told to keys:manage alone, also when that changes meanwhile', async () => {
+    const { id, key } = await service.makeKey({ ...amplePlan, scopes: ['events:read', 'keys:manage'] })
+    const plain = await service.makeKey({ ...amplePlan, scopes: ['events:read'] })
+    const [manager, other] = [await listen({ key }), await listen({ key: plain.key })]
+    await service.makeKey()
+    await manager.until(1)
+    await manage('PATCH', `/v1/keys/${id}`, { scopes: ['events:read'] })
+    await service.makeKey()
+    await addPet()
+    await other.until(1)
+    await eventually('the animal', () => manager.heard.some(({ type }) => type === 'pet.created'))
+    const types = manager.heard.map(({ type }) => type)
+    assert.deepEqual(types, ['key.created', 'pet.created'])
+    assert.deepEqual(
+      other.heard.map(({ type }) => type),
+      ['pet.created'],
+    )
+    for (const stream of [manager, other]) stream.hangUp()
+  })
+})
+
+describe('a reader that takes nothing', () => {
+  const events = 400
+  const eventBytes = 64 * 1024
+
+  /** More than the buffers of a connection hold. */
+  async function tellMuch(own: TestService): Promise<void> {
+    const other = await own.store()
+    const data = { id: 1, name: 'x'.repeat(eventBytes) }
+    const batch = Array.from({ length: events / 4 }, () => ({ type: 'pet.updated' as const, data }))
+    for (let n = 0; n < 4; n++) await other.write((trx) => recordEvents(trx, own.now(), batch))
+  }
+
+  test('is told so and closed, and resumes without loss', async () => {
+    await withService({ bounds: { slowReaderMs: 200, streamsMax: 1 } }, async (own) => {
+      const position = await newest(own)
+      const slow = await listen({ path: `/v1/events?after=${position}`, isPaused: true }, own)
+      await tellMuch(own)
+      const next = await eventually('its place is free', async () => {
+        const stream = await listen({ path: `/v1/events?after=${position}`, isPaused: true }, own)
+        return stream.status === 200 && stream
+      })
+      next.hangUp()
+      slow.incoming.resume()
+      assert.deepEqual(await slow.ended, { isWhole: true })
+      assert.equal(slow.blocks.at(-1), farewells.slow)
+      assert.ok(slow.heard.length > 0 && slow.heard.length < events, `${slow.heard.length} events were taken`)
+      const last = String(slow.heard.at(-1)?.id)
+      const resumed = await eventually('its place is free again', async () => {
+        const stream = await listen({ headers: { 'last-event-id': last } }, own)
+        return stream.status === 200 && stream
+      })
+      await resumed.until(events - slow.heard.length)
+      assert.deepEqual(
+        [...slow.heard, ...resumed.heard].map(({ id }) => id),
+        rangeAfter(position, events),
+      )
+    })
+  })
+
+  test('frees its place once, not again when it hangs up', async () => {
+    await withService({ bounds: { slowReaderMs: 100, streamsMax: 1 } }, async (own) => {
+      const slow = await listen({ path: '/v1/events?after=0', isPaused: true }, own)
+      await tellMuch(own)
+      const next = await eventually('its place is free', async () => {
+        const stream = await listen({}, own)
+        return stream.status === 200 && stream
+      })
+      await next.untilSaid(': listening')
+      slow.hangUp()
+      await slow.ended
+      // A request on a connection that was opened later is served after the end of the one that was closed.
+      await addPet('after', own)
+      assert.equal((await listen({}, own)).status, 503)
+    })
+  })
+
+  test('and not even the farewell is cut off', async () => {
+    const cut = Promise.withResolvers<void>()
+    const endless = () =>
+      new ReadableStream<Uint8Array>({
+        pull: (controller) => controller.enqueue(new Uint8Array(eventBytes)),
+        cancel: () => cut.resolve(),
+      })
+    const listener = await serve(
+      () => new Response(endless()),
+      { host: '127.0.0.1', port: 0 },
+      { stalledMs: 300 },
+    )
+    const reader = await listenTo(`http://127.0.0.1:${listener.port}`, { key: 'none', isPaused: true })
+    try {
+      await cut.promise
+      reader.incoming.resume()
+      assert.deepEqual(await reader.ended, { isWhole: false })
+    } finally {
+      reader.hangUp()
+      await listener.stop()
+    }
+  })
+})
+
+describe('places for streams', () => {
+  test('are bounded: one too many gets 503 with Retry-After, and a hang-up frees a place', async () => {
+    await withService({ bounds: { streamsMax: 3 } }, async (own) => {
+      const streams = [await listen({}, own), await listen({}, own), await listen({}, own)]
+      const refused = await own.request('GET', '/v1/events', { key: own.operatorKey, headers: accept })
+      assertRefused(refused, 503, 'unavailable')
+      assert.match(String(refused.headers['retry-after']), /^\d+$/)
+      assert.equal((await own.request('GET', '/v1/events', { key: own.operatorKey })).status, 200)
+      streams[1]?.hangUp()
+      await eventually('a place is free', async () => (await listen({}, own)).status === 200)
+      assert.equal((await listen({}, own)).status, 503)
+    })
+  })
+
+  test('are not taken by HEAD', async () => {
+    await withService({ bounds: { streamsMax: 1 } }, async (own) => {
+      for (let n = 0; n < 5; n++) {
+        const head = await own.request('HEAD', '/v1/events', { key: own.operatorKey, headers: accept })
+        assert.equal(head.status, 200)
+        assert.equal(head.headers['content-type'], 'text/event-stream; charset=utf-8')
+        assert.equal(head.text, '')
+      }
+      const stream = await listen({}, own)
+      await stream.untilSaid(': listening')
+    })
+  })
+
+  test('are freed by a key that may no longer listen', async () => {
+    await withService({ bounds: { streamsMax: 1 } }, async (own) => {
+      const { id, key } = await own.makeKey({ scopes: ['events:read'] })
+      const stream = await listen({ key }, own)
+      await own.request('DELETE', `/v1/keys/${id}`, { key: own.operatorKey })
+      await stream.ended
+      assert.equal((await listen({}, own)).status, 200)
+    })
+  })
+
+  test('are freed by a fault, which the reader is not told the reason of', async () => {
+    const faults: unknown[] = []
+    let closes = 0
+    const stream = eventStream({
+      hub: new Hub(),
+      after: 0,
+      bounds: usualStreamBounds,
+      read: () => Promise.reject(new Error('the secret of the house')),
+      onClose: () => void closes++,
+      onFault: (error) => void faults.push(error),
+    })
+    const text = await new Response(stream).text()
+    assert.equal(text, ': listening\n\n: the service cannot go on, resume\n\n')
+    assert.equal(closes, 1)
+    assert.equal(faults.length, 1)
+  })
+})
+
+test('a stop ends every stream promptly, as HTTP has it, and they resume where they were', async () => {
+  await withService({}, async (own) => {
+    const streams = await Promise.all(Array.from({ length: 20 }, () => listen({}, own)))
+    await addPet('before the stop', own)
+    await Promise.all(streams.map((stream) => stream.until(2)))
+    const since = performance.now()
+    await own.restart()
+    assert.ok(performance.now() - since < 5_000)
+    for (const stream of streams) {
+      assert.deepEqual(await stream.ended, { isWhole: true })
+      assert.equal(stream.blocks.at(-1), farewells.stopping)
+    }
+    const { id } = await addPet('after the stop', own)
+    const last = String(streams[0]?.heard.at(-1)?.id)
+    const resumed = await listen({ headers: { 'last-event-id': last } }, own)
+    assert.deepEqual((await resumed.until(1))[0]?.data, {
+      id,
+      name: 'after the stop',
+      categoryId: 3,
+      status: 'available',
+    })
+  })
+})

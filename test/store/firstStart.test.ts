@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, type TestContext, test } from 'node:test'
+import { makeApiKey } from '../../src/keys/apiKey.ts'
+import { createClient } from '../support/client.ts'
+import { storeFor } from '../support/engine.ts'
+import { runPetstore } from '../support/process.ts'
+import { serverFor, stopped } from '../support/servers.ts'
+
+const anyKey = /ps_(?:live|test)_[0-9A-Za-z]{36}/g
+
+/** Here the very first start is the subject: nobody has opened the store before. */
+const bare = { isBare: true }
+const firstServer = async (t: TestContext, env: Record<string, string> = {}) =>
+  serverFor(t, { ...(await storeFor(t, bare)), ...env })
+
+describe('the first start', () => {
+  for (const { host, shown } of [
+    { host: '127.0.0.1', shown: '127.0.0.1' },
+    { host: '0.0.0.0', shown: 'localhost' },
+  ]) {
+    test(`on ${host} prints the addresses of the API, the console and the docs, and they answer`, async (t) => {
+      const { output } = await firstServer(t, { HOST: host })
+      for (const [name, path, status] of [
+        ['API', '/v1', 401],
+        ['Console', '/', 200],
+        ['Docs', '/docs', 200],
+      ] as const) {
+        const address = new RegExp(`^ *${name} +(\\S+)$`, 'm').exec(output.stdout)?.[1]
+        assert.match(address ?? '', new RegExp(`^http://${shown}:\\d+${path}$`))
+        assert.equal((await fetch(address as string)).status, status)
+      }
+    })
+  }
+
+  test('prints the operator key, and it can manage keys', async (t) => {
+    const { output, operatorKey, request } = await firstServer(t)
+    assert.match(operatorKey ?? '', /^ps_live_[0-9A-Za-z]{36}$/)
+    assert.deepEqual(new Set(output.stdout.match(anyKey)), new Set([operatorKey]))
+    const keys = await request('GET', '/v1/keys', { key: operatorKey })
+    assert.equal(keys.status, 200)
+    assert.equal(keys.json.length, 1)
+    assert.equal(keys.json[0].plan, 'enterprise')
+    assert.ok(keys.json[0].scopes.includes('keys:manage'))
+  })
+
+  test('prints a curl line that works when it is pasted into a shell', async (t) => {
+    const { output } = await firstServer(t)
+    const line = /^ *(curl .*)$/m.exec(output.stdout)?.[1]
+    assert.ok(line)
+    assert.deepEqual(JSON.parse(await paste(t, line)), [])
+  })
+
+  test('on staging makes a key of staging', async (t) => {
+    const { operatorKey } = await firstServer(t, { PETSTORE_ENV: 'staging' })
+    assert.match(operatorKey ?? '', /^ps_test_/)
+  })
+
+  test('keeps the key out of the log', async (t) => {
+    const server = await firstServer(t)
+    const { stderr } = await stopped(server)
+    assert.match(stderr, /"msg":"started"/)
+    assert.ok(!stderr.includes(server.operatorKey as string))
+  })
+
+  test('that cannot listen does not use the key up: the next start prints it', async (t) => {
+    const env = await storeFor(t, bare)
+    const PORT = await busyPort(t)
+    const failed = await runPetstore(['serve'], { PORT, ...env })
+    assert.equal(failed.code, 1)
+    assert.doesNotMatch(failed.stdout + failed.stderr, anyKey)
+    const { operatorKey, request } = await serverFor(t, env)
+    assert.ok(operatorKey)
+    assert.equal((await request('GET', '/v1/keys', { key: operatorKey })).json.length, 1)
+  })
+})
+
+test('the second start prints no key, and the first key goes on working', async (t) => {
+  const first = await firstServer(t)
+  assert.equal((await stopped(first)).code, 0)
+  const second = await serverFor(t, first.storeEnv)
+  assert.doesNotMatch(second.output.stdout, anyKey)
+  assert.doesNotMatch(second.output.stdout, /curl|operator key/)
+  assert.equal((await second.request('GET', '/v1/keys', { key: first.operatorKey })).status, 200)
+})
+
+describe('PETSTORE_ADMIN_KEY', () => {
+  for (const [kind, adminKey] of [
+    ['a text of the operator', 'correct-horse-battery-staple'],
+    ['a key of our own form', makeApiKey('production')],
+  ] as const) {
+    test(`set to ${kind} is the operator key, and nothing secret is printed`, async (t) => {
+      const server = await firstServer(t, { PETSTORE_ADMIN_KEY: adminKey })
+      assert.equal((await server.request('GET', '/v1/keys', { key: adminKey })).status, 200)
+      const { stdout, stderr } = await stopped(server)
+      assert.ok(!(stdout + stderr).includes(adminKey))
+      assert.doesNotMatch(stdout + stderr, anyKey)
+    })
+  }
+
+  test('changed between two starts replaces the one before', async (t) => {
+    const env = await storeFor(t, bare)
+    const keys = ['the-first-admin-key-of-all', 'the-second-admin-key-of-all'] as const
+    await stopped(await serverFor(t, { ...env, PETSTORE_ADMIN_KEY: keys[0] }))
+    const { request } = await serverFor(t, { ...env, PETSTORE_ADMIN_KEY: keys[1] })
+    assert.equal((await request('GET', '/v1/keys', { key: keys[0] })).status, 401)
+    assert.equal((await request('GET', '/v1/keys', { key: keys[1] })).json.length, 1)
+  })
+})
+
+test('a port in use is refused with a clear message and leaves the store free', async (t) => {
+  const env = await storeFor(t, bare)
+  const PORT = await busyPort(t)
+  const { code, stdout, stderr } = await runPetstore(['serve'], { PORT, ...env })
+  assert.equal(code, 1)
+  assert.equal(stdout, '')
+  assert.match(
+    stderr,
+    new RegExp(`^Port ${PORT} on 127\\.0\\.0\\.1 is in use: stop what uses it, or set PORT\\.$`, 'm'),
+  )
+  assert.doesNotMatch(stderr, /\n {4}at /)
+  await serverFor(t, env)
+})
+
+/** A port that something else listens on. */
+async function busyPort(t: TestContext): Promise<string> {
+  const other = createServer().listen(0, '127.0.0.1')
+  t.after(() => other.close())
+  await once(other, 'listening')
+  return String((other.address() as AddressInfo).port)
+}
+
+/** Runs the line as a person would; on a machine without curl, sends the request that the line describes. */
+async function paste(t: TestContext, line: string): Promise<string> {
+  if (spawnSync('sh', ['-c', 'command -v curl']).status === 0) {
+    const shell = spawn('sh', ['-c', line])
+    let text = ''
+    shell.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk
+    })
+    const [code] = await once(shell, 'close')
+    assert.equal(code, 0)
+    return text
+  }
+  t.diagnostic('There is no curl on this machine: the request of the line was sent without it.')
+  const [, authorization, base, path] =
+    /^curl -H "Authorization: ([^"]+)" (http:\/\/[^/ ]+)(\/\S*)$/.exec(line) ?? []
+  const client = createClient(base as string)
+  t.after(() => client.closeConnections())
+  return (
+    await client.request('GET', path as string, { headers: { authorization: authorization as string } })
+  ).text
+}

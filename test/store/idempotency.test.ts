@@ -1,0 +1,445 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { IdempotentAnswers } from '../../src/http/idempotency.ts'
+import { amplePlan, assertAnswerForm, assertRefused } from '../support/answers.ts'
+import type { Answer, RequestOptions } from '../support/client.ts'
+import { allThatIsStored, databaseFor, holdTurn } from '../support/engine.ts'
+import { startTestService, type TestService } from '../support/service.ts'
+
+const dayMs = 24 * 60 * 60 * 1000
+
+let service: TestService
+let key: string
+before(async () => {
+  service = await startTestService()
+  key = (await service.makeKey(amplePlan)).key
+})
+after(() => service.stop())
+
+async function call(method: string, path: string, options: RequestOptions = {}): Promise<Answer> {
+  const answer = await service.request(method, path, { key, ...options })
+  assertAnswerForm(answer, method)
+  return answer
+}
+
+/** Every test has keys of its own. */
+let lastKey = 0
+const newKey = () => `retry-${++lastKey}`
+
+const milo = { name: 'Milo', categoryId: 3 }
+const post = (idempotencyKey: string, options: RequestOptions & { path?: string } = {}) =>
+  call('POST', options.path ?? '/v1/pets', {
+    body: milo,
+    ...options,
+    headers: { 'idempotency-key': idempotencyKey, ...options.headers },
+  })
+
+const isReplay = ({ headers }: Answer) => headers['idempotent-replayed'] === 'true'
+
+async function petsNamed(name: string): Promise<number> {
+  let count = 0
+  for (let path = '/v1/pets?limit=100'; path !== ''; ) {
+    const { json, headers } = await call('GET', path)
+    count += json.filter((pet: { name: string }) => pet.name === name).length
+    path = /<([^>]+)>; rel="next"/.exec(String(headers.link ?? ''))?.[1] ?? ''
+  }
+  return count
+}
+
+test('a repeated request gets the first answer again and does nothing', async () => {
+  const idempotencyKey = newKey()
+  const body = { name: idempotencyKey, categoryId: 3 }
+  const first = await post(idempotencyKey, { body })
+  assert.equal(first.status, 201)
+  assert.equal(first.headers['idempotent-replayed'], undefined)
+  for (let i = 0; i < 3; i++) {
+    const again = await post(idempotencyKey, { body })
+    assert.equal(again.status, 201)
+    assert.ok(isReplay(again))
+    assert.equal(again.text, first.text)
+    assert.equal(again.headers.location, first.headers.location)
+    assert.equal(again.headers.etag, first.headers.etag)
+    assert.notEqual(again.headers['x-request-id'], first.headers['x-request-id'])
+  }
+  assert.equal(await petsNamed(idempotencyKey), 1)
+})
+
+test('a replay counts against the rate limit and shows what is left now', async () => {
+  const idempotencyKey = newKey()
+  const { headers: first } = await post(idempotencyKey)
+  const { headers: again } = await post(idempotencyKey)
+  assert.equal(Number(again['x-ratelimit-remaining']), Number(first['x-ratelimit-remaining']) - 1)
+})
+
+test('a replay is what was answered then, also when the animal has changed or gone since', async () => {
+  const idempotencyKey = newKey()
+  const first = await post(idempotencyKey)
+  await call('PATCH', `/v1/pets/${first.json.id}`, { body: { name: 'Rex' } })
+  assert.equal((await post(idempotencyKey)).text, first.text)
+  await call('DELETE', `/v1/pets/${first.json.id}`)
+  const again = await post(idempotencyKey)
+  assert.equal(again.text, first.text)
+  assert.deepEqual((await call('GET', `/v1/pets?id=${first.json.id}`)).json, [])
+})
+
+test('without a key every request is a new one', async () => {
+  const body = { name: 'twice', categoryId: 3 }
+  const [one, two] = [await call('POST', '/v1/pets', { body }), await call('POST', '/v1/pets', { body })]
+  assert.notEqual(one.json.id, two.json.id)
+})
+
+test('the same key with another body or another path is refused, and the first answer stays', async () => {
+  const manager = (await service.makeKey({ ...amplePlan, scopes: ['pets:write', 'keys:manage'] })).key
+  const idempotencyKey = newKey()
+  const first = await post(idempotencyKey, { key: manager })
+  const others: [path: string, body: unknown][] = [
+    ['/v1/pets', { ...milo, name: 'Rex' }],
+    ['/v1/pets', { categoryId: 3, name: 'Milo' }],
+    ['/v1/pets', `${JSON.stringify(milo)} `],
+    ['/v1/pets', '{}'],
+    ['/v1/pets', 'nonsense'],
+    ['/v1/keys', milo],
+    ['/v1/keys/1/rotate', milo],
+  ]
+  for (const [path, body] of others) {
+    const refused = await post(idempotencyKey, { key: manager, path, body })
+    assertRefused(refused, 422, 'idempotency_key_reused')
+    assert.ok(!isReplay(refused))
+  }
+  const again = await post(idempotencyKey, { key: manager })
+  assert.ok(isReplay(again))
+  assert.equal(again.text, first.text)
+})
+
+test('a key may be bare or quoted: it is the same key', async () => {
+  const idempotencyKey = newKey()
+  const first = await post(idempotencyKey)
+  const quoted = await post(`"${idempotencyKey}"`)
+  assert.ok(isReplay(quoted))
+  assert.equal(quoted.text, first.text)
+})
+
+for (const good of [
+  '!',
+  '~',
+  'a'.repeat(255),
+  `"${'b'.repeat(255)}"`,
+  'a:b/c,d;e',
+  '8e03978e-40d5-43dd-bc93-6894a57f9324',
+]) {
+  test(`a key of visible characters is taken: ${good.slice(0, 40)}`, async () => {
+    const first = await post(good)
+    assert.equal(first.status, 201)
+    assert.ok(isReplay(await post(good)))
+  })
+}
+
+for (const bad of ['', ' ', '""', 'a b', 'a\tb', 'a'.repeat(256), `"${'a'.repeat(256)}"`, 'é', '" "']) {
+  test(`a bad key is refused, and nothing is added: ${JSON.stringify(bad).slice(0, 40)}`, async () => {
+    const body = { name: `bad key ${bad.length}`, categoryId: 3 }
+    const refused = await post(bad, { body })
+    assertRefused(refused, 400, 'validation_failed')
+    assert.equal(refused.json.details[0].path, 'Idempotency-Key')
+    assert.equal(await petsNamed(body.name), 0)
+  })
+}
+
+test('two Idempotency-Key headers are a bad key', async () => {
+  const refused = await call('POST', '/v1/pets', { body: milo, headers: { 'idempotency-key': ['a', 'b'] } })
+  assertRefused(refused, 400, 'validation_failed')
+})
+
+test('the same Idempotency-Key of two API keys is two keys', async () => {
+  const other = (await service.makeKey()).key
+  const idempotencyKey = newKey()
+  const mine = await post(idempotencyKey)
+  const theirs = await post(idempotencyKey, { key: other })
+  assert.ok(!isReplay(theirs))
+  assert.notEqual(theirs.json.id, mine.json.id)
+  assert.equal((await post(idempotencyKey, { key: other })).text, theirs.text)
+  assert.equal((await post(idempotencyKey)).text, mine.text)
+})
+
+const keptRefusals: [what: string, status: number, options: RequestOptions & { path?: string }][] = [
+  ['a body that is no JSON', 400, { body: 'nonsense' }],
+  ['no body', 400, {}],
+  ['an invalid body', 400, { body: { name: '' } }],
+  ['another media type', 415, { body: '{}', headers: { 'content-type': 'text/plain' } }],
+]
+for (const [what, status, options] of keptRefusals) {
+  test(`a refusal is an answer too, and is kept: ${what}`, async () => {
+    const idempotencyKey = newKey()
+    const send = () =>
+      call('POST', '/v1/pets', {
+        ...options,
+        headers: { 'idempotency-key': idempotencyKey, ...options.headers },
+      })
+    const first = await send()
+    assert.equal(first.status, status, first.text)
+    assert.ok(!isReplay(first))
+    const again = await send()
+    assert.equal(again.status, status)
+    assert.ok(isReplay(again))
+    assert.equal(again.text, first.text)
+    assertRefused(await post(idempotencyKey), 422, 'idempotency_key_reused')
+  })
+}
+
+test('a refusal that comes from the store is kept as well', async () => {
+  const idempotencyKey = newKey()
+  const options = { key: service.operatorKey, path: '/v1/keys/999999/rotate', body: {} }
+  const first = await post(idempotencyKey, options)
+  assertRefused(first, 404, 'key_not_found')
+  const again = await post(idempotencyKey, options)
+  assert.ok(isReplay(again))
+  assert.equal(again.text, first.text)
+})
+
+test('who was not let in has used no key: after 401, 403 and 429 the same request may succeed', async () => {
+  const { id, key: poor } = await service.makeKey({
+    plan: 'enterprise',
+    limits: { perMinute: 1 },
+    scopes: ['pets:read'],
+  })
+  const idempotencyKey = newKey()
+  const send = (withKey: string | undefined) => post(idempotencyKey, { key: withKey })
+  assert.equal((await send(undefined)).status, 401)
+  assert.equal((await send(poor)).status, 403)
+  assert.equal((await send(poor)).status, 429)
+  const body = { scopes: ['pets:write'], limits: { perMinute: 100 } }
+  await call('PATCH', `/v1/keys/${id}`, { key: service.operatorKey, body })
+  const first = await send(poor)
+  assert.equal(first.status, 201, first.text)
+  assert.ok(!isReplay(first))
+})
+
+test('an answer is kept for 24 hours, to the millisecond', async () => {
+  const own = await startTestService()
+  try {
+    const send = () =>
+      own.request('POST', '/v1/pets', {
+        key: own.operatorKey,
+        body: milo,
+        headers: { 'idempotency-key': 'day' },
+      })
+    const first = await send()
+    own.advance(dayMs - 1)
+    const late = await send()
+    assert.ok(isReplay(late))
+    assert.equal(late.text, first.text)
+    own.advance(1)
+    const next = await send()
+    assert.equal(next.status, 201)
+    assert.ok(!isReplay(next))
+    assert.notEqual(next.json.id, first.json.id)
+    // The day begins anew with the new answer.
+    own.advance(dayMs - 1)
+    assert.equal((await send()).text, next.text)
+  } finally {
+    await own.stop()
+  }
+})
+
+test('a key that has expired may be used for another request', async () => {
+  const own = await startTestService()
+  try {
+    const send = (name: string) =>
+      own.request('POST', '/v1/pets', {
+        key: own.operatorKey,
+        body: { name, categoryId: 1 },
+        headers: { 'idempotency-key': 'again' },
+      })
+    assert.equal((await send('A')).status, 201)
+    assert.equal((await send('B')).status, 422)
+    own.advance(dayMs)
+    assert.equal((await send('B')).status, 201)
+    assert.equal((await send('A')).status, 422)
+  } finally {
+    await own.stop()
+  }
+})
+
+test('the sweep forgets all that has expired, more than fits one write, and nothing else', async (t) => {
+  const now = Date.UTC(2026, 10, 15)
+  const { database } = await databaseFor(t, now)
+  const answer = { fingerprint: '', status: 201, headers: '{}', body: '' }
+  const answers = (name: string, created_at: number) =>
+    [1, 2].map((key_id) => ({ ...answer, key_id, idempotency_key: name, created_at }))
+  // More than two writes of a thousand, of two API keys whose Idempotency-Keys are the same.
+  const old = Array.from({ length: 1_250 }, (_, n) => answers(`old-${n}`, now - dayMs)).flat()
+  await database.write(async (trx) => {
+    const add = (rows: ReturnType<typeof answers>) =>
+      trx.insertInto('idempotent_answers').values(rows).execute()
+    for (let at = 0; at < old.length; at += 500) await add(old.slice(at, at + 500))
+    await add(answers('young', now - dayMs + 1))
+  })
+  await new IdempotentAnswers(database).sweep(now)
+  const left = await database.read
+    .selectFrom('idempotent_answers')
+    .select(['key_id', 'idempotency_key'])
+    .orderBy('key_id')
+    .execute()
+  assert.deepEqual(
+    left.map(({ key_id, idempotency_key }) => [key_id, idempotency_key]),
+    [
+      [1, 'young'],
+      [2, 'young'],
+    ],
+  )
+})
+
+test('answers survive a restart', async () => {
+  const own = await startTestService()
+  try {
+    const send = (body: unknown) =>
+      own.request('POST', '/v1/pets', {
+        key: own.operatorKey,
+        body,
+        headers: { 'idempotency-key': `restart-${JSON.stringify(body).length}` },
+      })
+    const made = await send(milo)
+    const refused = await send({ name: '' })
+    await own.restart()
+    for (const [body, first] of [
+      [milo, made],
+      [{ name: '' }, refused],
+    ] as const) {
+      const again = await send(body)
+      assert.ok(isReplay(again))
+      assert.equal(again.status, first.status)
+      assert.equal(again.text, first.text)
+    }
+    assert.equal((await own.request('GET', '/v1/pets', { key: own.operatorKey })).json.length, 1)
+  } finally {
+    await own.stop()
+  }
+})
+
+/** Runs the work while somebody else writes to the store, so that whatever is first stays first. */
+async function whileStoreIsLocked(work: (release: () => void) => Promise<void>): Promise<void> {
+  const other = await holdTurn(service.storeEnv)
+  let released: Promise<void> | undefined
+  const release = () => {
+    released ??= other.release()
+  }
+  try {
+    await work(release)
+  } finally {
+    release()
+    await released
+  }
+}
+
+test('while the first request is running, all others with its key get 409 and one animal is added', async () => {
+  const idempotencyKey = newKey()
+  const body = { name: idempotencyKey, categoryId: 3 }
+  const simultaneous = 20
+  await whileStoreIsLocked(async (release) => {
+    const refusals: Answer[] = []
+    const all = Array.from({ length: simultaneous }, () => post(idempotencyKey, { body }))
+    for (const one of all) {
+      void one.then((answer) => {
+        if (answer.status === 409) refusals.push(answer)
+        // All but the first have been answered: now it may go on.
+        if (refusals.length === simultaneous - 1) release()
+      })
+    }
+    const answers = await Promise.all(all)
+    assert.equal(refusals.length, simultaneous - 1)
+    for (const refusal of refusals) {
+      assertRefused(refusal, 409, 'idempotency_in_progress')
+      assert.match(String(refusal.headers['retry-after']), /^[1-9]\d*$/)
+      assert.ok(!isReplay(refusal))
+    }
+    assert.equal(answers.filter(({ status }) => status === 201).length, 1)
+  })
+  assert.equal(await petsNamed(idempotencyKey), 1)
+  const again = await post(idempotencyKey, { body })
+  assert.ok(isReplay(again))
+  assert.equal(again.status, 201)
+})
+
+test('while the first request is running, another body with its key is refused as reused', async () => {
+  const idempotencyKey = newKey()
+  const bodies = [milo, { ...milo, name: 'Rex' }]
+  await whileStoreIsLocked(async (release) => {
+    const both = bodies.map((body) => post(idempotencyKey, { body }))
+    const refused = await Promise.race(both)
+    assertRefused(refused, 422, 'idempotency_key_reused')
+    release()
+    const statuses = (await Promise.all(both)).map(({ status }) => status)
+    assert.deepEqual(statuses.sort(), [201, 422])
+  })
+})
+
+test('however many times a request is sent at once, over and over, one animal is added', async () => {
+  for (let round = 0; round < 5; round++) {
+    const idempotencyKey = newKey()
+    const body = { name: idempotencyKey, categoryId: 3 }
+    const answers = await Promise.all(Array.from({ length: 30 }, () => post(idempotencyKey, { body })))
+    const made = answers.filter(({ status }) => status === 201)
+    assert.equal(made.filter((answer) => !isReplay(answer)).length, 1)
+    assert.equal(new Set(made.map(({ text }) => text)).size, 1)
+    for (const answer of answers) assert.ok([201, 409].includes(answer.status), answer.text)
+    assert.equal(await petsNamed(idempotencyKey), 1)
+  }
+})
+
+test('on other methods than POST the header means nothing', async () => {
+  const { json } = await post(newKey())
+  const path = `/v1/pets/${json.id}`
+  const headers = { 'idempotency-key': 'a bad key' }
+  assert.equal((await call('GET', path, { headers })).status, 200)
+  const body = { name: 'Rex' }
+  assert.equal((await call('PATCH', path, { body, headers })).status, 200)
+  assert.equal((await call('DELETE', path, { headers })).status, 204)
+  assert.equal((await call('DELETE', path, { headers })).status, 404)
+})
+
+test('a repeated request for a new key gets the same secret, which is nowhere in the store in the clear', async () => {
+  const idempotencyKey = newKey()
+  const options = { key: service.operatorKey, path: '/v1/keys', body: { name: 'retried key' } }
+  const first = await post(idempotencyKey, options)
+  assert.equal(first.status, 201)
+  const again = await post(idempotencyKey, options)
+  assert.ok(isReplay(again))
+  assert.equal(again.text, first.text)
+  assert.equal(again.headers.location, first.headers.location)
+  assert.match(again.json.key, /^ps_live_[0-9A-Za-z]{36}$/)
+  assert.equal((await call('GET', '/v1/pets', { key: again.json.key })).status, 200)
+
+  const rotate = { ...options, path: `/v1/keys/${first.json.id}/rotate`, body: { overlapSeconds: 60 } }
+  const rotationKey = newKey()
+  const rotated = await post(rotationKey, rotate)
+  const rotatedAgain = await post(rotationKey, rotate)
+  assert.ok(isReplay(rotatedAgain))
+  assert.equal(rotatedAgain.json.key, rotated.json.key)
+  assert.notEqual(rotated.json.key, first.json.key)
+
+  const stored = await allThatIsStored(service.storeEnv)
+  assert.ok(stored.includes('retried key'), 'this is where the store is')
+  assert.ok(stored.includes(idempotencyKey))
+  for (const secret of [first.json.key, rotated.json.key, service.operatorKey, key]) {
+    const random = secret.slice('ps_live_'.length)
+    for (const form of [
+      random,
+      Buffer.from(secret).toString('base64').slice(4, -4),
+      Buffer.from(random).toString('hex'),
+    ]) {
+      assert.ok(!stored.includes(form), 'a secret is on disk')
+    }
+  }
+})
+
+test('a secret answer is replayed only to the secret that asked for it', async () => {
+  const { id, key: manager } = await service.makeKey({ ...amplePlan, scopes: ['keys:manage'] })
+  const idempotencyKey = newKey()
+  const options = { path: '/v1/keys', body: { name: 'made by a manager' } }
+  const first = await post(idempotencyKey, { ...options, key: manager })
+  assert.equal(first.status, 201)
+  const body = { overlapSeconds: 60 }
+  const rotated = await call('POST', `/v1/keys/${id}/rotate`, { key: service.operatorKey, body })
+  const refused = await post(idempotencyKey, { ...options, key: rotated.json.key })
+  assertRefused(refused, 422, 'idempotency_key_reused')
+  assert.equal((await post(idempotencyKey, { ...options, key: manager })).text, first.text)
+})

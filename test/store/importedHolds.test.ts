@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { storeFor } from '../support/engine.ts'
+import { runPetstore } from '../support/process.ts'
+import { serverFor } from '../support/servers.ts'
+
+test('an order whose hold is imported as past and then as to come holds its animal again', async (t) => {
+  const env = await storeFor(t)
+  const order = (holdExpiresAt: number) => ({
+    type: 'order',
+    id: 1,
+    petId: 1,
+    status: 'placed',
+    customer: null,
+    note: null,
+    placedAt: 0,
+    updatedAt: 0,
+    holdExpiresAt,
+    cancelReason: null,
+  })
+  const bring = async (...records: unknown[]) => {
+    const lines = records.map((record) => JSON.stringify(record)).join('\n')
+    const { code, stderr } = await runPetstore(['import'], env, lines)
+    assert.equal(code, 0, stderr)
+  }
+  await bring({ type: 'pet', id: 1, name: 'Milo', categoryId: 1 }, order(1_000))
+  await bring(order(Date.now() + 3_600_000))
+
+  const server = await serverFor(t, env)
+  const key = server.operatorKey
+  const ask = (method: string, path: string, body?: unknown) => server.request(method, path, { key, body })
+  assert.equal((await ask('GET', '/v1/pets?id=1')).json[0].status, 'pending')
+  const second = await ask('POST', '/v1/store/orders', { petId: 1 })
+  assert.deepEqual([second.status, second.json.code], [409, 'pet_unavailable'])
+  assert.deepEqual((await ask('GET', '/v1/store/inventory')).json, { available: 0, pending: 1, sold: 0 })
+})

@@ -1,0 +1,233 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import fc from 'fast-check'
+import { sql } from 'kysely'
+import type { Database } from '../../src/database/database.ts'
+import { petStatuses } from '../../src/pets/pet.ts'
+import { amplePlan, assertAnswerForm, assertRefused } from '../support/answers.ts'
+import type { Client } from '../support/client.ts'
+import { storeAt } from '../support/commands.ts'
+import { inStore, storeFor } from '../support/engine.ts'
+import { eventually } from '../support/eventually.ts'
+import { type Server, serverFor } from '../support/servers.ts'
+import { startTestService, type TestService } from '../support/service.ts'
+
+type Counts = { available: number; pending: number; sold: number }
+
+let service: TestService
+let key: string
+before(async () => {
+  service = await startTestService()
+  key = (await service.makeKey(amplePlan)).key
+})
+after(() => service.stop())
+
+async function inventory(at: Pick<Client, 'request'>, withKey: string | undefined): Promise<Counts> {
+  const answer = await at.request('GET', '/v1/store/inventory', { key: withKey })
+  assertAnswerForm(answer, 'GET')
+  assert.equal(answer.status, 200, answer.text)
+  assert.equal(answer.headers['x-stability'], 'beta')
+  assert.deepEqual(Object.keys(answer.json), ['available', 'pending', 'sold'])
+  return answer.json
+}
+
+/** The animals themselves, counted one by one in the store. */
+async function counted({ read }: Database): Promise<Counts> {
+  const rows = await read
+    .selectFrom('pets')
+    .select((eb) => ['status', eb.fn.countAll().as('n')])
+    .groupBy('status')
+    .execute()
+  const counts = new Map(rows.map(({ status, n }) => [status, Number(n)]))
+  return Object.fromEntries(petStatuses.map((status) => [status, counts.get(status) ?? 0])) as Counts
+}
+
+async function assertRight(at: Pick<Client, 'request'>, withKey: string | undefined, store: Database) {
+  const [shown, there] = [await inventory(at, withKey), await counted(store)]
+  assert.deepEqual(shown, there)
+  return there
+}
+
+test('an empty store has none of each', async () => {
+  const own = await startTestService()
+  try {
+    assert.deepEqual(await inventory(own, own.operatorKey), { available: 0, pending: 0, sold: 0 })
+  } finally {
+    await own.stop()
+  }
+})
+
+test('who may read animals may read the inventory, and nobody else; every answer says that it is beta', async () => {
+  const { key: reader } = await service.makeKey({ ...amplePlan, scopes: ['pets:read'] })
+  const { key: other } = await service.makeKey({ ...amplePlan, scopes: ['orders:read', 'categories:read'] })
+  await inventory(service, reader)
+  const refused = await service.request('GET', '/v1/store/inventory', { key: other })
+  assertRefused(refused, 403, 'insufficient_scope')
+  const anonymous = await service.request('GET', '/v1/store/inventory')
+  assertRefused(anonymous, 401, 'missing_api_key')
+  for (const answer of [refused, anonymous]) assert.equal(answer.headers['x-stability'], 'beta')
+  assertRefused(await service.request('POST', '/v1/store/inventory', { key }), 405, 'method_not_allowed')
+})
+
+type Choice = { what: string; pick: number; status: string; orderStatus: string }
+const choice: fc.Arbitrary<Choice> = fc.record({
+  what: fc.constantFrom('add', 'add', 'add', 'change', 'change', 'remove', 'order', 'order', 'move', 'lapse'),
+  pick: fc.nat(),
+  status: fc.constantFrom(...petStatuses),
+  orderStatus: fc.constantFrom('approved', 'delivered', 'cancelled'),
+})
+
+/** One request of the caller's choice, which may well be refused. */
+async function doSomething({ what, pick, status, orderStatus }: Choice, pets: number[], orders: number[]) {
+  const pet = pets[pick % pets.length] ?? 1
+  const order = orders[pick % orders.length] ?? 1
+  const send = async (method: string, path: string, body?: unknown) => {
+    const answer = await service.request(method, path, { key, ...(body !== undefined && { body }) })
+    assert.ok(answer.status < 500, answer.text)
+    return answer
+  }
+  if (what === 'add')
+    pets.push((await send('POST', '/v1/pets', { name: 'A', categoryId: 1, status })).json.id)
+  if (what === 'change') await send('PATCH', `/v1/pets/${pet}`, { status })
+  if (what === 'remove') await send('DELETE', `/v1/pets/${pet}`)
+  if (what === 'order') {
+    const placed = await send('POST', '/v1/store/orders', { petId: pet })
+    if (placed.status === 201) orders.push(placed.json.id)
+  }
+  if (what === 'move') await send('PATCH', `/v1/store/orders/${order}`, { status: orderStatus })
+  if (what === 'lapse') service.advance(10 * 60 * 60 * 1000)
+}
+
+test('after any operations, one after another or at once, the inventory is the count of the animals', async () => {
+  const pets: number[] = []
+  const orders: number[] = []
+  const store = await service.store()
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(choice, { minLength: 20, maxLength: 20 }),
+      fc.boolean(),
+      async (all, atOnce) => {
+        if (atOnce) await Promise.all(all.map((each) => doSomething(each, pets, orders)))
+        else for (const each of all) await doSomething(each, pets, orders)
+        await eventually('the counts agree', async () => {
+          // Holds that have run out may end between the two looks; what is counted twice the same is what there is.
+          const [first, shown, second] = [
+            await counted(store),
+            await inventory(service, key),
+            await counted(store),
+          ]
+          if (JSON.stringify(first) !== JSON.stringify(second)) return false
+          assert.deepEqual(shown, first)
+          return true
+        })
+      },
+    ),
+    { numRuns: 60, endOnFailure: true },
+  )
+  assert.ok(pets.length > 100 && orders.length > 20, `${pets.length} animals, ${orders.length} orders`)
+})
+
+test('the counts hold for whoever writes into the store, by any statement', async () => {
+  const store = await service.store()
+  for (const statement of [
+    'INSERT INTO categories (category_id) VALUES (4242) ON CONFLICT DO NOTHING',
+    "INSERT INTO pets (name, category_id, status) SELECT 'x', 4242, 'sold' FROM pets LIMIT 30",
+    "UPDATE pets SET status = 'pending' WHERE category_id = 4242 AND id % 2 = 0",
+    "UPDATE pets SET name = 'y', status = status WHERE category_id = 4242",
+    "INSERT INTO pets (id, name, category_id, status) SELECT id, 'z', 4242, 'available' FROM pets WHERE category_id = 4242 ON CONFLICT (id) DO UPDATE SET status = excluded.status",
+    'DELETE FROM pets WHERE category_id = 4242 AND id % 3 = 0',
+  ]) {
+    await store.write((trx) => sql.raw(statement).execute(trx))
+    await assertRight(service, key, store)
+  }
+  const undone = store.write(async (trx) => {
+    await trx.updateTable('pets').set({ status: 'sold' }).execute()
+    throw new Error('No, rather not.')
+  })
+  await assert.rejects(undone, /rather not/)
+  await assertRight(service, key, store)
+})
+
+test('seed, import and export leave the inventory right, also under a running server', async (t) => {
+  const server = await serverFor(t)
+  const { storeEnv, operatorKey } = server
+  const store = storeAt(storeEnv)
+  const right = () => inStore(storeEnv, (database) => assertRight(server, operatorKey, database))
+  await store.ok(['seed', '--count', '730'])
+  assert.deepEqual(await right(), { available: 511, pending: 146, sold: 73 })
+
+  const exported = await store.export()
+  const line = (id: number, status: string) => JSON.stringify({ id, name: 'Other', categoryId: 9, status })
+  await store.ok(['import'], [line(1, 'sold'), line(2, 'sold'), line(9_000, 'pending')].join('\n'))
+  assert.deepEqual(await right(), { available: 509, pending: 147, sold: 75 })
+  await store.ok(['import'], exported)
+  assert.deepEqual(await right(), { available: 511, pending: 147, sold: 73 })
+  for (const id of [1, 2, 3]) await server.request('DELETE', `/v1/pets/${id}`, { key: operatorKey })
+  assert.deepEqual(await right(), { available: 508, pending: 147, sold: 73 })
+})
+
+const adminKey = 'the-admin-key-of-the-inventory-test'
+const rounds = 6
+const callers = 6
+
+/** Adds, orders, sells and removes animals until the connection breaks. */
+async function keepBusy(server: Server, done: { count: number }): Promise<void> {
+  const send = (method: string, path: string, body?: unknown) =>
+    server.request(method, path, { key: adminKey, ...(body !== undefined && { body }) })
+  try {
+    for (let turn = 0; ; turn++) {
+      const pet = (await send('POST', '/v1/pets', { name: 'A', categoryId: turn })).json
+      const order = (await send('POST', '/v1/store/orders', { petId: pet.id })).json
+      const ends = ['cancelled', 'approved'][turn % 2]
+      await send('PATCH', `/v1/store/orders/${order.id}`, { status: ends })
+      if (turn % 3 === 0) await send('PATCH', `/v1/store/orders/${order.id}`, { status: 'delivered' })
+      if (turn % 4 === 0) await send('DELETE', `/v1/pets/${pet.id}`)
+      done.count++
+    }
+  } catch {
+    // The server is gone: that is how every round ends.
+  }
+}
+
+test(`a crash at any moment leaves the inventory right (${rounds} times)`, async (t) => {
+  const storeEnv = await storeFor(t)
+  const env = { ...storeEnv, PETSTORE_ADMIN_KEY: adminKey }
+  let server = await serverFor(t, env)
+  // The operator's own limits would end the test before the crash does.
+  const limits = { plan: 'enterprise', limits: { perMinute: 1_000_000, perDay: 10_000_000 } }
+  await server.request('PATCH', '/v1/keys/1', { key: adminKey, body: limits })
+  for (let round = 0; round < rounds; round++) {
+    const done = { count: 0 }
+    const load = Array.from({ length: callers }, () => keepBusy(server, done))
+    await eventually('animals come and go', () => done.count > callers)
+    // Where in its work the server is hit is left to chance: that is the test.
+    await pause(Math.random() * 80)
+    server.child.kill('SIGKILL')
+    assert.equal((await server.ended).signal, 'SIGKILL')
+    await Promise.all(load)
+    server.closeConnections()
+    server = await serverFor(t, env)
+    await inStore(storeEnv, async (store) => {
+      const { available, pending, sold } = await assertRight(server, adminKey, store)
+      assert.ok(available + pending + sold > 0)
+      await assertOrdersFit(store)
+    })
+  }
+})
+
+/** An order and its animal change together or not at all. */
+async function assertOrdersFit({ read }: Database): Promise<void> {
+  const misfits = await sql`
+    SELECT o.id, o.status, p.status AS pet_status FROM orders o LEFT JOIN pets p ON p.id = o.pet_id
+    WHERE (o.status IN ('placed', 'approved') AND p.status IS DISTINCT FROM 'pending')
+       OR (o.status = 'delivered' AND p.status NOT IN ('sold'))
+       OR (o.status = 'cancelled' AND p.status NOT IN ('available'))`.execute(read)
+  assert.deepEqual(misfits.rows, [])
+  const loose = await sql`
+    SELECT id FROM pets WHERE status = 'pending'
+      AND NOT EXISTS (SELECT 1 FROM orders WHERE pet_id = pets.id AND status IN ('placed', 'approved'))`.execute(
+    read,
+  )
+  assert.deepEqual(loose.rows, [])
+}

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { hashApiKey, isWellFormed, makeApiKey } from '../../src/keys/apiKey.ts'
+import { KeyDirectory } from '../../src/keys/directory.ts'
+import { allThatIsStored, openStore, storeFor } from '../support/engine.ts'
+import { startTestService } from '../support/service.ts'
+
+test('a key whose checksum is wrong is refused without a look into the store', async (t) => {
+  const database = await openStore(await storeFor(t))
+  const directory = new KeyDirectory(database, 'production')
+  await database.close()
+  const key = makeApiKey('production')
+  const damaged = key.slice(0, -1) + (key.endsWith('x') ? 'y' : 'x')
+  assert.ok('problem' in (await directory.find(damaged, 0)))
+  // The store is closed, so that a look into it shows.
+  await assert.rejects(directory.find(key, 0))
+})
+
+test('a key is known to the store by its SHA-256 alone, and to the log not at all', async () => {
+  const service = await startTestService()
+  try {
+    const secrets = [service.operatorKey]
+    const { id, key } = await service.makeKey({ scopes: ['pets:read', 'pets:write', 'keys:manage'] })
+    secrets.push(key)
+    const rotated = await service.request('POST', `/v1/keys/${id}/rotate`, {
+      key: service.operatorKey,
+      headers: { 'Idempotency-Key': 'rotate-once' },
+      body: { overlapSeconds: 60 },
+    })
+    secrets.push(rotated.json.key)
+    const made = await service.request('POST', '/v1/keys', {
+      key: service.operatorKey,
+      headers: { 'Idempotency-Key': 'make-once' },
+      body: { name: 'kept answer' },
+    })
+    secrets.push(made.json.key)
+    for (const secret of secrets) {
+      assert.ok(isWellFormed(secret))
+      // Everywhere that a careless caller might put a secret.
+      await service.request('GET', '/v1/pets', { key: secret })
+      await service.request('GET', `/v1/pets?api_key=${secret}`, { key: secret })
+      await service.request('GET', `/v1/${secret}`, { key: secret })
+      await service.request('GET', `/v1/pets/${secret}`, { headers: { authorization: secret } })
+      await service.request('GET', '/v1/pets', { key: secret, headers: { 'X-Request-Id': secret } })
+      await service.request('GET', '/v1/pets', { headers: { authorization: `Basic ${secret}` } })
+      await service.request('POST', '/v1/pets', { key: secret, body: `{"name": "${secret}` })
+    }
+    const refused = await service.request('GET', `/v1/keys/${id}`, { key: `${secrets[1]}x` })
+    assert.equal(refused.status, 401)
+
+    const before = await allThatIsStored(service.storeEnv)
+    await service.restart()
+    const after = await allThatIsStored(service.storeEnv)
+    for (const secret of secrets) {
+      for (const stored of [before, after])
+        assert.ok(!stored.includes(secret.slice(8)), 'the store has a secret in the clear')
+      assert.ok(before.includes(hashApiKey(secret)))
+      assert.ok(!service.logLines.join('').includes(secret.slice(8)), 'the log has a secret in the clear')
+    }
+    assert.ok(service.logLines.length > 0)
+  } finally {
+    await service.stop()
+  }
+})

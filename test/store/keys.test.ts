@@ -1,0 +1,514 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { removeStore } from '../support/engine.ts'
+import { eventually } from '../support/eventually.ts'
+import { runPetstore, startServer } from '../support/process.ts'
+import { startTestService, type TestService } from '../support/service.ts'
+
+let service: TestService
+before(async () => {
+  service = await startTestService({ PETSTORE_BAN_AFTER_REFUSALS: '3' })
+})
+after(() => service.stop())
+
+const manage = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
+  service.request(method, `/v1/keys${path}`, { key: service.operatorKey, headers, body })
+const use = (key: string) => service.request('GET', '/v1/pets', { key })
+const timestamp = (ms: number) => new Date(ms).toISOString()
+
+describe('the keys resource', () => {
+  test('a key that is made is shown with its secret once, and without it ever after', async () => {
+    const made = await manage('POST', '', { name: 'Web site' })
+    assert.equal(made.status, 201)
+    const { key, ...shown } = made.json
+    assert.match(key, /^ps_live_[0-9A-Za-z]{36}$/)
+    assert.equal(made.headers.location, `/v1/keys/${shown.id}`)
+    assert.deepEqual(shown, {
+      id: shown.id,
+      name: 'Web site',
+      plan: 'free',
+      scopes: [
+        'pets:read',
+        'pets:write',
+        'categories:read',
+        'categories:write',
+        'orders:read',
+        'orders:write',
+      ],
+      origins: [],
+      createdAt: timestamp(service.now()),
+      lastUsedAt: null,
+    })
+    assert.deepEqual((await manage('GET', `/${shown.id}`)).json, shown)
+    const listed = await manage('GET', '?limit=1')
+    assert.deepEqual(listed.json, [shown])
+    const changed = await manage('PATCH', `/${shown.id}`, { name: 'Shop' })
+    assert.deepEqual(changed.json, { ...shown, name: 'Shop' })
+  })
+
+  test('a key shows everything that was set on it', async () => {
+    const settings = {
+      name: 'Partner',
+      plan: 'enterprise',
+      limits: { perMinute: 5, perDay: 50 },
+      scopes: ['pets:read', 'events:read'],
+      origins: ['https://shelter.example', 'http://localhost:3000'],
+      expiresAt: timestamp(service.now() + 3_600_000),
+    }
+    const { json } = await manage('POST', '', settings)
+    for (const [field, value] of Object.entries(settings)) assert.deepEqual(json[field], value)
+  })
+
+  test('a key shows when it was last used', async () => {
+    const { id, key } = await service.makeKey()
+    service.advance(1_500)
+    await use(key)
+    assert.equal((await manage('GET', `/${id}`)).json.lastUsedAt, timestamp(service.now()))
+    assert.equal((await manage('GET', '?limit=1')).json[0].lastUsedAt, timestamp(service.now()))
+  })
+
+  test('a revoked key is refused at once, and stays in the list', async () => {
+    const { id, key } = await service.makeKey()
+    assert.equal((await use(key)).status, 200)
+    const revoked = await manage('DELETE', `/${id}`)
+    assert.equal(revoked.status, 204)
+    assert.equal(revoked.text, '')
+    assert.equal((await use(key)).status, 401)
+    const revokedAt = timestamp(service.now())
+    assert.equal((await manage('GET', `/${id}`)).json.revokedAt, revokedAt)
+    service.advance(1_000)
+    assert.equal((await manage('DELETE', `/${id}`)).status, 204)
+    assert.equal((await manage('GET', `/${id}`)).json.revokedAt, revokedAt)
+  })
+
+  test('an expiry is by the clock, and can be put off and taken away', async () => {
+    const { id, key } = await service.makeKey({ expiresAt: timestamp(service.now() + 1_000) })
+    service.advance(999)
+    assert.equal((await use(key)).status, 200)
+    service.advance(1)
+    assert.equal((await use(key)).status, 401)
+    await manage('PATCH', `/${id}`, { expiresAt: timestamp(service.now() + 1_000) })
+    assert.equal((await use(key)).status, 200)
+    await manage('PATCH', `/${id}`, { expiresAt: null })
+    service.advance(1_000)
+    assert.equal((await use(key)).status, 200)
+    assert.ok(!('expiresAt' in (await manage('GET', `/${id}`)).json))
+  })
+
+  test('an expired key can be renamed without giving it a new expiry', async () => {
+    const { id } = await service.makeKey({ expiresAt: timestamp(service.now() + 1_000) })
+    service.advance(2_000)
+    assert.equal((await manage('PATCH', `/${id}`, { name: 'old' })).status, 200)
+  })
+
+  test('scopes take effect at once', async () => {
+    const { id, key } = await service.makeKey()
+    assert.equal((await use(key)).status, 200)
+    await manage('PATCH', `/${id}`, { scopes: ['pets:write'] })
+    assert.equal((await use(key)).status, 403)
+    await manage('PATCH', `/${id}`, { scopes: ['pets:read'] })
+    assert.equal((await use(key)).status, 200)
+  })
+
+  test('a plan takes effect at once, in the window that is open', async () => {
+    const { id, key } = await service.makeKey()
+    for (let i = 0; i < 60; i++) await use(key)
+    assert.equal((await use(key)).status, 429)
+    await manage('PATCH', `/${id}`, { plan: 'pro' })
+    const raised = await use(key)
+    assert.equal(raised.status, 200)
+    assert.equal(raised.headers['x-ratelimit-limit'], '300')
+    assert.equal(raised.headers['x-ratelimit-remaining'], '239')
+    await manage('PATCH', `/${id}`, { plan: 'enterprise', limits: { perMinute: 62 } })
+    assert.equal((await use(key)).headers['x-ratelimit-remaining'], '0')
+    assert.equal((await use(key)).status, 429)
+    await manage('PATCH', `/${id}`, { plan: 'free' })
+    const lowered = await use(key)
+    assert.equal(lowered.status, 429)
+    assert.equal(lowered.headers['x-ratelimit-limit'], '60')
+    assert.equal(lowered.headers['x-ratelimit-remaining'], '0')
+  })
+
+  test('an enterprise key has 10,000 and 1,000,000 unless set, and leaves its own limits behind with the plan', async () => {
+    const { id, key } = await service.makeKey({ plan: 'enterprise' })
+    const windows = async () => {
+      const { json } = await service.request('GET', '/v1/limits', { key })
+      return [json.plan, json.minute.limit, json.day.limit]
+    }
+    assert.deepEqual(await windows(), ['enterprise', 10_000, 1_000_000])
+    await manage('PATCH', `/${id}`, { limits: { perDay: 7 } })
+    assert.deepEqual(await windows(), ['enterprise', 10_000, 7])
+    await manage('PATCH', `/${id}`, { limits: { perMinute: 3 } })
+    assert.deepEqual(await windows(), ['enterprise', 3, 1_000_000])
+    await manage('PATCH', `/${id}`, { plan: 'business' })
+    assert.deepEqual(await windows(), ['business', 1_000, 100_000])
+    assert.ok(!('limits' in (await manage('GET', `/${id}`)).json))
+    await manage('PATCH', `/${id}`, { plan: 'enterprise' })
+    assert.deepEqual(await windows(), ['enterprise', 10_000, 1_000_000])
+    await manage('PATCH', `/${id}`, { limits: { perMinute: 3 } })
+    await manage('PATCH', `/${id}`, { limits: null })
+    assert.deepEqual(await windows(), ['enterprise', 10_000, 1_000_000])
+  })
+
+  const operations = [
+    { method: 'GET', path: '' },
+    { method: 'PATCH', path: '', body: { name: 'new' } },
+    { method: 'DELETE', path: '' },
+    { method: 'POST', path: '/rotate' },
+    { method: 'DELETE', path: '/ban' },
+  ]
+  for (const { method, path, body } of operations) {
+    test(`${method} /keys/{keyId}${path} of a key that is not there is 404`, async () => {
+      for (const id of ['999999', '0', '-1', 'abc', '1.5', '9223372036854775807', '9223372036854775808']) {
+        const answer = await manage(method, `/${id}${path}`, body)
+        assert.equal(answer.status, 404)
+        assert.equal(answer.json.code, 'key_not_found')
+      }
+    })
+  }
+})
+
+describe('what a key may not be', () => {
+  const future = '2099-01-01T00:00:00Z'
+  const origins = (...list: string[]) => ({ origins: list, scopes: ['pets:read'] })
+  const scenarios: { name: string; settings: Record<string, unknown>; path: string; isMakeOnly?: true }[] = [
+    { name: 'nameless', settings: { name: undefined }, path: '/name', isMakeOnly: true },
+    { name: 'empty of name', settings: { name: '' }, path: '/name' },
+    { name: 'blank of name', settings: { name: ' \t ' }, path: '/name' },
+    { name: 'named by a number', settings: { name: 5 }, path: '/name' },
+    { name: 'named with 101 characters', settings: { name: '😺'.repeat(101) }, path: '/name' },
+    { name: 'of an unknown plan', settings: { plan: 'gold' }, path: '/plan' },
+    { name: 'of no plan', settings: { plan: null }, path: '/plan' },
+    { name: 'free with limits', settings: { plan: 'free', limits: { perMinute: 100 } }, path: '/limits' },
+    { name: 'pro with limits', settings: { plan: 'pro', limits: { perDay: 100 } }, path: '/limits' },
+    { name: 'business with limits', settings: { plan: 'business', limits: {} }, path: '/limits' },
+    ...[0, -1, 1.5, '5', null, 1_000_000_001].map((perMinute) => ({
+      name: `limited to ${JSON.stringify(perMinute)}`,
+      settings: { plan: 'enterprise', limits: { perMinute } },
+      path: '/limits/perMinute',
+    })),
+    {
+      name: 'limited to no day',
+      settings: { plan: 'enterprise', limits: { perDay: 0 } },
+      path: '/limits/perDay',
+    },
+    { name: 'of an unknown scope', settings: { scopes: ['pets:read', 'pets:fly'] }, path: '/scopes/1' },
+    { name: 'of one scope that is no list', settings: { scopes: 'pets:read' }, path: '/scopes' },
+    ...['pets:write', 'orders:write', 'webhooks:manage', 'keys:manage'].map((scope) => ({
+      name: `publishable with ${scope}`,
+      settings: { origins: ['https://shelter.example'], scopes: ['pets:read', scope] },
+      path: '/scopes',
+    })),
+    ...[
+      '*',
+      'null',
+      '',
+      'shelter.example',
+      'https://shelter.example/',
+      'https://shelter.example/path',
+      'https://shelter.example?q',
+      'https://SHELTER.example',
+      'https://shelter.example:443',
+      'https://user@shelter.example',
+      'ftp://shelter.example',
+      'file:///',
+    ].map((origin) => ({
+      name: `locked to ${JSON.stringify(origin)}`,
+      settings: origins('https://good.example', origin),
+      path: '/origins/1',
+    })),
+    {
+      name: 'locked to 21 origins',
+      settings: origins(...Array.from({ length: 21 }, (_, number) => `https://o${number}.example`)),
+      path: '/origins',
+    },
+    { name: 'expired long ago', settings: { expiresAt: '2020-01-01T00:00:00Z' }, path: '/expiresAt' },
+    { name: 'expiring at no date', settings: { expiresAt: 'tomorrow' }, path: '/expiresAt' },
+    {
+      name: 'expiring on a day that is none',
+      settings: { expiresAt: '2099-02-30T00:00:00Z' },
+      path: '/expiresAt',
+    },
+    { name: 'expiring without a zone', settings: { expiresAt: future.slice(0, -1) }, path: '/expiresAt' },
+    { name: 'expiring at a number', settings: { expiresAt: 4_000_000_000 }, path: '/expiresAt' },
+  ]
+
+  for (const { name, settings, path, isMakeOnly } of scenarios) {
+    test(`refused with 400: ${name}`, async () => {
+      const { id } = await service.makeKey()
+      const answers = [await manage('POST', '', { name: 'test', ...settings })]
+      if (!isMakeOnly) answers.push(await manage('PATCH', `/${id}`, settings))
+      for (const answer of answers) {
+        assert.equal(answer.status, 400)
+        assert.equal(answer.json.code, 'validation_failed')
+        assert.deepEqual(
+          answer.json.details.map((detail: { path: string }) => detail.path),
+          [path],
+        )
+      }
+    })
+  }
+
+  test('an expiry must lie in the future by the millisecond', async () => {
+    const past = await manage('POST', '', { name: 'test', expiresAt: timestamp(service.now()) })
+    assert.equal(past.status, 400)
+    const future = await manage('POST', '', { name: 'test', expiresAt: timestamp(service.now() + 1) })
+    assert.equal(future.status, 201)
+  })
+
+  test('a key that writes cannot be made publishable, nor a publishable one be made to write', async () => {
+    const { id: writing } = await service.makeKey()
+    const locked = await manage('PATCH', `/${writing}`, { origins: ['https://shelter.example'] })
+    assert.equal(locked.status, 400)
+    assert.equal(locked.json.details[0].path, '/scopes')
+    const { id: publishable } = await service.makeKey({ origins: ['https://shelter.example'] })
+    const widened = await manage('PATCH', `/${publishable}`, { scopes: ['pets:write'] })
+    assert.equal(widened.status, 400)
+    const both = await manage('PATCH', `/${publishable}`, { scopes: ['pets:write'], origins: [] })
+    assert.equal(both.status, 200)
+  })
+
+  for (const overlapSeconds of [-1, 1.5, '60', null, 30 * 86_400 + 1]) {
+    test(`no overlap of ${JSON.stringify(overlapSeconds)} seconds`, async () => {
+      const { id, key } = await service.makeKey()
+      const answer = await manage('POST', `/${id}/rotate`, { overlapSeconds })
+      assert.equal(answer.status, 400)
+      assert.equal(answer.json.details[0].path, '/overlapSeconds')
+      assert.equal((await use(key)).status, 200)
+    })
+  }
+})
+
+describe('rotation', () => {
+  const rotate = async (id: number, body?: unknown) => {
+    const answer = await manage('POST', `/${id}/rotate`, body)
+    assert.equal(answer.status, 200)
+    assert.equal(answer.json.id, id)
+    return answer.json.key as string
+  }
+  const works = async (key: string) => (await service.request('GET', '/v1/limits', { key })).status === 200
+
+  for (const body of [undefined, {}, { overlapSeconds: 0 }]) {
+    test(`with ${JSON.stringify(body) ?? 'no body'} the old secret ends at once`, async () => {
+      const { id, key: old } = await service.makeKey()
+      const fresh = await rotate(id, body)
+      assert.notEqual(fresh, old)
+      assert.equal(await works(fresh), true)
+      assert.equal(await works(old), false)
+    })
+  }
+
+  test('the old secret lives on for the overlap, by the clock, and not a millisecond longer', async () => {
+    const { id, key: old } = await service.makeKey()
+    const fresh = await rotate(id, { overlapSeconds: 60 })
+    service.advance(59_999)
+    assert.deepEqual([await works(old), await works(fresh)], [true, true])
+    service.advance(1)
+    assert.deepEqual([await works(old), await works(fresh)], [false, true])
+    const refused = await use(old)
+    assert.match(refused.json.message, /rotated/)
+  })
+
+  test('both secrets count as one key', async () => {
+    const { id, key: old } = await service.makeKey({ plan: 'enterprise', limits: { perMinute: 4 } })
+    await use(old)
+    const fresh = await rotate(id, { overlapSeconds: 60 })
+    assert.equal((await use(fresh)).headers['x-ratelimit-remaining'], '2')
+    assert.equal((await use(old)).headers['x-ratelimit-remaining'], '1')
+    assert.equal((await use(fresh)).headers['x-ratelimit-remaining'], '0')
+    assert.equal((await use(old)).status, 429)
+    assert.equal((await use(fresh)).status, 429)
+  })
+
+  test('no key ever has more than two live secrets', async () => {
+    const { id, key } = await service.makeKey()
+    const secrets = [key]
+    for (let i = 0; i < 14; i++) {
+      // Some rotations fall into the same millisecond.
+      if (i % 3 === 0) service.advance(1)
+      secrets.push(await rotate(id, { overlapSeconds: 3_600 }))
+      const alive = await Promise.all(secrets.map(works))
+      assert.deepEqual(
+        alive,
+        secrets.map((_, index) => index >= secrets.length - 2),
+      )
+    }
+    service.advance(3_600_000)
+    assert.deepEqual(
+      await Promise.all(secrets.map(works)),
+      secrets.map((_, index) => index === secrets.length - 1),
+    )
+  })
+
+  test('a later rotation does not lengthen the life of an older secret', async () => {
+    const { id, key: oldest } = await service.makeKey()
+    await rotate(id, { overlapSeconds: 10 })
+    await rotate(id, { overlapSeconds: 1_000 })
+    assert.equal(await works(oldest), false)
+  })
+
+  test('revoking ends both secrets, and a rotation does not bring a revoked key back', async () => {
+    const { id, key: old } = await service.makeKey()
+    const fresh = await rotate(id, { overlapSeconds: 60 })
+    await manage('DELETE', `/${id}`)
+    assert.deepEqual([await works(old), await works(fresh)], [false, false])
+    const again = await manage('POST', `/${id}/rotate`)
+    assert.equal(again.status, 409)
+    assert.deepEqual(again.json, {
+      code: 'illegal_transition',
+      message: 'This API key is revoked, and that is for good: make a new one.',
+      status: 409,
+    })
+    assert.deepEqual([await works(old), await works(fresh)], [false, false])
+  })
+
+  test('a rotation that is retried with its Idempotency-Key answers the same secret', async () => {
+    const { id } = await service.makeKey()
+    const headers = { 'Idempotency-Key': `rotate-${id}` }
+    const first = await manage('POST', `/${id}/rotate`, { overlapSeconds: 60 }, headers)
+    const second = await manage('POST', `/${id}/rotate`, { overlapSeconds: 60 }, headers)
+    assert.equal(second.headers['idempotent-replayed'], 'true')
+    assert.equal(second.json.key, first.json.key)
+    assert.equal(await works(first.json.key), true)
+  })
+})
+
+describe('pages of keys', () => {
+  test('show every key once, newest first, and no secret', async () => {
+    const made: number[] = []
+    for (let i = 0; i < 25; i++) made.unshift((await service.makeKey({ name: `page ${i}` })).id)
+    const seen: number[] = []
+    let path: string | undefined = '?limit=10'
+    while (path !== undefined) {
+      const page = await manage('GET', path)
+      assert.equal(page.status, 200)
+      assert.ok(page.json.length <= 10)
+      assert.doesNotMatch(page.text, /ps_live_[0-9A-Za-z]/)
+      seen.push(...page.json.map(({ id }: { id: number }) => id))
+      path = /<\/v1\/keys([^>]+)>; rel="next"/.exec(String(page.headers.link))?.[1]
+      // One that is made meanwhile is before all pages.
+      if (seen.length === 10) await service.makeKey({ name: 'meanwhile' })
+    }
+    assert.deepEqual(seen.slice(0, 25), made)
+    assert.equal(new Set(seen).size, seen.length)
+    assert.equal(seen.at(-1), 1)
+    assert.deepEqual(
+      seen,
+      seen.toSorted((a, b) => b - a),
+    )
+  })
+
+  test('have 20 keys unless asked otherwise, and no more than 100', async () => {
+    assert.equal((await manage('GET', '')).json.length, 20)
+    for (const limit of ['0', '101', 'abc', '1.5', '+5', '']) {
+      const answer = await manage('GET', `?limit=${limit}`)
+      assert.equal(answer.status, 400)
+      assert.equal(answer.json.code, 'validation_failed')
+    }
+  })
+
+  test('need a cursor that is whole', async () => {
+    const page = await manage('GET', '?limit=1')
+    const cursor = /cursor=([^>&]+)/.exec(String(page.headers.link))?.[1] as string
+    assert.equal((await manage('GET', `?cursor=${cursor}`)).status, 200)
+    for (const wrong of ['abc', cursor.slice(1), `${cursor}A`, '']) {
+      const answer = await manage('GET', `?cursor=${wrong}`)
+      assert.equal(answer.status, 400)
+      assert.equal(answer.json.code, 'invalid_cursor')
+    }
+  })
+})
+
+test('the operator lifts a ban, and the key may be used again at once', async () => {
+  const { id, key } = await service.makeKey({ plan: 'enterprise', limits: { perMinute: 1 } })
+  for (let i = 0; i < 3; i++) await use(key)
+  const banned = await use(key)
+  assert.equal(banned.json.code, 'key_banned')
+  assert.equal((await manage('GET', `/${id}`)).json.bannedUntil, timestamp(service.now() + 300_000))
+  service.advance(60_000)
+  assert.equal((await use(key)).json.code, 'key_banned')
+  const lifted = await manage('DELETE', `/${id}/ban`)
+  assert.equal(lifted.status, 204)
+  assert.ok(!('bannedUntil' in (await manage('GET', `/${id}`)).json))
+  assert.equal((await use(key)).status, 200)
+  assert.equal((await manage('DELETE', `/${id}/ban`)).status, 204)
+})
+
+describe('changes that another process makes', () => {
+  let server: Awaited<ReturnType<typeof startServer>>
+  before(async () => {
+    server = await startServer({ PETSTORE_BAN_AFTER_REFUSALS: '1' })
+  })
+  after(async () => {
+    server.closeConnections()
+    server.child.kill('SIGTERM')
+    await server.ended
+    await removeStore(server.storeEnv)
+  })
+
+  const promisedMs = 2_000
+  const command = async (...args: string[]) => {
+    const { code, stdout, stderr } = await runPetstore(['keys', ...args, '--json'], server.storeEnv)
+    assert.equal(code, 0, stderr)
+    return JSON.parse(stdout)
+  }
+  /** Free of charge, so that asking again and again uses nothing up. */
+  const limits = (key: string) => server.request('GET', '/v1/limits', { key })
+
+  test('a key that is made works', async () => {
+    const { key } = await command('create', '--name', 'made beside')
+    await eventually('the new key works', async () => (await limits(key)).status === 200, promisedMs)
+  })
+
+  test('a changed plan counts', async () => {
+    const { id, key } = await command('create', '--name', 'changed beside')
+    await eventually('the new key works', async () => (await limits(key)).status === 200, promisedMs)
+    await command('update', String(id), '--plan', 'pro')
+    await eventually('the plan counts', async () => (await limits(key)).json.plan === 'pro', promisedMs)
+    assert.equal((await limits(key)).json.minute.limit, 300)
+  })
+
+  test('a rotated secret takes over', async () => {
+    const { id, key } = await command('create', '--name', 'rotated beside')
+    await eventually('the new key works', async () => (await limits(key)).status === 200, promisedMs)
+    const rotated = await command('rotate', String(id))
+    await eventually('the old secret ends', async () => (await limits(key)).status === 401, promisedMs)
+    assert.equal((await limits(rotated.key)).status, 200)
+  })
+
+  test('a revoked key is refused', async () => {
+    const { id, key } = await command('create', '--name', 'revoked beside')
+    await eventually('the new key works', async () => (await limits(key)).status === 200, promisedMs)
+    await command('revoke', String(id))
+    await eventually('the key is refused', async () => (await limits(key)).status === 401, promisedMs)
+  })
+
+  test('a lifted ban is over', async () => {
+    const { id, key } = await command(
+      'create',
+      '--name',
+      'tight',
+      '--plan',
+      'enterprise',
+      '--per-minute',
+      '1',
+    )
+    await eventually('the new key works', async () => (await limits(key)).status === 200, promisedMs)
+    await server.request('GET', '/v1/pets', { key })
+    assert.equal((await server.request('GET', '/v1/pets', { key })).json.code, 'key_banned')
+    await command('unban', String(id))
+    await eventually('the ban is over', async () => (await limits(key)).json.bannedUntil === null, promisedMs)
+  })
+
+  test('an origin is known', async () => {
+    const origin = 'https://beside.example'
+    const preflight = () => server.request('OPTIONS', '/v1/pets', { headers: { origin } })
+    assert.equal((await preflight()).headers['access-control-allow-origin'], undefined)
+    await command('create', '--name', 'publishable', '--origin', origin)
+    await eventually(
+      'the origin is known',
+      async () => (await preflight()).headers['access-control-allow-origin'] === origin,
+      promisedMs,
+    )
+  })
+})

@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { inStore, removeStore, type StoreEnv } from '../support/engine.ts'
+import { eventually } from '../support/eventually.ts'
+import { startServer } from '../support/process.ts'
+
+type Server = Awaited<ReturnType<typeof startServer>>
+
+/** The day's window is the one that runs out: no machine is so slow that it ends meanwhile. */
+const settings = { name: 'crash', plan: 'enterprise', limits: { perMinute: 1_000, perDay: 50 } }
+
+const stores: StoreEnv[] = []
+const running = new Set<Server>()
+after(async () => {
+  for (const { child } of running) child.kill('SIGKILL')
+  await Promise.all([...running].map(({ ended }) => ended))
+  for (const store of stores) await removeStore(store)
+})
+
+async function start(store?: StoreEnv, env: Record<string, string> = {}): Promise<Server> {
+  const server = await startServer({ ...env, ...store })
+  if (store === undefined) stores.push(server.storeEnv)
+  running.add(server)
+  return server
+}
+
+async function end(server: Server, signal: NodeJS.Signals) {
+  server.closeConnections()
+  server.child.kill(signal)
+  const ended = await server.ended
+  running.delete(server)
+  return ended
+}
+
+async function makeKey(
+  { request, operatorKey }: Server,
+  body = settings,
+): Promise<{ id: number; key: string }> {
+  const { status, json } = await request('POST', '/v1/keys', { key: operatorKey, body })
+  assert.equal(status, 201)
+  return json
+}
+
+const burst = ({ request }: Server, key: string, count: number) =>
+  Promise.all(Array.from({ length: count }, () => request('GET', '/v1/pets', { key })))
+const limits = async ({ request }: Server, key: string) => (await request('GET', '/v1/limits', { key })).json
+
+/** What the store itself has on disk, seen by somebody else. */
+const stored = (env: StoreEnv, id: number) =>
+  inStore(env, ({ read }) =>
+    read.selectFrom('key_usage').selectAll().where('key_id', '=', id).executeTakeFirst(),
+  )
+
+test('a window that is in the store holds after the process is killed', async () => {
+  const first = await start()
+  const { id, key } = await makeKey(first)
+  const admitted = await burst(first, key, 30)
+  assert.ok(admitted.every(({ status }) => status === 200))
+  const before = await limits(first, key)
+  await eventually(
+    'the count is in the store',
+    async () => (await stored(first.storeEnv, id))?.day_used === 30,
+  )
+  const { signal } = await end(first, 'SIGKILL')
+  assert.equal(signal, 'SIGKILL')
+
+  const second = await start(first.storeEnv)
+  assert.deepEqual((await limits(second, key)).day, before.day)
+  const answers = await burst(second, key, 40)
+  assert.equal(answers.filter(({ status }) => status === 200).length, 20)
+  assert.equal(answers.filter(({ status }) => status === 429).length, 20)
+  await end(second, 'SIGTERM')
+})
+
+test('a crash forgives at the most what was counted last, never the window', async () => {
+  const first = await start()
+  const { id, key } = await makeKey(first)
+  await burst(first, key, 30)
+  await eventually(
+    'the count is in the store',
+    async () => (await stored(first.storeEnv, id))?.day_used === 30,
+  )
+  await burst(first, key, 5)
+  await end(first, 'SIGKILL')
+
+  const second = await start(first.storeEnv)
+  const { day } = await limits(second, key)
+  assert.ok(day.remaining >= 15 && day.remaining <= 20, `${day.remaining} are left`)
+  await end(second, 'SIGTERM')
+})
+
+test('a ban holds after the process is killed', async () => {
+  const env = { PETSTORE_BAN_AFTER_REFUSALS: '5' }
+  const first = await start(undefined, env)
+  const { id, key } = await makeKey(first, { ...settings, limits: { perMinute: 1_000, perDay: 1 } })
+  const answers = await burst(first, key, 6)
+  assert.equal(answers.filter(({ json }) => json.code === 'key_banned').length, 1)
+  const { bannedUntil } = await limits(first, key)
+  await eventually(
+    'the ban is in the store',
+    async () => Number((await stored(first.storeEnv, id))?.banned_until) > 0,
+  )
+  await end(first, 'SIGKILL')
+
+  const second = await start(first.storeEnv, env)
+  const [answer] = await burst(second, key, 1)
+  assert.equal(answer?.json.code, 'key_banned')
+  assert.equal((await limits(second, key)).bannedUntil, bannedUntil)
+  await end(second, 'SIGTERM')
+})
+
+test('a clean stop loses not one request, however late it came', async () => {
+  const first = await start()
+  const { key } = await makeKey(first)
+  const admitted = await burst(first, key, 37)
+  assert.ok(admitted.every(({ status }) => status === 200))
+  const { code } = await end(first, 'SIGTERM')
+  assert.equal(code, 0)
+
+  const second = await start(first.storeEnv)
+  assert.equal((await limits(second, key)).day.remaining, 13)
+  const answers = await burst(second, key, 20)
+  assert.equal(answers.filter(({ status }) => status === 200).length, 13)
+  await end(second, 'SIGTERM')
+})
+
+test('of requests that are on their way at a clean stop, each that was admitted is counted', async () => {
+  const first = await start()
+  const { key } = await makeKey(first)
+  await burst(first, key, 1)
+  const late = Promise.allSettled(Array.from({ length: 30 }, () => first.request('GET', '/v1/pets', { key })))
+  first.child.kill('SIGTERM')
+  const answered = (await late).filter(({ status }) => status === 'fulfilled').length
+  first.closeConnections()
+  assert.equal((await first.ended).code, 0)
+  running.delete(first)
+
+  const second = await start(first.storeEnv)
+  const { day } = await limits(second, key)
+  // What was answered was counted; what was cut off may have been.
+  assert.ok(
+    day.remaining <= 49 - answered && day.remaining >= 19,
+    `${day.remaining} left, ${answered} answered`,
+  )
+  await end(second, 'SIGTERM')
+})

@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { timestamp } from '../../src/clock.ts'
+import { assertRefused } from '../support/answers.ts'
+import { allTracesGo, somebody, tracesOf } from '../support/customers.ts'
+import { eventually } from '../support/eventually.ts'
+import { holdMs, type OrderStore, startOrderStore } from '../support/orders.ts'
+import { runPetstore } from '../support/process.ts'
+
+let store: OrderStore
+before(async () => {
+  store = await startOrderStore()
+})
+after(() => store.service.stop())
+
+const erase = (orderId: number) => store.call('DELETE', `/v1/store/orders/${orderId}/customer`)
+
+for (const status of ['placed', 'approved', 'delivered', 'cancelled']) {
+  test(`erasing takes customer and note from an order that is ${status}, and leaves the order`, async () => {
+    const person = somebody()
+    const petId = await store.addPet()
+    const { id } = await store.place(petId, { customer: person.customer, note: person.note })
+    if (status === 'delivered') await store.move(id, 'approved')
+    if (status !== 'placed') await store.move(id, status)
+    const { customer, note, ...rest } = await store.read(id)
+    assert.deepEqual({ customer, note }, { customer: person.customer, note: person.note })
+    const newest = await store.newestEventId()
+    store.service.advance(1_000)
+    assert.equal((await erase(id)).status, 204)
+    const erased = { ...rest, updatedAt: timestamp(store.service.now()) }
+    assert.deepEqual(await store.read(id), erased)
+    assert.deepEqual((await store.call('GET', `/v1/store/orders?petId=${petId}`)).json, [erased])
+    assert.equal((await erase(id)).status, 204, 'again changes nothing')
+    assert.deepEqual(await store.eventsAfter(newest), [])
+  })
+}
+
+test('an order goes on as before when its customer is erased', async () => {
+  const petId = await store.addPet()
+  const { id } = await store.place(petId, { customer: somebody().customer })
+  await erase(id)
+  assert.equal((await store.move(id, 'approved')).status, 200)
+  assert.equal((await store.move(id, 'delivered')).status, 200)
+  assert.equal(await store.petStatus(petId), 'sold')
+  const other = await store.place(await store.addPet(), { customer: somebody().customer })
+  await erase(other.id)
+  store.service.advance(holdMs)
+  await eventually('it lapses', async () => (await store.read(other.id)).cancelReason === 'hold_expired')
+})
+
+for (const [length, what] of [
+  [20, 'a short note'],
+  [1_000, 'a long note'],
+] as const) {
+  test(`of an erased customer with ${what} no trace is left in the store`, async () => {
+    const { storeEnv } = store.service
+    const [person, neighbour] = [somebody(length), somebody(length)]
+    const neighbours = await store.place(await store.addPet(), {
+      customer: neighbour.customer,
+      note: neighbour.note,
+    })
+    const petId = await store.addPet()
+    const placed = await store.call('POST', '/v1/store/orders', {
+      body: { petId, customer: person.customer, note: person.note },
+      headers: { 'idempotency-key': `erasure-${length}` },
+    })
+    await store.move(placed.json.id, 'approved')
+    assert.deepEqual(await tracesOf(person, storeEnv), person.traces, 'this is where they are')
+    assert.equal((await erase(placed.json.id)).status, 204)
+    await allTracesGo(person, storeEnv)
+    assert.deepEqual(await tracesOf(neighbour, storeEnv), neighbour.traces)
+    assert.deepEqual((await store.read(neighbours.id)).customer, neighbour.customer)
+  })
+}
+
+test('of a hundred customers who are erased in any order, no trace is left', async () => {
+  const own = await startOrderStore()
+  try {
+    const orders = await Promise.all(
+      Array.from({ length: 100 }, async (_, n) => {
+        const person = somebody((n * 37) % 1_000)
+        const { customer, note } = person
+        const placed = await own.call('POST', '/v1/store/orders', {
+          body: { petId: await own.addPet(), customer, note },
+          headers: n % 2 === 0 ? {} : { 'idempotency-key': `many-${n}` },
+        })
+        return { id: placed.json.id as number, person }
+      }),
+    )
+    for (const { id } of orders) if (id % 3 === 0) await own.move(id, id % 2 === 0 ? 'approved' : 'cancelled')
+    const byChance = orders.toSorted((a, b) => ((a.id * 61) % 101) - ((b.id * 61) % 101))
+    for (const { id } of byChance) await own.call('DELETE', `/v1/store/orders/${id}/customer`)
+    const traces = orders.flatMap(({ person }) => person.traces)
+    await allTracesGo({ traces }, own.service.storeEnv)
+  } finally {
+    await own.service.stop()
+  }
+})
+
+test('a retry still gets the first answer, without the customer, and orders nothing anew', async () => {
+  const { customer, note } = somebody()
+  const petId = await store.addPet()
+  const send = () =>
+    store.call('POST', '/v1/store/orders', {
+      body: { petId, customer, note },
+      headers: { 'idempotency-key': 'retried' },
+    })
+  const first = await send()
+  assert.equal(first.status, 201)
+  assert.equal((await store.move(first.json.id, 'cancelled')).status, 200)
+  await erase(first.json.id)
+  const again = await send()
+  assert.equal(again.status, 201, again.text)
+  assert.equal(again.headers['idempotent-replayed'], 'true')
+  assert.equal(again.headers.location, first.headers.location)
+  const { customer: _customer, note: _note, ...rest } = first.json
+  assert.deepEqual(again.json, rest)
+  assert.equal(await store.petStatus(petId), 'available')
+  assert.equal((await store.call('GET', `/v1/store/orders?petId=${petId}`)).json.length, 1)
+})
+
+test('an export has nothing of an erased customer, and all of the others', async () => {
+  const [gone, kept] = [somebody(), somebody()]
+  const { id } = await store.place(await store.addPet(), { customer: gone.customer, note: gone.note })
+  await store.place(await store.addPet(), { customer: kept.customer, note: kept.note })
+  await erase(id)
+  const { stdout } = await runPetstore(['export'], store.service.storeEnv)
+  for (const trace of gone.traces) assert.ok(!stdout.includes(trace))
+  for (const trace of kept.traces) assert.ok(stdout.includes(trace))
+})
+
+test('the customer of an order that is not there cannot be erased', async () => {
+  assertRefused(await erase(999_999), 404, 'order_not_found')
+})

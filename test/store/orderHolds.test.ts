@@ -1,0 +1,215 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { timestamp } from '../../src/clock.ts'
+import { ConfigError, readConfig } from '../../src/config.ts'
+import { assertRefused } from '../support/answers.ts'
+import { eventually } from '../support/eventually.ts'
+import { holdMs, hourMs, type OrderStore, startOrderStore } from '../support/orders.ts'
+
+let store: OrderStore
+before(async () => {
+  store = await startOrderStore()
+})
+after(() => store.service.stop())
+
+const isLapsed = async (orderId: number) => (await store.read(orderId)).status === 'cancelled'
+
+/** What must be so once a hold has lapsed, whoever noticed it first. */
+async function assertLapsedOnce(orderId: number, afterEvent: number): Promise<void> {
+  const order = await store.read(orderId)
+  assert.equal(order.status, 'cancelled')
+  assert.equal(order.cancelReason, 'hold_expired')
+  assert.equal(order.holdExpiresAt, undefined)
+  const events = (await store.eventsAfter(afterEvent)).filter(
+    ({ type, data }) => type.startsWith('order.') && data.id === orderId,
+  )
+  assert.deepEqual(
+    events.map(({ type, data }) => [type, data]),
+    [
+      [
+        'order.cancelled',
+        { id: orderId, petId: order.petId, status: 'cancelled', cancelReason: 'hold_expired' },
+      ],
+    ],
+  )
+}
+
+describe('a hold that has run out', () => {
+  test('lapses by itself: the order is cancelled with its reason, the animal available', async () => {
+    const { petId, orderId } = await store.orderThatIs('placed')
+    const newest = await store.newestEventId()
+    const { placedAt } = await store.read(orderId)
+    store.service.advance(holdMs)
+    await eventually('the hold lapses', () => isLapsed(orderId))
+    assert.equal(await store.petStatus(petId), 'available')
+    const order = await store.read(orderId)
+    assert.deepEqual(order, {
+      id: orderId,
+      petId,
+      status: 'cancelled',
+      placedAt,
+      updatedAt: timestamp(store.service.now()),
+      cancelReason: 'hold_expired',
+    })
+    await assertLapsedOnce(orderId, newest)
+    const types = (await store.eventsAfter(newest)).filter(({ data }) => data.id === petId)
+    assert.ok(types.some(({ type, data }) => type === 'pet.updated' && data.status === 'available'))
+  })
+
+  test('binds to the last millisecond', async () => {
+    const { petId, orderId } = await store.orderThatIs('placed')
+    store.service.advance(holdMs - 1)
+    const refused = await store.call('POST', '/v1/store/orders', { body: { petId } })
+    assertRefused(refused, 409, 'pet_unavailable')
+    assert.equal((await store.move(orderId, 'approved')).status, 200)
+  })
+
+  test('does not stand in the way of the next adopter, who need not wait for it to be noticed', async () => {
+    for (let round = 0; round < 10; round++) {
+      const { petId, orderId } = await store.orderThatIs('placed')
+      const newest = await store.newestEventId()
+      store.service.advance(holdMs)
+      const next = await store.place(petId)
+      assert.equal(next.status, 'placed')
+      await assertLapsedOnce(orderId, newest)
+      assert.equal(await store.petStatus(petId), 'pending')
+      assert.equal((await store.move(next.id, 'cancelled')).status, 200)
+    }
+  })
+
+  test('may be cancelled once more: it lapsed all the same', async () => {
+    const { petId, orderId } = await store.orderThatIs('placed')
+    const newest = await store.newestEventId()
+    store.service.advance(holdMs)
+    const cancelled = await store.move(orderId, 'cancelled')
+    assert.equal(cancelled.status, 200, cancelled.text)
+    assert.equal(cancelled.json.cancelReason, 'hold_expired')
+    await assertLapsedOnce(orderId, newest)
+    assert.equal(await store.petStatus(petId), 'available')
+  })
+
+  for (const status of ['approved', 'placed', 'delivered']) {
+    test(`cannot be made ${status}: the order is over`, async () => {
+      const { petId, orderId } = await store.orderThatIs('placed')
+      const newest = await store.newestEventId()
+      store.service.advance(holdMs)
+      assertRefused(await store.move(orderId, status), 409, 'illegal_transition')
+      await eventually('the hold lapses', () => isLapsed(orderId))
+      await assertLapsedOnce(orderId, newest)
+      assert.equal(await store.petStatus(petId), 'available')
+    })
+  }
+
+  for (const [what, change, status] of [
+    ['sold by hand', { status: 'sold' }, 'sold'],
+    ['set to pending by hand', { status: 'pending' }, 'pending'],
+    ['renamed', { name: 'Rex' }, 'available'],
+  ] as const) {
+    test(`no longer binds the animal, which can be ${what}`, async () => {
+      const { petId, orderId } = await store.orderThatIs('placed')
+      const newest = await store.newestEventId()
+      store.service.advance(holdMs)
+      const changed = await store.call('PATCH', `/v1/pets/${petId}`, { body: change })
+      assert.equal(changed.status, 200, changed.text)
+      assert.equal(changed.json.status, status)
+      await assertLapsedOnce(orderId, newest)
+      assert.equal(await store.petStatus(petId), status)
+    })
+  }
+
+  test('no longer keeps the animal from being removed', async () => {
+    const { petId, orderId } = await store.orderThatIs('placed')
+    const newest = await store.newestEventId()
+    store.service.advance(holdMs)
+    assert.equal((await store.call('DELETE', `/v1/pets/${petId}`)).status, 204)
+    await assertLapsedOnce(orderId, newest)
+  })
+})
+
+for (const status of ['approved', 'delivered', 'cancelled']) {
+  test(`an order that is ${status} does not lapse`, async () => {
+    const { orderId } = await store.orderThatIs(status)
+    const other = await store.orderThatIs('placed')
+    const before = await store.read(orderId)
+    store.service.advance(10 * holdMs)
+    await eventually('the other hold lapses', () => isLapsed(other.orderId))
+    assert.deepEqual(await store.read(orderId), before)
+  })
+}
+
+test('holds that run out together all lapse, however many', async () => {
+  const many = 620
+  const own = await startOrderStore()
+  try {
+    const pets = await Promise.all(Array.from({ length: many }, () => own.addPet()))
+    await Promise.all(pets.map((petId) => own.place(petId)))
+    own.service.advance(holdMs)
+    await eventually('all are available', async () => {
+      const { json } = await own.call('GET', '/v1/store/inventory')
+      return json.available === many
+    })
+    assert.deepEqual((await own.call('GET', '/v1/store/orders?status=placed')).json, [])
+    const lapsed = (await own.eventsAfter(0)).filter(({ type }) => type === 'order.cancelled')
+    assert.equal(new Set(lapsed.map(({ data }) => data.id)).size, many)
+    assert.equal(lapsed.length, many)
+  } finally {
+    await own.service.stop()
+  }
+})
+
+test('a hold that runs out while the service is down lapses when it is back', async () => {
+  const own = await startOrderStore()
+  try {
+    const { petId, orderId } = await own.orderThatIs('placed')
+    const restarted = own.service.restart()
+    own.service.advance(holdMs)
+    await restarted
+    await eventually('the hold lapses', async () => (await own.read(orderId)).status === 'cancelled')
+    assert.equal(await own.petStatus(petId), 'available')
+  } finally {
+    await own.service.stop()
+  }
+})
+
+describe('PETSTORE_ORDER_HOLD_HOURS', () => {
+  test('says how long orders hold their animals, those that are placed from then on', async () => {
+    const own = await startOrderStore({ PETSTORE_ORDER_HOLD_HOURS: '5' })
+    try {
+      const before = await own.place(await own.addPet())
+      assert.equal(before.holdExpiresAt, timestamp(own.service.now() + 5 * hourMs))
+      await own.service.restart({ PETSTORE_ORDER_HOLD_HOURS: '1' })
+      const since = await own.place(await own.addPet())
+      assert.equal(since.holdExpiresAt, timestamp(own.service.now() + hourMs))
+      own.service.advance(hourMs)
+      await eventually(
+        'the shorter hold lapses',
+        async () => (await own.read(since.id)).status === 'cancelled',
+      )
+      assert.deepEqual(await own.read(before.id), before)
+    } finally {
+      await own.service.stop()
+    }
+  })
+
+  for (const [value, hours] of [
+    ['', 72],
+    ['1', 1],
+    ['8760', 8760],
+  ] as const) {
+    test(`may be "${value}": ${hours} hours`, () => {
+      assert.equal(readConfig({ PETSTORE_ORDER_HOLD_HOURS: value }).orderHoldMs, hours * hourMs)
+    })
+  }
+
+  for (const value of ['0', '-1', '1.5', '8761', 'three days', '1e2']) {
+    test(`may not be "${value}"`, () => {
+      assert.throws(
+        () => readConfig({ PETSTORE_ORDER_HOLD_HOURS: value }),
+        (error) =>
+          error instanceof ConfigError &&
+          error.problems.length === 1 &&
+          /^PETSTORE_ORDER_HOLD_HOURS /.test(String(error.problems[0])),
+      )
+    })
+  }
+})

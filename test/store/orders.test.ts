@@ -1,0 +1,484 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { timestamp } from '../../src/clock.ts'
+import type { ErrorCode } from '../../src/http/errors.ts'
+import { orderStatuses } from '../../src/orders/order.ts'
+import { amplePlan, assertRefused, nextPage } from '../support/answers.ts'
+import { type Answer, createClient } from '../support/client.ts'
+import { holdMs, type OrderStore, startOrderStore } from '../support/orders.ts'
+
+let store: OrderStore
+before(async () => {
+  store = await startOrderStore()
+})
+after(() => store.service.stop())
+
+const ada = { name: 'Ada Example', email: 'ada@example.com' }
+const post = (body: unknown, headers: Record<string, string> = {}) =>
+  store.call('POST', '/v1/store/orders', { body, headers })
+
+describe('createOrder', () => {
+  test('holds an available animal and answers the order whole, with its address', async () => {
+    const petId = await store.addPet()
+    const placed = await post({ petId, customer: ada, note: 'Has a garden.' })
+    assert.equal(placed.status, 201, placed.text)
+    const { id } = placed.json
+    const now = timestamp(store.service.now())
+    assert.deepEqual(placed.json, {
+      id,
+      petId,
+      status: 'placed',
+      customer: ada,
+      note: 'Has a garden.',
+      placedAt: now,
+      updatedAt: now,
+      holdExpiresAt: timestamp(store.service.now() + holdMs),
+    })
+    assert.equal(placed.headers.location, `/v1/store/orders/${id}`)
+    assert.equal((await store.call('GET', `/v1/store/orders/${id}`)).text, placed.text)
+    assert.equal(await store.petStatus(petId), 'pending')
+  })
+
+  test('is stable: no answer of it has a stability marker', async () => {
+    assert.equal((await post({ petId: await store.addPet() })).headers['x-stability'], undefined)
+  })
+
+  test('needs no customer and no note, and then shows none', async () => {
+    const order = await store.place(await store.addPet())
+    assert.deepEqual(Object.keys(order), ['id', 'petId', 'status', 'placedAt', 'updatedAt', 'holdExpiresAt'])
+  })
+
+  test('gives rising ids, and what is refused takes none', async () => {
+    const first = await store.place(await store.addPet())
+    assertRefused(await post({ petId: first.petId }), 409, 'pet_unavailable')
+    assertRefused(await post({ petId: 999_999 }), 404, 'pet_not_found')
+    assert.equal((await store.place(await store.addPet())).id, first.id + 1)
+  })
+
+  const accepted: [what: string, fields: string, shown: Record<string, unknown>][] = [
+    ['a customer without an address', '"customer":{"name":"Ada"}', { customer: { name: 'Ada' } }],
+    [
+      'the longest name, in emoji',
+      `"customer":{"name":"${'🐕'.repeat(255)}"}`,
+      { customer: { name: '🐕'.repeat(255) } },
+    ],
+    ['the longest note, in emoji', `"note":"${'🐕'.repeat(1000)}"`, { note: '🐕'.repeat(1000) }],
+    ['an empty note', '"note":""', { note: '' }],
+    ['odd characters', '"note":"\\u2028\\"\\\\ Ł"', { note: '\u2028"\\ Ł' }],
+    ['unknown and read-only fields, which are passed over', '"id":1,"status":"delivered","x":{}', {}],
+    [
+      'unknown fields of the customer, which are not kept',
+      '"customer":{"name":"Ada","phone":"5"}',
+      { customer: { name: 'Ada' } },
+    ],
+  ]
+  for (const [what, fields, shown] of accepted) {
+    test(`takes ${what}`, async () => {
+      const petId = await store.addPet()
+      const placed = await post(`{"petId":${petId},${fields}}`)
+      assert.equal(placed.status, 201, placed.text)
+      const { id: _id, placedAt: _p, updatedAt: _u, holdExpiresAt: _h, ...rest } = placed.json
+      assert.deepEqual(rest, { petId, status: 'placed', ...shown })
+      assert.equal((await store.call('GET', `/v1/store/orders/${placed.json.id}`)).text, placed.text)
+    })
+  }
+
+  const refused: [what: string, fields: string, path: string][] = [
+    ['no petId', '"note":"x"', '/petId'],
+    ['a petId in quotes', '"petId":"3"', '/petId'],
+    ['half an animal', '"petId":3.5', '/petId'],
+    ['a petId beyond int64', '"petId":9223372036854775808', '/petId'],
+    ['a customer that is null', '"petId":PET,"customer":null', '/customer'],
+    ['a customer without a name', '"petId":PET,"customer":{}', '/customer/name'],
+    ['a blank name', '"petId":PET,"customer":{"name":" "}', '/customer/name'],
+    ['a name of 256 characters', `"petId":PET,"customer":{"name":"${'a'.repeat(256)}"}`, '/customer/name'],
+    ['an address that is none', '"petId":PET,"customer":{"name":"Ada","email":"ada"}', '/customer/email'],
+    [
+      'an address that is too long',
+      `"petId":PET,"customer":{"name":"Ada","email":"a@${'b.'.repeat(160)}example"}`,
+      '/customer/email',
+    ],
+    ['a note that is null', '"petId":PET,"note":null', '/note'],
+    ['a note of 1,001 characters', `"petId":PET,"note":"${'a'.repeat(1001)}"`, '/note'],
+  ]
+  for (const [what, fields, path] of refused) {
+    test(`refuses ${what}, and the animal stays available`, async () => {
+      const petId = await store.addPet()
+      const answer = await post(`{${fields.replace('PET', String(petId))}}`)
+      assertRefused(answer, 400, 'validation_failed')
+      assert.deepEqual(
+        answer.json.details.map((detail: { path: string }) => detail.path),
+        [path],
+      )
+      assert.equal(await store.petStatus(petId), 'available')
+    })
+  }
+
+  test('names a misspelt field to who asks for strict handling', async () => {
+    const body = { petId: await store.addPet(), customer: { name: 'Ada', mail: 'a@example.com' } }
+    const answer = await post(body, { prefer: 'handling=strict' })
+    assertRefused(answer, 400, 'validation_failed')
+    assert.equal(answer.json.details[0].path, '/customer/mail')
+  })
+
+  for (const petId of ['999999', '0', '-1', '9007199254740993', '9223372036854775807']) {
+    test(`finds no animal ${petId}`, async () => {
+      assertRefused(await post(`{"petId":${petId}}`), 404, 'pet_not_found')
+    })
+  }
+
+  for (const status of ['pending', 'sold']) {
+    test(`refuses an animal that is ${status} without any order`, async () => {
+      const petId = await store.addPet({ status })
+      assertRefused(await post({ petId }), 409, 'pet_unavailable')
+      assert.equal(await store.petStatus(petId), status)
+      assert.deepEqual((await store.call('GET', `/v1/store/orders?petId=${petId}`)).json, [])
+    })
+  }
+
+  for (const status of ['placed', 'approved', 'delivered']) {
+    test(`refuses an animal with an order that is ${status}`, async () => {
+      const { petId } = await store.orderThatIs(status)
+      assertRefused(await post({ petId }), 409, 'pet_unavailable')
+      assert.equal((await store.call('GET', `/v1/store/orders?petId=${petId}`)).json.length, 1)
+    })
+  }
+
+  test('takes an animal whose order was cancelled, and one that came back after it was sold', async () => {
+    const cancelled = await store.orderThatIs('cancelled')
+    await store.place(cancelled.petId)
+    const { petId } = await store.orderThatIs('delivered')
+    const back = await store.call('PATCH', `/v1/pets/${petId}`, { body: { status: 'available' } })
+    assert.equal(back.status, 200)
+    await store.place(petId)
+    const orders = (await store.call('GET', `/v1/store/orders?petId=${petId}`)).json
+    assert.deepEqual(
+      orders.map(({ status }: { status: string }) => status),
+      ['placed', 'delivered'],
+    )
+  })
+
+  test('with an Idempotency-Key is done once; the first answer comes again, whatever became of the order', async () => {
+    const petId = await store.addPet()
+    const body = { petId, customer: ada }
+    const send = () => post(body, { 'idempotency-key': `order-${petId}` })
+    const first = await send()
+    assert.equal(first.status, 201)
+    const replay = async () => {
+      const again = await send()
+      assert.equal(again.status, 201)
+      assert.equal(again.headers['idempotent-replayed'], 'true')
+      assert.equal(again.text, first.text)
+      assert.equal(again.headers.location, first.headers.location)
+    }
+    await replay()
+    assert.equal((await store.move(first.json.id, 'cancelled')).status, 200)
+    await replay()
+    assert.equal(await store.petStatus(petId), 'available')
+    const other = await post({ petId }, { 'idempotency-key': `order-${petId}` })
+    assertRefused(other, 422, 'idempotency_key_reused')
+  })
+
+  test('keeps a refusal for a retry, too', async () => {
+    const { petId, orderId } = await store.orderThatIs('placed')
+    const send = () => post({ petId }, { 'idempotency-key': `late-${petId}` })
+    assertRefused(await send(), 409, 'pet_unavailable')
+    await store.move(orderId, 'cancelled')
+    const again = await send()
+    assertRefused(again, 409, 'pet_unavailable')
+    assert.equal(again.headers['idempotent-replayed'], 'true')
+  })
+})
+
+describe('updateOrder', () => {
+  const petStatusWith = { placed: 'pending', approved: 'pending', delivered: 'sold', cancelled: 'available' }
+  const legal = ['placed>approved', 'placed>cancelled', 'approved>delivered', 'approved>cancelled']
+  for (const from of orderStatuses) {
+    for (const to of orderStatuses) {
+      const isChange = legal.includes(`${from}>${to}`)
+      const outcome = isChange ? 'is done' : from === to ? 'changes nothing' : 'is refused'
+      test(`${from} to ${to} ${outcome}, and the animal goes with it`, async () => {
+        const { petId, orderId } = await store.orderThatIs(from)
+        const before = await store.read(orderId)
+        const newest = await store.newestEventId()
+        store.service.advance(1_000)
+        const answer = await store.move(orderId, to)
+        const events = await store.eventsAfter(newest)
+        if (!isChange && from !== to) assertRefused(answer, 409, 'illegal_transition')
+        else assert.equal(answer.status, 200, answer.text)
+        assert.equal(await store.petStatus(petId), petStatusWith[isChange ? to : from])
+        if (!isChange) {
+          assert.deepEqual(await store.read(orderId), before)
+          assert.deepEqual(events, [])
+          return
+        }
+        const { holdExpiresAt: _none, ...rest } = before
+        assert.deepEqual(answer.json, { ...rest, status: to, updatedAt: timestamp(store.service.now()) })
+        assert.deepEqual(await store.read(orderId), answer.json)
+        assert.deepEqual(
+          events.map(({ type, data }) => [type, data.id, data.status]),
+          [
+            [`order.${to}`, orderId, to],
+            ...(to === 'approved' ? [] : [['pet.updated', petId, petStatusWith[to]]]),
+          ],
+        )
+      })
+    }
+  }
+
+  const badBodies: [body: string, code: ErrorCode][] = [
+    ['', 'malformed_json'],
+    ['{}', 'validation_failed'],
+    ['{"status":null}', 'validation_failed'],
+    ['{"status":"lapsed"}', 'validation_failed'],
+    ['{"status":1}', 'validation_failed'],
+    ['[]', 'validation_failed'],
+  ]
+  for (const [body, code] of badBodies) {
+    test(`refuses ${body || 'no body'}`, async () => {
+      const { orderId } = await store.orderThatIs('placed')
+      assertRefused(await store.call('PATCH', `/v1/store/orders/${orderId}`, { body }), 400, code)
+      assert.equal((await store.read(orderId)).status, 'placed')
+    })
+  }
+
+  test('of many at once lets one through to the end: approved and cancelled never cross', async () => {
+    for (let round = 0; round < 10; round++) {
+      const { petId, orderId } = await store.orderThatIs('placed')
+      const wanted = ['approved', 'cancelled', 'delivered', 'cancelled', 'approved', 'delivered']
+      await Promise.all(wanted.map((status) => store.move(orderId, status)))
+      const { status } = await store.read(orderId)
+      assert.ok(['approved', 'delivered', 'cancelled'].includes(status))
+      assert.equal(await store.petStatus(petId), petStatusWith[status as keyof typeof petStatusWith])
+    }
+  })
+})
+
+describe('an order that is not there', () => {
+  for (const id of ['999999', '0', '-1', 'abc', '1.5', '9007199254740993', '9223372036854775808']) {
+    test(`is not found: ${id}`, async () => {
+      const path = `/v1/store/orders/${id}`
+      assertRefused(await store.call('GET', path), 404, 'order_not_found')
+      assertRefused(await store.call('PATCH', path, { body: { status: 'approved' } }), 404, 'order_not_found')
+      assertRefused(await store.call('DELETE', `${path}/customer`), 404, 'order_not_found')
+    })
+  }
+})
+
+describe('an animal with an open order', () => {
+  for (const status of ['placed', 'approved']) {
+    test(`cannot be moved or removed by hand while the order is ${status}; its name and category can change`, async () => {
+      const { petId, orderId } = await store.orderThatIs(status)
+      const path = `/v1/pets/${petId}`
+      for (const petStatus of ['available', 'sold']) {
+        const refused = await store.call('PATCH', path, { body: { name: 'Not this', status: petStatus } })
+        assertRefused(refused, 409, 'pet_has_open_order')
+      }
+      assertRefused(await store.call('DELETE', path), 409, 'pet_has_open_order')
+      const renamed = await store.call('PATCH', path, { body: { name: 'Rex', categoryId: 8 } })
+      assert.deepEqual(renamed.json, { id: petId, name: 'Rex', categoryId: 8, status: 'pending' })
+      const same = await store.call('PATCH', path, { body: { status: 'pending' } })
+      assert.equal(same.status, 200, 'what is the case already may be said')
+      assert.equal((await store.read(orderId)).status, status)
+    })
+  }
+
+  for (const status of ['delivered', 'cancelled']) {
+    test(`is free again once the order is ${status}`, async () => {
+      const { petId, orderId } = await store.orderThatIs(status)
+      const target = status === 'delivered' ? 'available' : 'pending'
+      const moved = await store.call('PATCH', `/v1/pets/${petId}`, { body: { status: target } })
+      assert.equal(moved.json.status, target)
+      assert.equal((await store.call('DELETE', `/v1/pets/${petId}`)).status, 204)
+      assert.equal((await store.read(orderId)).petId, petId, 'the order outlives its animal')
+    })
+  }
+})
+
+describe('listOrders', () => {
+  test('shows orders newest first, by each combination of filters, page by page', async () => {
+    const own = await startOrderStore()
+    try {
+      const made: { id: number; petId: number; status: string }[] = []
+      const pets = [await own.addPet(), await own.addPet(), await own.addPet()]
+      for (let n = 0; n < 30; n++) {
+        const petId = pets[n % 3] as number
+        const { id } = await own.place(petId)
+        const status = n >= 27 ? 'placed' : n % 2 === 0 ? 'cancelled' : 'delivered'
+        if (status === 'delivered') await own.move(id, 'approved')
+        if (status !== 'placed') await own.move(id, status)
+        if (status === 'delivered')
+          await own.call('PATCH', `/v1/pets/${petId}`, { body: { status: 'available' } })
+        made.unshift({ id, petId, status })
+      }
+      for (const status of [undefined, ...orderStatuses]) {
+        for (const petId of [undefined, ...pets, 999]) {
+          const filter = [status && `&status=${status}`, petId !== undefined && `&petId=${petId}`]
+          const expected = made.filter(
+            (order) => (!status || order.status === status) && (petId === undefined || order.petId === petId),
+          )
+          for (const limit of [1, 4, 100]) {
+            const seen: number[] = []
+            let next: string | undefined = `/v1/store/orders?limit=${limit}${filter.filter(Boolean).join('')}`
+            while (next !== undefined) {
+              const page: Answer = await own.call('GET', next)
+              assert.equal(page.status, 200, page.text)
+              assert.ok(page.json.length <= limit)
+              seen.push(...page.json.map(({ id }: { id: number }) => id))
+              next = nextPage(page)
+              assert.equal(next !== undefined, seen.length < expected.length)
+            }
+            assert.deepEqual(
+              seen,
+              expected.map(({ id }) => id),
+            )
+          }
+        }
+      }
+    } finally {
+      await own.service.stop()
+    }
+  })
+
+  test('shows an order as getOrder shows it', async () => {
+    const { id, petId } = await store.place(await store.addPet(), { customer: ada, note: 'x' })
+    const listed = await store.call('GET', `/v1/store/orders?petId=${petId}`)
+    assert.deepEqual(listed.json, [await store.read(id)])
+  })
+
+  test('a walk shows what was there throughout once, while others order', async () => {
+    const orders: number[] = []
+    for (let n = 0; n < 5; n++) orders.unshift((await store.place(await store.addPet())).id)
+    const first = await store.call('GET', '/v1/store/orders?limit=2')
+    await store.place(await store.addPet())
+    const second = await store.call('GET', String(nextPage(first)))
+    const seen = [...first.json, ...second.json].map(({ id }) => id)
+    assert.deepEqual(seen, orders.slice(0, 4))
+  })
+
+  const badQueries: [query: string, code: ErrorCode][] = [
+    ...['0', '101', 'abc', '1.5', '%2B5', ''].map((limit): [string, ErrorCode] => [
+      `limit=${limit}`,
+      'validation_failed',
+    ]),
+    ['status=lapsed', 'validation_failed'],
+    ['status=', 'validation_failed'],
+    ['status=placed&status=placed', 'validation_failed'],
+    ['petId=abc', 'validation_failed'],
+    ['petId=9223372036854775808', 'validation_failed'],
+    ['petId=1&petId=2', 'validation_failed'],
+    ['cursor=nonsense', 'invalid_cursor'],
+    ['cursor=', 'invalid_cursor'],
+  ]
+  for (const [query, code] of badQueries) {
+    test(`refuses ${query}`, async () => {
+      assertRefused(await store.call('GET', `/v1/store/orders?${query}`), 400, code)
+    })
+  }
+
+  for (const petId of ['0', '-5', '9007199254740993', '9223372036854775807']) {
+    test(`finds nothing for an animal ${petId}, which there cannot be`, async () => {
+      assert.deepEqual((await store.call('GET', `/v1/store/orders?petId=${petId}`)).json, [])
+    })
+  }
+
+  test('a cursor carries its filters; with others, damaged or of another list it is refused', async () => {
+    const { petId } = await store.orderThatIs('cancelled')
+    await store.move((await store.place(petId)).id, 'cancelled')
+    const first = await store.call('GET', `/v1/store/orders?limit=1&status=cancelled&petId=${petId}`)
+    const next = new URL(String(nextPage(first)), store.service.base)
+    const cursor = next.searchParams.get('cursor') as string
+    const rest = (await store.call('GET', `/v1/store/orders?cursor=${cursor}`)).json
+    assert.equal(rest.length, 1, 'the filters are those of the cursor')
+    assert.equal(rest[0].petId, petId)
+    for (const query of [
+      `cursor=${cursor}&status=placed`,
+      `cursor=${cursor}&petId=${petId + 1}`,
+      `cursor=${cursor.slice(0, -1)}${cursor.endsWith('A') ? 'B' : 'A'}`,
+      `cursor=${cursor.slice(1)}`,
+    ])
+      assertRefused(await store.call('GET', `/v1/store/orders?${query}`), 400, 'invalid_cursor')
+    assertRefused(await store.call('GET', `/v1/pets?cursor=${cursor}`), 400, 'invalid_cursor')
+  })
+})
+
+test('reading and writing orders need a scope each', async () => {
+  const { petId, orderId } = await store.orderThatIs('cancelled')
+  const { key: reader } = await store.service.makeKey({ ...amplePlan, scopes: ['orders:read', 'pets:write'] })
+  const { key: writer } = await store.service.makeKey({ ...amplePlan, scopes: ['orders:write'] })
+  const operations: [method: string, path: string, body: unknown, isRead: boolean, status: number][] = [
+    ['GET', '/v1/store/orders', undefined, true, 200],
+    ['GET', `/v1/store/orders/${orderId}`, undefined, true, 200],
+    ['POST', '/v1/store/orders', { petId }, false, 201],
+    ['PATCH', `/v1/store/orders/${orderId}`, { status: 'cancelled' }, false, 200],
+    ['DELETE', `/v1/store/orders/${orderId}/customer`, undefined, false, 204],
+  ]
+  for (const [method, path, body, isRead, status] of operations) {
+    const options = body === undefined ? {} : { body }
+    const [may, mayNot] = isRead ? [reader, writer] : [writer, reader]
+    assertRefused(await store.call(method, path, { key: mayNot, ...options }), 403, 'insufficient_scope')
+    assertRefused(await store.call(method, path, { key: undefined, ...options }), 401, 'missing_api_key')
+    assert.equal((await store.call(method, path, { key: may, ...options })).status, status)
+  }
+})
+
+const simultaneous = 500
+const contests = 20
+test(`of ${simultaneous} simultaneous orders for one animal exactly one is placed (${contests} times)`, async () => {
+  // Two clients, for one alone keeps no more than 256 connections.
+  const clients = [createClient(store.service.base), createClient(store.service.base)] as const
+  try {
+    for (let contest = 0; contest < contests; contest++) {
+      const petId = await store.addPet()
+      const newest = await store.newestEventId()
+      const answers = await Promise.all(
+        Array.from({ length: simultaneous }, (_, n) =>
+          clients[n % 2 === 0 ? 0 : 1].request('POST', '/v1/store/orders', {
+            key: store.key,
+            body: { petId, customer: { name: `Customer ${n}` } },
+            // Every other contest is one of callers who retry.
+            headers: contest % 2 === 0 ? {} : { 'idempotency-key': `contest-${contest}-${n}` },
+          }),
+        ),
+      )
+      const [winner, ...others] = answers.filter(({ status }) => status === 201)
+      assert.deepEqual(others, [])
+      for (const answer of answers) if (answer !== winner) assertRefused(answer, 409, 'pet_unavailable')
+      assert.deepEqual((await store.call('GET', `/v1/store/orders?petId=${petId}`)).json, [winner?.json])
+      const events = await store.eventsAfter(newest)
+      assert.deepEqual(
+        events.map(({ type, data }) => [type, data.status]),
+        [
+          ['order.placed', 'placed'],
+          ['pet.updated', 'pending'],
+        ],
+      )
+    }
+  } finally {
+    for (const client of clients) client.closeConnections()
+  }
+})
+
+test('who ordered is in no event and in no line of the log', async () => {
+  const petId = await store.addPet()
+  const secrets = ['Grace Secretive', 'grace.secretive@example.com', 'SECRET-NOTE', 'Bad Mannered']
+  const [name, email, note, badName] = secrets as [string, string, string, string]
+  const newest = await store.newestEventId()
+  const body = { petId, customer: { name, email }, note }
+  const { id } = (await post(body, { 'idempotency-key': 'personal' })).json
+  await post(body, { 'idempotency-key': 'personal' })
+  await post(body)
+  await post({ petId, customer: { name: badName, email: badName }, note })
+  await post(`{"petId":${petId},"note":"${note}"`)
+  await store.move(id, 'approved')
+  await store.move(id, 'placed')
+  await store.move(id, 'cancelled')
+  const events = (await store.eventsAfter(newest)).filter(({ type }) => type.startsWith('order.'))
+  assert.deepEqual(
+    events.map(({ type, data }) => [type, data]),
+    ['placed', 'approved', 'cancelled'].map((status) => [`order.${status}`, { id, petId, status }]),
+  )
+  const told = JSON.stringify(await store.eventsAfter(0)) + store.service.logLines.join('\n')
+  assert.ok(told.includes('"createOrder"'), 'this is where the log is')
+  for (const secret of secrets) assert.ok(!told.includes(secret), `${secret} was told`)
+})

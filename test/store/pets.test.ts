@@ -1,0 +1,840 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { ErrorCode } from '../../src/http/errors.ts'
+import { amplePlan, assertAnswerForm, assertRefused } from '../support/answers.ts'
+import type { Answer, RequestOptions } from '../support/client.ts'
+import { bodyOf, sendRaw, statusOf } from '../support/rawSocket.ts'
+import { startTestService, type TestService } from '../support/service.ts'
+
+let service: TestService
+let key: string
+before(async () => {
+  service = await startTestService()
+  key = (await service.makeKey(amplePlan)).key
+})
+after(() => service.stop())
+
+/** Every answer of this file is held to the form that every answer has. */
+async function call(method: string, path: string, options: RequestOptions = {}): Promise<Answer> {
+  const answer = await service.request(method, path, { key, ...options })
+  assertAnswerForm(answer, method)
+  return answer
+}
+
+async function add(pet: Record<string, unknown> = {}): Promise<Answer['json']> {
+  const added = await call('POST', '/v1/pets', { body: { name: 'Milo', categoryId: 3, ...pet } })
+  assert.equal(added.status, 201, added.text)
+  return added.json
+}
+
+const read = async (id: number) => (await call('GET', `/v1/pets?id=${id}`)).json[0]
+const newestId = async (): Promise<number> => (await call('GET', '/v1/pets?limit=1')).json[0]?.id ?? 0
+
+const int64Max = '9223372036854775807'
+const int64Min = '-9223372036854775808'
+
+// createPet
+
+test('an added animal is answered whole, with its address and its ETag', async () => {
+  const added = await call('POST', '/v1/pets', { body: { name: 'Rex', categoryId: 7, status: 'pending' } })
+  assert.equal(added.status, 201)
+  const { id } = added.json
+  assert.ok(Number.isSafeInteger(id) && id >= 1)
+  assert.deepEqual(added.json, { id, name: 'Rex', categoryId: 7, status: 'pending' })
+  assert.equal(added.headers.location, `/v1/pets/${id}`)
+  assert.match(String(added.headers.etag), /^"[^"]+"$/)
+  const found = await call('GET', String(added.headers.location))
+  assert.equal(found.text, added.text)
+  assert.equal(found.headers.etag, added.headers.etag)
+})
+
+test('ids rise and are never used twice, also when the newest animal is removed', async () => {
+  const first = await add()
+  assert.equal((await call('DELETE', `/v1/pets/${first.id}`)).status, 204)
+  assert.ok((await add()).id > first.id)
+})
+
+test('without a status an animal is available', async () => {
+  assert.equal((await add()).status, 'available')
+})
+
+const acceptedBodies: [what: string, body: string, fields: string][] = [
+  ['each status: available', '{"name":"A","categoryId":1,"status":"available"}', '"status":"available"'],
+  ['each status: pending', '{"name":"A","categoryId":1,"status":"pending"}', '"status":"pending"'],
+  ['each status: sold', '{"name":"A","categoryId":1,"status":"sold"}', '"status":"sold"'],
+  ['a name of one character', '{"name":"A","categoryId":1}', '"name":"A"'],
+  ['a name of 255 characters', `{"name":"${'a'.repeat(255)}","categoryId":1}`, `"name":"${'a'.repeat(255)}"`],
+  ['a name of 255 emoji', `{"name":"${'🐕'.repeat(255)}","categoryId":1}`, `"name":"${'🐕'.repeat(255)}"`],
+  ['an escaped surrogate pair', '{"name":"\\ud83d\\udc15","categoryId":1}', '"name":"🐕"'],
+  ['a name with spaces around it, as it is', '{"name":"  Milo ","categoryId":1}', '"name":"  Milo "'],
+  ['the largest int64', `{"name":"A","categoryId":${int64Max}}`, `"categoryId":${int64Max},`],
+  ['the smallest int64', `{"name":"A","categoryId":${int64Min}}`, `"categoryId":${int64Min},`],
+  ['2^53 + 1', '{"name":"A","categoryId":9007199254740993}', '"categoryId":9007199254740993,'],
+  ['zero', '{"name":"A","categoryId":0}', '"categoryId":0,'],
+  ['minus zero', '{"name":"A","categoryId":-0}', '"categoryId":0,'],
+  ['minus one', '{"name":"A","categoryId":-1}', '"categoryId":-1,'],
+  ['3.0', '{"name":"A","categoryId":3.0}', '"categoryId":3,'],
+  ['3e0', '{"name":"A","categoryId":3e0}', '"categoryId":3,'],
+  ['3E+0', '{"name":"A","categoryId":3E+0}', '"categoryId":3,'],
+  ['30e-1', '{"name":"A","categoryId":30e-1}', '"categoryId":3,'],
+  ['0.3e1', '{"name":"A","categoryId":0.3e1}', '"categoryId":3,'],
+  [
+    'the largest int64 with an exponent',
+    '{"name":"A","categoryId":922337203685477580.7e1}',
+    `"categoryId":${int64Max},`,
+  ],
+  ['white space around everything', ' {\n"name" : "A" ,\t"categoryId":1 }\r\n ', '"name":"A"'],
+  ['a byte order mark', '\ufeff{"name":"A","categoryId":1}', '"name":"A"'],
+  [
+    'unknown and read-only fields, which are passed over',
+    '{"id":1,"name":"A","categoryId":1,"colour":"red","__proto__":{"status":"sold"},"constructor":1}',
+    '"status":"available"',
+  ],
+]
+for (const [what, body, fields] of acceptedBodies) {
+  test(`createPet takes ${what}`, async () => {
+    const before = await newestId()
+    const added = await call('POST', '/v1/pets', { body })
+    assert.equal(added.status, 201, added.text)
+    assert.ok(added.text.includes(fields), added.text)
+    assert.ok(added.json.id > before)
+    assert.deepEqual(Object.keys(added.json).sort(), ['categoryId', 'id', 'name', 'status'])
+    const listed = await call('GET', `/v1/pets?id=${added.json.id}`)
+    assert.equal(listed.text, `[${added.text}]`)
+  })
+}
+
+const nested = (levels: number) =>
+  `{"name":"A","categoryId":1,"x":${'['.repeat(levels - 1)}1${']'.repeat(levels - 1)}}`
+const refusedBodies: [what: string, body: string | Uint8Array, code: ErrorCode, path?: string][] = [
+  ['no body', '', 'malformed_json'],
+  ['half a body', '{"name":"A"', 'malformed_json'],
+  ['two bodies', '{"name":"A","categoryId":1}{}', 'malformed_json'],
+  ['invalid UTF-8', Buffer.from('{"name":"\xff","categoryId":1}', 'latin1'), 'malformed_json'],
+  ['UTF-8 that is too long for its character', Buffer.from([0x22, 0xc0, 0xaf, 0x22]), 'malformed_json'],
+  ['a surrogate in UTF-8', Buffer.from('{"name":"\xed\xa0\x80","categoryId":1}', 'latin1'), 'malformed_json'],
+  ['half of a surrogate pair', '{"name":"\\ud83d","categoryId":1}', 'malformed_json'],
+  ['half of a surrogate pair in a key', '{"name":"A","categoryId":1,"\\udc15":1}', 'malformed_json'],
+  ['an escaped NUL', '{"name":"A\\u0000B","categoryId":1}', 'malformed_json'],
+  ['a bare NUL', '{"name":"A\u0000B","categoryId":1}', 'malformed_json'],
+  ['a bare line break in a string', '{"name":"A\nB","categoryId":1}', 'malformed_json'],
+  ['the same key twice', '{"name":"A","categoryId":1,"name":"B"}', 'malformed_json'],
+  ['the same key twice, once escaped', '{"name":"A","categoryId":1,"n\\u0061me":"B"}', 'malformed_json'],
+  ['the same key twice further down', '{"name":"A","categoryId":1,"x":{"y":1,"y":1}}', 'malformed_json'],
+  ['nesting of 33 levels', nested(33), 'malformed_json'],
+  ['nesting of 30,000 levels', '['.repeat(30_000), 'malformed_json'],
+  ['NaN', '{"name":"A","categoryId":NaN}', 'malformed_json'],
+  ['a number with a plus', '{"name":"A","categoryId":+1}', 'malformed_json'],
+  ['a number with a leading zero', '{"name":"A","categoryId":01}', 'malformed_json'],
+  ['a trailing comma', '{"name":"A","categoryId":1,}', 'malformed_json'],
+  ['single quotes', "{'name':'A','categoryId':1}", 'malformed_json'],
+  ['null', 'null', 'validation_failed', ''],
+  ['an array', '[{"name":"A","categoryId":1}]', 'validation_failed', ''],
+  ['a string', '"Milo"', 'validation_failed', ''],
+  ['a body without a name', '{"categoryId":1}', 'validation_failed', '/name'],
+  ['a body without a categoryId', '{"name":"A"}', 'validation_failed', '/categoryId'],
+  ['an empty name', '{"name":"","categoryId":1}', 'validation_failed', '/name'],
+  ['a blank name', '{"name":" \\t\\u00a0\\u2003","categoryId":1}', 'validation_failed', '/name'],
+  ['a name of 256 characters', `{"name":"${'a'.repeat(256)}","categoryId":1}`, 'validation_failed', '/name'],
+  ['a name of 256 emoji', `{"name":"${'🐕'.repeat(256)}","categoryId":1}`, 'validation_failed', '/name'],
+  ['a name that is a number', '{"name":1,"categoryId":1}', 'validation_failed', '/name'],
+  ['a name that is null', '{"name":null,"categoryId":1}', 'validation_failed', '/name'],
+  ['a status that is null', '{"name":"A","categoryId":1,"status":null}', 'validation_failed', '/status'],
+  ['an unknown status', '{"name":"A","categoryId":1,"status":"lost"}', 'validation_failed', '/status'],
+  [
+    'a status in capitals',
+    '{"name":"A","categoryId":1,"status":"Available"}',
+    'validation_failed',
+    '/status',
+  ],
+  ['a categoryId of 3.5', '{"name":"A","categoryId":3.5}', 'validation_failed', '/categoryId'],
+  ['a categoryId of "3"', '{"name":"A","categoryId":"3"}', 'validation_failed', '/categoryId'],
+  ['a categoryId of null', '{"name":"A","categoryId":null}', 'validation_failed', '/categoryId'],
+  ['a categoryId of true', '{"name":"A","categoryId":true}', 'validation_failed', '/categoryId'],
+  [
+    'a categoryId of 2^63',
+    '{"name":"A","categoryId":9223372036854775808}',
+    'validation_failed',
+    '/categoryId',
+  ],
+  [
+    'a categoryId of -2^63 - 1',
+    '{"name":"A","categoryId":-9223372036854775809}',
+    'validation_failed',
+    '/categoryId',
+  ],
+  [
+    'a categoryId that is almost the largest int64',
+    '{"name":"A","categoryId":9223372036854775807.1}',
+    'validation_failed',
+    '/categoryId',
+  ],
+  ['a categoryId of 1e400', '{"name":"A","categoryId":1e400}', 'validation_failed', '/categoryId'],
+  ['a categoryId of 1e-400', '{"name":"A","categoryId":1e-400}', 'validation_failed', '/categoryId'],
+]
+for (const [what, body, code, path] of refusedBodies) {
+  test(`createPet refuses ${what} and adds nothing`, async () => {
+    const before = await newestId()
+    const refused = await call('POST', '/v1/pets', { body })
+    assertRefused(refused, 400, code)
+    const paths = refused.json.details?.map((detail: { path: string }) => detail.path)
+    assert.deepEqual(paths, path === undefined ? undefined : [path])
+    assert.equal(await newestId(), before)
+  })
+}
+
+test('an empty body is refused as such, and one of nothing but spaces as no JSON', async () => {
+  for (const options of [{}, { body: '' }, { body: '', headers: { 'content-type': 'application/json' } }]) {
+    const refused = await call('POST', '/v1/pets', options)
+    assertRefused(refused, 400, 'malformed_json')
+    assert.equal(refused.json.message, 'The body is empty: send a JSON object.')
+  }
+  const blank = await call('POST', '/v1/pets', { body: '  ' })
+  assertRefused(blank, 400, 'malformed_json')
+  assert.match(blank.json.message, /the body ends too early/)
+})
+
+test('every problem of a body is listed at once', async () => {
+  const refused = await call('POST', '/v1/pets', { body: { name: '', categoryId: 'x', status: 'lost' } })
+  const paths = refused.json.details.map((detail: { path: string }) => detail.path)
+  assert.deepEqual(paths.sort(), ['/categoryId', '/name', '/status'])
+})
+
+test('nesting of 32 levels is read', async () => {
+  assert.equal((await call('POST', '/v1/pets', { body: nested(32) })).status, 201)
+})
+
+const didYouMean = (name: string) => `is not a field here (did you mean "${name}"?)`
+const nearestIs = (name: string) => `is not a field here (the nearest known one is "${name}")`
+const petFields = { name: 'A', categoryId: 1 }
+const strictBodies: [what: string, body: unknown, path: string, message: string][] = [
+  ['an unknown field', { ...petFields, statuss: 'sold' }, '/statuss', didYouMean('status')],
+  ['another spelling', { ...petFields, Name: 'B' }, '/Name', didYouMean('name')],
+  ['a required field that is misspelt', { nmae: 'A', categoryId: 1 }, '/nmae', nearestIs('name')],
+  ['one letter too few in a short field', { nam: 'A', categoryId: 1 }, '/nam', didYouMean('name')],
+  ['a field with a slash', { ...petFields, 'category/Id': 1 }, '/category~1Id', didYouMean('categoryId')],
+  ['a third of the field wrong', { ...petFields, catgoriId: 1 }, '/catgoriId', didYouMean('categoryId')],
+  ['a read-only field', { id: 1, ...petFields }, '/id', nearestIs('name')],
+  ['a field of something else', { ...petFields, colour: 'red' }, '/colour', nearestIs('status')],
+]
+for (const [what, body, path, message] of strictBodies) {
+  test(`with Prefer: handling=strict ${what} is refused, and the nearest known one is named`, async () => {
+    const headers = { prefer: 'return=representation, handling=strict' }
+    const refused = await call('POST', '/v1/pets', { body, headers })
+    assertRefused(refused, 400, 'validation_failed')
+    const detail = refused.json.details.find((one: { path: string }) => one.path === path)
+    assert.equal(detail.message, message)
+    assert.ok(refused.json.message.includes(`${path} ${message}`))
+  })
+}
+
+test('with Prefer: handling=strict a known body is taken, and other preferences change nothing', async () => {
+  const body = { name: 'A', categoryId: 1 }
+  const strict = await call('POST', '/v1/pets', { body, headers: { prefer: 'handling=strict' } })
+  assert.equal(strict.status, 201)
+  assert.equal(strict.headers['preference-applied'], 'handling=strict')
+  const lenient = { body: { ...body, colour: 'red' }, headers: { prefer: 'handling=lenient' } }
+  assert.equal((await call('POST', '/v1/pets', lenient)).status, 201)
+})
+
+test('with Prefer: handling=strict a very long unknown field is named without being broken', async () => {
+  const body = { name: 'A', categoryId: 1, ['🐕'.repeat(5_000)]: 1 }
+  const refused = await call('POST', '/v1/pets', { body, headers: { prefer: 'handling=strict' } })
+  assertRefused(refused, 400, 'validation_failed')
+  assert.ok(refused.json.message.isWellFormed())
+})
+
+// Media types and sizes
+
+const petText = '{"name":"A","categoryId":1}'
+const contentTypes: [contentType: string | undefined, status: number][] = [
+  [undefined, 201],
+  ['application/json', 201],
+  ['application/json; charset=utf-8', 201],
+  ['Application/JSON;charset="UTF-8"', 201],
+  ['application/json; charset=latin1', 415],
+  ['text/plain', 415],
+  ['application/x-www-form-urlencoded', 415],
+  ['application/merge-patch+json', 415],
+  ['multipart/form-data; boundary=x', 415],
+  ['json', 415],
+]
+for (const [contentType, status] of contentTypes) {
+  test(`a body sent as ${contentType ?? 'nothing in particular'} gets ${status}`, async () => {
+    const headers = contentType === undefined ? {} : { 'content-type': contentType }
+    const answer = await call('POST', '/v1/pets', { body: petText, headers })
+    assert.equal(answer.status, status)
+    if (status === 415) assertRefused(answer, 415, 'unsupported_media_type')
+  })
+}
+
+test('a compressed body gets 415', async () => {
+  const answer = await call('POST', '/v1/pets', { body: petText, headers: { 'content-encoding': 'gzip' } })
+  assertRefused(answer, 415, 'unsupported_media_type')
+})
+
+const bodyBytesMax = 64 * 1024
+const rawHead = (more: string) =>
+  `POST /v1/pets HTTP/1.1\r\nHost: store\r\nAuthorization: Bearer ${key}\r\nConnection: close\r\n${more}\r\n\r\n`
+const chunked = (body: string) => {
+  const half = body.length >> 1
+  return [body.slice(0, half), body.slice(half), '']
+    .map((chunk) => `${chunk.length.toString(16)}\r\n${chunk}\r\n`)
+    .join('')
+}
+const sizes: [what: string, head: string, body: (text: string) => string][] = [
+  ['with a Content-Length', '', (text) => text],
+  ['in chunks', 'Transfer-Encoding: chunked', chunked],
+]
+for (const [what, head, shape] of sizes) {
+  test(`a body ${what} may have 64 KiB and not a byte more`, async () => {
+    for (const [bytes, status] of [
+      [bodyBytesMax, 201],
+      [bodyBytesMax + 1, 413],
+    ] as const) {
+      const text = petText.padEnd(bytes)
+      const raw = await sendRaw(service.base, rawHead(head || `Content-Length: ${bytes}`) + shape(text))
+      assert.equal(statusOf(raw), status)
+      if (status === 413) assert.equal(JSON.parse(bodyOf(raw)).code, 'body_too_large')
+    }
+  })
+}
+
+test('a body that says it is too large is refused before it is sent', async () => {
+  const raw = await sendRaw(service.base, rawHead('Content-Length: 10000000000'))
+  assert.equal(statusOf(raw), 413)
+  assert.match(raw, /x-ratelimit-remaining: \d+/i)
+})
+
+test('a body in endless chunks is refused without being read to the end', async () => {
+  const piece = `8000\r\n${' '.repeat(0x8000)}\r\n`
+  const raw = await sendRaw(service.base, rawHead('Transfer-Encoding: chunked') + piece.repeat(4))
+  assert.equal(statusOf(raw), 413)
+})
+
+// listPets
+
+test('the list is a bare array, newest first, 20 at a time unless asked otherwise', async () => {
+  for (let i = 0; i < 21; i++) await add()
+  const { json } = await call('GET', '/v1/pets')
+  assert.equal(json.length, 20)
+  const ids = json.map((pet: { id: number }) => pet.id)
+  assert.deepEqual(
+    ids,
+    ids.toSorted((a: number, b: number) => b - a),
+  )
+  assert.equal((await call('GET', '/v1/pets?limit=1')).json.length, 1)
+  assert.ok((await call('GET', '/v1/pets?limit=100')).json.length > 20)
+})
+
+const refusedQueries: [query: string, path: string][] = [
+  ...[
+    '0',
+    '101',
+    'abc',
+    '1.5',
+    '+5',
+    '%2B5',
+    '',
+    '-1',
+    '1e1',
+    '0x10',
+    '%20',
+    '5%20',
+    '١',
+    '99999999999999999999',
+  ].map((limit): [string, string] => [`limit=${encodeURI(limit).replaceAll('%25', '%')}`, 'limit']),
+  ['limit=5&limit=5', 'limit'],
+  ['limit', 'limit'],
+  ['status=lost', 'status'],
+  ['status=', 'status'],
+  ['status=Available', 'status'],
+  ['status=available,sold', 'status'],
+  ['status=available&status=sold', 'status'],
+  ['categoryId=', 'categoryId'],
+  ['categoryId=abc', 'categoryId'],
+  ['categoryId=3.5', 'categoryId'],
+  ['categoryId=%2B3', 'categoryId'],
+  ['categoryId=9223372036854775808', 'categoryId'],
+  ['categoryId=-9223372036854775809', 'categoryId'],
+  ['categoryId=3&categoryId=3', 'categoryId'],
+  ['id=', 'id'],
+  ['id=abc', 'id'],
+  ['id=1&id=x', 'id'],
+  ['id=1,2', 'id'],
+  ['id=9223372036854775808', 'id'],
+  [Array.from({ length: 101 }, (_, index) => `id=${index}`).join('&'), 'id'],
+  [Array.from({ length: 101 }, () => 'id=1').join('&'), 'id'],
+]
+for (const [query, path] of refusedQueries) {
+  test(`listPets refuses ?${query.slice(0, 60)}`, async () => {
+    const refused = await call('GET', `/v1/pets?${query}`)
+    assertRefused(refused, 400, 'validation_failed')
+    assert.deepEqual([...new Set(refused.json.details.map((one: { path: string }) => one.path))], [path])
+  })
+}
+
+test('unknown query parameters are passed over', async () => {
+  assert.equal((await call('GET', '/v1/pets?colour=red&colour=blue&Limit=0')).status, 200)
+})
+
+test('every combination of filters lists exactly the animals that match all of them', async () => {
+  const categories = ['1001', '1002', '9223372036854775800']
+  const statuses = ['available', 'pending', 'sold']
+  const made: { id: number; status: string; category: string }[] = []
+  for (const category of categories) {
+    for (const status of [...statuses, ...statuses]) {
+      const body = `{"name":"F","categoryId":${category},"status":"${status}"}`
+      made.push({ id: (await call('POST', '/v1/pets', { body })).json.id, status, category })
+    }
+  }
+  const someIds = made.filter((_, index) => index % 2 === 0).map((pet) => pet.id)
+  for (const category of [undefined, ...categories]) {
+    for (const status of [undefined, ...statuses]) {
+      for (const ids of [undefined, someIds]) {
+        const query = new URLSearchParams([
+          ['limit', '100'],
+          ...(category === undefined ? [] : [['categoryId', category]]),
+          ...(status === undefined ? [] : [['status', status]]),
+          ...(ids ?? []).map((id) => ['id', String(id)]),
+        ])
+        const expected = made
+          .filter((pet) => category === undefined || pet.category === category)
+          .filter((pet) => status === undefined || pet.status === status)
+          .filter((pet) => ids === undefined || ids.includes(pet.id))
+          .map((pet) => pet.id)
+          .reverse()
+        const { json } = await call('GET', `/v1/pets?${query}`)
+        const mine = json
+          .map((pet: { id: number }) => pet.id)
+          .filter((id: number) => made.some((pet) => pet.id === id))
+        assert.deepEqual(mine, expected, String(query))
+        if (category !== undefined || ids !== undefined) assert.equal(json.length, expected.length)
+      }
+    }
+  }
+})
+
+test('up to 100 animals are read by their ids; unknown and repeated ids add nothing', async () => {
+  const ids: number[] = []
+  for (let i = 0; i < 97; i++) ids.push((await add()).id)
+  const asked = [...ids, ids[0], int64Max, int64Min].map((id) => `id=${id}`)
+  assert.equal(asked.length, 100)
+  const { json } = await call('GET', `/v1/pets?limit=100&${asked.join('&')}`)
+  assert.deepEqual(
+    json.map((pet: { id: number }) => pet.id),
+    ids.toReversed(),
+  )
+})
+
+for (const categoryId of [
+  int64Max,
+  '9223372036854775806',
+  int64Min,
+  '-9223372036854775807',
+  '9007199254740993',
+]) {
+  test(`categoryId ${categoryId} is exact on its way in, in the filter and on its way out`, async () => {
+    const name = `exact ${categoryId}`
+    const added = await call('POST', '/v1/pets', { body: `{"name":"${name}","categoryId":${categoryId}}` })
+    assert.equal(
+      added.text,
+      `{"id":${added.json.id},"name":"${name}","categoryId":${categoryId},"status":"available"}`,
+    )
+    const listed = await call('GET', `/v1/pets?categoryId=${categoryId}`)
+    assert.ok(listed.text.startsWith(`[${added.text}`))
+    assert.deepEqual(
+      new Set(listed.text.match(/"categoryId":-?\d+/g)),
+      new Set([`"categoryId":${categoryId}`]),
+    )
+    const changed = await call('PATCH', `/v1/pets/${added.json.id}`, { body: '{"categoryId":-1}' })
+    assert.match(changed.text, /"categoryId":-1,/)
+    const back = await call('PATCH', `/v1/pets/${added.json.id}`, { body: `{"categoryId":${categoryId}}` })
+    assert.equal(back.text, added.text)
+  })
+}
+
+for (const spelling of ['3', '3.0', '3e0', '30e-1', '0.3E1']) {
+  test(`the filter categoryId=${spelling} is categoryId=3`, async () => {
+    const pet = await add({ categoryId: 3 })
+    assert.deepEqual((await call('GET', `/v1/pets?limit=1&categoryId=${spelling}`)).json, [pet])
+  })
+}
+
+test('a list that has not changed is answered with 304, and one that has with the new list', async () => {
+  const first = await call('GET', '/v1/pets?limit=5')
+  const etag = String(first.headers.etag)
+  assert.match(etag, /^"[^"]+"$/)
+  for (const known of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
+    const again = await call('GET', '/v1/pets?limit=5', { headers: { 'if-none-match': known } })
+    assert.equal(again.status, 304, known)
+    assert.equal(again.headers.etag, etag)
+  }
+  await add()
+  const changed = await call('GET', '/v1/pets?limit=5', { headers: { 'if-none-match': etag } })
+  assert.equal(changed.status, 200)
+  assert.notEqual(changed.headers.etag, etag)
+})
+
+// getPet
+
+test('an animal is found by its id, whichever way the number is spelt', async () => {
+  const pet = await add()
+  for (const spelling of [`${pet.id}`, `${pet.id}.0`, `${pet.id}e0`, encodeURIComponent(`${pet.id}E+0`)]) {
+    const found = await call('GET', `/v1/pets/${spelling}`)
+    assert.equal(found.status, 200, spelling)
+    assert.deepEqual(found.json, pet)
+  }
+})
+
+const noPets = ['0', '-1', 'abc', '1.5', '+1', '01', '%20', '1%0A', 'null', '1e400', '%zz', '%00', '1,2']
+for (const petId of [
+  ...noPets,
+  int64Max,
+  int64Min,
+  '9223372036854775808',
+  '-9223372036854775809',
+  '9007199254740993',
+]) {
+  test(`there is no animal /pets/${petId}: 404 for every method`, async () => {
+    for (const [method, body] of [['GET'], ['PATCH', { name: 'A' }], ['DELETE']] as const) {
+      assertRefused(await call(method, `/v1/pets/${petId}`, { body }), 404, 'pet_not_found')
+    }
+  })
+}
+
+test('/pets/ is not a path: 404 for every method, those of /pets and of /pets/{petId} alike', async () => {
+  for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
+    assertRefused(await call(method, '/v1/pets/'), 404, 'not_found')
+  }
+  assert.equal((await call('HEAD', '/v1/pets/')).status, 404)
+})
+
+test('getPet answers 304 to who knows the animal as it is', async () => {
+  const { id } = await add()
+  const { headers } = await call('GET', `/v1/pets/${id}`)
+  const known = { headers: { 'if-none-match': String(headers.etag) } }
+  assert.equal((await call('GET', `/v1/pets/${id}`, known)).status, 304)
+  await call('PATCH', `/v1/pets/${id}`, { body: { name: 'Rex' } })
+  assert.equal((await call('GET', `/v1/pets/${id}`, known)).status, 200)
+})
+
+function assertDeprecated({ headers }: Answer) {
+  assert.equal(headers.deprecation, '@1794700800')
+  assert.equal(headers.sunset, 'Thu, 05 Dec 2030 00:00:00 GMT')
+  assert.match(String(headers.link), /<[^>]+>; rel="deprecation"/)
+  assert.match(String(headers.link), /<\/v1\/pets>; rel="successor-version"/)
+}
+
+test('every answer of getPet says that it is deprecated, and no answer of its neighbours does', async () => {
+  const { id } = await add()
+  const path = `/v1/pets/${id}`
+  const { etag } = (await call('GET', path)).headers
+  assertDeprecated(await call('GET', path))
+  assertDeprecated(await call('HEAD', path))
+  assertDeprecated(await call('GET', path, { headers: { 'if-none-match': String(etag) } }))
+  assertDeprecated(await call('GET', '/v1/pets/abc'))
+  assertDeprecated(await call('GET', path, { key: undefined }))
+  for (const answer of [
+    await call('GET', '/v1/pets'),
+    await call('PATCH', path, { body: {} }),
+    await call('PUT', path),
+    await call('DELETE', path),
+  ]) {
+    assert.equal(answer.headers.deprecation, undefined)
+    assert.equal(answer.headers.sunset, undefined)
+  }
+})
+
+test('from its sunset on getPet is gone and names its replacement; the rest goes on', async () => {
+  const own = await startTestService()
+  try {
+    const { id } = (
+      await own.request('POST', '/v1/pets', { key: own.operatorKey, body: { name: 'A', categoryId: 1 } })
+    ).json
+    const get = () => own.request('GET', `/v1/pets/${id}`, { key: own.operatorKey })
+    own.advance(Date.UTC(2030, 11, 5) - own.now() - 1)
+    assert.equal((await get()).status, 200)
+    own.advance(1)
+    const gone = await get()
+    assertAnswerForm(gone, 'GET')
+    assertRefused(gone, 410, 'operation_removed')
+    assert.match(gone.json.message, /GET \/pets\b/)
+    assertDeprecated(gone)
+    const listed = await own.request('GET', `/v1/pets?id=${id}`, { key: own.operatorKey })
+    assert.equal(listed.json.length, 1)
+    const changed = await own.request('PATCH', `/v1/pets/${id}`, {
+      key: own.operatorKey,
+      body: { name: 'B' },
+    })
+    assert.equal(changed.status, 200)
+  } finally {
+    await own.stop()
+  }
+})
+
+// updatePet
+
+const changes: [what: string, body: string, after: Record<string, unknown>][] = [
+  ['nothing', '{}', {}],
+  ['the name alone', '{"name":"Rex"}', { name: 'Rex' }],
+  ['the category alone', '{"categoryId":-5}', { categoryId: -5 }],
+  ['the status alone', '{"status":"sold"}', { status: 'sold' }],
+  [
+    'all three',
+    '{"name":"Rex","categoryId":8.0,"status":"pending"}',
+    { name: 'Rex', categoryId: 8, status: 'pending' },
+  ],
+  [
+    'what is known among unknown and read-only fields',
+    '{"id":1,"colour":"red","name":"Rex"}',
+    { name: 'Rex' },
+  ],
+]
+for (const [what, body, after] of changes) {
+  test(`updatePet changes ${what} and leaves the rest`, async () => {
+    const pet = await add()
+    const changed = await call('PATCH', `/v1/pets/${pet.id}`, { body })
+    assert.equal(changed.status, 200, changed.text)
+    assert.deepEqual(changed.json, { ...pet, ...after })
+    assert.deepEqual(await read(pet.id), { ...pet, ...after })
+    assert.equal(changed.headers.etag, (await call('GET', `/v1/pets/${pet.id}`)).headers.etag)
+  })
+}
+
+const refusedChanges: [body: string, code: ErrorCode][] = [
+  ['', 'malformed_json'],
+  ['{"name":"A","name":"B"}', 'malformed_json'],
+  ['[]', 'validation_failed'],
+  ['{"name":null}', 'validation_failed'],
+  ['{"name":" "}', 'validation_failed'],
+  [`{"name":"${'a'.repeat(256)}"}`, 'validation_failed'],
+  ['{"status":null}', 'validation_failed'],
+  ['{"status":"gone"}', 'validation_failed'],
+  ['{"categoryId":null}', 'validation_failed'],
+  ['{"categoryId":"3"}', 'validation_failed'],
+  ['{"categoryId":3.5}', 'validation_failed'],
+  ['{"name":"B","categoryId":9223372036854775808}', 'validation_failed'],
+]
+for (const [body, code] of refusedChanges) {
+  test(`updatePet refuses ${body.slice(0, 50) || 'no body'} and changes nothing`, async () => {
+    const pet = await add()
+    assertRefused(await call('PATCH', `/v1/pets/${pet.id}`, { body }), 400, code)
+    assert.deepEqual(await read(pet.id), pet)
+  })
+}
+
+const transitions: [from: string, to: string, status: 200 | 409][] = [
+  ['available', 'available', 200],
+  ['available', 'pending', 200],
+  ['available', 'sold', 200],
+  ['pending', 'available', 200],
+  ['pending', 'pending', 200],
+  ['pending', 'sold', 200],
+  ['sold', 'available', 200],
+  ['sold', 'pending', 409],
+  ['sold', 'sold', 200],
+]
+for (const [from, to, status] of transitions) {
+  test(`an animal that is ${from} ${status === 200 ? 'may' : 'may not'} become ${to}`, async () => {
+    const pet = await add({ status: from })
+    const changed = await call('PATCH', `/v1/pets/${pet.id}`, { body: { status: to, name: 'Rex' } })
+    if (status === 409) {
+      assertRefused(changed, 409, 'illegal_transition')
+      assert.deepEqual(await read(pet.id), pet)
+    } else {
+      assert.deepEqual(changed.json, { ...pet, status: to, name: 'Rex' })
+    }
+  })
+}
+
+// If-Match
+
+test('If-Match lets through who knows the animal as it is, and nobody else', async () => {
+  for (const [method, body, done] of [
+    ['PATCH', { name: 'Rex' }, 200],
+    ['DELETE', undefined, 204],
+  ] as const) {
+    const pet = await add()
+    const path = `/v1/pets/${pet.id}`
+    const etag = String((await call('GET', path)).headers.etag)
+    for (const stale of ['"other"', `W/${etag}`, 'nonsense', '""']) {
+      const refused = await call(method, path, { body, headers: { 'if-match': stale } })
+      assertRefused(refused, 412, 'precondition_failed')
+      assert.deepEqual(await read(pet.id), pet)
+    }
+    const headers = { 'if-match': `"other", ${etag}` }
+    assert.equal((await call(method, path, { body, headers })).status, done)
+  }
+})
+
+test('an animal that has changed since is not overwritten, and one that changed back is', async () => {
+  const { id } = await add()
+  const path = `/v1/pets/${id}`
+  const etag = String((await call('GET', path)).headers.etag)
+  await call('PATCH', path, { body: { name: 'Rex' } })
+  assertRefused(
+    await call('PATCH', path, { body: { name: 'Max' }, headers: { 'if-match': etag } }),
+    412,
+    'precondition_failed',
+  )
+  assert.equal((await call('DELETE', path, { headers: { 'if-match': etag } })).status, 412)
+  await call('PATCH', path, { body: { name: 'Milo' } })
+  assert.equal((await call('DELETE', path, { headers: { 'if-match': etag } })).status, 204)
+})
+
+test('of simultaneous changes with the same If-Match exactly one succeeds', async () => {
+  const { id } = await add()
+  const etag = String((await call('GET', `/v1/pets/${id}`)).headers.etag)
+  const headers = { 'if-match': etag }
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, (_, index) =>
+      call('PATCH', `/v1/pets/${id}`, { body: { name: `Rex ${index}` }, headers }),
+    ),
+  )
+  assert.equal(answers.filter(({ status }) => status === 200).length, 1)
+  assert.equal(answers.filter(({ status }) => status === 412).length, 19)
+})
+
+test('If-Match: * asks only that the animal exists', async () => {
+  const { id } = await add()
+  const headers = { 'if-match': '*' }
+  assert.equal((await call('PATCH', `/v1/pets/${id}`, { body: {}, headers })).status, 200)
+  assert.equal((await call('DELETE', `/v1/pets/${id}`, { headers })).status, 204)
+})
+
+// deletePet
+
+test('an animal that was removed is gone everywhere, and cannot be removed again', async () => {
+  const { id } = await add()
+  const path = `/v1/pets/${id}`
+  const removed = await call('DELETE', path)
+  assert.equal(removed.status, 204)
+  assert.equal(removed.headers['content-type'], undefined)
+  for (const [method, body] of [['GET'], ['PATCH', { name: 'A' }], ['DELETE']] as const) {
+    assertRefused(await call(method, path, { body }), 404, 'pet_not_found')
+  }
+  assert.deepEqual((await call('GET', `/v1/pets?id=${id}`)).json, [])
+})
+
+// Methods and paths
+
+test('HEAD answers what GET answers, without the body', async () => {
+  const { id } = await add()
+  for (const path of [
+    '/v1/pets?limit=1',
+    `/v1/pets/${id}`,
+    '/v1/pets/abc',
+    '/v1/pets?limit=0',
+    '/v1/nothing',
+  ]) {
+    const get = await call('GET', path)
+    const head = await call('HEAD', path)
+    assert.equal(head.status, get.status, path)
+    assert.equal(head.headers.etag, get.headers.etag)
+    assert.equal(head.headers.link, get.headers.link)
+    assert.equal(head.headers['content-type'], get.headers['content-type'])
+  }
+  const { etag } = (await call('GET', '/v1/pets')).headers
+  const known = { headers: { 'if-none-match': String(etag) } }
+  assert.equal((await call('HEAD', '/v1/pets', known)).status, 304)
+})
+
+const allowed = { '/v1/pets': 'GET, HEAD, OPTIONS, POST', '/v1/pets/1': 'DELETE, GET, HEAD, OPTIONS, PATCH' }
+const sortedAllow = ({ headers }: Answer) => String(headers.allow).split(', ').sort().join(', ')
+for (const [path, expected] of Object.entries(allowed)) {
+  test(`${path} takes ${expected}: 405 for the rest, and OPTIONS says so without a key`, async () => {
+    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'PROPFIND', 'QUERY']) {
+      if (expected.includes(method)) continue
+      const refused = await call(method, path)
+      assertRefused(refused, 405, 'method_not_allowed')
+      assert.equal(sortedAllow(refused), expected)
+    }
+    for (const options of [{ key }, { key: undefined }]) {
+      const answer = await call('OPTIONS', path, options)
+      assert.equal(answer.status, 204)
+      assert.equal(sortedAllow(answer), expected)
+    }
+  })
+}
+
+for (const path of [
+  '/v1',
+  '/v1/',
+  '/v1/nothing',
+  '/v1/Pets',
+  '/v1/pets/1/2',
+  '/v1//pets',
+  '/v1/pets%2F1',
+  '/v1/%70ets',
+]) {
+  test(`there is nothing at ${path}: 404 for every method`, async () => {
+    for (const method of ['GET', 'POST', 'PATCH', 'DELETE', 'OPTIONS']) {
+      assertRefused(await call(method, path), 404, 'not_found')
+    }
+  })
+}
+
+// The order of checks
+
+const readKey = async () => (await service.makeKey({ ...amplePlan, scopes: ['pets:read'] })).key
+const writeKey = async () => (await service.makeKey({ ...amplePlan, scopes: ['pets:write'] })).key
+
+test('who has no key or a wrong one is told so before anything else', async () => {
+  for (const [method, path, body] of [
+    ['GET', '/v1/pets'],
+    ['GET', '/v1/pets?limit=0'],
+    ['POST', '/v1/pets', 'nonsense'],
+    ['GET', '/v1/pets/1'],
+    ['PATCH', '/v1/pets/abc', '{}'],
+    ['DELETE', '/v1/pets/1'],
+    ['PUT', '/v1/pets'],
+    ['GET', '/v1/nothing'],
+  ] as const) {
+    const missing = await call(method, path, { key: undefined, body })
+    assertRefused(missing, 401, 'missing_api_key')
+    assert.equal(missing.headers['www-authenticate'], 'Bearer')
+    const wrong = await call(method, path, { key: 'nonsense', body })
+    assertRefused(wrong, 401, 'invalid_api_key')
+    assert.equal(wrong.headers['www-authenticate'], 'Bearer')
+  }
+})
+
+test('a key without the scope is refused after routing and before its input is looked at', async () => {
+  const reader = await readKey()
+  for (const [method, path] of [
+    ['POST', '/v1/pets'],
+    ['PATCH', '/v1/pets/abc'],
+    ['DELETE', '/v1/pets/abc'],
+  ] as const) {
+    assertRefused(await call(method, path, { key: reader, body: 'nonsense' }), 403, 'insufficient_scope')
+  }
+  assert.equal((await call('GET', '/v1/pets', { key: reader })).status, 200)
+  const writer = await writeKey()
+  assertRefused(await call('GET', '/v1/pets?limit=0', { key: writer }), 403, 'insufficient_scope')
+  assertRefused(await call('GET', '/v1/pets/abc', { key: writer }), 403, 'insufficient_scope')
+  assertRefused(await call('PUT', '/v1/pets', { key: reader }), 405, 'method_not_allowed')
+  assertRefused(await call('GET', '/v1/nothing', { key: writer }), 404, 'not_found')
+})
+
+test("a caller's X-Request-Id comes back if it is well formed; any other is replaced by a new one", async () => {
+  const ask = async (id: string) =>
+    (await call('GET', '/v1/pets', { headers: { 'x-request-id': id } })).headers['x-request-id']
+  for (const id of ['a', 'A.b_c-9', 'x'.repeat(128)]) assert.equal(await ask(id), id)
+  for (const id of ['', ' ', 'a b', 'x'.repeat(129), 'a/b', 'é', '"a"']) assert.notEqual(await ask(id), id)
+  assert.notEqual(await ask(''), await ask(''))
+})
+
+test('where the deployment has an address of its own, links are absolute', async () => {
+  const own = await startTestService({ PETSTORE_PUBLIC_URL: 'https://pets.example/' })
+  try {
+    const body = { name: 'A', categoryId: 1 }
+    const added = await own.request('POST', '/v1/pets', { key: own.operatorKey, body })
+    assert.equal(added.headers.location, 'https://pets.example/v1/pets/1')
+    await own.request('POST', '/v1/pets', { key: own.operatorKey, body })
+    const listed = await own.request('GET', '/v1/pets?limit=1', { key: own.operatorKey })
+    assert.match(String(listed.headers.link), /^<https:\/\/pets\.example\/v1\/pets\?[^>]+>; rel="next"$/)
+  } finally {
+    await own.stop()
+  }
+})

@@ -1,0 +1,319 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, type TestContext, test } from 'node:test'
+import { sql } from 'kysely'
+import { storeAt as commandsAt } from '../support/commands.ts'
+import { inStore, type StoreEnv, storeFor } from '../support/engine.ts'
+import { eventually } from '../support/eventually.ts'
+import { Lasting, type Server, serverFor } from '../support/servers.ts'
+
+const adminKey = 'the-admin-key-of-the-export-test'
+const hourMs = 60 * 60 * 1000
+
+/** Commands on one store; each fails the test unless it ends well. */
+function storeAt(env: StoreEnv) {
+  const { run, ok, export: exported } = commandsAt(env)
+  return {
+    env,
+    run,
+    export: exported,
+    import: (...records: object[]) =>
+      ok(['import', '--json'], records.map((record) => JSON.stringify(record)).join('\n')),
+    importText: (text: string) => ok(['import', '--json'], text),
+    records: async (type: string) => recordsOf(await exported()).filter((record) => record.type === type),
+    query: (text: string) => query(env, text),
+  }
+}
+type Store = ReturnType<typeof storeAt>
+
+// biome-ignore lint/suspicious/noExplicitAny: a test looks into records of every shape.
+const recordsOf = (text: string): Record<string, any>[] =>
+  text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line))
+
+/** All but where the feed of events stands: an import tells of what it changes, and so moves it on. */
+const withoutFeed = (text: string) => text.replace(/,"lastEventId":\d+/, '')
+
+const query = (env: StoreEnv, text: string) =>
+  inStore(env, async ({ read }) => (await sql.raw<Record<string, unknown>>(text).execute(read)).rows)
+
+const eventsOf = async (store: Store, after = 0) =>
+  (await store.query(`SELECT type, data FROM events WHERE id > ${after} ORDER BY id`)).map(
+    ({ type, data }): [string, Record<string, unknown>] => [String(type), JSON.parse(String(data))],
+  )
+const newestEvent = async (store: Store) =>
+  Number((await store.query('SELECT max(id) AS id FROM events'))[0]?.id ?? 0)
+
+/** What must hold in every store, whatever was imported into it. */
+async function assertConsistent(store: Store): Promise<void> {
+  const misfits = await store.query(`
+    SELECT o.id FROM orders o JOIN pets p ON p.id = o.pet_id
+    WHERE o.status IN ('placed', 'approved') AND p.status <> 'pending'`)
+  assert.deepEqual(misfits, [], 'an animal with an open order is pending')
+  const counts = await store.query(`
+    SELECT i.status, i.count, (SELECT count(*) FROM pets p WHERE p.status = i.status) AS counted FROM inventory i`)
+  for (const { status, count, counted } of counts)
+    assert.equal(Number(count), Number(counted), String(status))
+}
+
+const send = (server: Server) => async (method: string, path: string, body?: unknown) => {
+  const answer = await server.request(method, path, { key: adminKey, ...(body !== undefined && { body }) })
+  assert.ok(answer.status < 300, `${method} ${path}: ${answer.text}`)
+  return answer.json
+}
+const startOn = (t: Pick<TestContext, 'after'>, env: StoreEnv) =>
+  serverFor(t, { ...env, PETSTORE_ADMIN_KEY: adminKey })
+
+const customer = { name: 'Zoë "the" Łast 🐾\u2028', email: 'zoe@example.com' }
+
+/** A store with orders of every kind; the last order and a category have ids that were assigned and are gone. */
+async function storeWithOrders(t: Pick<TestContext, 'after'>): Promise<{ store: Store; server: Server }> {
+  const env = await storeFor(t)
+  const server = await startOn(t, env)
+  const call = send(server)
+  for (let n = 1; n <= 6; n++) await call('POST', '/v1/pets', { name: `Pet ${n}`, categoryId: 1_000 })
+  const order = async (petId: number, fields: object, ...statuses: string[]) => {
+    const { id } = await call('POST', '/v1/store/orders', { petId, ...fields })
+    for (const status of statuses) await call('PATCH', `/v1/store/orders/${id}`, { status })
+  }
+  await order(1, { customer, note: 'Has a garden.\n' })
+  await order(2, { customer: { name: 'Only a name' } }, 'approved')
+  await order(3, { note: '' }, 'approved', 'delivered')
+  await order(4, {}, 'cancelled')
+  await order(4, { customer }, 'approved')
+  await order(5, {}, 'approved', 'delivered')
+  await call('PATCH', '/v1/pets/5', { status: 'available' })
+  await order(6, { customer }, 'cancelled')
+  await call('DELETE', '/v1/store/orders/7/customer')
+  await call('DELETE', '/v1/pets/6')
+  for (const name of ['Rabbits', 'Gone']) await call('POST', '/v1/categories', { name })
+  await call('DELETE', '/v1/categories/2')
+  return { store: storeAt(env), server }
+}
+
+describe('export and import', { concurrency: 2 }, () => {
+  /** A store that nobody here changes, and what it exports. */
+  let store: Store
+  let server: Server
+  let exported: string
+  const lasting = new Lasting()
+  before(async () => {
+    ;({ store, server } = await storeWithOrders(lasting))
+    exported = await store.export()
+  })
+  after(() => lasting.end())
+
+  test('carry orders over whole, with customers and notes, and no id is ever assigned again', async (t) => {
+    assert.equal(recordsOf(exported).filter(({ type }) => type === 'order').length, 7)
+    const second = storeAt(await storeFor(t))
+    const counts = JSON.parse(await second.importText(exported))
+    assert.deepEqual(counts, { pets: 5, categories: 2, orders: 7, keys: 1 })
+    assert.equal(withoutFeed(await second.export()), withoutFeed(exported))
+    await assertConsistent(second)
+
+    const copy = await startOn(t, second.env)
+    for (const path of ['/v1/store/orders', '/v1/pets', '/v1/store/inventory', '/v1/categories']) {
+      const [there, here] = await Promise.all(
+        [server, copy].map((each) => each.request('GET', path, { key: adminKey })),
+      )
+      assert.equal(here?.status, 200)
+      assert.equal(here?.text, there?.text, path)
+    }
+    const call = send(copy)
+    assert.deepEqual((await call('GET', '/v1/store/orders/1')).customer, customer)
+    assert.equal((await call('PATCH', '/v1/store/orders/2', { status: 'delivered' })).status, 'delivered')
+    assert.equal((await call('POST', '/v1/store/orders', { petId: 5 })).id, 8)
+    assert.equal((await call('POST', '/v1/categories', { name: 'Next' })).id, 3)
+  })
+
+  test('twice are the same as once, and tell of no order twice', async (t) => {
+    const second = storeAt(await storeFor(t))
+    await second.importText(exported)
+    const newest = await newestEvent(second)
+    await second.importText(exported)
+    assert.equal(withoutFeed(await second.export()), withoutFeed(exported))
+    const again = (await eventsOf(second, newest)).filter(([type]) => !type.startsWith('key.'))
+    assert.deepEqual(again, [], 'what changes nothing is nothing to tell of')
+  })
+
+  test('tell of every order that is new or has moved, and of nothing personal', async (t) => {
+    const second = storeAt(await storeFor(t))
+    await second.importText(exported)
+    const orders = recordsOf(exported)
+      .filter(({ type }) => type === 'order')
+      .toSorted((a, b) => a.id - b.id)
+    const told = (await eventsOf(second))
+      .filter(([type]) => type.startsWith('order.'))
+      .toSorted(([, a], [, b]) => Number(a.id) - Number(b.id))
+    assert.deepEqual(
+      told,
+      orders.map(({ id, petId, status }) => [`order.${status}`, { id, petId, status }]),
+    )
+    assert.doesNotMatch(JSON.stringify(await eventsOf(second)), /Zoë|zoe@|garden|Only a name/)
+  })
+
+  test('leave the events that the second store had, and go on behind those of the first', async (t) => {
+    const { lastEventId } = recordsOf(exported)[0] as { lastEventId: number }
+    assert.equal(lastEventId, await newestEvent(store))
+    const second = storeAt(await storeFor(t))
+    await second.import({ name: 'Own', categoryId: 1 })
+    await second.importText(exported)
+    const ids = (await second.query('SELECT id FROM events ORDER BY id')).map(({ id }) => Number(id))
+    assert.deepEqual(ids.slice(0, 2), [1, 2])
+    for (const id of ids.slice(2)) assert.ok(id > lastEventId)
+  })
+
+  test('work while a server runs on the second store: it shows the orders, and an overdue hold lapses', async (t) => {
+    const env = await storeFor(t)
+    const server = await startOn(t, env)
+    const call = send(server)
+    const store = storeAt(env)
+    await store.import(
+      { type: 'pet', id: 1, name: 'A', categoryId: 1, status: 'pending' },
+      { ...order, holdExpiresAt: Date.now() - 1 },
+    )
+    await eventually(
+      'the hold lapses',
+      async () => (await call('GET', '/v1/store/orders/1')).cancelReason === 'hold_expired',
+    )
+    assert.equal((await call('GET', '/v1/pets?id=1'))[0].status, 'available')
+    await assertConsistent(store)
+  })
+})
+
+const order = {
+  type: 'order',
+  id: 1,
+  petId: 1,
+  status: 'placed',
+  customer: null,
+  note: null,
+  placedAt: 1,
+  updatedAt: 2,
+  holdExpiresAt: Date.now() + 1_000 * hourMs,
+  cancelReason: null,
+}
+const approved = { ...order, status: 'approved', holdExpiresAt: null }
+const cancelled = { ...order, status: 'cancelled', holdExpiresAt: null }
+const delivered = { ...order, status: 'delivered', holdExpiresAt: null }
+const pet = (status: string, id = 1) => ({ type: 'pet', id, name: 'A', categoryId: 1, status })
+
+describe('an import into a store with an open order', { concurrency: 2 }, () => {
+  const scenarios: [what: string, first: object[], second: object[], petStatus: string, orders: string[]][] =
+    [
+      ['keeps the status of its animal', [pet('pending'), order], [pet('sold')], 'pending', ['placed']],
+      [
+        'keeps it while approved, too',
+        [pet('pending'), approved],
+        [pet('available')],
+        'pending',
+        ['approved'],
+      ],
+      ['that cancels it frees the animal', [pet('pending'), order], [cancelled], 'available', ['cancelled']],
+      ['that delivers it sells the animal', [pet('pending'), approved], [delivered], 'sold', ['delivered']],
+      [
+        'of a store where it was cancelled makes the animal what it is there',
+        [pet('pending'), order],
+        [cancelled, pet('sold')],
+        'sold',
+        ['cancelled'],
+      ],
+      [
+        'of a store where the animal came back makes it available',
+        [pet('pending'), approved],
+        [delivered, pet('available')],
+        'available',
+        ['delivered'],
+      ],
+      [
+        'of a store where another one followed goes on with that one',
+        [pet('pending'), order],
+        [cancelled, pet('pending'), { ...approved, id: 2 }],
+        'pending',
+        ['cancelled', 'approved'],
+      ],
+      ['that opens one on an available animal holds it', [pet('available')], [order], 'pending', ['placed']],
+      [
+        'that opens one before its animal is there holds it all the same',
+        [],
+        [order, pet('available')],
+        'pending',
+        ['placed'],
+      ],
+    ]
+  for (const [what, first, second, petStatus, orders] of scenarios) {
+    test(what, async (t) => {
+      const store = storeAt(await storeFor(t))
+      await store.import(...first)
+      await store.import(...second)
+      const statuses = async (table: string) =>
+        (await store.query(`SELECT status FROM ${table} ORDER BY id`)).map(({ status }) => status)
+      assert.deepEqual(await statuses('pets'), [petStatus])
+      assert.deepEqual(await statuses('orders'), orders)
+      await assertConsistent(store)
+    })
+  }
+
+  test('still changes name and category of the animal', async (t) => {
+    const store = storeAt(await storeFor(t))
+    await store.import(pet('pending'), order)
+    await store.import({ ...pet('available'), name: 'Rex', categoryId: 9 })
+    assert.deepEqual(await store.records('pet'), [{ ...pet('pending'), name: 'Rex', categoryId: 9 }])
+  })
+
+  test('whose hold has run out lets go of the animal', async (t) => {
+    const store = storeAt(await storeFor(t))
+    await store.import(pet('pending'), { ...order, holdExpiresAt: 5 })
+    await store.import(pet('sold'))
+    assert.equal((await store.records('pet'))[0]?.status, 'sold')
+    assert.equal((await store.records('order'))[0]?.cancelReason, 'hold_expired')
+    await assertConsistent(store)
+  })
+
+  test('that gives the order to another animal frees the first', async (t) => {
+    const store = storeAt(await storeFor(t))
+    await store.import(pet('pending', 1), pet('available', 2), order)
+    await store.import({ ...order, petId: 2 })
+    assert.deepEqual(
+      (await store.records('pet')).map(({ status }) => status),
+      ['available', 'pending'],
+    )
+    await assertConsistent(store)
+  })
+
+  test('that would open a second one on the same animal is refused in plain words', async (t) => {
+    const store = storeAt(await storeFor(t))
+    await store.import(pet('pending'), order)
+    const { code, stderr } = await store.run(['import'], JSON.stringify({ ...approved, id: 2 }))
+    assert.equal(code, 1)
+    assert.equal(stderr, 'Order 2 cannot be approved: order 1 is open on animal 1 already.\n')
+    assert.equal((await store.records('order')).length, 1)
+  })
+})
+
+describe('an order that is not one is refused, and nothing is changed', { concurrency: 2 }, () => {
+  const scenarios: [what: string, record: object, message: RegExp][] = [
+    ['no id', { ...order, id: undefined }, /id is required/],
+    ['an unknown status', { ...order, status: 'lost' }, /status must be one of placed, approved/],
+    ['no animal', { ...order, petId: undefined }, /petId is required/],
+    [
+      'a placed order without a hold',
+      { ...order, holdExpiresAt: null },
+      /holdExpiresAt must be set on a placed/,
+    ],
+    ['a hold on an order that is over', { ...cancelled, holdExpiresAt: 5 }, /holdExpiresAt must be set on a/],
+    ['a customer without a name', { ...order, customer: {} }, /customer\/name is required/],
+  ]
+  for (const [what, record, message] of scenarios) {
+    test(what, async (t) => {
+      const store = storeAt(await storeFor(t))
+      const input = [pet('available'), record].map((each) => JSON.stringify(each)).join('\n')
+      const { code, stderr } = await store.run(['import'], input)
+      assert.equal(code, 1)
+      assert.match(stderr, /^Line 2: /)
+      assert.match(stderr, message)
+      assert.deepEqual(await store.query('SELECT id FROM pets'), [])
+    })
+  }
+})

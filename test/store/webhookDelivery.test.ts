@@ -1,0 +1,516 @@
+import assert from 'node:assert/strict'
+import { createServer, type Socket } from 'node:net'
+import { describe, type TestContext, test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { readConfig } from '../../src/config.ts'
+import type { Database } from '../../src/database/database.ts'
+import { Deliverer } from '../../src/webhooks/deliverer.ts'
+import { addTestDelivery } from '../../src/webhooks/deliveries.ts'
+import { addWebhook } from '../../src/webhooks/queries.ts'
+import { attemptTimeoutMs, nextAttemptAt, retryDelaysMs } from '../../src/webhooks/webhook.ts'
+import { amplePlan } from '../support/answers.ts'
+import { databaseFor, storeFor } from '../support/engine.ts'
+import { eventually } from '../support/eventually.ts'
+import { hang, loopbackAllowed, type Receiver, registerWebhook, startReceiver } from '../support/receiver.ts'
+import { serverFor } from '../support/servers.ts'
+import { startTestService, type TestService, type TestServiceOptions } from '../support/service.ts'
+
+const second = 1_000
+const minute = 60 * second
+const hour = 60 * minute
+
+/** As it is promised to those who receive. */
+const promisedDelaysMs = [
+  5 * second,
+  5 * minute,
+  30 * minute,
+  2 * hour,
+  5 * hour,
+  10 * hour,
+  14 * hour,
+  20 * hour,
+  24 * hour,
+]
+
+type Delivery = {
+  id: number
+  eventId: number
+  status: string
+  attempts: number
+  nextAttemptAt?: string
+  lastStatus?: number
+  lastError?: string
+  finishedAt?: string
+}
+
+/** What a test works with; all of it is stopped when the test ends, whatever becomes of it. */
+async function stage(t: TestContext, env: Record<string, string> = {}, options: TestServiceOptions = {}) {
+  // The endpoints are stopped first: an attempt that hangs would hold the service up.
+  const endpoints: Receiver[] = []
+  const service = await startTestService({ ...loopbackAllowed, ...env }, options)
+  t.after(async () => {
+    for (const endpoint of endpoints) await endpoint.stop()
+    await service.stop()
+  })
+  async function endpoint(): Promise<Receiver> {
+    const started = await startReceiver()
+    endpoints.push(started)
+    return started
+  }
+  return { service, endpoint, ...actions(service, await endpoint()) }
+}
+
+function actions(service: TestService, marker: Receiver) {
+  const key = service.operatorKey
+  const ask = async (method: string, path: string, body?: unknown) => {
+    const { status, json, text } = await service.request(method, path, { key, body })
+    assert.ok(status < 300, text)
+    return json
+  }
+  let markerId: number | undefined
+  let marks = 0
+  return {
+    ask,
+    addPet: (name = 'Milo') => ask('POST', '/v1/pets', { name, categoryId: 3 }),
+    webhook: (id: number) => ask('GET', `/v1/webhooks/${id}`),
+    deliveries: (id: number): Promise<Delivery[]> => ask('GET', `/v1/webhooks/${id}/deliveries?limit=100`),
+    /** Has the deliverer look for what is due, twice: what the first look began has arrived by the second. */
+    async look(): Promise<void> {
+      markerId ??= (await registerWebhook(service, marker.url, ['category.deleted'])).id
+      for (let n = 0; n < 2; n++) {
+        await ask('POST', `/v1/webhooks/${markerId}/test`)
+        await marker.until(++marks)
+      }
+    },
+  }
+}
+
+describe('the schedule of repetitions', () => {
+  test('is the one that is promised, with at most a tenth more', () => {
+    assert.deepEqual(retryDelaysMs, promisedDelaysMs)
+    assert.equal(attemptTimeoutMs, 15_000)
+    for (const [index, delay] of promisedDelaysMs.entries()) {
+      assert.equal(nextAttemptAt(index + 1, 1_000, 0), 1_000 + delay)
+      assert.equal(nextAttemptAt(index + 1, 1_000, 0.5), 1_000 + delay * 1.05)
+      assert.ok((nextAttemptAt(index + 1, 1_000, 1 - Number.EPSILON) as number) <= 1_000 + delay * 1.1)
+    }
+    assert.equal(nextAttemptAt(promisedDelaysMs.length + 1, 1_000, 0), undefined)
+  })
+
+  test('is kept to the millisecond, and after the last attempt the webhook is disabled and says why', async (t) => {
+    const { service, endpoint, addPet, webhook, deliveries, look } = await stage(t)
+    const dead = await endpoint()
+    dead.reply = 500
+    const { id } = await registerWebhook(service, dead.url)
+    await addPet()
+    for (const [index, delay] of promisedDelaysMs.entries()) {
+      const attempts = index + 1
+      await dead.until(attempts)
+      const delivery = await eventually(`attempt ${attempts} is noted`, async () => {
+        const [found] = await deliveries(id)
+        return found?.attempts === attempts && found
+      })
+      assert.equal(delivery.status, 'pending')
+      const due = Date.parse(String(delivery.nextAttemptAt))
+      const waits = due - service.now()
+      assert.ok(waits >= delay && waits <= delay * 1.1, `${waits} ms after attempt ${attempts}`)
+      service.advance(waits - 1)
+      await look()
+      assert.equal(dead.received.length, attempts, 'not before its time')
+      service.advance(1)
+      await look()
+    }
+    await dead.until(10)
+    const disabled = await eventually('it is disabled', async () => {
+      const found = await webhook(id)
+      return found.status === 'disabled' && found
+    })
+    const [delivery] = await deliveries(id)
+    assert.equal(
+      disabled.statusReason,
+      `Delivery ${delivery?.id} failed 10 times. Last: The endpoint answered 500.`,
+    )
+    assert.deepEqual(
+      [delivery?.status, delivery?.attempts, delivery?.nextAttemptAt, delivery?.finishedAt],
+      ['failed', 10, undefined, new Date(service.now()).toISOString()],
+    )
+    assert.equal(new Set(dead.received.map(({ id: messageId }) => messageId)).size, 1)
+    service.advance(48 * hour)
+    await addPet()
+    await look()
+    assert.equal(dead.received.length, 10)
+  })
+
+  test('an endpoint that is away for an hour gets everything when it is back', async (t) => {
+    const { service, endpoint, addPet, webhook, deliveries, look } = await stage(t)
+    const away = await endpoint()
+    away.reply = 503
+    const { id } = await registerWebhook(service, away.url)
+    for (let n = 0; n < 12; n++) {
+      await addPet(`while away ${n}`)
+      service.advance(5 * minute)
+      await look()
+    }
+    away.reply = 204
+    await addPet('when back')
+    await eventually('the newest at once', () => away.received.some(({ data }) => data.name === 'when back'))
+    service.advance(3 * hour)
+    await look()
+    await eventually('all are delivered', async () =>
+      (await deliveries(id)).every(({ status }) => status === 'delivered'),
+    )
+    assert.equal(new Set(away.received.map(({ data }) => data.name)).size, 13)
+    assert.equal((await webhook(id)).status, 'enabled')
+  })
+})
+
+describe('what an endpoint answers', () => {
+  for (const status of [200, 201, 202, 204, 299]) {
+    test(`${status}: delivered`, async (t) => {
+      const { service, endpoint, addPet, deliveries } = await stage(t)
+      const answering = await endpoint()
+      answering.reply = status
+      const { id } = await registerWebhook(service, answering.url)
+      await addPet()
+      const [delivery] = await eventually('it is noted', async () => {
+        const found = await deliveries(id)
+        return found[0]?.attempts === 1 && found
+      })
+      assert.deepEqual([delivery?.status, delivery?.lastStatus], ['delivered', status])
+    })
+  }
+
+  for (const status of [300, 301, 302, 303, 304, 307, 308, 400, 401, 404, 409, 429, 500, 503]) {
+    test(`${status}: a failure, tried again`, async (t) => {
+      const { service, endpoint, addPet, webhook, deliveries } = await stage(t)
+      const [answering, elsewhere] = [await endpoint(), await endpoint()]
+      answering.reply = { act: (response) => response.writeHead(status, { location: elsewhere.url }).end() }
+      const { id } = await registerWebhook(service, answering.url)
+      await addPet()
+      const [delivery] = await eventually('it is noted', async () => {
+        const found = await deliveries(id)
+        return found[0]?.attempts === 1 && found
+      })
+      const { lastStatus, lastError } = delivery as Delivery
+      assert.deepEqual(
+        [delivery?.status, lastStatus, lastError],
+        ['pending', status, `The endpoint answered ${status}.`],
+      )
+      assert.equal((await webhook(id)).status, 'enabled')
+      assert.equal(elsewhere.connections(), 0)
+    })
+  }
+
+  test('410: the webhook is disabled at once, and nothing more is sent', async (t) => {
+    const { service, endpoint, addPet, webhook, deliveries, look } = await stage(t)
+    const gone = await endpoint()
+    gone.reply = 410
+    const { id } = await registerWebhook(service, gone.url)
+    await Promise.all(Array.from({ length: 5 }, () => addPet()))
+    const disabled = await eventually('it is disabled', async () => {
+      const found = await webhook(id)
+      return found.status === 'disabled' && found
+    })
+    assert.equal(disabled.statusReason, 'The endpoint answered 410 Gone.')
+    const first = (await deliveries(id)).at(-1)
+    assert.deepEqual([first?.status, first?.lastStatus], ['failed', 410])
+    service.advance(hour)
+    await addPet()
+    await look()
+    assert.equal(gone.received.length, 1)
+  })
+})
+
+describe('an endpoint that does not answer as it should', () => {
+  const timeoutMs = 300
+  const answer = (text: string) => (socket: Socket) => void socket.end(text)
+  const manners: [string, (socket: Socket) => void, RegExp][] = [
+    ['says nothing', () => {}, /^No answer within 0.3 seconds\.$/],
+    [
+      'stops in the middle of its headers',
+      (socket) => void socket.write('HTTP/1.1 200 OK\r\nX-Slow: '),
+      /^No answer/,
+    ],
+    [
+      'drips its headers for ever',
+      (socket) => {
+        socket.write('HTTP/1.1 200 OK\r\n')
+        const timer = setInterval(() => socket.write('X-Drip: 1\r\n'), 20)
+        socket.once('close', () => clearInterval(timer))
+      },
+      /^No answer/,
+    ],
+    [
+      'says 100 for ever',
+      (socket) => {
+        const timer = setInterval(() => socket.write('HTTP/1.1 100 Continue\r\n\r\n'), 20)
+        socket.once('close', () => clearInterval(timer))
+      },
+      /^No answer/,
+    ],
+    ['hangs up', (socket) => void socket.end(), /^The connection failed \(ECONNRESET\)\.$/],
+    ['breaks off', (socket) => void socket.resetAndDestroy(), /^The connection failed \(ECONNRESET\)\.$/],
+    ['does not speak HTTP', answer('SSH-2.0-OpenSSH_9.9\r\n'), /^The connection failed \(HPE_\w+\)\.$/],
+    [
+      'has headers without end',
+      answer(`HTTP/1.1 200 OK\r\nX: ${'x'.repeat(100_000)}\r\n\r\n`),
+      /\(HPE_HEADER_OVERFLOW\)/,
+    ],
+    [
+      'wants to speak another protocol',
+      answer('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'),
+      /^The endpoint did not answer in HTTP\.$/,
+    ],
+  ]
+  for (const [name, behave, expected] of manners) {
+    test(`${name}: the attempt ends, and the next one can come`, async (t) => {
+      const { service, addPet, deliveries, look } = await stage(
+        t,
+        {},
+        { bounds: { attemptTimeoutMs: timeoutMs } },
+      )
+      const sockets = new Set<Socket>()
+      const server = createServer((socket) => {
+        sockets.add(socket)
+        socket.on('error', () => {})
+        socket.once('data', () => behave(socket))
+      })
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+      t.after(() => {
+        for (const socket of sockets) socket.destroy()
+        server.close()
+      })
+      const address = server.address() as { port: number }
+      const { id } = await registerWebhook(service, `http://127.0.0.1:${address.port}/`)
+      await addPet()
+      for (let attempts = 1; attempts <= 2; attempts++) {
+        const delivery = await eventually(`attempt ${attempts} is noted`, async () => {
+          const [found] = await deliveries(id)
+          return found?.attempts === attempts && found
+        })
+        assert.match(String(delivery.lastError), expected)
+        assert.deepEqual([delivery.status, delivery.lastStatus], ['pending', undefined])
+        service.advance(6 * second)
+        await look()
+      }
+    })
+  }
+
+  test('answers and then never stops: the status counts, the rest is not read', async (t) => {
+    const { service, endpoint, addPet, deliveries } = await stage(t)
+    const endless = await endpoint()
+    let isCut = false
+    endless.reply = {
+      act(response) {
+        response.writeHead(200)
+        const timer = setInterval(() => response.write('x'.repeat(10_000)), 5)
+        response.once('close', () => {
+          clearInterval(timer)
+          isCut = true
+        })
+      },
+    }
+    const { id } = await registerWebhook(service, endless.url)
+    await addPet()
+    await eventually('it is delivered', async () => (await deliveries(id))[0]?.status === 'delivered')
+    await eventually('it is cut off', () => isCut)
+  })
+
+  test('is not there: a failure, tried again', async (t) => {
+    const { service, endpoint, addPet, deliveries } = await stage(t)
+    const gone = await endpoint()
+    await gone.stop()
+    const { id } = await registerWebhook(service, gone.url)
+    await addPet()
+    const delivery = await eventually('it is noted', async () => {
+      const [found] = await deliveries(id)
+      return found?.attempts === 1 && found
+    })
+    assert.equal(delivery.lastError, 'The connection failed (ECONNREFUSED).')
+  })
+
+  test('holds up nobody but itself', async (t) => {
+    const { service, endpoint, addPet, deliveries } = await stage(t)
+    const [dead, alive] = [await endpoint(), await endpoint()]
+    dead.reply = hang
+    const { id } = await registerWebhook(service, dead.url)
+    await registerWebhook(service, alive.url)
+    for (let n = 0; n < 20; n++) {
+      await addPet(`Pet ${n}`)
+      await alive.until(n + 1, 2_000)
+    }
+    assert.equal(dead.received.length, 1, 'the others wait behind the first')
+    assert.equal((await deliveries(id)).length, 20)
+  })
+
+  test('holds up nobody even where there are more such endpoints than attempts at once', async (t) => {
+    const { service, endpoint, addPet } = await stage(t, {}, { bounds: { attemptTimeoutMs: second } })
+    const [dead, alive] = [await endpoint(), await endpoint()]
+    dead.reply = hang
+    for (let n = 0; n < 70; n++) await registerWebhook(service, dead.url)
+    await registerWebhook(service, alive.url)
+    // Each of the others would hang for 30 seconds with these.
+    await Promise.all(Array.from({ length: 30 }, (_, n) => addPet(`Pet ${n}`)))
+    await alive.until(30)
+  })
+
+  test('costs nothing while it is waited for', async (t) => {
+    const endpoint = await startReceiver()
+    endpoint.reply = hang
+    const { database } = await databaseFor(t)
+    let writes = 0
+    const counted: Database = {
+      ...database,
+      write(work) {
+        writes++
+        return database.write(work)
+      },
+      writeApart(work) {
+        writes++
+        return database.writeApart(work)
+      },
+    }
+    const deliverer = new Deliverer({
+      database: counted,
+      clock: Date.now,
+      sending: { allowed: readConfig(loopbackAllowed).webhookAllow },
+      onAttempt() {},
+      onFault: (error) => assert.fail(String(error)),
+    })
+    database.onCommit(() => deliverer.wake())
+    try {
+      await database.write(async (trx) => {
+        const settings = { url: endpoint.url, events: ['pet.created' as const] }
+        const { webhook } = await addWebhook(trx, settings, 0, Date.now())
+        for (let n = 0; n < 3; n++) await addTestDelivery(trx, webhook.id, Date.now())
+      })
+      await endpoint.until(1)
+      for (let turn = 0; turn < 500; turn++) await nextTurn()
+      assert.ok(writes <= 3, `${writes} writes`)
+    } finally {
+      const stopped = deliverer.stop()
+      await endpoint.stop()
+      await stopped
+    }
+  })
+})
+
+describe('first attempts', () => {
+  test('come in the order of the events, also when some of them fail', async (t) => {
+    const { service, endpoint, addPet, deliveries, look } = await stage(t)
+    const moody = await endpoint()
+    const seen = new Set<string>()
+    const firsts: number[] = []
+    moody.reply = ({ id }) => {
+      const isFirst = !seen.has(id)
+      seen.add(id)
+      if (isFirst) firsts.push(Number(id.slice('msg_'.length)))
+      return isFirst && seen.size % 7 === 0 ? 500 : 204
+    }
+    const { id } = await registerWebhook(service, moody.url)
+    await Promise.all(Array.from({ length: 100 }, (_, n) => addPet(`Pet ${n}`)))
+    await eventually('all first attempts', () => firsts.length === 100)
+    assert.deepEqual(
+      firsts,
+      firsts.toSorted((a, b) => a - b),
+    )
+    service.advance(6 * second)
+    await look()
+    await moody.until(114)
+    await eventually('all are delivered', async () =>
+      (await deliveries(id)).every(({ status }) => status === 'delivered'),
+    )
+    assert.equal(moody.received.length, 114, 'what was delivered is not sent again')
+  })
+})
+
+describe('nothing is lost', () => {
+  test('over a clean stop: what waited, what failed and what is new are all delivered', async (t) => {
+    const { service, endpoint, addPet, deliveries, look, ask } = await stage(
+      t,
+      {},
+      { bounds: { attemptTimeoutMs: 300 } },
+    )
+    const [failing, paused, hanging] = [await endpoint(), await endpoint(), await endpoint()]
+    failing.reply = 500
+    hanging.reply = hang
+    const ids = []
+    for (const { url } of [failing, paused, hanging]) ids.push((await registerWebhook(service, url)).id)
+    await ask('PATCH', `/v1/webhooks/${ids[1]}`, { status: 'paused' })
+    const names = Array.from({ length: 5 }, (_, n) => `Pet ${n}`)
+    for (const name of names) await addPet(name)
+    await hanging.until(1)
+    await service.restart()
+    for (const receiver of [failing, hanging]) receiver.reply = 204
+    await ask('PATCH', `/v1/webhooks/${ids[1]}`, { status: 'enabled' })
+    service.advance(40 * second)
+    await look()
+    for (const id of ids) {
+      await eventually('all are delivered', async () => {
+        const found = await deliveries(id)
+        return found.length === 5 && found.every(({ status }) => status === 'delivered')
+      })
+    }
+    for (const receiver of [failing, paused, hanging])
+      assert.deepEqual([...new Set(receiver.received.map(({ data }) => data.name))].sort(), names)
+  })
+
+  test('over a crash in the middle of an attempt, and of the changes', async (t) => {
+    const env = {
+      ...loopbackAllowed,
+      ...(await storeFor(t)),
+      PETSTORE_ADMIN_KEY: 'the-admin-key-of-the-delivery-test',
+    }
+    const endpoint = await startReceiver()
+    t.after(() => endpoint.stop())
+    const server = await serverFor(t, env)
+    const key = env.PETSTORE_ADMIN_KEY
+    await registerWebhook({ request: server.request, operatorKey: key }, endpoint.url)
+    endpoint.reply = hang
+    const answered: string[] = []
+    const add = async (name: string) => {
+      const { status } = await server.request('POST', '/v1/pets', { key, body: { name, categoryId: 3 } })
+      if (status === 201) answered.push(name)
+    }
+    await add('in the middle of its attempt')
+    const first = await endpoint.until(1)
+    const load = Array.from({ length: 20 }, async (_, writer) => {
+      for (let n = 0; ; n++) await add(`${writer}-${n}`)
+    })
+    await eventually('changes come in', () => answered.length > 50)
+    server.child.kill('SIGKILL')
+    await Promise.allSettled(load)
+    await server.ended
+
+    endpoint.reply = 204
+    // Late enough for the claim of the broken attempt to have run out.
+    const service = await startTestService(env, { startAt: Date.now() + 31 * second })
+    t.after(() => service.stop())
+    const received = () => new Set(endpoint.received.map(({ data }) => data.name))
+    await eventually('everything that was answered arrives', () => {
+      const names = received()
+      return answered.every((name) => names.has(name))
+    })
+    assert.equal(endpoint.received[1]?.id, first.id, 'the message of the broken attempt comes first, again')
+  })
+})
+
+test('of 500 simultaneous orders for one animal exactly one is told of', async (t) => {
+  const { service, endpoint, addPet, look } = await stage(t)
+  const shop = await endpoint()
+  await registerWebhook(service, shop.url, ['order.placed'])
+  const { key } = await service.makeKey(amplePlan)
+  const pet = await addPet()
+  const orders = await Promise.all(
+    Array.from({ length: 500 }, (_, n) =>
+      service.request('POST', '/v1/store/orders', { key, body: { petId: pet.id, note: `order ${n}` } }),
+    ),
+  )
+  const placed = orders.filter(({ status }) => status === 201)
+  assert.equal(placed.length, 1)
+  assert.ok(orders.every(({ status, json }) => status === 201 || json.code === 'pet_unavailable'))
+  const message = await shop.until(1)
+  assert.deepEqual(message.data, { id: placed[0]?.json.id, petId: pet.id, status: 'placed' })
+  await look()
+  assert.equal(shop.received.length, 1)
+})

@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { addTestDelivery, pruneDeliveries } from '../../src/webhooks/deliveries.ts'
+import { hasUndispatched } from '../../src/webhooks/dispatch.ts'
+import { addWebhook, setWebhookStatus } from '../../src/webhooks/queries.ts'
+import { databaseFor } from '../support/engine.ts'
+import { eventually } from '../support/eventually.ts'
+import { hang, loopbackAllowed, startReceiver } from '../support/receiver.ts'
+import { startOfTests, startTestService } from '../support/service.ts'
+
+const dayMs = 86_400_000
+
+async function stage(t: TestContext) {
+  const receiver = await startReceiver()
+  const service = await startTestService(loopbackAllowed)
+  t.after(async () => {
+    await receiver.stop()
+    await service.stop()
+  })
+  const ask = (method: string, path: string, body?: unknown) =>
+    service.request(method, path, { key: service.operatorKey, body })
+  const { id } = (await ask('POST', '/v1/webhooks', { url: receiver.url, events: ['pet.created'] })).json
+  const addPet = (name: string) => ask('POST', '/v1/pets', { name, categoryId: 1 })
+  const deliveries = async () => (await ask('GET', `/v1/webhooks/${id}/deliveries`)).json
+  return { receiver, service, ask, id, addPet, deliveries }
+}
+
+test('what waited for an endpoint that was disabled is not sent when it is enabled again', async (t) => {
+  const { receiver, ask, id, addPet, deliveries } = await stage(t)
+  receiver.reply = 500
+  await addPet('first')
+  await receiver.until(1)
+  await eventually('the webhook has come so far', async () => (await deliveries())[0].lastStatus === 500)
+  receiver.reply = 410
+  await addPet('second')
+  await receiver.until(2)
+  await eventually(
+    'the webhook has come so far',
+    async () => (await ask('GET', `/v1/webhooks/${id}`)).json.status === 'disabled',
+  )
+  const waiting = (await deliveries()).at(-1)
+  assert.deepEqual([waiting.status, waiting.lastError], ['failed', 'The webhook was disabled.'])
+
+  receiver.reply = 204
+  await addPet('unheard')
+  await ask('PATCH', `/v1/webhooks/${id}`, { status: 'enabled' })
+  await addPet('third')
+  assert.equal((await receiver.until(3)).data.name, 'third')
+})
+
+test('a stop does not wait for an endpoint that hangs, and the message is sent after the next start', async (t) => {
+  const { receiver, service, addPet } = await stage(t)
+  receiver.reply = hang
+  await addPet('patient')
+  const first = await receiver.until(1)
+  receiver.reply = 204
+  await service.restart()
+  assert.equal((await receiver.until(2)).id, first.id)
+})
+
+test('without webhooks there is nothing to dispatch, and the first one is told of what comes after it', async (t) => {
+  const service = await startTestService(loopbackAllowed)
+  t.after(() => service.stop())
+  await service.request('POST', '/v1/pets', {
+    key: service.operatorKey,
+    body: { name: 'before', categoryId: 1 },
+  })
+  const receiver = await startReceiver()
+  t.after(() => receiver.stop())
+  const hook = { url: receiver.url, events: ['pet.created'] }
+  await service.request('POST', '/v1/webhooks', { key: service.operatorKey, body: hook })
+  await service.request('POST', '/v1/pets', {
+    key: service.operatorKey,
+    body: { name: 'after', categoryId: 1 },
+  })
+  assert.equal((await receiver.until(1)).data.name, 'after')
+})
+
+test('deliveries are let go after 30 days, also those that a paused webhook keeps waiting', async (t) => {
+  const { database } = await databaseFor(t, startOfTests)
+  const settings = { url: 'https://shelter.example/', events: ['pet.created'] as const }
+  const count = await database.write(async (trx) => {
+    assert.equal(await hasUndispatched(trx), false)
+    const { webhook } = await addWebhook(trx, settings, 0, startOfTests)
+    await setWebhookStatus(trx, webhook.id, 'paused')
+    await addTestDelivery(trx, webhook.id, startOfTests)
+    await addTestDelivery(trx, webhook.id, startOfTests + dayMs)
+    assert.equal(await pruneDeliveries(trx, startOfTests + 30 * dayMs - 1), 0)
+    return pruneDeliveries(trx, startOfTests + 30 * dayMs)
+  })
+  assert.equal(count, 1)
+})
+
+test('who may not see events of keys cannot have them sent elsewhere', async (t) => {
+  const { receiver, service, ask } = await stage(t)
+  receiver.reply = 500
+  const hook = { url: receiver.url, events: ['key.created'] }
+  const { id } = (await ask('POST', '/v1/webhooks', hook)).json
+  await service.makeKey()
+  await receiver.until(1)
+  const manager = await service.makeKey({ scopes: ['webhooks:manage'] })
+  const as = (method: string, path: string, body?: unknown) =>
+    service.request(method, path, { key: manager.key, body })
+  const [delivery] = (await ask('GET', `/v1/webhooks/${id}/deliveries`)).json
+  for (const refused of [
+    await as('PATCH', `/v1/webhooks/${id}`, { url: 'https://evil.example/', events: ['pet.created'] }),
+    await as('PATCH', `/v1/webhooks/${id}`, { url: 'https://evil.example/' }),
+    await as('POST', `/v1/webhooks/${id}/deliveries/${delivery.id}/retry`),
+    await as('POST', `/v1/webhooks/${id}/rotate`),
+    await as('DELETE', `/v1/webhooks/${id}`),
+  ]) {
+    assert.deepEqual([refused.status, refused.json.code], [403, 'insufficient_scope'])
+  }
+  // Once the operator narrows it, what waited is dropped, so there is nothing left to redirect.
+  await ask('PATCH', `/v1/webhooks/${id}`, { events: ['pet.created'] })
+  const left = (await ask('GET', `/v1/webhooks/${id}/deliveries`)).json
+  assert.deepEqual(new Set(left.map(({ status }: { status: string }) => status)), new Set(['failed']))
+})
+
+test('what the old address answers after the address was changed is nothing to the new one', async (t) => {
+  const { receiver, ask, id, addPet } = await stage(t)
+  const moved = await startReceiver()
+  t.after(() => moved.stop())
+  const answers: (() => void)[] = []
+  receiver.reply = { act: (response) => void answers.push(() => response.writeHead(410).end()) }
+  await addPet('on its way')
+  const first = await receiver.until(1)
+  await ask('PATCH', `/v1/webhooks/${id}`, { url: moved.url })
+  await addPet('behind it')
+  for (const answer of answers) answer()
+  assert.equal((await moved.until(1)).id, first.id)
+  assert.equal((await moved.until(2)).data.name, 'behind it')
+  assert.equal((await ask('GET', `/v1/webhooks/${id}`)).json.status, 'enabled')
+})
+
+test('asking for a delivery again by hand does not use up its schedule', async (t) => {
+  const { receiver, ask, id, addPet, deliveries } = await stage(t)
+  await addPet('often')
+  await receiver.until(1)
+  const [{ id: deliveryId }] = await deliveries()
+  for (let n = 2; n <= 11; n++) {
+    const isDone = async () => (await deliveries())[0].status === 'delivered'
+    await eventually('the delivery has ended', isDone)
+    receiver.reply = n === 11 ? 500 : 204
+    await ask('POST', `/v1/webhooks/${id}/deliveries/${deliveryId}/retry`)
+    await receiver.until(n)
+  }
+  await eventually('the failure is noted', async () => (await deliveries())[0].lastStatus === 500)
+  assert.equal((await deliveries())[0].status, 'pending')
+  assert.equal((await ask('GET', `/v1/webhooks/${id}`)).json.status, 'enabled')
+})

@@ -1,0 +1,559 @@
+import assert from 'node:assert/strict'
+import { after, afterEach, before, describe, test } from 'node:test'
+import { webhooksMax } from '../../src/webhooks/webhook.ts'
+import { amplePlan, assertAnswerForm, assertRefused, nextPage } from '../support/answers.ts'
+import type { Answer, RequestOptions } from '../support/client.ts'
+import { eventually } from '../support/eventually.ts'
+import {
+  isSignedWith,
+  loopbackAllowed,
+  type Receiver,
+  registerWebhook,
+  startReceiver,
+} from '../support/receiver.ts'
+import { startTestService, type TestService } from '../support/service.ts'
+
+const day = 86_400_000
+
+let service: TestService
+let manager: string
+const receivers: Receiver[] = []
+before(async () => {
+  // The verifier of messages looks at the time of this machine.
+  service = await startTestService(loopbackAllowed, { startAt: Date.now() })
+  manager = (await service.makeKey({ ...amplePlan, scopes: ['webhooks:manage'] })).key
+})
+afterEach(async () => {
+  for (const receiver of receivers.splice(0)) await receiver.stop()
+  for (const { id } of (await service.request('GET', '/v1/webhooks?limit=100', { key: manager })).json)
+    await service.request('DELETE', `/v1/webhooks/${id}`, { key: service.operatorKey })
+})
+after(() => service.stop())
+
+async function ask(method: string, path: string, options: RequestOptions = {}): Promise<Answer> {
+  const answer = await service.request(method, path, { key: service.operatorKey, ...options })
+  assertAnswerForm(answer, method)
+  return answer
+}
+async function receiver(): Promise<Receiver> {
+  const started = await startReceiver()
+  receivers.push(started)
+  return started
+}
+const register = (url: string, events?: readonly string[]) => registerWebhook(service, url, events)
+const addPet = async (name = 'Milo') =>
+  (await ask('POST', '/v1/pets', { body: { name, categoryId: 3 } })).json
+const get = async (id: number) => (await ask('GET', `/v1/webhooks/${id}`)).json
+const deliveries = async (id: number) => (await ask('GET', `/v1/webhooks/${id}/deliveries`)).json
+const change = async (id: number, body: unknown) => {
+  const { status, json, text } = await ask('PATCH', `/v1/webhooks/${id}`, { body })
+  assert.equal(status, 200, text)
+  return json
+}
+/** Waits until the deliverer has gone through all that is due: what comes last is delivered last. */
+async function untilQuiet(): Promise<void> {
+  const marker = await receiver()
+  const { id } = await register(marker.url)
+  await ask('POST', `/v1/webhooks/${id}/test`)
+  await marker.until(1)
+  await ask('DELETE', `/v1/webhooks/${id}`)
+}
+
+const example = { url: 'https://shelter.example/hooks', events: ['pet.created', 'order.placed'] }
+
+describe('registration', () => {
+  test('answers the webhook with its secret, and where it is', async () => {
+    const answer = await ask('POST', '/v1/webhooks', { body: example })
+    assert.equal(answer.status, 201)
+    const { id, secret, ...rest } = answer.json
+    assert.deepEqual(rest, {
+      ...example,
+      status: 'enabled',
+      createdAt: new Date(service.now()).toISOString(),
+    })
+    assert.match(secret, /^whsec_[A-Za-z0-9+/]{43}=$/)
+    assert.equal(answer.headers.location, `/v1/webhooks/${id}`)
+    assert.equal(answer.headers['x-stability'], 'experimental')
+    assert.deepEqual(await get(id), { id, ...rest })
+  })
+
+  test('shows the secret once, and again only to who repeats the request with its Idempotency-Key', async () => {
+    const options = { key: manager, body: example, headers: { 'idempotency-key': 'register-once' } }
+    const first = await ask('POST', '/v1/webhooks', options)
+    const { id, secret } = first.json
+    const again = await ask('POST', '/v1/webhooks', options)
+    assert.equal(again.headers['idempotent-replayed'], 'true')
+    assert.deepEqual(again.json, first.json)
+    const other = await ask('POST', '/v1/webhooks', { ...options, key: service.operatorKey })
+    assert.notEqual(other.json.id, id)
+    await ask('POST', `/v1/webhooks/${id}/test`)
+    for (const [method, path, body] of [
+      ['GET', `/v1/webhooks/${id}`],
+      ['GET', '/v1/webhooks'],
+      ['GET', `/v1/webhooks/${id}/deliveries`],
+      ['PATCH', `/v1/webhooks/${id}`, { status: 'paused' }],
+    ] as const) {
+      const { status, text } = await ask(method, path, { body })
+      assert.equal(status, 200)
+      assert.ok(!text.includes('whsec_'), path)
+    }
+    for (const said of [secret, other.json.secret])
+      assert.ok(!service.logLines.some((line) => line.includes(said)))
+  })
+
+  const invalid: [string, unknown, string][] = [
+    ['no url', { events: ['pet.created'] }, '/url'],
+    ['no events', { url: example.url }, '/events'],
+    ['an empty list of events', { ...example, events: [] }, '/events'],
+    ['an unknown event', { ...example, events: ['pet.eaten'] }, '/events/0'],
+    ['the test event', { ...example, events: ['webhook.test'] }, '/events/0'],
+    ['events that are no list', { ...example, events: 'pet.created' }, '/events'],
+    ['a url that is no text', { ...example, url: 7 }, '/url'],
+    ['a relative url', { ...example, url: '/hooks' }, '/url'],
+    ['a url without a host', { ...example, url: 'https://' }, '/url'],
+    ['a url that is too long', { ...example, url: `https://shelter.example/${'x'.repeat(2_048)}` }, '/url'],
+    ['http', { ...example, url: 'http://shelter.example/hooks' }, '/url'],
+    ['http to an address of the internet', { ...example, url: 'http://93.184.215.14/hooks' }, '/url'],
+    ['ftp', { ...example, url: 'ftp://shelter.example/hooks' }, '/url'],
+    ['javascript', { ...example, url: 'javascript:alert(1)' }, '/url'],
+    ['a user in the url', { ...example, url: 'https://ada@shelter.example/' }, '/url'],
+    ['a password in the url', { ...example, url: 'https://:secret@shelter.example/' }, '/url'],
+    ['an address that is not allowed', { ...example, url: 'https://10.0.0.1/hooks' }, '/url'],
+    ['http to an address that is not allowed', { ...example, url: 'http://10.0.0.1/hooks' }, '/url'],
+  ]
+  for (const [name, body, path] of invalid) {
+    test(`is refused with ${name}, also as a change`, async () => {
+      const answer = await ask('POST', '/v1/webhooks', { body })
+      assertRefused(answer, 400, 'validation_failed')
+      assert.equal(answer.json.details[0].path, path)
+      if (name.startsWith('no ')) return
+      const { id } = await register(example.url)
+      assertRefused(await ask('PATCH', `/v1/webhooks/${id}`, { body }), 400, 'validation_failed')
+      assert.equal((await get(id)).url, example.url)
+    })
+  }
+
+  test('http is for addresses that the operator allows, and https for all', async () => {
+    for (const url of ['http://127.0.0.1:9/hook', 'https://127.0.0.1:9/hook', 'https://93.184.215.14/hook'])
+      assert.equal((await register(url)).url, url)
+  })
+
+  test(`is possible ${webhooksMax} times`, async () => {
+    const own = await startTestService()
+    try {
+      const { key } = await own.makeKey({ ...amplePlan, scopes: ['webhooks:manage'] })
+      const add = () => own.request('POST', '/v1/webhooks', { key, body: example })
+      const answers = await Promise.all(Array.from({ length: webhooksMax }, add))
+      assert.ok(answers.every(({ status }) => status === 201))
+      assertRefused(await add(), 400, 'validation_failed')
+      await own.request('DELETE', '/v1/webhooks/1', { key })
+      assert.equal((await add()).status, 201)
+    } finally {
+      await own.stop()
+    }
+  })
+})
+
+describe('who may', () => {
+  const operations: [string, string, unknown?][] = [
+    ['GET', '/v1/webhooks'],
+    ['POST', '/v1/webhooks', example],
+    ['GET', '/v1/webhooks/{id}'],
+    ['PATCH', '/v1/webhooks/{id}', { status: 'paused' }],
+    ['DELETE', '/v1/webhooks/{id}'],
+    ['POST', '/v1/webhooks/{id}/rotate'],
+    ['POST', '/v1/webhooks/{id}/test'],
+    ['GET', '/v1/webhooks/{id}/deliveries'],
+    ['POST', '/v1/webhooks/{id}/deliveries/1/retry'],
+  ]
+  for (const [method, path, body] of operations) {
+    test(`${method} ${path} needs webhooks:manage`, async () => {
+      const { id } = await register(example.url)
+      const { key } = await service.makeKey()
+      const answer = await ask(method, path.replace('{id}', String(id)), { key, body })
+      assertRefused(answer, 403, 'insufficient_scope')
+      assert.equal(answer.headers['x-stability'], 'experimental')
+    })
+  }
+
+  for (const [method, path, body] of operations.filter(([, path]) => path.includes('{id}'))) {
+    for (const id of ['999999', 'x', '-1', '0', '1.5', '9223372036854775807', '99999999999999999999']) {
+      test(`${method} ${path} of ${id} is not found`, async () => {
+        const answer = await ask(method, path.replace('{id}', id), { key: manager, body })
+        assertRefused(answer, 404, 'webhook_not_found')
+      })
+    }
+  }
+
+  test('events of keys need keys:manage, at registration and as a change', async () => {
+    const body = { ...example, events: ['pet.created', 'key.created'] }
+    const refused = await ask('POST', '/v1/webhooks', { key: manager, body })
+    assertRefused(refused, 403, 'insufficient_scope')
+    assert.match(refused.json.message, /keys:manage/)
+    const { id } = await register(example.url)
+    const answer = await ask('PATCH', `/v1/webhooks/${id}`, {
+      key: manager,
+      body: { events: ['key.revoked'] },
+    })
+    assertRefused(answer, 403, 'insufficient_scope')
+    assert.deepEqual((await get(id)).events, ['pet.created'])
+  })
+
+  test('who may not see events of keys can neither send them elsewhere nor sign them', async () => {
+    const { id } = await register(example.url, ['key.created'])
+    for (const [method, path, body] of [
+      ['PATCH', `/v1/webhooks/${id}`, { url: 'https://thief.example/' }],
+      ['PATCH', `/v1/webhooks/${id}`, { status: 'paused' }],
+      ['POST', `/v1/webhooks/${id}/rotate`, {}],
+    ] as const) {
+      assertRefused(await ask(method, path, { key: manager, body }), 403, 'insufficient_scope')
+    }
+    const { url, status } = await get(id)
+    assert.deepEqual({ url, status }, { url: example.url, status: 'enabled' })
+  })
+})
+
+describe('messages', () => {
+  test('carry the event, signed as Standard Webhooks says', async () => {
+    const endpoint = await receiver()
+    const { secret } = await register(endpoint.url)
+    const pet = await addPet()
+    const message = await endpoint.until(1)
+    const timestamp = new Date(service.now()).toISOString()
+    assert.deepEqual(JSON.parse(message.body), { type: 'pet.created', timestamp, data: pet })
+    assert.equal(message.path, '/hook')
+    assert.equal(message.headers['content-type'], 'application/json')
+    assert.equal(message.headers['user-agent'], 'Petstore-Webhooks/1')
+    assert.equal(message.headers.authorization, undefined)
+    assert.match(message.id, /^msg_\d+$/)
+    assert.ok(isSignedWith(secret, message))
+    assert.ok(!isSignedWith(`whsec_${Buffer.alloc(32).toString('base64')}`, message))
+    for (const [name, change] of [
+      ['body', { body: message.body.replace('Milo', 'Mila') }],
+      ['id', { headers: { ...message.headers, 'webhook-id': 'msg_0' } }],
+      [
+        'time',
+        {
+          headers: {
+            ...message.headers,
+            'webhook-timestamp': String(Number(message.headers['webhook-timestamp']) + 1),
+          },
+        },
+      ],
+    ] as const) {
+      assert.ok(!isSignedWith(secret, { ...message, ...change }), `with another ${name}`)
+    }
+  })
+
+  test('are sent of what was asked for, and of what happens after registration, alone', async () => {
+    await addPet('before')
+    const [pets, orders, keys] = [await receiver(), await receiver(), await receiver()]
+    await register(pets.url, ['pet.created', 'pet.deleted'])
+    await register(orders.url, ['order.placed'])
+    await register(keys.url, ['key.created'])
+    const pet = await addPet('after')
+    await ask('POST', '/v1/store/orders', { body: { petId: pet.id, customer: { name: 'Ada' } } })
+    const made = await service.makeKey()
+    const { id } = await addPet('last')
+    await ask('DELETE', `/v1/pets/${id}`)
+    await pets.until(3)
+    await untilQuiet()
+    const types = ({ received }: Receiver) => received.map(({ type }) => type)
+    assert.deepEqual(types(pets), ['pet.created', 'pet.created', 'pet.deleted'])
+    assert.deepEqual(types(orders), ['order.placed'])
+    assert.deepEqual(types(keys), ['key.created'])
+    assert.deepEqual(orders.received[0]?.data, { id: 1, petId: pet.id, status: 'placed' })
+    assert.ok(!keys.received[0]?.body.includes(made.key))
+  })
+
+  test('have one id for one event, wherever they go', async () => {
+    const [one, two] = [await receiver(), await receiver()]
+    await register(one.url)
+    await register(two.url)
+    await addPet()
+    assert.equal((await one.until(1)).id, (await two.until(1)).id)
+  })
+})
+
+describe('a test', () => {
+  test('is a signed message of its own type, and shows in the deliveries', async () => {
+    const endpoint = await receiver()
+    const { id, secret } = await register(endpoint.url)
+    const answer = await ask('POST', `/v1/webhooks/${id}/test`)
+    assert.equal(answer.status, 202)
+    assert.equal(answer.json.status, 'pending')
+    const message = await endpoint.until(1)
+    assert.equal(message.type, 'webhook.test')
+    assert.ok(isSignedWith(secret, message))
+    await ask('POST', `/v1/webhooks/${id}/test`)
+    assert.notEqual((await endpoint.until(2)).id, message.id)
+    const delivery = await eventually('it is noted', async () => {
+      const found = (await deliveries(id)).find((one: { id: number }) => one.id === answer.json.id)
+      return found.status !== 'pending' && found
+    })
+    assert.deepEqual(delivery, {
+      id: answer.json.id,
+      eventType: 'webhook.test',
+      status: 'delivered',
+      attempts: 1,
+      lastStatus: 204,
+      createdAt: answer.json.createdAt,
+      finishedAt: new Date(service.now()).toISOString(),
+    })
+  })
+})
+
+describe('deliveries', () => {
+  test('say what was tried, what came of it and when it is tried again', async () => {
+    const endpoint = await receiver()
+    endpoint.reply = 503
+    const { id } = await register(endpoint.url)
+    await addPet()
+    const { id: eventId } = (await ask('GET', '/v1/events?limit=1000')).json.at(-1)
+    const [delivery] = await eventually('the failure is noted', async () => {
+      const found = await deliveries(id)
+      return found[0]?.attempts === 1 && found
+    })
+    const { nextAttemptAt, id: _id, ...rest } = delivery
+    assert.deepEqual(rest, {
+      eventId,
+      eventType: 'pet.created',
+      status: 'pending',
+      attempts: 1,
+      lastStatus: 503,
+      lastError: 'The endpoint answered 503.',
+      createdAt: new Date(service.now()).toISOString(),
+    })
+    const delay = Date.parse(nextAttemptAt) - service.now()
+    assert.ok(delay >= 5_000 && delay <= 5_500, `${delay} ms`)
+  })
+
+  test('come newest first, by pages', async () => {
+    const endpoint = await receiver()
+    const { id } = await register(endpoint.url)
+    const pets = []
+    for (let n = 0; n < 5; n++) pets.push(await addPet(`Pet ${n}`))
+    await endpoint.until(5)
+    const walked: { id: number }[] = []
+    let page: string | undefined = `/v1/webhooks/${id}/deliveries?limit=2`
+    while (page) {
+      const answer: Answer = await ask('GET', page)
+      walked.push(...answer.json)
+      page = nextPage(answer)
+    }
+    const ids = walked.map((delivery) => delivery.id)
+    assert.equal(new Set(ids).size, 5)
+    assert.deepEqual(
+      ids,
+      ids.toSorted((a, b) => b - a),
+    )
+  })
+
+  test('are each of one webhook: a cursor or an id of another leads nowhere', async () => {
+    const endpoint = await receiver()
+    const [one, two] = [await register(endpoint.url), await register(endpoint.url)]
+    for (let n = 0; n < 2; n++) await ask('POST', `/v1/webhooks/${one.id}/test`)
+    const first = await ask('GET', `/v1/webhooks/${one.id}/deliveries?limit=1`)
+    const cursor = new URL(nextPage(first) as string, service.base).searchParams.get('cursor')
+    const other = await ask('GET', `/v1/webhooks/${two.id}/deliveries?cursor=${cursor}`)
+    assertRefused(other, 400, 'invalid_cursor')
+    for (const id of [first.json[0].id, 999_999, 'x']) {
+      const answer = await ask('POST', `/v1/webhooks/${two.id}/deliveries/${id}/retry`)
+      assertRefused(answer, 404, 'webhook_not_found')
+    }
+    assert.deepEqual(await deliveries(two.id), [])
+  })
+
+  test('are tried again at once when asked for: the same message, signed anew', async () => {
+    const endpoint = await receiver()
+    endpoint.reply = 500
+    const { id, secret } = await register(endpoint.url)
+    await addPet()
+    const first = await endpoint.until(1)
+    const [failed] = await eventually('the failure is noted', async () => {
+      const found = await deliveries(id)
+      return found[0]?.attempts === 1 && found
+    })
+    endpoint.reply = 200
+    service.advance(1_000)
+    const answer = await ask('POST', `/v1/webhooks/${id}/deliveries/${failed.id}/retry`)
+    assert.equal(answer.status, 202)
+    assert.equal(answer.json.status, 'pending')
+    const second = await endpoint.until(2)
+    assert.deepEqual({ id: second.id, body: second.body }, { id: first.id, body: first.body })
+    assert.notEqual(second.headers['webhook-timestamp'], first.headers['webhook-timestamp'])
+    assert.ok(isSignedWith(secret, second))
+    await eventually('it is delivered', async () => {
+      const [found] = await deliveries(id)
+      return found.status === 'delivered' && found.attempts === 2 && found.lastError === undefined
+    })
+    await ask('POST', `/v1/webhooks/${id}/deliveries/${failed.id}/retry`)
+    assert.equal((await endpoint.until(3)).id, first.id, 'also one that was delivered')
+  })
+})
+
+describe('a webhook', () => {
+  test('that is paused keeps its messages until it is resumed, in order', async () => {
+    const endpoint = await receiver()
+    const { id } = await register(endpoint.url)
+    assert.equal((await change(id, { status: 'paused' })).status, 'paused')
+    for (let n = 0; n < 3; n++) await addPet(`waiting ${n}`)
+    await ask('POST', `/v1/webhooks/${id}/test`)
+    await untilQuiet()
+    assert.equal(endpoint.received.length, 0)
+    assert.equal((await deliveries(id)).length, 4)
+    assert.equal((await change(id, { status: 'enabled' })).status, 'enabled')
+    await endpoint.until(4)
+    assert.deepEqual(
+      endpoint.received.map(({ data }) => data.name),
+      ['waiting 0', 'waiting 1', 'waiting 2', undefined],
+    )
+  })
+
+  test('that was disabled is told of what happens after it is enabled again', async () => {
+    const endpoint = await receiver()
+    endpoint.reply = 410
+    const { id } = await register(endpoint.url)
+    await addPet('gone')
+    await eventually('it is disabled', async () => (await get(id)).status === 'disabled')
+    assert.equal((await get(id)).statusReason, 'The endpoint answered 410 Gone.')
+    endpoint.reply = 204
+    await addPet('while disabled')
+    await untilQuiet()
+    const enabled = await change(id, { status: 'enabled' })
+    assert.deepEqual([enabled.status, enabled.statusReason], ['enabled', undefined])
+    await addPet('after')
+    await endpoint.until(2)
+    await untilQuiet()
+    assert.deepEqual(
+      endpoint.received.map(({ data }) => data.name),
+      ['gone', 'after'],
+    )
+  })
+
+  test('cannot be disabled by its caller', async () => {
+    const { id } = await register(example.url)
+    const answer = await ask('PATCH', `/v1/webhooks/${id}`, { body: { status: 'disabled' } })
+    assertRefused(answer, 400, 'validation_failed')
+  })
+
+  test('whose address and events change is told there, of those', async () => {
+    const [before, after] = [await receiver(), await receiver()]
+    const { id, secret } = await register(before.url)
+    const { id: petId } = await addPet()
+    await before.until(1)
+    const changed = await change(id, { url: after.url, events: ['pet.deleted'] })
+    assert.deepEqual([changed.url, changed.events], [after.url, ['pet.deleted']])
+    await addPet()
+    await ask('DELETE', `/v1/pets/${petId}`)
+    const message = await after.until(1)
+    assert.equal(message.type, 'pet.deleted')
+    assert.ok(isSignedWith(secret, message))
+    assert.equal(before.received.length, 1)
+  })
+
+  test('that is removed is gone with its deliveries, and gets nothing more', async () => {
+    const endpoint = await receiver()
+    endpoint.reply = 500
+    const { id } = await register(endpoint.url)
+    await addPet()
+    await endpoint.until(1)
+    assert.equal((await ask('DELETE', `/v1/webhooks/${id}`)).status, 204)
+    service.advance(6_000)
+    await addPet()
+    await untilQuiet()
+    assert.equal(endpoint.received.length, 1)
+    for (const [method, path] of [
+      ['GET', ''],
+      ['DELETE', ''],
+      ['GET', '/deliveries'],
+      ['POST', '/test'],
+    ] as const) {
+      assertRefused(await ask(method, `/v1/webhooks/${id}${path}`), 404, 'webhook_not_found')
+    }
+  })
+
+  test('is in the list, newest first, by pages', async () => {
+    const ids = []
+    for (let n = 0; n < 5; n++) ids.unshift((await register(example.url)).id)
+    const walked: number[] = []
+    let page: string | undefined = '/v1/webhooks?limit=2'
+    while (page) {
+      const answer: Answer = await ask('GET', page)
+      walked.push(...answer.json.map(({ id }: { id: number }) => id))
+      page = nextPage(answer)
+    }
+    assert.deepEqual(walked, ids)
+    assertRefused(await ask('GET', '/v1/webhooks?cursor=x'), 400, 'invalid_cursor')
+  })
+})
+
+describe('rotation', () => {
+  const rotate = async (id: number, body?: unknown) => {
+    const { status, json, text } = await ask('POST', `/v1/webhooks/${id}/rotate`, { body })
+    assert.equal(status, 200, text)
+    return json
+  }
+
+  test('both secrets sign until the overlap ends, then the new one alone', async () => {
+    const endpoint = await receiver()
+    const { id, secret: old } = await register(endpoint.url)
+    const { secret: fresh, ...shown } = await rotate(id, { overlapSeconds: 60 })
+    assert.notEqual(fresh, old)
+    assert.deepEqual(shown, await get(id))
+    service.advance(59_999)
+    await addPet()
+    const during = await endpoint.until(1)
+    assert.ok(isSignedWith(old, during) && isSignedWith(fresh, during))
+    service.advance(1)
+    await addPet()
+    const later = await endpoint.until(2)
+    assert.ok(!isSignedWith(old, later) && isSignedWith(fresh, later))
+  })
+
+  test('without an overlap the old secret ends at once', async () => {
+    const endpoint = await receiver()
+    const { id, secret: old } = await register(endpoint.url)
+    const { secret: fresh } = await rotate(id, { overlapSeconds: 0 })
+    await addPet()
+    const message = await endpoint.until(1)
+    assert.ok(!isSignedWith(old, message) && isSignedWith(fresh, message))
+  })
+
+  test('the overlap is a day unless given', async () => {
+    const own = await startTestService(loopbackAllowed)
+    const endpoint = await receiver()
+    try {
+      const { id } = await registerWebhook(own, endpoint.url)
+      const key = own.operatorKey
+      assert.equal((await own.request('POST', `/v1/webhooks/${id}/rotate`, { key })).status, 200)
+      const signatures: number[] = []
+      for (const ms of [day - 1, 1]) {
+        own.advance(ms)
+        await own.request('POST', `/v1/webhooks/${id}/test`, { key })
+        const { headers } = await endpoint.until(signatures.length + 1)
+        signatures.push(String(headers['webhook-signature']).split(' ').length)
+      }
+      assert.deepEqual(signatures, [2, 1])
+    } finally {
+      await own.stop()
+    }
+  })
+
+  test('a repetition with its Idempotency-Key answers the same secret and rotates once', async () => {
+    const { id } = await register(example.url)
+    const options = { headers: { 'idempotency-key': 'rotate-once' } }
+    const first = await ask('POST', `/v1/webhooks/${id}/rotate`, options)
+    const again = await ask('POST', `/v1/webhooks/${id}/rotate`, options)
+    assert.equal(again.headers['idempotent-replayed'], 'true')
+    assert.equal(again.json.secret, first.json.secret)
+  })
+
+  for (const overlapSeconds of [-1, 2_592_001, 1.5, '60', null]) {
+    test(`an overlap of ${JSON.stringify(overlapSeconds)} is refused`, async () => {
+      const { id } = await register(example.url)
+      const answer = await ask('POST', `/v1/webhooks/${id}/rotate`, { body: { overlapSeconds } })
+      assertRefused(answer, 400, 'validation_failed')
+    })
+  }
+})

@@ -1,0 +1,281 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { describe, type TestContext, test } from 'node:test'
+import type { Kysely } from 'kysely'
+import { type Database, SchemaTooNewError, StoreUnavailableError } from '../../src/database/database.ts'
+import { databaseFile } from '../../src/database/sqlite.ts'
+import type { Tables } from '../../src/database/tables.ts'
+import {
+  databaseFor,
+  engine,
+  holdTurn,
+  inStore,
+  openStore,
+  type StoreEnv,
+  storeFor,
+} from '../support/engine.ts'
+import { runPetstore } from '../support/process.ts'
+import { startTestService } from '../support/service.ts'
+
+type Opened = Database & { env: StoreEnv; commits(): number }
+
+async function openedFor(t: TestContext): Promise<Opened> {
+  const { env, database } = await databaseFor(t)
+  let commits = 0
+  database.onCommit(() => {
+    commits++
+  })
+  const walFile = `${databaseFile(env.PETSTORE_DATA_DIR)}-wal`
+  return { ...database, env, commits: () => (engine === 'sqlite' ? commitsInWal(walFile) : commits) }
+}
+
+/** In the log of SQLite the last frame of a commit has the size of the store, and every other frame zero. */
+function commitsInWal(walFile: string): number {
+  const wal = readFileSync(walFile)
+  const frameBytes = 24 + wal.readUInt32BE(8)
+  let commits = 0
+  for (let at = 32; at + frameBytes <= wal.length; at += frameBytes)
+    if (wal.readUInt32BE(at + 4) > 0) commits++
+  return commits
+}
+
+const addCategory = (id: number) => async (trx: Kysely<Tables>) => {
+  await trx
+    .insertInto('categories')
+    .values({ category_id: BigInt(id), name: null })
+    .execute()
+  return id
+}
+
+const categories = async (database: Database) =>
+  (await database.read.selectFrom('categories').select('category_id').orderBy('category_id').execute()).map(
+    (row) => Number(row.category_id),
+  )
+
+describe('a unit that fails leaves nothing behind and does not touch its neighbours in the same commit', () => {
+  const failures: [name: string, fail: (trx: Kysely<Tables>) => Promise<unknown>, message: RegExp][] = [
+    [
+      'by an error of its own',
+      async (trx) => {
+        await addCategory(100)(trx)
+        throw new Error('changed my mind')
+      },
+      /^changed my mind$/,
+    ],
+    [
+      'before its first wait',
+      () => {
+        throw new Error('at once')
+      },
+      /^at once$/,
+    ],
+    [
+      'by a value that is there already',
+      async (trx) => {
+        await addCategory(100)(trx)
+        await addCategory(1)(trx)
+      },
+      /unique/i,
+    ],
+    [
+      'by a reference to nothing',
+      async (trx) => {
+        await addCategory(100)(trx)
+        await trx.insertInto('pets').values({ name: 'x', category_id: 99n, status: 'available' }).execute()
+      },
+      /foreign key/i,
+    ],
+    [
+      'by a statement that is none',
+      async (trx) => {
+        await addCategory(100)(trx)
+        await trx
+          .insertInto('nowhere' as 'pets')
+          .values({ name: 'x', category_id: 1n, status: 'x' })
+          .execute()
+      },
+      /no such table|does not exist/,
+    ],
+  ]
+  for (const [name, fail, message] of failures) {
+    test(name, async (t) => {
+      const store = await openedFor(t)
+      const before = store.commits()
+      const results = await Promise.allSettled([
+        store.write(addCategory(1)),
+        store.write(addCategory(2)),
+        store.write(fail as never),
+        store.write(addCategory(3)),
+        store.write(addCategory(4)),
+      ])
+      assert.deepEqual(
+        results.map((result) => (result.status === 'fulfilled' ? result.value : 'failed')),
+        [1, 2, 'failed', 3, 4],
+      )
+      assert.match((results[2] as PromiseRejectedResult).reason.message, message)
+      assert.equal(store.commits(), before + 1, 'all of them were in one commit')
+      assert.deepEqual(await categories(store), [1, 2, 3, 4])
+      assert.equal(await store.write(addCategory(5)), 5, 'and the queue goes on')
+    })
+  }
+
+  test('also when every unit of a commit fails', async (t) => {
+    const store = await openedFor(t)
+    const failing = Array.from({ length: 10 }, () =>
+      store.write(async (trx) => {
+        await addCategory(1)(trx)
+        throw new Error('no')
+      }),
+    )
+    for (const result of await Promise.allSettled(failing)) assert.equal(result.status, 'rejected')
+    assert.deepEqual(await categories(store), [])
+  })
+})
+
+test('units run one after another, in the order in which they came', async (t) => {
+  const store = await openedFor(t)
+  const seen: string[] = []
+  await Promise.all(
+    [1, 2, 3].map((id) =>
+      store.write(async (trx) => {
+        seen.push(`begin ${id}`)
+        await addCategory(id)(trx)
+        await trx.selectFrom('categories').selectAll().execute()
+        seen.push(`end ${id}`)
+      }),
+    ),
+  )
+  assert.deepEqual(seen, ['begin 1', 'end 1', 'begin 2', 'end 2', 'begin 3', 'end 3'])
+})
+
+test('what a unit has written is seen by nobody before it is on disk', async (t) => {
+  const store = await openedFor(t)
+  let inside: number[] = []
+  await store.write(async (trx) => {
+    await addCategory(1)(trx)
+    inside = await categories(store)
+  })
+  assert.deepEqual(inside, [])
+  assert.deepEqual(await categories(store), [1])
+})
+
+test('a later unit of the same commit sees what an earlier one did', async (t) => {
+  const store = await openedFor(t)
+  const [, seen] = await Promise.all([
+    store.write(addCategory(7)),
+    store.write(async (trx) => trx.selectFrom('categories').select('category_id').execute()),
+  ])
+  assert.deepEqual(
+    seen.map((row) => row.category_id),
+    [7n],
+  )
+})
+
+test('more units than one commit takes are all done', async (t) => {
+  const store = await openedFor(t)
+  const ids = Array.from({ length: 1_000 }, (_, index) => index + 1)
+  assert.deepEqual(await Promise.all(ids.map((id) => store.write(addCategory(id)))), ids)
+  assert.deepEqual(await categories(store), ids)
+})
+
+test('closing waits for what is waiting to be written', async (t) => {
+  const env = await storeFor(t)
+  const store = await openStore(env)
+  const writes = [1, 2, 3].map((id) => store.write(addCategory(id)))
+  await store.close()
+  assert.deepEqual(await Promise.all(writes), [1, 2, 3])
+  assert.deepEqual(await inStore(env, categories), [1, 2, 3])
+})
+
+describe('while somebody else writes to the store and does not come to an end', { concurrency: true }, () => {
+  test('reads go on; every write that waits is refused in the end, and nothing of it is done; then all is well again', async (t) => {
+    const store = await openedFor(t)
+    const other = await holdTurn(store.env)
+    // More than one commit takes: none of them waits a second time.
+    const writes = Promise.allSettled(Array.from({ length: 600 }, (_, id) => store.write(addCategory(id))))
+    assert.deepEqual(await categories(store), [])
+    for (const result of await writes) {
+      assert.equal(result.status, 'rejected')
+      assert.ok(result.reason instanceof StoreUnavailableError)
+    }
+    assert.deepEqual(await categories(store), [])
+    await other.release()
+    assert.equal(await store.write(addCategory(1)), 1)
+    assert.deepEqual(await categories(store), [1])
+  })
+
+  test('a service answers reads, answers writes 503 after the bound, and recovers without a restart', async () => {
+    const service = await startTestService()
+    try {
+      const key = service.operatorKey
+      const add = (name: string, headers = {}) =>
+        service.request('POST', '/v1/pets', { key, body: { name, categoryId: 1 }, headers })
+      assert.equal((await add('before')).status, 201)
+      const lock = await holdTurn(service.storeEnv)
+      let isOver = false
+      const refused = Promise.all([
+        add('during'),
+        add('during, safely', { 'idempotency-key': 'one' }),
+      ]).finally(() => {
+        isOver = true
+      })
+      let reads = 0
+      while (!isOver) {
+        assert.equal((await service.request('GET', '/v1/pets', { key })).status, 200)
+        assert.equal((await service.request('GET', '/readyz')).status, 200)
+        if (++reads >= 3_000) break
+      }
+      for (const answer of await refused) {
+        assert.equal(answer.status, 503)
+        assert.equal(answer.json.code, 'unavailable')
+        assert.match(answer.headers['retry-after'] ?? '', /^[1-9]\d*$/)
+        assert.ok(answer.headers['x-ratelimit-limit'])
+        assert.doesNotMatch(answer.text, /sqlite|lock|SQL/i)
+      }
+      assert.ok(reads > 20)
+      await lock.release()
+      const retried = await add('during, safely', { 'idempotency-key': 'one' })
+      assert.equal(retried.status, 201)
+      assert.equal(
+        retried.headers['idempotent-replayed'],
+        undefined,
+        'the refusal was not kept as the answer',
+      )
+      const { json } = await service.request('GET', '/v1/pets', { key })
+      assert.deepEqual(
+        json.map(({ name }: { name: string }) => name),
+        ['during, safely', 'before'],
+      )
+    } finally {
+      await service.stop()
+    }
+  })
+})
+
+describe('a store of a newer version', () => {
+  const tooNew = async (t: TestContext): Promise<StoreEnv> => {
+    const env = await storeFor(t)
+    const step = { version: 1000, name: 'from the future', applied_at: 0 }
+    await inStore(env, ({ write }) =>
+      write((trx) => trx.insertInto('schema_migrations').values(step).execute()),
+    )
+    return env
+  }
+
+  test('is not opened, however often, and not changed', async (t) => {
+    const env = await tooNew(t)
+    for (const _ of [1, 2]) await assert.rejects(openStore(env), SchemaTooNewError)
+  })
+
+  for (const args of [['serve'], ['keys', 'list'], ['export']]) {
+    test(`is refused by ${args.join(' ')} with a clear message`, async (t) => {
+      const { code, stdout, stderr } = await runPetstore(args, { PORT: '0', ...(await tooNew(t)) })
+      assert.equal(code, 1)
+      assert.equal(stdout, '')
+      assert.match(
+        stderr,
+        /^The store has schema version 1000, but .* run the newer version that wrote it\.\n$/,
+      )
+    })
+  }
+})

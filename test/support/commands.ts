@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
+import { type NewStoreOptions, type StoreEnv, storeFor } from './engine.ts'
+import { type Ended, runPetstore } from './process.ts'
+import { type Server, serverFor } from './servers.ts'
+
+/** What the interface promises for a change of keys on every instance. */
+export const keyChangeMs = 2_000
+
+export const int64Min = '-9223372036854775808'
+export const int64Max = '9223372036854775807'
+
+/** Commands on one store; each fails the test unless it ends well. */
+export function storeAt(env: StoreEnv, more: Record<string, string> = {}) {
+  const run = (args: string[], input = '') => runPetstore(args, { ...env, ...more }, input)
+  const ok = async (args: string[], input = ''): Promise<string> => {
+    const { code, stdout, stderr } = await run(args, input)
+    assert.deepEqual({ code, stderr }, { code: 0, stderr: '' }, args.join(' '))
+    return stdout
+  }
+  const json = async (args: string[], input = '') => oneLine(await ok([...args, '--json'], input))
+  return { env, dataDir: env.PETSTORE_DATA_DIR, run, ok, json, export: () => ok(['export']) }
+}
+
+/** Commands on a store that nobody has used yet. */
+export const freshStore = async (
+  t: Pick<TestContext, 'after'>,
+  more: Record<string, string> = {},
+  options?: NewStoreOptions,
+) => storeAt(await storeFor(t, options), more)
+
+export function oneLine(text: string) {
+  assert.match(text, /^[^\n]+\n$/, 'one line')
+  return JSON.parse(text)
+}
+
+export const lines = (text: string): string[] => text.split('\n').filter((line) => line !== '')
+
+export function assertRefused({ code, stdout, stderr }: Ended, status: number, message: RegExp) {
+  assert.equal(code, status, stderr)
+  assert.equal(stdout, '')
+  assert.match(stderr, message)
+  assert.doesNotMatch(stderr, /\n {4}at /, 'no stack')
+}
+
+/** A running store with everything in it that could get lost on the way. */
+export async function eventfulServer(t: Pick<TestContext, 'after'>): Promise<Server> {
+  const server = await serverFor(t)
+  const add = async (body: string) => {
+    const { status, text } = await server.request('POST', '/v1/pets', {
+      key: server.operatorKey,
+      body,
+      headers: { 'content-type': 'application/json' },
+    })
+    assert.equal(status, 201, text)
+  }
+  await add(`{"name":"Least","categoryId":${int64Min}}`)
+  await add(`{"name":"Greatest","categoryId":${int64Max},"status":"sold"}`)
+  await add(`{"name":"gone in the middle","categoryId":1}`)
+  await add(
+    `{"name":"Łuna \\"the\\" 🐾 \\n\\u2028\\u2029\\u0085 end","categoryId":9007199254740993,"status":"pending"}`,
+  )
+  for (const name of ['gone', 'gone', 'gone']) await add(`{"name":"${name} at the end","categoryId":2}`)
+  const ordered = await server.request('POST', '/v1/store/orders', {
+    key: server.operatorKey,
+    body: { petId: 1, customer: { name: 'Zoë', email: 'zoe@example.org' }, note: 'has a garden' },
+  })
+  assert.equal(ordered.status, 201, ordered.text)
+  for (const id of [3, 5, 6, 7]) {
+    const { status } = await server.request('DELETE', `/v1/pets/${id}`, { key: server.operatorKey })
+    assert.equal(status, 204)
+  }
+  return server
+}
+
+/** An import is a change like any other and writes events: their count goes up, and must never go down. */
+export function assertSameStore(actual: string, expected: string) {
+  const lastEventId = /"lastEventId":(\d+)/
+  assert.equal(actual.replace(lastEventId, ''), expected.replace(lastEventId, ''))
+  assert.ok(Number(lastEventId.exec(actual)?.[1]) >= Number(lastEventId.exec(expected)?.[1]))
+}

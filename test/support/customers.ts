@@ -1,0 +1,20 @@
+import { allThatIsStored, type StoreEnv } from './engine.ts'
+import { eventually } from './eventually.ts'
+
+let persons = 0
+/** Somebody whose traces can be told from everybody else's. */
+export function somebody(noteLength = 20) {
+  const mark = `person-${++persons}-of-the-test`
+  const customer = { name: `Name ${mark}`, email: `${mark}@example.com` }
+  const note = `note-${mark} `.padEnd(noteLength, 'x')
+  return { customer, note, traces: [customer.name, customer.email, `note-${mark}`] }
+}
+
+/** Which traces of a person can be found in the store. */
+export async function tracesOf({ traces }: { traces: string[] }, env: StoreEnv): Promise<string[]> {
+  const stored = await allThatIsStored(env)
+  return traces.filter((trace) => stored.includes(trace))
+}
+
+export const allTracesGo = (person: { traces: string[] }, env: StoreEnv) =>
+  eventually('all traces are gone', async () => (await tracesOf(person, env)).length === 0)

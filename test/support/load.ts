@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict'
+import { setTimeout as pause } from 'node:timers/promises'
+import { catalogue } from '../../src/http/errors.ts'
+import { assertAnswerForm, assertRefused } from './answers.ts'
+import type { Answer, Client, RequestOptions } from './client.ts'
+
+/** What is said of a change where nobody knows whether it was made. */
+const unknownOutcome = /^The store went away before it could say whether the change was made: look before/
+
+export const isOutcomeUnknown = ({ json }: Answer): boolean => unknownOutcome.test(json?.message)
+
+/** A store that cannot serve is said so in the words of the interface, with nothing of what is behind it. */
+export function assertUnavailable(answer: Answer, method = 'GET'): void {
+  assertRefused(answer, 503, 'unavailable')
+  assertAnswerForm(answer, method)
+  assert.match(String(answer.headers['retry-after']), /^[1-9]\d*$/)
+  if (!isOutcomeUnknown(answer)) assert.equal(answer.json.message, catalogue.unavailable.message)
+}
+
+type Kind = 'read' | 'write'
+type Attempt = { name: string; idempotencyKey: string }
+
+/** Callers who read and write without a break, and what they were answered. */
+export type Load = {
+  /** Animals by the id that they were answered with. */
+  readonly created: Map<number, string>
+  /** Attempts that were said not to have been made, and those of which nobody knows. */
+  readonly refused: Attempt[]
+  readonly unknown: Attempt[]
+  /** How many answers of each kind every caller has had so far, the least of them. */
+  leastGood(): number
+  leastChanges(): number
+  leastRefused(): number
+  /** How many answers were refusals, of all callers together. */
+  refusals(): number
+  /** The longest wait for an answer so far, in milliseconds. */
+  readonly longestMs: Record<Kind, number>
+  /** Lets every caller have its answer, and come to an end. */
+  stop(): Promise<void>
+}
+
+export type LoadOptions = {
+  readonly callers: number
+  readonly key: string
+  /** So that the names of two loads on one store are not the same. */
+  readonly prefix?: string
+}
+
+const pauseAfterRefusalMs = 50
+
+/** Every answer must be what was asked for, or a 503 in due form: anything else fails `stop`. */
+export function startLoad(clients: readonly Client[], { callers, key, prefix = 'load' }: LoadOptions): Load {
+  const counts = Array.from({ length: callers }, () => ({ good: 0, changes: 0, refused: 0 }))
+  const load = {
+    created: new Map<number, string>(),
+    refused: [] as Attempt[],
+    unknown: [] as Attempt[],
+    longestMs: { read: 0, write: 0 },
+    leastGood: () => least('good'),
+    leastChanges: () => least('changes'),
+    leastRefused: () => least('refused'),
+    refusals: () => counts.reduce((sum, { refused }) => sum + refused, 0),
+  }
+  let isOver = false
+  let failure: { error: unknown } | undefined
+
+  function least(which: 'good' | 'changes' | 'refused'): number {
+    // Whoever waits for more answers would wait in vain.
+    if (failure) throw failure.error
+    return Math.min(...counts.map((count) => count[which]))
+  }
+
+  async function call(n: number, kind: Kind, method: string, path: string, options: RequestOptions = {}) {
+    const client = clients[n % clients.length] as Client
+    const sentAt = performance.now()
+    const answer = await client.request(method, path, { key, ...options })
+    load.longestMs[kind] = Math.max(load.longestMs[kind], performance.now() - sentAt)
+    const count = counts[n] as (typeof counts)[number]
+    if (answer.status === 503) {
+      assertUnavailable(answer, method)
+      count.refused++
+      await pause(pauseAfterRefusalMs)
+    } else {
+      assertAnswerForm(answer, method)
+      assert.equal(answer.status, method === 'POST' ? 201 : 200, `${method} ${path}: ${answer.text}`)
+      count.good++
+      if (kind === 'write') count.changes++
+    }
+    return answer
+  }
+
+  async function add(n: number, turn: number): Promise<void> {
+    const name = `${prefix} ${n} ${turn}`
+    const attempt = { name, idempotencyKey: name.replaceAll(' ', '-') }
+    const answer = await call(n, 'write', 'POST', '/v1/pets', {
+      body: { name, categoryId: 7 },
+      headers: { 'idempotency-key': attempt.idempotencyKey },
+    })
+    if (answer.status === 201) {
+      assert.equal(answer.json.name, name)
+      assert.ok(!load.created.has(answer.json.id), `the id ${answer.json.id} was given to two animals`)
+      load.created.set(answer.json.id, name)
+    } else (isOutcomeUnknown(answer) ? load.unknown : load.refused).push(attempt)
+  }
+
+  async function keepCalling(n: number): Promise<void> {
+    for (let turn = 0; !isOver; turn++) {
+      await add(n, turn)
+      await call(n, 'read', 'GET', '/v1/pets?limit=5')
+      await call(n, 'read', 'GET', '/v1/store/inventory')
+    }
+  }
+
+  const running = Promise.all(counts.map((_, n) => keepCalling(n)))
+  // Heard here, so that a fault is not an unhandled one before `stop` tells of it.
+  running.catch((error: unknown) => {
+    failure = { error }
+    isOver = true
+  })
+  return {
+    ...load,
+    async stop() {
+      isOver = true
+      await running
+    },
+  }
+}

