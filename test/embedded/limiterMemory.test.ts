@@ -119,7 +119,8 @@ test('requests that race with eviction and with writing are counted exactly', as
       const admitted = new Map<number, number>()
       const pending: Promise<unknown>[] = []
       for (const { id, next } of given) {
-        const admission = limiter.admitKey(firstId + id, limits, 0, start).then(({ outcome }) => {
+        const admit = async () => limiter.admitKey(firstId + id, limits, 0, start)
+        const admission = admit().then(({ outcome }) => {
           if (outcome === 'admitted') admitted.set(id, (admitted.get(id) ?? 0) + 1)
         })
         pending.push(admission)

@@ -9,8 +9,8 @@ trusted.addSubnet('10.0.0.0', 8, 'ipv4')
 trusted.addAddress('192.0.2.7', 'ipv4')
 trusted.addSubnet('fd00::', 8, 'ipv6')
 
-const clients: { name: string; remote: string; forwardedFor: string | null; client: string }[] = [
-  { name: 'no proxy, no header', remote: '203.0.113.5', forwardedFor: null, client: '203.0.113.5' },
+const clients: { name: string; remote: string; forwardedFor: string | undefined; client: string }[] = [
+  { name: 'no proxy, no header', remote: '203.0.113.5', forwardedFor: undefined, client: '203.0.113.5' },
   {
     name: 'a stranger that claims to be somebody else',
     remote: '203.0.113.5',
@@ -18,7 +18,7 @@ const clients: { name: string; remote: string; forwardedFor: string | null; clie
     client: '203.0.113.5',
   },
   { name: 'a trusted proxy', remote: '10.1.2.3', forwardedFor: '198.51.100.1', client: '198.51.100.1' },
-  { name: 'a proxy that says nothing', remote: '10.1.2.3', forwardedFor: null, client: '10.1.2.3' },
+  { name: 'a proxy that says nothing', remote: '10.1.2.3', forwardedFor: undefined, client: '10.1.2.3' },
   { name: 'an empty header', remote: '10.1.2.3', forwardedFor: '', client: '10.1.2.3' },
   {
     name: 'what the client put to the left of what the proxy wrote',

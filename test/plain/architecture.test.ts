@@ -29,7 +29,7 @@ const arrows: Record<string, readonly string[]> = {
   config: ['keys'],
   clock: [],
   pages: ['config', 'telemetry', 'http'],
-  telemetry: ['http', 'keys'],
+  telemetry: ['clock', 'http', 'keys'],
   ...Object.fromEntries(features.map((feature) => [feature, [...features, 'clock', 'http', 'database']])),
   http: ['clock', 'database'],
   database: ['clock'],

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { listen } from '../../src/http/listen.ts'
+import type { Handlers } from '../../src/http/listener.ts'
 import { type Caller, call } from '../support/socket.ts'
 
 /** The server keeps 100 places free, so this leaves room for four connections. */
@@ -8,13 +9,23 @@ const connectionsMax = 104
 const bounds = { stalledMs: 60_000, connectionsMax }
 const anywhere = { host: '127.0.0.1', port: 0 }
 
+/** Nothing here is the API's. */
+const handlers = (fetch: Handlers['fetch']): Handlers => ({
+  fetch,
+  direct: async () => ({ status: 500, headers: {} }),
+})
+
 async function ask(caller: Caller, path = '/'): Promise<string> {
   caller.socket.write(`GET ${path} HTTP/1.1\r\nHost: petstore\r\n\r\n`)
   return (await caller.answer()).body
 }
 
 test('near the limit of connections the one that has been idle longest makes room', async () => {
-  const listener = await listen(({ url }) => new Response(new URL(url).pathname), anywhere, bounds)
+  const listener = await listen(
+    handlers(({ url }) => new Response(new URL(url).pathname)),
+    anywhere,
+    bounds,
+  )
   const callers: Caller[] = []
   const arrive = async () => {
     const caller = await call(`http://127.0.0.1:${listener.port}`)
@@ -53,7 +64,7 @@ test('who is being served does not have to make room, however long it takes', as
     if (url.endsWith('/slow')) await served.promise
     return new Response('done')
   }
-  const listener = await listen(slowly, anywhere, bounds)
+  const listener = await listen(handlers(slowly), anywhere, bounds)
   const callers: Caller[] = []
   const arrive = async () => {
     const caller = await call(`http://127.0.0.1:${listener.port}`)

@@ -298,7 +298,7 @@ describe('a reader that takes nothing', () => {
         cancel: () => cut.resolve(),
       })
     const listener = await serve(
-      () => new Response(endless()),
+      { fetch: () => new Response(endless()), direct: async () => ({ status: 500, headers: {} }) },
       { host: '127.0.0.1', port: 0 },
       { stalledMs: 300 },
     )
