@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { fromRequest, toResponse } from './incoming.ts'
 import type { Handlers, Listener, Place } from './listener.ts'
-import { plainTarget } from './nodeDirect.ts'
+import { isPlainTarget } from './nodeDirect.ts'
 
 /** As much of Bun as is used here: its own types would stand in the way of Node's. */
 type BunServer = {
@@ -33,7 +33,8 @@ export function listenOnBun({ serve }: Bun, { fetch, direct }: Handlers, { host,
     fetch(request, own) {
       const incoming = fromRequest(request, own.requestIP(request)?.address ?? '')
       const isStream = /event-stream/i.test(incoming.header('accept') ?? '')
-      if (plainTarget.test(incoming.target) && !isStream) return direct(incoming).then(toResponse)
+      if (isPlainTarget(request.method, incoming.target) && !isStream)
+        return direct(incoming).then(toResponse)
       // A stream has heartbeats of its own.
       if (isStream) own.timeout(request, 0)
       return fetch(request, incoming.remoteAddress)

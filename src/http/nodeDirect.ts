@@ -4,18 +4,24 @@ import type { Incoming } from './incoming.ts'
 
 /** The API straight on Node's own requests and answers: making a Request and a Response would cost as much as the rest. */
 
-export const plainTarget = /^\/(?:v1\/[\w/~-]*(?:\?[\w.~=&%:,+-]*)?|healthz|readyz)$/
+const plainTarget = /^\/v1\/[\w/~-]*(?:\?[\w.~=&%:,+-]*)?$/
+const probeTarget = /^\/(?:healthz|readyz)$/
 const plainHost = /^[\w.:[\]-]+$/
 
 /**
  * Whether a request needs nothing that the Fetch standard does: an address that is what it looks like, and an answer
  * that is no stream. All others go the long way, so that there is one place that knows about odd addresses.
  */
-export function isPlain({ url = '', headers }: IncomingMessage): boolean {
+export function isPlain({ method, url = '', headers }: IncomingMessage): boolean {
   return (
-    plainTarget.test(url) && plainHost.test(headers.host ?? '') && !/event-stream/i.test(headers.accept ?? '')
+    isPlainTarget(method, url) &&
+    plainHost.test(headers.host ?? '') &&
+    !/event-stream/i.test(headers.accept ?? '')
   )
 }
+
+export const isPlainTarget = (method: string | undefined, target: string): boolean =>
+  plainTarget.test(target) || (probeTarget.test(target) && (method === 'GET' || method === 'HEAD'))
 
 export async function serveDirectly(
   direct: Api,

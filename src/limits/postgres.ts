@@ -77,13 +77,11 @@ export function postgresGate({
     }
     if (!isKeyLike || isFree)
       return verdictOf(await ask(isKeyLike ? token : undefined, isFree ? 0 : 1, address), token, address)
-    const { row, index, count } = await crowd.join(token, () => address)
-    // Nobody paid for a crowd with a key that is not valid: each does so for himself.
-    if (row.admitted === null && count > 1) return verdictOf(await ask(token, 1, address), token, address)
+    const { row, index } = await crowd.join(token, address)
     return verdictOf(row, token, address, index)
   }
 
-  const crowd = new Crowd((token, count, addressOf) => ask(token, count, count === 1 ? addressOf() : null))
+  const crowd = new Crowd(ask, ({ admitted }) => admitted !== null)
 
   /** One round trip, for so many requests with one key; for none of them it is only a look. */
   async function ask(
