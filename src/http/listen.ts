@@ -81,9 +81,11 @@ async function listenOnNode(
       serving.add(outgoing)
       idle.delete(incoming.socket)
       outgoing.on('close', onAnswered)
-      if (!doorClosing) return void serve(incoming, outgoing)
+      // What even the last resort of the API could not answer is cut off, rather than left waiting.
+      const giveUp = () => void outgoing.destroy()
+      if (!doorClosing) return void serve(incoming, outgoing).catch(giveUp)
       outgoing.setHeader('Connection', 'close')
-      void doorClosing.then(() => serve(incoming, outgoing))
+      void doorClosing.then(() => serve(incoming, outgoing)).catch(giveUp)
     },
   )
   server.on('connection', (socket) => {
