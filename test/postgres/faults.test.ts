@@ -419,7 +419,7 @@ describe('a PostgreSQL that serves badly', { concurrency: 2 }, () => {
     const undo = lastFirst(t)
     const faulty = await proxiedService(undo)
     const { service, key, storeEnv } = faulty
-    const load = startLoad([service], { callers: 3 * poolMax, key })
+    const load = startLoad([service], { callers: 10 * poolMax, key })
     undo.after(() => load.stop().catch(() => {}))
     await eventually('every caller is served', () => load.leastGood() >= 1)
     const holder = new pg.Client({ connectionString: storeEnv.DATABASE_URL })
