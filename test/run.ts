@@ -35,7 +35,9 @@ type Counts = {
 }
 
 const root = fileURLToPath(new URL('../', import.meta.url))
-const concurrency = 2
+const concurrency = 3
+/** A file that hangs fails; on a busy machine the longest take minutes. */
+const fileMaxMs = 600_000
 const engines: Record<Engine, { name: string; folders: readonly string[] }> = {
   sqlite: { name: 'SQLite', folders: ['plain', 'store', 'embedded'] },
   postgres: { name: 'PostgreSQL', folders: ['store', 'postgres'] },
@@ -68,6 +70,7 @@ async function runOn(engine: Engine, files: string[], env: NodeJS.ProcessEnv): P
   const tests = run({
     files,
     concurrency,
+    timeout: fileMaxMs,
     signal: interrupted.signal,
     env: { ...env, PETSTORE_TEST_ENGINE: engine },
   })

@@ -3,7 +3,7 @@ import type { Kysely } from 'kysely'
 import { type ClientBase, Pool, type PoolClient, type PoolConfig } from 'pg'
 import { type Database, StoreUnavailableError } from './database.ts'
 import { postgresDialect } from './dialect.ts'
-import { isConflict, isReadOnly, isRefusal, isStalePlan } from './postgresErrors.ts'
+import { isConflict, isCrowded, isReadOnly, isRefusal, isStalePlan } from './postgresErrors.ts'
 import { ask, type Lease, postgresKysely } from './postgresKysely.ts'
 import type { Tables } from './tables.ts'
 import { type Engine, type Turn, WriteQueue } from './writeQueue.ts'
@@ -18,6 +18,7 @@ const commitMaxMs = 5_000
 /** A process that stopped in the middle of a change holds up the others no longer than this. */
 const idleInTransactionMaxMs = 2_000
 const waitingForConnectionMax = 2_000
+const crowdedRetryMs = 20
 const pingMaxMs = 1_000
 const foreignChangePollMs = 250
 const closeWaitMaxMs = 2_000
@@ -116,12 +117,19 @@ function leaseOf(pool: Pool, answerMaxMs: () => number): Lease {
       if (pool.waitingCount >= waitingForConnectionMax) {
         throw new StoreUnavailableError('Too many are waiting for a connection.')
       }
-      try {
-        const client = await pool.connect()
-        client.on('error', ignore)
-        return client
-      } catch (error) {
-        throw new StoreUnavailableError('The store cannot be reached.', { cause: error })
+      const deadline = performance.now() + connectWaitMaxMs
+      for (;;) {
+        try {
+          const client = await pool.connect()
+          client.on('error', ignore)
+          return client
+        } catch (error) {
+          // Where there can be no more connections, those that there are will come free.
+          const isWorthWaiting = isCrowded(error) && pool.totalCount > 0 && performance.now() < deadline
+          if (!isWorthWaiting)
+            throw new StoreUnavailableError('The store cannot be reached.', { cause: error })
+          await pause(crowdedRetryMs)
+        }
       }
     },
     giveBack(client, error) {

@@ -32,6 +32,9 @@ export const isConflict = (error: unknown): boolean => /^40(?:001|P01)$/.test(co
 /** The server was made a standby, or its role may only read: this session will not write any more. */
 export const isReadOnly = (error: unknown): boolean => codeOf(error) === '25006'
 
+/** The server, or the role, has no connection left to give. */
+export const isCrowded = (error: unknown): boolean => codeOf(error) === '53300'
+
 /** Whether the server itself has said that it did not do what it was asked to. */
 export const isRefusal = (error: unknown): boolean => {
   const code = codeOf(error)

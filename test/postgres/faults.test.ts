@@ -301,127 +301,172 @@ async function assertBackgroundGoesOn(
   })
 }
 
-test('connections that are cut in the middle, over and over: each request is served or refused whole', async (t) => {
-  const undo = lastFirst(t)
-  const faulty = await proxiedService(undo, 300)
-  const { load, receiver, streamed } = await putUnderLoad(undo, faulty)
-  for (let n = 0; n < 10; n++) {
-    const before = load.created.size
-    await eventually('changes are made', () => load.created.size > before)
-    if (n % 2 === 0) faulty.proxy.cut()
-    else await terminateAll(faulty)
-  }
-  await becomesWhole(t, faulty, load)
-  assert.ok(load.refusals() > 0, 'somebody was hit')
-  await assertBackgroundGoesOn(faulty, receiver, streamed)
-})
-
-test('a PostgreSQL that crashes and recovers: nothing that was answered is lost, and the service goes on', async (t) => {
-  const undo = lastFirst(t)
-  const { storeEnv, databaseName, administer } = await ownPostgresFor(undo)
-  const serving = await serviceOn(undo, storeEnv, storeEnv.DATABASE_URL, 300)
-  const faulty = { ...serving, storeEnv, databaseName, administer }
-  const { load, receiver, streamed } = await putUnderLoad(undo, faulty)
-  for (let n = 0; n < 2; n++) {
-    const { rows } = await administer(`SELECT pid ${ofService(faulty)} LIMIT 1`)
-    // When one of its processes is killed, PostgreSQL ends all others and starts anew from its log.
-    process.kill(rows[0].pid, 'SIGKILL')
-    const before = load.leastGood()
-    await eventually('every caller is served again', () => load.leastGood() >= before + 3, 30_000)
-  }
-  await becomesWhole(t, faulty, load)
-  await assertBackgroundGoesOn(faulty, receiver, streamed)
-})
-
-test('a connection that breaks or falls silent while it is being made ready is no different from any other', async (t) => {
-  const faulty = await proxiedService(lastFirst(t))
-  const { service, key, proxy } = faulty
-  const look = () => service.request('GET', '/v1/pets', { key })
-  for (const begin of [() => proxy.cutAt('SET ', 'before'), () => proxy.hangAt('SET ')]) {
-    proxy.cut()
-    const begun = begin()
-    const startedAt = performance.now()
-    await eventually('it is refused', async () => {
-      const answer = await look()
-      if (answer.status === 503) assertUnavailable(answer)
-      return answer.status === 503
-    })
-    await begun
-    const ms = performance.now() - startedAt
-    assert.ok(ms < longestWaitMs.read + slackMs, `it took ${ms} ms`)
-    proxy.flow()
-    await eventually('it is served', async () => (await look()).status === 200)
-    await eventually('/readyz says so', async () => (await readiness(service)) === 200)
-  }
-  await eventually('no connection is left over', async () => (await connectionsOf(faulty)) <= poolMax + 1)
-})
-
-test('a slow PostgreSQL within the bounds refuses nothing', async (t) => {
-  const undo = lastFirst(t)
-  const { service, key, proxy } = await proxiedService(undo)
-  proxy.delay(25)
-  const load = startLoad([service], { callers: poolMax, key })
-  undo.after(() => load.stop().catch(() => {}))
-  await eventually('every caller is served', () => load.leastGood() >= 3, 30_000)
-  await load.stop()
-  t.diagnostic(`longest wait ${shownWaits(load)}`)
-  assert.deepEqual([load.refused, load.unknown], [[], []])
-})
-
-test('where each answer comes in time but a change needs too many of them, it is refused and leaves nothing', async (t) => {
-  const { service, key, proxy } = await proxiedService(lastFirst(t))
-  const call = (method: string, path: string, body?: unknown) =>
-    service.request(method, path, { key, ...(body !== undefined && { body }) })
-  const { json: pet } = await call('POST', '/v1/pets', { name: 'Milo', categoryId: 7 })
-  const order = () => call('POST', '/v1/store/orders', { petId: pet.id })
-  // Every connection that there may be is there: making one takes several answers too.
-  await Promise.all(Array.from({ length: 3 * poolMax }, () => call('GET', '/v1/pets')))
-  proxy.delay(240)
-  const startedAt = performance.now()
-  const refused = await order()
-  assertUnavailable(refused, 'POST')
-  assert.ok(!isOutcomeUnknown(refused), 'it did not come as far as its commit')
-  const ms = performance.now() - startedAt
-  assert.ok(ms < longestWaitMs.write + slackMs, `the change took ${ms} ms`)
-  await eventually('a read is served', async () => (await call('GET', '/v1/pets')).status === 200)
-  proxy.delay(0)
-  assert.deepEqual((await call('GET', '/v1/store/inventory')).json, { available: 1, pending: 0, sold: 0 })
-  await eventually('a change is made again', async () => (await order()).status === 201)
-})
-
-test('a pool whose connections are all taken: whoever finds none is refused in time, and served afterwards', async (t) => {
-  const undo = lastFirst(t)
-  const faulty = await proxiedService(undo)
-  const { service, key, storeEnv } = faulty
-  const load = startLoad([service], { callers: 3 * poolMax, key })
-  undo.after(() => load.stop().catch(() => {}))
-  await eventually('every caller is served', () => load.leastGood() >= 1)
-  const holder = new pg.Client({ connectionString: storeEnv.DATABASE_URL })
-  await holder.connect()
-  undo.after(() => holder.end())
-  await holder.query('BEGIN; LOCK TABLE pets, inventory IN ACCESS EXCLUSIVE MODE')
-  await eventually('/readyz says so', async () => (await readiness(service)) === 503, 30_000)
-  await eventually('every caller is refused', () => load.leastRefused() >= 1, 30_000)
-  assert.equal((await service.request('GET', '/healthz')).status, 200)
-  await holder.query('ROLLBACK')
-  await becomesWhole(t, faulty, load)
-})
-
-test('a store that was read-only is ready again though nobody asks for anything but that', async (t) => {
-  const undo = lastFirst(t)
-  const faulty = await proxiedService(undo)
-  const { service, databaseName } = faulty
-  await administer(`ALTER DATABASE ${databaseName} SET default_transaction_read_only = on`)
-  await terminateAll(faulty)
-  await eventually('/readyz says so', async () => (await readiness(service)) === 503)
-  await administer(`ALTER DATABASE ${databaseName} RESET default_transaction_read_only`)
-  await eventually('/readyz says so', async () => (await readiness(service)) === 200)
-})
-
 const namesIn = (env: StoreEnv): Promise<string[]> =>
   inStore(env, async ({ read }) =>
     (await read.selectFrom('pets').select('name').orderBy('id').execute()).map(({ name }) => name),
   )
+
+describe('a PostgreSQL that serves badly', { concurrency: 2 }, () => {
+  test('a PostgreSQL that gives fewer connections than the pool may have: requests wait for those that there are', async (t) => {
+    const undo = lastFirst(t)
+    const storeEnv = await ownedStoreFor(undo)
+    const { username } = new URL(storeEnv.DATABASE_URL as string)
+    await administer(`ALTER ROLE ${username} CONNECTION LIMIT ${poolMax - 1}`)
+    const { service, key } = await serviceOn(undo, storeEnv)
+    const load = startLoad([service], { callers: 2 * poolMax, key })
+    undo.after(() => load.stop().catch(() => {}))
+    await eventually('every caller is served', () => load.leastGood() >= 10, 30_000)
+    await load.stop()
+    assert.equal(load.refusals(), 0)
+  })
+
+  test('connections that are cut in the middle, over and over: each request is served or refused whole', async (t) => {
+    const undo = lastFirst(t)
+    const faulty = await proxiedService(undo, 300)
+    const { load, receiver, streamed } = await putUnderLoad(undo, faulty)
+    for (let n = 0; n < 10; n++) {
+      const before = load.created.size
+      await eventually('changes are made', () => load.created.size > before)
+      if (n % 2 === 0) faulty.proxy.cut()
+      else await terminateAll(faulty)
+    }
+    await becomesWhole(t, faulty, load)
+    assert.ok(load.refusals() > 0, 'somebody was hit')
+    await assertBackgroundGoesOn(faulty, receiver, streamed)
+  })
+
+  test('a PostgreSQL that crashes and recovers: nothing that was answered is lost, and the service goes on', async (t) => {
+    const undo = lastFirst(t)
+    const { storeEnv, databaseName, administer } = await ownPostgresFor(undo)
+    const serving = await serviceOn(undo, storeEnv, storeEnv.DATABASE_URL, 300)
+    const faulty = { ...serving, storeEnv, databaseName, administer }
+    const { load, receiver, streamed } = await putUnderLoad(undo, faulty)
+    for (let n = 0; n < 2; n++) {
+      const { rows } = await administer(`SELECT pid ${ofService(faulty)} LIMIT 1`)
+      // When one of its processes is killed, PostgreSQL ends all others and starts anew from its log.
+      process.kill(rows[0].pid, 'SIGKILL')
+      const before = load.leastGood()
+      await eventually('every caller is served again', () => load.leastGood() >= before + 3, 30_000)
+    }
+    await becomesWhole(t, faulty, load)
+    await assertBackgroundGoesOn(faulty, receiver, streamed)
+  })
+
+  test('a connection that breaks or falls silent while it is being made ready is no different from any other', async (t) => {
+    const faulty = await proxiedService(lastFirst(t))
+    const { service, key, proxy } = faulty
+    const look = async () => {
+      const startedAt = performance.now()
+      const answer = await service.request('GET', '/v1/pets', { key })
+      const ms = performance.now() - startedAt
+      assert.ok(ms < longestWaitMs.read + slackMs, `it took ${ms} ms`)
+      if (answer.status !== 200) assertUnavailable(answer)
+      return answer.status === 200
+    }
+    for (const begin of [() => proxy.cutAt('SET ', 'before'), () => proxy.hangAt('SET ')]) {
+      let isBegun = false
+      void begin().then(() => {
+        isBegun = true
+      })
+      proxy.cut()
+      // Whose connection it is, a request's or that of work in the background, is left to chance.
+      await eventually('a connection is being made', async () => {
+        await look()
+        return isBegun
+      })
+      await look()
+      proxy.flow()
+      await eventually('it is served', look)
+      await eventually('/readyz says so', async () => (await readiness(service)) === 200)
+    }
+    await eventually('no connection is left over', async () => (await connectionsOf(faulty)) <= poolMax + 1)
+  })
+
+  test('a slow PostgreSQL within the bounds refuses nothing', async (t) => {
+    const undo = lastFirst(t)
+    const { service, key, proxy } = await proxiedService(undo)
+    proxy.delay(25)
+    const load = startLoad([service], { callers: poolMax, key })
+    undo.after(() => load.stop().catch(() => {}))
+    await eventually('every caller is served', () => load.leastGood() >= 3, 30_000)
+    await load.stop()
+    t.diagnostic(`longest wait ${shownWaits(load)}`)
+    assert.deepEqual([load.refused, load.unknown], [[], []])
+  })
+
+  test('where each answer comes in time but a change needs too many of them, it is refused and leaves nothing', async (t) => {
+    const { service, key, proxy } = await proxiedService(lastFirst(t))
+    const call = (method: string, path: string, body?: unknown) =>
+      service.request(method, path, { key, ...(body !== undefined && { body }) })
+    const { json: pet } = await call('POST', '/v1/pets', { name: 'Milo', categoryId: 7 })
+    const order = () => call('POST', '/v1/store/orders', { petId: pet.id })
+    // Every connection that there may be is there: making one takes several answers too.
+    await Promise.all(Array.from({ length: 3 * poolMax }, () => call('GET', '/v1/pets')))
+    proxy.delay(240)
+    const startedAt = performance.now()
+    const refused = await order()
+    assertUnavailable(refused, 'POST')
+    assert.ok(!isOutcomeUnknown(refused), 'it did not come as far as its commit')
+    const ms = performance.now() - startedAt
+    assert.ok(ms < longestWaitMs.write + slackMs, `the change took ${ms} ms`)
+    await eventually('a read is served', async () => (await call('GET', '/v1/pets')).status === 200)
+    proxy.delay(0)
+    assert.deepEqual((await call('GET', '/v1/store/inventory')).json, { available: 1, pending: 0, sold: 0 })
+    await eventually('a change is made again', async () => (await order()).status === 201)
+  })
+
+  test('a pool whose connections are all taken: whoever finds none is refused in time, and served afterwards', async (t) => {
+    const undo = lastFirst(t)
+    const faulty = await proxiedService(undo)
+    const { service, key, storeEnv } = faulty
+    const load = startLoad([service], { callers: 10 * poolMax, key })
+    undo.after(() => load.stop().catch(() => {}))
+    await eventually('every caller is served', () => load.leastGood() >= 1)
+    const holder = new pg.Client({ connectionString: storeEnv.DATABASE_URL })
+    await holder.connect()
+    undo.after(() => holder.end())
+    await holder.query('BEGIN; LOCK TABLE pets, inventory IN ACCESS EXCLUSIVE MODE')
+    await eventually('/readyz says so', async () => (await readiness(service)) === 503, 30_000)
+    await eventually('every caller is refused', () => load.leastRefused() >= 1, 30_000)
+    assert.equal((await service.request('GET', '/healthz')).status, 200)
+    await holder.query('ROLLBACK')
+    await becomesWhole(t, faulty, load)
+  })
+
+  test('a store that was read-only is ready again though nobody asks for anything but that', async (t) => {
+    const undo = lastFirst(t)
+    const faulty = await proxiedService(undo)
+    const { service, databaseName } = faulty
+    await administer(`ALTER DATABASE ${databaseName} SET default_transaction_read_only = on`)
+    await terminateAll(faulty)
+    await eventually('/readyz says so', async () => (await readiness(service)) === 503)
+    await administer(`ALTER DATABASE ${databaseName} RESET default_transaction_read_only`)
+    await eventually('/readyz says so', async () => (await readiness(service)) === 200)
+  })
+
+  test('holds that run out all at once lapse over a slow way, too, in as many turns as it takes', async (t) => {
+    const { service, proxy, storeEnv } = await proxiedService(lastFirst(t))
+    const orders = 160
+    await inStore(storeEnv, async ({ write }) => {
+      await write(async (trx) => {
+        const now = service.now()
+        await sql`INSERT INTO categories VALUES (7, NULL)`.execute(trx)
+        await sql`INSERT INTO pets (name, category_id, status) SELECT 'Pet', 7, 'pending' FROM generate_series(1, ${sql.lit(orders)})`.execute(
+          trx,
+        )
+        await sql`
+        INSERT INTO orders (pet_id, status, placed_at, updated_at, hold_expires_at)
+        SELECT id, 'placed', ${now}::bigint, ${now}::bigint, ${now + hourMs}::bigint FROM pets`.execute(trx)
+      })
+    })
+    // All of them together would take longer than a commit may.
+    proxy.delay(2)
+    service.advance(hourMs)
+    const inventory = async () =>
+      (await service.request('GET', '/v1/store/inventory', { key: service.operatorKey })).json
+    await eventually('every animal is free', async () => (await inventory()).available === orders, 60_000)
+  })
+})
 
 describe('a connection that breaks at the commit', { concurrency: 2 }, () => {
   for (const [what, when, isMade] of [
@@ -563,29 +608,6 @@ describe('changes that share a commit', { concurrency: 2 }, () => {
       await assertRetriesMakeEachOnce(faulty)
     })
   }
-})
-
-test('holds that run out all at once lapse over a slow way, too, in as many turns as it takes', async (t) => {
-  const { service, proxy, storeEnv } = await proxiedService(lastFirst(t))
-  const orders = 160
-  await inStore(storeEnv, async ({ write }) => {
-    await write(async (trx) => {
-      const now = service.now()
-      await sql`INSERT INTO categories VALUES (7, NULL)`.execute(trx)
-      await sql`INSERT INTO pets (name, category_id, status) SELECT 'Pet', 7, 'pending' FROM generate_series(1, ${sql.lit(orders)})`.execute(
-        trx,
-      )
-      await sql`
-        INSERT INTO orders (pet_id, status, placed_at, updated_at, hold_expires_at)
-        SELECT id, 'placed', ${now}::bigint, ${now}::bigint, ${now + hourMs}::bigint FROM pets`.execute(trx)
-    })
-  })
-  // All of them together would take longer than a commit may.
-  proxy.delay(2)
-  service.advance(hourMs)
-  const inventory = async () =>
-    (await service.request('GET', '/v1/store/inventory', { key: service.operatorKey })).json
-  await eventually('every animal is free', async () => (await inventory()).available === orders, 60_000)
 })
 
 describe('a start', { concurrency: 2 }, () => {

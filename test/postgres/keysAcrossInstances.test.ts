@@ -16,7 +16,7 @@ import {
 import { listenTo } from '../support/listening.ts'
 import type { Server } from '../support/servers.ts'
 
-const rounds = 5
+const rounds = 3
 /** One refusal by each instance. */
 const banAfter = 3
 

@@ -35,8 +35,8 @@ export type Postgres = {
 const user = 'petstore'
 const startsMax = 5
 const logTailMax = 10_000
-/** PostgreSQL refuses to run as root: then it runs as nobody. */
-const nobody = { uid: 65_534, gid: 65_534 }
+/** Whom PostgreSQL runs as, where that is not whoever started it. */
+type RunsAs = { uid?: number; gid?: number }
 
 const settings = {
   listen_addresses: '127.0.0.1',
@@ -81,7 +81,8 @@ export async function startPostgres(): Promise<Postgres> {
 /** What the guard does from its start to its end. */
 async function guard(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'petstore-postgres-'))
-  // Heard from the beginning: whoever started us may be gone before PostgreSQL is up.
+  // Heard from the beginning: whoever started us may be gone before PostgreSQL is up, and then nobody reads us either.
+  process.stdout.on('error', () => {})
   const released = Promise.race([
     once(process.stdin.resume(), 'close'),
     once(process, 'SIGTERM'),
@@ -90,8 +91,8 @@ async function guard(): Promise<void> {
   ])
   let server: ChildProcess | undefined
   try {
-    const runsAs = process.getuid?.() === 0 ? nobody : {}
-    if (runsAs === nobody) chownSync(folder, nobody.uid, nobody.gid)
+    const runsAs = process.getuid?.() === 0 ? await nobody() : {}
+    giveTo(runsAs, folder)
     const bin = await copyPrograms(folder)
     const password = randomBytes(16).toString('hex')
     await initialise(folder, bin, password, runsAs)
@@ -140,7 +141,15 @@ async function copyPrograms(folder: string): Promise<string> {
   return bin
 }
 
-type RunsAs = { uid?: number; gid?: number }
+/** PostgreSQL refuses to run as root, and as a user that the machine does not know. */
+async function nobody(): Promise<RunsAs> {
+  const ask = async (what: string) => Number((await promisify(execFile)('id', [what, 'nobody'])).stdout)
+  return { uid: await ask('-u'), gid: await ask('-g') }
+}
+
+function giveTo({ uid, gid }: RunsAs, path: string): void {
+  if (uid !== undefined && gid !== undefined) chownSync(path, uid, gid)
+}
 
 /** Nothing of the caller's environment, which may well have settings for a PostgreSQL of his. */
 const environment = { PATH: process.env.PATH ?? '', LC_ALL: 'C', TZ: 'UTC' }
@@ -148,7 +157,7 @@ const environment = { PATH: process.env.PATH ?? '', LC_ALL: 'C', TZ: 'UTC' }
 async function initialise(folder: string, bin: string, password: string, runsAs: RunsAs): Promise<void> {
   const passwordFile = join(folder, 'password')
   writeFileSync(passwordFile, password, { mode: 0o600 })
-  if (runsAs === nobody) chownSync(passwordFile, nobody.uid, nobody.gid)
+  giveTo(runsAs, passwordFile)
   const options = [
     `--pgdata=${join(folder, 'data')}`,
     `--username=${user}`,
@@ -163,7 +172,7 @@ async function initialise(folder: string, bin: string, password: string, runsAs:
   ]
   await promisify(execFile)(join(bin, 'initdb'), options, { ...runsAs, cwd: folder, env: environment })
   mkdirSync(join(folder, 'socket'), { mode: 0o700 })
-  if (runsAs === nobody) chownSync(join(folder, 'socket'), nobody.uid, nobody.gid)
+  giveTo(runsAs, join(folder, 'socket'))
 }
 
 /** Somebody else may take the port between our finding it free and PostgreSQL's taking it: then another is tried. */

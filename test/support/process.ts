@@ -21,9 +21,18 @@ function environment(env: Record<string, string>): NodeJS.ProcessEnv {
   return { ...Object.fromEntries(clean), ...env }
 }
 
+/** None of them outlives this process, also where that is ended from outside. */
+const running = new Set<ChildProcess>()
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGKILL')
+})
+process.once('SIGTERM', () => process.exit(1))
+
 /** Starts the `petstore` command as users do. */
 export function spawnPetstore(args: string[], env: Record<string, string> = {}) {
   const child = spawn(process.execPath, [main, ...args], { cwd: root, env: environment(env) })
+  running.add(child)
+  child.once('close', () => running.delete(child))
   const output = { stdout: '', stderr: '' }
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     output.stdout += text
