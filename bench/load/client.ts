@@ -1,0 +1,90 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+
+export type Reply = { readonly status: number; readonly head: string; readonly body: Buffer }
+
+/**
+ * A plain HTTP/1.1 connection that is kept open: one request at a time, no more than is needed to measure with. Its
+ * own cost is a few microseconds, where a full client's would drown what is measured.
+ */
+export class Connection {
+  readonly #socket: Socket
+  #received: Buffer = Buffer.alloc(0)
+  #waiting: { resolve(reply: Reply): void; reject(error: Error): void } | undefined
+
+  private constructor(socket: Socket) {
+    this.#socket = socket
+    socket.setNoDelay(true)
+    socket.on('data', (bytes: Buffer) => this.#onData(bytes))
+    socket.on('error', (error) => this.#fail(error))
+    socket.on('close', () => this.#fail(new Error('The server closed the connection.')))
+  }
+
+  static async open(port: number): Promise<Connection> {
+    const socket = connect(port, '127.0.0.1')
+    await once(socket, 'connect')
+    return new Connection(socket)
+  }
+
+  /** Sends a whole request, such as `requestText` makes, and waits for the whole answer. */
+  send(text: string): Promise<Reply> {
+    if (this.#waiting) throw new Error('One request at a time.')
+    return new Promise((resolve, reject) => {
+      this.#waiting = { resolve, reject }
+      this.#socket.write(text, 'latin1')
+    })
+  }
+
+  close(): void {
+    this.#socket.destroy()
+  }
+
+  #onData(bytes: Buffer): void {
+    this.#received = this.#received.length === 0 ? bytes : Buffer.concat([this.#received, bytes])
+    const headEnd = this.#received.indexOf('\r\n\r\n')
+    if (headEnd === -1) return
+    const head = this.#received.toString('latin1', 0, headEnd)
+    const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1]
+    if (length === undefined) {
+      this.#fail(new Error(`An answer without Content-Length:\n${head}`))
+      return
+    }
+    const end = headEnd + 4 + Number(length)
+    if (this.#received.length < end) return
+    const body = this.#received.subarray(headEnd + 4, end)
+    this.#received = this.#received.subarray(end)
+    const waiting = this.#waiting
+    this.#waiting = undefined
+    waiting?.resolve({ status: Number(head.slice(9, 12)), head, body })
+  }
+
+  #fail(error: Error): void {
+    this.#waiting?.reject(error)
+    this.#waiting = undefined
+  }
+}
+
+export function requestText(
+  method: string,
+  path: string,
+  headers: Readonly<Record<string, string>>,
+  body?: string,
+): string {
+  const all = {
+    Host: '127.0.0.1',
+    ...headers,
+    ...(body !== undefined && { 'Content-Length': String(Buffer.byteLength(body)) }),
+  }
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
+  return `${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n${body ?? ''}`
+}
+
+/** One request on a connection of its own. */
+export async function ask(port: number, text: string): Promise<Reply> {
+  const connection = await Connection.open(port)
+  try {
+    return await connection.send(text)
+  } finally {
+    connection.close()
+  }
+}
