@@ -12,7 +12,6 @@ export function inventoryRoutes({ read }: Database): Operation[] {
   return [
     operation({
       id: 'getInventory',
-      isKept: true,
       method: 'GET',
       path: '/store/inventory',
       tag: 'Store',
