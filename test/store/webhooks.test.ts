@@ -398,6 +398,8 @@ describe('a webhook', () => {
     const { id } = await register(endpoint.url)
     assert.equal((await change(id, { status: 'paused' })).status, 'paused')
     for (let n = 0; n < 3; n++) await addPet(`waiting ${n}`)
+    // A test message is of no event: it stands behind those that are in line already.
+    await eventually('they are in line', async () => (await deliveries(id)).length === 3)
     await ask('POST', `/v1/webhooks/${id}/test`)
     await untilQuiet()
     assert.equal(endpoint.received.length, 0)
