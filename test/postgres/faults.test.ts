@@ -402,7 +402,7 @@ describe('a PostgreSQL that serves badly', { concurrency: 2 }, () => {
     const order = () => call('POST', '/v1/store/orders', { petId: pet.id })
     // Every connection that there may be is there: making one takes several answers too.
     await Promise.all(Array.from({ length: 3 * poolMax }, () => call('GET', '/v1/pets')))
-    proxy.delay(240)
+    proxy.delay(330)
     const startedAt = performance.now()
     const refused = await order()
     assertUnavailable(refused, 'POST')
