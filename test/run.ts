@@ -45,7 +45,10 @@ const engines: Record<Engine, { name: string; folders: readonly string[] }> = {
 /** These take longest: begun last, they would run alone at the end. */
 const longest = ['commandLine', 'cleanStop', 'crash', 'docs']
 
-const { values, positionals } = parseArgs({ options: { engine: { type: 'string' } }, allowPositionals: true })
+const { values, positionals } = parseArgs({
+  options: { engine: { type: 'string' }, name: { type: 'string' } },
+  allowPositionals: true,
+})
 const chosen = (Object.keys(engines) as Engine[]).filter(
   (engine) => values.engine === undefined || values.engine === engine,
 )
@@ -71,6 +74,7 @@ async function runOn(engine: Engine, files: string[], env: NodeJS.ProcessEnv): P
     files,
     concurrency,
     timeout: fileMaxMs,
+    ...(values.name !== undefined && { testNamePatterns: [values.name] }),
     signal: interrupted.signal,
     env: { ...env, PETSTORE_TEST_ENGINE: engine },
   })

@@ -9,6 +9,8 @@ const writesPerCommitMax = 256
 const commitsAheadMax = 16
 /** Nobody else can write meanwhile, in whichever process. */
 const turnMaxMs = 500
+/** Who has waited in line for so long is refused: each before it may take as long as a commit may. */
+const waitMaxMs = 5_000
 
 /** One open transaction of an engine. */
 export type Turn = {
@@ -33,6 +35,7 @@ export type Engine = {
 }
 
 type Unit = {
+  addedAt: number
   work: (trx: Kysely<Tables>) => Promise<unknown>
   resolve: (value: unknown) => void
   reject: (error: unknown) => void
@@ -58,7 +61,7 @@ export class WriteQueue {
       return Promise.reject(new StoreUnavailableError('Too many writes are waiting.'))
     }
     const { promise, resolve, reject } = Promise.withResolvers<T>()
-    this.#waiting.push({ work, resolve: resolve as Unit['resolve'], reject })
+    this.#waiting.push({ addedAt: performance.now(), work, resolve: resolve as Unit['resolve'], reject })
     this.#draining ??= this.#drain()
     return promise
   }
@@ -79,6 +82,7 @@ export class WriteQueue {
   async #drain(): Promise<void> {
     try {
       while (this.#waiting.length > 0) {
+        this.#refuseLate()
         // One turn of the event loop, so that requests that are already here join this commit.
         await nextTurn()
         await this.#commitBatch()
@@ -89,7 +93,15 @@ export class WriteQueue {
     }
   }
 
+  #refuseLate(): void {
+    const inTime = this.#waiting.findIndex(({ addedAt }) => performance.now() - addedAt < waitMaxMs)
+    for (const unit of this.#waiting.splice(0, inTime === -1 ? this.#waiting.length : inTime)) {
+      unit.reject(new StoreUnavailableError('The change has waited too long.'))
+    }
+  }
+
   async #commitBatch(): Promise<void> {
+    if (this.#waiting.length === 0) return
     const taken: Unit[] = []
     let answers: (() => void)[]
     try {

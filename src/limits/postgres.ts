@@ -14,7 +14,7 @@ import { addressLimits, noUsage, settle, type Windows, windowsOf } from './windo
 /** A body that was there with its headers took no longer than this; nobody can say what came first. */
 const currentMs = 1
 const addressesKeptMax = 10_000
-const addressRowsMax = 1_000_000
+const addressRowsMax = 100_000
 const sweepRowsMax = 1_000
 const plans = JSON.stringify(planLimits)
 

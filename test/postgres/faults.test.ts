@@ -433,6 +433,28 @@ describe('a PostgreSQL that serves badly', { concurrency: 2 }, () => {
     await becomesWhole(t, faulty, load)
   })
 
+  test('changes in line for a table that somebody holds are refused in time, all of them', async (t) => {
+    const undo = lastFirst(t)
+    const { service, key, storeEnv } = await proxiedService(undo)
+    const holder = new pg.Client({ connectionString: storeEnv.DATABASE_URL })
+    await holder.connect()
+    undo.after(() => holder.end())
+    await holder.query('BEGIN; LOCK TABLE pets IN ACCESS EXCLUSIVE MODE')
+    const startedAt = performance.now()
+    // One after another, each as long as a statement may take, they would be far beyond the bound.
+    const body = { name: 'Milo', categoryId: 7 }
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => service.request('POST', '/v1/pets', { key, body })),
+    )
+    const ms = performance.now() - startedAt
+    for (const answer of answers) assertUnavailable(answer, 'POST')
+    assert.ok(ms < longestWaitMs.write + slackMs, `the last of them waited ${Math.round(ms)} ms`)
+    await holder.query('ROLLBACK')
+    await eventually('a change is made again', async () => {
+      return (await service.request('POST', '/v1/pets', { key, body })).status === 201
+    })
+  })
+
   test('a store that was read-only is ready again though nobody asks for anything but that', async (t) => {
     const undo = lastFirst(t)
     const faulty = await proxiedService(undo)
