@@ -52,6 +52,8 @@ type AnyInput = Input<z.ZodObject, z.ZodObject, z.ZodObject>
 /** What is known of one request on its way. */
 type Exchange = {
   readonly incoming: Incoming
+  readonly startedAt: number
+  readonly requestId: string
   readonly method: string
   readonly path: string
   readonly route: Route | undefined
@@ -63,12 +65,17 @@ type Exchange = {
   caller: Caller | undefined
   /** Which state of the store the request has found, where that is known. */
   storeVersion: number | undefined
+  /** Whether the headers say how the windows stand. */
+  isCounted: boolean
 }
 
 export function createApi(options: ApiOptions) {
   const { door, database, idempotentAnswers, clock, publicUrl } = options
   const table = new RouteTable(options.operations)
   const keptAnswers = new KeptAnswers()
+  const ownHeaders = new Map(
+    options.operations.map((operation) => [operation, headersOf(operation, publicUrl)]),
+  )
 
   /** The pipeline: every request under the base path goes through these steps, in this order. */
   function serve(exchange: Exchange): Answer | Promise<Answer> {
@@ -84,35 +91,45 @@ export function createApi(options: ApiOptions) {
     return operation.write ? change(exchange, operation, caller) : look(exchange, operation, caller) // 400 and on
   }
 
-  async function handle(incoming: Incoming): Promise<Outgoing> {
-    const startedAt = performance.now()
+  function handle(incoming: Incoming): Outgoing | Promise<Outgoing> {
     const exchange = begin(incoming)
-    let result: Answer
-    let code: string | undefined
-    let fault: unknown
+    let served: Answer | Promise<Answer>
     try {
-      if (incoming.header('origin') !== undefined) await allowOrigin(exchange)
-      const served = serve(exchange)
-      const found = served instanceof Promise ? await served : served
-      result = notModified(exchange.method, incoming.header('if-none-match'), found)
+      served =
+        incoming.header('origin') === undefined
+          ? serve(exchange)
+          : allowOrigin(exchange).then(() => serve(exchange))
     } catch (thrown) {
-      const error = toApiError(thrown)
-      if (error.status >= 500) fault = thrown
-      code = error.code
-      result = answer(error.status, error.body, error.headers)
+      return refuse(exchange, thrown)
     }
-    const { method, path, operation, caller, address } = exchange
+    if (!(served instanceof Promise)) return finish(exchange, served)
+    return served.then(
+      (found) => finish(exchange, found),
+      (thrown: unknown) => refuse(exchange, thrown),
+    )
+  }
+
+  function refuse(exchange: Exchange, thrown: unknown): Outgoing {
+    const error = toApiError(thrown)
+    const fault = error.status >= 500 ? thrown : undefined
+    return finish(exchange, answer(error.status, error.body, error.headers), error.code, fault)
+  }
+
+  function finish(exchange: Exchange, found: Answer, code?: string, fault?: unknown): Outgoing {
+    const { incoming, requestId, method, path, operation, caller, address, headers, startedAt } = exchange
+    const result = notModified(method, incoming.header('if-none-match'), found)
     // Where nobody was admitted, the address's windows are the ones that apply.
-    if (!('X-RateLimit-Limit' in exchange.headers)) Object.assign(exchange.headers, door.headersFor(address))
-    const requestId = exchange.headers['X-Request-Id'] as string
+    if (!exchange.isCounted) Object.assign(headers, door.headersFor(address))
     const seconds = (performance.now() - startedAt) / 1000
     const { status } = result
     options.onFinished({ requestId, method, path, operation, caller, address, status, code, seconds, fault })
-    return toOutgoing(exchange.method, exchange.headers, result)
+    return toOutgoing(method, headers, result)
   }
 
   function begin(incoming: Incoming): Exchange {
+    const startedAt = performance.now()
     const { method, target } = incoming
+    const requestId = requestIdOf(incoming.header('x-request-id'))
     const end = target.indexOf('?')
     const path = end === -1 ? target : target.slice(0, end)
     const route = table.find(path.slice(basePath.length))
@@ -123,13 +140,14 @@ export function createApi(options: ApiOptions) {
       'Content-Type': 'application/json; charset=utf-8',
       'Cache-Control': 'private, no-cache',
       'X-Content-Type-Options': 'nosniff',
-      'X-Request-Id': requestIdOf(incoming.header('x-request-id')),
+      'X-Request-Id': requestId,
       Vary: 'Origin',
     }
-    if (operation?.stability && operation.stability !== 'stable') headers['X-Stability'] = operation.stability
-    if (operation?.deprecation) Object.assign(headers, deprecationHeaders(operation.deprecation, publicUrl))
+    if (operation) Object.assign(headers, ownHeaders.get(operation))
     return {
       incoming,
+      startedAt,
+      requestId,
       method,
       path,
       route,
@@ -139,6 +157,7 @@ export function createApi(options: ApiOptions) {
       headers,
       caller: undefined,
       storeVersion: undefined,
+      isCounted: false,
     }
   }
 
@@ -168,6 +187,7 @@ export function createApi(options: ApiOptions) {
   function enter(exchange: Exchange, { caller, refusal, headers: rates, storeVersion }: Admission): void {
     const { incoming, headers } = exchange
     Object.assign(headers, rates)
+    exchange.isCounted = true
     exchange.caller = caller
     exchange.storeVersion = storeVersion
     if (caller && 'Access-Control-Allow-Origin' in headers && !isHome(incoming, caller)) {
@@ -202,16 +222,17 @@ export function createApi(options: ApiOptions) {
   function look(exchange: Exchange, operation: Operation, caller: Caller): Answer | Promise<Answer> {
     const { storeVersion, incoming } = exchange
     if (!operation.isKept || storeVersion === undefined) return read(exchange, operation, caller)
-    return (
-      keptAnswers.find(storeVersion, incoming.target) ??
-      read(exchange, operation, caller).then((found) => {
-        keptAnswers.keep(storeVersion, incoming.target, found)
-        return found
-      })
-    )
+    const kept = keptAnswers.find(storeVersion, incoming.target)
+    if (kept) return kept
+    const keep = (found: Answer) => {
+      keptAnswers.keep(storeVersion, incoming.target, found)
+      return found
+    }
+    const found = read(exchange, operation, caller)
+    return found instanceof Promise ? found.then(keep) : keep(found)
   }
 
-  async function read(exchange: Exchange, operation: Operation, caller: Caller): Promise<Answer> {
+  function read(exchange: Exchange, operation: Operation, caller: Caller): Answer | Promise<Answer> {
     if (!operation.read) throw new Error(`${operation.id} neither reads nor writes.`)
     return operation.read(readInput(exchange, operation), contextOf(exchange, caller, clock))
   }
@@ -271,6 +292,12 @@ export function createApi(options: ApiOptions) {
 
   return handle
 }
+
+/** What all answers of an operation say. */
+const headersOf = ({ stability, deprecation }: Operation, publicUrl: string | undefined) => ({
+  ...(stability && stability !== 'stable' && { 'X-Stability': stability }),
+  ...(deprecation && deprecationHeaders(deprecation, publicUrl)),
+})
 
 function contextOf({ incoming, now, address }: Exchange, caller: Caller, clock: Clock) {
   return { now, clock, caller, address, header: incoming.header }

@@ -11,7 +11,7 @@ export type Page = {
   serve(request: Request, remoteAddress: string): Response | Promise<Response>
 }
 
-export type Api = (incoming: Incoming) => Promise<Outgoing>
+export type Api = (incoming: Incoming) => Outgoing | Promise<Outgoing>
 
 export type AppOptions = {
   readonly pages: readonly Page[]

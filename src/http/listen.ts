@@ -4,11 +4,10 @@ import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promi
 import { ApiError } from './errors.ts'
 import { bun, listenOnBun } from './listenBun.ts'
 import type { Handlers, Listener, Place } from './listener.ts'
-import { isPlain, serveDirectly } from './nodeDirect.ts'
+import { isPlain, keepAliveSeconds, serveDirectly } from './nodeDirect.ts'
 
 const headersTimeoutMs = 5_000
 const requestTimeoutMs = 10_000
-const keepAliveTimeoutMs = 65_000
 const checkingIntervalMs = 1_000
 const headerBytesMax = 16 * 1024
 const usualConnectionsMax = 10_000
@@ -30,6 +29,28 @@ export type ListenBounds = {
   readonly connectionsMax?: number
 }
 
+type Connection = {
+  /** The last answer, begun or not; nothing before the first request. */
+  answer: ServerResponse | undefined
+  /** Which request was its last one, of all that there were. */
+  lastUsed: number
+}
+
+const isServing = ({ answer }: Connection) =>
+  answer !== undefined && !answer.writableFinished && !answer.destroyed
+
+/** Looked for only when it is needed: keeping all in order would cost every request. */
+function longestIdle(connections: ReadonlyMap<Socket, Connection>): Socket | undefined {
+  let found: Socket | undefined
+  let leastUsed = Number.POSITIVE_INFINITY
+  for (const [socket, connection] of connections) {
+    if (connection.lastUsed >= leastUsed || connection.answer === undefined || isServing(connection)) continue
+    found = socket
+    leastUsed = connection.lastUsed
+  }
+  return found
+}
+
 type Adapter = (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void>
 
 /** Opens the door, on whichever runtime this is. */
@@ -43,10 +64,8 @@ async function listenOnNode(
   { host, port }: Place,
   { stalledMs, connectionsMax = usualConnectionsMax }: ListenBounds,
 ): Promise<Listener> {
-  const serving = new Set<ServerResponse>()
-  /** Connections between two requests, the longest idle first. */
-  const idle = new Set<Socket>()
-  let connections = 0
+  const connections = new Map<Socket, Connection>()
+  let requests = 0
   let connectionsTaken = 0
   let doorClosing: Promise<unknown> | undefined
   let adapter: Promise<Adapter> | undefined
@@ -57,46 +76,43 @@ async function listenOnNode(
       hostname: hostUnlessGiven,
     })
   }
-  const serve = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
-    if (isPlain(incoming)) return serveDirectly(direct, incoming, outgoing)
+  const serve = (incoming: IncomingMessage, outgoing: ServerResponse) =>
+    isPlain(incoming) ? serveDirectly(direct, incoming, outgoing) : adapt(incoming, outgoing)
+  const adapt = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
     // The adapter refuses a backslash, but it is only a path that leads nowhere.
     incoming.url = incoming.url?.replaceAll('\\', '%5C')
     adapter ??= openAdapter()
     return (await adapter)(incoming, outgoing)
   }
-  /** One function for all answers, which it is called on. */
-  function onAnswered(this: ServerResponse) {
-    serving.delete(this)
-    if (!this.req.socket.destroyed) idle.add(this.req.socket)
-  }
   const server = createServer(
     {
       headersTimeout: headersTimeoutMs,
       requestTimeout: requestTimeoutMs,
-      keepAliveTimeout: keepAliveTimeoutMs,
+      keepAliveTimeout: keepAliveSeconds * 1000,
       connectionsCheckingInterval: checkingIntervalMs,
       maxHeaderSize: headerBytesMax,
     },
     (incoming, outgoing) => {
-      serving.add(outgoing)
-      idle.delete(incoming.socket)
-      outgoing.on('close', onAnswered)
-      // What even the last resort of the API could not answer is cut off, rather than left waiting.
-      const giveUp = () => void outgoing.destroy()
-      if (!doorClosing) return void serve(incoming, outgoing).catch(giveUp)
-      outgoing.setHeader('Connection', 'close')
-      void doorClosing.then(() => serve(incoming, outgoing)).catch(giveUp)
+      const connection = connections.get(incoming.socket)
+      if (connection) {
+        connection.answer = outgoing
+        connection.lastUsed = ++requests
+      }
+      try {
+        const served = doorClosing ? serveLast(doorClosing, incoming, outgoing) : serve(incoming, outgoing)
+        served?.catch(() => void outgoing.destroy())
+      } catch {
+        // What even the last resort of the API could not answer is cut off, rather than left waiting.
+        outgoing.destroy()
+      }
     },
   )
   server.on('connection', (socket) => {
     connectionsTaken++
-    connections++
-    socket.once('close', () => {
-      connections--
-      idle.delete(socket)
-    })
-    // Nearly full: the connection that has been idle longest makes room, so that nobody can lock others out by idling.
-    if (connections > connectionsMax - connectionsSpare) idle.values().next().value?.destroy()
+    connections.set(socket, { answer: undefined, lastUsed: 0 })
+    socket.once('close', () => connections.delete(socket))
+    // Nearly full: one that has been idle makes room, so that nobody can lock others out by idling.
+    if (connections.size > connectionsMax - connectionsSpare) longestIdle(connections)?.destroy()
   })
   // Node would answer 417 by itself; an expectation that we do not know may as well be passed over (RFC 9110, 10.1.1).
   server.on('checkExpectation', (incoming, outgoing) => server.emit('request', incoming, outgoing))
@@ -107,6 +123,12 @@ async function listenOnNode(
     server.once('error', reject)
     server.listen(port, host, () => resolve())
   })
+
+  async function serveLast(closing: Promise<unknown>, incoming: IncomingMessage, outgoing: ServerResponse) {
+    outgoing.setHeader('Connection', 'close')
+    await closing
+    return serve(incoming, outgoing)
+  }
 
   /**
    * The kernel takes connections before we do, and resets those that we have not taken when the door closes: so it is
@@ -127,12 +149,14 @@ async function listenOnNode(
   async function stop(): Promise<void> {
     const door = closeDoor()
     doorClosing = door
-    for (const outgoing of serving) if (!outgoing.headersSent) outgoing.setHeader('Connection', 'close')
+    for (const { answer } of connections.values()) {
+      if (answer && !answer.headersSent) answer.setHeader('Connection', 'close')
+    }
     const { closed } = await door
     const deadline = performance.now() + stopDeadlineMs
     await Promise.race([closed, pause(stopGraceMs)])
     server.closeIdleConnections()
-    while (serving.size > 0 && performance.now() < deadline) {
+    while (connections.values().some(isServing) && performance.now() < deadline) {
       await pause(stopPollMs)
       server.closeIdleConnections()
     }

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { fromRequest, toResponse } from './incoming.ts'
+import { fromRequest, type Outgoing, toResponse } from './incoming.ts'
 import type { Handlers, Listener, Place } from './listener.ts'
 import { isPlainTarget } from './nodeDirect.ts'
 
@@ -24,6 +24,9 @@ const stopDeadlineMs = 10_000
 
 export const bun = (globalThis as { Bun?: Bun }).Bun
 
+const answer = (outgoing: Outgoing | Promise<Outgoing>) =>
+  outgoing instanceof Promise ? outgoing.then(toResponse) : toResponse(outgoing)
+
 /** The same service on Bun's own server, which is made for the Fetch standard. */
 export function listenOnBun({ serve }: Bun, { fetch, direct }: Handlers, { host, port }: Place): Listener {
   const server = serve({
@@ -33,8 +36,7 @@ export function listenOnBun({ serve }: Bun, { fetch, direct }: Handlers, { host,
     fetch(request, own) {
       const incoming = fromRequest(request, own.requestIP(request)?.address ?? '')
       const isStream = /event-stream/i.test(incoming.header('accept') ?? '')
-      if (isPlainTarget(request.method, incoming.target) && !isStream)
-        return direct(incoming).then(toResponse)
+      if (isPlainTarget(request.method, incoming.target) && !isStream) return answer(direct(incoming))
       // A stream has heartbeats of its own.
       if (isStream) own.timeout(request, 0)
       return fetch(request, incoming.remoteAddress)

@@ -1,8 +1,11 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import { systemClock } from '../clock.ts'
 import type { Api } from './app.ts'
-import type { Incoming } from './incoming.ts'
+import type { Incoming, Outgoing } from './incoming.ts'
 
 /** The API straight on Node's own requests and answers: making a Request and a Response would cost as much as the rest. */
+
+export const keepAliveSeconds = 65
 
 const plainTarget = /^\/v1\/[\w/~-]*(?:\?[\w.~=&%:,+-]*)?$/
 const probeTarget = /^\/(?:healthz|readyz)$/
@@ -23,36 +26,99 @@ export function isPlain({ method, url = '', headers }: IncomingMessage): boolean
 export const isPlainTarget = (method: string | undefined, target: string): boolean =>
   plainTarget.test(target) || (probeTarget.test(target) && (method === 'GET' || method === 'HEAD'))
 
-export async function serveDirectly(
+export function serveDirectly(
   direct: Api,
   message: IncomingMessage,
   response: ServerResponse,
-): Promise<void> {
-  const { headers } = message
-  const incoming: Incoming = {
-    method: message.method as string,
-    target: message.url as string,
-    remoteAddress: message.socket.remoteAddress ?? '',
-    header(name) {
-      const value = headers[name]
-      return Array.isArray(value) ? value.join(', ') : value
-    },
-    async body(bytesMax) {
-      const length = headers['content-length']
-      if (length === undefined && headers['transfer-encoding'] === undefined) return new Uint8Array()
-      if (Number(length ?? 0) > bytesMax) return undefined
-      return collect(message, bytesMax)
-    },
+): void | Promise<void> {
+  const outgoing = direct(new NodeIncoming(message))
+  // Nothing is waited for where nothing waits.
+  return outgoing instanceof Promise
+    ? outgoing.then((answered) => send(answered, response))
+    : send(outgoing, response)
+}
+
+class NodeIncoming implements Incoming {
+  readonly #message: IncomingMessage
+  readonly #headers: IncomingHttpHeaders
+  readonly method: string
+  readonly target: string
+
+  constructor(message: IncomingMessage) {
+    this.#message = message
+    this.#headers = message.headers
+    this.method = message.method as string
+    this.target = message.url as string
   }
-  const { status, headers: answered, body } = await direct(incoming)
+
+  get remoteAddress(): string {
+    return this.#message.socket.remoteAddress ?? ''
+  }
+
+  header(name: string): string | undefined {
+    const value = this.#headers[name]
+    return Array.isArray(value) ? value.join(', ') : value
+  }
+
+  async body(bytesMax: number): Promise<Uint8Array | undefined> {
+    const length = this.#headers['content-length']
+    if (length === undefined && this.#headers['transfer-encoding'] === undefined) return new Uint8Array()
+    if (Number(length ?? 0) > bytesMax) return undefined
+    return collect(this.#message, bytesMax)
+  }
+}
+
+/** Where Node keeps the head of an answer until it is sent. */
+type Head = { _header?: string | null }
+
+function send({ status, headers, body }: Outgoing, response: ServerResponse): void {
   if (body === undefined) {
-    response.writeHead(status, answered).end()
+    response.writeHead(status, headers).end()
     return
   }
   const length = Buffer.byteLength(body)
-  answered['Content-Length'] = String(length)
+  headers['Content-Length'] = String(length)
+  const head = isUsual(status, response) ? usualHead(headers) : undefined
+  if (head === undefined) response.writeHead(status, headers)
+  else (response as Head)._header = head
   // A text of ASCII alone is sent as it is, in one piece with its headers.
-  response.writeHead(status, answered).end(body, length === body.length ? 'latin1' : 'utf8')
+  response.end(body, length === body.length ? 'latin1' : 'utf8')
+}
+
+/** An answer about whose head Node has nothing to decide. */
+const isUsual = (status: number, response: ServerResponse): boolean =>
+  status === 200 &&
+  response.req.method === 'GET' &&
+  response.shouldKeepAlive &&
+  (response as Head)._header === null &&
+  response.getHeaderNames().length === 0
+
+const forbidden = /[^\t\x20-\x7e]/
+
+/**
+ * What Node would write, put together at once: looking at one name and value after the other takes it longer than all
+ * that we do. Nothing where a value could end its line, for Node to refuse.
+ */
+function usualHead(headers: Readonly<Record<string, string>>): string | undefined {
+  let head = 'HTTP/1.1 200 OK\r\n'
+  for (const name in headers) {
+    const value = headers[name] as string
+    if (forbidden.test(value)) return undefined
+    head += `${name}: ${value}\r\n`
+  }
+  return `${head}Date: ${dateNow()}\r\nConnection: keep-alive\r\nKeep-Alive: timeout=${keepAliveSeconds}\r\n\r\n`
+}
+
+let shownSecond = 0
+let shownDate = ''
+
+function dateNow(): string {
+  const second = Math.trunc(systemClock() / 1000)
+  if (second !== shownSecond) {
+    shownSecond = second
+    shownDate = new Date(second * 1000).toUTCString()
+  }
+  return shownDate
 }
 
 /** Reads no further than it takes to know that there is too much: the rest goes with the connection. */

@@ -2,10 +2,14 @@ import type { Method, Operation } from './operation.ts'
 
 export type Route = { operations: ReadonlyMap<Method, Operation>; params: Record<string, string> }
 
-type Template = { segments: readonly string[]; operations: Map<Method, Operation> }
+type Template = { path: string; segments: readonly string[]; operations: Map<Method, Operation> }
 
-/** Finds the operations of a path. There are a few dozen templates, so a walk through those of one length is enough. */
+/**
+ * Finds the operations of a path. There are a few dozen templates, so a walk through those of one length is enough where
+ * the path is not one of them as it is.
+ */
 export class RouteTable {
+  readonly #byPath = new Map<string, Route>()
   readonly #byLength = new Map<number, Template[]>()
 
   constructor(operations: readonly Operation[]) {
@@ -13,14 +17,19 @@ export class RouteTable {
       const segments = operation.path.split('/')
       const peers = this.#byLength.get(segments.length) ?? []
       this.#byLength.set(segments.length, peers)
-      const known = peers.find((peer) => peer.segments.join('/') === operation.path)
-      const template = known ?? { segments, operations: new Map() }
+      const known = peers.find((peer) => peer.path === operation.path)
+      const template = known ?? { path: operation.path, segments, operations: new Map() }
       if (!known) peers.push(template)
       template.operations.set(operation.method, operation)
+      if (!operation.path.includes('{')) {
+        this.#byPath.set(operation.path, { operations: template.operations, params: {} })
+      }
     }
   }
 
   find(path: string): Route | undefined {
+    const route = this.#byPath.get(path)
+    if (route) return route
     const segments = path.split('/')
     for (const template of this.#byLength.get(segments.length) ?? []) {
       const params = match(template.segments, segments)
@@ -38,15 +47,17 @@ export function allowedMethods(route: Route): string {
 
 function match(template: readonly string[], segments: readonly string[]): Record<string, string> | undefined {
   const params: Record<string, string> = {}
-  for (const [index, expected] of template.entries()) {
-    const segment = segments[index] ?? ''
-    if (expected.startsWith('{') && segment !== '') params[expected.slice(1, -1)] = decode(segment)
+  for (let index = 0; index < template.length; index++) {
+    const expected = template[index] as string
+    const segment = segments[index] as string
+    if (segment !== '' && expected.startsWith('{')) params[expected.slice(1, -1)] = decode(segment)
     else if (expected !== segment) return undefined
   }
   return params
 }
 
 function decode(segment: string): string {
+  if (!segment.includes('%')) return segment
   try {
     return decodeURIComponent(segment)
   } catch {

@@ -31,15 +31,36 @@ export function createLog(level: string, stream?: DestinationStream): OpenLog {
     maxLength: waitingBytesMax,
     periodicFlush: flushMs,
   })
+  const gathered = gatherFor(sink)
   return {
-    log: pino(options, sink),
+    log: pino(options, gathered),
     abandon: () => sink.destroy(),
     async close() {
+      gathered.flush()
       const flushed = new Promise<void>((resolve) => sink.flush(() => resolve()))
       await Promise.race([flushed, pause(lastFlushMaxMs)])
       // Otherwise the end of the process would wait for a reader that may never come.
       sink.destroy()
     },
+  }
+}
+
+/** Hands on the lines of one turn of the event loop together: with every write the sink measures all that it still has. */
+function gatherFor(sink: DestinationStream) {
+  let lines = ''
+  const flush = () => {
+    if (lines === '') return
+    const all = lines
+    lines = ''
+    sink.write(all)
+  }
+  return {
+    write(line: string) {
+      if (lines === '') setImmediate(flush)
+      lines += line
+      if (lines.length >= bufferBytes) flush()
+    },
+    flush,
   }
 }
 
