@@ -8,33 +8,19 @@ import type { Tables } from '../database/tables.ts'
 import { clientAddress } from './address.ts'
 import { parseBody, readBody } from './body.ts'
 import { corsHeaders, preflightHeaders } from './cors.ts'
-import { deprecationHeaders } from './deprecation.ts'
 import type { Admission, Door } from './door.ts'
 import { ApiError, toApiError } from './errors.ts'
+import { contextOf, type Exchange, type Finished, givenRequestId, headersOf, isHome } from './exchange.ts'
 import { eraseFromKeptAnswers, type IdempotentAnswers, idempotencyKey } from './idempotency.ts'
-import type { Incoming, Outgoing } from './incoming.ts'
+import type { Incoming } from './incoming.ts'
 import { KeptAnswers } from './kept.ts'
 import { type Answer, answer, type Caller, type Input, type Method, type Operation } from './operation.ts'
-import { notModified, toOutgoing } from './outgoing.ts'
+import { notModified, type Outgoing, type Ready, ready, withoutStream } from './outgoing.ts'
 import { readQuery } from './query.ts'
-import { allowedMethods, type Route, RouteTable } from './routeTable.ts'
+import { allowedMethods, RouteTable } from './routeTable.ts'
 import { refuseUnknownFields, validate } from './validation.ts'
 
 export const basePath = '/v1'
-
-export type Finished = {
-  readonly requestId: string
-  readonly method: string
-  readonly path: string
-  readonly operation: Operation | undefined
-  readonly caller: Caller | undefined
-  readonly address: string
-  readonly status: number
-  readonly code: string | undefined
-  readonly seconds: number
-  /** What was thrown, where the answer is a 5xx. */
-  readonly fault: unknown
-}
 
 export type ApiOptions = {
   readonly operations: readonly Operation[]
@@ -49,26 +35,6 @@ export type ApiOptions = {
 
 type AnyInput = Input<z.ZodObject, z.ZodObject, z.ZodObject>
 
-/** What is known of one request on its way. */
-type Exchange = {
-  readonly incoming: Incoming
-  readonly startedAt: number
-  readonly requestId: string
-  readonly method: string
-  readonly path: string
-  readonly route: Route | undefined
-  readonly operation: Operation | undefined
-  readonly address: string
-  readonly now: number
-  /** Set by the steps, sent with whatever answer there is. */
-  readonly headers: Record<string, string>
-  caller: Caller | undefined
-  /** Which state of the store the request has found, where that is known. */
-  storeVersion: number | undefined
-  /** Whether the headers say how the windows stand. */
-  isCounted: boolean
-}
-
 export function createApi(options: ApiOptions) {
   const { door, database, idempotentAnswers, clock, publicUrl } = options
   const table = new RouteTable(options.operations)
@@ -78,14 +44,14 @@ export function createApi(options: ApiOptions) {
   )
 
   /** The pipeline: every request under the base path goes through these steps, in this order. */
-  function serve(exchange: Exchange): Answer | Promise<Answer> {
+  function serve(exchange: Exchange): Ready | Promise<Ready> {
     if (exchange.method === 'OPTIONS') return describeOptions(exchange)
     const admission = admit(exchange) // 401, 429
     // Nothing is waited for where nothing waits.
     return admission instanceof Promise ? admission.then(() => work(exchange)) : work(exchange)
   }
 
-  function work(exchange: Exchange): Answer | Promise<Answer> {
+  function work(exchange: Exchange): Ready | Promise<Ready> {
     const operation = chooseOperation(exchange) // 404, 405, 410
     const caller = authorize(exchange, operation) // 403
     return operation.write ? change(exchange, operation, caller) : look(exchange, operation, caller) // 400 and on
@@ -93,7 +59,7 @@ export function createApi(options: ApiOptions) {
 
   function handle(incoming: Incoming): Outgoing | Promise<Outgoing> {
     const exchange = begin(incoming)
-    let served: Answer | Promise<Answer>
+    let served: Ready | Promise<Ready>
     try {
       served =
         incoming.header('origin') === undefined
@@ -112,49 +78,72 @@ export function createApi(options: ApiOptions) {
   function refuse(exchange: Exchange, thrown: unknown): Outgoing {
     const error = toApiError(thrown)
     const fault = error.status >= 500 ? thrown : undefined
-    return finish(exchange, answer(error.status, error.body, error.headers), error.code, fault)
+    const { status, body, headers } = error
+    return finish(exchange, ready(answer(status, body, headers), exchange.ownHeaders), error.code, fault)
   }
 
-  function finish(exchange: Exchange, found: Answer, code?: string, fault?: unknown): Outgoing {
-    const { incoming, requestId, method, path, operation, caller, address, headers, startedAt } = exchange
-    const result = notModified(method, incoming.header('if-none-match'), found)
+  function finish(exchange: Exchange, found: Ready, code?: string, fault?: unknown): Outgoing {
+    const {
+      incoming,
+      requestId,
+      isOwnRequestId,
+      method,
+      path,
+      operation,
+      caller,
+      address,
+      headers,
+      startedAt,
+    } = exchange
+    const result = notModified(
+      method,
+      incoming.header('if-none-match'),
+      method === 'HEAD' && found.stream ? withoutStream(found) : found,
+    )
     // Where nobody was admitted, the address's windows are the ones that apply.
     if (!exchange.isCounted) Object.assign(headers, door.headersFor(address))
     const seconds = (performance.now() - startedAt) / 1000
-    const { status } = result
-    options.onFinished({ requestId, method, path, operation, caller, address, status, code, seconds, fault })
-    return toOutgoing(method, headers, result)
+    const { status, letterhead, body, stream, isAscii = false } = result
+    options.onFinished({
+      requestId,
+      isOwnRequestId,
+      method,
+      path,
+      operation,
+      caller,
+      address,
+      status,
+      code,
+      seconds,
+      fault,
+    })
+    return { status, letterhead, headers, body, isAscii, stream }
   }
 
   function begin(incoming: Incoming): Exchange {
     const startedAt = performance.now()
     const { method, target } = incoming
-    const requestId = requestIdOf(incoming.header('x-request-id'))
+    const givenId = givenRequestId(incoming.header('x-request-id'))
+    const requestId = givenId ?? randomUUID()
     const end = target.indexOf('?')
     const path = end === -1 ? target : target.slice(0, end)
     const route = table.find(path.slice(basePath.length))
     const operation = route?.operations.get((method === 'HEAD' ? 'GET' : method) as Method)
     const forwarded = incoming.header('x-forwarded-for')
     const address = clientAddress(incoming.remoteAddress, forwarded, options.trustedProxies)
-    const headers: Record<string, string> = {
-      'Content-Type': 'application/json; charset=utf-8',
-      'Cache-Control': 'private, no-cache',
-      'X-Content-Type-Options': 'nosniff',
-      'X-Request-Id': requestId,
-      Vary: 'Origin',
-    }
-    if (operation) Object.assign(headers, ownHeaders.get(operation))
     return {
       incoming,
       startedAt,
       requestId,
+      isOwnRequestId: givenId === undefined,
       method,
       path,
       route,
       operation,
       address,
       now: clock(),
-      headers,
+      ownHeaders: operation && ownHeaders.get(operation),
+      headers: { 'X-Request-Id': requestId },
       caller: undefined,
       storeVersion: undefined,
       isCounted: false,
@@ -168,11 +157,14 @@ export function createApi(options: ApiOptions) {
       Object.assign(headers, corsHeaders(origin))
   }
 
-  function describeOptions({ route, headers }: Exchange): Answer {
+  function describeOptions({ route, headers }: Exchange): Ready {
     if (!route) throw new ApiError('not_found')
     const allowed = allowedMethods(route)
     const isAllowedOrigin = 'Access-Control-Allow-Origin' in headers
-    return { status: 204, headers: { Allow: allowed, ...(isAllowedOrigin ? preflightHeaders(allowed) : {}) } }
+    return ready({
+      status: 204,
+      headers: { Allow: allowed, ...(isAllowedOrigin ? preflightHeaders(allowed) : {}) },
+    })
   }
 
   function admit(exchange: Exchange): void | Promise<void> {
@@ -219,25 +211,22 @@ export function createApi(options: ApiOptions) {
     return caller
   }
 
-  function look(exchange: Exchange, operation: Operation, caller: Caller): Answer | Promise<Answer> {
-    const { storeVersion, incoming } = exchange
-    if (!operation.isKept || storeVersion === undefined) return read(exchange, operation, caller)
-    const kept = keptAnswers.find(storeVersion, incoming.target)
+  function look(exchange: Exchange, operation: Operation, caller: Caller): Ready | Promise<Ready> {
+    const { storeVersion, incoming, ownHeaders } = exchange
+    const isKept = operation.isKept && storeVersion !== undefined
+    const kept = isKept ? keptAnswers.find(storeVersion, incoming.target) : undefined
     if (kept) return kept
-    const keep = (found: Answer) => {
-      keptAnswers.keep(storeVersion, incoming.target, found)
-      return found
+    const prepare = (found: Answer) => {
+      const prepared = ready(found, ownHeaders)
+      if (isKept) keptAnswers.keep(storeVersion, incoming.target, prepared)
+      return prepared
     }
-    const found = read(exchange, operation, caller)
-    return found instanceof Promise ? found.then(keep) : keep(found)
-  }
-
-  function read(exchange: Exchange, operation: Operation, caller: Caller): Answer | Promise<Answer> {
     if (!operation.read) throw new Error(`${operation.id} neither reads nor writes.`)
-    return operation.read(readInput(exchange, operation), contextOf(exchange, caller, clock))
+    const found = operation.read(readInput(exchange, operation), contextOf(exchange, caller, clock))
+    return found instanceof Promise ? found.then(prepare) : prepare(found)
   }
 
-  async function change(exchange: Exchange, operation: Operation, admitted: Caller): Promise<Answer> {
+  async function change(exchange: Exchange, operation: Operation, admitted: Caller): Promise<Ready> {
     const { incoming, method, path, now } = exchange
     const admittedAt = performance.now()
     const bytes = await readBody(incoming)
@@ -266,7 +255,7 @@ export function createApi(options: ApiOptions) {
       result = await idempotentAnswers.once(attempt, (trx) => run(trx, readInput(exchange, operation, bytes)))
     }
     for (const action of actions) action()
-    return result
+    return ready(result, exchange.ownHeaders)
   }
 
   function readInput(exchange: Exchange, operation: Operation, bytes?: Uint8Array): AnyInput {
@@ -292,22 +281,3 @@ export function createApi(options: ApiOptions) {
 
   return handle
 }
-
-/** What all answers of an operation say. */
-const headersOf = ({ stability, deprecation }: Operation, publicUrl: string | undefined) => ({
-  ...(stability && stability !== 'stable' && { 'X-Stability': stability }),
-  ...(deprecation && deprecationHeaders(deprecation, publicUrl)),
-})
-
-function contextOf({ incoming, now, address }: Exchange, caller: Caller, clock: Clock) {
-  return { now, clock, caller, address, header: incoming.header }
-}
-
-/** Whether a request comes from one of the origins that its key is locked to. */
-function isHome(incoming: Incoming, caller: Caller): boolean {
-  const origin = incoming.header('origin')
-  return origin !== undefined && caller.origins.includes(origin)
-}
-
-const requestIdOf = (given: string | undefined) =>
-  given !== undefined && /^[A-Za-z0-9._-]{1,128}$/.test(given) ? given : randomUUID()

@@ -1,6 +1,7 @@
 import { Hono } from 'hono'
 import { ApiError } from './errors.ts'
-import { fromRequest, type Incoming, type Outgoing, toResponse } from './incoming.ts'
+import { fromRequest, type Incoming } from './incoming.ts'
+import { type Outgoing, toResponse } from './outgoing.ts'
 
 export type Env = { Bindings: { remoteAddress: string } }
 export type App = Hono<Env>

@@ -18,9 +18,9 @@ function refuseUnfinished(): never {
   throw new ApiError('malformed_json', 'The body broke off before its end.')
 }
 
-export function parseBody({ header }: Incoming, bytes: Uint8Array): JsonValue {
-  if (!isJson(header('content-type'))) throw new ApiError('unsupported_media_type')
-  if ((header('content-encoding') ?? 'identity').toLowerCase() !== 'identity') {
+export function parseBody(incoming: Incoming, bytes: Uint8Array): JsonValue {
+  if (!isJson(incoming.header('content-type'))) throw new ApiError('unsupported_media_type')
+  if ((incoming.header('content-encoding') ?? 'identity').toLowerCase() !== 'identity') {
     throw new ApiError('unsupported_media_type', 'Send the body without a Content-Encoding.')
   }
   if (bytes.length === 0) throw new ApiError('malformed_json', 'The body is empty: send a JSON object.')

@@ -10,14 +10,6 @@ export type Incoming = {
   body(bytesMax: number): Promise<Uint8Array | undefined>
 }
 
-/** What the API answers: a body that is whole, a stream, or nothing. */
-export type Outgoing = {
-  readonly status: number
-  readonly headers: Record<string, string>
-  readonly body?: string
-  readonly stream?: ReadableStream<Uint8Array>
-}
-
 /** A request of the Fetch standard, which every runtime has. */
 export function fromRequest(request: Request, remoteAddress: string): Incoming {
   const { url } = request
@@ -51,8 +43,4 @@ export async function collect(
     collected.push(chunk)
   }
   return collected.length === 1 ? collected[0] : Buffer.concat(collected)
-}
-
-export function toResponse({ status, headers, body, stream }: Outgoing): Response {
-  return new Response(body ?? stream ?? null, { status, headers })
 }

@@ -1,4 +1,4 @@
-import type { Answer } from './operation.ts'
+import type { Ready } from './outgoing.ts'
 
 const bytesMax = 16 * 1024 * 1024
 /** What an entry takes beside its bytes, roughly. */
@@ -9,11 +9,11 @@ const entryBytes = 512
  * with the next one all are forgotten, so that nobody is ever shown what an acknowledged change has made untrue.
  */
 export class KeptAnswers {
-  readonly #answers = new Map<string, Answer>()
+  readonly #answers = new Map<string, Ready>()
   #version = -1
   #bytes = 0
 
-  find(version: number, target: string): Answer | undefined {
+  find(version: number, target: string): Ready | undefined {
     if (version === this.#version) return this.#answers.get(target)
     this.#forget()
     this.#version = version
@@ -21,9 +21,9 @@ export class KeptAnswers {
   }
 
   /** Keeps an answer that was read after the store was seen to have this version. */
-  keep(version: number, target: string, answer: Answer): void {
-    if (answer.json === undefined || version !== this.#version || this.#answers.has(target)) return
-    const bytes = Buffer.byteLength(answer.json) + target.length + entryBytes
+  keep(version: number, target: string, answer: Ready): void {
+    if (answer.body === undefined || version !== this.#version || this.#answers.has(target)) return
+    const bytes = answer.body.length + target.length + entryBytes
     if (this.#bytes + bytes > bytesMax) this.#forget()
     this.#answers.set(target, answer)
     this.#bytes += bytes

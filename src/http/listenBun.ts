@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { fromRequest, type Outgoing, toResponse } from './incoming.ts'
+import { fromRequest } from './incoming.ts'
 import type { Handlers, Listener, Place } from './listener.ts'
 import { isPlainTarget } from './nodeDirect.ts'
+import { type Outgoing, toResponse } from './outgoing.ts'
 
 /** As much of Bun as is used here: its own types would stand in the way of Node's. */
 type BunServer = {

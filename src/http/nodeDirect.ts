@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { systemClock } from '../clock.ts'
 import type { Api } from './app.ts'
-import type { Incoming, Outgoing } from './incoming.ts'
+import type { Incoming } from './incoming.ts'
+import { headerLines, type Outgoing } from './outgoing.ts'
 
 /** The API straight on Node's own requests and answers: making a Request and a Response would cost as much as the rest. */
 
@@ -71,19 +72,17 @@ class NodeIncoming implements Incoming {
 /** Where Node keeps the head of an answer until it is sent. */
 type Head = { _header?: string | null }
 
-function send({ status, headers, body }: Outgoing, response: ServerResponse): void {
-  if (body === undefined) {
-    response.writeHead(status, headers).end()
-    return
-  }
-  const length = Buffer.byteLength(body)
-  headers['Content-Length'] = String(length)
-  const head = isUsual(status, response) ? usualHead(headers) : undefined
-  if (head === undefined) response.writeHead(status, headers)
-  else (response as Head)._header = head
+function send({ status, letterhead, headers, body, isAscii }: Outgoing, response: ServerResponse): void {
+  if (body !== undefined && isUsual(status, response)) {
+    // What Node would write, put together at once: looking at one header after the other takes it longer than all else.
+    ;(response as Head)._header =
+      `HTTP/1.1 200 OK\r\n${letterhead.text}${headerLines(headers)}Date: ${dateNow()}\r\n${keptAlive}`
+  } else response.writeHead(status, { ...letterhead.headers, ...headers })
   // A text of ASCII alone is sent as it is, in one piece with its headers.
-  response.end(body, length === body.length ? 'latin1' : 'utf8')
+  response.end(body, isAscii ? 'latin1' : 'utf8')
 }
+
+const keptAlive = `Connection: keep-alive\r\nKeep-Alive: timeout=${keepAliveSeconds}\r\n\r\n`
 
 /** An answer about whose head Node has nothing to decide. */
 const isUsual = (status: number, response: ServerResponse): boolean =>
@@ -92,22 +91,6 @@ const isUsual = (status: number, response: ServerResponse): boolean =>
   response.shouldKeepAlive &&
   (response as Head)._header === null &&
   response.getHeaderNames().length === 0
-
-const forbidden = /[^\t\x20-\x7e]/
-
-/**
- * What Node would write, put together at once: looking at one name and value after the other takes it longer than all
- * that we do. Nothing where a value could end its line, for Node to refuse.
- */
-function usualHead(headers: Readonly<Record<string, string>>): string | undefined {
-  let head = 'HTTP/1.1 200 OK\r\n'
-  for (const name in headers) {
-    const value = headers[name] as string
-    if (forbidden.test(value)) return undefined
-    head += `${name}: ${value}\r\n`
-  }
-  return `${head}Date: ${dateNow()}\r\nConnection: keep-alive\r\nKeep-Alive: timeout=${keepAliveSeconds}\r\n\r\n`
-}
 
 let shownSecond = 0
 let shownDate = ''

@@ -1,37 +1,102 @@
 import { matchesAny } from './etag.ts'
-import type { Outgoing } from './incoming.ts'
 import type { Answer } from './operation.ts'
 
-/** A caller who knows the answer already is told just that. */
-export function notModified(method: string, known: string | undefined, result: Answer): Answer {
-  const etag = result.headers?.ETag
-  if (etag === undefined || known === undefined || result.status !== 200) return result
-  if ((method !== 'GET' && method !== 'HEAD') || !matchesAny(known, etag)) return result
-  return { status: 304, ...(result.headers && { headers: result.headers }) }
+type Headers = Record<string, string>
+
+/**
+ * What an answer says whoever asks. The answers that are kept share theirs, so it is put together once: the text, too,
+ * that goes over the wire.
+ */
+export class Letterhead {
+  readonly headers: Readonly<Headers>
+  #text: string | undefined
+
+  constructor(headers: Readonly<Headers>) {
+    this.headers = headers
+  }
+
+  get text(): string {
+    this.#text ??= headerLines(this.headers)
+    return this.#text
+  }
 }
 
-/** The answer, with the headers that all answers have; those are given away. */
-export function toOutgoing(
-  method: string,
-  all: Record<string, string>,
-  { status, json, stream, headers }: Answer,
-): Outgoing {
-  const ownLink = all.Link
-  if (headers) Object.assign(all, headers)
-  if (ownLink !== undefined && headers?.Link !== undefined) all.Link = `${headers.Link}, ${ownLink}`
+/** An answer on its way out: a body that is whole, a stream, or nothing. */
+export type Outgoing = {
+  readonly status: number
+  readonly letterhead: Letterhead
+  /** What is said to this caller alone. */
+  readonly headers: Headers
+  readonly body?: string | undefined
+  /** Whether the body's characters are its bytes. */
+  readonly isAscii?: boolean
+  readonly stream?: ReadableStream<Uint8Array> | undefined
+}
+
+/** An answer that wants only what is said to its caller alone. */
+export type Ready = Omit<Outgoing, 'headers'>
+
+const json = {
+  'Content-Type': 'application/json; charset=utf-8',
+  'Cache-Control': 'private, no-cache',
+  'X-Content-Type-Options': 'nosniff',
+  Vary: 'Origin',
+}
+const { 'Content-Type': _, ...empty } = json
+const stream = {
+  ...json,
+  'Content-Type': 'text/event-stream; charset=utf-8',
+  // Proxies that collect answers before they pass them on would hold a stream back.
+  'X-Accel-Buffering': 'no',
+}
+const ofOthers: Headers = {}
+
+/** The answer of an operation, whose own headers all of its answers have. */
+export function ready(answer: Answer, own: Readonly<Headers> = ofOthers): Ready {
+  const { status, headers, json: body } = answer
+  const all: Headers = {
+    ...(body !== undefined ? json : answer.stream ? stream : empty),
+    ...own,
+    ...headers,
+  }
+  if (own.Link !== undefined && headers?.Link !== undefined) all.Link = `${headers.Link}, ${own.Link}`
   if (status === 401) all['WWW-Authenticate'] = 'Bearer'
-  if (stream) {
-    all['Content-Type'] = 'text/event-stream; charset=utf-8'
-    // Proxies that collect answers before they pass them on would hold a stream back.
-    all['X-Accel-Buffering'] = 'no'
-    // HEAD asks for the headers alone; nobody would ever read the stream.
-    if (method !== 'HEAD') return { status, headers: all, stream }
-    void stream.cancel()
-    return { status, headers: all }
+  if (body === undefined) return { status, letterhead: new Letterhead(all), stream: answer.stream }
+  const length = Buffer.byteLength(body)
+  all['Content-Length'] = String(length)
+  return { status, letterhead: new Letterhead(all), body, isAscii: length === body.length }
+}
+
+/** A caller who knows the answer already is told just that. */
+export function notModified(method: string, known: string | undefined, found: Ready): Ready {
+  if (known === undefined || found.status !== 200 || (method !== 'GET' && method !== 'HEAD')) return found
+  const etag = found.letterhead.headers.ETag
+  if (etag === undefined || !matchesAny(known, etag)) return found
+  const { 'Content-Type': _, 'Content-Length': __, ...headers } = found.letterhead.headers
+  return { status: 304, letterhead: new Letterhead(headers) }
+}
+
+/** HEAD asks for the headers alone; nobody would ever read a stream. */
+export function withoutStream(found: Ready): Ready {
+  void found.stream?.cancel()
+  return { status: found.status, letterhead: found.letterhead }
+}
+
+const forbidden = /[^\t\x20-\x7e\x80-\xff]/
+
+/** Lines of a head, all of which are whole: what could end a line early is refused. */
+export function headerLines(headers: Readonly<Headers>): string {
+  let lines = ''
+  for (const name in headers) {
+    const value = headers[name] as string
+    if (forbidden.test(value))
+      throw new TypeError(`The header ${name} has characters that no header may have.`)
+    lines += `${name}: ${value}\r\n`
   }
-  if (json === undefined) {
-    delete all['Content-Type']
-    return { status, headers: all }
-  }
-  return { status, headers: all, body: json }
+  return lines
+}
+
+/** As the Fetch standard has it, which every runtime has. */
+export function toResponse({ status, letterhead, headers, body, stream }: Outgoing): Response {
+  return new Response(body ?? stream ?? null, { status, headers: { ...letterhead.headers, ...headers } })
 }

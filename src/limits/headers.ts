@@ -8,7 +8,7 @@ export function rateHeaders(windows: Windows, now: number): Record<string, strin
   const { limit, remaining, resetsAt } = tightest(windows)
   return {
     ...threeHeaders(limit, remaining, resetsAt),
-    'RateLimit-Policy': `"minute";q=${minute.limit};w=60, "day";q=${day.limit};w=86400`,
+    'RateLimit-Policy': policyOf(minute.limit, day.limit),
     RateLimit: `"minute";r=${minute.remaining};t=${secondsLeft(minute, now)}, "day";r=${day.remaining};t=${secondsLeft(day, now)}`,
   }
 }
@@ -22,6 +22,20 @@ export const bannedHeaders = (
   ...rateHeaders(windows, now),
   ...threeHeaders(tightest(windows).limit, 0, bannedUntil),
 })
+
+let shownMinute = -1
+let shownDay = -1
+let shownPolicy = ''
+
+/** Most keys are of one plan. */
+function policyOf(perMinute: number, perDay: number): string {
+  if (perMinute !== shownMinute || perDay !== shownDay) {
+    shownMinute = perMinute
+    shownDay = perDay
+    shownPolicy = `"minute";q=${perMinute};w=60, "day";q=${perDay};w=86400`
+  }
+  return shownPolicy
+}
 
 const threeHeaders = (limit: number, remaining: number, resetsAt: number) => ({
   'X-RateLimit-Limit': String(limit),

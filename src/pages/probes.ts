@@ -1,17 +1,24 @@
 import type { Page } from '../http/app.ts'
-import { type Outgoing, toResponse } from '../http/incoming.ts'
+import { Letterhead, type Outgoing, toResponse } from '../http/outgoing.ts'
 
-const headers = { 'Content-Type': 'application/json; charset=utf-8', 'Cache-Control': 'no-store' }
+function said(status: number, body: string, more: Record<string, string> = {}): Outgoing {
+  const headers = {
+    'Content-Type': 'application/json; charset=utf-8',
+    'Cache-Control': 'no-store',
+    'Content-Length': String(body.length),
+  }
+  return { status, letterhead: new Letterhead({ ...headers, ...more }), headers: {}, body, isAscii: true }
+}
 
 export type Probes = Readonly<Record<string, () => Promise<Outgoing>>>
 
 /** Probes for whoever watches over the process, by their paths. */
 export const createProbes = (isReady: () => Promise<boolean>): Probes => ({
-  '/healthz': async () => ({ status: 200, headers: { ...headers }, body: '{"status":"up"}' }),
+  '/healthz': async () => said(200, '{"status":"up"}'),
   '/readyz': async () =>
     (await isReady())
-      ? { status: 200, headers: { ...headers }, body: '{"status":"ready"}' }
-      : { status: 503, headers: { ...headers, 'Retry-After': '1' }, body: '{"status":"not ready"}' },
+      ? said(200, '{"status":"ready"}')
+      : said(503, '{"status":"not ready"}', { 'Retry-After': '1' }),
 })
 
 export const probePages = (probes: Probes): Page[] =>

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type DestinationStream, destination, type Logger, pino } from 'pino'
 import { systemClock, timestamp } from '../clock.ts'
-import type { Finished } from '../http/api.ts'
+import type { Finished } from '../http/exchange.ts'
 
 export type Log = Logger
 
@@ -26,6 +26,7 @@ export function createLog(level: string, stream?: DestinationStream): OpenLog {
   const sink = destination({
     fd: 2,
     sync: false,
+    contentMode: 'buffer',
     minLength: bufferBytes,
     maxWrite: 2 * bufferBytes,
     maxLength: waitingBytesMax,
@@ -45,14 +46,15 @@ export function createLog(level: string, stream?: DestinationStream): OpenLog {
   }
 }
 
-/** Hands on the lines of one turn of the event loop together: with every write the sink measures all that it still has. */
+/** Hands on the lines of one turn of the event loop together, as bytes: texts the sink would measure again and again. */
 function gatherFor(sink: DestinationStream) {
   let lines = ''
   const flush = () => {
     if (lines === '') return
-    const all = lines
+    const all = Buffer.from(lines)
     lines = ''
-    sink.write(all)
+    // Its types know of texts alone.
+    sink.write(all as unknown as string)
   }
   return {
     write(line: string) {
@@ -91,8 +93,9 @@ const streamOf = (log: Log) =>
   (log as unknown as Record<symbol, unknown>)[pino.symbols.streamSym] as DestinationStream
 
 function requestLine(finished: Finished, hideSecrets: (text: string) => string): string {
-  const { requestId, method, path, operation, caller, address, status, code, seconds } = finished
-  return `{"level":30,"time":"${timeNow()}","requestId":"${hidden(requestId, hideSecrets)}","method":"${method}","path":${JSON.stringify(hidden(path, hideSecrets))}${
+  const { requestId, isOwnRequestId, method, path, operation, caller, address, status, code, seconds } =
+    finished
+  return `{"level":30,"time":"${timeNow()}","requestId":"${isOwnRequestId ? requestId : hidden(requestId, hideSecrets)}","method":"${method}","path":${JSON.stringify(hidden(path, hideSecrets))}${
     operation ? `,"operation":"${operation.id}"` : ''
   },"status":${status}${code === undefined ? '' : `,"code":"${code}"`}${
     caller ? `,"keyId":${caller.keyId}` : ''
@@ -103,20 +106,21 @@ const rounded = (seconds: number) => Math.round(seconds * 100_000) / 100
 
 /** No secret of ours is as short as this. */
 const secretLengthMin = 20
-const ownRequestId = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 const hidden = (text: string, hideSecrets: (text: string) => string): string =>
-  text.length < secretLengthMin || ownRequestId.test(text) ? text : hideSecrets(text)
+  text.length < secretLengthMin ? text : hideSecrets(text)
 
 let shownMs = 0
 let shownTime = ''
+let shownSecond = ''
 
-/** Of the many requests of one millisecond the first writes it out. */
+/** Of the many requests of one second the first writes it out, and of those of one millisecond the first its end. */
 function timeNow(): string {
   const now = systemClock()
-  if (now !== shownMs) {
-    shownMs = now
-    shownTime = timestamp(now)
-  }
+  if (now === shownMs) return shownTime
+  const ms = now % 1000
+  if (shownSecond === '' || now - ms !== shownMs - (shownMs % 1000)) shownSecond = timestamp(now).slice(0, -4)
+  shownMs = now
+  shownTime = `${shownSecond}${ms < 10 ? '00' : ms < 100 ? '0' : ''}${ms}Z`
   return shownTime
 }

@@ -1,18 +1,18 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import type { Finished } from '../http/api.ts'
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import type { Finished } from '../http/exchange.ts'
+import { Durations } from './durations.ts'
 
 /** Keys that have a line of their own; what comes after them is counted together. */
 const keysLabelledMax = 1_000
-const secondsBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
 /** A figure that is read when somebody asks for it. */
 export type GaugeOf = { readonly name: string; readonly help: string; value(): number }
 
 export class Metrics {
   readonly #registry = new Registry()
+  readonly #durations = new Durations()
+  readonly #usesByKey = new Map<string, Counter.Internal>()
   readonly #labelledKeys = new Set<number>()
-  readonly #seconds: Histogram
-  readonly #series = new Map<string, Histogram.Internal<string>>()
   readonly #refusals: Counter
   readonly #bans: Counter
   readonly #deprecated: Counter
@@ -21,13 +21,6 @@ export class Metrics {
   constructor(gauges: readonly GaugeOf[] = []) {
     const registers = [this.#registry]
     collectDefaultMetrics({ register: this.#registry })
-    this.#seconds = new Histogram({
-      name: 'petstore_request_duration_seconds',
-      help: 'Time to answer a request of the API, by operation and status.',
-      labelNames: ['operation', 'status'],
-      buckets: secondsBuckets,
-      registers,
-    })
     this.#refusals = new Counter({
       name: 'petstore_refusals_total',
       help: 'Requests answered with an error, by its code.',
@@ -60,14 +53,9 @@ export class Metrics {
   }
 
   countRequest({ operation, status, code, caller, seconds }: Finished): void {
-    this.#secondsOf(operation?.id ?? 'none', status).observe(seconds)
+    this.#durations.observe(operation?.id ?? 'none', status, seconds)
     if (code !== undefined) this.#refusals.inc({ code })
-    if (operation?.deprecation) {
-      this.#deprecated.inc({
-        operation: operation.id,
-        key_id: caller ? this.#keyLabel(caller.keyId) : 'none',
-      })
-    }
+    if (operation?.deprecation) this.#usesOf(operation.id, caller?.keyId).inc()
   }
 
   countBan(): void {
@@ -78,8 +66,8 @@ export class Metrics {
     this.#attempts.inc({ result: isDelivered ? 'delivered' : 'failed' })
   }
 
-  text(): Promise<string> {
-    return this.#registry.metrics()
+  async text(): Promise<string> {
+    return `${await this.#registry.metrics()}\n${this.#durations.text()}`
   }
 
   get contentType(): string {
@@ -87,14 +75,15 @@ export class Metrics {
   }
 
   /** Found by a map of ours: putting labels together costs more than counting. */
-  #secondsOf(operation: string, status: number) {
-    const name = `${operation} ${status}`
-    let series = this.#series.get(name)
-    if (!series) {
-      series = this.#seconds.labels({ operation, status })
-      this.#series.set(name, series)
+  #usesOf(operation: string, keyId: number | undefined): Counter.Internal {
+    const key_id = keyId === undefined ? 'none' : this.#keyLabel(keyId)
+    const name = `${operation} ${key_id}`
+    let uses = this.#usesByKey.get(name)
+    if (!uses) {
+      uses = this.#deprecated.labels({ operation, key_id })
+      this.#usesByKey.set(name, uses)
     }
-    return series
+    return uses
   }
 
   #keyLabel(keyId: number): string {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { listen } from '../../src/http/listen.ts'
 import type { Handlers } from '../../src/http/listener.ts'
+import { Letterhead } from '../../src/http/outgoing.ts'
 import { type Caller, call } from '../support/socket.ts'
 
 /** The server keeps 100 places free, so this leaves room for four connections. */
@@ -12,7 +13,7 @@ const anywhere = { host: '127.0.0.1', port: 0 }
 /** Nothing here is the API's. */
 const handlers = (fetch: Handlers['fetch']): Handlers => ({
   fetch,
-  direct: async () => ({ status: 500, headers: {} }),
+  direct: async () => ({ status: 500, letterhead: new Letterhead({}), headers: {} }),
 })
 
 async function ask(caller: Caller, path = '/'): Promise<string> {

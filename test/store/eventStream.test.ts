@@ -5,6 +5,7 @@ import { Hub } from '../../src/events/hub.ts'
 import { recordEvents } from '../../src/events/queries.ts'
 import { eventStream, usualStreamBounds } from '../../src/events/stream.ts'
 import { listen as serve } from '../../src/http/listen.ts'
+import { Letterhead } from '../../src/http/outgoing.ts'
 import { amplePlan, assertRefused } from '../support/answers.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Listening, type ListenOptions, listenTo } from '../support/listening.ts'
@@ -298,7 +299,10 @@ describe('a reader that takes nothing', () => {
         cancel: () => cut.resolve(),
       })
     const listener = await serve(
-      { fetch: () => new Response(endless()), direct: async () => ({ status: 500, headers: {} }) },
+      {
+        fetch: () => new Response(endless()),
+        direct: async () => ({ status: 500, letterhead: new Letterhead({}), headers: {} }),
+      },
       { host: '127.0.0.1', port: 0 },
       { stalledMs: 300 },
     )
