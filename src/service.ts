@@ -9,6 +9,7 @@ import { type StreamBounds, usualStreamBounds } from './events/stream.ts'
 import { createApi } from './http/api.ts'
 import type { App } from './http/app.ts'
 import { IdempotentAnswers } from './http/idempotency.ts'
+import { KeptRows } from './http/kept.ts'
 import { listen } from './http/listen.ts'
 import { secretHider } from './keys/apiKey.ts'
 import { KeyDirectory } from './keys/directory.ts'
@@ -20,6 +21,7 @@ import { postgresGate } from './limits/postgres.ts'
 import { createOperations } from './operations.ts'
 import { hasDueOrders, lapseDueOrders } from './orders/queries.ts'
 import { createProbes } from './pages/probes.ts'
+import { petTarget } from './pets/routes.ts'
 import { type Log, logRequest } from './telemetry/log.ts'
 import { Metrics } from './telemetry/metrics.ts'
 import { Deliverer } from './webhooks/deliverer.ts'
@@ -119,7 +121,10 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
     streamBounds: bounds,
     onStreamFault,
   })
+  const rows = new KeptRows()
+  const epoch = database.watchPets((id) => rows.forget(petTarget(id)))
   const api = createApi({
+    keptRows: epoch && { rows, epoch },
     operations,
     door,
     database,
@@ -163,7 +168,7 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
 
   const listener = await listen(
     {
-      direct: (incoming) => probes[incoming.target]?.() ?? api(incoming),
+      direct: (incoming) => probes.get(incoming.target)?.() ?? api(incoming),
       async fetch(request, remoteAddress) {
         site ??= openSite()
         return (await site).fetch(request, { remoteAddress })

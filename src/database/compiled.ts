@@ -1,4 +1,6 @@
 import type { CompiledQuery, Kysely } from 'kysely'
+import type { Soon } from '../soon.ts'
+import { atOnce } from './sqliteKysely.ts'
 import type { Tables } from './tables.ts'
 
 type Compilable<R> = { compile(): CompiledQuery<R> }
@@ -6,19 +8,22 @@ type Compilable<R> = { compile(): CompiledQuery<R> }
 /**
  * A query that is put together once for each engine and run many times: for the few that every request needs, where
  * putting them together costs more than running them. `build` is given any values, in the order of the parameters.
+ * The embedded store answers at once.
  */
 export function compiledOnce<P extends readonly unknown[], R>(
   build: (db: Kysely<Tables>) => Compilable<R>,
-): (db: Kysely<Tables>, ...parameters: P) => Promise<readonly R[]> {
+): (db: Kysely<Tables>, ...parameters: P) => Soon<readonly R[]> {
   const byEngine = new Map<unknown, CompiledQuery<R>>()
-  return async (db, ...parameters) => {
+  return (db, ...parameters) => {
     const engine = db.getExecutor().adapter.constructor
     let compiled = byEngine.get(engine)
     if (!compiled) {
       compiled = build(db).compile()
       byEngine.set(engine, compiled)
     }
-    const { rows } = await db.executeQuery<R>({ ...compiled, parameters })
-    return rows
+    return (
+      atOnce<R>(db, compiled.sql, parameters) ??
+      db.executeQuery<R>({ ...compiled, parameters }).then(({ rows }) => rows)
+    )
   }
 }

@@ -27,6 +27,11 @@ export type Database = {
    * told without asking.
    */
   version(): number | undefined
+  /**
+   * Calls back with the animals that a commit of this process has changed or removed, before anybody can read them anew.
+   * Answers a number that is another one after every commit of another process; nothing where that cannot be told.
+   */
+  watchPets(listener: (id: number) => void): (() => number) | undefined
   /** Calls back after every commit of this process. */
   onCommit(listener: () => void): void
   /** Overwrites what was deleted, also in the files beside the store, as soon as nobody reads it any more. */

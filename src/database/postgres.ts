@@ -55,6 +55,7 @@ export function openPostgres({ url, poolMax }: PostgresOptions): Database {
         work,
       ),
     version: () => undefined,
+    watchPets: () => undefined,
     onCommit: (listener) => queue.onCommit(listener),
     // Old versions of rows are PostgreSQL's own to clean up: see docs/guides/personal-data.md.
     scrub() {},

@@ -34,7 +34,8 @@ export function openSqlite(dataDir: string, isServing = false): Database {
   const read = sqliteKysely(reader)
   const file = databaseFile(dataDir)
   const disk = isServing ? syncElsewhere(file, writer) : undefined
-  const queue = new WriteQueue({ ...sqliteEngine(writer), ...(disk && { sync: disk.sync }) })
+  const touched = touchedPets(writer)
+  const queue = new WriteQueue({ ...sqliteEngine(writer, touched), ...(disk && { sync: disk.sync }) })
   const watch = watchForeignChanges(writer)
   return {
     dialect: sqliteDialect,
@@ -44,6 +45,10 @@ export function openSqlite(dataDir: string, isServing = false): Database {
     upgrade: (work) => queue.add(work),
     snapshot: (work) => snapshot(databaseFile(dataDir), work),
     version: versionOf(reader, queue),
+    watchPets(listener) {
+      touched.watch(listener)
+      return versionOf(writer, queue)
+    },
     onCommit: (listener) => queue.onCommit(listener),
     scrub: scrubber(writer),
     onForeignChange: watch.listen,
@@ -86,20 +91,52 @@ function syncElsewhere(file: string, writer: DatabaseSync) {
   }
 }
 
+/** Notes which animals the writer changes or removes, and tells of them with the commit. */
+function touchedPets(writer: DatabaseSync) {
+  const ids = new Set<number>()
+  let listener: ((id: number) => void) | undefined
+  return {
+    watch(told: (id: number) => void) {
+      listener = told
+      writer.function('touched_pet', (id) => {
+        ids.add(Number(id))
+        return null
+      })
+      for (const change of ['UPDATE', 'DELETE'])
+        writer.exec(
+          `CREATE TEMP TRIGGER touched_by_${change} AFTER ${change} ON main.pets BEGIN SELECT touched_pet(OLD.id); END`,
+        )
+    },
+    /** At once with the commit: whoever reads after it must find what is new. */
+    tell() {
+      if (ids.size === 0) return
+      for (const id of ids) listener?.(id)
+      ids.clear()
+    },
+  }
+}
+
 /**
- * SQLite counts for the reader what all others have committed, the writer beside it included. It is asked once in a turn
- * of the event loop: what has come in by then was sent before.
+ * SQLite counts for each connection what all others have committed: for the reader, the writer beside it included. It is
+ * asked once in a turn of the event loop: what has come in by then was sent before.
  */
-function versionOf(reader: DatabaseSync, queue: WriteQueue): () => number {
-  const statement = reader.prepare('PRAGMA data_version')
+function versionOf(connection: DatabaseSync, queue: WriteQueue): () => number {
+  const statement = connection.prepare('PRAGMA data_version')
   let version: number | undefined
+  let unknown = -1
   const forget = () => {
     version = undefined
   }
   queue.onCommit(forget)
   return () => {
     if (version === undefined) {
-      version = Number(statement.get()?.data_version)
+      try {
+        version = Number(statement.get()?.data_version)
+      } catch (error) {
+        // Somebody has the file to himself for a moment: he is about to change it.
+        if (!isLocked(error)) throw error
+        version = --unknown
+      }
       setImmediate(forget)
     }
     return version
@@ -130,7 +167,7 @@ function connect(file: string, waitMaxMs: number): DatabaseSync {
 }
 
 /** Transactions on the one connection that writes. */
-function sqliteEngine(connection: DatabaseSync): Engine {
+function sqliteEngine(connection: DatabaseSync, touched: { tell(): void }): Engine {
   const statements = new Map<string, StatementSync>()
   const prepared = (text: string) => {
     const statement = statements.get(text) ?? connection.prepare(text)
@@ -139,7 +176,10 @@ function sqliteEngine(connection: DatabaseSync): Engine {
   }
   const turn: Turn = {
     trx: sqliteKysely(connection),
-    run: (statement) => void prepared(statement).run(),
+    run(statement) {
+      prepared(statement).run()
+      if (statement === 'COMMIT') touched.tell()
+    },
     get isOpen() {
       return connection.isTransaction
     },

@@ -14,15 +14,27 @@ import type { Tables } from './tables.ts'
 
 /** Kysely over one `node:sqlite` connection. Transactions are not its business: the store's writer has them. */
 export function sqliteKysely(connection: DatabaseSync): Kysely<Tables> {
-  return new Kysely<Tables>({
+  const own = new SqliteConnection(connection)
+  const db = new Kysely<Tables>({
     dialect: {
       createAdapter: () => new SqliteAdapter(),
-      createDriver: () => new OneConnectionDriver(connection),
+      createDriver: () => new OneConnectionDriver(own),
       createIntrospector: (db) => new SqliteIntrospector(db),
       createQueryCompiler: () => new SqliteQueryCompiler(),
     },
   })
+  connections.set(db, own)
+  return db
 }
+
+const connections = new WeakMap<Kysely<Tables>, SqliteConnection>()
+
+/** The rows of a query that is compiled already, where the store is embedded: nothing there has to be waited for. */
+export const atOnce = <R>(
+  db: Kysely<Tables>,
+  text: string,
+  parameters: readonly unknown[],
+): R[] | undefined => connections.get(db)?.query<R>(text, parameters)
 
 const statementsKeptMax = 256
 
@@ -40,8 +52,19 @@ class SqliteConnection implements DatabaseConnection {
     try {
       return this.#execute(query)
     } catch (error) {
-      if (!isOutOfOrder(error)) throw error
-      throw new StoreUnavailableError('The store did not answer.', { cause: error })
+      return refuse(error)
+    }
+  }
+
+  query<R>(text: string, parameters: readonly unknown[]): R[] {
+    try {
+      const { statement, hasRows } = this.#prepare(text)
+      const given = parameters.map(toSqlite)
+      if (hasRows) return statement.all(...given).map(fromSqlite) as R[]
+      statement.run(...given)
+      return []
+    } catch (error) {
+      return refuse(error)
     }
   }
 
@@ -49,7 +72,7 @@ class SqliteConnection implements DatabaseConnection {
     const { statement, hasRows } = this.#prepare(query.sql)
     const parameters = query.parameters.map(toSqlite)
     if (hasRows) {
-      return { rows: statement.all(...parameters).map((row) => fromSqlite(row)) as R[] }
+      return { rows: statement.all(...parameters).map(fromSqlite) as R[] }
     }
     const { changes, lastInsertRowid } = statement.run(...parameters)
     return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) }
@@ -81,8 +104,8 @@ class SqliteConnection implements DatabaseConnection {
 class OneConnectionDriver implements Driver {
   readonly #connection: SqliteConnection
 
-  constructor(connection: DatabaseSync) {
-    this.#connection = new SqliteConnection(connection)
+  constructor(connection: SqliteConnection) {
+    this.#connection = connection
   }
 
   async init() {}
@@ -118,6 +141,11 @@ export const isLocked = (error: unknown): boolean => lockCodes.includes(codeOf(e
 
 /** The file, the disk or the lock is at fault, not the statement. */
 const isOutOfOrder = (error: unknown): boolean => outOfOrderCodes.includes(codeOf(error))
+
+function refuse(error: unknown): never {
+  if (!isOutOfOrder(error)) throw error
+  throw new StoreUnavailableError('The store did not answer.', { cause: error })
+}
 
 /** Whole numbers are bound as integers: `node:sqlite` would bind them as floating point. */
 const toSqlite = (value: unknown): SQLInputValue =>

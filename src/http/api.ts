@@ -1,24 +1,30 @@
 import { randomUUID } from 'node:crypto'
 import type { BlockList } from 'node:net'
 import type { Kysely } from 'kysely'
-import type * as z from 'zod'
 import type { Clock } from '../clock.ts'
 import type { Database } from '../database/database.ts'
 import type { Tables } from '../database/tables.ts'
+import { andThen, type Soon } from '../soon.ts'
 import { clientAddress } from './address.ts'
-import { parseBody, readBody } from './body.ts'
+import { readBody } from './body.ts'
 import { corsHeaders, preflightHeaders } from './cors.ts'
 import type { Admission, Door } from './door.ts'
 import { ApiError, toApiError } from './errors.ts'
 import { contextOf, type Exchange, type Finished, givenRequestId, headersOf, isHome } from './exchange.ts'
 import { eraseFromKeptAnswers, type IdempotentAnswers, idempotencyKey } from './idempotency.ts'
 import type { Incoming } from './incoming.ts'
-import { KeptAnswers } from './kept.ts'
-import { type Answer, answer, type Caller, type Input, type Method, type Operation } from './operation.ts'
-import { notModified, type Outgoing, type Ready, ready, withoutStream } from './outgoing.ts'
-import { readQuery } from './query.ts'
+import { type AnyInput, readInput } from './input.ts'
+import { createLook, type KeptByRow } from './look.ts'
+import { type Answer, answer, type Caller, type Method, type Operation } from './operation.ts'
+import {
+  notModified,
+  type Outgoing,
+  plainStationery,
+  type Ready,
+  Stationery,
+  withoutStream,
+} from './outgoing.ts'
 import { allowedMethods, RouteTable } from './routeTable.ts'
-import { refuseUnknownFields, validate } from './validation.ts'
 
 export const basePath = '/v1'
 
@@ -30,36 +36,35 @@ export type ApiOptions = {
   readonly clock: Clock
   readonly trustedProxies: BlockList
   readonly publicUrl: string | undefined
+  /** Nothing where nobody can tell which rows have changed. */
+  readonly keptRows: KeptByRow | undefined
   onFinished(finished: Finished): void
 }
-
-type AnyInput = Input<z.ZodObject, z.ZodObject, z.ZodObject>
 
 export function createApi(options: ApiOptions) {
   const { door, database, idempotentAnswers, clock, publicUrl } = options
   const table = new RouteTable(options.operations)
-  const keptAnswers = new KeptAnswers()
-  const ownHeaders = new Map(
-    options.operations.map((operation) => [operation, headersOf(operation, publicUrl)]),
+  const look = createLook(clock, options.keptRows)
+  const stationeries = new Map(
+    options.operations.map((operation) => [operation, new Stationery(headersOf(operation, publicUrl))]),
   )
 
   /** The pipeline: every request under the base path goes through these steps, in this order. */
-  function serve(exchange: Exchange): Ready | Promise<Ready> {
+  function serve(exchange: Exchange): Soon<Ready> {
     if (exchange.method === 'OPTIONS') return describeOptions(exchange)
     const admission = admit(exchange) // 401, 429
-    // Nothing is waited for where nothing waits.
-    return admission instanceof Promise ? admission.then(() => work(exchange)) : work(exchange)
+    return andThen(admission, () => work(exchange))
   }
 
-  function work(exchange: Exchange): Ready | Promise<Ready> {
+  function work(exchange: Exchange): Soon<Ready> {
     const operation = chooseOperation(exchange) // 404, 405, 410
     const caller = authorize(exchange, operation) // 403
     return operation.write ? change(exchange, operation, caller) : look(exchange, operation, caller) // 400 and on
   }
 
-  function handle(incoming: Incoming): Outgoing | Promise<Outgoing> {
+  function handle(incoming: Incoming): Soon<Outgoing> {
     const exchange = begin(incoming)
-    let served: Ready | Promise<Ready>
+    let served: Soon<Ready>
     try {
       served =
         incoming.header('origin') === undefined
@@ -79,7 +84,7 @@ export function createApi(options: ApiOptions) {
     const error = toApiError(thrown)
     const fault = error.status >= 500 ? thrown : undefined
     const { status, body, headers } = error
-    return finish(exchange, ready(answer(status, body, headers), exchange.ownHeaders), error.code, fault)
+    return finish(exchange, exchange.stationery.ready(answer(status, body, headers)), error.code, fault)
   }
 
   function finish(exchange: Exchange, found: Ready, code?: string, fault?: unknown): Outgoing {
@@ -142,7 +147,7 @@ export function createApi(options: ApiOptions) {
       operation,
       address,
       now: clock(),
-      ownHeaders: operation && ownHeaders.get(operation),
+      stationery: (operation && stationeries.get(operation)) ?? plainStationery,
       headers: { 'X-Request-Id': requestId },
       caller: undefined,
       storeVersion: undefined,
@@ -161,19 +166,17 @@ export function createApi(options: ApiOptions) {
     if (!route) throw new ApiError('not_found')
     const allowed = allowedMethods(route)
     const isAllowedOrigin = 'Access-Control-Allow-Origin' in headers
-    return ready({
+    return plainStationery.ready({
       status: 204,
       headers: { Allow: allowed, ...(isAllowedOrigin ? preflightHeaders(allowed) : {}) },
     })
   }
 
-  function admit(exchange: Exchange): void | Promise<void> {
+  function admit(exchange: Exchange): Soon<void> {
     const { incoming, address, operation } = exchange
     const authorization = incoming.header('authorization')
     const admission = door.admit({ authorization, address, isFree: operation?.isFree ?? false })
-    return admission instanceof Promise
-      ? admission.then((given) => enter(exchange, given))
-      : enter(exchange, admission)
+    return andThen(admission, (given) => enter(exchange, given))
   }
 
   function enter(exchange: Exchange, { caller, refusal, headers: rates, storeVersion }: Admission): void {
@@ -211,21 +214,6 @@ export function createApi(options: ApiOptions) {
     return caller
   }
 
-  function look(exchange: Exchange, operation: Operation, caller: Caller): Ready | Promise<Ready> {
-    const { storeVersion, incoming, ownHeaders } = exchange
-    const isKept = operation.isKept && storeVersion !== undefined
-    const kept = isKept ? keptAnswers.find(storeVersion, incoming.target) : undefined
-    if (kept) return kept
-    const prepare = (found: Answer) => {
-      const prepared = ready(found, ownHeaders)
-      if (isKept) keptAnswers.keep(storeVersion, incoming.target, prepared)
-      return prepared
-    }
-    if (!operation.read) throw new Error(`${operation.id} neither reads nor writes.`)
-    const found = operation.read(readInput(exchange, operation), contextOf(exchange, caller, clock))
-    return found instanceof Promise ? found.then(prepare) : prepare(found)
-  }
-
   async function change(exchange: Exchange, operation: Operation, admitted: Caller): Promise<Ready> {
     const { incoming, method, path, now } = exchange
     const admittedAt = performance.now()
@@ -255,28 +243,7 @@ export function createApi(options: ApiOptions) {
       result = await idempotentAnswers.once(attempt, (trx) => run(trx, readInput(exchange, operation, bytes)))
     }
     for (const action of actions) action()
-    return ready(result, exchange.ownHeaders)
-  }
-
-  function readInput(exchange: Exchange, operation: Operation, bytes?: Uint8Array): AnyInput {
-    const { incoming, route, headers } = exchange
-    const input: { params: unknown; query: unknown; body: unknown } = { params: {}, query: {}, body: {} }
-    if (operation.params) {
-      const parsed = operation.params.safeParse(route?.params)
-      if (!parsed.success) throw new ApiError(operation.notFound ?? 'not_found')
-      input.params = parsed.data
-    }
-    if (operation.query) input.query = readQuery(operation.query, incoming.target)
-    if (operation.body && bytes && !(operation.isBodyOptional && bytes.length === 0)) {
-      const body = parseBody(incoming, bytes)
-      // Asked first: a field that seems to be missing may be there under a misspelt name.
-      if (/(?:^|[,;\s])handling\s*=\s*"?strict\b(?!-)/i.test(incoming.header('prefer') ?? '')) {
-        refuseUnknownFields(operation.body, body)
-        headers['Preference-Applied'] = 'handling=strict'
-      }
-      input.body = validate(operation.body, body, 'body')
-    }
-    return input as AnyInput
+    return exchange.stationery.ready(result)
   }
 
   return handle

@@ -2,6 +2,7 @@ import type { Clock } from '../clock.ts'
 import { deprecationHeaders } from './deprecation.ts'
 import type { Incoming } from './incoming.ts'
 import type { Caller, Operation } from './operation.ts'
+import type { Stationery } from './outgoing.ts'
 import type { Route } from './routeTable.ts'
 
 /** What is known of one request on its way. */
@@ -17,7 +18,7 @@ export type Exchange = {
   readonly address: string
   readonly now: number
   /** What all answers of the operation say. */
-  readonly ownHeaders: Record<string, string> | undefined
+  readonly stationery: Stationery
   /** Set by the steps, sent with whatever answer there is. */
   readonly headers: Record<string, string>
   caller: Caller | undefined

@@ -1,14 +1,16 @@
 import type { Ready } from './outgoing.ts'
 
-const bytesMax = 16 * 1024 * 1024
-/** What an entry takes beside its bytes, roughly. */
-const entryBytes = 512
+const pagesBytesMax = 16 * 1024 * 1024
+const rowsBytesMax = 16 * 1024 * 1024
+/** What an entry takes beside its characters, roughly. */
+const pageBytes = 512
+const rowBytes = 64
 
 /**
  * Answers that are a function of the store and of the address asked for alone. They hold for one version of the store;
  * with the next one all are forgotten, so that nobody is ever shown what an acknowledged change has made untrue.
  */
-export class KeptAnswers {
+export class KeptPages {
   readonly #answers = new Map<string, Ready>()
   #version = -1
   #bytes = 0
@@ -23,14 +25,66 @@ export class KeptAnswers {
   /** Keeps an answer that was read after the store was seen to have this version. */
   keep(version: number, target: string, answer: Ready): void {
     if (answer.body === undefined || version !== this.#version || this.#answers.has(target)) return
-    const bytes = answer.body.length + target.length + entryBytes
-    if (this.#bytes + bytes > bytesMax) this.#forget()
+    const bytes = answer.body.length + target.length + pageBytes
+    if (this.#bytes + bytes > pagesBytesMax) this.#forget()
     this.#answers.set(target, answer)
     this.#bytes += bytes
   }
 
   #forget(): void {
+    if (this.#answers.size === 0) return
     this.#answers.clear()
     this.#bytes = 0
+  }
+}
+
+export type KeptRow = { readonly etag: string; readonly json: string }
+
+/**
+ * Answers about one row each, which hold until that row changes: whoever writes says which. A change by another process
+ * may be of any row, so there all are forgotten. Those that nobody has asked for in a while go first.
+ */
+export class KeptRows {
+  #recent = new Map<string, string>()
+  #older = new Map<string, string>()
+  #recentBytes = 0
+  #epoch = -1
+
+  find(epoch: number, target: string): KeptRow | undefined {
+    if (epoch !== this.#epoch) this.#begin(epoch)
+    let text = this.#recent.get(target)
+    if (text === undefined) {
+      text = this.#older.get(target)
+      if (text === undefined) return undefined
+      this.#put(target, text)
+    }
+    const end = text.indexOf('{')
+    return { etag: text.slice(0, end), json: text.slice(end) }
+  }
+
+  keep(target: string, { etag, json }: KeptRow): void {
+    this.#put(target, etag + json)
+  }
+
+  forget(target: string): void {
+    this.#recent.delete(target)
+    this.#older.delete(target)
+  }
+
+  #put(target: string, text: string): void {
+    // As one text, for a hundred thousand of them take less room so.
+    this.#recent.set(target, text)
+    this.#recentBytes += target.length + text.length + rowBytes
+    if (this.#recentBytes < rowsBytesMax / 2) return
+    this.#older = this.#recent
+    this.#recent = new Map()
+    this.#recentBytes = 0
+  }
+
+  #begin(epoch: number): void {
+    this.#recent = new Map()
+    this.#older = new Map()
+    this.#recentBytes = 0
+    this.#epoch = epoch
   }
 }

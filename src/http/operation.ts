@@ -2,6 +2,7 @@ import type { Kysely } from 'kysely'
 import type * as z from 'zod'
 import type { Clock } from '../clock.ts'
 import type { Tables } from '../database/tables.ts'
+import type { Soon } from '../soon.ts'
 import type { Deprecation } from './deprecation.ts'
 import type { ErrorCode } from './errors.ts'
 import { toJson } from './json.ts'
@@ -100,7 +101,9 @@ export type Operation<
   hasSecretAnswer?: boolean
   /** The answer follows from the store and the address alone, so it holds until the store changes. */
   isKept?: boolean
-  read?(input: Input<P, Q, B>, context: Context): Answer | Promise<Answer>
+  /** The answer follows from one row alone; it is kept under this address until the row changes. */
+  keptAs?(params: z.output<P>): string
+  read?(input: Input<P, Q, B>, context: Context): Soon<Answer>
   write?(input: Input<P, Q, B>, context: WriteContext): Promise<Answer>
 }
 

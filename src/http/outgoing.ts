@@ -8,15 +8,22 @@ type Headers = Record<string, string>
  * that goes over the wire.
  */
 export class Letterhead {
-  readonly headers: Readonly<Headers>
+  readonly #own: Readonly<Headers>
+  readonly #base: Letterhead | undefined
   #text: string | undefined
 
-  constructor(headers: Readonly<Headers>) {
-    this.headers = headers
+  /** Says what another one says, too, where that says nothing of the same name. */
+  constructor(own: Readonly<Headers>, base?: Letterhead) {
+    this.#own = own
+    this.#base = base
+  }
+
+  get headers(): Readonly<Headers> {
+    return this.#base ? { ...this.#base.headers, ...this.#own } : this.#own
   }
 
   get text(): string {
-    this.#text ??= headerLines(this.headers)
+    this.#text ??= (this.#base?.text ?? '') + headerLines(this.#own)
     return this.#text
   }
 }
@@ -49,23 +56,38 @@ const stream = {
   // Proxies that collect answers before they pass them on would hold a stream back.
   'X-Accel-Buffering': 'no',
 }
-const ofOthers: Headers = {}
 
-/** The answer of an operation, whose own headers all of its answers have. */
-export function ready(answer: Answer, own: Readonly<Headers> = ofOthers): Ready {
-  const { status, headers, json: body } = answer
-  const all: Headers = {
-    ...(body !== undefined ? json : answer.stream ? stream : empty),
-    ...own,
-    ...headers,
+/** What all answers of an operation say. */
+export class Stationery {
+  readonly #own: Readonly<Headers>
+  readonly #json: Letterhead
+
+  constructor(own: Readonly<Headers> = {}) {
+    this.#own = own
+    this.#json = new Letterhead({ ...json, ...own })
   }
-  if (own.Link !== undefined && headers?.Link !== undefined) all.Link = `${headers.Link}, ${own.Link}`
-  if (status === 401) all['WWW-Authenticate'] = 'Bearer'
-  if (body === undefined) return { status, letterhead: new Letterhead(all), stream: answer.stream }
-  const length = Buffer.byteLength(body)
-  all['Content-Length'] = String(length)
-  return { status, letterhead: new Letterhead(all), body, isAscii: length === body.length }
+
+  ready({ status, headers, json: body, stream: events }: Answer): Ready {
+    const said: Headers = { ...headers }
+    if (status === 401) said['WWW-Authenticate'] = 'Bearer'
+    if (body === undefined)
+      return { status, letterhead: this.#letterhead(events ? stream : empty, said), stream: events }
+    const length = Buffer.byteLength(body)
+    said['Content-Length'] = String(length)
+    const isOfOneLink = said.Link === undefined || this.#own.Link === undefined
+    const letterhead = isOfOneLink ? new Letterhead(said, this.#json) : this.#letterhead(json, said)
+    return { status, letterhead, body, isAscii: length === body.length }
+  }
+
+  #letterhead(common: Readonly<Headers>, said: Readonly<Headers>): Letterhead {
+    const links = [said.Link, this.#own.Link].filter((link) => link !== undefined)
+    const all = { ...common, ...this.#own, ...said }
+    return new Letterhead(links.length > 0 ? { ...all, Link: links.join(', ') } : all)
+  }
 }
+
+/** For what is answered in no operation's name. */
+export const plainStationery = new Stationery()
 
 /** A caller who knows the answer already is told just that. */
 export function notModified(method: string, known: string | undefined, found: Ready): Ready {

@@ -2,7 +2,9 @@ import type { Method, Operation } from './operation.ts'
 
 export type Route = { operations: ReadonlyMap<Method, Operation>; params: Record<string, string> }
 
-type Template = { path: string; segments: readonly string[]; operations: Map<Method, Operation> }
+/** A part of a path, and the name of the parameter where it stands for one. */
+type Segment = { text: string; parameter: string | undefined }
+type Template = { path: string; segments: readonly Segment[]; operations: Map<Method, Operation> }
 
 /**
  * Finds the operations of a path. There are a few dozen templates, so a walk through those of one length is enough where
@@ -14,7 +16,7 @@ export class RouteTable {
 
   constructor(operations: readonly Operation[]) {
     for (const operation of operations) {
-      const segments = operation.path.split('/')
+      const segments = operation.path.split('/').map(segmentOf)
       const peers = this.#byLength.get(segments.length) ?? []
       this.#byLength.set(segments.length, peers)
       const known = peers.find((peer) => peer.path === operation.path)
@@ -39,19 +41,24 @@ export class RouteTable {
   }
 }
 
+const segmentOf = (text: string): Segment => ({ text, parameter: /^\{(.*)\}$/.exec(text)?.[1] })
+
 export function allowedMethods(route: Route): string {
   const methods: string[] = [...route.operations.keys()]
   if (methods.includes('GET')) methods.push('HEAD')
   return [...methods, 'OPTIONS'].join(', ')
 }
 
-function match(template: readonly string[], segments: readonly string[]): Record<string, string> | undefined {
+function match(
+  template: readonly Segment[],
+  segments: readonly string[],
+): Record<string, string> | undefined {
   const params: Record<string, string> = {}
   for (let index = 0; index < template.length; index++) {
-    const expected = template[index] as string
+    const { text, parameter } = template[index] as Segment
     const segment = segments[index] as string
-    if (segment !== '' && expected.startsWith('{')) params[expected.slice(1, -1)] = decode(segment)
-    else if (expected !== segment) return undefined
+    if (parameter !== undefined && segment !== '') params[parameter] = decode(segment)
+    else if (text !== segment) return undefined
   }
   return params
 }

@@ -10,16 +10,20 @@ function said(status: number, body: string, more: Record<string, string> = {}): 
   return { status, letterhead: new Letterhead({ ...headers, ...more }), headers: {}, body, isAscii: true }
 }
 
-export type Probes = Readonly<Record<string, () => Promise<Outgoing>>>
+export type Probes = ReadonlyMap<string, () => Promise<Outgoing>>
 
 /** Probes for whoever watches over the process, by their paths. */
-export const createProbes = (isReady: () => Promise<boolean>): Probes => ({
-  '/healthz': async () => said(200, '{"status":"up"}'),
-  '/readyz': async () =>
-    (await isReady())
-      ? said(200, '{"status":"ready"}')
-      : said(503, '{"status":"not ready"}', { 'Retry-After': '1' }),
-})
+export const createProbes = (isReady: () => Promise<boolean>): Probes =>
+  new Map([
+    ['/healthz', async () => said(200, '{"status":"up"}')],
+    [
+      '/readyz',
+      async () =>
+        (await isReady())
+          ? said(200, '{"status":"ready"}')
+          : said(503, '{"status":"not ready"}', { 'Retry-After': '1' }),
+    ],
+  ])
 
 export const probePages = (probes: Probes): Page[] =>
-  Object.entries(probes).map(([path, probe]) => ({ path, serve: async () => toResponse(await probe()) }))
+  [...probes].map(([path, probe]) => ({ path, serve: async () => toResponse(await probe()) }))

@@ -4,6 +4,7 @@ import { compiledOnce } from '../database/compiled.ts'
 import type { Reading } from '../database/database.ts'
 import type { Tables } from '../database/tables.ts'
 import { recordEvents } from '../events/queries.ts'
+import { andThen, type Soon } from '../soon.ts'
 import type { NewPet, Pet, PetChange, PetStatus } from './pet.ts'
 
 export type PetFilter = {
@@ -49,10 +50,9 @@ export async function listPets(
   return (await petsPage(store, filter, limit, belowId).execute()).map(toPet)
 }
 
-export async function findPet(db: Kysely<Tables>, id: bigint): Promise<Pet | undefined> {
+export function findPet(db: Kysely<Tables>, id: bigint): Soon<Pet | undefined> {
   if (id < 1n || id > BigInt(aboveAllIds)) return undefined
-  const [row] = await selectPet(db, Number(id))
-  return row && toPet(row)
+  return andThen(selectPet(db, Number(id)), ([row]) => row && toPet(row))
 }
 
 const insertPet = compiledOnce<[name: string, categoryId: bigint, status: PetStatus], { id: number }>((db) =>

@@ -9,6 +9,7 @@ import { toJson } from '../http/json.ts'
 import { type Answer, type Operation, operation, type WriteContext } from '../http/operation.ts'
 import { pageAnswer } from '../http/paging.ts'
 import { int64, int64Text, pageLimit } from '../http/validation.ts'
+import { andThen } from '../soon.ts'
 import { idsMax, openPetCursor, sealPetCursor } from './cursor.ts'
 import { isName, mayBecome, nameLengthMax, type Pet, petStatuses } from './pet.ts'
 import { addPet, changePet, findPet, listPets, type PetFilter, removePet } from './queries.ts'
@@ -56,6 +57,9 @@ export const getPetDeprecation: Deprecation = {
   successor: '/v1/pets',
   message: 'GET /pets/{petId} was removed on 5 December 2030: use GET /pets with the id or status filter.',
 }
+
+/** Where an animal is. */
+export const petTarget = (id: number | bigint): string => `/v1/pets/${id}`
 
 /** Whether an order is open on an animal; one whose hold has run out is ended on the way. Orders know animals, not the reverse. */
 export type HasOpenOrder = (trx: Kysely<Tables>, petId: bigint, now: number) => Promise<boolean>
@@ -168,13 +172,14 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
       errors: ['malformed_json', 'validation_failed'],
       async write({ body }, { trx, now }) {
         const added = await addPet(trx, body, now)
-        return petAnswer(201, added, { Location: `${publicUrl ?? ''}/v1/pets/${added.id}` })
+        return petAnswer(201, added, { Location: `${publicUrl ?? ''}${petTarget(added.id)}` })
       },
     }),
 
     operation({
       id: 'getPet',
       isKept: true,
+      keptAs: ({ petId }) => petTarget(petId),
       method: 'GET',
       path: '/pets/{petId}',
       tag: 'Pets',
@@ -191,11 +196,11 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
         304: { description: 'The animal is still the one you know.', headers: etag },
       },
       errors: ['pet_not_found', 'operation_removed'],
-      async read({ params: { petId } }) {
-        const found = await findPet(read, petId)
-        if (!found) throw new ApiError('pet_not_found')
-        return petAnswer(200, found)
-      },
+      read: ({ params: { petId } }) =>
+        andThen(findPet(read, petId), (found) => {
+          if (!found) throw new ApiError('pet_not_found')
+          return petAnswer(200, found)
+        }),
     }),
 
     operation({

@@ -27,10 +27,8 @@ export function createLog(level: string, stream?: DestinationStream): OpenLog {
     fd: 2,
     sync: false,
     contentMode: 'buffer',
-    minLength: bufferBytes,
     maxWrite: 2 * bufferBytes,
     maxLength: waitingBytesMax,
-    periodicFlush: flushMs,
   })
   const gathered = gatherFor(sink)
   return {
@@ -46,7 +44,7 @@ export function createLog(level: string, stream?: DestinationStream): OpenLog {
   }
 }
 
-/** Hands on the lines of one turn of the event loop together, as bytes: texts the sink would measure again and again. */
+/** Hands on many lines together, as bytes: texts the sink would measure again and again. */
 function gatherFor(sink: DestinationStream) {
   let lines = ''
   const flush = () => {
@@ -58,7 +56,7 @@ function gatherFor(sink: DestinationStream) {
   }
   return {
     write(line: string) {
-      if (lines === '') setImmediate(flush)
+      if (lines === '') setTimeout(flush, flushMs)
       lines += line
       if (lines.length >= bufferBytes) flush()
     },

@@ -11,7 +11,7 @@ export type GaugeOf = { readonly name: string; readonly help: string; value(): n
 export class Metrics {
   readonly #registry = new Registry()
   readonly #durations = new Durations()
-  readonly #usesByKey = new Map<string, Counter.Internal>()
+  readonly #uses = new Map<string, Map<number | undefined, Counter.Internal>>()
   readonly #labelledKeys = new Set<number>()
   readonly #refusals: Counter
   readonly #bans: Counter
@@ -76,13 +76,16 @@ export class Metrics {
 
   /** Found by a map of ours: putting labels together costs more than counting. */
   #usesOf(operation: string, keyId: number | undefined): Counter.Internal {
-    const key_id = keyId === undefined ? 'none' : this.#keyLabel(keyId)
-    const name = `${operation} ${key_id}`
-    let uses = this.#usesByKey.get(name)
-    if (!uses) {
-      uses = this.#deprecated.labels({ operation, key_id })
-      this.#usesByKey.set(name, uses)
+    let byKey = this.#uses.get(operation)
+    if (!byKey) {
+      byKey = new Map()
+      this.#uses.set(operation, byKey)
     }
+    const known = byKey.get(keyId)
+    if (known) return known
+    const key_id = keyId === undefined ? 'none' : this.#keyLabel(keyId)
+    const uses = this.#deprecated.labels({ operation, key_id })
+    if (byKey.size <= keysLabelledMax) byKey.set(keyId, uses)
     return uses
   }
 

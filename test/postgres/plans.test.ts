@@ -238,7 +238,7 @@ async function queriesOf(work: (db: Kysely<Tables>) => Promise<unknown>): Promis
 const dayMs = 24 * 60 * 60 * 1000
 const pieceMax = 1_000
 const works: [what: string, work: (db: Kysely<Tables>) => Promise<unknown>, rowsMax?: number][] = [
-  ['one animal', (db) => findPet(db, 5n), 1],
+  ['one animal', async (db) => findPet(db, 5n), 1],
   ['whether an animal uses a category', (db) => isCategoryUsed(db, 7n), 1],
   ['whether an animal uses a category that none does', (db) => isCategoryUsed(db, 9n), 1],
   ['a page of categories', (db) => listCategories(db, pageMax, 3n)],

@@ -1,0 +1,59 @@
+import type { Clock } from '../clock.ts'
+import { andThen, type Soon } from '../soon.ts'
+import { contextOf, type Exchange } from './exchange.ts'
+import { type AnyInput, readInput } from './input.ts'
+import { KeptPages, type KeptRows } from './kept.ts'
+import type { Answer, Caller, Context, Operation } from './operation.ts'
+import type { Ready } from './outgoing.ts'
+
+/** Answers about one row, and what tells whether another process may have changed any. */
+export type KeptByRow = { readonly rows: KeptRows; epoch(): number }
+
+/** The answers of operations that only read: a kept one where it still holds, and else a new one. */
+export function createLook(clock: Clock, keptRows: KeptByRow | undefined) {
+  const keptPages = new KeptPages()
+
+  function look(exchange: Exchange, operation: Operation, caller: Caller): Soon<Ready> {
+    if (operation.keptAs && keptRows) return lookAtRow(exchange, operation, caller, keptRows)
+    const { storeVersion, incoming, stationery } = exchange
+    const isKept = operation.isKept && storeVersion !== undefined
+    const kept = isKept ? keptPages.find(storeVersion, incoming.target) : undefined
+    if (kept) return kept
+    const prepare = (found: Answer) => {
+      const prepared = stationery.ready(found)
+      if (isKept) keptPages.keep(storeVersion, incoming.target, prepared)
+      return prepared
+    }
+    return andThen(
+      read(operation, readInput(exchange, operation), contextOf(exchange, caller, clock)),
+      prepare,
+    )
+  }
+
+  function lookAtRow(
+    exchange: Exchange,
+    operation: Operation,
+    caller: Caller,
+    { rows, epoch }: KeptByRow,
+  ): Soon<Ready> {
+    const { incoming, stationery } = exchange
+    const { target } = incoming
+    const kept = rows.find(epoch(), target)
+    if (kept) return stationery.ready({ status: 200, json: kept.json, headers: { ETag: kept.etag } })
+    const input = readInput(exchange, operation)
+    const found = read(operation, input, contextOf(exchange, caller, clock))
+    // What had to be waited for may be untrue by now.
+    if (found instanceof Promise) return found.then((late) => stationery.ready(late))
+    const { json, headers } = found
+    if (json !== undefined && headers?.ETag !== undefined && operation.keptAs?.(input.params) === target)
+      rows.keep(target, { etag: headers.ETag, json })
+    return stationery.ready(found)
+  }
+
+  return look
+}
+
+function read(operation: Operation, input: AnyInput, context: Context): Soon<Answer> {
+  if (!operation.read) throw new Error(`${operation.id} neither reads nor writes.`)
+  return operation.read(input, context)
+}
