@@ -21,7 +21,6 @@ import { postgresGate } from './limits/postgres.ts'
 import { createOperations } from './operations.ts'
 import { hasDueOrders, lapseDueOrders } from './orders/queries.ts'
 import { createProbes } from './pages/probes.ts'
-import { petTarget } from './pets/routes.ts'
 import { type Log, logRequest } from './telemetry/log.ts'
 import { Metrics } from './telemetry/metrics.ts'
 import { Deliverer } from './webhooks/deliverer.ts'
@@ -122,7 +121,7 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
     onStreamFault,
   })
   const rows = new KeptRows()
-  const epoch = database.watchPets((id) => rows.forget(petTarget(id)))
+  const epoch = database.watchPets((id) => rows.forget(id))
   const api = createApi({
     keptRows: epoch && { rows, epoch },
     operations,
@@ -168,7 +167,10 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
 
   const listener = await listen(
     {
-      direct: (incoming) => probes.get(incoming.target)?.() ?? api(incoming),
+      direct: (incoming) =>
+        incoming.target.startsWith('/v1/')
+          ? api(incoming)
+          : (probes.get(incoming.target)?.() ?? api(incoming)),
       async fetch(request, remoteAddress) {
         site ??= openSite()
         return (await site).fetch(request, { remoteAddress })

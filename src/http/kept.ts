@@ -42,49 +42,38 @@ export type KeptRow = { readonly etag: string; readonly json: string }
 
 /**
  * Answers about one row each, which hold until that row changes: whoever writes says which. A change by another process
- * may be of any row, so there all are forgotten. Those that nobody has asked for in a while go first.
+ * may be of any row, so there all are forgotten.
  */
 export class KeptRows {
-  #recent = new Map<string, string>()
-  #older = new Map<string, string>()
-  #recentBytes = 0
+  /** ETag and JSON as one text: a hundred thousand of them take half the room so. */
+  #texts = new Map<number, string>()
+  #bytes = 0
   #epoch = -1
 
-  find(epoch: number, target: string): KeptRow | undefined {
-    if (epoch !== this.#epoch) this.#begin(epoch)
-    let text = this.#recent.get(target)
-    if (text === undefined) {
-      text = this.#older.get(target)
-      if (text === undefined) return undefined
-      this.#put(target, text)
+  find(epoch: number, id: number): KeptRow | undefined {
+    if (epoch !== this.#epoch) {
+      this.#begin()
+      this.#epoch = epoch
     }
+    const text = this.#texts.get(id)
+    if (text === undefined) return undefined
     const end = text.indexOf('{')
     return { etag: text.slice(0, end), json: text.slice(end) }
   }
 
-  keep(target: string, { etag, json }: KeptRow): void {
-    this.#put(target, etag + json)
+  keep(id: number, { etag, json }: KeptRow): void {
+    const bytes = etag.length + json.length + rowBytes
+    if (this.#bytes + bytes > rowsBytesMax) this.#begin()
+    this.#texts.set(id, etag + json)
+    this.#bytes += bytes
   }
 
-  forget(target: string): void {
-    this.#recent.delete(target)
-    this.#older.delete(target)
+  forget(id: number): void {
+    this.#texts.delete(id)
   }
 
-  #put(target: string, text: string): void {
-    // As one text, for a hundred thousand of them take less room so.
-    this.#recent.set(target, text)
-    this.#recentBytes += target.length + text.length + rowBytes
-    if (this.#recentBytes < rowsBytesMax / 2) return
-    this.#older = this.#recent
-    this.#recent = new Map()
-    this.#recentBytes = 0
-  }
-
-  #begin(epoch: number): void {
-    this.#recent = new Map()
-    this.#older = new Map()
-    this.#recentBytes = 0
-    this.#epoch = epoch
+  #begin(): void {
+    this.#texts = new Map()
+    this.#bytes = 0
   }
 }

@@ -36,17 +36,16 @@ export function createLook(clock: Clock, keptRows: KeptByRow | undefined) {
     caller: Caller,
     { rows, epoch }: KeptByRow,
   ): Soon<Ready> {
-    const { incoming, stationery } = exchange
-    const { target } = incoming
-    const kept = rows.find(epoch(), target)
+    const { stationery, route } = exchange
+    const id = route && operation.keptAs?.(route.params)
+    const kept = id === undefined ? undefined : rows.find(epoch(), id)
     if (kept) return stationery.ready({ status: 200, json: kept.json, headers: { ETag: kept.etag } })
-    const input = readInput(exchange, operation)
-    const found = read(operation, input, contextOf(exchange, caller, clock))
+    const found = read(operation, readInput(exchange, operation), contextOf(exchange, caller, clock))
     // What had to be waited for may be untrue by now.
     if (found instanceof Promise) return found.then((late) => stationery.ready(late))
     const { json, headers } = found
-    if (json !== undefined && headers?.ETag !== undefined && operation.keptAs?.(input.params) === target)
-      rows.keep(target, { etag: headers.ETag, json })
+    if (id !== undefined && json !== undefined && headers?.ETag !== undefined)
+      rows.keep(id, { etag: headers.ETag, json })
     return stationery.ready(found)
   }
 

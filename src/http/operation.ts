@@ -101,8 +101,8 @@ export type Operation<
   hasSecretAnswer?: boolean
   /** The answer follows from the store and the address alone, so it holds until the store changes. */
   isKept?: boolean
-  /** The answer follows from one row alone; it is kept under this address until the row changes. */
-  keptAs?(params: z.output<P>): string
+  /** The answer follows from the row alone that has this id; then it is kept until the row changes. */
+  keptAs?(params: Readonly<Record<string, string>>): number | undefined
   read?(input: Input<P, Q, B>, context: Context): Soon<Answer>
   write?(input: Input<P, Q, B>, context: WriteContext): Promise<Answer>
 }

@@ -7,12 +7,14 @@ type Segment = { text: string; parameter: string | undefined }
 type Template = { path: string; segments: readonly Segment[]; operations: Map<Method, Operation> }
 
 /**
- * Finds the operations of a path. There are a few dozen templates, so a walk through those of one length is enough where
- * the path is not one of them as it is.
+ * Finds the operations of a path. There are a few dozen templates, so a walk through those of one length is enough; the
+ * two usual kinds are found without taking the path apart.
  */
 export class RouteTable {
   readonly #byPath = new Map<string, Route>()
   readonly #byLength = new Map<number, Template[]>()
+  /** Templates whose one parameter is their end. */
+  readonly #byPrefix: { prefix: string; parameter: string; operations: Template['operations'] }[] = []
 
   constructor(operations: readonly Operation[]) {
     for (const operation of operations) {
@@ -21,18 +23,30 @@ export class RouteTable {
       this.#byLength.set(segments.length, peers)
       const known = peers.find((peer) => peer.path === operation.path)
       const template = known ?? { path: operation.path, segments, operations: new Map() }
-      if (!known) peers.push(template)
       template.operations.set(operation.method, operation)
-      if (!operation.path.includes('{')) {
+      if (known) continue
+      peers.push(template)
+      const [prefix, parameter] = operation.path.split(/[{}]/)
+      if (parameter === undefined)
         this.#byPath.set(operation.path, { operations: template.operations, params: {} })
-      }
+      else if (prefix !== undefined && operation.path === `${prefix}{${parameter}}`)
+        this.#byPrefix.push({ prefix, parameter, operations: template.operations })
     }
+    // What could be a path of its own is not found by its beginning.
+    this.#byPrefix = this.#byPrefix.filter(({ prefix }) =>
+      this.#byPath.keys().every((path) => !path.startsWith(prefix)),
+    )
   }
 
   find(path: string): Route | undefined {
-    const route = this.#byPath.get(path)
-    if (route) return route
-    const segments = path.split('/')
+    for (const { prefix, parameter, operations } of this.#byPrefix) {
+      if (path.length > prefix.length && path.startsWith(prefix) && path.indexOf('/', prefix.length) === -1)
+        return { operations, params: { [parameter]: decode(path.slice(prefix.length)) } }
+    }
+    return this.#byPath.get(path) ?? this.#search(path.split('/'))
+  }
+
+  #search(segments: readonly string[]): Route | undefined {
     for (const template of this.#byLength.get(segments.length) ?? []) {
       const params = match(template.segments, segments)
       if (params) return { operations: template.operations, params }

@@ -58,9 +58,6 @@ export const getPetDeprecation: Deprecation = {
   message: 'GET /pets/{petId} was removed on 5 December 2030: use GET /pets with the id or status filter.',
 }
 
-/** Where an animal is. */
-export const petTarget = (id: number | bigint): string => `/v1/pets/${id}`
-
 /** Whether an order is open on an animal; one whose hold has run out is ended on the way. Orders know animals, not the reverse. */
 export type HasOpenOrder = (trx: Kysely<Tables>, petId: bigint, now: number) => Promise<boolean>
 
@@ -172,14 +169,14 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
       errors: ['malformed_json', 'validation_failed'],
       async write({ body }, { trx, now }) {
         const added = await addPet(trx, body, now)
-        return petAnswer(201, added, { Location: `${publicUrl ?? ''}${petTarget(added.id)}` })
+        return petAnswer(201, added, { Location: `${publicUrl ?? ''}/v1/pets/${added.id}` })
       },
     }),
 
     operation({
       id: 'getPet',
       isKept: true,
-      keptAs: ({ petId }) => petTarget(petId),
+      keptAs: ({ petId = '' }) => (/^[1-9]\d{0,14}$/.test(petId) ? Number(petId) : undefined),
       method: 'GET',
       path: '/pets/{petId}',
       tag: 'Pets',
