@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { BlockList } from 'node:net'
 import type { Kysely } from 'kysely'
 import type { Clock } from '../clock.ts'
@@ -10,7 +9,15 @@ import { readBody } from './body.ts'
 import { corsHeaders, preflightHeaders } from './cors.ts'
 import type { Admission, Door } from './door.ts'
 import { ApiError, toApiError } from './errors.ts'
-import { contextOf, type Exchange, type Finished, givenRequestId, headersOf, isHome } from './exchange.ts'
+import {
+  contextOf,
+  type Exchange,
+  type Finished,
+  givenRequestId,
+  headersOf,
+  isHome,
+  newRequestId,
+} from './exchange.ts'
 import { eraseFromKeptAnswers, type IdempotentAnswers, idempotencyKey } from './idempotency.ts'
 import type { Incoming } from './incoming.ts'
 import { type AnyInput, readInput } from './input.ts'
@@ -129,7 +136,7 @@ export function createApi(options: ApiOptions) {
     const startedAt = performance.now()
     const { method, target } = incoming
     const givenId = givenRequestId(incoming.header('x-request-id'))
-    const requestId = givenId ?? randomUUID()
+    const requestId = givenId ?? newRequestId()
     const end = target.indexOf('?')
     const path = end === -1 ? target : target.slice(0, end)
     const route = table.find(path.slice(basePath.length))

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import { deprecationHeaders } from './deprecation.ts'
 import type { Incoming } from './incoming.ts'
@@ -59,6 +60,20 @@ export function contextOf({ incoming, now, address }: Exchange, caller: Caller, 
 export function isHome(incoming: Incoming, caller: Caller): boolean {
   const origin = incoming.header('origin')
   return origin !== undefined && caller.origins.includes(origin)
+}
+
+const requestIdLength = 22
+let randomText = ''
+let randomUsed = 0
+
+/** 132 random bits, cut from a text that is made for many. */
+export function newRequestId(): string {
+  if (randomUsed + requestIdLength > randomText.length) {
+    randomText = randomBytes(3 * 1024).toString('base64url')
+    randomUsed = 0
+  }
+  randomUsed += requestIdLength
+  return randomText.slice(randomUsed - requestIdLength, randomUsed)
 }
 
 /** The caller's own, where it is one that can be shown. */

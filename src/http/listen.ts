@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
+import { andThen } from '../soon.ts'
 import { ApiError } from './errors.ts'
 import { bun, listenOnBun } from './listenBun.ts'
 import type { Handlers, Listener, Place } from './listener.ts'
@@ -76,8 +77,20 @@ async function listenOnNode(
       hostname: hostUnlessGiven,
     })
   }
-  const serve = (incoming: IncomingMessage, outgoing: ServerResponse) =>
-    isPlain(incoming) ? serveDirectly(direct, incoming, outgoing) : adapt(incoming, outgoing)
+  /**
+   * A caller who takes nothing of an answer is cut off in the end; a stream that is read has its heartbeat. What has gone
+   * out at once needs no such watch, which Node ends by itself when the answer is out.
+   */
+  const watch = ({ socket }: IncomingMessage) => void socket.setTimeout(stalledMs)
+  const serve = (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    if (!isPlain(incoming)) {
+      watch(incoming)
+      return adapt(incoming, outgoing)
+    }
+    return andThen(serveDirectly(direct, incoming, outgoing), () => {
+      if (incoming.socket.writableLength > 0) watch(incoming)
+    })
+  }
   const adapt = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
     // The adapter refuses a backslash, but it is only a path that leads nowhere.
     incoming.url = incoming.url?.replaceAll('\\', '%5C')
@@ -117,8 +130,6 @@ async function listenOnNode(
   // Node would answer 417 by itself; an expectation that we do not know may as well be passed over (RFC 9110, 10.1.1).
   server.on('checkExpectation', (incoming, outgoing) => server.emit('request', incoming, outgoing))
   server.maxConnections = connectionsMax
-  // A caller who takes nothing of an answer; a stream that is read has its heartbeat.
-  server.timeout = stalledMs
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, host, () => resolve())

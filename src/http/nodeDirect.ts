@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import { systemClock } from '../clock.ts'
 import type { Api } from './app.ts'
 import type { Incoming } from './incoming.ts'
-import { headerLines, type Outgoing } from './outgoing.ts'
+import { type Outgoing, ownLines } from './outgoing.ts'
 
 /** The API straight on Node's own requests and answers: making a Request and a Response would cost as much as the rest. */
 
@@ -76,7 +76,7 @@ function send({ status, letterhead, headers, body, isAscii }: Outgoing, response
   if (body !== undefined && isUsual(status, response)) {
     // What Node would write, put together at once: looking at one header after the other takes it longer than all else.
     ;(response as Head)._header =
-      `HTTP/1.1 200 OK\r\n${letterhead.text}${headerLines(headers)}Date: ${dateNow()}\r\n${keptAlive}`
+      `HTTP/1.1 200 OK\r\n${letterhead.text}${ownLines(headers)}Date: ${dateNow()}\r\n${keptAlive}`
   } else response.writeHead(status, { ...letterhead.headers, ...headers })
   // A text of ASCII alone is sent as it is, in one piece with its headers.
   response.end(body, isAscii ? 'latin1' : 'utf8')

@@ -106,8 +106,15 @@ export function withoutStream(found: Ready): Ready {
 
 const forbidden = /[^\t\x20-\x7e\x80-\xff]/
 
+/** Lines of a head of headers that were made of digits, or looked at before. */
+export function ownLines(headers: Readonly<Headers>): string {
+  let lines = ''
+  for (const name in headers) lines += `${name}: ${headers[name]}\r\n`
+  return lines
+}
+
 /** Lines of a head, all of which are whole: what could end a line early is refused. */
-export function headerLines(headers: Readonly<Headers>): string {
+function headerLines(headers: Readonly<Headers>): string {
   let lines = ''
   for (const name in headers) {
     const value = headers[name] as string

@@ -44,21 +44,24 @@ export function createLog(level: string, stream?: DestinationStream): OpenLog {
   }
 }
 
-/** Hands on many lines together, as bytes: texts the sink would measure again and again. */
+/** Hands on many lines together, as bytes: texts would be kept, joined and measured again and again. */
 function gatherFor(sink: DestinationStream) {
-  let lines = ''
+  let buffer = Buffer.allocUnsafe(bufferBytes)
+  let used = 0
   const flush = () => {
-    if (lines === '') return
-    const all = Buffer.from(lines)
-    lines = ''
+    if (used === 0) return
     // Its types know of texts alone.
-    sink.write(all as unknown as string)
+    sink.write(buffer.subarray(0, used) as unknown as string)
+    buffer = Buffer.allocUnsafe(bufferBytes)
+    used = 0
   }
   return {
     write(line: string) {
-      if (lines === '') setTimeout(flush, flushMs)
-      lines += line
-      if (lines.length >= bufferBytes) flush()
+      // No character takes more than three bytes.
+      if (used + 3 * line.length > bufferBytes) flush()
+      if (3 * line.length > bufferBytes) return void sink.write(Buffer.from(line) as unknown as string)
+      if (used === 0) setTimeout(flush, flushMs)
+      used += buffer.write(line, used)
     },
     flush,
   }
@@ -93,14 +96,35 @@ const streamOf = (log: Log) =>
 function requestLine(finished: Finished, hideSecrets: (text: string) => string): string {
   const { requestId, isOwnRequestId, method, path, operation, caller, address, status, code, seconds } =
     finished
-  return `{"level":30,"time":"${timeNow()}","requestId":"${isOwnRequestId ? requestId : hidden(requestId, hideSecrets)}","method":"${method}","path":${JSON.stringify(hidden(path, hideSecrets))}${
-    operation ? `,"operation":"${operation.id}"` : ''
-  },"status":${status}${code === undefined ? '' : `,"code":"${code}"`}${
-    caller ? `,"keyId":${caller.keyId}` : ''
-  },"address":${JSON.stringify(address)},"ms":${rounded(seconds)},"msg":"request"}\n`
+  const id = isOwnRequestId ? requestId : hidden(requestId, hideSecrets)
+  const outcome = outcomeOf(operation?.id, status, code, caller?.keyId, address)
+  return `{"level":30,"time":"${timeNow()}","requestId":"${id}","method":"${method}","path":${JSON.stringify(hidden(path, hideSecrets))}${outcome}${shownMilliseconds(seconds)},"msg":"request"}\n`
+}
+
+let shownOf: readonly unknown[] = []
+let shownOutcome = ''
+
+/** The middle of a line, which is often that of the line before. */
+function outcomeOf(
+  ...of: [operation?: string, status?: number, code?: string, keyId?: number, address?: string]
+): string {
+  if (of.every((value, index) => value === shownOf[index]) && shownOutcome !== '') return shownOutcome
+  const [operation, status, code, keyId, address] = of
+  shownOf = of
+  shownOutcome = `${operation === undefined ? '' : `,"operation":"${operation}"`},"status":${status}${
+    code === undefined ? '' : `,"code":"${code}"`
+  }${keyId === undefined ? '' : `,"keyId":${keyId}`},"address":${JSON.stringify(address)},"ms":`
+  return shownOutcome
 }
 
 const rounded = (seconds: number) => Math.round(seconds * 100_000) / 100
+
+/** The same as a text: of two whole numbers, for that of a fraction takes much longer to find. */
+function shownMilliseconds(seconds: number): string {
+  const hundredths = Math.round(seconds * 100_000)
+  const rest = hundredths % 100
+  return `${(hundredths - rest) / 100}.${rest < 10 ? '0' : ''}${rest}`
+}
 
 /** No secret of ours is as short as this. */
 const secretLengthMin = 20

@@ -12,6 +12,7 @@ const rooms = [
   'operations',
   'config',
   'clock',
+  'soon',
   'pages',
   'telemetry',
   ...features,
@@ -28,11 +29,12 @@ const arrows: Record<string, readonly string[]> = {
   // A setting that is an API key is checked as one.
   config: ['keys'],
   clock: [],
+  soon: [],
   pages: ['config', 'telemetry', 'http'],
   telemetry: ['clock', 'http', 'keys'],
-  ...Object.fromEntries(features.map((feature) => [feature, [...features, 'clock', 'http', 'database']])),
-  http: ['clock', 'database'],
-  database: ['clock'],
+  ...Object.fromEntries(features.map((feature) => [feature, [...features, 'clock', 'soon', 'http', 'database']])),
+  http: ['clock', 'soon', 'database'],
+  database: ['clock', 'soon'],
 }
 
 /** Pure: types and rules, without HTTP and SQL. */
