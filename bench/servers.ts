@@ -4,7 +4,7 @@ import { askWell, mustBeAlike, saveAnswer } from './answers.ts'
 import type { Request } from './load.ts'
 import { type Cores, pinned } from './machine.ts'
 import { freePort, here, root, type Server, startServer } from './processes.ts'
-import { copyOf, newFolder, peerStore, petstore, petstoreStore } from './stores.ts'
+import { copyOf, newFolder, peerStore, petstore, petstoreStore, runtimeOptions } from './stores.ts'
 
 /** How each contestant is started: all the same way, on the server's core, by the program that users start. */
 
@@ -21,6 +21,7 @@ export async function startService(cores: Cores, options: ServiceOptions = {}): 
   const folder = options.folder ?? copyOf(await petstoreStore())
   const command = petstore('serve')
   if (options.bun !== undefined) command[0] = options.bun
+  else command.splice(1, 0, ...runtimeOptions())
   return startServer({
     name: options.name ?? 'petstore',
     command: pinned(cores, options.core ?? cores.server, command),

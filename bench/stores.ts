@@ -93,6 +93,12 @@ export function removeRunFolder(): void {
   rmSync(runFolder, { recursive: true, force: true })
 }
 
+/** What `npm start` gives to Node, as far as the service that is measured knows of it. */
+export function runtimeOptions(): string[] {
+  const { scripts } = JSON.parse(readFileSync(join(serviceFolder, 'package.json'), 'utf8'))
+  return String(scripts.start).match(/--\S+/g) ?? []
+}
+
 export const petstore = (...args: string[]) => [
   process.execPath,
   join(serviceFolder, 'bin', 'petstore.js'),

@@ -68,13 +68,13 @@ async function play(
   const fullBusy = way('full speed while 64 create', () => whileWriting(bench, service, requests, full.run))
   const slowBusy =
     slow &&
-    way('slow disk while 64 create', () =>
-      whileWriting(bench, slow, requests, () => probe(bench, slow, requests)),
+    way('slow disk, full speed while 64 create', () =>
+      whileWriting(bench, slow, requests, () => fullSpeed(bench, slow, requests)),
     )
   const isRow5 = options.rows.has(5)
   const ways = [
-    ...(isRow5 ? [calm, full, fullBusy] : []),
-    ...(isRow5 || slowBusy ? [busy] : []),
+    ...(isRow5 ? [full, calm, busy] : []),
+    ...(isRow5 || slowBusy ? [fullBusy] : []),
     ...(slowBusy ? [slowBusy] : []),
   ]
   for (const { name, run } of ways.length === 0
@@ -96,9 +96,9 @@ async function play(
   }
   const isDisturbed = others() > othersMax
   return [
-    ...(isRow5 ? [figure(rows.calm, busy.times, calm.times, isDisturbed)] : []),
     ...(isRow5 ? [figure(rows.calmFull, fullBusy.times, full.times, isDisturbed)] : []),
-    ...(slowBusy ? [figure(rows.slowDisk, slowBusy.times, busy.times, isDisturbed)] : []),
+    ...(isRow5 ? [figure(rows.calm, busy.times, calm.times, isDisturbed)] : []),
+    ...(slowBusy ? [figure(rows.slowDisk, slowBusy.times, fullBusy.times, isDisturbed)] : []),
   ]
 }
 
@@ -136,26 +136,27 @@ async function whileWriting(
 }
 
 /** Readers at a modest, fixed rate: their p99 is the time of an answer, not the length of a queue of their own. */
-async function probe({ cores, options }: Bench, server: Server, { list }: Requests): Promise<Times> {
-  const command = [process.execPath, join(here, 'load', 'probe.ts')]
+const probe = (bench: Bench, server: Server, requests: Requests) => read(bench, server, requests, 'probe.ts')
+
+/** As many readers as in row 1, each asking again as soon as it is answered. */
+const fullSpeed = (bench: Bench, server: Server, requests: Requests) =>
+  read(bench, server, requests, 'readers.ts')
+
+async function read(
+  { cores, options }: Bench,
+  server: Server,
+  { list }: Requests,
+  program: string,
+): Promise<Times> {
+  const command = [process.execPath, join(here, 'load', program)]
   const printed = await runProgram(pinned(cores, cores.load, command), {
+    BENCH_CONNECTIONS: String(readers),
     BENCH_PORT: String(server.port),
     BENCH_PATH: list.path,
     BENCH_AUTHORIZATION: list.headers.Authorization ?? '',
     BENCH_SECONDS: String(options.seconds),
   })
   return { ...JSON.parse(printed), creates: 0 }
-}
-
-/** As many readers as in row 1, each asking again as soon as it is answered. */
-async function fullSpeed({ load, options }: Bench, server: Server, { list }: Requests): Promise<Times> {
-  const { p50Ms, p99Ms } = await load.run({
-    port: server.port,
-    request: list,
-    connections: readers,
-    seconds: options.seconds,
-  })
-  return { p50Ms, p99Ms, creates: 0 }
 }
 
 /** Compiles what slows every fsync, and has it loaded before the C library. */

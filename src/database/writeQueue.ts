@@ -9,6 +9,8 @@ const writesPerCommitMax = 256
 const commitsAheadMax = 16
 /** Nobody else can write meanwhile, in whichever process. */
 const turnMaxMs = 500
+/** For so long the event loop may be held before others have their turn. */
+const holdMaxMs = 1
 /** Who has waited in line for so long is refused: each before it may take as long as a commit may. */
 const waitMaxMs = 5_000
 
@@ -32,6 +34,17 @@ export type Engine = {
   isOutcomeUnknown(error: unknown): boolean
   /** Settles when what was committed is on disk, where the commit itself does not wait for that. */
   sync?(): Promise<void>
+}
+
+/** Lets the event loop go round once it was held for long enough. */
+class Turns {
+  #heldSince = performance.now()
+
+  async letIn(): Promise<void> {
+    if (performance.now() - this.#heldSince < holdMaxMs) return
+    await nextTurn()
+    this.#heldSince = performance.now()
+  }
 }
 
 type Unit = {
@@ -120,7 +133,10 @@ export class WriteQueue {
       return
     }
     const sync = this.#engine.sync?.()
-    if (!sync) return this.#settle(answers)
+    if (!sync) {
+      await this.#settle(answers)
+      return
+    }
     // The next commit need not wait for the disk to have taken this one; those who are answered do.
     const settled = sync
       .then(
@@ -135,8 +151,13 @@ export class WriteQueue {
     if (this.#syncing.size > commitsAheadMax) await settled
   }
 
-  #settle(answers: readonly (() => void)[]): void {
-    for (const answer of answers) answer()
+  /** What waits behind an answer is done with it, so not all are given at once. */
+  async #settle(answers: readonly (() => void)[]): Promise<void> {
+    const others = new Turns()
+    for (const answer of answers) {
+      answer()
+      await others.letIn()
+    }
     for (const listener of this.#listeners) listener()
   }
 
@@ -144,6 +165,7 @@ export class WriteQueue {
   async #commit(turn: Turn, taken: Unit[]): Promise<(() => void)[]> {
     const answers: (() => void)[] = []
     const deadline = performance.now() + turnMaxMs
+    const others = new Turns()
     try {
       if (taken.length + this.#waiting.length === 1) {
         const only = taken[0] ?? (this.#waiting.shift() as Unit)
@@ -156,6 +178,7 @@ export class WriteQueue {
         if (!unit) break
         taken.push(unit)
         answers.push(await this.#runUnit(turn, unit))
+        await others.letIn()
       }
       await this.#end(turn)
       return answers

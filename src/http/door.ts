@@ -1,3 +1,4 @@
+import type { Soon } from '../soon.ts'
 import type { ApiError } from './errors.ts'
 import type { Caller } from './operation.ts'
 
@@ -23,7 +24,7 @@ export type Door = {
   /** Authenticates, and takes one from the windows of the key or of the address. */
   admit(visit: Visit): Admission | Promise<Admission>
   /** Who has the token of a caller that was admitted so long ago: a key may change while its request is coming in. */
-  recall(admitted: Caller, agoMs: number): Promise<Caller | undefined>
+  recall(admitted: Caller, agoMs: number): Soon<Caller | undefined>
   /** The rate headers of an address, with nothing taken. */
   headersFor(address: string): Record<string, string>
   /** Whether any key is locked to this origin. */

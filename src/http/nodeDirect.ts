@@ -76,7 +76,7 @@ function send({ status, letterhead, headers, body, isAscii }: Outgoing, response
   if (body !== undefined && isUsual(status, response)) {
     // What Node would write, put together at once: looking at one header after the other takes it longer than all else.
     ;(response as Head)._header =
-      `HTTP/1.1 200 OK\r\n${letterhead.text}${ownLines(headers)}Date: ${dateNow()}\r\n${keptAlive}`
+      `HTTP/1.1 ${status === 200 ? '200 OK' : '201 Created'}\r\n${letterhead.text}${ownLines(headers)}Date: ${dateNow()}\r\n${keptAlive}`
   } else response.writeHead(status, { ...letterhead.headers, ...headers })
   // A text of ASCII alone is sent as it is, in one piece with its headers.
   response.end(body, isAscii ? 'latin1' : 'utf8')
@@ -86,8 +86,8 @@ const keptAlive = `Connection: keep-alive\r\nKeep-Alive: timeout=${keepAliveSeco
 
 /** An answer about whose head Node has nothing to decide. */
 const isUsual = (status: number, response: ServerResponse): boolean =>
-  status === 200 &&
-  response.req.method === 'GET' &&
+  (status === 200 || status === 201) &&
+  response.req.method !== 'HEAD' &&
   response.shouldKeepAlive &&
   (response as Head)._header === null &&
   response.getHeaderNames().length === 0
@@ -109,6 +109,7 @@ function collect(message: IncomingMessage, bytesMax: number): Promise<Uint8Array
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let bytes = 0
+    let isWhole = false
     message.on('data', (chunk: Buffer) => {
       bytes += chunk.length
       if (bytes > bytesMax) {
@@ -116,8 +117,13 @@ function collect(message: IncomingMessage, bytesMax: number): Promise<Uint8Array
         resolve(undefined)
       } else chunks.push(chunk)
     })
-    message.on('end', () => resolve(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks)))
+    message.on('end', () => {
+      isWhole = true
+      resolve(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks))
+    })
     message.on('error', reject)
-    message.on('close', () => reject(new Error('The body broke off.')))
+    message.on('close', () => {
+      if (!isWhole) reject(new Error('The body broke off.'))
+    })
   })
 }

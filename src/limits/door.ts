@@ -1,6 +1,7 @@
 import type { Admission, Door, Visit } from '../http/door.ts'
 import { ApiError } from '../http/errors.ts'
 import type { KeyDirectory, KnownKey } from '../keys/directory.ts'
+import { andThen } from '../soon.ts'
 import type { Decision, Gate, Verdict } from './gate.ts'
 import { bannedHeaders, rateHeaders, retryAfter } from './headers.ts'
 import { tightest } from './window.ts'
@@ -37,11 +38,10 @@ export function createDoor({ gate, directory, onBan }: DoorOptions): Door {
 
   return {
     admit,
-    recall: async (admitted, agoMs) => {
-      if (gate.isCurrent(agoMs)) return admitted
-      const { known } = await gate.look(admitted.token)
-      return known && callerOf(known.key, admitted.token)
-    },
+    recall: (admitted, agoMs) =>
+      gate.isCurrent(agoMs)
+        ? admitted
+        : andThen(gate.look(admitted.token), ({ known }) => known && callerOf(known.key, admitted.token)),
     headersFor: (address) => {
       const { windows, now } = gate.lookAtAddress(address)
       return rateHeaders(windows, now)

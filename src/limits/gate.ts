@@ -1,4 +1,5 @@
 import type { KnownKey } from '../keys/directory.ts'
+import type { Soon } from '../soon.ts'
 import type { Windows } from './window.ts'
 
 export type Outcome = 'admitted' | 'limited' | 'banned'
@@ -31,7 +32,7 @@ export type Gate = {
   /** Finds the key and takes from both of its windows or from neither, exactly, whoever else does so at this moment. */
   admit(visitor: Visitor): Verdict | Promise<Verdict>
   /** The key and its windows, with nothing taken from anybody. */
-  look(token: string): Promise<Verdict>
+  look(token: string): Soon<Verdict>
   /** Whether a key that was found so long ago may be taken for what it was then. */
   isCurrent(agoMs: number): boolean
   /** The windows of an address as far as this instance knows them, with nothing taken. */

@@ -2,6 +2,7 @@ import type { Clock } from '../clock.ts'
 import type { Database } from '../database/database.ts'
 import { addressGroup } from '../http/address.ts'
 import type { KeyDirectory, KnownKey } from '../keys/directory.ts'
+import { andThen } from '../soon.ts'
 import type { Decision, Gate, Verdict, Visitor } from './gate.ts'
 import type { MemoryLimiter } from './memory.ts'
 import { addressLimits } from './window.ts'
@@ -45,15 +46,18 @@ export function memoryGate(
       const key = visitor.token === undefined ? undefined : directory.known(visitor.token, clock())
       return key ? count(key, visitor) : admitUnknown(visitor)
     },
-    async look(token): Promise<Verdict> {
+    look(token) {
       const now = clock()
-      const lookup = await directory.find(token, now)
-      if ('problem' in lookup) return { now, ...lookup }
-      const { key } = lookup
-      return {
-        now,
-        known: { key, decision: await limiter.lookAtKey(key.id, key.limits, key.unbannedAt, now) },
-      }
+      const lookAt = (key: KnownKey) =>
+        andThen(
+          limiter.lookAtKey(key.id, key.limits, key.unbannedAt, now),
+          (decision): Verdict => ({ now, known: { key, decision } }),
+        )
+      const known = directory.known(token, now)
+      if (known) return lookAt(known)
+      return directory
+        .find(token, now)
+        .then((lookup) => ('problem' in lookup ? { now, ...lookup } : lookAt(lookup.key)))
     },
     // Looking costs nothing here.
     isCurrent: () => false,

@@ -32,7 +32,9 @@ const arrows: Record<string, readonly string[]> = {
   soon: [],
   pages: ['config', 'telemetry', 'http'],
   telemetry: ['clock', 'http', 'keys'],
-  ...Object.fromEntries(features.map((feature) => [feature, [...features, 'clock', 'soon', 'http', 'database']])),
+  ...Object.fromEntries(
+    features.map((feature) => [feature, [...features, 'clock', 'soon', 'http', 'database']]),
+  ),
   http: ['clock', 'soon', 'database'],
   database: ['clock', 'soon'],
 }
