@@ -11,6 +11,7 @@ export class Letterhead {
   readonly #own: Readonly<Headers>
   readonly #base: Letterhead | undefined
   #text: string | undefined
+  #fetched: globalThis.Headers | undefined
 
   /** Says what another one says, too, where that says nothing of the same name. */
   constructor(own: Readonly<Headers>, base?: Letterhead) {
@@ -20,6 +21,12 @@ export class Letterhead {
 
   get headers(): Readonly<Headers> {
     return this.#base ? { ...this.#base.headers, ...this.#own } : this.#own
+  }
+
+  /** The same as the Fetch standard has it, for a copy that more is added to. */
+  get fetched(): globalThis.Headers {
+    this.#fetched ??= new globalThis.Headers(this.headers)
+    return this.#fetched
   }
 
   get text(): string {
@@ -127,5 +134,7 @@ function headerLines(headers: Readonly<Headers>): string {
 
 /** As the Fetch standard has it, which every runtime has. */
 export function toResponse({ status, letterhead, headers, body, stream }: Outgoing): Response {
-  return new Response(body ?? stream ?? null, { status, headers: { ...letterhead.headers, ...headers } })
+  const all = new globalThis.Headers(letterhead.fetched)
+  for (const name in headers) all.set(name, headers[name] as string)
+  return new Response(body ?? stream ?? null, { status, headers: all })
 }
