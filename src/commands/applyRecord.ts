@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import type * as z from 'zod'
 import { findCategory, renameCategory, reserveCategoryIds } from '../categories/queries.ts'
 import type { Database } from '../database/database.ts'
@@ -7,11 +7,12 @@ import { continueFeed, recordEvents } from '../events/queries.ts'
 import { tellOfKey } from '../keys/queries.ts'
 import { isOpen, petStatusAfter } from '../orders/order.ts'
 import { findOrder, letPetFollow, openOrderOf } from '../orders/queries.ts'
-import { addPet, changePet, findPet } from '../pets/queries.ts'
+import { addPet, addPets, changePet, findPet } from '../pets/queries.ts'
 import type { AnyRecord, categoryRecord, headRecord, keyRecord, orderRecord, petRecord } from './records.ts'
 
 /** Nobody else can write meanwhile. */
 const pieceMaxMs = 500
+const petsAtOnce = 500
 
 /**
  * Brings lines of an import into the store, with the events of what they change: as many as there is time for, which it
@@ -26,12 +27,16 @@ export async function applyRecords(
   const deadline = performance.now() + pieceMaxMs
   const highest = { pets: 0, orders: 0, api_keys: 0 }
   let done = 0
-  for (const record of records) {
-    if (done > 0 && performance.now() > deadline) break
-    done++
-    await applyRecord(trx, database, record, now)
-    const table = tableOf(record)
-    if (table) highest[table] = Math.max(highest[table], ('id' in record && Number(record.id)) || 0)
+  while (done < records.length && (done === 0 || performance.now() < deadline)) {
+    const pets = petsFrom(records, done)
+    const taken = pets.length > 0 ? pets : records.slice(done, done + 1)
+    if (pets.length > 0) await applyPets(trx, database, pets, now)
+    else for (const record of taken) await applyRecord(trx, database, record, now)
+    done += taken.length
+    for (const record of taken) {
+      const table = tableOf(record)
+      if (table) highest[table] = Math.max(highest[table], ('id' in record && Number(record.id)) || 0)
+    }
   }
   // What came with an id of its own must not meet it again in one that the store assigns.
   for (const [table, id] of Object.entries(highest))
@@ -84,8 +89,62 @@ async function applyCategory(
   await recordEvents(trx, now, [{ type: 'category.created', data: name === null ? { id } : { id, name } }])
 }
 
+type PetRecord = z.output<typeof petRecord>
+
+const isPet = (record: AnyRecord): record is PetRecord => record.type === undefined || record.type === 'pet'
+
+/** The animals that follow each other from here on, up to a number that is written at once. */
+function petsFrom(records: readonly AnyRecord[], from: number): PetRecord[] {
+  const pets: PetRecord[] = []
+  for (let at = from; at < records.length && pets.length < petsAtOnce; at++) {
+    const record = records[at] as AnyRecord
+    if (!isPet(record)) break
+    pets.push(record)
+  }
+  return pets
+}
+
+/** Most animals of most imports are new: those are added all at once, and the others one by one. */
+async function applyPets(
+  trx: Kysely<Tables>,
+  { dialect }: Database,
+  pets: readonly PetRecord[],
+  now: number,
+) {
+  const ids = pets.flatMap(({ id }) => id ?? [])
+  const known = new Set(ids.length > 0 ? await knownIds(trx, Math.min(...ids), Math.max(...ids)) : [])
+  const fresh: PetRecord[] = []
+  const others: PetRecord[] = []
+  for (const pet of pets) {
+    if (pet.id !== undefined && known.has(pet.id)) others.push(pet)
+    else fresh.push(pet)
+    // Given again further down, it is there by then.
+    if (pet.id !== undefined) known.add(pet.id)
+  }
+  if (fresh.length > 0) await addPets(trx, dialect, fresh, now)
+  for (const pet of others) await applyPet(trx, pet, now)
+}
+
+/** Animals within these ids that are there already, or that an order names, which may be open. */
+async function knownIds(trx: Kysely<Tables>, from: number, to: number): Promise<number[]> {
+  const pets = await trx
+    .selectFrom('pets')
+    .select('id')
+    .where('id', '>=', from)
+    .where('id', '<=', to)
+    .execute()
+  const ordered = await trx
+    .selectFrom('orders')
+    .select('pet_id')
+    .where('pet_id', '>=', from)
+    .where('pet_id', '<=', to)
+    .where('status', 'in', [sql.lit('placed'), sql.lit('approved')])
+    .execute()
+  return [...pets.map(({ id }) => id), ...ordered.map(({ pet_id }) => pet_id)]
+}
+
 /** An animal that an order is open on has the status that the order gives it, whatever its line says. */
-async function applyPet(trx: Kysely<Tables>, { id, ...pet }: z.output<typeof petRecord>, now: number) {
+async function applyPet(trx: Kysely<Tables>, { id, ...pet }: PetRecord, now: number) {
   if (id === undefined) return void (await addPet(trx, pet, now))
   // Asked before the animal is looked at, for a hold that has run out gives it back.
   const order = await openOrderOf(trx, BigInt(id), now)

@@ -27,3 +27,32 @@ export function compiledOnce<P extends readonly unknown[], R>(
     )
   }
 }
+
+const rowsAtOnce = 500
+
+/** Inserts of many rows, so many at a time by a statement that is put together once. */
+export function insertMany(
+  table: keyof Tables,
+  columns: readonly string[],
+): (db: Kysely<Tables>, rows: readonly (readonly unknown[])[]) => Promise<void> {
+  const build = (db: Kysely<Tables>, rows: readonly (readonly unknown[])[]) =>
+    db
+      .insertInto(table)
+      .values(
+        rows.map((row) => Object.fromEntries(columns.map((column, index) => [column, row[index]])) as never),
+      )
+  const emptyRow = columns.map(() => 0)
+  const insertPiece = compiledOnce((db) =>
+    build(
+      db,
+      Array.from({ length: rowsAtOnce }, () => emptyRow),
+    ),
+  )
+  return async (db, rows) => {
+    for (let from = 0; from < rows.length; from += rowsAtOnce) {
+      const piece = rows.slice(from, from + rowsAtOnce)
+      if (piece.length === rowsAtOnce) await insertPiece(db, ...piece.flat())
+      else await build(db, piece).execute()
+    }
+  }
+}

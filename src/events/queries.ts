@@ -1,5 +1,5 @@
 import { type Kysely, sql } from 'kysely'
-import { compiledOnce } from '../database/compiled.ts'
+import { compiledOnce, insertMany } from '../database/compiled.ts'
 import type { Dialect } from '../database/dialect.ts'
 import { readPosition, writePosition } from '../database/positions.ts'
 import type { Tables } from '../database/tables.ts'
@@ -18,6 +18,8 @@ const insertEvent = compiledOnce<[type: string, createdAt: number, data: string,
   (db) => db.insertInto('events').values({ type: '', created_at: 0, data: '', is_private: 0 }),
 )
 
+const insertEvents = insertMany('events', ['type', 'created_at', 'data', 'is_private'])
+
 /** Writes events in the transaction of the change that they tell of. */
 export async function recordEvents(
   trx: Kysely<Tables>,
@@ -30,13 +32,10 @@ export async function recordEvents(
     await insertEvent(trx, only.type, now, toJson(only.data), isPrivate(only.type) ? 1 : 0)
     return
   }
-  const rows = events.map(({ type, data }) => ({
-    type,
-    created_at: now,
-    data: toJson(data),
-    is_private: isPrivate(type) ? 1 : 0,
-  }))
-  await trx.insertInto('events').values(rows).execute()
+  await insertEvents(
+    trx,
+    events.map(({ type, data }) => [type, now, toJson(data), isPrivate(type) ? 1 : 0]),
+  )
 }
 
 /** Events after a position, oldest first. */

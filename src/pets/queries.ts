@@ -1,7 +1,8 @@
 import { type Kysely, sql } from 'kysely'
 import { ensureCategory } from '../categories/queries.ts'
-import { compiledOnce } from '../database/compiled.ts'
+import { compiledOnce, insertMany } from '../database/compiled.ts'
 import type { Reading } from '../database/database.ts'
+import type { Dialect } from '../database/dialect.ts'
 import type { Tables } from '../database/tables.ts'
 import { recordEvents } from '../events/queries.ts'
 import { andThen, type Soon } from '../soon.ts'
@@ -76,6 +77,41 @@ export async function addPet(
   const pet: Pet = { id, name, categoryId, status }
   await recordEvents(trx, now, [{ type: 'pet.created', data: pet }])
   return pet
+}
+
+const insertPets = insertMany('pets', columns)
+
+/** Adds many animals that are not there yet, under ids of the store's choice where they have none of their own. */
+export async function addPets(
+  trx: Kysely<Tables>,
+  dialect: Dialect,
+  pets: readonly (NewPet & { id?: number | undefined })[],
+  now: number,
+): Promise<void> {
+  let lastId = 0
+  if (pets.some(({ id }) => id === undefined)) {
+    // Above those that come along, too, of which one may be next in line.
+    lastId = pets.reduce((last, { id = 0 }) => Math.max(last, id), await dialect.lastAssignedId(trx, 'pets'))
+  }
+  const added: Pet[] = pets.map(({ id, name, categoryId, status = 'available' }) => ({
+    id: id ?? ++lastId,
+    name,
+    categoryId,
+    status,
+  }))
+  for (const categoryId of new Set(added.map((pet) => pet.categoryId)))
+    await ensureCategory(trx, categoryId, now)
+  await insertPets(
+    trx,
+    added.map(({ id, name, categoryId, status }) => [id, name, categoryId, status]),
+  )
+  await recordEvents(
+    trx,
+    now,
+    added.map((data) => ({ type: 'pet.created', data })),
+  )
+  const highest = added.reduce((last, { id }) => Math.max(last, id), 0)
+  await dialect.reserveIds(trx, 'pets', highest)
 }
 
 export async function changePet(trx: Kysely<Tables>, pet: Pet, change: PetChange, now: number): Promise<Pet> {
