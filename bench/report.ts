@@ -30,14 +30,16 @@ function publish(folder: string, text: string): void {
   for (const name of ['latest.json', 'chart.svg']) {
     cpSync(join(resultsFolder, name), join(folder, 'performance', name))
   }
-  const page = [
-    '# Performance',
-    'The last full run of the bench; `npm run bench` repeats it. [How it measures and what every row means](../bench/README.md). The figures are also in [JSON](performance/latest.json).',
-    '![What was reached, row by row](performance/chart.svg)',
-    text,
-  ]
-  writeFileSync(join(folder, 'performance.md'), `${page.join('\n\n')}\n`)
+  // The rest of the page is written by hand.
+  const file = join(folder, 'performance.md')
+  const page = existsSync(file) ? readFileSync(file, 'utf8') : `${tableBegin}\n${tableEnd}\n`
+  const [before, after] = [page.indexOf(tableBegin), page.indexOf(tableEnd)]
+  if (before === -1 || after === -1) throw new Error(`${file} has no place for the table.`)
+  writeFileSync(file, `${page.slice(0, before)}${tableBegin}\n\n${text}\n\n${page.slice(after)}`)
 }
+
+const tableBegin = '<!-- written by npm run bench -- --out docs -->'
+const tableEnd = '<!-- end of what is written -->'
 
 export function showValue({ kind }: Row, value: number): string {
   if (kind === 'MB' || kind === 'ms') return `${Math.round(value)} ${kind}`

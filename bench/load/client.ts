@@ -29,6 +29,7 @@ export class Connection {
   /** Sends a whole request, such as `requestText` makes, and waits for the whole answer. */
   send(text: string): Promise<Reply> {
     if (this.#waiting) throw new Error('One request at a time.')
+    if (this.#socket.closed) throw new Error('The server has closed the connection.')
     return new Promise((resolve, reject) => {
       this.#waiting = { resolve, reject }
       this.#socket.write(text, 'latin1')

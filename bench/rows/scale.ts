@@ -42,8 +42,7 @@ export async function scale(bench: Bench): Promise<Figure[]> {
   const count = options.isQuick ? bigQuickCount : bigCount
   progress(`scale: ${count} animals`)
   const opened: Store[] = []
-  const open = async (size: number) => {
-    const folder = copyOf(await scaleStore(size))
+  const open = async (folder: string, size: number) => {
     const server = await startService(cores, { name: `petstore with ${size}`, folder })
     const { list, create } = requestsWith(keyIn(folder))
     const store: Store = {
@@ -56,8 +55,10 @@ export async function scale(bench: Bench): Promise<Figure[]> {
     return store
   }
   try {
-    const small = await open(smallCount)
-    const big = await open(count)
+    // First: a connection on which nothing is asked for is not kept open for as long as building takes.
+    const folders = [copyOf(await scaleStore(smallCount)), copyOf(await scaleStore(count))] as const
+    const small = await open(folders[0], smallCount)
+    const big = await open(folders[1], count)
     const cases = casesFor(count)
     const samples = options.isQuick ? 12 : 40
     const others = watchOthers(

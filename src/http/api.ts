@@ -187,8 +187,9 @@ export function createApi(options: ApiOptions) {
   }
 
   function enter(exchange: Exchange, { caller, refusal, headers: rates, storeVersion }: Admission): void {
-    const { incoming, headers } = exchange
-    Object.assign(headers, rates)
+    const { incoming } = exchange
+    const headers = Object.assign(rates, exchange.headers)
+    exchange.headers = headers
     exchange.isCounted = true
     exchange.caller = caller
     exchange.storeVersion = storeVersion

@@ -21,7 +21,7 @@ export type Exchange = {
   /** What all answers of the operation say. */
   readonly stationery: Stationery
   /** Set by the steps, sent with whatever answer there is. */
-  readonly headers: Record<string, string>
+  headers: Record<string, string>
   caller: Caller | undefined
   /** Which state of the store the request has found, where that is known. */
   storeVersion: number | undefined

@@ -9,7 +9,7 @@ import {
   finishAttempt,
   releaseDelivery,
 } from './deliveries.ts'
-import { dispatchEvents, hasUndispatched } from './dispatch.ts'
+import { dispatchEvents, hasUndispatched, hasWebhooks } from './dispatch.ts'
 import { type Outcome, type SendOptions, send } from './send.ts'
 import { messageId } from './webhook.ts'
 
@@ -65,6 +65,7 @@ export class Deliverer {
     while (this.#isWanted && !this.#stopping.signal.aborted) {
       this.#isWanted = false
       try {
+        if (!(await hasWebhooks(database.read))) continue
         // Asked before it is written: a commit wakes us, and must not wake us for nothing.
         while (await hasUndispatched(database.read))
           await database.write((trx) => dispatchEvents(trx, clock()))

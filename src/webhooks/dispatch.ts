@@ -1,4 +1,5 @@
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
+import { compiledOnce } from '../database/compiled.ts'
 import { readPosition, writePosition } from '../database/positions.ts'
 import type { Tables } from '../database/tables.ts'
 import { eventsAfter, lastEventId } from '../events/queries.ts'
@@ -23,6 +24,14 @@ export async function dispatchEvents(trx: Kysely<Tables>, now: number): Promise<
   // Events may have been let go while nobody was there to dispatch them.
   await writePosition(trx, dispatchedPosition, events.at(-1)?.id ?? (await lastEventId(trx)))
 }
+
+const selectWebhook = compiledOnce<[], { id: number }>((db) =>
+  db.selectFrom('webhooks').select('id').where('status', '<>', sql.lit('disabled')).limit(sql.lit(1)),
+)
+
+/** Whether there is anybody to tell: without that, nothing is to be dispatched and nothing is due. */
+export const hasWebhooks = async (db: Kysely<Tables>): Promise<boolean> =>
+  (await selectWebhook(db)).length > 0
 
 export async function hasUndispatched(db: Kysely<Tables>): Promise<boolean> {
   return (await lastEventId(db)) > (await dispatchedThrough(db))

@@ -64,11 +64,67 @@ describe('an answer that is kept is never shown after it has become untrue', () 
     assert.equal((await pet()).status, 404)
   })
 
+  test('one animal, by whatever it was changed, and however its address is written', async () => {
+    const statusAt = async (path: string) => {
+      const { status, json } = await service.request('GET', path, { key })
+      return status === 200 ? json.status : status
+    }
+    for (let round = 0; round < rounds; round++) {
+      const { id } = await add(`wanted ${round}`)
+      const ways = [
+        `/v1/pets/${id}`,
+        `/v1/pets/${id}?x=1`,
+        `/v1/pets/%${String(id).charCodeAt(0).toString(16)}${String(id).slice(1)}`,
+      ]
+      const isEverywhere = async (expected: unknown) => {
+        for (const way of [...ways, ...ways]) assert.equal(await statusAt(way), expected, way)
+      }
+      await isEverywhere('available')
+      // Who is refused changes nothing, and neither does it for those that share the commit.
+      const body = { petId: id }
+      const orders = await Promise.all(
+        Array.from({ length: 3 }, () => service.request('POST', '/v1/store/orders', { key, body })),
+      )
+      await isEverywhere('pending')
+      const placed = orders.find(({ status }) => status === 201)?.json as { id: number }
+      await service.request('PATCH', `/v1/store/orders/${placed.id}`, { key, body: { status: 'cancelled' } })
+      await isEverywhere('available')
+      await service.request('DELETE', `/v1/pets/${id}`, { key })
+      await isEverywhere(404)
+    }
+  })
+
+  test('one animal, while others read it without pause', async () => {
+    const { id } = await add('read without pause')
+    const name = async () => (await service.request('GET', `/v1/pets/${id}`, { key })).json.name
+    let isOver = false
+    const readers = Array.from({ length: 8 }, async () => {
+      let seen = -1
+      while (!isOver) {
+        // Time does not go backwards for anybody.
+        const round = Number((await name()).split(' ')[1])
+        assert.ok(!(round < seen), `${round} after ${seen}`)
+        if (round > seen) seen = round
+      }
+    })
+    try {
+      for (let round = 0; round < 4 * rounds; round++) {
+        await service.request('PATCH', `/v1/pets/${id}`, { key, body: { name: `name ${round}` } })
+        assert.equal(await name(), `name ${round}`)
+      }
+    } finally {
+      isOver = true
+      await Promise.all(readers)
+    }
+  })
+
   test('what another process has changed', async () => {
     const store = await service.store()
     for (let round = 0; round < rounds; round++) {
       const { id } = await add(`ours ${round}`)
+      const name = async () => (await service.request('GET', `/v1/pets/${id}`, { key })).json.name
       assert.equal(namesOf(await list())[0], `ours ${round}`)
+      assert.equal(await name(), `ours ${round}`)
       await store.write(async (trx) => {
         await trx
           .updateTable('pets')
@@ -80,6 +136,7 @@ describe('an answer that is kept is never shown after it has become untrue', () 
         await trx.insertInto('events').values(event).execute()
       })
       assert.equal(namesOf(await list())[0], `theirs ${round}`)
+      assert.equal(await name(), `theirs ${round}`)
     }
   })
 

@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { Letterhead } from '../../src/http/outgoing.ts'
+import { startTestService, type TestService } from '../support/service.ts'
+import { call } from '../support/socket.ts'
+
+/** Plain answers on connections that stay open have their head made by us, all others by Node. */
+let service: TestService
+let key: string
+before(async () => {
+  service = await startTestService()
+  key = service.operatorKey
+  for (const name of ['Milo', 'Zoë']) {
+    await service.request('POST', '/v1/pets', { key, body: { name, categoryId: 1 } })
+  }
+})
+after(() => service.stop())
+
+/** What differs from request to request, or says how the connection goes on. */
+const passing = /^(?:date|x-request-id|connection|keep-alive|ratelimit|x-ratelimit-(?:remaining|reset)): .*$/i
+
+async function headAndBody(method: string, path: string, more: string, body = '') {
+  const caller = await call(
+    service.base,
+    `${method} ${path} HTTP/1.1\r\nHost: petstore\r\nAuthorization: Bearer ${key}\r\n${more}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  )
+  const answer = await caller.answer()
+  caller.socket.destroy()
+  const [start, ...lines] = answer.head.split('\r\n')
+  return { start, lines, body: answer.body }
+}
+
+const scenarios: [method: string, path: string, body?: string][] = [
+  ['GET', '/v1/pets'],
+  ['GET', '/v1/pets?limit=1'],
+  ['GET', '/v1/pets/1'],
+  ['GET', '/v1/pets/2'],
+  ['GET', '/v1/categories'],
+  ['GET', '/v1/store/inventory'],
+  ['GET', '/v1/limits'],
+  ['POST', '/v1/pets', '{"name":"Zo\u00eb","categoryId":1}'],
+]
+
+describe('the head of an answer is the same, whoever writes it', () => {
+  for (const [method, path, body] of scenarios) {
+    test(`${method} ${path}`, async () => {
+      const open = await headAndBody(method, path, '', body)
+      const closed = await headAndBody(method, path, 'Connection: close\r\n', body)
+      assert.equal(open.start, closed.start)
+      const lasting = ({ lines }: { lines: string[] }) =>
+        lines
+          .filter((line) => !passing.test(line))
+          .map((line) => (method === 'POST' ? line.replace(/\d+|"[^"]*"/g, '') : line))
+          .sort()
+      assert.deepEqual(lasting(open), lasting(closed))
+      const names = ({ lines }: { lines: string[] }) => lines.map((line) => line.split(':')[0]?.toLowerCase())
+      assert.deepEqual(new Set(names(open).filter((name) => name !== 'keep-alive')), new Set(names(closed)))
+      assert.equal(new Set(names(open)).size, open.lines.length, 'a header is there twice')
+      if (method === 'GET') assert.equal(open.body, closed.body)
+      assert.match(open.lines.join('\n'), /^Connection: keep-alive$/im)
+      assert.match(open.lines.join('\n'), /^Date: \w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT$/im)
+    })
+  }
+
+  for (const value of ['a\r\nSet-Cookie: b', 'a\nb', 'a\0b', '\u20ac']) {
+    test(`a value that no header may have is refused: ${JSON.stringify(value)}`, () => {
+      assert.throws(() => new Letterhead({ 'X-Any': value }).text, TypeError)
+    })
+  }
+})

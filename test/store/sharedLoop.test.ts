@@ -1,0 +1,24 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { startTestService } from '../support/service.ts'
+
+test('who reads is not held up until all who write are done', async (t) => {
+  const service = await startTestService()
+  t.after(() => service.stop())
+  const { key } = await service.makeKey({ plan: 'enterprise', scopes: ['pets:read', 'pets:write'] })
+  const add = (n: number) =>
+    service.request('POST', '/v1/pets', { key, body: { name: `one of many ${n}`, categoryId: 1 } })
+  await add(0)
+  let isDone = false
+  const adding = Promise.all(Array.from({ length: 400 }, (_, n) => add(n))).then((answers) => {
+    isDone = true
+    return answers
+  })
+  let readMeanwhile = 0
+  while (!isDone) {
+    assert.equal((await service.request('GET', '/v1/pets', { key: service.operatorKey })).status, 200)
+    if (!isDone) readMeanwhile++
+  }
+  for (const { status } of await adding) assert.equal(status, 201)
+  assert.ok(readMeanwhile >= 3, `only ${readMeanwhile} reads were answered`)
+})
