@@ -22,8 +22,9 @@ export class Checkpointer {
   noteCommit(): void {
     if (this.#worker || ++this.#commits % commitsPerLook !== 0) return
     if (logBytes(this.#databaseFile) < logBytesUsual) return
-    this.#worker = new Worker(new URL('./checkpointerThread.ts', import.meta.url), {
-      workerData: this.#databaseFile,
+    this.#worker = new Worker(new URL('./checkpointerThread.js', import.meta.url), {
+      workerData: { file: this.#databaseFile, logBytesUsual },
+      resourceLimits: { maxYoungGenerationSizeMb: 1, maxOldGenerationSizeMb: 32 },
     })
     this.#worker.unref()
   }
@@ -33,5 +34,5 @@ export class Checkpointer {
   }
 }
 
-export const logBytes = (databaseFile: string): number =>
+const logBytes = (databaseFile: string): number =>
   statSync(`${databaseFile}-wal`, { throwIfNoEntry: false })?.size ?? 0
