@@ -12,7 +12,7 @@ const turnMaxMs = 500
 /** For so long the event loop may be held before others have their turn. */
 const holdMaxMs = 1
 /** Who has waited in line for so long is refused: each before it may take as long as a commit may. */
-const waitMaxMs = 5_000
+const waitMaxMs = 10_000
 
 /** One open transaction of an engine. */
 export type Turn = {
