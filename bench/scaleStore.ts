@@ -15,8 +15,8 @@ const rareMax = 100
 export const rareEvery = (count: number) => Math.floor(count / (count < 100_000 ? rareMin : rareMax))
 
 /**
- * A store of any size, in the schema that the service itself makes. `petstore seed` would take an hour for ten million,
- * since every animal is told of in an event; here they are written by one statement, and the indexes made afterwards.
+ * A store of any size, in the schema that the service itself makes. `petstore seed` would take minutes for ten million, and
+ * twice the room, since every animal is told of in an event; here they are written by one statement, and the indexes made afterwards.
  */
 export function scaleStore(count: number): Promise<string> {
   return kept(`scale-${count}`, async (folder) => {

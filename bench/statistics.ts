@@ -30,3 +30,15 @@ export function seededRandom(seed: number): () => number {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
   }
 }
+
+/** What a program that times answers has found, as one line of JSON for whoever started it. */
+export function printTimes(timesMs: number[]): void {
+  console.log(
+    JSON.stringify({
+      requests: timesMs.length,
+      p50Ms: percentile(timesMs, 0.5),
+      p99Ms: percentile(timesMs, 0.99),
+      maxMs: percentile(timesMs, 1),
+    }),
+  )
+}

@@ -5,7 +5,7 @@
  *
  * Neither wrk nor autocannon does this: wrk has no rate, and autocannon counts whole milliseconds.
  */
-import { percentile } from '../statistics.ts'
+import { printTimes } from '../statistics.ts'
 import { Connection, requestText } from './client.ts'
 
 /**
@@ -61,12 +61,5 @@ await new Promise<void>((resolve) => {
 })
 
 if (problem !== undefined) throw new Error(problem)
-console.log(
-  JSON.stringify({
-    requests: timesMs.length,
-    p50Ms: percentile(timesMs, 0.5),
-    p99Ms: percentile(timesMs, 0.99),
-    maxMs: percentile(timesMs, 1),
-  }),
-)
+printTimes(timesMs)
 process.exit()

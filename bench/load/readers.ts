@@ -3,7 +3,7 @@
  * of JSON. wrk corrects its percentiles for what a stall would have held up: the first answers of new connections, which
  * a busy server takes one at a time, then decide its 99th percentile. Here connections are open, and answered, before.
  */
-import { percentile } from '../statistics.ts'
+import { printTimes } from '../statistics.ts'
 import { Connection, requestText } from './client.ts'
 
 /** The first answers are those of a program that is not warm yet: they do not count. */
@@ -31,12 +31,5 @@ async function readOn(connection: Connection): Promise<void> {
 }
 
 await Promise.all(open.map(readOn))
-console.log(
-  JSON.stringify({
-    requests: timesMs.length,
-    p50Ms: percentile(timesMs, 0.5),
-    p99Ms: percentile(timesMs, 0.99),
-    maxMs: percentile(timesMs, 1),
-  }),
-)
+printTimes(timesMs)
 process.exit()

@@ -1,4 +1,5 @@
 import { Hono } from 'hono'
+import type { Soon } from '../soon.ts'
 import { ApiError } from './errors.ts'
 import { fromRequest, type Incoming } from './incoming.ts'
 import { type Outgoing, toResponse } from './outgoing.ts'
@@ -12,7 +13,7 @@ export type Page = {
   serve(request: Request, remoteAddress: string): Response | Promise<Response>
 }
 
-export type Api = (incoming: Incoming) => Outgoing | Promise<Outgoing>
+export type Api = (incoming: Incoming) => Soon<Outgoing>
 
 export type AppOptions = {
   readonly pages: readonly Page[]

@@ -1,8 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { andThen } from '../soon.ts'
 import { fromRequest } from './incoming.ts'
 import type { Handlers, Listener, Place } from './listener.ts'
 import { isPlainTarget } from './nodeDirect.ts'
-import { type Outgoing, toResponse } from './outgoing.ts'
+import { toResponse } from './outgoing.ts'
 
 /** As much of Bun as is used here: its own types would stand in the way of Node's. */
 type BunServer = {
@@ -25,9 +26,6 @@ const stopDeadlineMs = 10_000
 
 export const bun = (globalThis as { Bun?: Bun }).Bun
 
-const answer = (outgoing: Outgoing | Promise<Outgoing>) =>
-  outgoing instanceof Promise ? outgoing.then(toResponse) : toResponse(outgoing)
-
 /** The same service on Bun's own server, which is made for the Fetch standard. */
 export function listenOnBun({ serve }: Bun, { fetch, direct }: Handlers, { host, port }: Place): Listener {
   const server = serve({
@@ -37,7 +35,8 @@ export function listenOnBun({ serve }: Bun, { fetch, direct }: Handlers, { host,
     fetch(request, own) {
       const incoming = fromRequest(request, own.requestIP(request)?.address ?? '')
       const isStream = /event-stream/i.test(incoming.header('accept') ?? '')
-      if (isPlainTarget(request.method, incoming.target) && !isStream) return answer(direct(incoming))
+      if (isPlainTarget(request.method, incoming.target) && !isStream)
+        return andThen(direct(incoming), toResponse)
       // A stream has heartbeats of its own.
       if (isStream) own.timeout(request, 0)
       return fetch(request, incoming.remoteAddress)

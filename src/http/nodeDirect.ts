@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { systemClock } from '../clock.ts'
+import { andThen, type Soon } from '../soon.ts'
 import type { Api } from './app.ts'
 import type { Incoming } from './incoming.ts'
 import { type Outgoing, ownLines } from './outgoing.ts'
@@ -27,16 +28,8 @@ export function isPlain({ method, url = '', headers }: IncomingMessage): boolean
 export const isPlainTarget = (method: string | undefined, target: string): boolean =>
   plainTarget.test(target) || (probeTarget.test(target) && (method === 'GET' || method === 'HEAD'))
 
-export function serveDirectly(
-  direct: Api,
-  message: IncomingMessage,
-  response: ServerResponse,
-): void | Promise<void> {
-  const outgoing = direct(new NodeIncoming(message))
-  // Nothing is waited for where nothing waits.
-  return outgoing instanceof Promise
-    ? outgoing.then((answered) => send(answered, response))
-    : send(outgoing, response)
+export function serveDirectly(direct: Api, message: IncomingMessage, response: ServerResponse): Soon<void> {
+  return andThen(direct(new NodeIncoming(message)), (answered) => send(answered, response))
 }
 
 class NodeIncoming implements Incoming {

@@ -17,10 +17,7 @@ export function createDoor({ gate, directory, onBan }: DoorOptions): Door {
   function admit({ authorization, address, isFree }: Visit): Admission | Promise<Admission> {
     const token = bearerToken(authorization)
     const verdict = gate.admit({ token, address, isFree })
-    // Nothing is waited for where nothing waits: a key that is known costs no turn of the event loop.
-    return verdict instanceof Promise
-      ? verdict.then((reached) => admissionOf(reached, token, isFree))
-      : admissionOf(verdict, token, isFree)
+    return andThen(verdict, (reached) => admissionOf(reached, token, isFree))
   }
 
   function admissionOf(verdict: Verdict, token: string | undefined, isFree: boolean): Admission {

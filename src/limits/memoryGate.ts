@@ -30,7 +30,7 @@ export function memoryGate(
         ? { now, known, address: pay(address, now) }
         : { now, known, storeVersion: database.version() }
     }
-    return decided instanceof Promise ? decided.then(verdict) : verdict(decided)
+    return andThen(decided, verdict)
   }
 
   async function admitUnknown(visitor: Visitor): Promise<Verdict> {
