@@ -73,12 +73,7 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
   const { banAfterRefusals } = config
   const gate =
     config.databaseUrl === undefined
-      ? memoryGate(
-          database,
-          directory,
-          new MemoryLimiter(database, banAfterRefusals, undefined, isSameStore),
-          clock,
-        )
+      ? memoryGate(directory, new MemoryLimiter(database, banAfterRefusals, undefined, isSameStore), clock)
       : postgresGate({ database, directory, banAfterRefusals, clock, limitClock: options.limitClock })
   const idempotentAnswers = new IdempotentAnswers(database)
   const door = createDoor({

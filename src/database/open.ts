@@ -2,7 +2,6 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type Database, StoreUnavailableError } from './database.ts'
 import { claimEnvironment } from './facts.ts'
 import { isMigrated, migrate } from './migrate.ts'
-import { openPostgres } from './postgres.ts'
 import { explain, isFinal } from './postgresErrors.ts'
 import { holdServerLock, openSqlite } from './sqlite.ts'
 
@@ -67,7 +66,7 @@ async function opened(
   location: Location & Use,
   prepare: (database: Database) => Promise<unknown>,
 ): Promise<Database> {
-  const database = openOrSay(location)
+  const database = await openOrSay(location)
   try {
     if (location.databaseUrl === undefined) await prepare(database)
     else await patiently(() => prepare(database))
@@ -102,9 +101,13 @@ export function shownUrl(databaseUrl: string): string {
   return `${host}${pathname}`
 }
 
-function openOrSay({ dataDir, databaseUrl, databasePoolMax, isServing }: Location & Use): Database {
-  if (databaseUrl !== undefined)
+async function openOrSay(location: Location & Use): Promise<Database> {
+  const { dataDir, databaseUrl, databasePoolMax, isServing } = location
+  if (databaseUrl !== undefined) {
+    // An embedded store needs no driver.
+    const { openPostgres } = await import('./postgres.ts')
     return openPostgres({ url: databaseUrl, poolMax: databasePoolMax ?? poolMaxDefault })
+  }
   try {
     return openSqlite(dataDir, isServing)
   } catch (error) {

@@ -51,7 +51,7 @@ export type ApiOptions = {
 export function createApi(options: ApiOptions) {
   const { door, database, idempotentAnswers, clock, publicUrl } = options
   const table = new RouteTable(options.operations)
-  const look = createLook(clock, options.keptRows)
+  const look = createLook({ clock, keptRows: options.keptRows, currentVersion: () => database.version() })
   const stationeries = new Map(
     options.operations.map((operation) => [operation, new Stationery(headersOf(operation, publicUrl))]),
   )
@@ -114,6 +114,7 @@ export function createApi(options: ApiOptions) {
     )
     // Where nobody was admitted, the address's windows are the ones that apply.
     if (!exchange.isCounted) Object.assign(headers, door.headersFor(address))
+    headers['X-Request-Id'] = requestId
     const seconds = (performance.now() - startedAt) / 1000
     const { status, letterhead, body, stream, isAscii = false } = result
     options.onFinished({
@@ -155,7 +156,7 @@ export function createApi(options: ApiOptions) {
       address,
       now: clock(),
       stationery: (operation && stationeries.get(operation)) ?? plainStationery,
-      headers: { 'X-Request-Id': requestId },
+      headers: {},
       caller: undefined,
       storeVersion: undefined,
       isCounted: false,
@@ -188,7 +189,7 @@ export function createApi(options: ApiOptions) {
 
   function enter(exchange: Exchange, { caller, refusal, headers: rates, storeVersion }: Admission): void {
     const { incoming } = exchange
-    const headers = Object.assign(rates, exchange.headers)
+    const headers = incoming.header('origin') === undefined ? rates : Object.assign(rates, exchange.headers)
     exchange.headers = headers
     exchange.isCounted = true
     exchange.caller = caller

@@ -9,19 +9,27 @@ import type { Ready } from './outgoing.ts'
 /** Answers about one row, and what tells whether another process may have changed any. */
 export type KeptByRow = { readonly rows: KeptRows; epoch(): number }
 
+export type LookOptions = {
+  readonly clock: Clock
+  readonly keptRows: KeptByRow | undefined
+  /** Which state the store is in, where that can be told without asking it. */
+  currentVersion(): number | undefined
+}
+
 /** The answers of operations that only read: a kept one where it still holds, and else a new one. */
-export function createLook(clock: Clock, keptRows: KeptByRow | undefined) {
+export function createLook({ clock, keptRows, currentVersion }: LookOptions) {
   const keptPages = new KeptPages()
 
   function look(exchange: Exchange, operation: Operation, caller: Caller): Soon<Ready> {
     if (operation.keptAs && keptRows) return lookAtRow(exchange, operation, caller, keptRows)
-    const { storeVersion, incoming, stationery } = exchange
-    const isKept = operation.isKept && storeVersion !== undefined
-    const kept = isKept ? keptPages.find(storeVersion, incoming.target) : undefined
+    const { incoming, stationery } = exchange
+    // Asked before anything is read: what is read from now on is not older.
+    const version = operation.isKept ? (exchange.storeVersion ?? currentVersion()) : undefined
+    const kept = version === undefined ? undefined : keptPages.find(version, incoming.target)
     if (kept) return kept
     const prepare = (found: Answer) => {
       const prepared = stationery.ready(found)
-      if (isKept) keptPages.keep(storeVersion, incoming.target, prepared)
+      if (version !== undefined) keptPages.keep(version, incoming.target, prepared)
       return prepared
     }
     return andThen(
@@ -39,7 +47,7 @@ export function createLook(clock: Clock, keptRows: KeptByRow | undefined) {
     const { stationery, route } = exchange
     const id = route && operation.keptAs?.(route.params)
     const kept = id === undefined ? undefined : rows.find(epoch(), id)
-    if (kept) return stationery.ready({ status: 200, json: kept.json, headers: { ETag: kept.etag } })
+    if (kept) return stationery.readyRow(kept.etag, kept.json)
     const found = read(operation, readInput(exchange, operation), contextOf(exchange, caller, clock))
     // What had to be waited for may be untrue by now.
     if (found instanceof Promise) return found.then((late) => stationery.ready(late))

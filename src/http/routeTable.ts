@@ -13,8 +13,8 @@ type Template = { path: string; segments: readonly Segment[]; operations: Map<Me
 export class RouteTable {
   readonly #byPath = new Map<string, Route>()
   readonly #byLength = new Map<number, Template[]>()
-  /** Templates whose one parameter is their end. */
-  readonly #byPrefix: { prefix: string; parameter: string; operations: Template['operations'] }[] = []
+  /** Templates whose one parameter is their end, by what stands before it. */
+  readonly #byPrefix = new Map<string, { parameter: string; operations: Template['operations'] }>()
 
   constructor(operations: readonly Operation[]) {
     for (const operation of operations) {
@@ -30,20 +30,21 @@ export class RouteTable {
       if (parameter === undefined)
         this.#byPath.set(operation.path, { operations: template.operations, params: {} })
       else if (prefix !== undefined && operation.path === `${prefix}{${parameter}}`)
-        this.#byPrefix.push({ prefix, parameter, operations: template.operations })
+        this.#byPrefix.set(prefix, { parameter, operations: template.operations })
     }
-    // What could be a path of its own is not found by its beginning.
-    this.#byPrefix = this.#byPrefix.filter(({ prefix }) =>
-      this.#byPath.keys().every((path) => !path.startsWith(prefix)),
-    )
   }
 
   find(path: string): Route | undefined {
-    for (const { prefix, parameter, operations } of this.#byPrefix) {
-      if (path.length > prefix.length && path.startsWith(prefix) && path.indexOf('/', prefix.length) === -1)
-        return { operations, params: { [parameter]: decode(path.slice(prefix.length)) } }
-    }
-    return this.#byPath.get(path) ?? this.#search(path.split('/'))
+    return this.#byPath.get(path) ?? this.#findByEnd(path) ?? this.#search(path.split('/'))
+  }
+
+  #findByEnd(path: string): Route | undefined {
+    const end = path.lastIndexOf('/') + 1
+    const found = end < path.length ? this.#byPrefix.get(path.slice(0, end)) : undefined
+    if (!found) return undefined
+    const params: Record<string, string> = {}
+    params[found.parameter] = decode(path.slice(end))
+    return { operations: found.operations, params }
   }
 
   #search(segments: readonly string[]): Route | undefined {

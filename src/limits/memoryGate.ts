@@ -1,5 +1,4 @@
 import type { Clock } from '../clock.ts'
-import type { Database } from '../database/database.ts'
 import { addressGroup } from '../http/address.ts'
 import type { KeyDirectory, KnownKey } from '../keys/directory.ts'
 import { andThen } from '../soon.ts'
@@ -8,12 +7,7 @@ import type { MemoryLimiter } from './memory.ts'
 import { addressLimits } from './window.ts'
 
 /** Keys from the directory and windows in memory: for a store that one instance has to itself. */
-export function memoryGate(
-  database: Database,
-  directory: KeyDirectory,
-  limiter: MemoryLimiter,
-  clock: Clock,
-): Gate {
+export function memoryGate(directory: KeyDirectory, limiter: MemoryLimiter, clock: Clock): Gate {
   const pay = (address: string, now: number) =>
     limiter.admitAddress(addressGroup(address), addressLimits, now)
 
@@ -26,9 +20,7 @@ export function memoryGate(
     const verdict = (decision: Decision): Verdict => {
       const known = { key, decision }
       const isOnAddress = isFree && decision.outcome === 'banned'
-      return isOnAddress
-        ? { now, known, address: pay(address, now) }
-        : { now, known, storeVersion: database.version() }
+      return isOnAddress ? { now, known, address: pay(address, now) } : { now, known }
     }
     return andThen(decided, verdict)
   }

@@ -11,9 +11,8 @@ export function metricsPage(metrics: Metrics, door: Door): Page {
     async serve(request, remoteAddress) {
       const error = isFromHere(request, remoteAddress) ? undefined : await problem(request, remoteAddress)
       if (error) return refusal(error)
-      return new Response(await metrics.text(), {
-        headers: { 'Content-Type': metrics.contentType, 'Cache-Control': 'no-store' },
-      })
+      const { text, contentType } = await metrics.answer()
+      return new Response(text, { headers: { 'Content-Type': contentType, 'Cache-Control': 'no-store' } })
     },
   }
 

@@ -1,4 +1,4 @@
-import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import type { Registry } from 'prom-client'
 import type { Finished } from '../http/exchange.ts'
 import { Durations } from './durations.ts'
 
@@ -8,89 +8,107 @@ const keysLabelledMax = 1_000
 /** A figure that is read when somebody asks for it. */
 export type GaugeOf = { readonly name: string; readonly help: string; value(): number }
 
+/** What was counted under each of the values that a label has, or of several. */
+export type Counted = {
+  readonly name: string
+  readonly help: string
+  readonly labels: readonly string[]
+  counts(): Iterable<readonly [values: readonly (string | number)[], count: number]>
+}
+
+/** Counts by hand, since many a request is in it; the library that writes them out is loaded when somebody asks. */
 export class Metrics {
-  readonly #registry = new Registry()
+  readonly #gauges: readonly GaugeOf[]
   readonly #durations = new Durations()
-  readonly #uses = new Map<string, Map<number | undefined, Counter.Internal>>()
+  readonly #refusals = new Map<string, number>()
+  readonly #attempts = new Map<string, number>()
+  readonly #uses = new Map<string, Map<number | string, number>>()
   readonly #labelledKeys = new Set<number>()
-  readonly #refusals: Counter
-  readonly #bans: Counter
-  readonly #deprecated: Counter
-  readonly #attempts: Counter
+  #bans = 0
+  #registry: Promise<Registry> | undefined
 
   constructor(gauges: readonly GaugeOf[] = []) {
-    const registers = [this.#registry]
-    collectDefaultMetrics({ register: this.#registry })
-    this.#refusals = new Counter({
-      name: 'petstore_refusals_total',
-      help: 'Requests answered with an error, by its code.',
-      labelNames: ['code'],
-      registers,
-    })
-    this.#bans = new Counter({ name: 'petstore_key_bans_total', help: 'Bans of API keys.', registers })
-    this.#deprecated = new Counter({
-      name: 'petstore_deprecated_requests_total',
-      help: 'Uses of deprecated operations, by operation and key.',
-      labelNames: ['operation', 'key_id'],
-      registers,
-    })
-    this.#attempts = new Counter({
-      name: 'petstore_webhook_attempts_total',
-      help: 'Attempts to deliver a message to a webhook, by how they ended.',
-      labelNames: ['result'],
-      registers,
-    })
-    for (const { name, help, value } of gauges) {
-      new Gauge({
-        name,
-        help,
-        registers,
-        collect() {
-          this.set(value())
-        },
-      })
-    }
+    this.#gauges = gauges
   }
 
   countRequest({ operation, status, code, caller, seconds }: Finished): void {
     this.#durations.observe(operation?.id ?? 'none', status, seconds)
-    if (code !== undefined) this.#refusals.inc({ code })
-    if (operation?.deprecation) this.#usesOf(operation.id, caller?.keyId).inc()
+    if (code !== undefined) countOne(this.#refusals, code)
+    if (operation?.deprecation) countOne(this.#usesOf(operation.id), this.#keyLabel(caller?.keyId))
   }
 
   countBan(): void {
-    this.#bans.inc()
+    this.#bans++
   }
 
   countAttempt(isDelivered: boolean): void {
-    this.#attempts.inc({ result: isDelivered ? 'delivered' : 'failed' })
+    countOne(this.#attempts, isDelivered ? 'delivered' : 'failed')
   }
 
-  async text(): Promise<string> {
-    return `${await this.#registry.metrics()}\n${this.#durations.text()}`
+  /** In the text format of Prometheus. */
+  async answer(): Promise<{ text: string; contentType: string }> {
+    this.#registry ??= import('./registry.ts').then(({ openRegistry }) =>
+      openRegistry(this.#counters(), this.#gauges),
+    )
+    const registry = await this.#registry
+    return {
+      text: `${await registry.metrics()}\n${this.#durations.text()}`,
+      contentType: registry.contentType,
+    }
   }
 
-  get contentType(): string {
-    return this.#registry.contentType
+  #counters(): Counted[] {
+    const uses = this.#uses
+    return [
+      {
+        name: 'petstore_refusals_total',
+        help: 'Requests answered with an error, by its code.',
+        labels: ['code'],
+        counts: () => byOne(this.#refusals),
+      },
+      {
+        name: 'petstore_key_bans_total',
+        help: 'Bans of API keys.',
+        labels: [],
+        counts: () => [[[], this.#bans]],
+      },
+      {
+        name: 'petstore_deprecated_requests_total',
+        help: 'Uses of deprecated operations, by operation and key.',
+        labels: ['operation', 'key_id'],
+        *counts() {
+          for (const [operation, byKey] of uses)
+            for (const [key, count] of byKey) yield [[operation, key], count] as const
+        },
+      },
+      {
+        name: 'petstore_webhook_attempts_total',
+        help: 'Attempts to deliver a message to a webhook, by how they ended.',
+        labels: ['result'],
+        counts: () => byOne(this.#attempts),
+      },
+    ]
   }
 
-  /** Found by a map of ours: putting labels together costs more than counting. */
-  #usesOf(operation: string, keyId: number | undefined): Counter.Internal {
+  #usesOf(operation: string): Map<number | string, number> {
     let byKey = this.#uses.get(operation)
     if (!byKey) {
       byKey = new Map()
       this.#uses.set(operation, byKey)
     }
-    const known = byKey.get(keyId)
-    if (known) return known
-    const key_id = keyId === undefined ? 'none' : this.#keyLabel(keyId)
-    const uses = this.#deprecated.labels({ operation, key_id })
-    if (byKey.size <= keysLabelledMax) byKey.set(keyId, uses)
-    return uses
+    return byKey
   }
 
-  #keyLabel(keyId: number): string {
+  #keyLabel(keyId: number | undefined): number | string {
+    if (keyId === undefined) return 'none'
     if (this.#labelledKeys.size < keysLabelledMax) this.#labelledKeys.add(keyId)
-    return this.#labelledKeys.has(keyId) ? String(keyId) : 'other'
+    return this.#labelledKeys.has(keyId) ? keyId : 'other'
   }
 }
+
+function countOne<Key>(counts: Map<Key, number>, key: Key): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1)
+}
+
+const byOne = (counts: ReadonlyMap<string, number>) =>
+  [...counts].map(([value, count]) => [[value], count] as const)

@@ -1,4 +1,3 @@
-import { Webhook as Signer } from 'standardwebhooks'
 import { type Clock, timestamp } from '../clock.ts'
 import type { Database } from '../database/database.ts'
 import {
@@ -118,7 +117,8 @@ export class Deliverer {
       )
       if (!claim) return
       const { signal } = this.#stopping
-      const outcome = await send(claim.webhook.url, ...message(claim, clock()), { ...sending, signal })
+      const [body, headers] = await message(claim, clock())
+      const outcome = await send(claim.webhook.url, body, headers, { ...sending, signal })
       const isBrokenOff = signal.aborted && 'error' in outcome
       if (!isBrokenOff) this.#options.onAttempt(outcome)
       await database.writeApart((trx) =>
@@ -131,10 +131,12 @@ export class Deliverer {
 }
 
 /** Body and headers as Standard Webhooks has them; during a rotation both secrets sign. */
-export function message(
+export async function message(
   { delivery, webhook }: Claim,
   now: number,
-): [body: string, headers: Record<string, string>] {
+): Promise<[body: string, headers: Record<string, string>]> {
+  // A store without webhooks needs none.
+  const { Webhook: Signer } = await import('standardwebhooks')
   const { eventType, eventAt, data } = delivery
   const body = `{"type":"${eventType}","timestamp":"${timestamp(eventAt)}","data":${data}}`
   const id = messageId(delivery)

@@ -37,7 +37,7 @@ function postgresSide(database: Database, clock: Clock, banAfterRefusals: number
 
 function memorySide(database: Database, clock: Clock, banAfterRefusals: number): Side {
   const directory = new KeyDirectory(database, 'production')
-  const gate = memoryGate(database, directory, new MemoryLimiter(database, banAfterRefusals), clock)
+  const gate = memoryGate(directory, new MemoryLimiter(database, banAfterRefusals), clock)
   return { database, directory, gate }
 }
 

@@ -91,7 +91,7 @@ describe('who may read /metrics', () => {
       admit: async () => ({ caller: { keyId: 1, token: '', scopes: new Set(), origins: [] }, headers: {} }),
     } as unknown as Door
     const page = metricsPage(
-      { text: async () => 'figures', contentType: 'text/plain' } as never,
+      { answer: async () => ({ text: 'figures', contentType: 'text/plain' }) } as never,
       refusingDoor,
     )
     const scenarios: [remoteAddress: string, headers: Record<string, string>, status: number][] = [

@@ -1,0 +1,33 @@
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import type { Counted, GaugeOf } from './metrics.ts'
+
+/** What is counted elsewhere, with the figures of the runtime, as Prometheus reads it. */
+export function openRegistry(counters: readonly Counted[], gauges: readonly GaugeOf[]): Registry {
+  const registry = new Registry()
+  const registers = [registry]
+  collectDefaultMetrics({ register: registry })
+  for (const { name, help, labels, counts } of counters) {
+    new Counter({
+      name,
+      help,
+      labelNames: labels,
+      registers,
+      collect() {
+        this.reset()
+        for (const [values, count] of counts())
+          this.inc(Object.fromEntries(labels.map((label, index) => [label, values[index] ?? ''])), count)
+      },
+    })
+  }
+  for (const { name, help, value } of gauges) {
+    new Gauge({
+      name,
+      help,
+      registers,
+      collect() {
+        this.set(value())
+      },
+    })
+  }
+  return registry
+}
