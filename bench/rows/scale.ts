@@ -60,7 +60,7 @@ export async function scale(bench: Bench): Promise<Figure[]> {
     const small = await open(folders[0], smallCount)
     const big = await open(folders[1], count)
     const cases = casesFor(count)
-    const samples = options.isQuick ? 12 : 40
+    const samples = options.isQuick ? 12 : 200
     const others = watchOthers(
       cores.server,
       opened.map(({ server }) => server.pid),
@@ -129,6 +129,7 @@ function casesFor(count: number): Case[] {
     ['category', { categoryId: 3n }],
     ['category and status', { categoryId: 3n, status: 'pending' }],
     ['rare category', { categoryId: BigInt(rareCategory) }],
+    ['rare category and status', { categoryId: BigInt(rareCategory), status: 'available' }],
   ]
   const cases: Case[] = []
   for (const [name, filter] of filters) {

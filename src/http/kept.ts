@@ -86,7 +86,7 @@ export class KeptRows {
     const text = etag + json
     const bytes = Buffer.byteLength(text)
     const ring = this.#ring
-    if (bytes > recordBytesMax || recordHead + bytes > ring.length) return this.forget(id)
+    if (bytes > recordBytesMax || recordHead + bytes > ring.length) return void this.forget(id)
     const left = ring.length - (this.#end % ring.length)
     if (recordHead + bytes > left) this.#end += left
     const place = this.#end % ring.length
