@@ -13,15 +13,13 @@ export type Incoming = {
 /** A request of the Fetch standard, which every runtime has. */
 export function fromRequest(request: Request, remoteAddress: string): Incoming {
   const { url, headers } = request
-  // Bun has them all as one object, which is faster to look into.
-  const plain = (headers as { toJSON?(): Record<string, string | undefined> }).toJSON?.()
   const start = url.indexOf('/', url.indexOf('://') + 3)
   const end = url.indexOf('#', start)
   return {
     method: request.method,
     target: end === -1 ? url.slice(start) : url.slice(start, end),
     remoteAddress,
-    header: plain ? (name) => plain[name] : (name) => headers.get(name) ?? undefined,
+    header: (name) => headers.get(name) ?? undefined,
     async body(bytesMax) {
       const length = request.headers.get('content-length')
       if (length !== null) {

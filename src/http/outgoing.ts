@@ -11,7 +11,7 @@ export class Letterhead {
   readonly #own: Readonly<Headers>
   readonly #base: Letterhead | undefined
   #text: string | undefined
-  #fetched: globalThis.Headers | undefined
+  #filledIn: FilledIn | undefined
 
   /** Says what another one says, too, where that says nothing of the same name. */
   constructor(own: Readonly<Headers>, base?: Letterhead) {
@@ -23,16 +23,35 @@ export class Letterhead {
     return this.#base ? { ...this.#base.headers, ...this.#own } : this.#own
   }
 
-  /** The same as the Fetch standard has it, for a copy that more is added to. */
-  get fetched(): globalThis.Headers {
-    this.#fetched ??= new globalThis.Headers(this.headers)
-    return this.#fetched
+  /**
+   * With what is said to this caller filled in, for the next answer alone: one that is filled in anew with each is as
+   * good as a copy, since an answer of the Fetch standard makes its own. Most of it is what was said the last time.
+   */
+  filledIn(said: Readonly<Headers>): globalThis.Headers {
+    // Other names than last time: nothing of another's may be left.
+    if (!this.#filledIn || !haveSameNames(said, this.#filledIn.said))
+      this.#filledIn = { headers: new globalThis.Headers({ ...this.headers, ...said }), said }
+    const { headers, said: before } = this.#filledIn
+    for (const name in said) {
+      const value = said[name] as string
+      if (value !== before[name]) headers.set(name, value)
+    }
+    this.#filledIn.said = said
+    return headers
   }
 
   get text(): string {
     this.#text ??= (this.#base?.text ?? '') + headerLines(this.#own)
     return this.#text
   }
+}
+
+type FilledIn = { readonly headers: globalThis.Headers; said: Readonly<Headers> }
+
+function haveSameNames(these: Readonly<Headers>, those: Readonly<Headers>): boolean {
+  for (const name in these) if (!(name in those)) return false
+  for (const name in those) if (!(name in these)) return false
+  return true
 }
 
 /** An answer on its way out: a body that is whole, a stream, or nothing. */
@@ -141,7 +160,5 @@ function headerLines(headers: Readonly<Headers>): string {
 
 /** As the Fetch standard has it, which every runtime has. */
 export function toResponse({ status, letterhead, headers, body, stream }: Outgoing): Response {
-  const all = new globalThis.Headers(letterhead.fetched)
-  for (const name in headers) all.set(name, headers[name] as string)
-  return new Response(body ?? stream ?? null, { status, headers: all })
+  return new Response(body ?? stream ?? null, { status, headers: letterhead.filledIn(headers) })
 }

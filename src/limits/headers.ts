@@ -38,10 +38,26 @@ function policyOf(perMinute: number, perDay: number): string {
 }
 
 const threeHeaders = (limit: number, remaining: number, resetsAt: number) => ({
-  'X-RateLimit-Limit': String(limit),
+  'X-RateLimit-Limit': limitText(limit),
   'X-RateLimit-Remaining': String(remaining),
-  'X-RateLimit-Reset': String(secondsUp(resetsAt)),
+  'X-RateLimit-Reset': resetText(secondsUp(resetsAt)),
 })
+
+/** The text of a number that is often the one of the last time. */
+function textOf() {
+  let shown = Number.NaN
+  let text = ''
+  return (number: number): string => {
+    if (number !== shown) {
+      shown = number
+      text = String(number)
+    }
+    return text
+  }
+}
+
+const limitText = textOf()
+const resetText = textOf()
 
 /** Whole seconds until the second that X-RateLimit-Reset names, so that nobody comes back too early. */
 export const retryAfter = (resetsAt: number, now: number): string =>

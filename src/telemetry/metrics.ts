@@ -1,20 +1,10 @@
 import type { Registry } from 'prom-client'
 import type { Finished } from '../http/exchange.ts'
 import { Durations } from './durations.ts'
+import type { Counted, GaugeOf } from './registry.ts'
 
 /** Keys that have a line of their own; what comes after them is counted together. */
 const keysLabelledMax = 1_000
-
-/** A figure that is read when somebody asks for it. */
-export type GaugeOf = { readonly name: string; readonly help: string; value(): number }
-
-/** What was counted under each of the values that a label has, or of several. */
-export type Counted = {
-  readonly name: string
-  readonly help: string
-  readonly labels: readonly string[]
-  counts(): Iterable<readonly [values: readonly (string | number)[], count: number]>
-}
 
 /** Counts by hand, since many a request is in it; the library that writes them out is loaded when somebody asks. */
 export class Metrics {

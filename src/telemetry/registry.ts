@@ -1,5 +1,15 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
-import type { Counted, GaugeOf } from './metrics.ts'
+
+/** A figure that is read when somebody asks for it. */
+export type GaugeOf = { readonly name: string; readonly help: string; value(): number }
+
+/** What was counted under each of the values that a label has, or of several. */
+export type Counted = {
+  readonly name: string
+  readonly help: string
+  readonly labels: readonly string[]
+  counts(): Iterable<readonly [values: readonly (string | number)[], count: number]>
+}
 
 /** What is counted elsewhere, with the figures of the runtime, as Prometheus reads it. */
 export function openRegistry(counters: readonly Counted[], gauges: readonly GaugeOf[]): Registry {
