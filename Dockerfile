@@ -33,7 +33,7 @@ LABEL org.opencontainers.image.title="petstore" \
   org.opencontainers.image.version="${VERSION}"
 
 # Inside a container 127.0.0.1 is nobody's but the container's own.
-ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080 PETSTORE_DATA_DIR=/data
+ENV NODE_ENV=production MALLOC_ARENA_MAX=1 HOST=0.0.0.0 PORT=8080 PETSTORE_DATA_DIR=/data
 EXPOSE 8080
 # Written to: /data by the embedded store (by nobody with DATABASE_URL), /tmp by "import" from a pipe. All else may be
 # read-only.

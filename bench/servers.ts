@@ -4,7 +4,7 @@ import { askWell, mustBeAlike, saveAnswer } from './answers.ts'
 import type { Request } from './load.ts'
 import { type Cores, pinned } from './machine.ts'
 import { freePort, here, root, type Server, startServer } from './processes.ts'
-import { copyOf, newFolder, peerStore, petstore, petstoreStore, runtimeOptions } from './stores.ts'
+import { copyOf, newFolder, peerStore, petstore, petstoreStore, runtime } from './stores.ts'
 
 /** How each contestant is started: all the same way, on the server's core, by the program that users start. */
 
@@ -20,12 +20,13 @@ export type ServiceOptions = {
 export async function startService(cores: Cores, options: ServiceOptions = {}): Promise<Server> {
   const folder = options.folder ?? copyOf(await petstoreStore())
   const command = petstore('serve')
+  const given = options.bun === undefined ? runtime() : undefined
   if (options.bun !== undefined) command[0] = options.bun
-  else command.splice(1, 0, ...runtimeOptions())
+  if (given) command.splice(1, 0, ...given.options)
   return startServer({
     name: options.name ?? 'petstore',
     command: pinned(cores, options.core ?? cores.server, command),
-    env: { PORT: '0', PETSTORE_DATA_DIR: folder, ...options.env },
+    env: { ...given?.env, PORT: '0', PETSTORE_DATA_DIR: folder, ...options.env },
   })
 }
 

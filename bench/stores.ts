@@ -94,9 +94,13 @@ export function removeRunFolder(): void {
 }
 
 /** What `npm start` gives to Node, as far as the service that is measured knows of it. */
-export function runtimeOptions(): string[] {
+export function runtime(): { options: string[]; env: Record<string, string> } {
   const { scripts } = JSON.parse(readFileSync(join(serviceFolder, 'package.json'), 'utf8'))
-  return String(scripts.start).match(/--\S+/g) ?? []
+  const words = String(scripts.start).split(' ')
+  return {
+    options: words.filter((word) => word.startsWith('--')),
+    env: Object.fromEntries(words.filter((word) => /^[A-Z_]+=/.test(word)).map((word) => word.split('='))),
+  }
 }
 
 export const petstore = (...args: string[]) => [
