@@ -5,7 +5,7 @@ import { andThen } from '../soon.ts'
 import { ApiError } from './errors.ts'
 import { bun, listenOnBun } from './listenBun.ts'
 import type { Handlers, Listener, Place } from './listener.ts'
-import { isPlain, keepAliveSeconds, serveDirectly } from './nodeDirect.ts'
+import { isPlain, keepAliveSeconds, sayKeptAlive, serveDirectly } from './nodeDirect.ts'
 
 const headersTimeoutMs = 5_000
 const requestTimeoutMs = 10_000
@@ -27,6 +27,8 @@ const hostUnlessGiven = 'localhost'
 export type ListenBounds = {
   /** How long a caller may take nothing of an answer. */
   readonly stalledMs: number
+  /** How long a connection may be idle. */
+  readonly idleMs?: number
   readonly connectionsMax?: number
 }
 
@@ -35,6 +37,9 @@ type Connection = {
   answer: ServerResponse | undefined
   /** Which request was its last one, of all that there were. */
   lastUsed: number
+  /** How much had come in when it was last looked at, and how often that was no more than before. */
+  bytesSeen: number
+  timesIdle: number
 }
 
 const isServing = ({ answer }: Connection) =>
@@ -52,6 +57,24 @@ function longestIdle(connections: ReadonlyMap<Socket, Connection>): Socket | und
   return found
 }
 
+/** A connection is closed when it was idle so many times in a row, which is a little later than at the earliest. */
+const timesIdleMax = 13
+
+/**
+ * Closes connections that are idle for long. Node would set a timer for it with each answer, and that takes longer than
+ * all that the API does for one.
+ */
+function closeIdle(connections: ReadonlyMap<Socket, Connection>): void {
+  for (const [socket, connection] of connections) {
+    const { bytesRead } = socket
+    const isIdle =
+      connection.answer !== undefined && !isServing(connection) && bytesRead === connection.bytesSeen
+    connection.timesIdle = isIdle ? connection.timesIdle + 1 : 0
+    connection.bytesSeen = bytesRead
+    if (connection.timesIdle > timesIdleMax) socket.destroy()
+  }
+}
+
 type Adapter = (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void>
 
 /** Opens the door, on whichever runtime this is. */
@@ -63,7 +86,7 @@ export async function listen(handlers: Handlers, place: Place, bounds: ListenBou
 async function listenOnNode(
   { fetch, direct }: Handlers,
   { host, port }: Place,
-  { stalledMs, connectionsMax = usualConnectionsMax }: ListenBounds,
+  { stalledMs, idleMs = keepAliveSeconds * 1000, connectionsMax = usualConnectionsMax }: ListenBounds,
 ): Promise<Listener> {
   const connections = new Map<Socket, Connection>()
   let requests = 0
@@ -79,21 +102,25 @@ async function listenOnNode(
   }
   /**
    * A caller who takes nothing of an answer is cut off in the end; a stream that is read has its heartbeat. What has gone
-   * out at once needs no such watch, which Node ends by itself when the answer is out.
+   * out at once needs no such watch.
    */
-  const watch = ({ socket }: IncomingMessage) => void socket.setTimeout(stalledMs)
+  const watch = ({ socket }: IncomingMessage, outgoing: ServerResponse) => {
+    socket.setTimeout(stalledMs)
+    outgoing.once('finish', () => socket.setTimeout(0))
+  }
   const serve = (incoming: IncomingMessage, outgoing: ServerResponse) => {
     if (!isPlain(incoming)) {
-      watch(incoming)
+      watch(incoming, outgoing)
       return adapt(incoming, outgoing)
     }
     return andThen(serveDirectly(direct, incoming, outgoing), () => {
-      if (incoming.socket.writableLength > 0) watch(incoming)
+      if (incoming.socket.writableLength > 0) watch(incoming, outgoing)
     })
   }
   const adapt = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
     // The adapter refuses a backslash, but it is only a path that leads nowhere.
     incoming.url = incoming.url?.replaceAll('\\', '%5C')
+    sayKeptAlive(outgoing)
     adapter ??= openAdapter()
     return (await adapter)(incoming, outgoing)
   }
@@ -101,7 +128,7 @@ async function listenOnNode(
     {
       headersTimeout: headersTimeoutMs,
       requestTimeout: requestTimeoutMs,
-      keepAliveTimeout: keepAliveSeconds * 1000,
+      keepAliveTimeout: 0,
       connectionsCheckingInterval: checkingIntervalMs,
       maxHeaderSize: headerBytesMax,
     },
@@ -122,7 +149,7 @@ async function listenOnNode(
   )
   server.on('connection', (socket) => {
     connectionsTaken++
-    connections.set(socket, { answer: undefined, lastUsed: 0 })
+    connections.set(socket, { answer: undefined, lastUsed: 0, bytesSeen: 0, timesIdle: 0 })
     socket.once('close', () => connections.delete(socket))
     // Nearly full: one that has been idle makes room, so that nobody can lock others out by idling.
     if (connections.size > connectionsMax - connectionsSpare) longestIdle(connections)?.destroy()
@@ -134,6 +161,7 @@ async function listenOnNode(
     server.once('error', reject)
     server.listen(port, host, () => resolve())
   })
+  const sweeping = setInterval(() => closeIdle(connections), idleMs / timesIdleMax)
 
   async function serveLast(closing: Promise<unknown>, incoming: IncomingMessage, outgoing: ServerResponse) {
     outgoing.setHeader('Connection', 'close')
@@ -172,6 +200,7 @@ async function listenOnNode(
       server.closeIdleConnections()
     }
     server.closeAllConnections()
+    clearInterval(sweeping)
     await closed
   }
 

@@ -70,12 +70,22 @@ function send({ status, letterhead, headers, body, isAscii }: Outgoing, response
     // What Node would write, put together at once: looking at one header after the other takes it longer than all else.
     ;(response as Head)._header =
       `HTTP/1.1 ${status === 200 ? '200 OK' : '201 Created'}\r\n${letterhead.text}${ownLines(headers)}Date: ${dateNow()}\r\n${keptAlive}`
-  } else response.writeHead(status, { ...letterhead.headers, ...headers })
+  } else {
+    sayKeptAlive(response)
+    response.writeHead(status, { ...letterhead.headers, ...headers })
+  }
   // A text of ASCII alone is sent as it is, in one piece with its headers.
   response.end(body, isAscii ? 'latin1' : 'utf8')
 }
 
-const keptAlive = `Connection: keep-alive\r\nKeep-Alive: timeout=${keepAliveSeconds}\r\n\r\n`
+const keepAlive = `timeout=${keepAliveSeconds}`
+const keptAlive = `Connection: keep-alive\r\nKeep-Alive: ${keepAlive}\r\n\r\n`
+
+/** Node itself is told of no time, and so would say none. */
+export function sayKeptAlive(response: ServerResponse): void {
+  if (response.shouldKeepAlive && !response.hasHeader('Connection'))
+    response.setHeader('Keep-Alive', keepAlive)
+}
 
 /** An answer about whose head Node has nothing to decide. */
 const isUsual = (status: number, response: ServerResponse): boolean =>

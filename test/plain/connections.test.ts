@@ -88,3 +88,61 @@ test('who is being served does not have to make room, however long it takes', as
     await listener.stop()
   }
 })
+
+test('a connection that is idle for long is closed, and no other', async () => {
+  const served = Promise.withResolvers<void>()
+  const slowly = async ({ url }: Request) => {
+    if (url.endsWith('/slow')) await served.promise
+    return new Response('done')
+  }
+  const listener = await listen(handlers(slowly), anywhere, { ...bounds, idleMs: 150 })
+  const callers = await Promise.all(
+    Array.from({ length: 4 }, () => call(`http://127.0.0.1:${listener.port}`)),
+  )
+  const [idle, busy, slow, trickling] = callers as [Caller, Caller, Caller, Caller]
+  try {
+    for (const caller of callers) assert.equal(await ask(caller), 'done')
+    const answer = ask(slow, '/slow')
+    trickling.socket.write('GET / HTTP/1.1\r\n')
+    let isClosed = false
+    const closed = idle.closed.then(() => {
+      isClosed = true
+    })
+    for (let n = 0; !isClosed; n++) {
+      assert.equal(await ask(busy), 'done')
+      trickling.socket.write(`X-Line-${n}: 1\r\n`)
+    }
+    await closed
+    trickling.socket.write('Host: petstore\r\n\r\n')
+    assert.equal((await trickling.answer()).body, 'done', 'who is sending a request is not idle')
+    served.resolve()
+    assert.equal(await answer, 'done', 'nor is who waits for an answer')
+    // In the end they all go.
+    await Promise.all([busy.closed, slow.closed, trickling.closed])
+  } finally {
+    served.resolve()
+    for (const { socket } of callers) socket.destroy()
+    await listener.stop()
+  }
+})
+
+test('a connection whose answer was watched may be idle as long as any other', async () => {
+  // More than fits on the way, so that the answer is watched until it is taken.
+  const large = 'x'.repeat(16 * 1024 * 1024)
+  const listener = await listen(
+    handlers(() => new Response(large)),
+    anywhere,
+    { ...bounds, stalledMs: 500, idleMs: 2_000 },
+  )
+  const watched = await call(`http://127.0.0.1:${listener.port}`)
+  try {
+    assert.equal((await ask(watched)).length, large.length)
+    const started = performance.now()
+    await watched.closed
+    const idleMs = performance.now() - started
+    assert.ok(idleMs > 1_000, `it was closed after ${idleMs} ms, by the bound of a stalled answer`)
+  } finally {
+    watched.socket.destroy()
+    await listener.stop()
+  }
+})
