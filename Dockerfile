@@ -45,5 +45,5 @@ STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + process.env.PORT + '/healthz').then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 # Without a shell in between, so that the signal to stop arrives.
-ENTRYPOINT ["node", "--max-semi-space-size=8", "--v8-pool-size=1", "bin/petstore.js"]
+ENTRYPOINT ["node", "--max-semi-space-size=8", "--max-old-space-size=1024", "--v8-pool-size=1", "bin/petstore.js"]
 CMD ["serve"]

@@ -1,4 +1,4 @@
-/** Rows 2 and 10b: the service on Bun, against Bun's own server. */
+/** Rows 2, 10b and 10c: the service on Bun, against Bun's own server. */
 import type { Bench } from '../bench.ts'
 import { type Figure, notRun, type Row, rows } from '../figures.ts'
 import type { Server } from '../processes.ts'
@@ -12,7 +12,7 @@ export async function bun(bench: Bench): Promise<Figure[]> {
   const { options } = bench
   const wanted: Row[] = [
     ...(options.rows.has(2) ? [rows.listBun] : []),
-    ...(options.rows.has(10) ? [rows.memoryBun] : []),
+    ...(options.rows.has(10) ? [rows.memoryBun, rows.memoryBunCreate] : []),
   ]
   try {
     const program = findBun()
@@ -46,12 +46,13 @@ async function play(bench: Bench, program: string): Promise<Figure[]> {
     if (options.rows.has(10)) {
       const creating: Contestant = { name: service.name, servers: [service], request: create }
       const [created = []] = (await playRounds(bench, 'Bun, create', [creating])).values()
-      figures.push(
-        memoryFigure(
-          rows.memoryBun,
-          [...ours, ...created].map(({ residentMb }) => residentMb),
-        ),
-      )
+      for (const [row, rounds] of [
+        [rows.memoryBun, ours],
+        [rows.memoryBunCreate, created],
+      ] as const) {
+        const samples = rounds.map(({ residentMb }) => residentMb)
+        figures.push(memoryFigure(row, samples))
+      }
     }
     return figures
   } finally {

@@ -1,7 +1,6 @@
 import type { Ready } from './outgoing.ts'
 
 const pagesBytesMax = 16 * 1024 * 1024
-const rowsBytesMax = 16 * 1024 * 1024
 /** What an entry takes beside its characters, roughly. */
 const pageBytes = 512
 
@@ -39,8 +38,10 @@ export class KeptPages {
 
 export type KeptRow = { readonly etag: string; readonly json: string }
 
-/** Two numbers each: whose answer it is, and where it begins in all that was ever kept. */
-const slotsMax = 2 ** 17
+/** How many rows have a place, and how many bytes there are for all of them. */
+type RowBounds = { readonly rowsMax: number; readonly pieces: number; readonly pieceBytes: number }
+
+const usualRowBounds: RowBounds = { rowsMax: 2 ** 17, pieces: 64, pieceBytes: 256 * 1024 }
 /** Before each text: how many bytes it has, and whether each is a character. */
 const recordHead = 3
 const recordBytesMax = 0xffff
@@ -51,18 +52,21 @@ const recordBytesMax = 0xffff
  * the place of the oldest: as a hundred thousand texts they would take three times the room, and the collector's time.
  */
 export class KeptRows {
-  readonly #slots: Float64Array
-  readonly #ring: Buffer
+  readonly #bounds: RowBounds
+  readonly #bytesMax: number
+  /** Two numbers for each place: whose answer it is, and where it begins in all that was ever kept. */
+  #places = new Float64Array()
+  /** The ring, in pieces that are made when they are needed. */
+  readonly #pieces: Buffer[] = []
   /** Where the next one will begin, counted on through all rounds of the ring. */
   #end = 0
   /** What begins before this is forgotten. */
   #start = 0
   #epoch = -1
 
-  constructor(bytesMax = rowsBytesMax, rowsMax = slotsMax) {
-    // Neither takes memory before it is written to.
-    this.#slots = new Float64Array(2 * rowsMax)
-    this.#ring = Buffer.alloc(bytesMax)
+  constructor(bounds = usualRowBounds) {
+    this.#bounds = bounds
+    this.#bytesMax = bounds.pieces * bounds.pieceBytes
   }
 
   find(epoch: number, id: number): KeptRow | undefined {
@@ -70,42 +74,56 @@ export class KeptRows {
       this.#start = this.#end
       this.#epoch = epoch
     }
-    const slot = this.#slotOf(id)
-    const begin = this.#slots[slot + 1] as number
-    const ring = this.#ring
-    if (this.#slots[slot] !== id || begin < this.#start || begin < this.#end - ring.length) return undefined
-    const place = begin % ring.length
-    const from = place + recordHead
-    const to = from + (ring[place] as number) + 256 * (ring[place + 1] as number)
-    const text = ring.toString(ring[place + 2] === 1 ? 'latin1' : 'utf8', from, to)
+    const place = this.#placeOf(id)
+    const begin = this.#places[place + 1] as number
+    if (this.#places[place] !== id || begin < this.#start || begin < this.#end - this.#bytesMax)
+      return undefined
+    const piece = this.#pieceAt(begin)
+    const at = begin % piece.length
+    const from = at + recordHead
+    const to = from + (piece[at] as number) + 256 * (piece[at + 1] as number)
+    const text = piece.toString(piece[at + 2] === 1 ? 'latin1' : 'utf8', from, to)
     const split = text.indexOf('{')
     return { etag: text.slice(0, split), json: text.slice(split) }
   }
 
   keep(id: number, { etag, json }: KeptRow): void {
+    const { rowsMax, pieceBytes } = this.#bounds
+    if (this.#places.length === 0) this.#places = new Float64Array(2 * rowsMax)
     const text = etag + json
     const bytes = Buffer.byteLength(text)
-    const ring = this.#ring
-    if (bytes > recordBytesMax || recordHead + bytes > ring.length) return void this.forget(id)
-    const left = ring.length - (this.#end % ring.length)
+    if (bytes > recordBytesMax || recordHead + bytes > pieceBytes) return void this.forget(id)
+    const left = pieceBytes - (this.#end % pieceBytes)
     if (recordHead + bytes > left) this.#end += left
-    const place = this.#end % ring.length
-    ring[place] = bytes % 256
-    ring[place + 1] = bytes >> 8
-    ring[place + 2] = bytes === text.length ? 1 : 0
-    ring.write(text, place + recordHead)
-    const slot = this.#slotOf(id)
-    this.#slots[slot] = id
-    this.#slots[slot + 1] = this.#end
+    const piece = this.#pieceAt(this.#end)
+    const at = this.#end % pieceBytes
+    piece[at] = bytes % 256
+    piece[at + 1] = bytes >> 8
+    piece[at + 2] = bytes === text.length ? 1 : 0
+    piece.write(text, at + recordHead)
+    const place = this.#placeOf(id)
+    this.#places[place] = id
+    this.#places[place + 1] = this.#end
     this.#end += recordHead + bytes
   }
 
   forget(id: number): void {
-    const slot = this.#slotOf(id)
-    if (this.#slots[slot] === id) this.#slots[slot] = 0
+    const place = this.#placeOf(id)
+    if (this.#places[place] === id) this.#places[place] = 0
   }
 
-  #slotOf(id: number): number {
-    return (2 * id) % this.#slots.length
+  #placeOf(id: number): number {
+    return 2 * (id % this.#bounds.rowsMax)
+  }
+
+  #pieceAt(begin: number): Buffer {
+    const { pieces, pieceBytes } = this.#bounds
+    const index = Math.floor(begin / pieceBytes) % pieces
+    let piece = this.#pieces[index]
+    if (!piece) {
+      piece = Buffer.allocUnsafeSlow(pieceBytes)
+      this.#pieces[index] = piece
+    }
+    return piece
   }
 }

@@ -14,3 +14,11 @@ export type Handlers = {
 }
 
 export type Place = { readonly host: string; readonly port: number }
+
+export type ListenBounds = {
+  /** How long a caller may take nothing of an answer. */
+  readonly stalledMs: number
+  /** How long a connection may be idle. */
+  readonly idleMs?: number
+  readonly connectionsMax?: number
+}

@@ -93,7 +93,7 @@ const isUsual = (status: number, response: ServerResponse): boolean =>
   response.req.method !== 'HEAD' &&
   response.shouldKeepAlive &&
   (response as Head)._header === null &&
-  response.getHeaderNames().length === 0
+  !response.hasHeader('Connection')
 
 let shownSecond = 0
 let shownDate = ''

@@ -7,7 +7,9 @@ export function rateHeaders(windows: Windows, now: number): Record<string, strin
   const { minute, day } = windows
   const { limit, remaining, resetsAt } = tightest(windows)
   return {
-    ...threeHeaders(limit, remaining, resetsAt),
+    'X-RateLimit-Limit': limitText(limit),
+    'X-RateLimit-Remaining': String(remaining),
+    'X-RateLimit-Reset': resetText(secondsUp(resetsAt)),
     'RateLimit-Policy': policyOf(minute.limit, day.limit),
     RateLimit: `"minute";r=${minute.remaining};t=${secondsLeft(minute, now)}, "day";r=${day.remaining};t=${secondsLeft(day, now)}`,
   }
@@ -20,7 +22,8 @@ export const bannedHeaders = (
   now: number,
 ): Record<string, string> => ({
   ...rateHeaders(windows, now),
-  ...threeHeaders(tightest(windows).limit, 0, bannedUntil),
+  'X-RateLimit-Remaining': '0',
+  'X-RateLimit-Reset': String(secondsUp(bannedUntil)),
 })
 
 let shownMinute = -1
@@ -36,12 +39,6 @@ function policyOf(perMinute: number, perDay: number): string {
   }
   return shownPolicy
 }
-
-const threeHeaders = (limit: number, remaining: number, resetsAt: number) => ({
-  'X-RateLimit-Limit': limitText(limit),
-  'X-RateLimit-Remaining': String(remaining),
-  'X-RateLimit-Reset': resetText(secondsUp(resetsAt)),
-})
 
 /** The text of a number that is often the one of the last time. */
 function textOf() {

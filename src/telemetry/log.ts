@@ -94,26 +94,30 @@ const streamOf = (log: Log) =>
   (log as unknown as Record<symbol, unknown>)[pino.symbols.streamSym] as DestinationStream
 
 function requestLine(finished: Finished, hideSecrets: (text: string) => string): string {
-  const { requestId, isOwnRequestId, method, path, operation, caller, address, status, code, seconds } =
-    finished
+  const { requestId, isOwnRequestId, method, path, seconds } = finished
   const id = isOwnRequestId ? requestId : hidden(requestId, hideSecrets)
-  const outcome = outcomeOf(operation?.id, status, code, caller?.keyId, address)
+  const outcome = outcomeOf(finished)
   return `{"level":30,"time":"${timeNow()}","requestId":"${id}","method":"${method}","path":${JSON.stringify(hidden(path, hideSecrets))}${outcome}${shownMilliseconds(seconds)},"msg":"request"}\n`
 }
 
-let shownOf: readonly unknown[] = []
+let shownOf: Pick<Finished, 'operation' | 'caller' | 'address' | 'status' | 'code'> | undefined
 let shownOutcome = ''
 
 /** The middle of a line, which is often that of the line before. */
-function outcomeOf(
-  ...of: [operation?: string, status?: number, code?: string, keyId?: number, address?: string]
-): string {
-  if (of.every((value, index) => value === shownOf[index]) && shownOutcome !== '') return shownOutcome
-  const [operation, status, code, keyId, address] = of
-  shownOf = of
-  shownOutcome = `${operation === undefined ? '' : `,"operation":"${operation}"`},"status":${status}${
+function outcomeOf(finished: Finished): string {
+  const { operation, caller, address, status, code } = finished
+  if (
+    shownOf?.operation === operation &&
+    shownOf?.caller?.keyId === caller?.keyId &&
+    shownOf?.address === address &&
+    shownOf.status === status &&
+    shownOf.code === code
+  )
+    return shownOutcome
+  shownOf = { operation, caller, address, status, code }
+  shownOutcome = `${operation === undefined ? '' : `,"operation":"${operation.id}"`},"status":${status}${
     code === undefined ? '' : `,"code":"${code}"`
-  }${keyId === undefined ? '' : `,"keyId":${keyId}`},"address":${JSON.stringify(address)},"ms":`
+  }${caller === undefined ? '' : `,"keyId":${caller.keyId}`},"address":${JSON.stringify(address)},"ms":`
   return shownOutcome
 }
 

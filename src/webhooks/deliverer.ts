@@ -9,7 +9,7 @@ import {
   releaseDelivery,
 } from './deliveries.ts'
 import { dispatchEvents, hasUndispatched, hasWebhooks } from './dispatch.ts'
-import { type Outcome, type SendOptions, send } from './send.ts'
+import type { Outcome, SendOptions } from './send.ts'
 import { messageId } from './webhook.ts'
 
 const attemptsAtOnceMax = 64
@@ -118,6 +118,8 @@ export class Deliverer {
       if (!claim) return
       const { signal } = this.#stopping
       const [body, headers] = await message(claim, clock())
+      // Only a store with webhooks needs what sends to them.
+      const { send } = await import('./send.ts')
       const outcome = await send(claim.webhook.url, body, headers, { ...sending, signal })
       const isBrokenOff = signal.aborted && 'error' in outcome
       if (!isBrokenOff) this.#options.onAttempt(outcome)
@@ -135,7 +137,6 @@ export async function message(
   { delivery, webhook }: Claim,
   now: number,
 ): Promise<[body: string, headers: Record<string, string>]> {
-  // A store without webhooks needs none.
   const { Webhook: Signer } = await import('standardwebhooks')
   const { eventType, eventAt, data } = delivery
   const body = `{"type":"${eventType}","timestamp":"${timestamp(eventAt)}","data":${data}}`

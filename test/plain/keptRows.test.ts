@@ -22,7 +22,7 @@ test('what is found is what was kept last, or nothing', () => {
   fc.assert(
     fc.property(fc.array(step, { minLength: 30, maxLength: 100 }), (steps) => {
       // So small that the ring comes round, and that ids share places.
-      const kept = new KeptRows(600, 32)
+      const kept = new KeptRows({ rowsMax: 32, pieces: 3, pieceBytes: 250 })
       const model = new Map<number, ReturnType<typeof row>>()
       let epoch = 1
       for (const one of steps) {

@@ -1,0 +1,203 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
+import { andThen } from '../soon.ts'
+import { ApiError } from './errors.ts'
+import type { Handlers, ListenBounds, Listener, Place } from './listener.ts'
+import { isPlain, keepAliveSeconds, sayKeptAlive, serveDirectly } from './nodeDirect.ts'
+
+const headersTimeoutMs = 5_000
+const requestTimeoutMs = 10_000
+const checkingIntervalMs = 1_000
+const headerBytesMax = 16 * 1024
+const usualConnectionsMax = 10_000
+const connectionsSpare = 100
+
+const stopDeadlineMs = 10_000
+/** How long to look for a moment to close the door at. */
+const stopDoorMs = 500
+/** How long a connection that looks idle may still have a request on its way to us. */
+const stopGraceMs = 500
+const stopPollMs = 20
+
+/** HTTP/1.0 knows no Host header; nothing here depends on it. */
+const hostUnlessGiven = 'localhost'
+
+type Connection = {
+  /** The last answer, begun or not; nothing before the first request. */
+  answer: ServerResponse | undefined
+  /** Which request was its last one, of all that there were. */
+  lastUsed: number
+  /** How much had come in when it was last looked at, and how often that was no more than before. */
+  bytesSeen: number
+  timesIdle: number
+}
+
+const isServing = ({ answer }: Connection) =>
+  answer !== undefined && !answer.writableFinished && !answer.destroyed
+
+/** Looked for only when it is needed: keeping all in order would cost every request. */
+function longestIdle(connections: ReadonlyMap<Socket, Connection>): Socket | undefined {
+  let found: Socket | undefined
+  let leastUsed = Number.POSITIVE_INFINITY
+  for (const [socket, connection] of connections) {
+    if (connection.lastUsed >= leastUsed || connection.answer === undefined || isServing(connection)) continue
+    found = socket
+    leastUsed = connection.lastUsed
+  }
+  return found
+}
+
+/** A connection is closed when it was idle so many times in a row, which is a little later than at the earliest. */
+const timesIdleMax = 13
+
+/**
+ * Closes connections that are idle for long. Node would set a timer for it with each answer, and that takes longer than
+ * all that the API does for one.
+ */
+function closeIdle(connections: ReadonlyMap<Socket, Connection>): void {
+  for (const [socket, connection] of connections) {
+    const { bytesRead } = socket
+    const isIdle =
+      connection.answer !== undefined && !isServing(connection) && bytesRead === connection.bytesSeen
+    connection.timesIdle = isIdle ? connection.timesIdle + 1 : 0
+    connection.bytesSeen = bytesRead
+    if (connection.timesIdle > timesIdleMax) socket.destroy()
+  }
+}
+
+type Adapter = (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void>
+
+/** A hardened HTTP server on Node: slow, oversized and idle callers are cut off by the bounds above. */
+export async function listenOnNode(
+  { fetch, direct }: Handlers,
+  { host, port }: Place,
+  { stalledMs, idleMs = keepAliveSeconds * 1000, connectionsMax = usualConnectionsMax }: ListenBounds,
+): Promise<Listener> {
+  const connections = new Map<Socket, Connection>()
+  let requests = 0
+  let connectionsTaken = 0
+  let doorClosing: Promise<unknown> | undefined
+  let adapter: Promise<Adapter> | undefined
+  const openAdapter = async (): Promise<Adapter> => {
+    const { getRequestListener } = await import('@hono/node-server')
+    return getRequestListener((request, env) => fetch(request, env.incoming.socket.remoteAddress ?? ''), {
+      errorHandler: badRequest,
+      hostname: hostUnlessGiven,
+    })
+  }
+  /**
+   * A caller who takes nothing of an answer is cut off in the end; a stream that is read has its heartbeat. What has gone
+   * out at once needs no such watch.
+   */
+  const watch = ({ socket }: IncomingMessage, outgoing: ServerResponse) => {
+    socket.setTimeout(stalledMs)
+    outgoing.once('finish', () => socket.setTimeout(0))
+  }
+  const serve = (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    if (!isPlain(incoming)) {
+      watch(incoming, outgoing)
+      return adapt(incoming, outgoing)
+    }
+    return andThen(serveDirectly(direct, incoming, outgoing), () => {
+      if (incoming.socket.writableLength > 0) watch(incoming, outgoing)
+    })
+  }
+  const adapt = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    // The adapter refuses a backslash, but it is only a path that leads nowhere.
+    incoming.url = incoming.url?.replaceAll('\\', '%5C')
+    sayKeptAlive(outgoing)
+    adapter ??= openAdapter()
+    return (await adapter)(incoming, outgoing)
+  }
+  const server = createServer(
+    {
+      headersTimeout: headersTimeoutMs,
+      requestTimeout: requestTimeoutMs,
+      keepAliveTimeout: 0,
+      connectionsCheckingInterval: checkingIntervalMs,
+      maxHeaderSize: headerBytesMax,
+    },
+    (incoming, outgoing) => {
+      const connection = connections.get(incoming.socket)
+      if (connection) {
+        connection.answer = outgoing
+        connection.lastUsed = ++requests
+      }
+      try {
+        const served = doorClosing ? serveLast(doorClosing, incoming, outgoing) : serve(incoming, outgoing)
+        served?.catch(() => void outgoing.destroy())
+      } catch {
+        // What even the last resort of the API could not answer is cut off, rather than left waiting.
+        outgoing.destroy()
+      }
+    },
+  )
+  server.on('connection', (socket) => {
+    connectionsTaken++
+    connections.set(socket, { answer: undefined, lastUsed: 0, bytesSeen: 0, timesIdle: 0 })
+    socket.once('close', () => connections.delete(socket))
+    // Nearly full: one that has been idle makes room, so that nobody can lock others out by idling.
+    if (connections.size > connectionsMax - connectionsSpare) longestIdle(connections)?.destroy()
+  })
+  // Node would answer 417 by itself; an expectation that we do not know may as well be passed over (RFC 9110, 10.1.1).
+  server.on('checkExpectation', (incoming, outgoing) => server.emit('request', incoming, outgoing))
+  server.maxConnections = connectionsMax
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, () => resolve())
+  })
+  const sweeping = setInterval(() => closeIdle(connections), idleMs / timesIdleMax)
+
+  async function serveLast(closing: Promise<unknown>, incoming: IncomingMessage, outgoing: ServerResponse) {
+    outgoing.setHeader('Connection', 'close')
+    await closing
+    return serve(incoming, outgoing)
+  }
+
+  /**
+   * The kernel takes connections before we do, and resets those that we have not taken when the door closes: so it is
+   * closed when nobody has come for a moment. Whoever is answered comes back, so what is asked meanwhile is answered after.
+   */
+  async function closeDoor(): Promise<{ closed: Promise<void> }> {
+    const deadline = performance.now() + stopDoorMs
+    let takenBefore: number
+    do {
+      takenBefore = connectionsTaken
+      await pause(stopPollMs)
+      await nextTurn()
+    } while (connectionsTaken > takenBefore && performance.now() < deadline)
+    // Closes the door alone: http's own close() would cut connections that look idle while a request is on its way.
+    return { closed: new Promise((resolve) => NetServer.prototype.close.call(server, () => resolve())) }
+  }
+
+  async function stop(): Promise<void> {
+    const door = closeDoor()
+    doorClosing = door
+    for (const { answer } of connections.values()) {
+      if (answer && !answer.headersSent) answer.setHeader('Connection', 'close')
+    }
+    const { closed } = await door
+    const deadline = performance.now() + stopDeadlineMs
+    await Promise.race([closed, pause(stopGraceMs)])
+    server.closeIdleConnections()
+    while (connections.values().some(isServing) && performance.now() < deadline) {
+      await pause(stopPollMs)
+      server.closeIdleConnections()
+    }
+    server.closeAllConnections()
+    clearInterval(sweeping)
+    await closed
+  }
+
+  return { port: (server.address() as AddressInfo).port, stop }
+}
+
+/** A request that HTTP lets through but that is no URL: a broken Host header, a path without a slash. */
+function badRequest(): Response {
+  const { body, status } = new ApiError(
+    'validation_failed',
+    'The Host header or the address of the request is not valid.',
+  )
+  return Response.json(body, { status })
+}
