@@ -3,7 +3,7 @@ import { andThen } from '../soon.ts'
 import { fromRequest } from './incoming.ts'
 import type { Handlers, Listener, Place } from './listener.ts'
 import { isPlainTarget } from './nodeDirect.ts'
-import { toResponse } from './outgoing.ts'
+import type { Outgoing } from './outgoing.ts'
 
 /** As much of Bun as is used here: its own types would stand in the way of Node's. */
 type BunServer = {
@@ -36,7 +36,7 @@ export function listenOnBun({ serve }: Bun, { fetch, direct }: Handlers, { host,
       const incoming = fromRequest(request, own.requestIP(request)?.address ?? '')
       const isStream = /event-stream/i.test(incoming.header('accept') ?? '')
       if (isPlainTarget(request.method, incoming.target) && !isStream)
-        return andThen(direct(incoming), toResponse)
+        return andThen(direct(incoming), answerOf)
       // A stream has heartbeats of its own.
       if (isStream) own.timeout(request, 0)
       return fetch(request, incoming.remoteAddress)
@@ -50,3 +50,7 @@ export function listenOnBun({ serve }: Bun, { fetch, direct }: Handlers, { host,
     },
   }
 }
+
+/** Bun copies the headers that an answer is made with, so that they can be filled in anew for the next. */
+export const answerOf = ({ status, letterhead, headers, body, stream }: Outgoing): Response =>
+  new Response(body ?? stream ?? null, { status, headers: letterhead.filledIn(headers) })

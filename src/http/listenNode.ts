@@ -92,7 +92,10 @@ export async function listenOnNode(
    */
   const watch = ({ socket }: IncomingMessage, outgoing: ServerResponse) => {
     socket.setTimeout(stalledMs)
-    outgoing.once('finish', () => socket.setTimeout(0))
+    outgoing.once('finish', () => {
+      // Another that was asked for meanwhile is still on its way.
+      if (connections.get(socket)?.answer === outgoing) socket.setTimeout(0)
+    })
   }
   const serve = (incoming: IncomingMessage, outgoing: ServerResponse) => {
     if (!isPlain(incoming)) {
@@ -100,7 +103,7 @@ export async function listenOnNode(
       return adapt(incoming, outgoing)
     }
     return andThen(serveDirectly(direct, incoming, outgoing), () => {
-      if (incoming.socket.writableLength > 0) watch(incoming, outgoing)
+      if (!outgoing.writableFinished) watch(incoming, outgoing)
     })
   }
   const adapt = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
@@ -175,7 +178,9 @@ export async function listenOnNode(
     const door = closeDoor()
     doorClosing = door
     for (const { answer } of connections.values()) {
-      if (answer && !answer.headersSent) answer.setHeader('Connection', 'close')
+      if (!answer || answer.headersSent) continue
+      answer.removeHeader('Keep-Alive')
+      answer.setHeader('Connection', 'close')
     }
     const { closed } = await door
     const deadline = performance.now() + stopDeadlineMs

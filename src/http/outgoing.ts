@@ -24,20 +24,20 @@ export class Letterhead {
   }
 
   /**
-   * With what is said to this caller filled in, for the next answer alone: one that is filled in anew with each is as
-   * good as a copy, since an answer of the Fetch standard makes its own. Most of it is what was said the last time.
+   * With what is said to this caller filled in, for an answer that copies it at once, as Bun's does: the next fills in
+   * the same one. Most of it is what was said the last time.
    */
   filledIn(said: Readonly<Headers>): globalThis.Headers {
     // Other names than last time: nothing of another's may be left.
     if (!this.#filledIn || !haveSameNames(said, this.#filledIn.said))
       this.#filledIn = { headers: new globalThis.Headers({ ...this.headers, ...said }), said }
-    const { headers, said: before } = this.#filledIn
+    const filledIn = this.#filledIn
     for (const name in said) {
       const value = said[name] as string
-      if (value !== before[name]) headers.set(name, value)
+      if (value !== filledIn.said[name]) filledIn.headers.set(name, value)
     }
-    this.#filledIn.said = said
-    return headers
+    filledIn.said = said
+    return filledIn.headers
   }
 
   get text(): string {
@@ -160,5 +160,5 @@ function headerLines(headers: Readonly<Headers>): string {
 
 /** As the Fetch standard has it, which every runtime has. */
 export function toResponse({ status, letterhead, headers, body, stream }: Outgoing): Response {
-  return new Response(body ?? stream ?? null, { status, headers: letterhead.filledIn(headers) })
+  return new Response(body ?? stream ?? null, { status, headers: { ...letterhead.headers, ...headers } })
 }

@@ -37,14 +37,21 @@ export class Metrics {
 
   /** In the text format of Prometheus. */
   async answer(): Promise<{ text: string; contentType: string }> {
-    this.#registry ??= import('./registry.ts').then(({ openRegistry }) =>
-      openRegistry(this.#counters(), this.#gauges),
-    )
+    this.#registry ??= this.#open().catch((error: unknown) => {
+      // What failed is not kept: the next one tries anew.
+      this.#registry = undefined
+      throw error
+    })
     const registry = await this.#registry
     return {
       text: `${await registry.metrics()}\n${this.#durations.text()}`,
       contentType: registry.contentType,
     }
+  }
+
+  async #open(): Promise<Registry> {
+    const { openRegistry } = await import('./registry.ts')
+    return openRegistry(this.#counters(), this.#gauges)
   }
 
   #counters(): Counted[] {

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { listen } from '../../src/http/listen.ts'
 import type { Handlers } from '../../src/http/listener.ts'
 import { Letterhead } from '../../src/http/outgoing.ts'
+import { eventually } from '../support/eventually.ts'
 import { type Caller, call } from '../support/socket.ts'
 
 /** The server keeps 100 places free, so this leaves room for four connections. */
@@ -141,6 +142,39 @@ test('a connection whose answer was watched may be idle as long as any other', a
     assert.ok(idleMs > 1_000, `it was closed after ${idleMs} ms, by the bound of a stalled answer`)
   } finally {
     watched.socket.destroy()
+    await listener.stop()
+  }
+})
+
+/** Ends of connections in this process, where both sides are. */
+const openSockets = () => process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length
+
+test('who takes nothing of a second answer is cut off as well', async () => {
+  // More than fits on the way.
+  const large = 'x'.repeat(32 * 1024 * 1024)
+  const letterhead = new Letterhead({ 'Content-Length': String(large.length) })
+  const listener = await listen(
+    {
+      fetch: ({ url }) => new Response(url.endsWith('/large') ? large : 'done'),
+      direct: async () => ({ status: 200, letterhead, headers: {}, body: large }),
+    },
+    anywhere,
+    { ...bounds, stalledMs: 300 },
+  )
+  try {
+    for (const path of ['/large', '/v1/large']) {
+      const caller = await call(`http://127.0.0.1:${listener.port}`)
+      caller.socket.pause()
+      caller.socket.write(
+        `GET / HTTP/1.1\r\nHost: petstore\r\n\r\nGET ${path} HTTP/1.1\r\nHost: petstore\r\n\r\n`,
+      )
+      // Nothing is taken before the server has given up: then of the two ends there is one left.
+      await eventually(`${path}: the server gives up`, async () => openSockets() === 1)
+      caller.socket.resume()
+      await caller.closed
+      assert.ok(caller.socket.bytesRead < large.length, `${path}: ${caller.socket.bytesRead} bytes came`)
+    }
+  } finally {
     await listener.stop()
   }
 })

@@ -68,3 +68,26 @@ describe('the head of an answer is the same, whoever writes it', () => {
     })
   }
 })
+
+test('callers who are answered together by the long way get each their own', async () => {
+  // Nobody has gone that way yet, so that all wait for it to be loaded, and are answered in one go.
+  const fresh = await startTestService()
+  const ids = Array.from({ length: 20 }, (_, index) => `caller-${index}`)
+  try {
+    const headers = { accept: 'text/event-stream, application/json' }
+    const ask = (id: string) =>
+      fresh.request('GET', '/v1/pets', {
+        key: fresh.operatorKey,
+        headers: { ...headers, 'x-request-id': id },
+      })
+    const answers = await Promise.all(ids.map(ask))
+    assert.deepEqual(
+      answers.map((answer) => answer.headers['x-request-id']),
+      ids,
+    )
+    const left = answers.map((answer) => answer.headers['x-ratelimit-remaining'])
+    assert.equal(new Set(left).size, ids.length, left.join(' '))
+  } finally {
+    await fresh.stop()
+  }
+})
