@@ -74,6 +74,8 @@ test('callers who are answered together by the long way get each their own', asy
   const fresh = await startTestService()
   const ids = Array.from({ length: 20 }, (_, index) => `caller-${index}`)
   try {
+    // Kept from now on, for all of them.
+    await fresh.request('GET', '/v1/pets', { key: fresh.operatorKey })
     const headers = { accept: 'text/event-stream, application/json' }
     const ask = (id: string) =>
       fresh.request('GET', '/v1/pets', {
