@@ -88,7 +88,7 @@ export async function listenOnNode(
   }
   /**
    * A caller who takes nothing of an answer is cut off in the end; a stream that is read has its heartbeat. What has gone
-   * out at once needs no such watch.
+   * out at once needs no such watch; what waits for an answer before it has not.
    */
   const watch = ({ socket }: IncomingMessage, outgoing: ServerResponse) => {
     socket.setTimeout(stalledMs)
@@ -103,7 +103,7 @@ export async function listenOnNode(
       return adapt(incoming, outgoing)
     }
     return andThen(serveDirectly(direct, incoming, outgoing), () => {
-      if (!outgoing.writableFinished) watch(incoming, outgoing)
+      if (!outgoing.socket || outgoing.socket.writableLength > 0) watch(incoming, outgoing)
     })
   }
   const adapt = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
