@@ -88,7 +88,7 @@ export async function listenOnNode(
   }
   /**
    * A caller who takes nothing of an answer is cut off in the end; a stream that is read has its heartbeat. What has gone
-   * out at once needs no such watch; what waits for an answer before it has not.
+   * out at once needs no such watch; what stands behind an answer that has not does.
    */
   const watch = ({ socket }: IncomingMessage, outgoing: ServerResponse) => {
     socket.setTimeout(stalledMs)

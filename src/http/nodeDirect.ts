@@ -81,9 +81,10 @@ function send({ status, letterhead, headers, body, isAscii }: Outgoing, response
 const keepAlive = `timeout=${keepAliveSeconds}`
 const keptAlive = `Connection: keep-alive\r\nKeep-Alive: ${keepAlive}\r\n\r\n`
 
-/** Node itself is told of no time, and so would say none. */
+/** Node itself is told of no time, and so would say none. To HTTP/1.0 it may yet decide to close. */
 export function sayKeptAlive(response: ServerResponse): void {
-  if (response.shouldKeepAlive && !response.hasHeader('Connection'))
+  const { shouldKeepAlive, req } = response
+  if (shouldKeepAlive && req.httpVersion === '1.1' && !response.hasHeader('Connection'))
     response.setHeader('Keep-Alive', keepAlive)
 }
 

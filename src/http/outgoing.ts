@@ -105,13 +105,6 @@ export class Stationery {
     return { status, letterhead, body, isAscii: length === body.length }
   }
 
-  /** An answer about one row, of what was kept of it. */
-  readyRow(etag: string, body: string): Ready {
-    const length = Buffer.byteLength(body)
-    const letterhead = new Letterhead({ ETag: etag, 'Content-Length': String(length) }, this.#json)
-    return { status: 200, letterhead, body, isAscii: length === body.length }
-  }
-
   #letterhead(common: Readonly<Headers>, said: Readonly<Headers>): Letterhead {
     const links = [said.Link, this.#own.Link].filter((link) => link !== undefined)
     const all = { ...common, ...this.#own, ...said }

@@ -145,6 +145,19 @@ describe('who may read /metrics', () => {
   })
 })
 
+test('the first look at /metrics has figures of the process, those from before it included', async () => {
+  const fresh = await startTestService()
+  try {
+    const { text } = await fresh.request('GET', '/metrics')
+    assert.doesNotMatch(text, /\bNaN\b/)
+    const seconds = (kind: string) =>
+      Number(new RegExp(`^process_cpu_${kind}seconds_total ([\\d.e-]+)`, 'm').exec(text)?.[1])
+    for (const kind of ['', 'user_']) assert.ok(seconds(kind) > 0.05, `${kind}: ${seconds(kind)}`)
+  } finally {
+    await fresh.stop()
+  }
+})
+
 describe('/metrics counts', () => {
   const figure = async (name: string, labels: Record<string, string | number>): Promise<number> => {
     const { text } = await service.request('GET', '/metrics')
