@@ -16,6 +16,8 @@ const connectionsSpare = 100
 const stopDeadlineMs = 10_000
 /** How long to look for a moment to close the door at. */
 const stopDoorMs = 500
+/** How long nobody must have come: callers who share a busy machine with us are late by as much. */
+const stopQuietMs = 60
 /** How long a connection that looks idle may still have a request on its way to us. */
 const stopGraceMs = 500
 const stopPollMs = 20
@@ -167,7 +169,7 @@ export async function listenOnNode(
     let takenBefore: number
     do {
       takenBefore = connectionsTaken
-      await pause(stopPollMs)
+      await pause(stopQuietMs)
       await nextTurn()
     } while (connectionsTaken > takenBefore && performance.now() < deadline)
     // Closes the door alone: http's own close() would cut connections that look idle while a request is on its way.
