@@ -4,7 +4,7 @@ import type { Database } from './database/database.ts'
 import { readFact } from './database/facts.ts'
 import { openForServing } from './database/open.ts'
 import { Hub } from './events/hub.ts'
-import { pruneEvents, recordEvents } from './events/queries.ts'
+import { pruneEvents, recordEvent } from './events/queries.ts'
 import { type StreamBounds, usualStreamBounds } from './events/stream.ts'
 import { createApi } from './http/api.ts'
 import type { App } from './http/app.ts'
@@ -84,8 +84,8 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
       const until = timestamp(untilMs)
       log.warn({ keyId, until }, 'key banned')
       background(
-        database.write((trx) =>
-          recordEvents(trx, clock(), [{ type: 'key.banned', data: { id: keyId, bannedUntil: until } }]),
+        database.write(async (trx) =>
+          recordEvent(trx, clock(), 'key.banned', { id: keyId, bannedUntil: until }),
         ),
       )
     },

@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely'
 import { compiledOnce } from '../database/compiled.ts'
 import { readPosition, writePosition } from '../database/positions.ts'
 import type { Tables } from '../database/tables.ts'
-import { recordEvents } from '../events/queries.ts'
+import { recordEvent } from '../events/queries.ts'
 import type { Category } from './category.ts'
 
 const assignedPosition = 'categories.assigned'
@@ -19,7 +19,7 @@ const insertUnnamed = compiledOnce<[id: bigint], { category_id: bigint }>((db) =
 /** A category comes into being, unnamed, with the first animal that names it. */
 export async function ensureCategory(trx: Kysely<Tables>, id: bigint, now: number): Promise<void> {
   const added = await insertUnnamed(trx, id)
-  if (added.length > 0) await recordEvents(trx, now, [{ type: 'category.created', data: { id } }])
+  if (added.length > 0) await recordEvent(trx, now, 'category.created', { id })
 }
 
 /** Categories above an id, in the order of their ids. */
@@ -42,7 +42,7 @@ export async function findCategory(db: Kysely<Tables>, id: bigint): Promise<Cate
 export async function addCategory(trx: Kysely<Tables>, name: string, now: number): Promise<Category> {
   const id = await nextFreeId(trx)
   await trx.insertInto('categories').values({ category_id: id, name }).execute()
-  await recordEvents(trx, now, [{ type: 'category.created', data: { id, name } }])
+  await recordEvent(trx, now, 'category.created', { id, name })
   return { id, name }
 }
 
@@ -57,7 +57,7 @@ export async function renameCategory(
     .set({ name: name ?? null })
     .where('category_id', '=', id)
     .execute()
-  await recordEvents(trx, now, [{ type: 'category.updated', data: shownCategory({ id, name }) }])
+  await recordEvent(trx, now, 'category.updated', shownCategory({ id, name }))
   return { id, name }
 }
 
@@ -73,7 +73,7 @@ export async function isCategoryUsed(db: Kysely<Tables>, id: bigint): Promise<bo
 
 export async function removeCategory(trx: Kysely<Tables>, id: bigint, now: number): Promise<void> {
   await trx.deleteFrom('categories').where('category_id', '=', id).execute()
-  await recordEvents(trx, now, [{ type: 'category.deleted', data: { id } }])
+  await recordEvent(trx, now, 'category.deleted', { id })
 }
 
 export const shownCategory = ({ id, name }: Category) => (name === undefined ? { id } : { id, name })

@@ -3,7 +3,7 @@ import type * as z from 'zod'
 import { findCategory, renameCategory, reserveCategoryIds } from '../categories/queries.ts'
 import type { Database } from '../database/database.ts'
 import type { Tables } from '../database/tables.ts'
-import { continueFeed, recordEvents } from '../events/queries.ts'
+import { continueFeed, recordEvent } from '../events/queries.ts'
 import { tellOfKey } from '../keys/queries.ts'
 import { isOpen, petStatusAfter } from '../orders/order.ts'
 import { findOrder, letPetFollow, openOrderOf } from '../orders/queries.ts'
@@ -86,7 +86,7 @@ async function applyCategory(
   if (known && (known.name ?? null) === name) return
   if (known) return void (await renameCategory(trx, id, name ?? undefined, now))
   await trx.insertInto('categories').values({ category_id: id, name }).execute()
-  await recordEvents(trx, now, [{ type: 'category.created', data: name === null ? { id } : { id, name } }])
+  await recordEvent(trx, now, 'category.created', name === null ? { id } : { id, name })
 }
 
 type PetRecord = z.output<typeof petRecord>
@@ -178,7 +178,7 @@ async function applyOrder(trx: Kysely<Tables>, record: z.output<typeof orderReco
     .execute()
   if (known?.petId === petId && known.status === status) return
   const data = { id, petId, status, ...(cancelReason !== null && { cancelReason }) }
-  await recordEvents(trx, now, [{ type: `order.${status}`, data }])
+  await recordEvent(trx, now, `order.${status}`, data)
   // The animal goes with an order that is, or was, open here; what one that ended elsewhere means for it is in its own line.
   if (known && isOpen(known.status))
     await letPetFollow(trx, known.petId, known.petId === petId ? status : 'cancelled', now)

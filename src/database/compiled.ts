@@ -1,6 +1,6 @@
-import type { CompiledQuery, Kysely } from 'kysely'
-import type { Soon } from '../soon.ts'
-import { atOnce } from './sqliteKysely.ts'
+import type { CompiledQuery, InsertQueryBuilder, InsertResult, Kysely } from 'kysely'
+import { andThen, type Soon } from '../soon.ts'
+import { atOnce, insertAtOnce } from './sqliteKysely.ts'
 import type { Tables } from './tables.ts'
 
 type Compilable<R> = { compile(): CompiledQuery<R> }
@@ -13,18 +13,39 @@ type Compilable<R> = { compile(): CompiledQuery<R> }
 export function compiledOnce<P extends readonly unknown[], R>(
   build: (db: Kysely<Tables>) => Compilable<R>,
 ): (db: Kysely<Tables>, ...parameters: P) => Soon<readonly R[]> {
-  const byEngine = new Map<unknown, CompiledQuery<R>>()
+  const compiledFor = perEngine(build)
   return (db, ...parameters) => {
+    const compiled = compiledFor(db)
+    return (
+      atOnce<R>(db, compiled.sql, parameters) ??
+      db.executeQuery<R>({ ...compiled, parameters }).then(({ rows }) => rows)
+    )
+  }
+}
+
+/** The same for an insert of one row, which answers the id that the row is given: SQLite tells it without being asked. */
+export function insertedId<P extends readonly unknown[]>(
+  build: (db: Kysely<Tables>) => InsertQueryBuilder<Tables, 'pets', InsertResult>,
+): (db: Kysely<Tables>, ...parameters: P) => Soon<number> {
+  const compiledFor = perEngine(build)
+  const returning = compiledOnce<P, { id: number }>((db) => build(db).returning('id'))
+  return (db, ...parameters) =>
+    insertAtOnce(db, compiledFor(db).sql, parameters) ??
+    andThen(returning(db, ...parameters), ([row]) => (row as { id: number }).id)
+}
+
+function perEngine<R>(
+  build: (db: Kysely<Tables>) => Compilable<R>,
+): (db: Kysely<Tables>) => CompiledQuery<R> {
+  const byEngine = new Map<unknown, CompiledQuery<R>>()
+  return (db) => {
     const engine = db.getExecutor().adapter.constructor
     let compiled = byEngine.get(engine)
     if (!compiled) {
       compiled = build(db).compile()
       byEngine.set(engine, compiled)
     }
-    return (
-      atOnce<R>(db, compiled.sql, parameters) ??
-      db.executeQuery<R>({ ...compiled, parameters }).then(({ rows }) => rows)
-    )
+    return compiled
   }
 }
 

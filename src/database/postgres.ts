@@ -186,12 +186,13 @@ async function inTransaction<T>(
 const heldBy = (
   client: ClientBase,
   answerMaxMs: () => number,
-  onFault: (error: unknown) => void = () => {},
+  told: { onFault?(error: unknown): void; onTrace?(): void } = {},
 ): Kysely<Tables> =>
   postgresKysely({
     take: async () => client,
-    giveBack: (_client, error) => error !== undefined && onFault(error),
+    giveBack: (_client, error) => error !== undefined && told.onFault?.(error),
     answerMaxMs,
+    ...(told.onTrace && { onTrace: told.onTrace }),
   })
 
 /** A transaction that has failed answers COMMIT with a ROLLBACK, and without an error. */
@@ -207,6 +208,7 @@ function postgresEngine(pool: Pool): Engine {
       const lease = leaseOf(pool, () => Math.min(answerWaitMaxMs, deadline - performance.now()))
       const client = await lease.take()
       let fault: unknown
+      let traces = 0
       const run = async (statement: string) => {
         try {
           if (statement === 'COMMIT') await commit(client, lease.answerMaxMs())
@@ -223,13 +225,21 @@ function postgresEngine(pool: Pool): Engine {
         throw error
       }
       return {
-        trx: heldBy(client, lease.answerMaxMs, (error) => {
+        trx: heldBy(client, lease.answerMaxMs, {
           // What the server has refused can be undone by itself; a connection that fell silent, or that may not write,
           // cannot be used again.
-          const { cause } = error as Error
-          if (!isRefusal(cause) || isReadOnly(cause)) fault = error
+          onFault(error) {
+            const { cause } = error as Error
+            if (!isRefusal(cause) || isReadOnly(cause)) fault = error
+          },
+          onTrace() {
+            traces++
+          },
         }),
         run,
+        get traces() {
+          return traces
+        },
         get isOpen() {
           return fault === undefined && client.getTransactionStatus() !== 'I'
         },

@@ -12,6 +12,7 @@ import type { ClientBase, QueryArrayConfig, QueryConfig } from 'pg'
 import { StoreUnavailableError } from './database.ts'
 import { isOutOfOrder, isStalePlan } from './postgresErrors.ts'
 import type { Tables } from './tables.ts'
+import { isReading } from './writeQueue.ts'
 
 /** Where connections come from, and how long one may take to answer. */
 export type Lease = {
@@ -19,6 +20,8 @@ export type Lease = {
   giveBack(client: ClientBase, error?: unknown): void
   /** The bound of the next answer, in milliseconds. */
   answerMaxMs(): number
+  /** Told of each statement that may have changed something, or has failed. */
+  onTrace?(): void
 }
 
 /** Kysely over connections of `pg`. Transactions are not its business: the store's writer has them. */
@@ -79,6 +82,7 @@ class PostgresConnection implements DatabaseConnection {
 
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
     const values = query.parameters.map(toPostgres)
+    if (!isReading(query.sql)) this.#lease.onTrace?.()
     const result = await this.#ask(query.sql, values, nameOf(query.sql)).catch((error: unknown) => {
       // The schema has moved on under a prepared statement. Outside of a transaction it can be asked anew at once.
       if (!isStalePlan(error) || this.#isInTransaction()) throw error
@@ -106,6 +110,7 @@ class PostgresConnection implements DatabaseConnection {
     try {
       return await ask(this.client, text, values, this.#lease.answerMaxMs(), name)
     } catch (error) {
+      this.#lease.onTrace?.()
       // A prepared statement that has gone stale stays so for as long as its connection.
       if (error instanceof StoreUnavailableError || isStalePlan(error)) this.fault = error
       throw error

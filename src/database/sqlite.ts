@@ -7,7 +7,7 @@ import { Checkpointer, logBytesUsual } from './checkpointer.ts'
 import { type Database, StoreUnavailableError } from './database.ts'
 import { sqliteDialect } from './dialect.ts'
 import { scrubber } from './scrubber.ts'
-import { isLocked, sqliteKysely } from './sqliteKysely.ts'
+import { isLocked, sqliteKysely, tracesOf } from './sqliteKysely.ts'
 import type { Tables } from './tables.ts'
 import { WalSync } from './walSync.ts'
 import { type Engine, type Turn, WriteQueue } from './writeQueue.ts'
@@ -176,14 +176,18 @@ function sqliteEngine(connection: DatabaseSync, touched: { tell(): void }): Engi
     statements.set(text, statement)
     return statement
   }
+  const trx = sqliteKysely(connection)
   const turn: Turn = {
-    trx: sqliteKysely(connection),
+    trx,
     run(statement) {
       prepared(statement).run()
       if (statement === 'COMMIT') touched.tell()
     },
     get isOpen() {
       return connection.isTransaction
+    },
+    get traces() {
+      return tracesOf(trx)
     },
     end() {},
   }

@@ -11,6 +11,7 @@ import {
 } from 'kysely'
 import { StoreUnavailableError } from './database.ts'
 import type { Tables } from './tables.ts'
+import { isReading } from './writeQueue.ts'
 
 /** Kysely over one `node:sqlite` connection. Transactions are not its business: the store's writer has them. */
 export function sqliteKysely(connection: DatabaseSync): Kysely<Tables> {
@@ -36,13 +37,24 @@ export const atOnce = <R>(
   parameters: readonly unknown[],
 ): R[] | undefined => connections.get(db)?.query<R>(text, parameters)
 
+/** Likewise an insert of one row; answers its id. */
+export const insertAtOnce = (
+  db: Kysely<Tables>,
+  text: string,
+  parameters: readonly unknown[],
+): number | undefined => connections.get(db)?.insert(text, parameters)
+
+/** How many statements so far may have changed something. */
+export const tracesOf = (db: Kysely<Tables>): number => connections.get(db)?.traces ?? 0
+
 const statementsKeptMax = 256
 
-type Prepared = { statement: StatementSync; hasRows: boolean }
+type Prepared = { statement: StatementSync; hasRows: boolean; isReading: boolean }
 
 class SqliteConnection implements DatabaseConnection {
   readonly #connection: DatabaseSync
   readonly #statements = new Map<string, Prepared>()
+  traces = 0
 
   constructor(connection: DatabaseSync) {
     this.#connection = connection
@@ -63,6 +75,14 @@ class SqliteConnection implements DatabaseConnection {
       if (hasRows) return statement.all(...given).map(fromSqlite) as R[]
       statement.run(...given)
       return []
+    } catch (error) {
+      return refuse(error)
+    }
+  }
+
+  insert(text: string, parameters: readonly unknown[]): number {
+    try {
+      return Number(this.#prepare(text).statement.run(...parameters.map(toSqlite)).lastInsertRowid)
     } catch (error) {
       return refuse(error)
     }
@@ -91,12 +111,13 @@ class SqliteConnection implements DatabaseConnection {
     if (!prepared) {
       const statement = this.#connection.prepare(text)
       statement.setReadBigInts(true)
-      prepared = { statement, hasRows: statement.columns().length > 0 }
+      prepared = { statement, hasRows: statement.columns().length > 0, isReading: isReading(text) }
       if (this.#statements.size >= statementsKeptMax) {
         this.#statements.delete(this.#statements.keys().next().value as string)
       }
       this.#statements.set(text, prepared)
     }
+    if (!prepared.isReading) this.traces++
     return prepared
   }
 }

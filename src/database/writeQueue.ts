@@ -21,9 +21,14 @@ export type Turn = {
   run(statement: string): void | Promise<void>
   /** Whether the transaction still stands, so that what failed in it can be undone by itself. */
   readonly isOpen: boolean
+  /** How many statements so far may have changed something, or have failed. */
+  readonly traces: number
   /** Gives back what the turn stood on, after whatever end. */
   end(): void
 }
+
+/** Whether a statement leaves no trace: no function that is called anywhere does what a transaction could undo. */
+export const isReading = (statement: string): boolean => /^\s*select\b/i.test(statement)
 
 export type Engine = {
   /** Waits for this process to be the only writer, and opens a transaction. */
@@ -56,7 +61,8 @@ type Unit = {
 
 /**
  * Writes run one after another, and all that wait at one moment share one commit, hence one wait for the disk.
- * Each has a savepoint of its own: one that fails leaves nothing behind and does not touch its neighbours.
+ * One that fails leaves nothing behind and does not touch its neighbours: mostly because it has changed nothing yet.
+ * Otherwise all are undone and run again, each in a savepoint of its own, which is too dear to have for nothing.
  */
 export class WriteQueue {
   readonly #engine: Engine
@@ -118,10 +124,7 @@ export class WriteQueue {
     const taken: Unit[] = []
     let answers: (() => void)[]
     try {
-      answers = await this.#commit(await this.#engine.begin(), taken).catch(async (error: unknown) => {
-        if (!this.#engine.isPassing(error)) throw error
-        return this.#commit(await this.#engine.begin(), taken)
-      })
+      answers = await this.#commitTaken(taken)
     } catch (error) {
       // Who waited for a turn that never came has waited long enough, also those that a later commit would have had.
       const refused = taken.length > 0 ? taken : this.#waiting.splice(0)
@@ -151,6 +154,21 @@ export class WriteQueue {
     if (this.#syncing.size > commitsAheadMax) await settled
   }
 
+  async #commitTaken(taken: Unit[]): Promise<(() => void)[]> {
+    let areApart = false
+    let hasPassed = false
+    for (;;) {
+      try {
+        return await this.#commit(await this.#engine.begin(), taken, areApart)
+      } catch (error) {
+        // Apart from each other none leaves a trace, so this happens once.
+        if (error instanceof LeftTraces) areApart = true
+        else if (!hasPassed && this.#engine.isPassing(error)) hasPassed = true
+        else throw error
+      }
+    }
+  }
+
   /** What waits behind an answer is done with it, so not all are given at once. */
   async #settle(answers: readonly (() => void)[]): Promise<void> {
     const others = new Turns()
@@ -162,7 +180,7 @@ export class WriteQueue {
   }
 
   /** Runs the units that were taken before, then takes others while there is time: another process may want its turn. */
-  async #commit(turn: Turn, taken: Unit[]): Promise<(() => void)[]> {
+  async #commit(turn: Turn, taken: Unit[], areApart: boolean): Promise<(() => void)[]> {
     const answers: (() => void)[] = []
     const deadline = performance.now() + turnMaxMs
     const others = new Turns()
@@ -172,12 +190,12 @@ export class WriteQueue {
         taken[0] = only
         return [await this.#runAlone(turn, only)]
       }
-      for (const unit of taken) answers.push(await this.#runUnit(turn, unit))
+      for (const unit of taken) answers.push(await this.#runUnit(turn, unit, areApart))
       while (taken.length < writesPerCommitMax && (taken.length === 0 || performance.now() < deadline)) {
         const unit = this.#waiting.shift()
         if (!unit) break
         taken.push(unit)
-        answers.push(await this.#runUnit(turn, unit))
+        answers.push(await this.#runUnit(turn, unit, areApart))
         await others.letIn()
       }
       await this.#end(turn)
@@ -214,17 +232,23 @@ export class WriteQueue {
   }
 
   /** Runs one unit and says how to answer it, once the commit is on disk. */
-  async #runUnit(turn: Turn, { work, resolve, reject }: Unit): Promise<() => void> {
-    await turn.run('SAVEPOINT unit')
+  async #runUnit(turn: Turn, { work, resolve, reject }: Unit, isApart: boolean): Promise<() => void> {
+    const { traces } = turn
+    if (isApart) await turn.run('SAVEPOINT unit')
     try {
       const value = await work(turn.trx)
-      await turn.run('RELEASE SAVEPOINT unit')
+      if (isApart) await turn.run('RELEASE SAVEPOINT unit')
       return () => resolve(value)
     } catch (error) {
       if (!turn.isOpen || this.#engine.isPassing(error)) throw error
-      await turn.run('ROLLBACK TO SAVEPOINT unit')
-      await turn.run('RELEASE SAVEPOINT unit')
+      if (isApart) {
+        await turn.run('ROLLBACK TO SAVEPOINT unit')
+        await turn.run('RELEASE SAVEPOINT unit')
+      } else if (turn.traces > traces) throw new LeftTraces()
       return () => reject(error)
     }
   }
 }
+
+/** A unit without a savepoint has failed after it had changed something. */
+class LeftTraces extends Error {}

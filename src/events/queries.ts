@@ -4,6 +4,7 @@ import type { Dialect } from '../database/dialect.ts'
 import { readPosition, writePosition } from '../database/positions.ts'
 import type { Tables } from '../database/tables.ts'
 import { toJson } from '../http/json.ts'
+import type { Soon } from '../soon.ts'
 import { type EventType, isPrivate, type StoreEvent } from './event.ts'
 
 export const keptMs = 30 * 24 * 60 * 60 * 1000
@@ -20,23 +21,20 @@ const insertEvent = compiledOnce<[type: string, createdAt: number, data: string,
 
 const insertEvents = insertMany('events', ['type', 'created_at', 'data', 'is_private'])
 
-/** Writes events in the transaction of the change that they tell of. */
-export async function recordEvents(
+/** Writes an event in the transaction of the change that it tells of. */
+export const recordEvent = (
   trx: Kysely<Tables>,
   now: number,
-  events: readonly NewEvent[],
-): Promise<void> {
-  const [only] = events
-  if (!only) return
-  if (events.length === 1) {
-    await insertEvent(trx, only.type, now, toJson(only.data), isPrivate(only.type) ? 1 : 0)
-    return
-  }
-  await insertEvents(
+  type: EventType,
+  data: unknown,
+): Soon<readonly unknown[]> => insertEvent(trx, type, now, toJson(data), isPrivate(type) ? 1 : 0)
+
+/** The same for many. */
+export const recordEvents = (trx: Kysely<Tables>, now: number, events: readonly NewEvent[]): Promise<void> =>
+  insertEvents(
     trx,
     events.map(({ type, data }) => [type, now, toJson(data), isPrivate(type) ? 1 : 0]),
   )
-}
 
 /** Events after a position, oldest first. */
 export async function eventsAfter(

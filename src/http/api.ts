@@ -9,15 +9,7 @@ import { readBody } from './body.ts'
 import { corsHeaders, preflightHeaders } from './cors.ts'
 import type { Admission, Door } from './door.ts'
 import { ApiError, toApiError } from './errors.ts'
-import {
-  contextOf,
-  type Exchange,
-  type Finished,
-  givenRequestId,
-  headersOf,
-  isHome,
-  newRequestId,
-} from './exchange.ts'
+import { type Exchange, type Finished, givenRequestId, headersOf, isHome, newRequestId } from './exchange.ts'
 import { eraseFromKeptAnswers, type IdempotentAnswers, idempotencyKey } from './idempotency.ts'
 import type { Incoming } from './incoming.ts'
 import { type AnyInput, readInput } from './input.ts'
@@ -65,7 +57,7 @@ export function createApi(options: ApiOptions) {
 
   function work(exchange: Exchange): Soon<Ready> {
     const operation = chooseOperation(exchange) // 404, 405, 410
-    const caller = authorize(exchange, operation) // 403
+    const caller = authorize(exchange.incoming, exchange.caller, operation) // 403
     return operation.write ? change(exchange, operation, caller) : look(exchange, operation, caller) // 400 and on
   }
 
@@ -211,7 +203,7 @@ export function createApi(options: ApiOptions) {
     return operation
   }
 
-  function authorize({ incoming, caller }: Exchange, operation: Operation): Caller {
+  function authorize(incoming: Incoming, caller: Caller | undefined, operation: Operation): Caller {
     if (!caller) throw new ApiError('missing_api_key')
     if (caller.origins.length > 0 && !isHome(incoming, caller)) throw new ApiError('origin_not_allowed')
     if (operation.scope !== undefined && !caller.scopes.has(operation.scope)) {
@@ -224,24 +216,29 @@ export function createApi(options: ApiOptions) {
   }
 
   async function change(exchange: Exchange, operation: Operation, admitted: Caller): Promise<Ready> {
-    const { incoming, method, path, now } = exchange
+    const { incoming, method, path, address, now } = exchange
     const admittedAt = performance.now()
     const bytes = await readBody(incoming)
     const current = await door.recall(admitted, performance.now() - admittedAt)
     if (!current) throw new ApiError('invalid_api_key', 'This API key ended while the request was coming in.')
-    const caller = authorize({ ...exchange, caller: current }, operation)
+    // What the key may do can have changed meanwhile.
+    const caller = current === admitted ? admitted : authorize(incoming, current, operation)
     const key = method === 'POST' ? idempotencyKey(incoming.header('idempotency-key')) : undefined
-    const actions: (() => void)[] = []
-    const context = {
-      ...contextOf(exchange, caller, clock),
-      afterCommit: (action: () => void) => void actions.push(action),
-    }
-    const run = async (trx: Kysely<Tables>, input: AnyInput) =>
-      operation.write?.(input, {
-        ...context,
+    let actions: (() => void)[] = []
+    const run = (trx: Kysely<Tables>, input: AnyInput) => {
+      // What failed together with others may be run again.
+      actions = []
+      return operation.write?.(input, {
+        now,
+        clock,
+        caller,
+        address,
+        header: (name) => incoming.header(name),
         trx,
         eraseFromKeptAnswers: (concern, erase) => eraseFromKeptAnswers(trx, concern, erase),
+        afterCommit: (action) => void actions.push(action),
       }) as Promise<Answer>
+    }
     let result: Answer
     if (key === undefined) {
       // Bad input is refused before it costs a place in the queue of writes.

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import { deprecationHeaders } from './deprecation.ts'
 import type { Incoming } from './incoming.ts'
-import type { Caller, Operation } from './operation.ts'
+import type { Caller, Context, Operation } from './operation.ts'
 import type { Stationery } from './outgoing.ts'
 import type { Route } from './routeTable.ts'
 
@@ -52,7 +52,7 @@ export const headersOf = ({ stability, deprecation }: Operation, publicUrl: stri
   ...(deprecation && deprecationHeaders(deprecation, publicUrl)),
 })
 
-export function contextOf({ incoming, now, address }: Exchange, caller: Caller, clock: Clock) {
+export function contextOf({ incoming, now, address }: Exchange, caller: Caller, clock: Clock): Context {
   return { now, clock, caller, address, header: (name: string) => incoming.header(name) }
 }
 

@@ -12,7 +12,7 @@ export const nestingMax = 32
 export const int64Min = -(2n ** 63n)
 export const int64Max = 2n ** 63n - 1n
 
-const space = /[ \t\n\r]*/y
+const space = /[ \t\n\r]+/y
 // biome-ignore lint/suspicious/noControlCharactersInRegex: JSON forbids them bare in a string.
 const string = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y
 const number = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
@@ -32,9 +32,7 @@ export function parseJson(text: string): JsonValue {
 
 /** The exact value of a decimal text in JSON's grammar, if it is an integer of 64 bits. */
 export function parseInt64(text: string): bigint | undefined {
-  // Most are a few digits.
-  if (/^[1-9]\d{0,14}$/.test(text)) return BigInt(text)
-  return numberWhole.test(text) ? toInt64(text) : undefined
+  return fewDigits.test(text) || numberWhole.test(text) ? toInt64(text) : undefined
 }
 
 /** JSON text of plain values; bigints become plain JSON numbers. By hand, for asking back about each takes longer. */
@@ -62,7 +60,7 @@ class Reader {
   }
 
   value(depth: number): JsonValue {
-    this.#skip(space)
+    this.#skipSpace()
     switch (this.#text[this.#at]) {
       case '{':
         return this.#object(depth)
@@ -83,7 +81,7 @@ class Reader {
   }
 
   end(): void {
-    this.#skip(space)
+    this.#skipSpace()
     if (this.#at < this.#text.length) this.#fail('expected nothing more')
   }
 
@@ -94,7 +92,7 @@ class Reader {
     this.#at++
     if (this.#take('}')) return object
     for (;;) {
-      this.#skip(space)
+      this.#skipSpace()
       if (this.#text[this.#at] !== '"') this.#fail('expected a key in double quotes')
       const keyAt = this.#at
       const key = this.#string()
@@ -135,17 +133,23 @@ class Reader {
 
   /** Steps over white space and the character, if it comes next. */
   #take(character: string): boolean {
-    this.#skip(space)
+    this.#skipSpace()
     if (this.#text[this.#at] !== character) return false
     this.#at++
     return true
   }
 
+  #skipSpace(): void {
+    // Most JSON has none between its parts: nothing at or below a space stands anywhere else.
+    if (this.#text.charCodeAt(this.#at) <= 0x20) this.#skip(space)
+  }
+
   #skip(pattern: RegExp): string {
-    pattern.lastIndex = this.#at
-    const match = pattern.exec(this.#text)?.[0] ?? ''
-    this.#at += match.length
-    return match
+    const start = this.#at
+    pattern.lastIndex = start
+    if (!pattern.test(this.#text)) return ''
+    this.#at = pattern.lastIndex
+    return this.#text.slice(start, this.#at)
   }
 
   #fail(problem: string, at = this.#at): never {
@@ -158,8 +162,11 @@ const shownKeyLengthMax = 100
 const shortened = (key: string) => JSON.stringify([...key].slice(0, shownKeyLengthMax).join(''))
 
 const int64DigitsMax = 19
+/** As most are. */
+const fewDigits = /^[1-9]\d{0,14}$/
 
 function toInt64(text: string): bigint | undefined {
+  if (fewDigits.test(text)) return BigInt(text)
   const [mantissa = '', exponent = '0'] = text.toLowerCase().split('e')
   const [whole = '', fraction = ''] = mantissa.replace('-', '').split('.')
   const digits = (whole + fraction).replace(/^0+/, '')

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Kysely, Selectable } from 'kysely'
 import type { Tables } from '../database/tables.ts'
 import type { EventType } from '../events/event.ts'
-import { recordEvents } from '../events/queries.ts'
+import { recordEvent } from '../events/queries.ts'
 import { hashApiKey, type KeyEnvironment, makeApiKey } from './apiKey.ts'
 import type { Key, KeySettings, Scope } from './key.ts'
 import type { Plan } from './plans.ts'
@@ -151,7 +151,7 @@ export async function listKeys(
 /** Records an event of a key, and answers the key as it is then. Every change of a key ends here. */
 export async function tellOfKey(trx: Kysely<Tables>, type: EventType, id: number, now: number): Promise<Key> {
   const key = (await findKey(trx, id)) as Key
-  await recordEvents(trx, now, [{ type, data: shown(key, now) }])
+  await recordEvent(trx, now, type, shown(key, now))
   return key
 }
 

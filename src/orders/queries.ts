@@ -1,7 +1,7 @@
 import { type Kysely, type Selectable, sql } from 'kysely'
 import type { Reading } from '../database/database.ts'
 import type { Tables } from '../database/tables.ts'
-import { recordEvents } from '../events/queries.ts'
+import { recordEvent } from '../events/queries.ts'
 import type { Pet } from '../pets/pet.ts'
 import { changePet, findPet } from '../pets/queries.ts'
 import {
@@ -156,7 +156,7 @@ async function moved(
   now: number,
 ): Promise<void> {
   const data = { id, petId, status, ...(cancelReason !== undefined && { cancelReason }) }
-  await recordEvents(trx, now, [{ type: `order.${status}`, data }])
+  await recordEvent(trx, now, `order.${status}`, data)
   await letPetFollow(trx, petId, status, now)
 }
 

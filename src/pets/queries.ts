@@ -1,10 +1,10 @@
 import { type Kysely, sql } from 'kysely'
 import { ensureCategory } from '../categories/queries.ts'
-import { compiledOnce, insertMany } from '../database/compiled.ts'
+import { compiledOnce, insertedId, insertMany } from '../database/compiled.ts'
 import type { Reading } from '../database/database.ts'
 import type { Dialect } from '../database/dialect.ts'
 import type { Tables } from '../database/tables.ts'
-import { recordEvents } from '../events/queries.ts'
+import { recordEvent, recordEvents } from '../events/queries.ts'
 import { andThen, type Soon } from '../soon.ts'
 import type { NewPet, Pet, PetChange, PetStatus } from './pet.ts'
 
@@ -56,8 +56,8 @@ export function findPet(db: Kysely<Tables>, id: bigint): Soon<Pet | undefined> {
   return andThen(selectPet(db, Number(id)), ([row]) => row && toPet(row))
 }
 
-const insertPet = compiledOnce<[name: string, categoryId: bigint, status: PetStatus], { id: number }>((db) =>
-  db.insertInto('pets').values({ name: '', category_id: 0n, status: '' }).returning('id'),
+const insertPet = insertedId<[name: string, categoryId: bigint, status: PetStatus]>((db) =>
+  db.insertInto('pets').values({ name: '', category_id: 0n, status: '' }),
 )
 const selectPet = compiledOnce<[id: number], PetRow>((db) =>
   db.selectFrom('pets').select(columns).where('id', '=', 0),
@@ -73,9 +73,9 @@ export async function addPet(
   await ensureCategory(trx, categoryId, now)
   if (ownId !== undefined)
     await trx.insertInto('pets').values({ id: ownId, name, category_id: categoryId, status }).execute()
-  const id = ownId ?? ((await insertPet(trx, name, categoryId, status))[0] as { id: number }).id
+  const id = ownId ?? (await insertPet(trx, name, categoryId, status))
   const pet: Pet = { id, name, categoryId, status }
-  await recordEvents(trx, now, [{ type: 'pet.created', data: pet }])
+  await recordEvent(trx, now, 'pet.created', pet)
   return pet
 }
 
@@ -129,13 +129,13 @@ export async function changePet(trx: Kysely<Tables>, pet: Pet, change: PetChange
     .set({ name: next.name, category_id: next.categoryId, status: next.status })
     .where('id', '=', pet.id)
     .execute()
-  await recordEvents(trx, now, [{ type: 'pet.updated', data: next }])
+  await recordEvent(trx, now, 'pet.updated', next)
   return next
 }
 
 export async function removePet(trx: Kysely<Tables>, pet: Pet, now: number): Promise<void> {
   await trx.deleteFrom('pets').where('id', '=', pet.id).execute()
-  await recordEvents(trx, now, [{ type: 'pet.deleted', data: { id: pet.id } }])
+  await recordEvent(trx, now, 'pet.deleted', { id: pet.id })
 }
 
 type PetRow = { id: number; name: string; category_id: bigint; status: string }

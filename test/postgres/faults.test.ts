@@ -605,7 +605,7 @@ describe('changes that share a commit', { concurrency: 2 }, () => {
 
   test('of which the connection breaks half-way are all refused, and none of them exists', async (t) => {
     const faulty = await proxiedService(lastFirst(t))
-    const cut = faulty.proxy.cutAt('SAVEPOINT unit\0', 'before', size / 2)
+    const cut = faulty.proxy.cutAt(`Pet ${size / 2}`, 'before')
     const { made, refused, unknown } = await outcomesOf(await batchOf(faulty))
     await cut
     assert.ok(refused.length > 0)

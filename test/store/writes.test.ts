@@ -132,6 +132,41 @@ describe('a unit that fails leaves nothing behind and does not touch its neighbo
   })
 })
 
+describe('a neighbour of one that fails', () => {
+  async function runsBeside(t: TestContext, fail: (trx: Kysely<Tables>) => Promise<void>) {
+    const store = await openedFor(t)
+    const runs: [number, number] = [0, 0]
+    const neighbour = (n: 0 | 1) =>
+      store.write(async (trx) => {
+        runs[n]++
+        return addCategory(n + 1)(trx)
+      })
+    const results = [neighbour(0), store.write(fail), neighbour(1)]
+    assert.deepEqual(
+      (await Promise.allSettled(results)).map(({ status }) => status),
+      ['fulfilled', 'rejected', 'fulfilled'],
+    )
+    assert.deepEqual(await categories(store), [1, 2])
+    return runs
+  }
+
+  test('before it has changed anything is not run again', async (t) => {
+    const runs = await runsBeside(t, async (trx) => {
+      await trx.selectFrom('categories').selectAll().execute()
+      throw new Error('not found')
+    })
+    assert.deepEqual(runs, [1, 1])
+  })
+
+  test('after that is run again if it came before', async (t) => {
+    const runs = await runsBeside(t, async (trx) => {
+      await trx.updateTable('categories').set({ name: 'changed' }).execute()
+      throw new Error('changed my mind')
+    })
+    assert.deepEqual(runs, [2, 1])
+  })
+})
+
 test('units run one after another, in the order in which they came', async (t) => {
   const store = await openedFor(t)
   const seen: string[] = []
