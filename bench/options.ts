@@ -4,8 +4,8 @@ export const usage = `npm run bench -- [options]
 
   --quick            fewer and shorter rounds, 300,000 animals in place of 10,000,000; under two minutes
   --rows 1,4         only these rows of the table
-  --rounds N         how many rounds (7; quick: 3)
-  --seconds N        how long a measurement takes (3; quick: 0.6)
+  --rounds N         how many rounds (15; quick: 3)
+  --seconds N        how long a measurement takes (1.5; quick: 0.6)
   --load NAME        wrk or autocannon (wrk where it is installed)
   --service DIR      the service to measure, such as a checkout of the last release (this one)
   --out DIR          also writes DIR/performance.md, and figures and chart into DIR/performance; of a full run only
@@ -54,8 +54,8 @@ export function readOptions(args: string[]): Options {
   return {
     isQuick: values.quick,
     rows,
-    rounds: positive(values.rounds ?? (values.quick ? '3' : '7')),
-    seconds: positive(values.seconds ?? (values.quick ? '0.6' : '3')),
+    rounds: positive(values.rounds ?? (values.quick ? '3' : '15')),
+    seconds: positive(values.seconds ?? (values.quick ? '0.6' : '1.5')),
     firstWarmUpSeconds: values.quick ? 0.6 : 3,
     warmUpSeconds: values.quick ? 0.1 : 0.5,
     load,

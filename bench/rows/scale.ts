@@ -60,7 +60,7 @@ export async function scale(bench: Bench): Promise<Figure[]> {
     const small = await open(folders[0], smallCount)
     const big = await open(folders[1], count)
     const cases = casesFor(count)
-    const samples = options.isQuick ? 12 : 200
+    const samples = options.isQuick ? 12 : 100
     const others = watchOthers(
       cores.server,
       opened.map(({ server }) => server.pid),

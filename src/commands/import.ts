@@ -26,7 +26,7 @@ const recordsPerWrite = 5_000
 const lineBytesMax = 1024 * 1024
 const pieceBytes = 256 * 1024
 const lineFeed = 0x0a
-const utf8 = new TextDecoder('utf-8', { fatal: true })
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
   const { values, positionals } = readArguments(args, usage, { json: { type: 'boolean' } }, ['file'])
@@ -61,54 +61,82 @@ async function spool(source: NodeJS.ReadableStream, file: string): Promise<strin
 /** As many at a time as a piece of the file has. */
 async function* readRecords(file: string): AsyncGenerator<AnyRecord[]> {
   let line = 0
-  for await (const lines of readLines(file)) {
+  for await (const piece of readPieces(file)) {
+    const { text, isWhole } = decode(piece)
     const records: AnyRecord[] = []
-    for (const bytes of lines) {
+    for (let at = 0; at < text.length; ) {
       line++
-      if (bytes.length > lineBytesMax) throw new Error(`Line ${line}: longer than ${lineBytesMax} bytes`)
-      const record = readRecord(bytes, line)
+      plainPet.lastIndex = at
+      const plain = plainPet.exec(text)
+      const lineFeedAt = plain ? plainPet.lastIndex - 1 : text.indexOf('\n', at)
+      const end = lineFeedAt === -1 ? text.length : lineFeedAt
+      const record = plain ? petFrom(plain) : readRecord(text.slice(at, end), line)
       if (record) records.push(record)
+      at = end + 1
     }
+    if (!isWhole) throw new Error(`Line ${line + 1}: not valid UTF-8`)
     yield records
   }
 }
 
-/** Lines end with a line feed and nothing else: `node:readline` would also end them at U+2028, which a name may have. */
-async function* readLines(file: string): AsyncGenerator<Uint8Array[]> {
+/**
+ * Pieces of whole lines; the last may want its end. Lines end with a line feed and nothing else: `node:readline` would
+ * also end them at U+2028, which a name may have.
+ */
+async function* readPieces(file: string): AsyncGenerator<Buffer> {
   let rest = Buffer.alloc(0)
   for await (const chunk of createReadStream(file, { highWaterMark: pieceBytes })) {
     const bytes = Buffer.concat([rest, chunk as Buffer])
-    const lines: Uint8Array[] = []
-    let start = 0
-    for (let end = bytes.indexOf(lineFeed); end !== -1; end = bytes.indexOf(lineFeed, start)) {
-      lines.push(bytes.subarray(start, end))
-      start = end + 1
-    }
-    rest = bytes.subarray(start)
-    yield lines
+    const end = bytes.lastIndexOf(lineFeed) + 1
+    rest = bytes.subarray(end)
+    yield bytes.subarray(0, end)
     // The reader is told of a line that is too long before all of it is in memory.
     if (rest.length > lineBytesMax) break
   }
-  yield [rest]
+  yield rest
 }
 
-/** An animal as an export writes it, which needs no more looking at. */
-const exportedPet =
-  /^\{"type":"pet","id":([1-9]\d{0,14}),"name":"([^"\\\p{Cc}\p{Cs}]{1,255})","categoryId":(-?[1-9]\d{0,14}|0),"status":"(available|pending|sold)"\}$/u
-
-function readExportedPet(text: string): AnyRecord | undefined {
-  const [, id, name = '', categoryId = '', status] = exportedPet.exec(text) ?? []
-  if (id === undefined || name.trim() === '') return undefined
-  return { type: 'pet', id: Number(id), name, categoryId: BigInt(categoryId), status: status as PetStatus }
+/** The text of a piece, or of what comes before its first line that is none. */
+function decode(piece: Buffer): { text: string; isWhole: boolean } {
+  const text = tryToDecode(piece)
+  if (text !== undefined) return { text, isWhole: true }
+  let start = 0
+  for (;;) {
+    const end = piece.indexOf(lineFeed, start) + 1 || piece.length
+    if (tryToDecode(piece.subarray(start, end)) === undefined)
+      return { text: utf8.decode(piece.subarray(0, start)), isWhole: false }
+    start = end
+  }
 }
 
-function readRecord(bytes: Uint8Array, line: number): AnyRecord | undefined {
+function tryToDecode(bytes: Uint8Array): string | undefined {
   try {
-    const text = utf8.decode(bytes)
-    const pet = readExportedPet(text)
-    if (pet) return pet
-    if (text.trim() === '') return undefined
-    const value: JsonValue = parseJson(text)
+    return utf8.decode(bytes)
+  } catch {
+    return undefined
+  }
+}
+
+/** An animal as an export writes it, or one a line as most programs would, which needs no more looking at. */
+const plainPet =
+  /\{(?:"type": ?"pet", ?)?(?:"id": ?([1-9]\d{0,14}), ?)?"name": ?"(?!\s*")([^"\\\p{Cc}\p{Cs}]{1,255})", ?"categoryId": ?(-?[1-9]\d{0,14}|0)(?:, ?"status": ?"(available|pending|sold)")?\}\n/uy
+
+const petFrom = ([, id, name = '', categoryId = '', status]: RegExpExecArray): AnyRecord => ({
+  type: 'pet',
+  id: id === undefined ? undefined : Number(id),
+  name,
+  categoryId: BigInt(categoryId),
+  status: status as PetStatus | undefined,
+})
+
+const byteOrderMark = /^\ufeff/
+
+function readRecord(text: string, line: number): AnyRecord | undefined {
+  if (Buffer.byteLength(text) > lineBytesMax)
+    throw new Error(`Line ${line}: longer than ${lineBytesMax} bytes`)
+  if (text.trim() === '') return undefined
+  try {
+    const value: JsonValue = parseJson(text.replace(byteOrderMark, ''))
     const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
     const schema = isObject ? schemaOf(value.type) : undefined
     if (!schema)
@@ -117,7 +145,6 @@ function readRecord(bytes: Uint8Array, line: number): AnyRecord | undefined {
   } catch (error) {
     if (error instanceof JsonError || error instanceof ApiError)
       throw new Error(`Line ${line}: ${error.message}`)
-    if (error instanceof TypeError) throw new Error(`Line ${line}: not valid UTF-8`)
     throw error
   }
 }

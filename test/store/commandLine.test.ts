@@ -351,6 +351,35 @@ describe('export and import', { concurrency: 2 }, () => {
     assert.deepEqual(await store.json(['import', file]), { pets: 2, categories: 0, orders: 0, keys: 0 })
   })
 
+  test('an animal is the same however its line is spelt', async (t) => {
+    const names = [
+      'Milo',
+      '\u2028',
+      '\ufffd',
+      ' \u{1f415}',
+      'x'.repeat(255),
+      '\u{1f415}'.repeat(255),
+      '"}',
+      '\\n',
+    ]
+    const spellings: ((name: string) => string)[] = [
+      (name) => `{"name":${name},"categoryId":3}`,
+      (name) => `{"name": ${name}, "categoryId": 3, "status": "available"}`,
+      (name) => `\ufeff{"type":"pet","name":${name},"categoryId":3}\r`,
+      (name) => ` {"categoryId":3.0e0,"status":"available","name":${name},"type":"pet"} `,
+      (name) => `{"type":"pet","name":${name},"categoryId":3,"status":"available","breed":"unknown"}`,
+    ]
+    const store = await freshStore(t)
+    const text = names.flatMap((name) => spellings.map((spelt) => spelt(JSON.stringify(name)))).join('\n')
+    await store.ok(['import'], text)
+    const pets = lines(await store.export()).filter((line) => line.includes('"type":"pet"'))
+    const expected = names.flatMap((name) => spellings.map(() => name))
+    assert.deepEqual(
+      pets.map((line) => JSON.parse(line)),
+      expected.map((name, at) => ({ type: 'pet', id: at + 1, name, categoryId: 3, status: 'available' })),
+    )
+  })
+
   test('begin with the newest ids that were ever assigned', async () => {
     const [head = ''] = lines(exported)
     const { lastEventId, ...rest } = JSON.parse(head)
@@ -409,10 +438,17 @@ describe('an import with a bad line changes nothing and names the line', { concu
   const good = '{"name":"good","categoryId":1}'
   const scenarios: [name: string, bad: string | Buffer, message: RegExp][] = [
     ['no JSON', 'Milo', /^Line 603: .*expected a value/],
+    ['something behind an animal', '{"name":"x","categoryId":1} x', /^Line 603: .*expected nothing more/],
     ['half a line', '{"name":"Mi', /^Line 603: /],
     ['no object', '[]', /^Line 603: expected an object/],
     ['an unknown type', '{"type":"dragon","id":1}', /^Line 603: expected an object whose type/],
     ['no name', '{"categoryId":1}', /^Line 603: .*name is required/],
+    [
+      'a name of spaces of other kinds',
+      '{"name":"\u00a0\u2003","categoryId":1}',
+      /^Line 603: .*name must be/,
+    ],
+    ['a name of 256 letters', `{"name":"${'x'.repeat(256)}","categoryId":1}`, /^Line 603: .*name must be/],
     ['a blank name', '{"name":" ","categoryId":1}', /^Line 603: .*name must be/],
     [
       'a categoryId beyond int64',
