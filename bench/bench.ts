@@ -1,12 +1,12 @@
 /**
- * How fast the service is, against bare servers and against its peers. See docs/performance.md for what every row means;
- * `npm run bench -- --help` for the options.
+ * How fast the service is, against bare servers and against its peers. README.md beside this has what every row means,
+ * docs/performance.md the figures; `npm run bench -- --help` the options.
  */
-import { checkFigures } from './check.ts'
+import { checkFigures, isChecked } from './check.ts'
 import { type Figure, notRun, numberOf, order, rows } from './figures.ts'
 import { chooseLoad, type Load } from './load.ts'
 import { assignCores, type Cores, moveTo } from './machine.ts'
-import { type Options, readOptions, UsageError } from './options.ts'
+import { type Options, readOptions, UsageError, usage } from './options.ts'
 import { killAll } from './processes.ts'
 import { writeReport } from './report.ts'
 import { runners } from './rows.ts'
@@ -28,12 +28,18 @@ function progress(text: string): void {
   const seconds = ((performance.now() - started) / 1000).toFixed(0).padStart(4)
   const line = `[${seconds} s] ${text}`
   process.stderr.write(
-    process.stderr.isTTY ? `\r\u001b[K${line.slice(0, process.stderr.columns - 1)}` : `${line}\n`,
+    process.stderr.isTTY ? `\r\u001b[K${line.slice(0, (process.stderr.columns || 80) - 1)}` : `${line}\n`,
   )
 }
 
 async function main(): Promise<void> {
   const options = readOptions(process.argv.slice(2))
+  if (!options) return console.log(usage)
+  if (
+    options.isCheck &&
+    !Object.values(rows).some((row) => options.rows.has(numberOf(row)) && isChecked(row))
+  )
+    throw new UsageError('--check: nothing in these rows can be checked.')
   if (options.service !== undefined) measureServiceIn(options.service)
   const cores = assignCores()
   const bench: Bench = { options, cores, load: chooseLoad(options.load, cores), progress }
@@ -86,7 +92,11 @@ function cleanUp(): void {
 }
 
 process.on('exit', cleanUp)
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(130))
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+  process.on(signal, () => {
+    process.stderr.write('\nStopped.\n')
+    process.exit(130)
+  })
 
 await main().catch((error: unknown) => {
   console.error(error instanceof UsageError ? error.message : error)

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Cores, findProgram, pinned } from './machine.ts'
+import { UsageError } from './options.ts'
 import { adopt, environment, here } from './processes.ts'
 
 /** What every caller of a load sends. `{id}` in the path becomes one of `ids` ids, at random with a fixed seed. */
@@ -56,7 +57,7 @@ const timeoutSeconds = 60
 
 export function chooseLoad(wanted: 'wrk' | 'autocannon' | undefined, cores: Cores): Load {
   const wrk = findProgram('wrk')
-  if (wanted === 'wrk' && wrk === undefined) throw new Error('wrk is not installed.')
+  if (wanted === 'wrk' && wrk === undefined) throw new UsageError('--load wrk: wrk is not installed.')
   const isWrk = wrk !== undefined && wanted !== 'autocannon'
   const start = (plan: LoadPlan) => startLoad(cores, plan, isWrk)
   return {

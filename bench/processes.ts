@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 
-/** Every server is a child process of the bench, and none outlives it. */
+/** Whatever the bench starts is a child process of it, and none outlives it. */
 
 export const root = fileURLToPath(new URL('..', import.meta.url))
 export const here = fileURLToPath(new URL('.', import.meta.url))
@@ -74,12 +74,13 @@ export async function runProgram(
   env?: Readonly<Record<string, string>>,
 ): Promise<string> {
   const [program = '', ...args] = command
-  const { stdout } = await promisify(execFile)(program, args, {
+  const running = promisify(execFile)(program, args, {
     cwd: root,
     env: environment(env),
     maxBuffer: outputMax,
   })
-  return stdout
+  adopt(running.child)
+  return (await running).stdout
 }
 
 /** A child that is not a server, but must not outlive us either. */

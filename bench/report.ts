@@ -5,8 +5,9 @@ import type { Bench } from './bench.ts'
 import { chart } from './chart.ts'
 import { type Figure, type Row, reaches } from './figures.ts'
 import { describeMachine } from './machine.ts'
-import { here, root } from './processes.ts'
+import { here } from './processes.ts'
 import { versionOf } from './servers.ts'
+import { measuredService } from './stores.ts'
 
 const resultsFolder = join(here, 'results')
 
@@ -14,7 +15,7 @@ const resultsFolder = join(here, 'results')
 export function writeReport(bench: Bench, figures: readonly Figure[], seconds: number): string {
   const { options } = bench
   const about = describeRun(bench, seconds)
-  const text = [table(figures), details(figures), notes(bench, about, figures)].join('\n\n')
+  const text = [table(figures, options.isQuick), details(figures), notes(bench, about, figures)].join('\n\n')
   mkdirSync(resultsFolder, { recursive: true })
   writeFileSync(join(resultsFolder, 'table.md'), `${text}\n`)
   writeFileSync(
@@ -50,13 +51,14 @@ export function showValue({ kind }: Row, value: number): string {
 export const showBound = (row: Row, value: number | undefined) =>
   value === undefined ? '' : showValue(row, value).replace(/\.?0+(x?)$/, '$1')
 
-function verdict({ row, found }: Figure): string {
+function verdict({ row, found }: Figure, isQuick: boolean): string {
   if (!found || row.must === undefined) return ''
+  if (isQuick && row.isForLongRuns) return 'too short to tell'
   if (reaches(row, found.value, row.aim)) return 'aim reached'
   return reaches(row, found.value, row.must) ? 'must reached' : '**missed**'
 }
 
-function table(figures: readonly Figure[]): string {
+function table(figures: readonly Figure[], isQuick: boolean): string {
   const lines = figures.map((figure) => {
     const { row, found, byCpu } = figure
     const reached = found ? `**${showValue(row, found.value)}**` : 'not run'
@@ -70,7 +72,7 @@ function table(figures: readonly Figure[]): string {
       reached,
       spread,
       byCpu === undefined ? '' : showValue(row, byCpu),
-      [verdict(figure), ...marks(figure)].filter((text) => text !== '').join(', '),
+      [verdict(figure, isQuick), ...marks(figure)].filter((text) => text !== '').join(', '),
     ]
     return `| ${cells.join(' | ')} |`
   })
@@ -106,12 +108,12 @@ function notes({ cores, options, load }: Bench, about: About, figures: readonly 
     `${about.machine.processor}, ${about.machine.memory}, ${about.machine.system}. ${cores.sentence}`,
     `Load: ${load.name}, 64 connections unless a row says otherwise. A row is marked load-bound if the load used more than 90 % of its core while a server used less than 90 % of its.`,
     'Logs as they come, to /dev/null: the service writes a line a request, json-server too, Express and Fastify none.',
-    'By CPU time: the same ratio in answers for each second of processor time that the server used, which other programs on the machine hardly change.',
+    'By CPU time: the same ratio in answers for each second of processor time that the server used, which other programs on the machine change less. Where a server waits for the disk (4, 9c) that is another question: what a create costs, and not how many are made.',
     'Instructions per request are not counted: `perf` has no counters on most virtual machines, and the figure would be there today and gone tomorrow.',
   ]
   if (figures.some(({ isDisturbed }) => isDisturbed)) {
     lines.push(
-      '**Disturbed: other programs took more than 10 % of the server\'s core. Trust the column "by CPU time".**',
+      "**Disturbed: other programs took more than 10 % of the server's core. Measure again when they have ended.**",
     )
   }
   return lines.join('\n\n')
@@ -120,7 +122,7 @@ function notes({ cores, options, load }: Bench, about: About, figures: readonly 
 type About = ReturnType<typeof describeRun>
 
 function describeRun({ options, cores, load }: Bench, seconds: number) {
-  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const { version } = JSON.parse(readFileSync(join(measuredService(), 'package.json'), 'utf8'))
   const isWhole = !options.isQuick && options.rows.size === 11
   return {
     date: new Date().toISOString().slice(0, 10),
@@ -155,10 +157,11 @@ function versions(): string {
 
 /** Which state of the sources this was, where they are under git. */
 function commit(): string {
-  if (!existsSync(join(root, '.git'))) return ''
+  const service = measuredService()
+  if (!existsSync(join(service, '.git'))) return ''
   try {
     const git = (...args: string[]) =>
-      execFileSync('git', args, { cwd: root, stdio: ['ignore', 'pipe', 'ignore'] })
+      execFileSync('git', args, { cwd: service, stdio: ['ignore', 'pipe', 'ignore'] })
         .toString()
         .trim()
     const isChanged = git('status', '--porcelain', 'src') !== ''

@@ -1,6 +1,7 @@
 import { mkdirSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { fileURLToPath } from 'node:url'
 import { runProgram } from './processes.ts'
 import { createKey, dataFolder, kept, petstore } from './stores.ts'
 
@@ -24,7 +25,13 @@ export function scaleStore(count: number): Promise<string> {
     const env = { PETSTORE_DATA_DIR: folder }
     await runProgram(petstore('migrate'), env)
     writeFileSync(join(folder, 'key'), await createKey(env), { mode: 0o600 })
-    fill(new DatabaseSync(join(folder, 'petstore.db')), count)
+    // By a program of its own, so that one can be stopped in the middle.
+    await runProgram([
+      process.execPath,
+      fileURLToPath(import.meta.url),
+      join(folder, 'petstore.db'),
+      String(count),
+    ])
   })
 }
 
@@ -67,3 +74,7 @@ function mustHaveSpace(count: number): void {
     throw new Error(`${count} animals need ${(needed / 1e9).toFixed(1)} GB free in bench/.data.`)
   }
 }
+
+const [, program, file, count] = process.argv
+if (program === fileURLToPath(import.meta.url) && file !== undefined)
+  fill(new DatabaseSync(file), Number(count))

@@ -9,7 +9,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { basename, join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { hashOf, type Pet, schema } from './peers/pets.ts'
 import { here, root, runProgram } from './processes.ts'
@@ -29,6 +29,8 @@ export function measureServiceIn(folder: string): void {
   serviceFolder = resolve(folder)
 }
 
+export const measuredService = (): string => serviceFolder
+
 export const dataFolder = join(here, '.data')
 /** To be raised when the stores below are filled otherwise. */
 const layout = '1'
@@ -36,21 +38,23 @@ const runFolder = join(dataFolder, `run-${process.pid}`)
 let copies = 0
 
 /** Stores of another schema are other stores. */
-export function fingerprint(): string {
-  const folder = join(serviceFolder, 'src', 'database', 'migrations')
+function fingerprint(service: string): string {
+  const folder = join(service, 'src', 'database', 'migrations')
   const hash = createHash('sha256')
   for (const name of readdirSync(folder).toSorted()) hash.update(readFileSync(join(folder, name)))
-  hash.update(readFileSync(join(serviceFolder, 'src', 'commands', 'seed.ts')))
+  hash.update(readFileSync(join(service, 'src', 'commands', 'seed.ts')))
   hash.update(layout)
   return hash.digest('hex').slice(0, 8)
 }
 
 /** Builds a folder under a passing name, so that one that was cut off is never taken for a whole one. */
 export async function kept(name: string, build: (folder: string) => Promise<void>): Promise<string> {
-  const folder = join(dataFolder, `${name}-${fingerprint()}`)
+  const folder = join(dataFolder, `${name}-${fingerprint(serviceFolder)}`)
   if (existsSync(folder)) return folder
+  // Those of another version that is measured once are not worth those of this one.
+  const own = `${name}-${fingerprint(root)}`
   for (const old of existsSync(dataFolder) ? readdirSync(dataFolder) : []) {
-    if (old.startsWith(`${name}-`)) rmSync(join(dataFolder, old), { recursive: true })
+    if (old.startsWith(`${name}-`) && old !== own) rmSync(join(dataFolder, old), { recursive: true })
   }
   const passing = join(dataFolder, `building-${process.pid}-${name}`)
   mkdirSync(passing, { recursive: true })
@@ -90,7 +94,10 @@ function isAlive(pid: number): boolean {
 }
 
 export function removeRunFolder(): void {
-  rmSync(runFolder, { recursive: true, force: true })
+  for (const name of existsSync(dataFolder) ? readdirSync(dataFolder) : []) {
+    if (name === basename(runFolder) || name.startsWith(`building-${process.pid}-`))
+      rmSync(join(dataFolder, name), { recursive: true, force: true })
+  }
 }
 
 /** What `npm start` gives to Node, as far as the service that is measured knows of it. */

@@ -21,7 +21,12 @@ const longSeconds = 600
 const fsyncMs = 5
 
 type Requests = Record<'list' | 'create', Request>
-type Times = { readonly p99Ms: number; readonly p50Ms: number; readonly creates: number }
+type Times = {
+  readonly requests: number
+  readonly p99Ms: number
+  readonly p50Ms: number
+  readonly creates: number
+}
 
 export async function latency(bench: Bench): Promise<Figure[]> {
   const { options, cores } = bench
@@ -95,19 +100,26 @@ async function play(
     }
   }
   const isDisturbed = others() > othersMax
+  const figure = (row: Row, { times: ours }: Way, { times: base }: Way): Figure => ({
+    row,
+    found: spreadOf(ours.map(({ p99Ms }, index) => p99Ms / (base[index]?.p99Ms ?? Number.NaN))),
+    isDisturbed,
+    detail: `${shown(ours, options.seconds)}; against ${shown(base, options.seconds)}`,
+  })
   return [
-    ...(isRow5 ? [figure(rows.calmFull, fullBusy.times, full.times, isDisturbed)] : []),
-    ...(isRow5 ? [figure(rows.calm, busy.times, calm.times, isDisturbed)] : []),
-    ...(slowBusy ? [figure(rows.slowDisk, slowBusy.times, fullBusy.times, isDisturbed)] : []),
+    ...(isRow5 ? [figure(rows.calmFull, fullBusy, full)] : []),
+    ...(isRow5 ? [figure(rows.calm, busy, calm)] : []),
+    ...(slowBusy ? [figure(rows.slowDisk, slowBusy, fullBusy)] : []),
   ]
 }
 
-function figure(row: Row, ours: readonly Times[], base: readonly Times[], isDisturbed: boolean): Figure {
-  const ratios = ours.map(({ p99Ms }, index) => p99Ms / (base[index]?.p99Ms ?? Number.NaN))
-  const shown = (times: readonly Times[]) =>
-    `p99 ${median(times.map(({ p99Ms }) => p99Ms)).toFixed(2)} ms, p50 ${median(times.map(({ p50Ms }) => p50Ms)).toFixed(2)} ms, ` +
-    `${Math.round(median(times.map(({ creates }) => creates))).toLocaleString('en')} creates/s`
-  return { row, found: spreadOf(ratios), isDisturbed, detail: `${shown(ours)}; against ${shown(base)}` }
+function shown(times: readonly Times[], seconds: number): string {
+  const middle = (pick: (found: Times) => number) => median(times.map(pick))
+  const whole = (value: number) => Math.round(value).toLocaleString('en')
+  const p99 = middle(({ p99Ms }) => p99Ms).toFixed(2)
+  const p50 = middle(({ p50Ms }) => p50Ms).toFixed(2)
+  const lists = whole(middle(({ requests }) => requests / seconds))
+  return `p99 ${p99} ms, p50 ${p50} ms, ${lists} lists/s, ${whole(middle(({ creates }) => creates))} creates/s`
 }
 
 /** The writers are in the background: on the load's core they give way to whoever measures. */

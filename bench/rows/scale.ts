@@ -40,7 +40,7 @@ type Store = {
 export async function scale(bench: Bench): Promise<Figure[]> {
   const { options, cores, progress } = bench
   const count = options.isQuick ? bigQuickCount : bigCount
-  progress(`scale: ${count} animals`)
+  progress(`scale: ${count.toLocaleString('en')} animals, which takes a minute to build the first time`)
   const opened: Store[] = []
   const open = async (folder: string, size: number) => {
     const server = await startService(cores, { name: `petstore with ${size}`, folder })
@@ -71,7 +71,7 @@ export async function scale(bench: Bench): Promise<Figure[]> {
         const ratio = await compareCase(small, big, one, samples)
         if (turn >= 0) one.ratios.push(ratio)
       }
-      progress(`scale: round ${Math.max(0, turn + 1)} of ${options.rounds}`)
+      progress(turn < 0 ? 'scale: warming up' : `scale: round ${turn + 1} of ${options.rounds}`)
     }
     return [{ ...figureOf(count, cases), isDisturbed: others() > othersMax }]
   } finally {

@@ -30,7 +30,7 @@ export async function start(bench: Bench): Promise<Figure[]> {
     const health = await first('/healthz')
     const listed = await first(list.path, list.headers)
     await (await starting).stop()
-    progress(`start: ${Math.max(0, time + 1)} of ${times}, ${health.toFixed(0)} ms`)
+    progress(`start: ${time < 0 ? 'warming up' : `${time + 1} of ${times}`}, ${health.toFixed(0)} ms`)
     // The first brings the files into the system's memory.
     if (time < 0) continue
     healthMs.push(health)

@@ -25,7 +25,7 @@ export async function throughput(bench: Bench): Promise<Figure[]> {
   const parts: Part[] = []
   const isListed = wanted.has(1) || wanted.has(9) || wanted.has(10)
   if (isListed) parts.push({ title: 'list', request: list, bare: rows.list, peers: rows.listPeers })
-  if (wanted.has(3) || wanted.has(9))
+  if (wanted.has(3) || wanted.has(9) || wanted.has(10))
     parts.push({ title: 'read', request: read, bare: rows.read, peers: rows.readPeers })
   if (wanted.has(4) || wanted.has(9) || wanted.has(10))
     parts.push({ title: 'create', request: create, afternoon: rows.create, peers: rows.createPeers })
