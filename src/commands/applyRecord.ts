@@ -1,4 +1,4 @@
-import { type Kysely, sql } from 'kysely'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type * as z from 'zod'
 import { findCategory, renameCategory, reserveCategoryIds } from '../categories/queries.ts'
 import type { Database } from '../database/database.ts'
@@ -112,7 +112,7 @@ async function applyPets(
   now: number,
 ) {
   const ids = pets.flatMap(({ id }) => id ?? [])
-  const known = new Set(ids.length > 0 ? await knownIds(trx, Math.min(...ids), Math.max(...ids)) : [])
+  const known = new Set(ids.length > 0 ? await knownIds(trx, ids) : [])
   const fresh: PetRecord[] = []
   const others: PetRecord[] = []
   for (const pet of pets) {
@@ -125,22 +125,30 @@ async function applyPets(
   for (const pet of others) await applyPet(trx, pet, now)
 }
 
-/** Animals within these ids that are there already, or that an order names, which may be open. */
-async function knownIds(trx: Kysely<Tables>, from: number, to: number): Promise<number[]> {
+/** Of these ids those that are there already, or that an open order names; others may be among them. */
+async function knownIds(trx: Kysely<Tables>, ids: readonly number[]): Promise<number[]> {
   const pets = await trx
     .selectFrom('pets')
     .select('id')
-    .where('id', '>=', from)
-    .where('id', '<=', to)
+    .where(isAmong(sql.ref('id'), ids))
     .execute()
   const ordered = await trx
     .selectFrom('orders')
     .select('pet_id')
-    .where('pet_id', '>=', from)
-    .where('pet_id', '<=', to)
+    .where(isAmong(sql.ref('pet_id'), ids))
     .where('status', 'in', [sql.lit('placed'), sql.lit('approved')])
     .execute()
   return [...pets.map(({ id }) => id), ...ordered.map(({ pet_id }) => pet_id)]
+}
+
+const gapsMax = 4
+
+/** Ids that are close together, as in an export, are faster looked for by the first and the last of them. */
+function isAmong(column: RawBuilder<unknown>, ids: readonly number[]): RawBuilder<boolean> {
+  const [from, to] = [Math.min(...ids), Math.max(...ids)]
+  return to - from < gapsMax * ids.length
+    ? sql`${column} BETWEEN ${from} AND ${to}`
+    : sql`${column} IN (${sql.join(ids)})`
 }
 
 /** An animal that an order is open on has the status that the order gives it, whatever its line says. */

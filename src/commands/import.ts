@@ -20,9 +20,11 @@ Reads NDJSON from FILE or standard input: an export of this program, or one anim
   {"name":"Milo","categoryId":3,"status":"available"}
 An animal, category, order or key with an id replaces what the store has under that id; an animal without one is new.
 An animal that an order is open on keeps the status that the order gives it.
-Every line is checked before anything is changed.`
+Every line is checked before anything is changed. What only the store can tell, such as a second open order on an
+animal, is found on the way; what came before it stays, and the import can be repeated.`
 
 const recordsPerWrite = 5_000
+const bytesPerWrite = 4 * 1024 * 1024
 const lineBytesMax = 1024 * 1024
 const pieceBytes = 256 * 1024
 const lineFeed = 0x0a
@@ -38,10 +40,13 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
     const isFile = given !== undefined && statSync(given).isFile()
     const source = given === undefined ? process.stdin : createReadStream(given)
     const file = isFile ? given : await spool(source, join(folder, 'input.ndjson'))
-    for await (const _records of readRecords(file)) {
-      // The first pass only checks: bad input must change nothing.
-    }
-    const counts = await withStore(env, (database) => apply(database, file))
+    // The first pass only checks: bad input must change nothing.
+    const highestId = await check(file)
+    const counts = await withStore(env, async (database) => {
+      // Animals without an id are given none that another of this file has.
+      if (highestId > 0) await database.write((trx) => database.dialect.reserveIds(trx, 'pets', highestId))
+      return apply(database, file)
+    })
     const { pet = 0, category = 0, order = 0, key = 0 } = counts
     report(
       values.json,
@@ -58,10 +63,25 @@ async function spool(source: NodeJS.ReadableStream, file: string): Promise<strin
   return file
 }
 
+/** The highest id of an animal that stands beside others without one. */
+async function check(file: string): Promise<number> {
+  let highestId = 0
+  let hasOthers = false
+  for await (const { records } of readRecords(file)) {
+    for (const record of records) {
+      if (record.type !== undefined && record.type !== 'pet') continue
+      if (record.id === undefined) hasOthers = true
+      else highestId = Math.max(highestId, record.id)
+    }
+  }
+  return hasOthers ? highestId : 0
+}
+
 /** As many at a time as a piece of the file has. */
-async function* readRecords(file: string): AsyncGenerator<AnyRecord[]> {
+async function* readRecords(file: string): AsyncGenerator<{ records: AnyRecord[]; bytes: number }> {
   let line = 0
   for await (const piece of readPieces(file)) {
+    if (piece.length > lineBytesMax && !piece.includes(lineFeed)) throw tooLong(line + 1)
     const { text, isWhole } = decode(piece)
     const records: AnyRecord[] = []
     for (let at = 0; at < text.length; ) {
@@ -75,7 +95,7 @@ async function* readRecords(file: string): AsyncGenerator<AnyRecord[]> {
       at = end + 1
     }
     if (!isWhole) throw new Error(`Line ${line + 1}: not valid UTF-8`)
-    yield records
+    yield { records, bytes: piece.length }
   }
 }
 
@@ -129,11 +149,12 @@ const petFrom = ([, id, name = '', categoryId = '', status]: RegExpExecArray): A
   status: status as PetStatus | undefined,
 })
 
+const tooLong = (line: number) => new Error(`Line ${line}: longer than ${lineBytesMax} bytes`)
+
 const byteOrderMark = /^\ufeff/
 
 function readRecord(text: string, line: number): AnyRecord | undefined {
-  if (Buffer.byteLength(text) > lineBytesMax)
-    throw new Error(`Line ${line}: longer than ${lineBytesMax} bytes`)
+  if (Buffer.byteLength(text) > lineBytesMax) throw tooLong(line)
   if (text.trim() === '') return undefined
   try {
     const value: JsonValue = parseJson(text.replace(byteOrderMark, ''))
@@ -152,19 +173,23 @@ function readRecord(text: string, line: number): AnyRecord | undefined {
 async function apply(database: Database, file: string): Promise<Record<string, number>> {
   const counts: Record<string, number> = {}
   let batch: AnyRecord[] = []
+  let bytes = 0
   const write = async () => {
     while (batch.length > 0) {
       const done = await database.write((trx) => applyRecords(trx, database, batch, systemClock()))
       batch = batch.slice(done)
     }
+    bytes = 0
   }
-  for await (const records of readRecords(file)) {
+  for await (const { records, bytes: more } of readRecords(file)) {
+    bytes += more
     for (const record of records) {
       const type = record.type ?? 'pet'
       counts[type] = (counts[type] ?? 0) + 1
       batch.push(record)
     }
-    if (batch.length >= recordsPerWrite) await write()
+    // What is cut out of a line keeps all of it in memory.
+    if (batch.length >= recordsPerWrite || bytes >= bytesPerWrite) await write()
   }
   await write()
   return counts

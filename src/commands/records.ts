@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { isCategoryName } from '../categories/category.ts'
 import { int64, integer } from '../http/validation.ts'
 import { scopes } from '../keys/key.ts'
 import { planNames } from '../keys/plans.ts'
@@ -12,9 +13,12 @@ export const formatVersion = 1
 /** Leaves as many ids again for the service to assign, which stay below 2^53. */
 const idMax = 2 ** 52
 const id = integer(1, idMax)
-const ms = integer(0, Number.MAX_SAFE_INTEGER)
+/** No later than a date can be. */
+const ms = integer(0, 8_640_000_000_000_000)
 const orNull = <S extends z.ZodType>(schema: S) => schema.nullable()
-const name = z.string().refine(isName, 'must be 1 to 255 characters and not blank')
+const nameMessage = 'must be 1 to 255 characters and not blank'
+const name = z.string().refine(isName, nameMessage)
+const categoryName = z.string().refine(isCategoryName, nameMessage)
 
 export const headRecord = z.object({
   type: z.literal('petstore'),
@@ -25,7 +29,11 @@ export const headRecord = z.object({
   lastOrderId: integer(0, idMax).optional(),
   lastEventId: integer(0, idMax).optional(),
 })
-export const categoryRecord = z.object({ type: z.literal('category'), id: int64(), name: orNull(z.string()) })
+export const categoryRecord = z.object({
+  type: z.literal('category'),
+  id: int64(),
+  name: orNull(categoryName),
+})
 export const petRecord = z.object({
   // A line without a type is an animal, and one without an id a new one: a partner's feed needs no more.
   type: z.literal('pet').optional(),

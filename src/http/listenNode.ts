@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import { andThen } from '../soon.ts'
@@ -12,6 +12,10 @@ const checkingIntervalMs = 1_000
 const headerBytesMax = 16 * 1024
 const usualConnectionsMax = 10_000
 const connectionsSpare = 100
+/** No more is read from a caller for whom so many requests wait in line: */
+const waitingUsualMax = 100
+/** more than what had been read already is nobody's who means well. */
+const waitingMax = 5_000
 
 const stopDeadlineMs = 10_000
 /** How long to look for a moment to close the door at. */
@@ -28,6 +32,9 @@ const hostUnlessGiven = 'localhost'
 type Connection = {
   /** The last answer, begun or not; nothing before the first request. */
   answer: ServerResponse | undefined
+  /** Whether what has come before changes something, so that whatever comes next has to wait for it. */
+  isInLine: boolean
+  waiting: number
   /** Which request was its last one, of all that there were. */
   lastUsed: number
   /** How much had come in when it was last looked at, and how often that was no more than before. */
@@ -68,6 +75,43 @@ function closeIdle(connections: ReadonlyMap<Socket, Connection>): void {
   }
 }
 
+/** What a caller may send all at once without any of it changing what another one finds. */
+const isSafe = ({ method }: IncomingMessage) => method === 'GET' || method === 'HEAD' || method === 'OPTIONS'
+
+/** What Node itself sets when too much is to be written; otherwise it would read on after every answer. */
+type Paused = { _paused?: boolean; parser?: { resume(): void } | null }
+
+function pauseReading(socket: Socket & Paused): void {
+  socket._paused = true
+  socket.pause()
+}
+
+function resumeReading(socket: Socket & Paused): void {
+  socket._paused = false
+  socket.parser?.resume()
+  socket.resume()
+}
+
+const refusals: Readonly<Record<string, number>> = {
+  HPE_HEADER_OVERFLOW: 431,
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: 413,
+  ERR_HTTP_REQUEST_TIMEOUT: 408,
+}
+
+/** Node would say that a request was bad in place of what the one before it, which may have changed something, is answered. */
+function refuse(socket: Socket, code: string | undefined): void {
+  const current = (socket as { _httpMessage?: ServerResponse | null })._httpMessage
+  if (socket.destroyed) return
+  if (current?.req.complete && !current.destroyed) {
+    current.once('close', () => refuse(socket, code))
+    return
+  }
+  const status = refusals[code ?? ''] ?? 400
+  if (socket.writable && !current?.headersSent)
+    socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\n\r\n`)
+  socket.destroySoon()
+}
+
 type Adapter = (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void>
 
 /** A hardened HTTP server on Node: slow, oversized and idle callers are cut off by the bounds above. */
@@ -102,11 +146,35 @@ export async function listenOnNode(
   const serve = (incoming: IncomingMessage, outgoing: ServerResponse) => {
     if (!isPlain(incoming)) {
       watch(incoming, outgoing)
+      endWithCaller(incoming, outgoing)
       return adapt(incoming, outgoing)
     }
     return andThen(serveDirectly(direct, incoming, outgoing), () => {
       if (!outgoing.socket || outgoing.socket.writableLength > 0) watch(incoming, outgoing)
     })
+  }
+  const begin = (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    try {
+      const served = doorClosing ? serveLast(doorClosing, incoming, outgoing) : serve(incoming, outgoing)
+      served?.catch(() => void outgoing.destroy())
+    } catch {
+      // What even the last resort of the API could not answer is cut off, rather than left waiting.
+      outgoing.destroy()
+    }
+  }
+  /** Its turn comes when all before it are answered: then it is given the socket. */
+  const waitInLine = (connection: Connection, incoming: IncomingMessage, outgoing: ServerResponse) => {
+    const { socket } = incoming
+    connection.waiting++
+    if (connection.waiting > waitingMax) return void socket.destroy()
+    if (connection.waiting > waitingUsualMax) pauseReading(socket)
+    outgoing.once('socket', () =>
+      queueMicrotask(() => {
+        if (connection.waiting-- === waitingUsualMax + 1) resumeReading(socket)
+        watch(incoming, outgoing)
+        begin(incoming, outgoing)
+      }),
+    )
   }
   const adapt = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
     // The adapter refuses a backslash, but it is only a path that leads nowhere.
@@ -125,25 +193,35 @@ export async function listenOnNode(
     },
     (incoming, outgoing) => {
       const connection = connections.get(incoming.socket)
-      if (connection) {
-        connection.answer = outgoing
-        connection.lastUsed = ++requests
-      }
-      try {
-        const served = doorClosing ? serveLast(doorClosing, incoming, outgoing) : serve(incoming, outgoing)
-        served?.catch(() => void outgoing.destroy())
-      } catch {
-        // What even the last resort of the API could not answer is cut off, rather than left waiting.
-        outgoing.destroy()
-      }
+      if (!connection) return begin(incoming, outgoing)
+      connection.answer = outgoing
+      connection.lastUsed = ++requests
+      const isFirst = outgoing.socket !== null
+      connection.isInLine = !isSafe(incoming) || (!isFirst && connection.isInLine)
+      if (isFirst || !connection.isInLine) begin(incoming, outgoing)
+      else waitInLine(connection, incoming, outgoing)
     },
   )
+  // Who has nothing more to say may still listen.
+  ;(server as Server & { httpAllowHalfOpen: boolean }).httpAllowHalfOpen = true
   server.on('connection', (socket) => {
     connectionsTaken++
-    connections.set(socket, { answer: undefined, lastUsed: 0, bytesSeen: 0, timesIdle: 0 })
+    connections.set(socket, {
+      answer: undefined,
+      isInLine: false,
+      waiting: 0,
+      lastUsed: 0,
+      bytesSeen: 0,
+      timesIdle: 0,
+    })
     socket.once('close', () => connections.delete(socket))
     // Nearly full: one that has been idle makes room, so that nobody can lock others out by idling.
     if (connections.size > connectionsMax - connectionsSpare) longestIdle(connections)?.destroy()
+  })
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    // Nothing that comes after it can be understood.
+    socket.pause()
+    refuse(socket as Socket, error.code)
   })
   // Node would answer 417 by itself; an expectation that we do not know may as well be passed over (RFC 9110, 10.1.1).
   server.on('checkExpectation', (incoming, outgoing) => server.emit('request', incoming, outgoing))
@@ -198,6 +276,13 @@ export async function listenOnNode(
   }
 
   return { port: (server.address() as AddressInfo).port, stop }
+}
+
+/** A stream goes on for as long as somebody listens, and one who has hung up does not say so. */
+function endWithCaller({ socket }: IncomingMessage, outgoing: ServerResponse): void {
+  const leave = () => void socket.destroy()
+  socket.once('end', leave)
+  outgoing.once('close', () => socket.off('end', leave))
 }
 
 /** A request that HTTP lets through but that is no URL: a broken Host header, a path without a slash. */

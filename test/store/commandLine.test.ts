@@ -351,6 +351,36 @@ describe('export and import', { concurrency: 2 }, () => {
     assert.deepEqual(await store.json(['import', file]), { pets: 2, categories: 0, orders: 0, keys: 0 })
   })
 
+  test('an animal without an id is given none that another line has', async (t) => {
+    const store = await freshStore(t)
+    const nameless = Array.from({ length: 500 }, (_, n) => `{"name":"New ${n}","categoryId":1}`)
+    const named = Array.from({ length: 100 }, (_, n) => `{"id":${n + 1},"name":"Old ${n}","categoryId":1}`)
+    await store.ok(['import'], [...nameless, ...named].join('\n'))
+    const pets = lines(await store.export()).filter((line) => line.includes('"type":"pet"'))
+    assert.equal(pets.length, 600)
+    assert.equal(pets.filter((line) => line.includes('"name":"Old')).length, 100)
+  })
+
+  test('ids may be far apart and in any order', async (t) => {
+    const store = await freshStore(t)
+    const line = (id: number, name: string) =>
+      `{"type":"pet","id":${id},"name":"${name}","categoryId":1,"status":"available"}`
+    await store.ok(['import'], [5, 900_000, 2, 70_000, 1].map((id) => line(id, 'first')).join('\n'))
+    await store.ok(['import'], [70_000, 3, 2, 4_000_000, 900_000].map((id) => line(id, 'second')).join('\n'))
+    assert.deepEqual(
+      lines(await store.export()).filter((each) => each.includes('"type":"pet"')),
+      [
+        line(1, 'first'),
+        line(2, 'second'),
+        line(3, 'second'),
+        line(5, 'first'),
+        line(70_000, 'second'),
+        line(900_000, 'second'),
+        line(4_000_000, 'second'),
+      ],
+    )
+  })
+
   test('an animal is the same however its line is spelt', async (t) => {
     const names = [
       'Milo',
@@ -482,6 +512,13 @@ describe('an import with a bad line changes nothing and names the line', { concu
       /^Line 603: .*secrets\/0\/hash/,
     ],
     ['a line without end', `{"name":"${'x'.repeat(2_000_000)}"`, /^Line 603: longer than/],
+    ['one of characters of several bytes', `{"name":"${'\u20ac'.repeat(700_000)}"`, /^Line 603: longer than/],
+    ['a category without a name', '{"type":"category","id":1,"name":" "}', /^Line 603: .*name must be/],
+    [
+      'a time that no date has',
+      JSON.stringify({ ...keyRecord, id: 9, name: 'x', createdAt: 8.64e15 + 1 }),
+      /^Line 603: .*createdAt must be/,
+    ],
     ['invalid UTF-8', Buffer.from('{"name":"\xff","categoryId":1}', 'latin1'), /^Line 603: .*UTF-8/],
   ]
   let store: ReturnType<typeof storeAt>

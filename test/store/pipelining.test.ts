@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { startTestService, type TestService } from '../support/service.ts'
+import { call } from '../support/socket.ts'
+
+/** Callers who send a second request, or something else, before the first is answered. */
+let service: TestService
+let key: string
+before(async () => {
+  service = await startTestService()
+  key = service.operatorKey
+})
+after(() => service.stop())
+
+function text(method: string, path: string, body?: unknown): string {
+  const json = body === undefined ? '' : JSON.stringify(body)
+  return (
+    `${method} /v1${path} HTTP/1.1\r\nHost: petstore\r\nAuthorization: Bearer ${key}\r\n` +
+    `${json === '' ? '' : `Content-Length: ${json.length}\r\n`}\r\n${json}`
+  )
+}
+
+const create = (name: string) => text('POST', '/pets', { name, categoryId: 1 })
+
+async function newPet(name: string): Promise<number> {
+  const { json } = await service.request('POST', '/v1/pets', { key, body: { name, categoryId: 1 } })
+  return json.id
+}
+
+const answersTo = async (count: number, requests: string) => {
+  const caller = await call(service.base, requests)
+  const answers: { status: number; body: string }[] = []
+  while (answers.length < count) answers.push(await caller.answer())
+  caller.socket.destroy()
+  return answers
+}
+
+describe('what comes after a change finds it done', () => {
+  test('a change and a removal', async () => {
+    const id = await newPet('old')
+    const path = `/pets/${id}`
+    const answers = await answersTo(
+      3,
+      text('PATCH', path, { name: 'new' }) + text('DELETE', path) + text('GET', path),
+    )
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [200, 204, 404],
+    )
+  })
+
+  test('a change and a look, by either way into the service', async () => {
+    const id = await newPet('old')
+    const path = `/pets/${id}`
+    const answers = await answersTo(
+      4,
+      text('PATCH', path, { name: 'new' }) +
+        text('GET', path) +
+        text('GET', `${path}?x=%22`) +
+        text('GET', `${path}?x="`),
+    )
+    for (const { status, body } of answers) assert.deepEqual([status, JSON.parse(body).name], [200, 'new'])
+  })
+
+  test('more than may wait in line', async () => {
+    const names = Array.from({ length: 150 }, (_, n) => `In line ${n}`)
+    const answers = await answersTo(names.length, names.map(create).join(''))
+    const made = answers.map(({ body }) => JSON.parse(body))
+    assert.deepEqual(
+      made.map(({ name }) => name),
+      names,
+    )
+    const ids = made.map(({ id }) => id)
+    assert.deepEqual(
+      ids,
+      ids.toSorted((a, b) => a - b),
+    )
+  })
+
+  test('more than is read at once, of which nothing needs reading on', async () => {
+    const look = text('GET', '/limits')
+    const looks = 6_000
+    const answers = await answersTo(1 + looks, create('First') + look.repeat(looks))
+    assert.deepEqual(new Set(answers.slice(1).map(({ status }) => status)), new Set([200]))
+  })
+})
+
+describe('a change is answered as what it was', () => {
+  const nonsense = {
+    'no HTTP': 'GARBAGE\r\n\r\n',
+    'two lengths': `${create('x').replace('\r\n', '\r\nContent-Length: 1\r\n')}`,
+    'a body that is none': `POST /v1/pets HTTP/1.1\r\nHost: petstore\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n`,
+  }
+  for (const [name, bytes] of Object.entries(nonsense)) {
+    test(`before ${name} on the same connection, which is refused and closed`, async () => {
+      const caller = await call(service.base, create('First') + create('Second') + bytes)
+      const answers = [await caller.answer(), await caller.answer(), await caller.answer()]
+      assert.deepEqual(
+        answers.map(({ status }) => status),
+        [201, 201, 400],
+      )
+      assert.match(answers[2]?.head ?? '', /^Connection: close$/m)
+      await caller.closed
+      for (const { body } of answers.slice(0, 2)) {
+        const { id, name } = JSON.parse(body)
+        const found = await service.request('GET', `/v1/pets/${id}`, { key })
+        assert.equal(found.json.name, name)
+      }
+    })
+  }
+
+  test('to a caller who has nothing more to say, and is closed then', async () => {
+    const caller = await call(service.base)
+    caller.socket.allowHalfOpen = true
+    caller.socket.end(create('Last word'))
+    const { status, body } = await caller.answer()
+    assert.deepEqual([status, JSON.parse(body).name], [201, 'Last word'])
+    await caller.closed
+  })
+})
+
+test('a stream ends with the caller who hangs up, though he might listen', async () => {
+  const caller = await call(
+    service.base,
+    text('GET', '/events').replace('\r\n\r\n', '\r\nAccept: text/event-stream\r\n\r\n'),
+  )
+  const begun = new Promise((resolve) => caller.socket.once('data', resolve))
+  await begun
+  assert.match(caller.received(), /^HTTP\/1\.1 200 /)
+  caller.socket.end()
+  await caller.closed
+})
