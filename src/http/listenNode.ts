@@ -15,7 +15,7 @@ const connectionsSpare = 100
 /** No more is read from a caller for whom so many requests wait in line: */
 const waitingUsualMax = 100
 /** more than what had been read already is nobody's who means well. */
-const waitingMax = 5_000
+const waitingMax = 2_000
 
 const stopDeadlineMs = 10_000
 /** How long to look for a moment to close the door at. */

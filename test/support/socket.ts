@@ -16,12 +16,14 @@ export type Caller = {
 export async function call(base: string, ...writes: string[]): Promise<Caller> {
   const { hostname, port } = new URL(base)
   const socket = connect({ host: hostname, port: Number(port) })
-  let text = ''
-  let taken = 0
+  const chunks: string[] = []
+  // What no answer was found in yet; a part of all that came would keep all of it in memory.
+  let rest = ''
   let error: NodeJS.ErrnoException | undefined
   socket.setEncoding('latin1')
   socket.on('data', (chunk: string) => {
-    text += chunk
+    chunks.push(chunk)
+    rest += chunk
   })
   socket.on('error', (problem) => {
     error = problem
@@ -35,17 +37,17 @@ export async function call(base: string, ...writes: string[]): Promise<Caller> {
 
   async function answer() {
     for (;;) {
-      const whole = wholeAnswer(text.slice(taken))
+      const whole = wholeAnswer(rest)
       if (whole) {
-        taken += whole.length
+        rest = rest.slice(whole.length)
         return whole
       }
-      if (socket.closed) throw new Error(`The connection ended after: ${text.slice(taken)}`, { cause: error })
+      if (socket.closed) throw new Error(`The connection ended after: ${rest}`, { cause: error })
       await Promise.race([new Promise((resolve) => socket.once('data', resolve)), closed])
     }
   }
 
-  return { socket, openedAt, received: () => text, answer, closed }
+  return { socket, openedAt, received: () => chunks.join(''), answer, closed }
 }
 
 function wholeAnswer(text: string) {
