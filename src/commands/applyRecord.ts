@@ -8,7 +8,15 @@ import { tellOfKey } from '../keys/queries.ts'
 import { isOpen, petStatusAfter } from '../orders/order.ts'
 import { findOrder, letPetFollow, openOrderOf } from '../orders/queries.ts'
 import { addPet, addPets, changePet, findPet } from '../pets/queries.ts'
-import type { AnyRecord, categoryRecord, headRecord, keyRecord, orderRecord, petRecord } from './records.ts'
+import {
+  type AnyRecord,
+  type categoryRecord,
+  type headRecord,
+  isPet,
+  type keyRecord,
+  type orderRecord,
+  type PetRecord,
+} from './records.ts'
 
 /** Nobody else can write meanwhile. */
 const pieceMaxMs = 500
@@ -88,10 +96,6 @@ async function applyCategory(
   await trx.insertInto('categories').values({ category_id: id, name }).execute()
   await recordEvent(trx, now, 'category.created', name === null ? { id } : { id, name })
 }
-
-type PetRecord = z.output<typeof petRecord>
-
-const isPet = (record: AnyRecord): record is PetRecord => record.type === undefined || record.type === 'pet'
 
 /** The animals that follow each other from here on, up to a number that is written at once. */
 function petsFrom(records: readonly AnyRecord[], from: number): PetRecord[] {

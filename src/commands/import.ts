@@ -11,7 +11,7 @@ import { validate } from '../http/validation.ts'
 import type { PetStatus } from '../pets/pet.ts'
 import { applyRecords } from './applyRecord.ts'
 import { readArguments } from './arguments.ts'
-import { type AnyRecord, schemaOf } from './records.ts'
+import { type AnyRecord, isPet, schemaOf } from './records.ts'
 import { report, withStore } from './store.ts'
 
 const usage = `petstore import [FILE] [--json]
@@ -69,7 +69,7 @@ async function check(file: string): Promise<number> {
   let hasOthers = false
   for await (const { records } of readRecords(file)) {
     for (const record of records) {
-      if (record.type !== undefined && record.type !== 'pet') continue
+      if (!isPet(record)) continue
       if (record.id === undefined) hasOthers = true
       else highestId = Math.max(highestId, record.id)
     }

@@ -87,6 +87,11 @@ export type AnyRecord =
   | z.output<typeof keyRecord>
   | z.output<typeof orderRecord>
 
+export type PetRecord = z.output<typeof petRecord>
+
+export const isPet = (record: AnyRecord): record is PetRecord =>
+  record.type === undefined || record.type === 'pet'
+
 export const schemaOf = (type: unknown): z.ZodType<AnyRecord> | undefined => {
   switch (type) {
     case 'petstore':

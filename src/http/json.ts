@@ -32,7 +32,7 @@ export function parseJson(text: string): JsonValue {
 
 /** The exact value of a decimal text in JSON's grammar, if it is an integer of 64 bits. */
 export function parseInt64(text: string): bigint | undefined {
-  return fewDigits.test(text) || numberWhole.test(text) ? toInt64(text) : undefined
+  return numberWhole.test(text) ? toInt64(text) : undefined
 }
 
 /** JSON text of plain values; bigints become plain JSON numbers. By hand, for asking back about each takes longer. */
