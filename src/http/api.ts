@@ -24,6 +24,7 @@ import {
   withoutStream,
 } from './outgoing.ts'
 import { allowedMethods, RouteTable } from './routeTable.ts'
+import { SaidToCaller } from './said.ts'
 
 export const basePath = '/v1'
 
@@ -87,26 +88,15 @@ export function createApi(options: ApiOptions) {
   }
 
   function finish(exchange: Exchange, found: Ready, code?: string, fault?: unknown): Outgoing {
-    const {
-      incoming,
-      requestId,
-      isOwnRequestId,
-      method,
-      path,
-      operation,
-      caller,
-      address,
-      headers,
-      startedAt,
-    } = exchange
+    const { incoming, requestId, isOwnRequestId, method, path, operation, caller, address, more, startedAt } =
+      exchange
     const result = notModified(
       method,
       incoming.header('if-none-match'),
       method === 'HEAD' && found.stream ? withoutStream(found) : found,
     )
     // Where nobody was admitted, the address's windows are the ones that apply.
-    if (!exchange.isCounted) Object.assign(headers, door.headersFor(address))
-    headers['X-Request-Id'] = requestId
+    const said = new SaidToCaller(exchange.rates ?? door.ratesFor(address), requestId, more)
     const seconds = (performance.now() - startedAt) / 1000
     const { status, letterhead, body, stream, isAscii = false } = result
     options.onFinished({
@@ -122,7 +112,7 @@ export function createApi(options: ApiOptions) {
       seconds,
       fault,
     })
-    return { status, letterhead, headers, body, isAscii, stream }
+    return { status, letterhead, said, body, isAscii, stream }
   }
 
   function begin(incoming: Incoming): Exchange {
@@ -148,27 +138,25 @@ export function createApi(options: ApiOptions) {
       address,
       now: clock(),
       stationery: (operation && stationeries.get(operation)) ?? plainStationery,
-      headers: {},
+      more: undefined,
+      rates: undefined,
       caller: undefined,
       storeVersion: undefined,
-      isCounted: false,
     }
   }
 
   /** Until the key is known, an origin that any key is locked to may read what is answered, refusals included. */
-  async function allowOrigin({ incoming, headers }: Exchange) {
-    const origin = incoming.header('origin')
-    if (origin !== undefined && (await door.isKnownOrigin(origin)))
-      Object.assign(headers, corsHeaders(origin))
+  async function allowOrigin(exchange: Exchange) {
+    const origin = exchange.incoming.header('origin')
+    if (origin !== undefined && (await door.isKnownOrigin(origin))) exchange.more = corsHeaders(origin)
   }
 
-  function describeOptions({ route, headers }: Exchange): Ready {
+  function describeOptions({ route, more }: Exchange): Ready {
     if (!route) throw new ApiError('not_found')
     const allowed = allowedMethods(route)
-    const isAllowedOrigin = 'Access-Control-Allow-Origin' in headers
     return plainStationery.ready({
       status: 204,
-      headers: { Allow: allowed, ...(isAllowedOrigin ? preflightHeaders(allowed) : {}) },
+      headers: { Allow: allowed, ...(more && preflightHeaders(allowed)) },
     })
   }
 
@@ -179,17 +167,12 @@ export function createApi(options: ApiOptions) {
     return andThen(admission, (given) => enter(exchange, given))
   }
 
-  function enter(exchange: Exchange, { caller, refusal, headers: rates, storeVersion }: Admission): void {
-    const { incoming } = exchange
-    const headers = incoming.header('origin') === undefined ? rates : Object.assign(rates, exchange.headers)
-    exchange.headers = headers
-    exchange.isCounted = true
+  function enter(exchange: Exchange, { caller, refusal, rates, storeVersion }: Admission): void {
+    exchange.rates = rates
     exchange.caller = caller
     exchange.storeVersion = storeVersion
-    if (caller && 'Access-Control-Allow-Origin' in headers && !isHome(incoming, caller)) {
-      delete headers['Access-Control-Allow-Origin']
-      delete headers['Access-Control-Expose-Headers']
-    }
+    // Until now it says which origin may read the answer, and nothing else.
+    if (caller && exchange.more && !isHome(exchange.incoming, caller)) exchange.more = undefined
     if (refusal) throw refusal
   }
 

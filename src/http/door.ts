@@ -1,6 +1,7 @@
 import type { Soon } from '../soon.ts'
 import type { ApiError } from './errors.ts'
 import type { Caller } from './operation.ts'
+import type { Rates } from './said.ts'
 
 export type Visit = {
   readonly authorization: string | undefined
@@ -13,8 +14,8 @@ export type Admission = {
   /** Known whenever the key is valid, also when the request is refused for its rate. */
   readonly caller?: Caller
   readonly refusal?: ApiError
-  /** The rate headers, which every answer carries. */
-  readonly headers: Record<string, string>
+  /** What every answer carries. */
+  readonly rates: Rates
   /** Which state of the store was found, where that is known: whatever is read from now on is not older. */
   readonly storeVersion?: number | undefined
 }
@@ -25,8 +26,8 @@ export type Door = {
   admit(visit: Visit): Admission | Promise<Admission>
   /** Who has the token of a caller that was admitted so long ago: a key may change while its request is coming in. */
   recall(admitted: Caller, agoMs: number): Soon<Caller | undefined>
-  /** The rate headers of an address, with nothing taken. */
-  headersFor(address: string): Record<string, string>
+  /** How the windows of an address stand, with nothing taken. */
+  ratesFor(address: string): Rates
   /** Whether any key is locked to this origin. */
   isKnownOrigin(origin: string): Promise<boolean>
 }

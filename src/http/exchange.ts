@@ -5,6 +5,7 @@ import type { Incoming } from './incoming.ts'
 import type { Caller, Context, Operation } from './operation.ts'
 import type { Stationery } from './outgoing.ts'
 import type { Route } from './routeTable.ts'
+import type { Rates } from './said.ts'
 
 /** What is known of one request on its way. */
 export type Exchange = {
@@ -20,13 +21,13 @@ export type Exchange = {
   readonly now: number
   /** What all answers of the operation say. */
   readonly stationery: Stationery
-  /** Set by the steps, sent with whatever answer there is. */
-  headers: Record<string, string>
+  /** Set by the steps, sent with whatever answer there is: most have nothing to add. */
+  more: Readonly<Record<string, string>> | undefined
+  /** How the caller's windows stand, once it is counted. */
+  rates: Rates | undefined
   caller: Caller | undefined
   /** Which state of the store the request has found, where that is known. */
   storeVersion: number | undefined
-  /** Whether the headers say how the windows stand. */
-  isCounted: boolean
 }
 
 /** What is known of it in the end. */

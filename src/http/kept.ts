@@ -1,4 +1,4 @@
-import type { Ready } from './outgoing.ts'
+import type { Measured, Ready } from './outgoing.ts'
 
 const pagesBytesMax = 16 * 1024 * 1024
 /** What an entry takes beside its characters, roughly. */
@@ -69,7 +69,7 @@ export class KeptRows {
     this.#bytesMax = bounds.pieces * bounds.pieceBytes
   }
 
-  find(epoch: number, id: number): KeptRow | undefined {
+  find(epoch: number, id: number): Measured | undefined {
     if (epoch !== this.#epoch) {
       this.#start = this.#end
       this.#epoch = epoch
@@ -81,10 +81,11 @@ export class KeptRows {
     const piece = this.#pieceAt(begin)
     const at = begin % piece.length
     const from = at + recordHead
-    const to = from + (piece[at] as number) + 256 * (piece[at + 1] as number)
-    const text = piece.toString(piece[at + 2] === 1 ? 'latin1' : 'utf8', from, to)
+    const bytes = (piece[at] as number) + 256 * (piece[at + 1] as number)
+    const isAscii = piece[at + 2] === 1
+    const text = piece.toString(isAscii ? 'latin1' : 'utf8', from, from + bytes)
     const split = text.indexOf('{')
-    return { etag: text.slice(0, split), json: text.slice(split) }
+    return { etag: text.slice(0, split), json: text.slice(split), bytes: bytes - split, isAscii }
   }
 
   keep(id: number, { etag, json }: KeptRow): void {

@@ -65,5 +65,5 @@ export async function listenOnBun(
 }
 
 /** Bun copies the headers that an answer is made with, so that they can be filled in anew for the next. */
-export const answerOf = ({ status, letterhead, headers, body, stream }: Outgoing): Response =>
-  new Response(body ?? stream ?? null, { status, headers: letterhead.filledIn(headers) })
+export const answerOf = ({ status, letterhead, said, body, stream }: Outgoing): Response =>
+  new Response(body ?? stream ?? null, { status, headers: letterhead.filledIn(said.headers) })

@@ -47,7 +47,7 @@ export function createLook({ clock, keptRows, currentVersion }: LookOptions) {
     const { stationery, route } = exchange
     const id = route && operation.keptAs?.(route.params)
     const kept = id === undefined ? undefined : rows.find(epoch(), id)
-    if (kept) return stationery.ready({ status: 200, json: kept.json, headers: { ETag: kept.etag } })
+    if (kept) return stationery.readyAgain(kept)
     const found = read(operation, readInput(exchange, operation), contextOf(exchange, caller, clock))
     // What had to be waited for may be untrue by now.
     if (found instanceof Promise) return found.then((late) => stationery.ready(late))

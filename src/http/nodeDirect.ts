@@ -3,7 +3,7 @@ import { systemClock } from '../clock.ts'
 import { andThen, type Soon } from '../soon.ts'
 import type { Api } from './app.ts'
 import type { Incoming } from './incoming.ts'
-import { type Outgoing, ownLines } from './outgoing.ts'
+import type { Outgoing } from './outgoing.ts'
 
 /** The API straight on Node's own requests and answers: making a Request and a Response would cost as much as the rest. */
 
@@ -21,7 +21,7 @@ export function isPlain({ method, url = '', headers }: IncomingMessage): boolean
   return (
     isPlainTarget(method, url) &&
     plainHost.test(headers.host ?? '') &&
-    !/event-stream/i.test(headers.accept ?? '')
+    (headers.accept === undefined || !/event-stream/i.test(headers.accept))
   )
 }
 
@@ -65,14 +65,14 @@ class NodeIncoming implements Incoming {
 /** Where Node keeps the head of an answer until it is sent. */
 type Head = { _header?: string | null }
 
-function send({ status, letterhead, headers, body, isAscii }: Outgoing, response: ServerResponse): void {
+function send({ status, letterhead, said, body, isAscii }: Outgoing, response: ServerResponse): void {
   if (body !== undefined && isUsual(status, response)) {
     // What Node would write, put together at once: looking at one header after the other takes it longer than all else.
     ;(response as Head)._header =
-      `HTTP/1.1 ${status === 200 ? '200 OK' : '201 Created'}\r\n${letterhead.text}${ownLines(headers)}Date: ${dateNow()}\r\n${keptAlive}`
+      `${status === 200 ? ok : created}${letterhead.text}${said.lines}${lastLines()}`
   } else {
     sayKeptAlive(response)
-    response.writeHead(status, { ...letterhead.headers, ...headers })
+    response.writeHead(status, { ...letterhead.headers, ...said.headers })
   }
   // A text of ASCII alone is sent as it is, in one piece with its headers.
   response.end(body, isAscii ? 'latin1' : 'utf8')
@@ -80,6 +80,8 @@ function send({ status, letterhead, headers, body, isAscii }: Outgoing, response
 
 const keepAlive = `timeout=${keepAliveSeconds}`
 const keptAlive = `Connection: keep-alive\r\nKeep-Alive: ${keepAlive}\r\n\r\n`
+const ok = 'HTTP/1.1 200 OK\r\n'
+const created = 'HTTP/1.1 201 Created\r\n'
 
 /** Node itself is told of no time, and so would say none. To HTTP/1.0 it may yet decide to close. */
 export function sayKeptAlive(response: ServerResponse): void {
@@ -97,15 +99,16 @@ const isUsual = (status: number, response: ServerResponse): boolean =>
   !response.hasHeader('Connection')
 
 let shownSecond = 0
-let shownDate = ''
+let shownLines = ''
 
-function dateNow(): string {
+/** Those at the end of a head, which change with the second. */
+function lastLines(): string {
   const second = Math.trunc(systemClock() / 1000)
   if (second !== shownSecond) {
     shownSecond = second
-    shownDate = new Date(second * 1000).toUTCString()
+    shownLines = `Date: ${new Date(second * 1000).toUTCString()}\r\n${keptAlive}`
   }
-  return shownDate
+  return shownLines
 }
 
 /** Reads no further than it takes to know that there is too much: the rest goes with the connection. */

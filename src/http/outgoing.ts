@@ -1,5 +1,6 @@
 import { matchesAny } from './etag.ts'
 import type { Answer } from './operation.ts'
+import { headerLines, type Said } from './said.ts'
 
 type Headers = Record<string, string>
 
@@ -13,10 +14,11 @@ export class Letterhead {
   #text: string | undefined
   #filledIn: FilledIn | undefined
 
-  /** Says what another one says, too, where that says nothing of the same name. */
-  constructor(own: Readonly<Headers>, base?: Letterhead) {
+  /** Says what another one says, too, where that says nothing of the same name. The lines are those of its own, where they are known. */
+  constructor(own: Readonly<Headers>, base?: Letterhead, lines?: string) {
     this.#own = own
     this.#base = base
+    if (base && lines !== undefined) this.#text = base.text + lines
   }
 
   get headers(): Readonly<Headers> {
@@ -58,8 +60,7 @@ function haveSameNames(these: Readonly<Headers>, those: Readonly<Headers>): bool
 export type Outgoing = {
   readonly status: number
   readonly letterhead: Letterhead
-  /** What is said to this caller alone. */
-  readonly headers: Headers
+  readonly said: Said
   readonly body?: string | undefined
   /** Whether the body's characters are its bytes. */
   readonly isAscii?: boolean
@@ -67,7 +68,15 @@ export type Outgoing = {
 }
 
 /** An answer that wants only what is said to its caller alone. */
-export type Ready = Omit<Outgoing, 'headers'>
+export type Ready = Omit<Outgoing, 'said'>
+
+/** An answer's JSON with what it would otherwise have to be looked through for. */
+export type Measured = {
+  readonly etag: string
+  readonly json: string
+  readonly bytes: number
+  readonly isAscii: boolean
+}
 
 const json = {
   'Content-Type': 'application/json; charset=utf-8',
@@ -105,6 +114,14 @@ export class Stationery {
     return { status, letterhead, body, isAscii: length === body.length }
   }
 
+  /** An answer that was looked through when it was kept. */
+  readyAgain({ etag, json: body, bytes, isAscii }: Measured): Ready {
+    const own = { ETag: etag, 'Content-Length': String(bytes) }
+    const lines = `ETag: ${etag}\r\nContent-Length: ${bytes}\r\n`
+    const letterhead = new Letterhead(own, this.#json, lines)
+    return { status: 200, letterhead, body, isAscii }
+  }
+
   #letterhead(common: Readonly<Headers>, said: Readonly<Headers>): Letterhead {
     const links = [said.Link, this.#own.Link].filter((link) => link !== undefined)
     const all = { ...common, ...this.#own, ...said }
@@ -130,28 +147,8 @@ export function withoutStream(found: Ready): Ready {
   return { status: found.status, letterhead: found.letterhead }
 }
 
-const forbidden = /[^\t\x20-\x7e\x80-\xff]/
-
-/** Lines of a head of headers that were made of digits, or looked at before. */
-export function ownLines(headers: Readonly<Headers>): string {
-  let lines = ''
-  for (const name in headers) lines += `${name}: ${headers[name]}\r\n`
-  return lines
-}
-
-/** Lines of a head, all of which are whole: what could end a line early is refused. */
-function headerLines(headers: Readonly<Headers>): string {
-  let lines = ''
-  for (const name in headers) {
-    const value = headers[name] as string
-    if (forbidden.test(value))
-      throw new TypeError(`The header ${name} has characters that no header may have.`)
-    lines += `${name}: ${value}\r\n`
-  }
-  return lines
-}
-
 /** As the Fetch standard has it, which every runtime has. */
-export function toResponse({ status, letterhead, headers, body, stream }: Outgoing): Response {
-  return new Response(body ?? stream ?? null, { status, headers: { ...letterhead.headers, ...headers } })
+export function toResponse({ status, letterhead, said, body, stream }: Outgoing): Response {
+  const headers = { ...letterhead.headers, ...said.headers }
+  return new Response(body ?? stream ?? null, { status, headers })
 }

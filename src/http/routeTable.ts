@@ -4,6 +4,7 @@ export type Route = { operations: ReadonlyMap<Method, Operation>; params: Record
 
 /** A part of a path, and the name of the parameter where it stands for one. */
 type Segment = { text: string; parameter: string | undefined }
+type Ending = { prefix: string; parameter: string; operations: Template['operations'] }
 type Template = { path: string; segments: readonly Segment[]; operations: Map<Method, Operation> }
 
 /**
@@ -14,7 +15,8 @@ export class RouteTable {
   readonly #byPath = new Map<string, Route>()
   readonly #byLength = new Map<number, Template[]>()
   /** Templates whose one parameter is their end, by what stands before it. */
-  readonly #byPrefix = new Map<string, { parameter: string; operations: Template['operations'] }>()
+  readonly #byPrefix = new Map<string, Ending>()
+  #lastEnding: Ending = { prefix: '\0', parameter: '', operations: new Map() }
 
   constructor(operations: readonly Operation[]) {
     for (const operation of operations) {
@@ -30,21 +32,36 @@ export class RouteTable {
       if (parameter === undefined)
         this.#byPath.set(operation.path, { operations: template.operations, params: {} })
       else if (prefix !== undefined && operation.path === `${prefix}{${parameter}}`)
-        this.#byPrefix.set(prefix, { parameter, operations: template.operations })
+        this.#byPrefix.set(prefix, { prefix, parameter, operations: template.operations })
     }
+    if (this.#byPath.keys().some((path) => /\/\d[^/]*$/.test(path)))
+      throw new Error('The last part of a path that begins with a digit is always a parameter.')
   }
 
   find(path: string): Route | undefined {
-    return this.#byPath.get(path) ?? this.#findByEnd(path) ?? this.#search(path.split('/'))
+    return (
+      this.#findNumbered(path) ??
+      this.#byPath.get(path) ??
+      this.#findByEnd(path) ??
+      this.#search(path.split('/'))
+    )
+  }
+
+  /** A path that ends in a number, after the same as the last one did: found without a look into a map. */
+  #findNumbered(path: string): Route | undefined {
+    const { prefix } = this.#lastEnding
+    const end = prefix.length
+    if (!path.startsWith(prefix) || !isDigit(path.charCodeAt(end)) || path.includes('/', end))
+      return undefined
+    return routeOf(this.#lastEnding, path.slice(end))
   }
 
   #findByEnd(path: string): Route | undefined {
     const end = path.lastIndexOf('/') + 1
     const found = end < path.length ? this.#byPrefix.get(path.slice(0, end)) : undefined
     if (!found) return undefined
-    const params: Record<string, string> = {}
-    params[found.parameter] = decode(path.slice(end))
-    return { operations: found.operations, params }
+    this.#lastEnding = found
+    return routeOf(found, path.slice(end))
   }
 
   #search(segments: readonly string[]): Route | undefined {
@@ -55,6 +72,15 @@ export class RouteTable {
     return undefined
   }
 }
+
+function routeOf({ parameter, operations }: Ending, end: string): Route {
+  const params: Record<string, string> = {}
+  params[parameter] = decode(end)
+  return { operations, params }
+}
+
+/** Not so for what is beyond the end of a text. */
+const isDigit = (code: number) => code >= 48 && code <= 57
 
 const segmentOf = (text: string): Segment => ({ text, parameter: /^\{(.*)\}$/.exec(text)?.[1] })
 

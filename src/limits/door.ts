@@ -3,7 +3,7 @@ import { ApiError } from '../http/errors.ts'
 import type { KeyDirectory, KnownKey } from '../keys/directory.ts'
 import { andThen } from '../soon.ts'
 import type { Decision, Gate, Verdict } from './gate.ts'
-import { bannedHeaders, rateHeaders, retryAfter } from './headers.ts'
+import { ratesOf, ratesOfBanned, retryAfter } from './headers.ts'
 import { tightest } from './window.ts'
 
 export type DoorOptions = {
@@ -27,9 +27,9 @@ export function createDoor({ gate, directory, onBan }: DoorOptions): Door {
     if (decision.isNewBan) onBan(key.id, decision.bannedUntil)
     // Free of charge; but somebody pays for a banned key's look at its limits, and that is its address.
     const unpaid = paid && refusalOf(paid, now)
-    if (paid && unpaid) return { refusal: unpaid, headers: rateHeaders(paid.windows, now) }
+    if (paid && unpaid) return { refusal: unpaid, rates: ratesOf(paid.windows, now) }
     const refusal = isFree ? undefined : refusalOf(decision, now)
-    const admission = { caller: callerOf(key, token), headers: headersOf(decision, now), storeVersion }
+    const admission = { caller: callerOf(key, token), rates: ratesAfter(decision, now), storeVersion }
     return refusal ? { ...admission, refusal } : admission
   }
 
@@ -39,9 +39,9 @@ export function createDoor({ gate, directory, onBan }: DoorOptions): Door {
       gate.isCurrent(agoMs)
         ? admitted
         : andThen(gate.look(admitted.token), ({ known }) => known && callerOf(known.key, admitted.token)),
-    headersFor: (address) => {
+    ratesFor: (address) => {
       const { windows, now } = gate.lookAtAddress(address)
-      return rateHeaders(windows, now)
+      return ratesOf(windows, now)
     },
     isKnownOrigin: (origin) => directory.isKnownOrigin(origin),
   }
@@ -50,21 +50,30 @@ export function createDoor({ gate, directory, onBan }: DoorOptions): Door {
 function refuseStranger({ now, problem, address }: Verdict): Admission {
   const refusal = new ApiError(problem === undefined ? 'missing_api_key' : 'invalid_api_key', problem)
   if (!address) throw new Error('Nobody counted a stranger.')
-  const headers = rateHeaders(address.windows, now)
+  const rates = ratesOf(address.windows, now)
   const limited = refusalOf(address, now)
-  if (!limited) return { refusal, headers }
+  if (!limited) return { refusal, rates }
   // Waiting alone will not help: what was wrong with the key still is.
   const message = `${limited.message} Requests without a valid key count for your address. ${refusal.message}`
-  return { refusal: new ApiError('rate_limit_exceeded', message, { headers: limited.headers }), headers }
+  return { refusal: new ApiError('rate_limit_exceeded', message, { headers: limited.headers }), rates }
 }
 
-const bearerToken = (authorization: string | undefined): string | undefined =>
-  authorization === undefined ? undefined : /^Bearer +([^\s]+) *$/i.exec(authorization)?.[1]
+let lastAuthorization: string | undefined
+let lastToken: string | undefined
+
+/** Often that of the last request, and comparing takes less than taking apart. */
+function bearerToken(authorization: string | undefined): string | undefined {
+  if (authorization !== lastAuthorization) {
+    lastAuthorization = authorization
+    lastToken = authorization === undefined ? undefined : /^Bearer +([^\s]+) *$/i.exec(authorization)?.[1]
+  }
+  return lastToken
+}
 
 const callerOf = ({ id, scopes, origins }: KnownKey, token: string) => ({ keyId: id, token, scopes, origins })
 
-const headersOf = ({ outcome, windows, bannedUntil }: Decision, now: number) =>
-  outcome === 'banned' ? bannedHeaders(windows, bannedUntil, now) : rateHeaders(windows, now)
+const ratesAfter = ({ outcome, windows, bannedUntil }: Decision, now: number) =>
+  outcome === 'banned' ? ratesOfBanned(windows, bannedUntil, now) : ratesOf(windows, now)
 
 function refusalOf({ outcome, windows, bannedUntil }: Decision, now: number): ApiError | undefined {
   if (outcome === 'admitted') return undefined

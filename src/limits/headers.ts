@@ -1,29 +1,26 @@
+import type { Rates } from '../http/said.ts'
 import { tightest, type Window, type Windows } from './window.ts'
 
 const secondsUp = (ms: number) => Math.ceil(ms / 1000)
 
-/** The three headers of the interface, and both windows in the IETF draft's syntax (draft-ietf-httpapi-ratelimit-headers). */
-export function rateHeaders(windows: Windows, now: number): Record<string, string> {
+/** The three numbers of the interface, and both windows in the IETF draft's syntax (draft-ietf-httpapi-ratelimit-headers). */
+export function ratesOf(windows: Windows, now: number): Rates {
   const { minute, day } = windows
   const { limit, remaining, resetsAt } = tightest(windows)
   return {
-    'X-RateLimit-Limit': limitText(limit),
-    'X-RateLimit-Remaining': String(remaining),
-    'X-RateLimit-Reset': resetText(secondsUp(resetsAt)),
-    'RateLimit-Policy': policyOf(minute.limit, day.limit),
-    RateLimit: `"minute";r=${minute.remaining};t=${secondsLeft(minute, now)}, "day";r=${day.remaining};t=${secondsLeft(day, now)}`,
+    limit: limitText(limit),
+    remaining: String(remaining),
+    reset: resetText(secondsUp(resetsAt)),
+    policy: policyOf(minute.limit, day.limit),
+    windows: `"minute";r=${minute.remaining};t=${secondsLeft(minute, now)}, "day";r=${day.remaining};t=${secondsLeft(day, now)}`,
   }
 }
 
 /** While a key is banned nothing is left, whatever its windows say. */
-export const bannedHeaders = (
-  windows: Windows,
-  bannedUntil: number,
-  now: number,
-): Record<string, string> => ({
-  ...rateHeaders(windows, now),
-  'X-RateLimit-Remaining': '0',
-  'X-RateLimit-Reset': String(secondsUp(bannedUntil)),
+export const ratesOfBanned = (windows: Windows, bannedUntil: number, now: number): Rates => ({
+  ...ratesOf(windows, now),
+  remaining: '0',
+  reset: String(secondsUp(bannedUntil)),
 })
 
 let shownMinute = -1

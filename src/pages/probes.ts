@@ -1,5 +1,6 @@
 import type { Page } from '../http/app.ts'
 import { Letterhead, type Outgoing, toResponse } from '../http/outgoing.ts'
+import { nothingSaid } from '../http/said.ts'
 
 function said(status: number, body: string, more: Record<string, string> = {}): Outgoing {
   const headers = {
@@ -7,7 +8,8 @@ function said(status: number, body: string, more: Record<string, string> = {}): 
     'Cache-Control': 'no-store',
     'Content-Length': String(body.length),
   }
-  return { status, letterhead: new Letterhead({ ...headers, ...more }), headers: {}, body, isAscii: true }
+  const letterhead = new Letterhead({ ...headers, ...more })
+  return { status, letterhead, said: nothingSaid, body, isAscii: true }
 }
 
 export type Probes = ReadonlyMap<string, () => Promise<Outgoing>>

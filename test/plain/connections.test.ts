@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { listen } from '../../src/http/listen.ts'
 import type { Handlers } from '../../src/http/listener.ts'
 import { Letterhead } from '../../src/http/outgoing.ts'
+import { nothingSaid } from '../../src/http/said.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Caller, call } from '../support/socket.ts'
 
@@ -14,7 +15,7 @@ const anywhere = { host: '127.0.0.1', port: 0 }
 /** Nothing here is the API's. */
 const handlers = (fetch: Handlers['fetch']): Handlers => ({
   fetch,
-  direct: async () => ({ status: 500, letterhead: new Letterhead({}), headers: {} }),
+  direct: async () => ({ status: 500, letterhead: new Letterhead({}), said: nothingSaid }),
 })
 
 async function ask(caller: Caller, path = '/'): Promise<string> {
@@ -164,7 +165,7 @@ test('who takes nothing of a second answer is cut off as well', async () => {
       direct: async ({ target }) => ({
         status: 200,
         letterhead: new Letterhead({ 'Content-Length': String(bodyAt(target).length) }),
-        headers: {},
+        said: nothingSaid,
         body: bodyAt(target),
       }),
     },

@@ -20,7 +20,9 @@ for (const [way, make] of Object.entries({ toResponse, answerOf })) {
       { 'X-Request-Id': 'e', 'X-RateLimit-Remaining': '57' },
       { 'X-Request-Id': 'f' },
     ]
-    const answers = callers.map((headers) => make({ status: 200, letterhead, headers, body: '{}' }))
+    const answers = callers.map((headers) =>
+      make({ status: 200, letterhead, said: { headers, lines: '' }, body: '{}' }),
+    )
     for (const [index, answer] of answers.entries()) {
       const expected = new Headers({ 'Content-Type': 'application/json', Vary: 'Origin', ...callers[index] })
       assert.deepEqual([...answer.headers].toSorted(), [...expected].toSorted(), `of caller ${index}`)

@@ -6,6 +6,7 @@ import { recordEvents } from '../../src/events/queries.ts'
 import { eventStream, usualStreamBounds } from '../../src/events/stream.ts'
 import { listen as serve } from '../../src/http/listen.ts'
 import { Letterhead } from '../../src/http/outgoing.ts'
+import { nothingSaid } from '../../src/http/said.ts'
 import { amplePlan, assertRefused } from '../support/answers.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Listening, type ListenOptions, listenTo } from '../support/listening.ts'
@@ -301,7 +302,7 @@ describe('a reader that takes nothing', () => {
     const listener = await serve(
       {
         fetch: () => new Response(endless()),
-        direct: async () => ({ status: 500, letterhead: new Letterhead({}), headers: {} }),
+        direct: async () => ({ status: 500, letterhead: new Letterhead({}), said: nothingSaid }),
       },
       { host: '127.0.0.1', port: 0 },
       { stalledMs: 300 },
