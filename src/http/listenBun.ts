@@ -26,7 +26,7 @@ type Engine = { edenGC(): void }
 
 const idleSeconds = 65
 /** Bun would let tens of megabytes come together before it throws anything away. What is new is looked through in no time. */
-const requestsPerCollection = 2_048
+const requestsPerCollection = 1_024
 const stopDeadlineMs = 10_000
 
 export const bun = (globalThis as { Bun?: Bun }).Bun
