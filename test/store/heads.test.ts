@@ -30,7 +30,7 @@ async function headAndBody(method: string, path: string, more: string, body = ''
   return { start, lines, body: answer.body }
 }
 
-const scenarios: [method: string, path: string, body?: string][] = [
+const scenarios: [method: string, path: string, body?: string, more?: string][] = [
   ['GET', '/v1/pets'],
   ['GET', '/v1/pets?limit=1'],
   ['GET', '/v1/pets/1'],
@@ -39,13 +39,14 @@ const scenarios: [method: string, path: string, body?: string][] = [
   ['GET', '/v1/store/inventory'],
   ['GET', '/v1/limits'],
   ['POST', '/v1/pets', '{"name":"Zo\u00eb","categoryId":1}'],
+  ['POST', '/v1/pets', '{"name":"Milo","categoryId":1}', 'Prefer: handling=strict\r\n'],
 ]
 
 describe('the head of an answer is the same, whoever writes it', () => {
-  for (const [method, path, body] of scenarios) {
-    test(`${method} ${path}`, async () => {
-      const open = await headAndBody(method, path, '', body)
-      const closed = await headAndBody(method, path, 'Connection: close\r\n', body)
+  for (const [method, path, body, more = ''] of scenarios) {
+    test(`${method} ${path} ${more.trim()}`, async () => {
+      const open = await headAndBody(method, path, more, body)
+      const closed = await headAndBody(method, path, `${more}Connection: close\r\n`, body)
       assert.equal(open.start, closed.start)
       const lasting = ({ lines }: { lines: string[] }) =>
         lines
@@ -57,6 +58,7 @@ describe('the head of an answer is the same, whoever writes it', () => {
       assert.deepEqual(new Set(names(open).filter((name) => name !== 'keep-alive')), new Set(names(closed)))
       assert.equal(new Set(names(open)).size, open.lines.length, 'a header is there twice')
       if (method === 'GET') assert.equal(open.body, closed.body)
+      assert.equal(/^Preference-Applied: handling=strict$/im.test(open.lines.join('\n')), more !== '')
       assert.match(open.lines.join('\n'), /^Connection: keep-alive$/im)
       assert.match(open.lines.join('\n'), /^Date: \w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT$/im)
     })
