@@ -127,10 +127,14 @@ export async function listenOnNode(
   let adapter: Promise<Adapter> | undefined
   const openAdapter = async (): Promise<Adapter> => {
     const { getRequestListener } = await import('@hono/node-server')
-    return getRequestListener((request, env) => fetch(request, env.incoming.socket.remoteAddress ?? ''), {
-      errorHandler: badRequest,
-      hostname: hostUnlessGiven,
-    })
+    return getRequestListener(
+      async (request, { incoming, outgoing }) => {
+        const response = await fetch(request, incoming.socket.remoteAddress ?? '')
+        if (isEventStream(response)) endWithCaller(incoming.socket, outgoing as ServerResponse)
+        return response
+      },
+      { errorHandler: badRequest, hostname: hostUnlessGiven },
+    )
   }
   /**
    * A caller who takes nothing of an answer is cut off in the end; a stream that is read has its heartbeat. What has gone
@@ -146,7 +150,6 @@ export async function listenOnNode(
   const serve = (incoming: IncomingMessage, outgoing: ServerResponse) => {
     if (!isPlain(incoming)) {
       watch(incoming, outgoing)
-      endWithCaller(incoming, outgoing)
       return adapt(incoming, outgoing)
     }
     return andThen(serveDirectly(direct, incoming, outgoing), () => {
@@ -190,6 +193,8 @@ export async function listenOnNode(
       keepAliveTimeout: 0,
       connectionsCheckingInterval: checkingIntervalMs,
       maxHeaderSize: headerBytesMax,
+      // Which of two that contradict each other holds nobody can say: together they are neither.
+      joinDuplicateHeaders: true,
     },
     (incoming, outgoing) => {
       const connection = connections.get(incoming.socket)
@@ -278,9 +283,13 @@ export async function listenOnNode(
   return { port: (server.address() as AddressInfo).port, stop }
 }
 
+const isEventStream = ({ headers }: Response) =>
+  headers.get('content-type')?.startsWith('text/event-stream') ?? false
+
 /** A stream goes on for as long as somebody listens, and one who has hung up does not say so. */
-function endWithCaller({ socket }: IncomingMessage, outgoing: ServerResponse): void {
+function endWithCaller(socket: Socket, outgoing: ServerResponse): void {
   const leave = () => void socket.destroy()
+  if (socket.readableEnded) return leave()
   socket.once('end', leave)
   outgoing.once('close', () => socket.off('end', leave))
 }

@@ -130,3 +130,47 @@ test('a stream ends with the caller who hangs up, though he might listen', async
   caller.socket.end()
   await caller.closed
 })
+
+describe('whoever has nothing more to say is still answered, by either way into the service', () => {
+  const body = '{"name":"Milo","categoryId":1}'
+  const rest = () => `Authorization: Bearer ${key}\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+  const heads: Readonly<Record<string, string>> = {
+    'an address as it is': 'POST /v1/pets HTTP/1.1\r\nHost: petstore\r\n',
+    'an odd one': 'POST /v1/pets?x=/ HTTP/1.1\r\nHost: petstore\r\n',
+    'one who would take a stream':
+      'POST /v1/pets HTTP/1.1\r\nHost: petstore\r\nAccept: text/event-stream\r\n',
+    'HTTP/1.0': 'POST /v1/pets HTTP/1.0\r\n',
+  }
+  for (const [name, head] of Object.entries(heads)) {
+    test(name, async () => {
+      const caller = await call(service.base, head + rest())
+      caller.socket.end()
+      assert.equal((await caller.answer()).status, 201)
+      caller.socket.destroy()
+    })
+  }
+})
+
+test('a dozen odd requests at once bring no warning', async () => {
+  const warnings: Error[] = []
+  const note = (warning: Error) => warnings.push(warning)
+  process.on('warning', note)
+  try {
+    await answersTo(12, text('GET', '/pets?x="').repeat(12))
+    // Warnings come with the next turn.
+    await new Promise((resolve) => setImmediate(resolve))
+    assert.deepEqual(warnings, [])
+  } finally {
+    process.off('warning', note)
+  }
+})
+
+test('of two keys in one request neither holds, by either way into the service', async () => {
+  for (const path of ['/v1/pets', '/v1/pets?x="']) {
+    const two = `Authorization: Bearer ${key}\r\n`.repeat(2)
+    const caller = await call(service.base, `GET ${path} HTTP/1.1\r\nHost: petstore\r\n${two}\r\n`)
+    const { status, body } = await caller.answer()
+    caller.socket.destroy()
+    assert.deepEqual([status, JSON.parse(body).code], [401, 'missing_api_key'])
+  }
+})
