@@ -8,7 +8,7 @@ import { chooseLoad, type Load } from './load.ts'
 import { assignCores, type Cores, moveTo } from './machine.ts'
 import { type Options, readOptions, UsageError, usage } from './options.ts'
 import { killAll } from './processes.ts'
-import { writeReport } from './report.ts'
+import { resultsFolder, writeReport } from './report.ts'
 import { runners } from './rows.ts'
 import { startService } from './servers.ts'
 import { measureServiceIn, removeLeftovers, removeRunFolder } from './stores.ts'
@@ -51,6 +51,7 @@ async function main(): Promise<void> {
   const figures = await measure(bench)
   if (process.stderr.isTTY) process.stderr.write('\r\u001b[K')
   console.log(writeReport(bench, figures, (performance.now() - started) / 1000))
+  process.stderr.write(`\nWritten to ${resultsFolder}.\n`)
   if (options.isCheck) process.exitCode = await check(bench, figures)
   else if (figures.some(({ problem }) => problem !== undefined)) process.exitCode = 1
 }

@@ -85,6 +85,7 @@ export const rows = {
     kind: 'factor',
     must: 1.2,
     aim: 1.05,
+    isForLongRuns: true,
   },
   postgres: {
     id: '8a',

@@ -9,7 +9,7 @@ import { here } from './processes.ts'
 import { versionOf } from './servers.ts'
 import { measuredService } from './stores.ts'
 
-const resultsFolder = join(here, 'results')
+export const resultsFolder = join(here, 'results')
 
 /** Writes table, figures and chart to bench/results, and gives the table. */
 export function writeReport(bench: Bench, figures: readonly Figure[], seconds: number): string {

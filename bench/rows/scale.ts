@@ -40,7 +40,7 @@ type Store = {
 export async function scale(bench: Bench): Promise<Figure[]> {
   const { options, cores, progress } = bench
   const count = options.isQuick ? bigQuickCount : bigCount
-  progress(`scale: ${count.toLocaleString('en')} animals, which takes a minute to build the first time`)
+  progress(`scale: ${count.toLocaleString('en')} animals, which are built the first time`)
   const opened: Store[] = []
   const open = async (folder: string, size: number) => {
     const server = await startService(cores, { name: `petstore with ${size}`, folder })
