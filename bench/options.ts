@@ -64,7 +64,7 @@ export function readOptions(args: string[]): Options | undefined {
       secondsPattern,
       '0.1 or more',
     ),
-    firstWarmUpSeconds: values.quick ? 1.5 : 3,
+    firstWarmUpSeconds: values.quick ? 1.2 : 3,
     warmUpSeconds: values.quick ? 0.1 : 0.5,
     load,
     service,
