@@ -289,7 +289,7 @@ const isEventStream = ({ headers }: Response) =>
 /** A stream goes on for as long as somebody listens, and one who has hung up does not say so. */
 function endWithCaller(socket: Socket, outgoing: ServerResponse): void {
   const leave = () => void socket.destroy()
-  if (socket.readableEnded) return leave()
+  if (socket.readableEnded) leave()
   socket.once('end', leave)
   outgoing.once('close', () => socket.off('end', leave))
 }
