@@ -2,9 +2,9 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse, S
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import { andThen } from '../soon.ts'
-import { ApiError } from './errors.ts'
 import type { Handlers, ListenBounds, Listener, Place } from './listener.ts'
-import { isPlain, keepAliveSeconds, sayKeptAlive, serveDirectly } from './nodeDirect.ts'
+import { nodeAdapter } from './nodeAdapter.ts'
+import { isPlain, keepAliveSeconds, serveDirectly } from './nodeDirect.ts'
 
 const headersTimeoutMs = 5_000
 const requestTimeoutMs = 10_000
@@ -25,9 +25,6 @@ const stopQuietMs = 60
 /** How long a connection that looks idle may still have a request on its way to us. */
 const stopGraceMs = 500
 const stopPollMs = 20
-
-/** HTTP/1.0 knows no Host header; nothing here depends on it. */
-const hostUnlessGiven = 'localhost'
 
 type Connection = {
   /** The last answer, begun or not; nothing before the first request. */
@@ -112,8 +109,6 @@ function refuse(socket: Socket, code: string | undefined): void {
   socket.destroySoon()
 }
 
-type Adapter = (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void>
-
 /** A hardened HTTP server on Node: slow, oversized and idle callers are cut off by the bounds above. */
 export async function listenOnNode(
   { fetch, direct }: Handlers,
@@ -124,18 +119,7 @@ export async function listenOnNode(
   let requests = 0
   let connectionsTaken = 0
   let doorClosing: Promise<unknown> | undefined
-  let adapter: Promise<Adapter> | undefined
-  const openAdapter = async (): Promise<Adapter> => {
-    const { getRequestListener } = await import('@hono/node-server')
-    return getRequestListener(
-      async (request, { incoming, outgoing }) => {
-        const response = await fetch(request, incoming.socket.remoteAddress ?? '')
-        if (isEventStream(response)) endWithCaller(incoming.socket, outgoing as ServerResponse)
-        return response
-      },
-      { errorHandler: badRequest, hostname: hostUnlessGiven },
-    )
-  }
+  const adapt = nodeAdapter(fetch)
   /**
    * A caller who takes nothing of an answer is cut off in the end; a stream that is read has its heartbeat. What has gone
    * out at once needs no such watch; what stands behind an answer that has not does.
@@ -178,13 +162,6 @@ export async function listenOnNode(
         begin(incoming, outgoing)
       }),
     )
-  }
-  const adapt = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
-    // The adapter refuses a backslash, but it is only a path that leads nowhere.
-    incoming.url = incoming.url?.replaceAll('\\', '%5C')
-    sayKeptAlive(outgoing)
-    adapter ??= openAdapter()
-    return (await adapter)(incoming, outgoing)
   }
   const server = createServer(
     {
@@ -281,24 +258,4 @@ export async function listenOnNode(
   }
 
   return { port: (server.address() as AddressInfo).port, stop }
-}
-
-const isEventStream = ({ headers }: Response) =>
-  headers.get('content-type')?.startsWith('text/event-stream') ?? false
-
-/** A stream goes on for as long as somebody listens, and one who has hung up does not say so. */
-function endWithCaller(socket: Socket, outgoing: ServerResponse): void {
-  const leave = () => void socket.destroy()
-  if (socket.readableEnded) leave()
-  socket.once('end', leave)
-  outgoing.once('close', () => socket.off('end', leave))
-}
-
-/** A request that HTTP lets through but that is no URL: a broken Host header, a path without a slash. */
-function badRequest(): Response {
-  const { body, status } = new ApiError(
-    'validation_failed',
-    'The Host header or the address of the request is not valid.',
-  )
-  return Response.json(body, { status })
 }
