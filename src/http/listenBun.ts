@@ -25,7 +25,7 @@ type Bun = {
 type Engine = { edenGC(): void }
 
 const idleSeconds = 65
-/** Bun would let tens of megabytes come together before it throws anything away. What is new is looked through in no time. */
+/** Bun would let tens of megabytes come together before it throws anything away. Looking through what is new costs little. */
 const requestsPerCollection = 1_024
 const stopDeadlineMs = 10_000
 
