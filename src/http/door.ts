@@ -14,7 +14,7 @@ export type Admission = {
   /** Known whenever the key is valid, also when the request is refused for its rate. */
   readonly caller?: Caller
   readonly refusal?: ApiError
-  /** What every answer carries. */
+  /** How the windows stand, which every answer says. */
   readonly rates: Rates
   /** Which state of the store was found, where that is known: whatever is read from now on is not older. */
   readonly storeVersion?: number | undefined

@@ -2,7 +2,7 @@ import type { Page } from '../http/app.ts'
 import { Letterhead, type Outgoing, toResponse } from '../http/outgoing.ts'
 import { nothingSaid } from '../http/said.ts'
 
-function said(status: number, body: string, more: Record<string, string> = {}): Outgoing {
+function probeAnswer(status: number, body: string, more: Record<string, string> = {}): Outgoing {
   const headers = {
     'Content-Type': 'application/json; charset=utf-8',
     'Cache-Control': 'no-store',
@@ -17,13 +17,13 @@ export type Probes = ReadonlyMap<string, () => Promise<Outgoing>>
 /** Probes for whoever watches over the process, by their paths. */
 export const createProbes = (isReady: () => Promise<boolean>): Probes =>
   new Map([
-    ['/healthz', async () => said(200, '{"status":"up"}')],
+    ['/healthz', async () => probeAnswer(200, '{"status":"up"}')],
     [
       '/readyz',
       async () =>
         (await isReady())
-          ? said(200, '{"status":"ready"}')
-          : said(503, '{"status":"not ready"}', { 'Retry-After': '1' }),
+          ? probeAnswer(200, '{"status":"ready"}')
+          : probeAnswer(503, '{"status":"not ready"}', { 'Retry-After': '1' }),
     ],
   ])
 
