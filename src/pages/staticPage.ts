@@ -46,7 +46,7 @@ export function servedFromMemory(page: StaticPage): Page {
 async function prepare({ headers, render }: StaticPage): Promise<PreparedPage> {
   const text = await render()
   const plain = Buffer.from(text)
-  // In a thread of its own, since the largest page takes a tenth of a second.
+  // In a thread of its own, since the largest page takes a fifth of a second.
   const zipped = await compress(plain)
   const etag = etagOf(text)
   // Each representation has a strong ETag of its own (RFC 9110, 8.8.3.3).
