@@ -25,7 +25,7 @@ function watched(checks: (() => boolean)[] = []) {
 }
 
 describe('readiness asks the database at most once a second', () => {
-  test('whatever the number of requests, which share one ping and its result', async () => {
+  test('for any number of requests, which share one ping and its result', async () => {
     const watch = watched()
     const first = Array.from({ length: 1_000 }, () => watch.isReady())
     assert.equal(watch.pings.length, 1)
