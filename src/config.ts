@@ -21,6 +21,8 @@ export type Config = Readonly<{
   banAfterRefusals: number
   orderHoldMs: number
   webhookAllow: BlockList
+  /** `/metrics` needs no key. */
+  isMetricsOpen: boolean
   logLevel: string
 }>
 
@@ -120,6 +122,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     banAfterRefusals: whole('PETSTORE_BAN_AFTER_REFUSALS', 100, 1, 1_000_000),
     orderHoldMs: whole('PETSTORE_ORDER_HOLD_HOURS', 72, 1, 8_760) * hourMs,
     webhookAllow: networks('PETSTORE_WEBHOOK_ALLOW'),
+    isMetricsOpen: oneOf('PETSTORE_METRICS_OPEN', ['true', 'false'] as const, 'false') === 'true',
     logLevel: oneOf('PETSTORE_LOG_LEVEL', logLevels, 'info'),
   })
   if (problems.length > 0) throw new ConfigError(problems)

@@ -17,10 +17,12 @@ import { ensureOperatorKey } from './keys/operator.ts'
 import { createDoor } from './limits/door.ts'
 import { MemoryLimiter } from './limits/memory.ts'
 import { memoryGate } from './limits/memoryGate.ts'
+import { createPageAllowance } from './limits/pageAllowance.ts'
 import { postgresGate } from './limits/postgres.ts'
 import { createOperations } from './operations.ts'
 import { hasDueOrders, lapseDueOrders } from './orders/queries.ts'
 import { createProbes } from './pages/probes.ts'
+import { createReadiness } from './pages/readiness.ts'
 import { type Log, logRequest } from './telemetry/log.ts'
 import { Metrics } from './telemetry/metrics.ts'
 import { Deliverer } from './webhooks/deliverer.ts'
@@ -143,21 +145,14 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
   }
 
   let isStopping = false
-  const isReady = async () => {
-    if (isStopping) return false
-    const isReachable = await database.ping().then(
-      () => true,
-      () => false,
-    )
-    // The stop may have begun meanwhile.
-    return isReachable && !isStopping
-  }
+  const isReady = createReadiness({ checks: [() => !isStopping], ping: () => database.ping() })
   const probes = createProbes(isReady)
+  const admitToPages = createPageAllowance({ clock, trustedProxies: config.trustedProxies })
   let site: Promise<App> | undefined
   const openSite = async () => {
     const { createSite } = await import('./pages/site.ts')
     const onFault = (error: unknown) => log.error({ err: error }, 'page failed')
-    return createSite({ config, operations, metrics, door, probes, api, onFault })
+    return createSite({ config, operations, metrics, door, probes, api, admitToPages, onFault })
   }
 
   const listener = await listen(

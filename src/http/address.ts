@@ -32,8 +32,6 @@ export function addressGroup(address: string): string {
   return `${prefix.join(':')}::/64`
 }
 
-export const isLoopback = (remote: string): boolean => /^127\.|^::1$/.test(plain(remote))
-
 /** IPv4 in IPv6's clothes is IPv4, and a port that a proxy has noted is no part of an address. */
 const plain = (address: string): string =>
   !address.includes(':')

@@ -1,53 +1,50 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { marked } from 'marked'
-import { type Page, refusal } from '../http/app.ts'
-import { ApiError } from '../http/errors.ts'
-import { escapeHtml, htmlPage } from './layout.ts'
+import { readdirSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { escapeHtml, htmlHeaders, htmlPage } from './layout.ts'
+import type { StaticPage } from './staticPage.ts'
 
 const folder = new URL('../../docs/guides/', import.meta.url)
 
 /** The guides of the package itself, so that a link in a header leads somewhere without internet. */
-export function guidePages(): Page[] {
-  const guides = new Map(
-    readdirSync(folder)
-      .filter((file) => file.endsWith('.md'))
-      .sort()
-      .map((file) => [file.slice(0, -'.md'.length), new URL(file, folder)]),
+export function guidePages(): StaticPage[] {
+  const names = readdirSync(folder)
+    .filter((file) => file.endsWith('.md'))
+    .sort()
+    .map((file) => file.slice(0, -'.md'.length))
+  // With the ending too: that is how the guides refer to each other.
+  const guides = names.flatMap((name) =>
+    [`/guides/${name}`, `/guides/${name}.md`].map((path) => ({ path, name })),
   )
   return [
-    {
-      path: '/guides',
-      serve() {
-        const items = [...guides].map(([name, file]) => {
-          const text = readFileSync(file, 'utf8')
-          const topics = escapeHtml(topicsOf(text).join(' · '))
-          return `<li><a href="/guides/${name}"><strong>${escapeHtml(titleOf(text))}</strong><span>${topics}</span></a></li>`
-        })
-        return htmlPage('Guides', '/guides', `<h1>Guides</h1><ul class="cards">${items.join('')}</ul>`)
-      },
-    },
-    {
-      path: '/guides/:name',
-      serve(request) {
-        const file = guides.get(new URL(request.url).pathname.slice('/guides/'.length).replace(/\.md$/, ''))
-        if (!file)
-          return refusal(
-            new ApiError('not_found', 'There is no such guide: see /guides for those that exist.'),
-          )
-        const text = readFileSync(file, 'utf8')
-        return htmlPage(titleOf(text), '/guides', toHtml(text))
-      },
-    },
+    { path: '/guides', headers: htmlHeaders, render: () => renderList(names) },
+    ...guides.map(({ path, name }) => ({ path, headers: htmlHeaders, render: () => renderGuide(name) })),
   ]
 }
 
-/** What is wider than the page scrolls by itself, and can be reached with the keyboard to do so. */
-const toHtml = (markdown: string): string =>
-  marked
+const read = (name: string) => readFile(new URL(`${name}.md`, folder), 'utf8')
+
+async function renderList(names: readonly string[]): Promise<string> {
+  const items = await Promise.all(
+    names.map(async (name) => {
+      const text = await read(name)
+      const topics = escapeHtml(topicsOf(text).join(' · '))
+      return `<li><a href="/guides/${name}"><strong>${escapeHtml(titleOf(text))}</strong><span>${topics}</span></a></li>`
+    }),
+  )
+  return htmlPage('Guides', '/guides', `<h1>Guides</h1><ul class="cards">${items.join('')}</ul>`)
+}
+
+async function renderGuide(name: string): Promise<string> {
+  const { marked } = await import('marked')
+  const markdown = await read(name)
+  // Tables and code that are wider than the page scroll by themselves, and can be reached with the keyboard to do so.
+  const html = marked
     .parse(markdown, { async: false })
     .replaceAll('<pre>', '<pre tabindex="0">')
     .replaceAll('<table>', '<div class="wide" tabindex="0"><table>')
     .replaceAll('</table>', '</table></div>')
+  return htmlPage(titleOf(markdown), '/guides', html)
+}
 
 const topicsOf = (markdown: string): string[] =>
   [...markdown.matchAll(/^## (.*)$/gm)].map(([, topic = '']) => topic.replaceAll('`', ''))

@@ -1,19 +1,24 @@
 import type { Environment } from '../config.ts'
-import type { Page } from '../http/app.ts'
-import { escapeHtml, htmlPage } from './layout.ts'
+import { escapeHtml, htmlHeaders, htmlPage } from './layout.ts'
+import type { StaticPage } from './staticPage.ts'
 
 /** A person's way in, until there is more to show. */
-export function homePage(environment: Environment, publicUrl: string | undefined): Page {
+export function homePage(environment: Environment, publicUrl: string | undefined): StaticPage {
   return {
     path: '/',
-    serve(request) {
-      const base = publicUrl ?? new URL(request.url).origin
-      return htmlPage('Petstore', '/', content(environment, escapeHtml(base)))
-    },
+    headers: htmlHeaders,
+    render: () => htmlPage('Petstore', '/', content(environment, publicUrl)),
   }
 }
 
-const content = (environment: Environment, base: string) => `<h1>Petstore</h1>
+/** The same for every client, so it names an address only where the operator has set one. */
+function content(environment: Environment, publicUrl: string | undefined): string {
+  const api = publicUrl === undefined ? '$PETSTORE' : escapeHtml(`${publicUrl}/v1`)
+  const needed =
+    publicUrl === undefined
+      ? 'With the address of this API in <code>PETSTORE</code>, such as <code>http://127.0.0.1:8080/v1</code>, and your API key in <code>PETSTORE_KEY</code>'
+      : 'With your API key in <code>PETSTORE_KEY</code>'
+  return `<h1>Petstore</h1>
 <p class="lead">An HTTP/JSON service for browsing and managing animals offered for adoption.</p>
 <p class="state">Up, in the ${environment} environment</p>
 <ul class="cards">
@@ -22,14 +27,15 @@ const content = (environment: Environment, base: string) => `<h1>Petstore</h1>
 <li><a href="/v1/openapi.json"><strong>OpenAPI 3.1</strong><span>The description of the API, for tools</span></a></li>
 </ul>
 <h2>Try it</h2>
-<p>With your API key in <code>PETSTORE_KEY</code>, see which animals are available:</p>
+<p>${needed}, see which animals are available:</p>
 <pre tabindex="0"><code>curl -H "Authorization: Bearer $PETSTORE_KEY" \\
-  "${base}/v1/pets?status=available"</code></pre>
+  "${api}/pets?status=available"</code></pre>
 <p>And add one:</p>
 <pre tabindex="0"><code>curl -H "Authorization: Bearer $PETSTORE_KEY" \\
   -H "Content-Type: application/json" \\
   -d '{"name": "Milo", "categoryId": 3}' \\
-  "${base}/v1/pets"</code></pre>
+  "${api}/pets"</code></pre>
 <h2>Get a key</h2>
 <p>The operator's key was shown once, when the service first started. The operator makes more with <code>POST /v1/keys</code> or on the command line: see <a href="/guides/keys">Keys</a>.</p>
 <footer>OpenAPI as <a href="/v1/openapi.json">JSON</a> or <a href="/v1/openapi.yaml">YAML</a>. Health: <a href="/healthz">/healthz</a>, <a href="/readyz">/readyz</a>.</footer>`
+}

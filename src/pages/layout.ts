@@ -121,16 +121,14 @@ export function pageStart(title: string, place: Place, style: string): string {
 <header class="bar"><nav aria-label="Petstore"><a class="home" href="/"${here('/')}><svg viewBox="0 0 24 24" aria-hidden="true">${pawShapes}</svg>Petstore</a>${links.join('')}</nav></header>`
 }
 
-export function htmlPage(title: string, place: Place, content: string): Response {
-  const html = `${pageStart(place === '/' ? title : `${title} - Petstore`, place, pageStyle)}
+export const htmlPage = (title: string, place: Place, content: string): string =>
+  `${pageStart(place === '/' ? title : `${title} - Petstore`, place, pageStyle)}
 <main id="content">
 ${content}
 </main>
 </body>
 </html>
 `
-  return new Response(html, { headers: pageHeaders('text/html; charset=utf-8') })
-}
 
 export const pageHeaders = (contentType: string, contentPolicy = policy): Record<string, string> => ({
   'Content-Type': contentType,
@@ -139,3 +137,5 @@ export const pageHeaders = (contentType: string, contentPolicy = policy): Record
   'X-Content-Type-Options': 'nosniff',
   'Referrer-Policy': 'no-referrer',
 })
+
+export const htmlHeaders = pageHeaders('text/html; charset=utf-8')

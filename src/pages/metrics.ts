@@ -1,30 +1,40 @@
-import { isLoopback } from '../http/address.ts'
+import type { BlockList } from 'node:net'
+import { clientAddress } from '../http/address.ts'
 import { type Page, refusal } from '../http/app.ts'
 import type { Door } from '../http/door.ts'
 import { ApiError } from '../http/errors.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 
-/** For Prometheus: open to this machine, and to whoever holds an operator's key. */
-export function metricsPage(metrics: Metrics, door: Door): Page {
+export type MetricsPageOptions = {
+  readonly metrics: Metrics
+  readonly door: Door
+  /** The operator has opened it: no key is needed. */
+  readonly isOpen: boolean
+  readonly trustedProxies: BlockList
+}
+
+/**
+ * For Prometheus: needs a key with `keys:manage`, unless the operator has opened it. With a key the request counts for that
+ * key, without a valid one for the address, as in the API; when open it counts as any other page does.
+ */
+export function metricsPage({ metrics, door, isOpen, trustedProxies }: MetricsPageOptions): Page {
   return {
     path: '/metrics',
+    isExempt: !isOpen,
     async serve(request, remoteAddress) {
-      const error = isFromHere(request, remoteAddress) ? undefined : await problem(request, remoteAddress)
+      const error = isOpen ? undefined : await problem(request, remoteAddress)
       if (error) return refusal(error)
       const { text, contentType } = await metrics.answer()
       return new Response(text, { headers: { 'Content-Type': contentType, 'Cache-Control': 'no-store' } })
     },
   }
 
-  async function problem(request: Request, address: string): Promise<ApiError | undefined> {
-    const authorization = request.headers.get('authorization') ?? undefined
+  async function problem({ headers }: Request, remoteAddress: string): Promise<ApiError | undefined> {
+    const authorization = headers.get('authorization') ?? undefined
+    const forwardedFor = headers.get('x-forwarded-for') ?? undefined
+    const address = clientAddress(remoteAddress, forwardedFor, trustedProxies)
     const { caller, refusal: refused } = await door.admit({ authorization, address, isFree: false })
     if (refused) return refused
     return caller?.scopes.has('keys:manage') ? undefined : new ApiError('insufficient_scope')
   }
 }
-
-/** A proxy on this machine speaks for others, and says so. */
-const isFromHere = ({ headers }: Request, remoteAddress: string): boolean =>
-  isLoopback(remoteAddress) &&
-  !['x-forwarded-for', 'forwarded', 'x-real-ip', 'via'].some((name) => headers.has(name))

@@ -14,7 +14,7 @@ function probeAnswer(status: number, body: string, more: Record<string, string> 
 
 export type Probes = ReadonlyMap<string, () => Promise<Outgoing>>
 
-/** Probes for whoever watches over the process, by their paths. */
+/** Probes for those that watch over the process, by their paths. */
 export const createProbes = (isReady: () => Promise<boolean>): Probes =>
   new Map([
     ['/healthz', async () => probeAnswer(200, '{"status":"up"}')],
@@ -28,4 +28,4 @@ export const createProbes = (isReady: () => Promise<boolean>): Probes =>
   ])
 
 export const probePages = (probes: Probes): Page[] =>
-  [...probes].map(([path, probe]) => ({ path, serve: async () => toResponse(await probe()) }))
+  [...probes].map(([path, probe]) => ({ path, isExempt: true, serve: async () => toResponse(await probe()) }))

@@ -1,8 +1,6 @@
-import { gzipSync } from 'node:zlib'
-import { stringify } from 'yaml'
-import type { Page } from '../http/app.ts'
-import { etagOf, matchesAny } from '../http/etag.ts'
+import { publicHeaders } from '../http/app.ts'
 import { headerRems, pageHeaders, pageStart, palettes } from './layout.ts'
+import type { StaticPage } from './staticPage.ts'
 
 /** The reference is one script in a page of its own: it brings its styles along, and may fetch from this service alone. */
 const policy =
@@ -44,45 +42,32 @@ const start = `Scalar.createApiReference('#content', {
 })
 `
 
-/** The reference, the script behind it, and the description it shows: all from this package. */
-export function referencePages(openApi: Record<string, unknown>): Page[] {
-  const json = JSON.stringify(openApi, undefined, 2)
-  const yaml = stringify(openApi, { aliasDuplicateObjects: false })
-  const text = (body: string, type: string) => () => new Response(body, { headers: pageHeaders(type) })
-  let script: Promise<StaticFile> | undefined
-  return [
-    { path: '/v1/openapi.json', serve: text(json, 'application/json; charset=utf-8') },
-    { path: '/v1/openapi.yaml', serve: text(yaml, 'application/yaml; charset=utf-8') },
-    {
-      path: '/docs',
-      serve: () => new Response(page, { headers: pageHeaders('text/html; charset=utf-8', policy) }),
-    },
-    { path: '/docs/start.js', serve: text(start, 'text/javascript; charset=utf-8') },
-    {
-      path: '/docs/reference.js',
-      async serve(request) {
-        script ??= loadScalar().then((text) => staticFile(text, 'text/javascript; charset=utf-8'))
-        return (await script)(request)
-      },
-    },
-  ]
-}
+const scriptHeaders = pageHeaders('text/javascript; charset=utf-8')
 
-type StaticFile = (request: Request) => Response
-
-/** A large text that is always the same: one copy in memory for all who ask, compressed where they take it. */
-function staticFile(text: string, type: string): StaticFile {
-  const plain = Buffer.from(text)
-  const zipped = gzipSync(plain)
-  const headers = { ...pageHeaders(type), ETag: etagOf(text), Vary: 'Accept-Encoding' }
-  return (request) => {
-    if (matchesAny(request.headers.get('if-none-match') ?? '', headers.ETag)) {
-      return new Response(null, { status: 304, headers })
-    }
-    const isZipped = /\bgzip\b/.test(request.headers.get('accept-encoding') ?? '')
-    if (!isZipped) return new Response(plain, { headers })
-    return new Response(zipped, { headers: { ...headers, 'Content-Encoding': 'gzip' } })
+/** The reference, the script behind it, and the document that it shows: all from this package. */
+export function referencePages(createDocument: () => Record<string, unknown>): StaticPage[] {
+  let created: Record<string, unknown> | undefined
+  const document = () => {
+    created ??= createDocument()
+    return created
   }
+  return [
+    {
+      path: '/v1/openapi.json',
+      headers: { ...pageHeaders('application/json; charset=utf-8'), ...publicHeaders },
+      isPublic: true,
+      render: () => JSON.stringify(document(), undefined, 2),
+    },
+    {
+      path: '/v1/openapi.yaml',
+      headers: { ...pageHeaders('application/yaml; charset=utf-8'), ...publicHeaders },
+      isPublic: true,
+      render: async () => (await import('../http/yaml.ts')).toYaml(document()),
+    },
+    { path: '/docs', headers: pageHeaders('text/html; charset=utf-8', policy), render: () => page },
+    { path: '/docs/start.js', headers: scriptHeaders, render: () => start },
+    { path: '/docs/reference.js', headers: scriptHeaders, render: loadScalar },
+  ]
 }
 
 type Handler = (request: unknown, reply: { header(): unknown; send(body: string): void }) => void

@@ -9,6 +9,7 @@ import { homePage } from './home.ts'
 import { metricsPage } from './metrics.ts'
 import { type Probes, probePages } from './probes.ts'
 import { referencePages } from './reference.ts'
+import { servedFromMemory } from './staticPage.ts'
 
 export type SiteOptions = Omit<AppOptions, 'pages'> & {
   readonly config: Config
@@ -19,13 +20,16 @@ export type SiteOptions = Omit<AppOptions, 'pages'> & {
 }
 
 /** Everything that answers, the API with the pages beside it. Loaded when it is first needed: many never look at a page. */
-export function createSite({ config, operations, metrics, door, probes, api, onFault }: SiteOptions): App {
-  const pages = [
+export function createSite({ config, operations, metrics, door, probes, ...options }: SiteOptions): App {
+  const staticPages = [
     homePage(config.environment, config.publicUrl),
     ...guidePages(),
-    ...referencePages(openApiDocument({ operations, ...config })),
-    ...probePages(probes),
-    metricsPage(metrics, door),
+    ...referencePages(() => openApiDocument({ operations, ...config })),
   ]
-  return createApp({ pages, api, onFault })
+  const pages = [
+    ...staticPages.map(servedFromMemory),
+    ...probePages(probes),
+    metricsPage({ metrics, door, isOpen: config.isMetricsOpen, trustedProxies: config.trustedProxies }),
+  ]
+  return createApp({ pages, ...options })
 }

@@ -6,6 +6,8 @@ import type { Counted, GaugeOf } from './registry.ts'
 /** Keys that have a line of their own; what comes after them is counted together. */
 const keysLabelledMax = 1_000
 
+type MetricsText = { readonly text: string; readonly contentType: string }
+
 /** Counts by hand, since many a request is in it; the library that writes them out is loaded when somebody asks. */
 export class Metrics {
   readonly #gauges: readonly GaugeOf[]
@@ -16,6 +18,7 @@ export class Metrics {
   readonly #labelledKeys = new Set<number>()
   #bans = 0
   #registry: Promise<Registry> | undefined
+  #answering: Promise<MetricsText> | undefined
 
   constructor(gauges: readonly GaugeOf[] = []) {
     this.#gauges = gauges
@@ -35,8 +38,15 @@ export class Metrics {
     countOne(this.#attempts, isDelivered ? 'delivered' : 'failed')
   }
 
-  /** In the text format of Prometheus. */
-  async answer(): Promise<{ text: string; contentType: string }> {
+  /** In the text format of Prometheus. Requests that come while it is being written share it. */
+  answer(): Promise<MetricsText> {
+    this.#answering ??= this.#write().finally(() => {
+      this.#answering = undefined
+    })
+    return this.#answering
+  }
+
+  async #write(): Promise<MetricsText> {
     this.#registry ??= this.#open().catch((error: unknown) => {
       // What failed is not kept: the next one tries anew.
       this.#registry = undefined

@@ -23,6 +23,7 @@ test('without any setting the documented defaults hold', () => {
     stagingUrl: undefined,
     banAfterRefusals: 100,
     orderHoldMs: 72 * 60 * 60 * 1000,
+    isMetricsOpen: false,
     logLevel: 'info',
   })
   assert.deepEqual(trustedProxies.rules, [])
@@ -37,6 +38,7 @@ test('empty and blank settings are as good as none', () => {
       'PETSTORE_WEBHOOK_ALLOW',
       'PETSTORE_DATABASE_POOL',
       'PETSTORE_AUTO_MIGRATE',
+      'PETSTORE_METRICS_OPEN',
     ],
   ]
   const {
@@ -81,6 +83,8 @@ describe('good settings are taken', () => {
     ],
     [{ PETSTORE_DATABASE_POOL: '1000' }, { databasePoolMax: 1_000 }],
     [{ PETSTORE_AUTO_MIGRATE: 'false' }, { isAutoMigrate: false }],
+    [{ PETSTORE_METRICS_OPEN: 'true' }, { isMetricsOpen: true }],
+    [{ PETSTORE_METRICS_OPEN: 'false' }, { isMetricsOpen: false }],
   ]
   for (const [env, expected] of scenarios) {
     test(JSON.stringify(Object.keys(expected)), () => {
@@ -131,6 +135,9 @@ const badSettings: [name: string, value: string][] = [
   ['PETSTORE_TRUSTED_PROXIES', '10.0.0.0/8/8'],
   ['PETSTORE_TRUSTED_PROXIES', 'everybody'],
   ['PETSTORE_BAN_AFTER_REFUSALS', '0'],
+  ['PETSTORE_METRICS_OPEN', '1'],
+  ['PETSTORE_METRICS_OPEN', 'yes'],
+  ['PETSTORE_METRICS_OPEN', 'TRUE'],
   ['PETSTORE_ORDER_HOLD_HOURS', '0'],
   ['PETSTORE_ORDER_HOLD_HOURS', '8761'],
   ['PETSTORE_ORDER_HOLD_HOURS', '1.5'],

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { parse } from 'yaml'
 import { temporaryFolder } from '../support/engine.ts'
 import { startServer } from '../support/process.ts'
 
@@ -92,6 +93,8 @@ describe('every snippet in the README and the guides works', () => {
       })
     } else if (block.language === 'json') {
       test(name, () => void JSON.parse(block.code))
+    } else if (block.language === 'yaml') {
+      test(name, () => void parse(block.code))
     } else {
       test(`${name} is meant to be read`, () => assert.equal(block.language, 'text'))
     }

@@ -6,26 +6,26 @@ import { call } from '../support/socket.ts'
 
 let service: TestService
 before(async () => {
-  service = await startTestService()
+  service = await startTestService({ PETSTORE_METRICS_OPEN: 'true' })
 })
 after(() => service.stop())
 
-const paths = [
+/** Those that are the same for every client. */
+const staticPaths = [
   '/',
   '/docs',
   '/docs/start.js',
   '/docs/reference.js',
   '/guides',
   '/guides/keys',
+  '/guides/keys.md',
   '/v1/openapi.json',
   '/v1/openapi.yaml',
-  '/healthz',
-  '/readyz',
-  '/metrics',
 ]
+const publicPaths = ['/v1/openapi.json', '/v1/openapi.yaml']
 
 describe('a page is there to be read', () => {
-  for (const path of paths) {
+  for (const path of [...staticPaths, '/healthz', '/readyz', '/metrics']) {
     test(`${path} answers GET and HEAD, and 405 with Allow to every other method`, async () => {
       assert.equal((await service.request('GET', path)).status, 200)
       const head = await service.request('HEAD', path)
@@ -33,49 +33,177 @@ describe('a page is there to be read', () => {
       for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
         const refused = await service.request(method, path, { key: service.operatorKey })
         assert.equal(refused.status, 405, method)
-        assert.equal(refused.headers.allow, 'GET, HEAD')
+        assert.equal(refused.headers.allow, publicPaths.includes(path) ? 'GET, HEAD, OPTIONS' : 'GET, HEAD')
         assert.equal(refused.json.code, 'method_not_allowed')
         assert.equal(refused.json.status, 405)
       }
     })
   }
+
+  test('a guide that does not exist is a 404 with an Error body', async () => {
+    for (const path of [
+      '/guides/none',
+      '/guides/none.md',
+      '/guides/..%2Fdecisions%2F0001',
+      '/guides/keys/x',
+    ]) {
+      const { status, json } = await service.request('GET', path)
+      assert.deepEqual([status, json.code], [404, 'not_found'], path)
+    }
+  })
 })
 
-describe('the script of the reference', () => {
-  const path = '/docs/reference.js'
-
-  /** The bytes as they come, which a client that unpacks by itself would not show. */
-  async function bytesOf(headers: Record<string, string>) {
-    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
-    const caller = await call(service.base, `GET ${path} HTTP/1.1\r\nHost: petstore\r\n${lines.join('')}\r\n`)
-    try {
-      const { status, head, body } = await caller.answer()
-      assert.equal(status, 200)
-      return { head, bytes: Buffer.from(body, 'latin1') }
-    } finally {
-      caller.socket.destroy()
-    }
+/** The bytes as they come, which a client that unpacks by itself would not show. */
+async function bytesOf(path: string, headers: Record<string, string> = {}) {
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+  const caller = await call(service.base, `GET ${path} HTTP/1.1\r\nHost: petstore\r\n${lines.join('')}\r\n`)
+  try {
+    const { status, head, body } = await caller.answer()
+    assert.equal(status, 200)
+    return { head, bytes: Buffer.from(body, 'latin1') }
+  } finally {
+    caller.socket.destroy()
   }
+}
 
-  test('has an ETag, and is not sent again to who knows it', async () => {
-    const { headers } = await service.request('GET', path)
-    assert.match(String(headers.etag), /^"[^"]+"$/)
-    for (const known of [String(headers.etag), `"other", ${headers.etag}`, `W/${headers.etag}`, '*']) {
-      const again = await service.request('GET', path, { headers: { 'if-none-match': known } })
-      assert.deepEqual([again.status, again.text], [304, ''], known)
-      assert.equal(again.headers.etag, headers.etag)
+for (const path of staticPaths) {
+  describe(`${path} is prepared once`, () => {
+    test('has an ETag, and is not sent again to a client that has it', async () => {
+      const { headers } = await service.request('GET', path)
+      assert.match(String(headers.etag), /^"[^"]+"$/)
+      for (const known of [String(headers.etag), `"other", ${headers.etag}`, `W/${headers.etag}`, '*']) {
+        for (const method of ['GET', 'HEAD']) {
+          const again = await service.request(method, path, { headers: { 'if-none-match': known } })
+          assert.deepEqual([again.status, again.text], [304, ''], known)
+          assert.equal(again.headers.etag, headers.etag)
+          assert.equal(again.headers.vary, 'Accept-Encoding')
+        }
+      }
+      const other = await service.request('GET', path, { headers: { 'if-none-match': '"other"' } })
+      assert.equal(other.status, 200)
+    })
+
+    test('is compressed for clients that accept it, with an ETag of its own', async () => {
+      const plain = await bytesOf(path)
+      assert.doesNotMatch(plain.head, /^content-encoding:/im)
+      const zipped = await bytesOf(path, { 'Accept-Encoding': 'br;q=1.0, gzip;q=0.8, *;q=0.1' })
+      assert.match(zipped.head, /^content-encoding: gzip$/im)
+      for (const { head } of [plain, zipped]) assert.match(head, /^vary: accept-encoding$/im)
+      assert.ok(zipped.bytes.length < plain.bytes.length)
+      assert.ok(gunzipSync(zipped.bytes).equals(plain.bytes))
+      const tag = (head: string) => /^etag: (.*)$/im.exec(head)?.[1]
+      assert.notEqual(tag(zipped.head), tag(plain.head))
+      const headers = { 'accept-encoding': 'gzip', 'if-none-match': String(tag(zipped.head)) }
+      const again = await service.request('GET', path, { headers })
+      assert.deepEqual([again.status, again.headers.etag], [304, tag(zipped.head)])
+    })
+
+    test('HEAD has the headers of GET', async () => {
+      for (const encoding of ['identity', 'gzip']) {
+        const headers = { 'accept-encoding': encoding }
+        const shown = async (method: string) => {
+          const { date: _, ...rest } = (await service.request(method, path, { headers })).headers
+          return rest
+        }
+        const get = await shown('GET')
+        assert.ok(Number(get['content-length']) > 0)
+        assert.deepEqual(await shown('HEAD'), get)
+      }
+    })
+  })
+}
+
+describe('Accept-Encoding is honoured', () => {
+  const scenarios: [accepted: string, isZipped: boolean][] = [
+    ['gzip', true],
+    ['GZIP', true],
+    ['x-gzip', true],
+    ['deflate, gzip;q=0.001', true],
+    ['*', true],
+    ['br, *;q=0.5', true],
+    ['gzip;q=1.000', true],
+    ['gzip ; q=0.5', true],
+    ['gzip;q=0', false],
+    ['gzip;q=0.000', false],
+    ['gzip; Q=0', false],
+    ['gzip;q=0, *', false],
+    ['*;q=0', false],
+    ['*;q=0, gzip', true],
+    ['identity', false],
+    ['br, deflate', false],
+    ['gzipped, not-gzip', false],
+    ['', false],
+  ]
+  for (const [accepted, isZipped] of scenarios) {
+    test(`"${accepted}": ${isZipped ? 'gzip' : 'as it is'}`, async () => {
+      const { head } = await bytesOf('/guides/keys', { 'Accept-Encoding': accepted })
+      assert.equal(/^content-encoding: gzip$/im.test(head), isZipped)
+    })
+  }
+})
+
+describe('the home page', () => {
+  test('does not depend on the request', async () => {
+    const { text, headers } = await service.request('GET', '/')
+    const other = await service.request('GET', '/', { headers: { host: 'other.example' } })
+    assert.deepEqual([other.text, other.headers.etag], [text, headers.etag])
+    assert.match(text, /"\$PETSTORE\/pets\?status=available"/)
+  })
+
+  test('names the public address where one is set', async () => {
+    const named = await startTestService({ PETSTORE_PUBLIC_URL: 'https://api.petstore.example' })
+    try {
+      const { text } = await named.request('GET', '/')
+      assert.match(text, /"https:\/\/api\.petstore\.example\/v1\/pets\?status=available"/)
+    } finally {
+      await named.stop()
     }
-    const other = await service.request('GET', path, { headers: { 'if-none-match': '"other"' } })
-    assert.equal(other.status, 200)
   })
+})
 
-  test('is compressed for who takes it, and the same script for all', async () => {
-    const plain = await bytesOf({})
-    assert.doesNotMatch(plain.head, /^content-encoding:/im)
-    const zipped = await bytesOf({ 'Accept-Encoding': 'br;q=1.0, gzip;q=0.8, *;q=0.1' })
-    assert.match(zipped.head, /^content-encoding: gzip$/im)
-    for (const { head } of [plain, zipped]) assert.match(head, /^vary: accept-encoding$/im)
-    assert.ok(zipped.bytes.length < plain.bytes.length / 2)
-    assert.ok(gunzipSync(zipped.bytes).equals(plain.bytes))
+for (const path of publicPaths) {
+  describe(`${path} can be read from any origin`, () => {
+    const origin = 'https://tools.example'
+    const assertReadable = (headers: Record<string, unknown>) => {
+      assert.equal(headers['access-control-allow-origin'], '*')
+      for (const name of ['ETag', 'Retry-After'])
+        assert.ok(String(headers['access-control-expose-headers']).includes(name))
+    }
+
+    test('at 200, 304 and 405', async () => {
+      const { headers } = await service.request('GET', path, { headers: { origin } })
+      assertReadable(headers)
+      for (const [method, given, status] of [
+        ['HEAD', {}, 200],
+        ['GET', { 'if-none-match': String(headers.etag) }, 304],
+        ['GET', { 'accept-encoding': 'gzip' }, 200],
+        ['POST', {}, 405],
+      ] as const) {
+        const answer = await service.request(method, path, { headers: { origin, ...given } })
+        assert.equal(answer.status, status)
+        assertReadable(answer.headers)
+      }
+    })
+
+    test('after a preflight', async () => {
+      const { status, headers } = await service.request('OPTIONS', path, {
+        headers: {
+          origin,
+          'access-control-request-method': 'GET',
+          'access-control-request-headers': 'if-none-match',
+        },
+      })
+      assert.equal(status, 204)
+      assert.equal(headers['access-control-allow-origin'], '*')
+      assert.match(String(headers['access-control-allow-methods']), /\bGET\b/)
+      assert.match(String(headers['access-control-allow-headers']), /\bIf-None-Match\b/)
+    })
   })
+}
+
+test('no other page can be read from another origin', async () => {
+  for (const path of ['/', '/docs', '/guides/keys', '/metrics', '/none']) {
+    const { headers } = await service.request('GET', path, { headers: { origin: 'https://tools.example' } })
+    assert.equal(headers['access-control-allow-origin'], undefined, path)
+  }
 })

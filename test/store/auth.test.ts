@@ -810,7 +810,13 @@ describe('/metrics', () => {
     headers: Record<string, string>
     status: number
   }[] = [
-    { name: 'this machine', headers: {}, status: 200 },
+    { name: 'this machine, without a key', headers: {}, status: 401 },
+    {
+      name: 'this machine with the operator key',
+      key: async () => service.operatorKey,
+      headers: {},
+      status: 200,
+    },
     { name: 'a proxy on this machine, without a key', headers: proxied, status: 401 },
     { name: 'another kind of proxy, without a key', headers: { forwarded: 'for=203.0.113.5' }, status: 401 },
     {

@@ -55,7 +55,8 @@ export function createClient(base: string): Client {
           incoming.on('error', reject)
           incoming.on('end', () => {
             const text = Buffer.concat(chunks).toString('utf8')
-            const isJson = /json/.test(incoming.headers['content-type'] ?? '')
+            const { 'content-type': type = '', 'content-encoding': encoding } = incoming.headers
+            const isJson = /json/.test(type) && encoding === undefined
             const json = isJson && text !== '' ? JSON.parse(text) : undefined
             resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, text, json })
           })
