@@ -56,7 +56,7 @@ async function countForAWhile(): Promise<number> {
       const hash = `bench ${1 + Math.floor(Math.random() * keys)}`
       await pool.query({
         name: 'admit',
-        text: 'SELECT * FROM admit_1($1, false, 1, $2, $3, 100, 10000, 100, NULL)',
+        text: 'SELECT * FROM admit_1($1, false, 1, NULL, false, $2, $3, 100, 10000, 60, 86400, 100, NULL)',
         values: [hash, '127.0.0.1', plans],
       })
       count++

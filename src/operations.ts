@@ -50,7 +50,7 @@ export function createOperations({ database, directory, gate, hub, config, ...pa
       onFault: parts.onStreamFault,
     }),
     ...webhookRoutes({ database, allowed: webhookAllow, publicUrl }),
-    ...limitRoutes(gate),
+    ...limitRoutes(environment),
     ...keyRoutes({ database, directory, environment, publicUrl, flushUsage: () => gate.flush() }),
   ]
 }

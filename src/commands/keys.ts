@@ -26,7 +26,7 @@ Settings:
   --per-day N
   --scope SCOPE        may be given several times
   --origin ORIGIN      may be given several times; makes a publishable key, which only reads
-  --expires-at TIME    such as 2027-01-31T12:00:00Z; "never" with update takes it away
+  --expires-at TIME    such as 2027-01-31T12:00:00Z or 2027-01-31T13:00:00+01:00; "never" with update takes it away
 
 These work on a store that a server has open; the server follows within 2 seconds.`
 

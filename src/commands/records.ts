@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { isCategoryName } from '../categories/category.ts'
+import { timeMaxMs } from '../clock.ts'
 import { int64, integer } from '../http/validation.ts'
 import { scopes } from '../keys/key.ts'
 import { planNames } from '../keys/plans.ts'
@@ -13,8 +14,7 @@ export const formatVersion = 1
 /** Leaves as many ids again for the service to assign, which stay below 2^53. */
 const idMax = 2 ** 52
 const id = integer(1, idMax)
-/** No later than a date can be. */
-const ms = integer(0, 8_640_000_000_000_000)
+const ms = integer(0, timeMaxMs)
 const orNull = <S extends z.ZodType>(schema: S) => schema.nullable()
 const nameMessage = 'must be 1 to 255 characters and not blank'
 const name = z.string().refine(isName, nameMessage)

@@ -3,13 +3,14 @@ import type { Tables } from './tables.ts'
 
 /**
  * The arithmetic of limits/window.ts as one function of PostgreSQL, so that admitting a request is one round trip: it
- * looks the key up, checks its ban and both windows, and takes from both or from neither, for one request or for several
- * that have come together. A test holds the two against each other. A later version of it gets another name, for instances of this one go on calling this one.
+ * looks the key up, checks its origins, its ban and both windows, and takes from both or from neither, for one request or
+ * for several that have come together. A test holds the two against each other. A later version of it gets another name, for instances of this one go on calling this one.
  */
 export async function createCounting(db: Kysely<Tables>): Promise<void> {
   // Room for the new version of a row beside the old one: counting then never touches an index.
   await sql`ALTER TABLE key_usage SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02)`.execute(db)
-  // Strangers are forgotten by a crash as they are by a restart of a single instance.
+  // Strangers are forgotten by a crash as they are by a restart of a single instance. The requests that are free of
+  // charge for a key are counted here as well, under "key" and its id.
   await sql`
     CREATE UNLOGGED TABLE address_usage (
       address text PRIMARY KEY,
@@ -54,8 +55,8 @@ export async function createCounting(db: Kysely<Tables>): Promise<void> {
     END $$`.execute(db)
   await sql`
     CREATE FUNCTION admit_address_1(
-      of_address text, minute_max bigint, day_max bigint, given_at bigint,
-      OUT at bigint, OUT has_room boolean, OUT usage address_usage
+      of_address text, minute_max bigint, day_max bigint, wanted bigint, given_at bigint,
+      OUT at bigint, OUT granted bigint, OUT usage address_usage
     ) LANGUAGE plpgsql AS $$
     DECLARE
       taken record;
@@ -68,8 +69,8 @@ export async function createCounting(db: Kysely<Tables>): Promise<void> {
       -- Read once it is this request's turn: whoever waited must not bring an older time than the one before.
       at := coalesce(given_at, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint);
       taken := window_take_1(
-        usage.minute_ends_at, usage.minute_used, minute_max, usage.day_ends_at, usage.day_used, day_max, at, 1);
-      has_room := taken.granted = 1;
+        usage.minute_ends_at, usage.minute_used, minute_max, usage.day_ends_at, usage.day_used, day_max, at, wanted);
+      granted := taken.granted;
       usage.minute_ends_at := taken.minute_ends;
       usage.minute_used := taken.minute_used;
       usage.day_ends_at := taken.day_ends;
@@ -88,6 +89,8 @@ export async function createCounting(db: Kysely<Tables>): Promise<void> {
       taken record;
       ahead bigint;
       refused bigint;
+      -- Publishable keys are public: a ban would be up to anyone who reads the page that they are in.
+      is_bannable boolean := of_key.origins = '[]';
     BEGIN
       is_new_ban := false;
       limited := 0;
@@ -113,7 +116,7 @@ export async function createCounting(db: Kysely<Tables>): Promise<void> {
       usage.banned_until := usage.banned_until - ahead;
       taken := window_take_1(
         usage.minute_ends_at, usage.minute_used, minute_max, usage.day_ends_at, usage.day_used, day_max, at,
-        CASE WHEN at < usage.banned_until THEN 0 ELSE wanted END);
+        CASE WHEN is_bannable AND at < usage.banned_until THEN 0 ELSE wanted END);
       usage.minute_ends_at := taken.minute_ends;
       usage.minute_used := taken.minute_used;
       usage.day_ends_at := taken.day_ends;
@@ -121,7 +124,9 @@ export async function createCounting(db: Kysely<Tables>): Promise<void> {
       admitted := taken.granted;
       refused := wanted - admitted;
       IF wanted = 0 THEN RETURN; END IF;
-      IF refused > 0 AND at >= usage.banned_until THEN
+      IF NOT is_bannable THEN
+        limited := refused;
+      ELSIF refused > 0 AND at >= usage.banned_until THEN
         usage.refusals := CASE WHEN usage.refusals_until = taken.resets_at THEN usage.refusals ELSE 0 END;
         usage.refusals_until := taken.resets_at;
         limited := least(refused, greatest(0, ban_after - usage.refusals - 1));
@@ -147,22 +152,27 @@ export async function createCounting(db: Kysely<Tables>): Promise<void> {
     END $$`.execute(db)
   await sql`
     CREATE FUNCTION admit_1(
-      of_hash text, is_elsewhere boolean, wanted bigint, of_address text,
-      plans jsonb, address_minute_max bigint, address_day_max bigint, ban_after bigint, given_at bigint
+      of_hash text, is_elsewhere boolean, wanted bigint, of_origins text[], is_free boolean, of_address text,
+      plans jsonb, address_minute_max bigint, address_day_max bigint, free_minute_max bigint, free_day_max bigint,
+      ban_after bigint, given_at bigint
     ) RETURNS TABLE (
-      at bigint, key_id bigint, plan text, per_minute bigint, per_day bigint, scopes text, origins text,
+      at bigint, key_id bigint, name text, plan text, per_minute bigint, per_day bigint, scopes text, origins text,
       expires_at bigint, revoked_at bigint, unbanned_at bigint, secret_expires_at bigint,
       admitted bigint, limited bigint, is_new_ban boolean, minute_ends_at bigint, minute_used bigint, day_ends_at bigint, day_used bigint,
-      banned_until bigint, feed_id bigint, address_has_room boolean,
+      banned_until bigint, free bigint, free_used_up_until bigint, feed_id bigint, address_granted bigint,
       address_minute_ends_at bigint, address_minute_used bigint, address_day_ends_at bigint, address_day_used bigint
     ) LANGUAGE plpgsql AS $$
     #variable_conflict use_column
     DECLARE
       found record;
       found_key api_keys;
+      at_home bigint;
+      is_known boolean := false;
       counted record;
-      stranger record;
+      charged record;
     BEGIN
+      free := 0;
+      free_used_up_until := 0;
       -- Counts are not waited for until they are on disk: a crash forgives the last moments, in the caller's favour.
       PERFORM set_config('synchronous_commit', 'off', true);
       at := coalesce(given_at, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint);
@@ -172,6 +182,7 @@ export async function createCounting(db: Kysely<Tables>): Promise<void> {
       secret_expires_at := found.expires_at;
       key_id := found_key.id;
       IF key_id IS NOT NULL THEN
+        name := found_key.name;
         plan := found_key.plan;
         per_minute := found_key.per_minute;
         per_day := found_key.per_day;
@@ -183,13 +194,19 @@ export async function createCounting(db: Kysely<Tables>): Promise<void> {
       END IF;
       IF key_id IS NOT NULL AND NOT is_elsewhere AND revoked_at IS NULL
         AND at < coalesce(expires_at, at + 1) AND at < coalesce(secret_expires_at, at + 1) THEN
+        -- A publishable key counts what comes from its own origins, and nothing else.
+        at_home := CASE WHEN found_key.origins = '[]' THEN wanted
+          ELSE (SELECT count(*) FROM unnest(of_origins) AS o WHERE found_key.origins::jsonb ? o) END;
+        is_known := wanted = 0 OR at_home > 0;
+      END IF;
+      IF is_known THEN
         counted := admit_key_1(
           found_key,
           CASE WHEN plan = 'enterprise' THEN coalesce(per_minute, (plans->plan->>'perMinute')::bigint)
             ELSE (plans->plan->>'perMinute')::bigint END,
           CASE WHEN plan = 'enterprise' THEN coalesce(per_day, (plans->plan->>'perDay')::bigint)
             ELSE (plans->plan->>'perDay')::bigint END,
-          ban_after, wanted, given_at);
+          ban_after, CASE WHEN is_free THEN 0 ELSE at_home END, given_at);
         at := counted.at;
         admitted := counted.admitted;
         limited := counted.limited;
@@ -198,17 +215,25 @@ export async function createCounting(db: Kysely<Tables>): Promise<void> {
         minute_used := (counted.usage).minute_used;
         day_ends_at := (counted.usage).day_ends_at;
         day_used := (counted.usage).day_used;
-        banned_until := (counted.usage).banned_until;
+        banned_until := CASE WHEN found_key.origins = '[]' THEN (counted.usage).banned_until ELSE 0 END;
       END IF;
-      -- Strangers are counted by their address, and it pays for a banned key's look at its limits as well.
-      IF of_address IS NOT NULL AND (admitted IS NULL OR (wanted = 0 AND at < banned_until)) THEN
-        stranger := admit_address_1(of_address, address_minute_max, address_day_max, given_at);
-        at := stranger.at;
-        address_has_room := stranger.has_room;
-        address_minute_ends_at := (stranger.usage).minute_ends_at;
-        address_minute_used := (stranger.usage).minute_used;
-        address_day_ends_at := (stranger.usage).day_ends_at;
-        address_day_used := (stranger.usage).day_used;
+      IF is_known AND is_free AND at >= banned_until THEN
+        charged := admit_address_1('key ' || key_id, free_minute_max, free_day_max, at_home, given_at);
+        at := charged.at;
+        free := charged.granted;
+        IF (charged.usage).minute_used >= free_minute_max THEN
+          free_used_up_until := (charged.usage).minute_ends_at;
+        END IF;
+      END IF;
+      -- Strangers are counted by their address, and it pays for what is no longer free for a key as well.
+      IF of_address IS NOT NULL AND (NOT is_known OR (is_free AND free = 0)) THEN
+        charged := admit_address_1(of_address, address_minute_max, address_day_max, 1, given_at);
+        at := charged.at;
+        address_granted := charged.granted;
+        address_minute_ends_at := (charged.usage).minute_ends_at;
+        address_minute_used := (charged.usage).minute_used;
+        address_day_ends_at := (charged.usage).day_ends_at;
+        address_day_used := (charged.usage).day_used;
       END IF;
       -- Every change writes an event, so what was read when the newest was this one holds until there is another.
       feed_id := (SELECT max(e.id) FROM events e);

@@ -52,7 +52,7 @@ export function createApi(options: ApiOptions) {
   /** The pipeline: every request under the base path goes through these steps, in this order. */
   function serve(exchange: Exchange): Soon<Ready> {
     if (exchange.method === 'OPTIONS') return describeOptions(exchange)
-    const admission = admit(exchange) // 401, 429
+    const admission = admit(exchange) // 401, 403 for the origin, 429
     return andThen(admission, () => work(exchange))
   }
 
@@ -163,7 +163,8 @@ export function createApi(options: ApiOptions) {
   function admit(exchange: Exchange): Soon<void> {
     const { incoming, address, operation } = exchange
     const authorization = incoming.header('authorization')
-    const admission = door.admit({ authorization, address, isFree: operation?.isFree ?? false })
+    const origin = incoming.header('origin')
+    const admission = door.admit({ authorization, address, origin, isFree: operation?.isFree ?? false })
     return andThen(admission, (given) => enter(exchange, given))
   }
 
@@ -204,7 +205,7 @@ export function createApi(options: ApiOptions) {
     const bytes = await readBody(incoming)
     const current = await door.recall(admitted, performance.now() - admittedAt)
     if (!current) throw new ApiError('invalid_api_key', 'This API key ended while the request was coming in.')
-    // What the key may do can have changed meanwhile.
+    // The key can have become publishable, or lost a scope, while the body was coming in.
     const caller = current === admitted ? admitted : authorize(incoming, current, operation)
     const key = method === 'POST' ? idempotencyKey(incoming.header('idempotency-key')) : undefined
     let actions: (() => void)[] = []

@@ -6,6 +6,8 @@ import type { Rates } from './said.ts'
 export type Visit = {
   readonly authorization: string | undefined
   readonly address: string
+  /** The `Origin` header: a publishable key is valid only with one of its own. */
+  readonly origin?: string | undefined
   /** Takes nothing from a key's windows. */
   readonly isFree: boolean
 }
@@ -22,7 +24,7 @@ export type Admission = {
 
 /** Says who comes in. The pipeline knows neither keys nor windows: both are behind this. */
 export type Door = {
-  /** Authenticates, and takes one from the windows of the key or of the address. */
+  /** Authenticates, the origin of a publishable key included, and takes one from the windows of the key or of the address. */
   admit(visit: Visit): Admission | Promise<Admission>
   /** Who has the token of a caller that was admitted so long ago: a key may change while its request is coming in. */
   recall(admitted: Caller, agoMs: number): Soon<Caller | undefined>

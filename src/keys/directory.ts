@@ -16,6 +16,7 @@ import { ownLimits } from './queries.ts'
 /** What a request needs to know of its key. */
 export type KnownKey = {
   readonly id: number
+  readonly name: string
   readonly plan: Plan
   readonly limits: Limits
   readonly scopes: ReadonlySet<string>
@@ -36,6 +37,7 @@ const never = Number.POSITIVE_INFINITY
 export type KeyRow = Pick<
   Selectable<Tables['api_keys']>,
   | 'id'
+  | 'name'
   | 'plan'
   | 'per_minute'
   | 'per_day'
@@ -50,6 +52,7 @@ export function knownKey(row: KeyRow, token: string): KnownKey {
   const plan = row.plan as Plan
   return {
     id: row.id,
+    name: row.name,
     plan,
     limits: effectiveLimits({ plan, limits: ownLimits(row) }),
     scopes: new Set(JSON.parse(row.scopes)),

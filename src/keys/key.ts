@@ -48,6 +48,12 @@ export const isKeyName = (text: string): boolean => text.trim() !== '' && [...te
 export const isOrigin = (text: string): boolean =>
   URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) && new URL(text).origin === text
 
+/** A key with origins is publishable, and may be used from these alone. */
+export const isPublishable = ({ origins }: Pick<KeySettings, 'origins'>): boolean => origins.length > 0
+
+export const isUsableFrom = (key: Pick<KeySettings, 'origins'>, origin: string | undefined): boolean =>
+  !isPublishable(key) || (origin !== undefined && key.origins.includes(origin))
+
 export const defaultScopes = (origins: readonly string[]): readonly Scope[] =>
   origins.length > 0 ? publishableKeyScopes : secretKeyScopes
 

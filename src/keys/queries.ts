@@ -188,6 +188,9 @@ export const ownLimits = ({ per_minute, per_day }: Pick<KeyRow, 'per_minute' | '
     ? undefined
     : { ...(per_minute !== null && { perMinute: per_minute }), ...(per_day !== null && { perDay: per_day }) }
 
+/** Whether the last ban of a key is still its own: it has not been lifted, and the key has not become publishable. */
+const isBanShown = (row: KeyRow): boolean => row.origins === '[]' && (row.banned_at ?? 0) > row.unbanned_at
+
 const toKey = (row: KeyRow): Key => ({
   id: row.id,
   name: row.name,
@@ -199,5 +202,5 @@ const toKey = (row: KeyRow): Key => ({
   lastUsedAt: row.last_used_at || undefined,
   expiresAt: row.expires_at ?? undefined,
   revokedAt: row.revoked_at ?? undefined,
-  bannedUntil: row.banned_until && (row.banned_at ?? 0) > row.unbanned_at ? row.banned_until : undefined,
+  bannedUntil: isBanShown(row) ? (row.banned_until ?? undefined) : undefined,
 })

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { dateTime } from '../http/dateTime.ts'
 import { validationFailed } from '../http/errors.ts'
 import { int64, integer } from '../http/validation.ts'
 import {
@@ -17,8 +18,8 @@ import { ownLimitMax, planNames } from './plans.ts'
 
 /** What callers send and see of keys. */
 
-const time = z.iso.datetime({ error: 'must be a time such as 2027-01-31T12:00:00Z' })
-const keyName = z
+const time = z.iso.datetime()
+export const keyName = z
   .string()
   .refine(isKeyName, `must be 1 to ${nameLengthMax} characters and not blank`)
   .meta({ minLength: 1, maxLength: nameLengthMax, description: 'What the key is for.' })
@@ -36,7 +37,7 @@ const ownLimits = z
     description:
       'The limits of an `enterprise` key: 10,000 a minute and 1,000,000 a day, save for what is given here.',
   })
-const keyScopes = z.array(scope).max(scopes.length).meta({ description: 'What the key may do.' })
+export const keyScopes = z.array(scope).max(scopes.length).meta({ description: 'What the key may do.' })
 const origins = z
   .array(z.string().refine(isOrigin, 'must be an origin such as https://example.com'))
   .max(originsMax)
@@ -44,7 +45,7 @@ const origins = z
     description:
       'Browser origins that the key is locked to, such as `https://shelter.example`. With any, it is a publishable key: it may stand in a web page, and may only read.',
   })
-const expiresAt = time.meta({ description: 'When the key stops working; never unless given.' })
+const expiryDescription = 'When the key stops working; never unless given.'
 const secret = z.string().meta({
   pattern: '^ps_(live|test)_[0-9A-Za-z]{36}$',
   description: 'The secret itself. It is shown this once.',
@@ -57,7 +58,7 @@ export const newKey = z
     limits: ownLimits.optional(),
     scopes: keyScopes.optional(),
     origins: origins.optional(),
-    expiresAt: expiresAt.optional(),
+    expiresAt: dateTime().meta({ description: expiryDescription }).optional(),
   })
   .meta({
     id: 'NewKey',
@@ -74,7 +75,7 @@ export const keyChange = z
       .meta({ description: 'The own limits of an `enterprise` key; `null` takes them away.' }),
     scopes: keyScopes.optional(),
     origins: origins.optional(),
-    expiresAt: time
+    expiresAt: dateTime()
       .nullable()
       .optional()
       .meta({ description: 'When the key stops working; `null` for never.' }),
@@ -95,7 +96,7 @@ const shownFields = {
   lastUsedAt: time
     .nullable()
     .meta({ description: 'When the key was last used, to the second; null if it never was.' }),
-  expiresAt: expiresAt.optional(),
+  expiresAt: time.meta({ description: expiryDescription }).optional(),
   revokedAt: time.optional().meta({ description: 'Since when the key is revoked; absent while it is not.' }),
   bannedUntil: time
     .optional()
@@ -124,7 +125,7 @@ export const newSettings = (body: z.output<typeof newKey>): KeySettings => ({
   limits: body.limits as KeySettings['limits'],
   origins: body.origins ?? [],
   scopes: body.scopes ?? defaultScopes(body.origins ?? []),
-  expiresAt: body.expiresAt === undefined ? undefined : Date.parse(body.expiresAt),
+  expiresAt: body.expiresAt,
 })
 
 export function changedSettings(key: Key, change: z.output<typeof keyChange>): KeySettings {
@@ -142,12 +143,7 @@ export function changedSettings(key: Key, change: z.output<typeof keyChange>): K
     limits: limits as KeySettings['limits'],
     scopes: change.scopes ?? key.scopes,
     origins: change.origins ?? key.origins,
-    expiresAt:
-      change.expiresAt === undefined
-        ? key.expiresAt
-        : change.expiresAt === null
-          ? undefined
-          : Date.parse(change.expiresAt),
+    expiresAt: change.expiresAt === undefined ? key.expiresAt : (change.expiresAt ?? undefined),
   }
 }
 

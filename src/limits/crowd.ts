@@ -1,11 +1,16 @@
 /** How many requests are counted by one call. */
 const countMax = 1_000
 
-type Ask<R> = (token: string, count: number, address: string | null) => Promise<R>
-type Place<R> = { row: R; index: number }
-type Waiting<R> = {
-  address: string
-  resolve: (place: Place<R>) => void
+export type Counted<R> = {
+  result: R
+  /** The place of the request among those of its call that were counted for the key; none where it was not. */
+  index: number | undefined
+  /** Whether the call was for this request alone. */
+  isAlone: boolean
+}
+type Waiting<Q, R> = {
+  request: Q
+  resolve: (counted: Counted<R>) => void
   reject: (error: unknown) => void
 }
 
@@ -13,22 +18,25 @@ type Waiting<R> = {
  * Requests with one key that come while others of it are being counted wait for those, and are then counted together:
  * a busy key costs as many round trips as there is time for, not as many as it has requests.
  */
-export class Crowd<R> {
-  readonly #ask: Ask<R>
-  readonly #isCounted: (row: R) => boolean
+export class Crowd<Q, R> {
+  readonly #ask: (token: string, requests: readonly Q[]) => Promise<R>
+  readonly #isCounted: (result: R, request: Q) => boolean
   /** Those who wait behind the call that is under way, by key. */
-  readonly #waiting = new Map<string, Waiting<R>[]>()
+  readonly #waiting = new Map<string, Waiting<Q, R>[]>()
 
-  /** `isCounted` tells whether a key was found that could be counted for. */
-  constructor(ask: Ask<R>, isCounted: (row: R) => boolean) {
+  /** `isCounted` tells whether a request was counted for the key. One that was not must be counted elsewhere. */
+  constructor(
+    ask: (token: string, requests: readonly Q[]) => Promise<R>,
+    isCounted: (result: R, request: Q) => boolean,
+  ) {
     this.#ask = ask
     this.#isCounted = isCounted
   }
 
-  join(token: string, address: string): Promise<Place<R>> {
+  join(token: string, request: Q): Promise<Counted<R>> {
     return new Promise((resolve, reject) => {
       const waiting = this.#waiting.get(token)
-      const one = { address, resolve, reject }
+      const one = { request, resolve, reject }
       if (waiting) waiting.push(one)
       else {
         this.#waiting.set(token, [])
@@ -37,16 +45,16 @@ export class Crowd<R> {
     })
   }
 
-  async #serve(token: string, crowd: readonly Waiting<R>[]): Promise<void> {
-    const [first] = crowd
+  async #serve(token: string, crowd: readonly Waiting<Q, R>[]): Promise<void> {
     try {
-      const row = await this.#ask(token, crowd.length, crowd.length === 1 && first ? first.address : null)
-      if (crowd.length === 1 || this.#isCounted(row)) {
-        for (const [index, { resolve }] of crowd.entries()) resolve({ row, index })
-      } else {
-        // Nobody has paid for a crowd with a key that is not valid: each does so for his own address.
-        for (const { address, resolve } of crowd)
-          resolve({ row: await this.#ask(token, 1, address), index: 0 })
+      const result = await this.#ask(
+        token,
+        crowd.map(({ request }) => request),
+      )
+      let counted = 0
+      for (const { request, resolve } of crowd) {
+        const index = this.#isCounted(result, request) ? counted++ : undefined
+        resolve({ result, index, isAlone: crowd.length === 1 })
       }
     } catch (error) {
       for (const { reject } of crowd) reject(error)

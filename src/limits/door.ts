@@ -1,10 +1,11 @@
 import type { Admission, Door, Visit } from '../http/door.ts'
 import { ApiError } from '../http/errors.ts'
+import type { Caller } from '../http/operation.ts'
 import type { KeyDirectory, KnownKey } from '../keys/directory.ts'
 import { andThen } from '../soon.ts'
 import type { Decision, Gate, Verdict } from './gate.ts'
 import { ratesOf, ratesOfBanned, retryAfter } from './headers.ts'
-import { tightest } from './window.ts'
+import { freeLimits, tightest } from './window.ts'
 
 export type DoorOptions = {
   readonly gate: Gate
@@ -14,22 +15,21 @@ export type DoorOptions = {
 
 /** Keys and windows together: who is at the door, and whether there is room. */
 export function createDoor({ gate, directory, onBan }: DoorOptions): Door {
-  function admit({ authorization, address, isFree }: Visit): Admission | Promise<Admission> {
+  function admit({ authorization, address, origin, isFree }: Visit): Admission | Promise<Admission> {
     const token = bearerToken(authorization)
-    const verdict = gate.admit({ token, address, isFree })
+    const verdict = gate.admit({ token, address, origin, isFree })
     return andThen(verdict, (reached) => admissionOf(reached, token, isFree))
   }
 
   function admissionOf(verdict: Verdict, token: string | undefined, isFree: boolean): Admission {
-    if (!verdict.known || token === undefined) return refuseStranger(verdict)
-    const { now, known, address: paid, storeVersion } = verdict
-    const { key, decision } = known
-    if (decision.isNewBan) onBan(key.id, decision.bannedUntil)
-    // Free of charge; but somebody pays for a banned key's look at its limits, and that is its address.
-    const unpaid = paid && refusalOf(paid, now)
-    if (paid && unpaid) return { refusal: unpaid, rates: ratesOf(paid.windows, now) }
+    const { now, known, address, storeVersion } = verdict
+    if (known?.decision.isNewBan) onBan(known.key.id, known.decision.bannedUntil)
+    const refusedOnAddress = address && refusalOnAddress(verdict, address)
+    if (refusedOnAddress) return { ...refusedOnAddress, ...callerIn(verdict, token) }
+    if (!known || token === undefined) throw new Error('Invariant violated: a request was not counted.')
+    const { decision } = known
     const refusal = isFree ? undefined : refusalOf(decision, now)
-    const admission = { caller: callerOf(key, token), rates: ratesAfter(decision, now), storeVersion }
+    const admission = { caller: admittedCaller(known, token), rates: ratesAfter(decision, now), storeVersion }
     return refusal ? { ...admission, refusal } : admission
   }
 
@@ -38,7 +38,7 @@ export function createDoor({ gate, directory, onBan }: DoorOptions): Door {
     recall: (admitted, agoMs) =>
       gate.isCurrent(agoMs)
         ? admitted
-        : andThen(gate.look(admitted.token), ({ known }) => known && callerOf(known.key, admitted.token)),
+        : andThen(gate.look(admitted.token), ({ known }) => known && admittedCaller(known, admitted.token)),
     ratesFor: (address) => {
       const { windows, now } = gate.lookAtAddress(address)
       return ratesOf(windows, now)
@@ -47,15 +47,26 @@ export function createDoor({ gate, directory, onBan }: DoorOptions): Door {
   }
 }
 
-function refuseStranger({ now, problem, address }: Verdict): Admission {
-  const refusal = new ApiError(problem === undefined ? 'missing_api_key' : 'invalid_api_key', problem)
-  if (!address) throw new Error('Nobody counted a stranger.')
+/** A caller with what was found when it was admitted. Every caller that an operation is given is one. */
+export type AdmittedCaller = Caller & { readonly key: KnownKey; readonly decision: Decision }
+
+/** The refusal of a request that its address pays for, if it is refused: for what is wrong with it, or for its rate. */
+function refusalOnAddress({ now, problem }: Verdict, address: Decision): Admission | undefined {
   const rates = ratesOf(address.windows, now)
   const limited = refusalOf(address, now)
-  if (!limited) return { refusal, rates }
-  // Waiting alone will not help: what was wrong with the key still is.
-  const message = `${limited.message} Requests without a valid key count for your address. ${refusal.message}`
+  if (!limited) return problem && { refusal: problem, rates }
+  // Waiting alone does not help where something is wrong with the key or its origin.
+  const reason = problem
+    ? `Requests that cannot be authenticated count for your address. ${problem.message}`
+    : `GET /limits counts for your address beyond ${freeLimits.perMinute} a minute, and while the key is banned.`
+  const message = `${limited.message} ${reason}`
   return { refusal: new ApiError('rate_limit_exceeded', message, { headers: limited.headers }), rates }
+}
+
+/** Whose key it is, for the log, where the request is refused. */
+function callerIn({ known, foreignKey }: Verdict, token: string | undefined): Pick<Admission, 'caller'> {
+  const key = known?.key ?? foreignKey
+  return key && token !== undefined ? { caller: callerOf(key, token) } : {}
 }
 
 let lastAuthorization: string | undefined
@@ -70,7 +81,21 @@ function bearerToken(authorization: string | undefined): string | undefined {
   return lastToken
 }
 
-const callerOf = ({ id, scopes, origins }: KnownKey, token: string) => ({ keyId: id, token, scopes, origins })
+const callerOf = ({ id, scopes, origins }: KnownKey, token: string): Caller => ({
+  keyId: id,
+  token,
+  scopes,
+  origins,
+})
+
+const admittedCaller = ({ key, decision }: NonNullable<Verdict['known']>, token: string): AdmittedCaller => ({
+  keyId: key.id,
+  token,
+  scopes: key.scopes,
+  origins: key.origins,
+  key,
+  decision,
+})
 
 const ratesAfter = ({ outcome, windows, bannedUntil }: Decision, now: number) =>
   outcome === 'banned' ? ratesOfBanned(windows, bannedUntil, now) : ratesOf(windows, now)

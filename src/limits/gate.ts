@@ -1,3 +1,4 @@
+import type { ApiError } from '../http/errors.ts'
 import type { KnownKey } from '../keys/directory.ts'
 import type { Soon } from '../soon.ts'
 import type { Windows } from './window.ts'
@@ -10,17 +11,21 @@ export type Visitor = {
   readonly token: string | undefined
   /** Where the visit comes from: without a valid key it counts for the group of this address. */
   readonly address: string
-  /** Only a look: nothing is taken from the key's windows. */
+  /** The `Origin` header: a publishable key is valid only with one of its own. */
+  readonly origin?: string | undefined
+  /** Takes nothing from the key's windows. The address pays where the key is banned or has used up its free requests. */
   readonly isFree: boolean
 }
 
 /** Who came, and what the windows say, at one moment of the clock that decides. */
 export type Verdict = {
   readonly now: number
-  /** Set where the key is valid. */
+  /** Set where the key is valid, unless the address alone decided. */
   readonly known?: { key: KnownKey; decision: Decision }
-  /** What is wrong with the key that was sent. */
-  readonly problem?: string
+  /** Why the request cannot be authenticated: its address pays for it. */
+  readonly problem?: ApiError
+  /** The publishable key that was used from an origin that it is not for. */
+  readonly foreignKey?: KnownKey
   /** Set where the address had to pay. */
   readonly address?: Decision
   /** Which state of the store was found. */

@@ -47,13 +47,20 @@ export class MemoryLimiter {
     this.#isSameStore = isSameStore
   }
 
-  admitKey(id: number, limits: Limits, unbannedAt: number, now: number): Decision | Promise<Decision> {
+  admitKey(
+    id: number,
+    limits: Limits,
+    unbannedAt: number,
+    now: number,
+    isBannable = true,
+  ): Decision | Promise<Decision> {
     return this.#withEntry(id, (entry) => {
       entry.lastUsedAt = now
       const before = settle(forgive(entry.usage, unbannedAt), now)
-      if (isBanned(before, now)) return this.#decide(id, entry, before, limits, now, 'banned')
+      if (isBannable && isBanned(before, now)) return this.#decide(id, entry, before, limits, now, 'banned')
       const taken = take(before, limits, now)
       if (taken) return this.#decide(id, entry, taken, limits, now, 'admitted')
+      if (!isBannable) return this.#decide(id, entry, before, limits, now, 'limited')
       const refused = refuse(before, limits, now, this.#banAfterRefusals)
       const isNewBan = isBanned(refused, now)
       const decided = this.#decide(id, entry, refused, limits, now, isNewBan ? 'banned' : 'limited')
@@ -61,13 +68,20 @@ export class MemoryLimiter {
     })
   }
 
-  lookAtKey(id: number, limits: Limits, unbannedAt: number, now: number): Decision | Promise<Decision> {
+  lookAtKey(
+    id: number,
+    limits: Limits,
+    unbannedAt: number,
+    now: number,
+    isBannable = true,
+  ): Decision | Promise<Decision> {
     return this.#withEntry(id, (entry) => {
       const usage = settle(forgive(entry.usage, unbannedAt), now)
-      return decision(usage, limits, now, isBanned(usage, now) ? 'banned' : 'admitted')
+      return decision(usage, limits, now, isBannable && isBanned(usage, now) ? 'banned' : 'admitted')
     })
   }
 
+  /** Counts for an address, or for anything else that has windows but no row in the store. */
   admitAddress(address: string, limits: Limits, now: number): Decision {
     const before = this.#usageOfAddress(address, now)
     const taken = take(before, limits, now)
@@ -168,6 +182,6 @@ export class MemoryLimiter {
 const decision = (usage: Usage, limits: Limits, now: number, outcome: Outcome): Decision => ({
   outcome,
   windows: windowsOf(usage, limits, now),
-  bannedUntil: usage.bannedUntil,
+  bannedUntil: outcome === 'banned' ? usage.bannedUntil : 0,
   isNewBan: false,
 })

@@ -1,36 +1,52 @@
 import type { Clock } from '../clock.ts'
 import { addressGroup } from '../http/address.ts'
+import { ApiError } from '../http/errors.ts'
 import type { KeyDirectory, KnownKey } from '../keys/directory.ts'
-import { andThen } from '../soon.ts'
+import { isPublishable, isUsableFrom } from '../keys/key.ts'
+import { andThen, type Soon } from '../soon.ts'
 import type { Decision, Gate, Verdict, Visitor } from './gate.ts'
 import type { MemoryLimiter } from './memory.ts'
-import { addressLimits } from './window.ts'
+import { addressLimits, freeLimits } from './window.ts'
 
 /** Keys from the directory and windows in memory: for a store that one instance has to itself. */
 export function memoryGate(directory: KeyDirectory, limiter: MemoryLimiter, clock: Clock): Gate {
   const pay = (address: string, now: number) =>
     limiter.admitAddress(addressGroup(address), addressLimits, now)
 
-  function count(key: KnownKey, { address, isFree }: Visitor): Verdict | Promise<Verdict> {
+  const hasFreeRequest = (key: KnownKey, now: number) =>
+    limiter.admitAddress(`key ${key.id}`, freeLimits, now).outcome === 'admitted'
+
+  function count(key: KnownKey, { address, origin, isFree }: Visitor): Verdict | Promise<Verdict> {
     const now = clock()
+    if (!isUsableFrom(key, origin))
+      return { now, foreignKey: key, problem: new ApiError('origin_not_allowed'), address: pay(address, now) }
+    if (isFree) return andThen(lookAt(key, now), (found) => charge(found, address))
     const { id, limits, unbannedAt } = key
-    const decided = isFree
-      ? limiter.lookAtKey(id, limits, unbannedAt, now)
-      : limiter.admitKey(id, limits, unbannedAt, now)
-    const verdict = (decision: Decision): Verdict => {
-      const known = { key, decision }
-      const isOnAddress = isFree && decision.outcome === 'banned'
-      return isOnAddress ? { now, known, address: pay(address, now) } : { now, known }
-    }
-    return andThen(decided, verdict)
+    return andThen(
+      limiter.admitKey(id, limits, unbannedAt, now, !isPublishable(key)),
+      (decision: Decision): Verdict => ({ now, known: { key, decision } }),
+    )
   }
+
+  /** What is free of charge for the key, up to an allowance; beyond it, and while the key is banned, its address pays. */
+  function charge({ now, known }: LookedAt, address: string): Verdict {
+    const isPaid = known.decision.outcome !== 'banned' && hasFreeRequest(known.key, now)
+    return isPaid ? { now, known } : { now, known, address: pay(address, now) }
+  }
+
+  const lookAt = (key: KnownKey, now: number): Soon<LookedAt> =>
+    andThen(
+      limiter.lookAtKey(key.id, key.limits, key.unbannedAt, now, !isPublishable(key)),
+      (decision: Decision) => ({ now, known: { key, decision } }),
+    )
 
   async function admitUnknown(visitor: Visitor): Promise<Verdict> {
     const { token, address } = visitor
     const lookup = token === undefined ? undefined : await directory.find(token, clock())
+    if (lookup && 'key' in lookup) return count(lookup.key, visitor)
     const now = clock()
-    if (!lookup || 'problem' in lookup) return { now, ...lookup, address: pay(address, now) }
-    return count(lookup.key, visitor)
+    const problem = lookup ? new ApiError('invalid_api_key', lookup.problem) : new ApiError('missing_api_key')
+    return { now, problem, address: pay(address, now) }
   }
 
   return {
@@ -40,16 +56,15 @@ export function memoryGate(directory: KeyDirectory, limiter: MemoryLimiter, cloc
     },
     look(token) {
       const now = clock()
-      const lookAt = (key: KnownKey) =>
-        andThen(
-          limiter.lookAtKey(key.id, key.limits, key.unbannedAt, now),
-          (decision): Verdict => ({ now, known: { key, decision } }),
-        )
       const known = directory.known(token, now)
-      if (known) return lookAt(known)
+      if (known) return lookAt(known, now)
       return directory
         .find(token, now)
-        .then((lookup) => ('problem' in lookup ? { now, ...lookup } : lookAt(lookup.key)))
+        .then((lookup) =>
+          'key' in lookup
+            ? lookAt(lookup.key, now)
+            : { now, problem: new ApiError('invalid_api_key', lookup.problem) },
+        )
     },
     // Looking costs nothing here.
     isCurrent: () => false,
@@ -62,3 +77,5 @@ export function memoryGate(directory: KeyDirectory, limiter: MemoryLimiter, cloc
     forgetKeys: () => limiter.forgetKeys(),
   }
 }
+
+type LookedAt = Required<Pick<Verdict, 'now' | 'known'>>

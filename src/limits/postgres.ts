@@ -1,19 +1,28 @@
 import { type Kysely, sql } from 'kysely'
 import type { Clock } from '../clock.ts'
-import { compiledOnce } from '../database/compiled.ts'
 import type { Database } from '../database/database.ts'
 import type { Tables } from '../database/tables.ts'
 import { addressGroup } from '../http/address.ts'
+import { ApiError } from '../http/errors.ts'
 import { environmentOf, hashApiKey, isWellFormed, looksLikeApiKey } from '../keys/apiKey.ts'
-import { type KeyDirectory, type KeyRow, type KnownKey, knownKey } from '../keys/directory.ts'
+import { type KeyDirectory, type KnownKey, knownKey } from '../keys/directory.ts'
+import { isUsableFrom } from '../keys/key.ts'
 import { planLimits } from '../keys/plans.ts'
 import { Crowd } from './crowd.ts'
-import type { Decision, Gate, Outcome, Verdict, Visitor } from './gate.ts'
-import { addressLimits, noUsage, settle, type Windows, windowsOf } from './window.ts'
+import type { Gate, Verdict, Visitor } from './gate.ts'
+import {
+  type AdmissionRow,
+  addressDecision,
+  callAdmit,
+  decisionOf,
+  keyDecision,
+  keyRow,
+} from './postgresAdmission.ts'
+import { addressLimits, freeLimits, minuteMs, noUsage, settle, type Windows, windowsOf } from './window.ts'
 
 /** A body that was there with its headers took no longer than this; nobody can say what came first. */
 const currentMs = 1
-const addressesKeptMax = 10_000
+const rememberedMax = 10_000
 const addressRowsMax = 100_000
 const sweepRowsMax = 1_000
 const plans = JSON.stringify(planLimits)
@@ -29,7 +38,8 @@ export type PostgresGateOptions = {
 
 /**
  * Keys and windows in a PostgreSQL that several instances share: one round trip for each request, which PostgreSQL
- * decides by its own clock. Nothing of a key is remembered here, so a change of it holds at once and everywhere.
+ * decides by its own clock. Nothing of a key is remembered here but that its free requests are used up, so a change of it
+ * holds at once and everywhere.
  */
 export function postgresGate({
   database,
@@ -39,14 +49,10 @@ export function postgresGate({
   limitClock,
 }: PostgresGateOptions): Gate {
   const addresses = new Map<string, Windows>()
+  /** By the hash of the secret. */
+  const freeUsedUpUntil = new Map<string, number>()
   /** How far the clock that decides is ahead of ours, as of the last answer. */
   let aheadMs = 0
-
-  function remember(address: string, windows: Windows): void {
-    addresses.delete(address)
-    addresses.set(address, windows)
-    if (addresses.size > addressesKeptMax) addresses.delete(addresses.keys().next().value as string)
-  }
 
   const lookAtAddress = (address: string) => lookAtGroup(addressGroup(address))
 
@@ -64,73 +70,102 @@ export function postgresGate({
     return { now, windows: windowsOf(settled, addressLimits, now), isCurrent: settled === usage }
   }
 
-  async function admit({ token, isFree, ...visitor }: Visitor): Promise<Verdict> {
-    const address = addressGroup(visitor.address)
-    const isKeyLike = token !== undefined && !(looksLikeApiKey(token) && !isWellFormed(token))
-    if (!isKeyLike) {
-      // Whoever has used up his allowance stays out without a question to the store: it can only be used up more. But
-      // if a clock was set back, the store has to settle what that means.
-      const { now, windows, isCurrent } = lookAtGroup(address)
-      if (isCurrent && (windows.minute.remaining === 0 || windows.day.remaining === 0)) {
-        return { now, ...problemOf(undefined, token, now), address: decision('limited', windows) }
-      }
-    }
-    if (!isKeyLike || isFree)
-      return verdictOf(await ask(isKeyLike ? token : undefined, isFree ? 0 : 1, address), token, address)
-    const { row, index } = await crowd.join(token, address)
-    return verdictOf(row, token, address, index)
+  /** An address that has used up its allowance is refused without a round trip: it can only be used up more. */
+  function refusedFromMemory(address: string): Paid | undefined {
+    const { now, windows, isCurrent } = lookAtGroup(address)
+    // If a clock was set back, the store has to settle what that means.
+    const isUsedUp = windows.minute.remaining === 0 || windows.day.remaining === 0
+    return isCurrent && isUsedUp ? { now, address: decisionOf('limited', windows) } : undefined
   }
 
-  const crowd = new Crowd(ask, ({ admitted }) => admitted !== null)
+  async function pay(address: string): Promise<Paid> {
+    return refusedFromMemory(address) ?? paidIn((await ask(undefined, [{ address }], false)).row, address)
+  }
 
-  /** One round trip, for so many requests with one key; for none of them it is only a look. */
-  async function ask(
-    token: string | undefined,
-    count: number,
-    address: string | null,
-  ): Promise<AdmissionRow> {
+  function paidIn(row: AdmissionRow, address: string): Paid {
+    const decision = addressDecision(row)
+    remember(addresses, address, decision.windows)
+    return { now: row.at, address: decision }
+  }
+
+  async function admit({ token, origin, isFree, ...visitor }: Visitor): Promise<Verdict> {
+    const address = addressGroup(visitor.address)
+    if (token === undefined) return { ...(await pay(address)), problem: new ApiError('missing_api_key') }
+    if (looksLikeApiKey(token) && !isWellFormed(token))
+      return { ...(await pay(address)), problem: invalidKey() }
+    if (isFree && isFreeUsedUp(token)) {
+      const refused = refusedFromMemory(address)
+      if (refused) return refused
+    }
+    const counted = await (isFree ? freeRequests : requests).join(token, { address, origin })
+    const { result, index, isAlone } = counted
+    const { row, key } = result
+    const known = index === undefined ? undefined : knownIn(result, isFree ? 0 : index)
+    const storeVersion = row.feed_id ?? 0
+    if (known && index !== undefined && (!isFree || index < row.free))
+      return { now: row.at, known, storeVersion }
+    const paid = isAlone ? paidIn(row, address) : await pay(address)
+    return known ? { ...paid, known, storeVersion } : { ...paid, ...problemOf(key, paid.now) }
+  }
+
+  const requests = new Crowd((token: string, all: readonly Request[]) => ask(token, all, false), isCounted)
+  const freeRequests = new Crowd((token: string, all: readonly Request[]) => ask(token, all, true), isCounted)
+
+  /** Whether this instance knows that the key has no free request left: then only its address can pay. */
+  function isFreeUsedUp(token: string): boolean {
+    const aheadOfNowMs = (freeUsedUpUntil.get(hashApiKey(token)) ?? 0) - (clock() + aheadMs)
+    return aheadOfNowMs > 0 && aheadOfNowMs <= minuteMs
+  }
+
+  /** One round trip, for any number of requests with one key; for none of them it is only a look. */
+  async function ask(token: string | undefined, all: readonly Request[], isFree: boolean): Promise<Found> {
     const isElsewhere = token !== undefined && !directory.isOfThisEnvironment(environmentOf(token))
     const hash = token === undefined ? null : hashApiKey(token)
+    const origins = all.flatMap(({ origin }) => origin ?? [])
     const [row] = await callAdmit(
       database.read,
       hash,
       isElsewhere,
-      count,
-      address,
+      all.length,
+      origins.length > 0 ? origins : null,
+      isFree,
+      // Several may come from different addresses: those that are not counted for the key pay by themselves.
+      (all.length === 1 && all[0]?.address) || null,
       plans,
       addressLimits.perMinute,
       addressLimits.perDay,
+      freeLimits.perMinute,
+      freeLimits.perDay,
       banAfterRefusals,
       limitClock?.() ?? null,
     )
-    if (!row) throw new Error('Nobody was counted.')
+    if (!row) throw new Error('Invariant violated: admit_1 returned no row.')
     aheadMs = row.at - clock()
-    return row
-  }
-
-  /** What the answer means for one of those that it was asked for, in the order in which they came. */
-  function verdictOf(
-    row: AdmissionRow,
-    token: string | undefined,
-    address: string | null,
-    index = 0,
-  ): Verdict {
-    const now = row.at
+    if (hash !== null && row.free_used_up_until > 0) remember(freeUsedUpUntil, hash, row.free_used_up_until)
     const key = row.key_id === null || token === undefined ? undefined : knownKey(keyRow(row), token)
-    const paid = row.address_has_room === null ? undefined : addressDecision(row)
-    if (paid && address !== null) remember(address, paid.windows)
-    if (!key || row.admitted === null)
-      return { now, ...problemOf(key, token, now), ...(paid && { address: paid }) }
-    const decision = keyDecision(row, key, index)
-    return { now, known: { key, decision }, storeVersion: row.feed_id ?? 0, ...(paid && { address: paid }) }
+    return { row, key }
   }
 
-  const problemOf = (key: KnownKey | undefined, token: string | undefined, now: number) =>
-    token === undefined ? {} : { problem: (key && directory.problemOf(key, now)) ?? directory.unknown() }
+  const invalidKey = (problem = directory.unknown()) => new ApiError('invalid_api_key', problem)
+
+  /** Why nothing was counted for a key. */
+  function problemOf(key: KnownKey | undefined, now: number): Pick<Verdict, 'problem' | 'foreignKey'> {
+    if (!key) return { problem: invalidKey() }
+    const problem = directory.problemOf(key, now)
+    return problem === undefined
+      ? { foreignKey: key, problem: new ApiError('origin_not_allowed') }
+      : { problem: invalidKey(problem) }
+  }
+
+  async function look(token: string): Promise<Verdict> {
+    const found = await ask(token, [], false)
+    const known = found.row.admitted === null ? undefined : knownIn(found, 0)
+    return known ? { now: found.row.at, known } : { now: found.row.at, ...problemOf(found.key, found.row.at) }
+  }
 
   return {
     admit,
-    look: async (token) => verdictOf(await ask(token, 0, null), token, null),
+    look,
     isCurrent: (agoMs) => agoMs < currentMs,
     lookAtAddress,
     async flush() {},
@@ -139,97 +174,21 @@ export function postgresGate({
   }
 }
 
-/** What PostgreSQL answers of a request, or of several with one key. */
-export type AdmissionRow = {
-  at: number
-  key_id: number | null
-  plan: string
-  per_minute: number | null
-  per_day: number | null
-  scopes: string
-  origins: string
-  expires_at: number | null
-  revoked_at: number | null
-  unbanned_at: number
-  secret_expires_at: number | null
-  admitted: number | null
-  limited: number
-  is_new_ban: boolean
-  minute_ends_at: number
-  minute_used: number
-  day_ends_at: number
-  day_used: number
-  banned_until: number
-  feed_id: number | null
-  address_has_room: boolean | null
-  address_minute_ends_at: number
-  address_minute_used: number
-  address_day_ends_at: number
-  address_day_used: number
-}
+type Request = { readonly address: string; readonly origin?: string | undefined }
+type Found = { readonly row: AdmissionRow; readonly key: KnownKey | undefined }
+type Paid = Required<Pick<Verdict, 'now' | 'address'>>
 
-const callAdmit = compiledOnce<
-  [
-    hash: string | null,
-    isElsewhere: boolean,
-    count: number,
-    address: string | null,
-    plans: string,
-    addressPerMinute: number,
-    addressPerDay: number,
-    banAfter: number,
-    now: number | null,
-  ],
-  AdmissionRow
->((db) => ({
-  compile: () =>
-    sql<AdmissionRow>`
-      SELECT * FROM admit_1(
-        ${''}::text, ${''}::boolean, ${0}::bigint, ${''}::text, ${''}::jsonb, ${0}::bigint, ${0}::bigint, ${0}::bigint,
-        ${0}::bigint)`.compile(db),
-}))
+const isCounted = ({ row, key }: Found, { origin }: Request): boolean =>
+  row.admitted !== null && key !== undefined && isUsableFrom(key, origin)
 
-/** The first are admitted, each with one less left; the next are refused; whoever comes after a ban is banned. */
-function keyDecision(row: AdmissionRow, key: KnownKey, index: number): Decision {
-  const { at, banned_until, limited } = row
-  const admitted = row.admitted ?? 0
-  const isAdmitted = index < admitted
-  // Those admitted after this one.
-  const later = isAdmitted ? admitted - 1 - index : 0
-  const usage = {
-    ...noUsage,
-    minuteEndsAt: row.minute_ends_at,
-    minuteUsed: row.minute_used - later,
-    dayEndsAt: row.day_ends_at,
-    dayUsed: row.day_used - later,
-  }
-  const isBanned = !isAdmitted && at < banned_until && index >= admitted + limited
-  return {
-    outcome: isBanned ? 'banned' : isAdmitted || admitted + limited === 0 ? 'admitted' : 'limited',
-    windows: windowsOf(usage, key.limits, at),
-    bannedUntil: banned_until,
-    isNewBan: row.is_new_ban && index === admitted + limited,
-  }
-}
+const knownIn = ({ row, key }: Found, index: number): Verdict['known'] =>
+  key && { key, decision: keyDecision(row, key, index) }
 
-const keyRow = (row: AdmissionRow): KeyRow => ({ ...row, id: row.key_id as number })
-
-const decision = (outcome: Outcome, windows: Windows): Decision => ({
-  outcome,
-  windows,
-  bannedUntil: 0,
-  isNewBan: false,
-})
-
-const addressDecision = (row: AdmissionRow): Decision => {
-  const usage = {
-    ...noUsage,
-    minuteEndsAt: row.address_minute_ends_at,
-    minuteUsed: row.address_minute_used,
-    dayEndsAt: row.address_day_ends_at,
-    dayUsed: row.address_day_used,
-  }
-  return decision(row.address_has_room ? 'admitted' : 'limited', windowsOf(usage, addressLimits, row.at))
+/** Keeps the most recent ones, up to a bound. */
+function remember<V>(map: Map<string, V>, name: string, value: V): void {
+  map.delete(name)
+  map.set(name, value)
+  if (map.size > rememberedMax) map.delete(map.keys().next().value as string)
 }
 
 /** Forgets addresses whose windows have ended, and beyond a bound those that are nearest to it. */

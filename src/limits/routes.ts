@@ -1,10 +1,11 @@
 import * as z from 'zod'
 import { timestamp } from '../clock.ts'
-import { ApiError } from '../http/errors.ts'
 import { answer, type Operation, operation } from '../http/operation.ts'
-import { plan } from '../keys/schemas.ts'
-import type { Gate } from './gate.ts'
-import type { Window } from './window.ts'
+import { int64 } from '../http/validation.ts'
+import type { KeyEnvironment } from '../keys/apiKey.ts'
+import { keyName, keyScopes, plan } from '../keys/schemas.ts'
+import type { AdmittedCaller } from './door.ts'
+import { freeLimits, type Window } from './window.ts'
 
 const time = z.iso.datetime()
 const window = z
@@ -16,6 +17,12 @@ const window = z
   .meta({ id: 'LimitWindow', description: 'One of the two windows of a key.' })
 const limits = z
   .object({
+    keyId: int64().meta({ description: 'The identifier of the key.' }),
+    name: keyName,
+    scopes: keyScopes,
+    environment: z
+      .enum(['production', 'staging'] satisfies KeyEnvironment[])
+      .meta({ description: 'The environment that the key is for.' }),
     plan,
     minute: window,
     day: window,
@@ -23,16 +30,20 @@ const limits = z
       .nullable()
       .meta({ description: 'When the ban on this key ends; null while there is none.' }),
   })
-  .meta({ id: 'Limits', description: "The caller's plan, windows and ban." })
+  .meta({ id: 'Limits', description: "Who the caller is, and the caller's plan, windows and ban." })
 
 const example = {
+  keyId: 7,
+  name: 'Partner feed',
+  scopes: ['pets:read'],
+  environment: 'production',
   plan: 'free',
   minute: { limit: 60, remaining: 58, resetsAt: '2026-11-15T12:00:41.250Z' },
   day: { limit: 1000, remaining: 958, resetsAt: '2026-11-16T08:12:03.004Z' },
   bannedUntil: null,
 }
 
-export function limitRoutes(gate: Gate): Operation[] {
+export function limitRoutes(environment: KeyEnvironment): Operation[] {
   return [
     operation({
       id: 'getLimits',
@@ -40,15 +51,18 @@ export function limitRoutes(gate: Gate): Operation[] {
       path: '/limits',
       tag: 'Limits',
       summary: 'See your limits',
-      description: 'Your plan, both windows and any ban. Free of charge, and open to a banned key.',
+      description: `Who you are, your plan, both windows and any ban. It takes nothing from these windows. Up to ${freeLimits.perMinute} requests a minute with one key are free of charge; further ones, and those with a banned key, count for the client's address, as requests without a key do. A 429 here never counts towards a ban.`,
       isFree: true,
       answers: { 200: { description: "The caller's limits.", schema: limits, example } },
-      async read(_input, { caller }) {
-        const { known, problem } = await gate.look(caller.token)
-        if (!known) throw new ApiError('invalid_api_key', problem)
-        const { key, decision } = known
+      read(_input, { caller }) {
+        // Admission has found all of this: a second look would cost a shared store another round trip.
+        const { key, decision } = caller as AdmittedCaller
         const { outcome, windows, bannedUntil } = decision
         return answer(200, {
+          keyId: key.id,
+          name: key.name,
+          scopes: [...key.scopes],
+          environment,
           plan: key.plan,
           minute: shown(windows.minute),
           day: shown(windows.day),

@@ -8,6 +8,9 @@ import type { Limits } from '../keys/plans.ts'
 /** For callers without a valid key, by their address. */
 export const addressLimits: Limits = { perMinute: 100, perDay: 10_000 }
 
+/** `GET /limits` without charge, by key. The day has room for every minute of it. */
+export const freeLimits: Limits = { perMinute: 60, perDay: 60 * 24 * 60 }
+
 export const minuteMs = 60_000
 export const dayMs = 86_400_000
 

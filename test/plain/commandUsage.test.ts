@@ -77,7 +77,11 @@ describe('wrong usage ends with status 2 and says how it is right', { concurrenc
     ],
     [
       ['keys', 'create', '--name', 'x', '--expires-at', 'tomorrow'],
-      /^--expires-at must be a time such as 2027-01-31T12:00:00Z\.$/m,
+      /^--expires-at must be a time such as 2027-01-31T12:00:00Z or 2027-01-31T13:00:00\+01:00\.$/m,
+    ],
+    [
+      ['keys', 'create', '--name', 'x', '--expires-at', '2099-02-30T00:00:00Z'],
+      /^--expires-at must be a date and time that exist\.$/m,
     ],
     [
       ['keys', 'create', '--name', 'x', '--expires-at', '2020-01-01T00:00:00Z'],

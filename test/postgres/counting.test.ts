@@ -14,7 +14,7 @@ import { MemoryLimiter } from '../../src/limits/memory.ts'
 import { memoryGate } from '../../src/limits/memoryGate.ts'
 import { postgresGate } from '../../src/limits/postgres.ts'
 import { findUsage } from '../../src/limits/queries.ts'
-import { addressLimits, dayMs, minuteMs } from '../../src/limits/window.ts'
+import { addressLimits, dayMs, freeLimits, minuteMs } from '../../src/limits/window.ts'
 import { startService } from '../../src/service.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { createClient } from '../support/client.ts'
@@ -23,8 +23,10 @@ import { folderFor } from '../support/servers.ts'
 
 const start = Date.UTC(2026, 10, 15)
 const hourMs = 60 * minuteMs
+const home = 'https://shelter.example'
+const otherHome = 'https://other-shelter.example'
 
-type Settings = { plan: Plan; perMinute: number | null; perDay: number | null }
+type Settings = { plan: Plan; perMinute: number | null; perDay: number | null; origins?: string[] }
 
 /** One store with its gate, whichever of the two it is. */
 type Side = { database: Database; directory: KeyDirectory; gate: Gate }
@@ -50,10 +52,11 @@ async function embeddedFor(t: TestContext): Promise<Database> {
   return database
 }
 
-const columns = ({ plan, perMinute, perDay }: Settings) => ({
+const columns = ({ plan, perMinute, perDay, origins = [] }: Settings) => ({
   plan,
   per_minute: perMinute,
   per_day: perDay,
+  origins: JSON.stringify(origins),
 })
 
 async function addKey({ database }: Pick<Side, 'database'>, id: number, secret: string, settings: Settings) {
@@ -65,7 +68,6 @@ async function addKey({ database }: Pick<Side, 'database'>, id: number, secret: 
         name: 'counted',
         ...columns(settings),
         scopes: '["pets:read"]',
-        origins: '[]',
         from_setting: 0,
         created_at: 0,
         unbanned_at: 0,
@@ -107,6 +109,10 @@ const settings: fc.Arbitrary<Settings> = fc.record({
   ),
   perMinute: small(5),
   perDay: small(15),
+  origins: fc.oneof(
+    { weight: 3, arbitrary: fc.constant<string[]>([]) },
+    { weight: 1, arbitrary: fc.constantFrom<string[][]>([home], [otherHome, home]) },
+  ),
 })
 const call = fc.record({
   kind: fc.oneof(
@@ -115,9 +121,12 @@ const call = fc.record({
     { weight: 1, arbitrary: fc.constant('look' as const) },
   ),
   ms: time,
+  origin: fc.constantFrom(undefined, home, home, home, otherHome, 'null', ''),
   times: fc.oneof(
-    { weight: 3, arbitrary: fc.constant(1) },
-    { weight: 1, arbitrary: fc.integer({ min: 2, max: 8 }) },
+    { weight: 9, arbitrary: fc.constant(1) },
+    { weight: 3, arbitrary: fc.integer({ min: 2, max: 8 }) },
+    // More than are free of charge.
+    { weight: 1, arbitrary: fc.constantFrom(...[0, 1, 2].map((more) => freeLimits.perMinute + more)) },
   ),
 })
 const step = fc.oneof(
@@ -164,7 +173,7 @@ test('PostgreSQL decides over keys as the arithmetic in memory does: each verdic
         const ask = (gate: Gate) =>
           next.kind === 'look'
             ? gate.look(token)
-            : gate.admit({ token, address, isFree: next.kind === 'free' })
+            : gate.admit({ token, address, origin: next.origin, isFree: next.kind === 'free' })
         for (let n = 0; n < next.times; n++) {
           const [counted, expected] = await Promise.all(
             sides.map(async ({ gate }) => decided(await ask(gate))),
@@ -179,9 +188,15 @@ test('PostgreSQL decides over keys as the arithmetic in memory does: each verdic
     assert.deepEqual(stored, expected)
   }
 
-  function note({ known }: Verdict) {
-    const outcome = known?.decision.isNewBan ? 'banned anew' : String(known?.decision.outcome)
-    outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
+  function note({ known, foreignKey, address }: Verdict) {
+    const outcome = foreignKey ? 'foreign' : String(known?.decision.outcome)
+    const all = [
+      outcome,
+      known?.decision.isNewBan && 'banned anew',
+      known && address && 'charged to its address',
+    ]
+    for (const each of all.filter((name) => typeof name === 'string'))
+      outcomes.set(each, (outcomes.get(each) ?? 0) + 1)
     calls++
   }
 
@@ -191,7 +206,7 @@ test('PostgreSQL decides over keys as the arithmetic in memory does: each verdic
     { numRuns: 50, endOnFailure: true },
   )
   t.diagnostic(`${lastId} sequences, ${calls} calls: ${JSON.stringify(Object.fromEntries(outcomes))}`)
-  for (const outcome of ['admitted', 'limited', 'banned', 'banned anew'])
+  for (const outcome of ['admitted', 'limited', 'banned', 'banned anew', 'foreign', 'charged to its address'])
     assert.ok((outcomes.get(outcome) ?? 0) > 100, `${outcome} was hardly tried`)
 })
 
@@ -258,7 +273,7 @@ test('an address that is used up when the clock is set back is held for a minute
 
 const ample: Settings = { plan: 'enterprise', perMinute: 1_000_000, perDay: 1_000_000 }
 
-test('a look takes nothing, from the key or from its address, and leaves no row behind', async (t) => {
+test('a look takes nothing, from the key or from its address, and leaves no count of the key behind', async (t) => {
   const { database } = await databaseFor(t)
   let now = start
   const { gate } = postgresSide(database, () => now, 3)
@@ -266,15 +281,18 @@ test('a look takes nothing, from the key or from its address, and leaves no row 
   await addKey({ database }, 1, token, { ...ample, perMinute: 2 })
   const rows = async () => [
     await database.read.selectFrom('key_usage').selectAll().execute(),
-    (await sql`SELECT * FROM address_usage`.execute(database.read)).rows,
+    (await sql`SELECT address, minute_used FROM address_usage`.execute(database.read)).rows,
   ]
   for (let n = 0; n < 5; n++) {
     const seen = await gate.look(token)
     assert.equal(seen.known?.decision.windows.minute.remaining, 2)
+  }
+  assert.deepEqual(await rows(), [[], []])
+  for (let n = 0; n < 5; n++) {
     const free = await gate.admit({ token, address: '192.0.2.1', isFree: true })
     assert.equal(free.known?.decision.windows.minute.remaining, 2)
   }
-  assert.deepEqual(await rows(), [[], []])
+  assert.deepEqual(await rows(), [[], [{ address: 'key 1', minute_used: 5 }]])
   await gate.admit({ token, address: '192.0.2.1', isFree: false })
   const before = await rows()
   assert.equal(before[0]?.length, 1)
@@ -299,6 +317,80 @@ test('instances that count at the same moment let in exactly the allowance', asy
     verdicts.filter(({ known }) => known?.decision.outcome === outcome).length
   assert.deepEqual([count('admitted'), count('limited'), count('banned')], [50, 9, 21])
   assert.equal(verdicts.filter(({ known }) => known?.decision.isNewBan).length, 1, 'a ban begins once')
+})
+
+test('instances that count free requests at the same moment give away exactly the allowance', async (t) => {
+  const { env, database } = await databaseFor(t)
+  const other = await openMigrated({ dataDir: env.PETSTORE_DATA_DIR, databaseUrl: env.DATABASE_URL }, 0)
+  t.after(() => other.close())
+  const token = makeApiKey('production')
+  await addKey({ database }, 1, token, ample)
+  const gates = [database, other].map((each) => postgresSide(each, () => start, 10).gate)
+  const verdicts = await Promise.all(
+    gates.flatMap((gate, instance) =>
+      Array.from({ length: 100 }, () => gate.admit({ token, address: `192.0.2.${instance}`, isFree: true })),
+    ),
+  )
+  assert.equal(verdicts.filter(({ address }) => address === undefined).length, freeLimits.perMinute)
+  const paid = verdicts.filter(({ address }) => address?.outcome === 'admitted').length
+  assert.equal(paid, 200 - freeLimits.perMinute, 'no address has paid twice, and none was let off')
+})
+
+test('a mixed crowd of one publishable key is counted for the key or for each address, as its origin says', async (t) => {
+  const { database } = await databaseFor(t)
+  const { gate } = postgresSide(database, () => start, 10)
+  const token = makeApiKey('production')
+  await addKey({ database }, 1, token, { ...ample, perMinute: 30, origins: [home] })
+  const verdicts = await Promise.all(
+    Array.from({ length: 120 }, async (_, n) => {
+      const origin = [home, otherHome, undefined][n % 3]
+      const address = `192.0.2.${n % 2}`
+      return { origin, verdict: await gate.admit({ token, address, origin, isFree: false }) }
+    }),
+  )
+  const atHome = verdicts.filter(({ origin }) => origin === home).map(({ verdict }) => verdict)
+  const left = atHome
+    .filter(({ known }) => known?.decision.outcome === 'admitted')
+    .map(({ known }) => known?.decision.windows.minute.remaining ?? Number.NaN)
+  assert.deepEqual(
+    left.toSorted((a, b) => b - a),
+    Array.from({ length: 30 }, (_, n) => 29 - n),
+  )
+  assert.equal(atHome.filter(({ known }) => known?.decision.outcome === 'limited').length, 10)
+  const foreign = verdicts.filter(({ origin }) => origin !== home).map(({ verdict }) => verdict)
+  assert.ok(foreign.every(({ foreignKey, known, address }) => foreignKey && !known && address))
+  for (const address of ['192.0.2.0', '192.0.2.1']) {
+    const { windows } = gate.lookAtAddress(address)
+    assert.equal(windows.minute.remaining, addressLimits.perMinute - 40)
+  }
+})
+
+test('GET /limits is one round trip, shared by those that wait, and none once key and address are used up', async (t) => {
+  const { database } = await databaseFor(t)
+  let roundTrips = 0
+  const counting: Database = {
+    ...database,
+    get read() {
+      roundTrips++
+      return database.read
+    },
+  }
+  let now = start
+  const { gate } = postgresSide(counting, () => now, 10)
+  const token = makeApiKey('production')
+  await addKey({ database }, 1, token, ample)
+  const ask = () => gate.admit({ token, address: '192.0.2.1', isFree: true })
+  await ask()
+  assert.equal(roundTrips, 1)
+  await Promise.all(Array.from({ length: freeLimits.perMinute - 1 }, ask))
+  assert.equal(roundTrips, 3, 'one for the first, one for all that came behind it')
+  for (let n = 0; n < addressLimits.perMinute; n++) assert.equal((await ask()).address?.outcome, 'admitted')
+  assert.equal((await ask()).address?.outcome, 'limited')
+  const before = roundTrips
+  for (let n = 0; n < 50; n++) assert.equal((await ask()).address?.outcome, 'limited')
+  assert.equal(roundTrips, before)
+  now += minuteMs
+  assert.equal((await ask()).address, undefined, 'free again')
 })
 
 /** An instance of the service as it runs in earnest, save that its own clock is off. */

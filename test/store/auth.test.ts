@@ -342,13 +342,13 @@ describe('the order of the checks', () => {
       code: 'method_not_allowed',
     },
     {
-      name: '404 before a foreign origin',
+      name: '403 for a foreign origin before 404',
       settings: { origins: ['https://shelter.example'] },
       headers: { origin: 'https://elsewhere.example' },
       method: 'GET',
       path: '/v1/nowhere',
-      status: 404,
-      code: 'not_found',
+      status: 403,
+      code: 'origin_not_allowed',
     },
     {
       name: '403 before 400 in the body',

@@ -172,6 +172,8 @@ describe('keys, also while a server is running on the store', { concurrency: 2 }
     const made = await store.json(['keys', 'create', '--name', 'x', '--expires-at', '2999-01-31T12:00:00Z'])
     assert.equal(made.expiresAt, '2999-01-31T12:00:00.000Z')
     assert.equal((await store.json(['keys', 'update', '1', '--expires-at', 'never'])).expiresAt, undefined)
+    const changed = await store.json(['keys', 'update', '1', '--expires-at', '2999-01-31t14:00:00.5+02:00'])
+    assert.equal(changed.expiresAt, '2999-01-31T12:00:00.500Z')
   })
 
   test('with origins only read', async (t) => {
@@ -518,6 +520,14 @@ describe('an import with a bad line changes nothing and names the line', { concu
       'a time that no date has',
       JSON.stringify({ ...keyRecord, id: 9, name: 'x', createdAt: 8.64e15 + 1 }),
       /^Line 603: .*createdAt must be/,
+    ],
+    [
+      'a time after the year 9999, which RFC 3339 cannot show',
+      JSON.stringify({
+        ...{ type: 'order', id: 9, petId: 1, status: 'delivered', customer: null, note: null },
+        ...{ placedAt: Date.UTC(10_000, 0), updatedAt: 1, holdExpiresAt: null, cancelReason: null },
+      }),
+      /^Line 603: .*placedAt must be/,
     ],
     ['invalid UTF-8', Buffer.from('{"name":"\xff","categoryId":1}', 'latin1'), /^Line 603: .*UTF-8/],
   ]

@@ -199,10 +199,16 @@ describe('a request', () => {
     assertUnreadable(await ask(otherHome))
   })
 
-  test('from the wrong origin is counted', async () => {
+  test('from the wrong origin is counted for the address, and can be read by no origin', async () => {
     const { key } = await service.makeKey({ origins: [home], plan: 'enterprise', limits: { perMinute: 5 } })
-    const answer = await service.request('GET', '/v1/pets', { key, headers: { origin: stranger } })
-    assert.equal(answer.headers['x-ratelimit-remaining'], '4')
+    for (const origin of [stranger, otherHome]) {
+      const answer = await service.request('GET', '/v1/pets', { key, headers: { origin } })
+      assert.equal(answer.status, 403)
+      assert.equal(answer.headers['x-ratelimit-limit'], '100')
+      assertUnreadable(answer)
+    }
+    const admitted = await service.request('GET', '/v1/pets', { key, headers: { origin: home } })
+    assert.equal(admitted.headers['x-ratelimit-remaining'], '4')
   })
 
   test('lets a browser read every header that the interface promises', async () => {

@@ -95,6 +95,23 @@ describe('the keys resource', () => {
     assert.ok(!('expiresAt' in (await manage('GET', `/${id}`)).json))
   })
 
+  for (const [sent, shown] of [
+    ['2099-01-31T12:00:00+00:00', '2099-01-31T12:00:00.000Z'],
+    ['2099-01-31T12:00:00.123456-00:00', '2099-01-31T12:00:00.123Z'],
+    ['2099-01-31T12:00:00+05:30', '2099-01-31T06:30:00.000Z'],
+    ['2099-01-31t12:00:00z', '2099-01-31T12:00:00.000Z'],
+    ['9999-12-31T23:59:59.999Z', '9999-12-31T23:59:59.999Z'],
+  ] as const) {
+    test(`an expiry may be any RFC 3339 time, and is shown in UTC: ${sent}`, async () => {
+      const made = await manage('POST', '', { name: 'test', expiresAt: sent })
+      assert.equal(made.status, 201, made.text)
+      assert.equal(made.json.expiresAt, shown)
+      const { id } = await service.makeKey()
+      assert.equal((await manage('PATCH', `/${id}`, { expiresAt: sent })).json.expiresAt, shown)
+      assert.equal((await manage('GET', `/${id}`)).json.expiresAt, shown)
+    })
+  }
+
   test('an expired key can be renamed without giving it a new expiry', async () => {
     const { id } = await service.makeKey({ expiresAt: timestamp(service.now() + 1_000) })
     service.advance(2_000)
@@ -227,6 +244,22 @@ describe('what a key may not be', () => {
     {
       name: 'expiring on a day that is none',
       settings: { expiresAt: '2099-02-30T00:00:00Z' },
+      path: '/expiresAt',
+    },
+    {
+      name: 'expiring at an offset that is none',
+      settings: { expiresAt: '2099-01-31T00:00:00+24:00' },
+      path: '/expiresAt',
+    },
+    {
+      name: 'expiring later than can be shown',
+      settings: { expiresAt: '9999-12-31T23:59:59-01:00' },
+      path: '/expiresAt',
+    },
+    { name: 'expiring in the year 0', settings: { expiresAt: '0000-01-01T00:00:00Z' }, path: '/expiresAt' },
+    {
+      name: 'expiring at a time with a space in it',
+      settings: { expiresAt: '2099-01-31 12:00:00Z' },
       path: '/expiresAt',
     },
     { name: 'expiring without a zone', settings: { expiresAt: future.slice(0, -1) }, path: '/expiresAt' },

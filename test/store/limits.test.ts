@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { defaultScopes } from '../../src/keys/key.ts'
 import type { Answer, RequestOptions } from '../support/client.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 
@@ -104,7 +105,7 @@ const plans = [
 ]
 for (const { perMinute, perDay, ...settings } of plans) {
   test(`the plan ${settings.plan} allows ${perMinute} a minute and ${perDay} a day`, async () => {
-    const { key } = await service.makeKey(settings)
+    const { id, key } = await service.makeKey(settings)
     const answer = await list(key)
     assert.equal(
       answer.headers['ratelimit-policy'],
@@ -115,6 +116,10 @@ for (const { perMinute, perDay, ...settings } of plans) {
     assert.equal(remaining(answer), perMinute - 1)
     const { json } = await ask('GET', '/v1/limits', { key })
     assert.deepEqual(json, {
+      keyId: id,
+      name: 'test',
+      scopes: defaultScopes([]),
+      environment: 'production',
       plan: settings.plan,
       minute: {
         limit: perMinute,
@@ -309,13 +314,6 @@ describe('what counts', () => {
       status: 415,
     },
     { name: 'a missing scope', settings: { scopes: [] }, method: 'GET', path: '/v1/pets', status: 403 },
-    {
-      name: 'a foreign origin',
-      settings: { origins: ['https://shelter.example'] },
-      method: 'GET',
-      path: '/v1/pets',
-      status: 403,
-    },
   ]
   for (const { name, settings, method, path, options, status } of counted) {
     test(`${name} (${status}) takes one`, async () => {
@@ -356,7 +354,7 @@ describe('what counts', () => {
     assert.equal(fresh.json.minute.resetsAt, null)
     assert.equal(fresh.json.day.resetsAt, null)
     for (let i = 0; i < 3; i++) await list(key)
-    for (let i = 0; i < 120; i++) {
+    for (let i = 1; i < 60; i++) {
       const answer = await ask(i % 2 ? 'GET' : 'HEAD', '/v1/limits', { key, headers })
       assert.equal(answer.status, 200)
       assert.equal(remaining(answer), 0)

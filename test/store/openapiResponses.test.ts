@@ -7,6 +7,7 @@ import { createValidator, operationsOf, readDocument, resolve } from '../support
 import { loopbackAllowed, type Receiver, registerWebhook, startReceiver } from '../support/receiver.ts'
 import { startTestService } from '../support/service.ts'
 
+const minuteMs = 60_000
 const monthMs = 31 * 24 * 60 * 60 * 1000
 
 const document = readDocument('openapi.json')
@@ -314,6 +315,8 @@ describe('what the service answers is what the document says', () => {
     const publishable = await service.makeKey({ origins: ['https://shelter.example'] })
     const poor = await service.makeKey({ scopes: [] })
     for (const id of ids) {
+      // A minute for each, so that the allowance of the address is not used up.
+      service.advance(minuteMs)
       await ask(id, 401, { key: undefined })
       await ask(id, 401, { key: 'nonsense' })
       await ask(id, 403, { key: publishable.key })
@@ -322,6 +325,7 @@ describe('what the service answers is what the document says', () => {
   })
 
   test('for callers who come too often, banned ones included', async () => {
+    service.advance(minuteMs)
     const busy = await service.makeKey({ plan: 'enterprise', limits: { perMinute: 1 } })
     await ask('listPets', 200, { key: busy.key })
     const paid = ids.filter((id) => id !== 'getLimits')

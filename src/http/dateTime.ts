@@ -1,0 +1,40 @@
+import * as z from 'zod'
+import { timeMaxMs, timeMinMs } from '../clock.ts'
+import { documentation } from './validation.ts'
+
+const pattern = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d):(\d\d)(?:\.(\d+))?(?:Z|([+-])(\d\d):(\d\d))$/i
+const formProblem = 'must be a time such as 2027-01-31T12:00:00Z or 2027-01-31T13:00:00+01:00'
+const existenceProblem = 'must be a date and time that exist'
+const rangeProblem = 'must be from year 0000 to 9999 in UTC'
+
+/**
+ * Reads a `date-time` of RFC 3339 as milliseconds since the Unix epoch, or returns what is wrong with it. Digits beyond
+ * milliseconds are cut off. A leap second (23:59:60 in UTC) is read as the second after it, as Unix time has it.
+ */
+export function parseDateTime(text: string): number | string {
+  const match = pattern.exec(text)
+  if (!match) return formProblem
+  const [, date = '', time, seconds, fraction = '', sign, offsetHours = '00', offsetMinutes = '00'] = match
+  const isLeapSecond = seconds === '60'
+  const milliseconds = fraction.slice(0, 3).padEnd(3, '0')
+  const localMs = Date.parse(`${date}T${time}:${isLeapSecond ? '59' : seconds}.${milliseconds}Z`)
+  // Date.parse moves 30 February and 24:00 to a later day.
+  if (Number.isNaN(localMs) || !new Date(localMs).toISOString().startsWith(date)) return existenceProblem
+  if (Number(offsetHours) > 23 || Number(offsetMinutes) > 59) return existenceProblem
+  const offsetMs = (Number(offsetHours) * 60 + Number(offsetMinutes)) * 60_000
+  const ms = localMs + (sign === '-' ? offsetMs : -offsetMs) + (isLeapSecond ? 1_000 : 0)
+  if (ms < timeMinMs || ms > timeMaxMs) return rangeProblem
+  return isLeapSecond && new Date(ms).toISOString().slice(11, 19) !== '00:00:00' ? existenceProblem : ms
+}
+
+/** A time in a request, as milliseconds. */
+export const dateTime = () =>
+  z
+    .string({ error: ({ input }) => (input === undefined ? 'is required' : formProblem) })
+    .transform((text, context) => {
+      const read = parseDateTime(text)
+      if (typeof read === 'number') return read
+      context.addIssue({ code: 'custom', message: read })
+      return z.NEVER
+    })
+    .register(documentation, { schema: { type: 'string', format: 'date-time' } })
