@@ -254,7 +254,7 @@ describe('backup and restore', { concurrency: 2 }, () => {
     await stopped(
       await serverFor(t, {
         ...old.env,
-        PETSTORE_ADMIN_KEY: 'the-admin-key-of-another-day',
+        PETSTORE_ADMIN_KEY: 'the-admin-key-of-another-deployment',
       }),
     )
     const { id, key } = await old.json(['keys', 'create', '--name', 'counted'])
@@ -285,7 +285,7 @@ describe('backup and restore', { concurrency: 2 }, () => {
       async () => (await server.request('GET', '/v1/keys', { key: adminKey })).status === 200,
       keyChangeMs,
     )
-    assert.equal((await ask('the-admin-key-of-another-day')).status, 401)
+    assert.equal((await ask('the-admin-key-of-another-deployment')).status, 401)
   })
 
   describe('a file that is no whole backup is refused and changes nothing', { concurrency: 2 }, () => {

@@ -311,7 +311,7 @@ describe('export and import', { concurrency: 2 }, () => {
   })
 
   test('of a store with the same PETSTORE_ADMIN_KEY leave that key working, also after the next start', async (t) => {
-    const adminKey = 'the-same-admin-key-everywhere'
+    const adminKey = 'the-same-admin-key-in-both-deployments'
     const start = (env: StoreEnv) => serverFor(t, { ...env, PETSTORE_ADMIN_KEY: adminKey })
     const stores = [await freshStore(t), await freshStore(t)] as const
     // In the second store the same secret has another id.
