@@ -15,7 +15,7 @@ const commands: Record<string, CommandEntry> = {
   },
   seed: { summary: 'add made-up animals to try things with', load: () => import('./commands/seed.ts') },
   import: {
-    summary: 'read animals, categories, orders and keys from NDJSON',
+    summary: 'read animals, categories, orders and, if asked to, keys from NDJSON',
     load: () => import('./commands/import.ts'),
   },
   export: { summary: 'write the whole store as NDJSON', load: () => import('./commands/export.ts') },

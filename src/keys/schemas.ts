@@ -18,7 +18,7 @@ import { ownLimitMax, planNames } from './plans.ts'
 /** What callers send and see of keys. */
 
 const time = z.iso.datetime({ error: 'must be a time such as 2027-01-31T12:00:00Z' })
-const keyName = z
+export const keyName = z
   .string()
   .refine(isKeyName, `must be 1 to ${nameLengthMax} characters and not blank`)
   .meta({ minLength: 1, maxLength: nameLengthMax, description: 'What the key is for.' })
@@ -36,8 +36,8 @@ const ownLimits = z
     description:
       'The limits of an `enterprise` key: 10,000 a minute and 1,000,000 a day, save for what is given here.',
   })
-const keyScopes = z.array(scope).max(scopes.length).meta({ description: 'What the key may do.' })
-const origins = z
+export const keyScopes = z.array(scope).max(scopes.length).meta({ description: 'What the key may do.' })
+export const origins = z
   .array(z.string().refine(isOrigin, 'must be an origin such as https://example.com'))
   .max(originsMax)
   .meta({

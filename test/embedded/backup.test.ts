@@ -327,7 +327,7 @@ describe('backup and restore', { concurrency: 2 }, () => {
     const isNoticed = async () =>
       (await server.request('GET', '/v1/pets', { key: server.operatorKey })).status === 401
     await eventually('the restore is noticed', isNoticed, keyChangeMs)
-    // A look at the keys comes after whatever the notice has written.
+    // The list comes after the write of the notice, if there is one.
     assert.equal(await store.ok(['keys', 'list']), '')
     assert.equal((await stopped(server)).code, 0)
     assert.match((await serverFor(t, server.storeEnv)).operatorKey ?? '', /^ps_live_/)

@@ -161,7 +161,7 @@ test('a key of the other environment that does exist is told which it is of', as
       PETSTORE_ENV: 'staging',
     })
     const record = exported.stdout.split('\n').find((line) => line.startsWith(`{"type":"key","id":${id},`))
-    const imported = await runPetstore(['import'], production.storeEnv, record)
+    const imported = await runPetstore(['import', '--with-keys'], production.storeEnv, record)
     assert.equal(imported.code, 0, imported.stderr)
     const answer = await production.request('GET', '/v1/pets', { key })
     assert.equal(answer.status, 401)
