@@ -22,8 +22,14 @@ function openFolderFor(t: Parameters<typeof folderFor>[0]): string {
 }
 
 const modeOf = (file: string): string => (statSync(file).mode & 0o777).toString(8)
-const modesIn = (folder: string) =>
-  Object.fromEntries(readdirSync(folder).map((name) => [name, modeOf(join(folder, name))]))
+/** Files that SQLite removes while they are looked at are left out. */
+const modesIn = (folder: string): Record<string, string> =>
+  Object.fromEntries(
+    readdirSync(folder).flatMap((name) => {
+      const stats = statSync(join(folder, name), { throwIfNoEntry: false })
+      return stats?.isFile() ? [[name, (stats.mode & 0o777).toString(8)]] : []
+    }),
+  )
 const whileOpen = ['petstore.db', 'petstore.db-shm', 'petstore.db-wal']
 
 /** Every file in the folder is for its owner alone, and these are among them. */
@@ -106,8 +112,7 @@ test('a backup is for its owner alone from its first byte', async (t) => {
   })
   const modes = new Set<string>()
   while (!isDone) {
-    for (const name of readdirSync(folder).filter((each) => each.startsWith('copy.db')))
-      modes.add(modeOf(join(folder, name)))
+    for (const mode of Object.values(modesIn(folder))) modes.add(mode)
     await new Promise(setImmediate)
   }
   await copied
