@@ -38,7 +38,8 @@ export class ConfigError extends Error {
 
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 const hourMs = 60 * 60 * 1000
-const adminKeyLengthMin = 20
+/** Stored as a plain SHA-256, so a short key that a person chose could be guessed from a copy of the store. */
+const adminKeyLengthMin = 32
 const adminKeyLengthMax = 255
 
 /** The only reader of the environment; everything else is handed the frozen result. */
@@ -133,7 +134,7 @@ function adminKey(value: string | undefined, environment: Environment, problems:
   if (value === undefined || value === '') return undefined
   const problem =
     !/^[\x21-\x7e]*$/.test(value) || value.length < adminKeyLengthMin || value.length > adminKeyLengthMax
-      ? `must be ${adminKeyLengthMin} to ${adminKeyLengthMax} visible ASCII characters without spaces`
+      ? `must be ${adminKeyLengthMin} to ${adminKeyLengthMax} visible ASCII characters without spaces ("openssl rand -hex 24" makes such a key)`
       : apiKeyProblem(value, environment)
   if (problem) problems.push(`PETSTORE_ADMIN_KEY ${problem}.`)
   return value

@@ -3,7 +3,7 @@ import { UsageError } from './commands/arguments.ts'
 import { ConfigError } from './config.ts'
 
 /** A command's module, loaded only when it is asked for: a short command should start quickly. */
-const commands: Record<string, { summary: string; load(): Promise<{ run: Command }> }> = {
+const commands: Record<string, CommandEntry> = {
   serve: { summary: 'start the service', load: () => import('./commands/serve.ts') },
   migrate: {
     summary: 'bring the schema of the store up to date',
@@ -15,7 +15,7 @@ const commands: Record<string, { summary: string; load(): Promise<{ run: Command
   },
   seed: { summary: 'add made-up animals to try things with', load: () => import('./commands/seed.ts') },
   import: {
-    summary: 'read animals, categories, orders and keys from NDJSON',
+    summary: 'read animals, categories, orders and, if asked to, keys from NDJSON',
     load: () => import('./commands/import.ts'),
   },
   export: { summary: 'write the whole store as NDJSON', load: () => import('./commands/export.ts') },
@@ -24,7 +24,18 @@ const commands: Record<string, { summary: string; load(): Promise<{ run: Command
     load: () => import('./commands/backup.ts'),
   },
   restore: { summary: 'replace the store by a backup', load: () => import('./commands/restore.ts') },
-  openapi: { summary: 'print the OpenAPI description', load: () => import('./commands/openapi.ts') },
+  openapi: {
+    summary: 'print the OpenAPI description',
+    load: () => import('./commands/openapi.ts'),
+    hasPublicOutput: true,
+  },
+}
+
+type CommandEntry = {
+  readonly summary: string
+  load(): Promise<{ run: Command }>
+  /** Writes a file that holds nothing secret, with the mode that the user's own umask gives it. */
+  readonly hasPublicOutput?: boolean
 }
 
 export type Command = (args: string[], env: NodeJS.ProcessEnv) => Promise<void>
@@ -46,6 +57,8 @@ async function main([name, ...args]: string[]): Promise<void> {
   }
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined
   if (!command) throw new UsageError(`There is no command "${name}".\n\n${help}`)
+  // What a command writes (databases, backups, temporary files) is for its user alone.
+  if (!command.hasPublicOutput) process.umask(0o077)
   const { run } = await command.load()
   await run(args, process.env)
 }

@@ -1,6 +1,6 @@
 import { type Clock, timestamp } from './clock.ts'
 import type { Config } from './config.ts'
-import type { Database } from './database/database.ts'
+import { type Database, StoreUnavailableError } from './database/database.ts'
 import { readFact } from './database/facts.ts'
 import { openForServing } from './database/open.ts'
 import { Hub } from './events/hub.ts'
@@ -19,6 +19,7 @@ import { MemoryLimiter } from './limits/memory.ts'
 import { memoryGate } from './limits/memoryGate.ts'
 import { createPageAllowance } from './limits/pageAllowance.ts'
 import { postgresGate } from './limits/postgres.ts'
+import { createStartup } from './limits/startup.ts'
 import { createOperations } from './operations.ts'
 import { hasDueOrders, lapseDueOrders } from './orders/queries.ts'
 import { createProbes } from './pages/probes.ts'
@@ -69,7 +70,10 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
     void work.catch((error: unknown) => log.error({ err: error }, 'background work failed'))
   const metrics = new Metrics(loadGauges(database))
   const hideSecrets = secretHider(config.adminKey)
-  const directory = new KeyDirectory(database, config.environment)
+  const startup = createStartup()
+  const directory = new KeyDirectory(database, config.environment, {
+    isStale: async (token) => token === config.adminKey && (await noticeReplacement()),
+  })
   let identity = await readFact(database.read, 'identity')
   const isSameStore = async (db: Database['read']) => (await readFact(db, 'identity')) === identity
   const { banAfterRefusals } = config
@@ -79,7 +83,7 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
       : postgresGate({ database, directory, banAfterRefusals, clock, limitClock: options.limitClock })
   const idempotentAnswers = new IdempotentAnswers(database)
   const door = createDoor({
-    gate,
+    gate: startup.hold(gate),
     directory,
     onBan(keyId, untilMs) {
       metrics.countBan()
@@ -134,18 +138,36 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
     },
   })
 
-  /** A restore has put another store in place of ours: what we remember of the old one is void, the setting still holds. */
-  async function noticeReplacement() {
+  let noticing: Promise<boolean> | undefined
+  let isReplacementPending = false
+  /** Answers whether a restore has replaced the store. All that ask while one check runs share it. */
+  function noticeReplacement(): Promise<boolean> {
+    noticing ??= applyReplacement().finally(() => {
+      noticing = undefined
+    })
+    return noticing
+  }
+
+  /** The caches of the old store are void, and PETSTORE_ADMIN_KEY applies to the restored one as well. */
+  async function applyReplacement(): Promise<boolean> {
     const current = await readFact(database.read, 'identity')
-    if (current === identity) return
-    identity = current
+    if (current === identity) return false
+    isReplacementPending = true
     gate.forgetKeys()
-    await ensureOperatorKey(database, config, clock())
+    // Without the setting a key could be made here, but not shown: that is left to the next start.
+    if (config.adminKey !== undefined) await ensureOperatorKey(database, config, clock())
     directory.forget()
+    // Last: until then no counts of the old store are written to the new one.
+    identity = current
+    isReplacementPending = false
+    return true
   }
 
   let isStopping = false
-  const isReady = createReadiness({ checks: [() => !isStopping], ping: () => database.ping() })
+  const isReady = createReadiness({
+    checks: [() => !isStopping, () => !isReplacementPending, () => startup.isFinished()],
+    ping: () => database.ping(),
+  })
   const probes = createProbes(isReady)
   const admitToPages = createPageAllowance({ clock, trustedProxies: config.trustedProxies })
   let site: Promise<App> | undefined
@@ -172,15 +194,16 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
     await database.close()
     throw error
   })
-  // Not before the door is open: a key made by a start that then fails would never be shown to anybody.
+  // Only once the port is bound: a key made by a start that then fails would never be shown. Requests wait for it.
   const newOperatorKey = await ensureOperatorKey(database, config, clock()).catch(async (error: unknown) => {
+    startup.fail(new StoreUnavailableError('The start failed.', { cause: error }))
     hub.close()
     await Promise.all([listener.stop(), deliverer.stop()])
     await database.close()
     throw error
   })
-  // Whoever knocked in between may be remembered by a key that the setting has just replaced.
   directory.forget()
+  startup.finish()
   const timers = [
     every(usageFlushMs, () => gate.flush(), log),
     every(bounds.sweepMs, () => idempotentAnswers.sweep(clock()), log),
@@ -188,6 +211,7 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
     every(bounds.sweepMs, () => pruneAll(database, clock), log),
     every(dueMs, () => lapseHolds(database, clock), log),
     every(dueMs, async () => deliverer.wake(), log),
+    every(dueMs, async () => void (isReplacementPending && (await noticeReplacement())), log),
   ]
 
   // A crash may have come between an erasure and the scrubbing behind it.

@@ -4,16 +4,15 @@ import { findCategory, renameCategory, reserveCategoryIds } from '../categories/
 import type { Database } from '../database/database.ts'
 import type { Tables } from '../database/tables.ts'
 import { continueFeed, recordEvent } from '../events/queries.ts'
-import { tellOfKey } from '../keys/queries.ts'
 import { isOpen, petStatusAfter } from '../orders/order.ts'
 import { findOrder, letPetFollow, openOrderOf } from '../orders/queries.ts'
 import { addPet, addPets, changePet, findPet } from '../pets/queries.ts'
+import { applyKey, type KeyOutcome } from './applyKey.ts'
 import {
   type AnyRecord,
   type categoryRecord,
   type headRecord,
   isPet,
-  type keyRecord,
   type orderRecord,
   type PetRecord,
 } from './records.ts'
@@ -21,6 +20,12 @@ import {
 /** Nobody else can write meanwhile. */
 const pieceMaxMs = 500
 const petsAtOnce = 500
+
+export type Applied = {
+  /** How many of the lines. */
+  readonly done: number
+  readonly keys: readonly KeyOutcome[]
+}
 
 /**
  * Brings lines of an import into the store, with the events of what they change: as many as there is time for, which it
@@ -31,15 +36,16 @@ export async function applyRecords(
   database: Database,
   records: readonly AnyRecord[],
   now: number,
-): Promise<number> {
+): Promise<Applied> {
   const deadline = performance.now() + pieceMaxMs
   const highest = { pets: 0, orders: 0, api_keys: 0 }
+  const keys: KeyOutcome[] = []
   let done = 0
   while (done < records.length && (done === 0 || performance.now() < deadline)) {
     const pets = petsFrom(records, done)
     const taken = pets.length > 0 ? pets : records.slice(done, done + 1)
     if (pets.length > 0) await applyPets(trx, database, pets, now)
-    else for (const record of taken) await applyRecord(trx, database, record, now)
+    else for (const record of taken) keys.push(...((await applyRecord(trx, database, record, now)) ?? []))
     done += taken.length
     for (const record of taken) {
       const table = tableOf(record)
@@ -49,7 +55,7 @@ export async function applyRecords(
   // What came with an id of its own must not meet it again in one that the store assigns.
   for (const [table, id] of Object.entries(highest))
     if (id > 0) await database.dialect.reserveIds(trx, table as keyof typeof highest, id)
-  return done
+  return { done, keys }
 }
 
 function tableOf({ type }: AnyRecord) {
@@ -62,24 +68,27 @@ async function applyRecord(
   database: Database,
   record: AnyRecord,
   now: number,
-): Promise<void> {
+): Promise<KeyOutcome[] | undefined> {
   switch (record.type) {
     case 'petstore':
-      return applyHead(trx, database, record)
+      await applyHead(trx, database, record)
+      return
     case 'category':
-      return applyCategory(trx, record, now)
+      await applyCategory(trx, record, now)
+      return
     case 'key':
-      return applyKey(trx, record, now)
+      return [await applyKey(trx, record, now)]
     case 'order':
-      return applyOrder(trx, record, now)
+      await applyOrder(trx, record, now)
+      return
     default:
-      return applyPet(trx, record, now)
+      await applyPet(trx, record, now)
   }
 }
 
 async function applyHead(trx: Kysely<Tables>, { dialect }: Database, head: z.output<typeof headRecord>) {
-  await dialect.reserveIds(trx, 'pets', head.lastPetId)
-  await dialect.reserveIds(trx, 'api_keys', head.lastKeyId)
+  await dialect.reserveIds(trx, 'pets', head.lastPetId ?? 0)
+  await dialect.reserveIds(trx, 'api_keys', head.lastKeyId ?? 0)
   await reserveCategoryIds(trx, head.lastCategoryId ?? 0)
   await dialect.reserveIds(trx, 'orders', head.lastOrderId ?? 0)
   await continueFeed(trx, dialect, head.lastEventId ?? 0)
@@ -195,37 +204,4 @@ async function applyOrder(trx: Kysely<Tables>, record: z.output<typeof orderReco
   if (known && isOpen(known.status))
     await letPetFollow(trx, known.petId, known.petId === petId ? status : 'cancelled', now)
   if (isOpen(status)) await letPetFollow(trx, petId, status, now)
-}
-
-async function applyKey(trx: Kysely<Tables>, record: z.output<typeof keyRecord>, now: number): Promise<void> {
-  const row = {
-    name: record.name,
-    plan: record.plan,
-    per_minute: record.perMinute,
-    per_day: record.perDay,
-    scopes: JSON.stringify(record.scopes),
-    origins: JSON.stringify(record.origins),
-    from_setting: record.isFromSetting ? 1 : 0,
-    created_at: record.createdAt,
-    expires_at: record.expiresAt,
-    revoked_at: record.revokedAt,
-    unbanned_at: record.unbannedAt,
-  }
-  const known = await trx.selectFrom('api_keys').select('id').where('id', '=', record.id).executeTakeFirst()
-  await trx
-    .insertInto('api_keys')
-    .values({ id: record.id, ...row })
-    .onConflict((conflict) => conflict.column('id').doUpdateSet(row))
-    .execute()
-  await trx.deleteFrom('api_key_secrets').where('key_id', '=', record.id).execute()
-  for (const { hash, createdAt, expiresAt } of record.secrets) {
-    const secret = { key_id: record.id, created_at: createdAt, expires_at: expiresAt }
-    // Two stores with one PETSTORE_ADMIN_KEY may have it under different ids; it goes to the key that is imported.
-    await trx
-      .insertInto('api_key_secrets')
-      .values({ hash, ...secret })
-      .onConflict((conflict) => conflict.column('hash').doUpdateSet(secret))
-      .execute()
-  }
-  await tellOfKey(trx, known ? 'key.updated' : 'key.created', record.id, now)
 }

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { readConfig } from '../config.ts'
 import { copyStore } from '../database/copy.ts'
+import { repairModes } from '../database/files.ts'
 import { databaseFile } from '../database/sqlite.ts'
 import { readArguments, UsageError } from './arguments.ts'
 import { notEmbedded, report } from './store.ts'
@@ -18,6 +19,8 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
   if (databaseUrl !== undefined) throw new Error(notEmbedded)
   const source = databaseFile(dataDir)
   if (!existsSync(source)) throw new Error(`There is no store at ${source} yet: start the service once.`)
+  // Reading it creates files beside it, which get its mode.
+  repairModes(source)
   const bytes = await copyStore(source, file)
   report(values.json, { file, bytes }, `Backed up ${bytes} bytes to ${file}.`)
 }

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import type { Kysely } from 'kysely'
 import { lastAssignedCategoryId } from '../categories/queries.ts'
 import type { Database } from '../database/database.ts'
+import type { Dialect } from '../database/dialect.ts'
 import type { Tables } from '../database/tables.ts'
 import { toJson } from '../http/json.ts'
 import type { OrderStatus } from '../orders/order.ts'
@@ -9,32 +10,36 @@ import { readArguments } from './arguments.ts'
 import { formatVersion } from './records.ts'
 import { withStore } from './store.ts'
 
-const usage = `petstore export > store.ndjson
+const usage = `petstore export [--without-keys] > store.ndjson
 
-Writes the whole store as NDJSON: animals, categories, orders and keys (their hashes, never their secrets), webhooks excepted, as they are at one
-moment, also while a server works on it. "petstore import" reads it.`
+Writes the whole store as NDJSON: animals, categories, orders, keys (their hashes, never their secrets) and counters, as
+they are at one moment, also while a server works on it. Webhooks are left out. "petstore import --with-keys" reads it.
+
+  --without-keys  leaves out keys and counters: "petstore import" takes the file without --with-keys
+
+The file holds the names of customers: write it where only you can read it (umask 077).`
 
 export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
-  readArguments(args, usage, { json: { type: 'boolean' } })
+  const { values } = readArguments(args, usage, {
+    json: { type: 'boolean' },
+    'without-keys': { type: 'boolean' },
+  })
+  const hasKeys = !values['without-keys']
   await withStore(env, (database) =>
     database.snapshot(async (db) => {
-      for await (const record of records(db, database)) {
+      for await (const record of records(db, database, hasKeys)) {
         if (!process.stdout.write(`${toJson(record)}\n`)) await once(process.stdout, 'drain')
       }
     }),
   )
 }
 
-async function* records(db: Kysely<Tables>, { dialect }: Database): AsyncGenerator<Record<string, unknown>> {
-  yield {
-    type: 'petstore',
-    format: formatVersion,
-    lastPetId: await dialect.lastAssignedId(db, 'pets'),
-    lastKeyId: await dialect.lastAssignedId(db, 'api_keys'),
-    lastCategoryId: await lastAssignedCategoryId(db),
-    lastOrderId: await dialect.lastAssignedId(db, 'orders'),
-    lastEventId: await dialect.lastAssignedId(db, 'events'),
-  }
+async function* records(
+  db: Kysely<Tables>,
+  { dialect }: Database,
+  hasKeys: boolean,
+): AsyncGenerator<Record<string, unknown>> {
+  yield { type: 'petstore', format: formatVersion, ...(hasKeys && (await counters(db, dialect))) }
   for await (const row of db.selectFrom('categories').selectAll().orderBy('category_id').stream()) {
     yield { type: 'category', id: row.category_id, name: row.name }
   }
@@ -45,6 +50,18 @@ async function* records(db: Kysely<Tables>, { dialect }: Database): AsyncGenerat
     yield { type: 'pet', id: row.id, name: row.name, categoryId: row.category_id, status: row.status }
   }
   yield* orderRecords(db, ['placed', 'approved'])
+  if (hasKeys) yield* keyRecords(db)
+}
+
+const counters = async (db: Kysely<Tables>, dialect: Dialect) => ({
+  lastPetId: await dialect.lastAssignedId(db, 'pets'),
+  lastKeyId: await dialect.lastAssignedId(db, 'api_keys'),
+  lastCategoryId: await lastAssignedCategoryId(db),
+  lastOrderId: await dialect.lastAssignedId(db, 'orders'),
+  lastEventId: await dialect.lastAssignedId(db, 'events'),
+})
+
+async function* keyRecords(db: Kysely<Tables>): AsyncGenerator<Record<string, unknown>> {
   for await (const row of db.selectFrom('api_keys').selectAll().orderBy('id').stream()) {
     const secrets = await db
       .selectFrom('api_key_secrets')

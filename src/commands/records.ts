@@ -2,9 +2,12 @@ import * as z from 'zod'
 import { isCategoryName } from '../categories/category.ts'
 import { timeMaxMs } from '../clock.ts'
 import { int64, integer } from '../http/validation.ts'
-import { scopes } from '../keys/key.ts'
-import { planNames } from '../keys/plans.ts'
-import { orderStatuses } from '../orders/order.ts'
+import { type KeySettings, settingsProblems } from '../keys/key.ts'
+import { ownLimitMax } from '../keys/plans.ts'
+import { secretsKeptMax } from '../keys/queries.ts'
+import { keyName, keyScopes, origins, plan } from '../keys/schemas.ts'
+import { holdExpired, orderStatuses } from '../orders/order.ts'
+import { customer, note } from '../orders/routes.ts'
 import { isName, petStatuses } from '../pets/pet.ts'
 
 /** The lines of an export, one JSON object each. Times are milliseconds, as in the store. */
@@ -20,14 +23,17 @@ const nameMessage = 'must be 1 to 255 characters and not blank'
 const name = z.string().refine(isName, nameMessage)
 const categoryName = z.string().refine(isCategoryName, nameMessage)
 
-export const headRecord = z.object({
-  type: z.literal('petstore'),
-  format: integer(formatVersion, formatVersion),
-  lastPetId: integer(0, idMax),
-  lastKeyId: integer(0, idMax),
+const counters = {
+  lastPetId: integer(0, idMax).optional(),
+  lastKeyId: integer(0, idMax).optional(),
   lastCategoryId: integer(0, idMax).optional(),
   lastOrderId: integer(0, idMax).optional(),
   lastEventId: integer(0, idMax).optional(),
+}
+export const headRecord = z.object({
+  type: z.literal('petstore'),
+  format: integer(formatVersion, formatVersion),
+  ...counters,
 })
 export const categoryRecord = z.object({
   type: z.literal('category'),
@@ -42,24 +48,42 @@ export const petRecord = z.object({
   categoryId: int64(),
   status: z.enum(petStatuses).optional(),
 })
-export const keyRecord = z.object({
+const keyFields = z.object({
   type: z.literal('key'),
   id,
-  name: z.string(),
-  plan: z.enum(planNames),
-  perMinute: orNull(integer(1, Number.MAX_SAFE_INTEGER)),
-  perDay: orNull(integer(1, Number.MAX_SAFE_INTEGER)),
-  scopes: z.array(z.enum(scopes)),
-  origins: z.array(z.string()),
+  name: keyName,
+  plan,
+  perMinute: orNull(integer(1, ownLimitMax)),
+  perDay: orNull(integer(1, ownLimitMax)),
+  scopes: keyScopes,
+  origins,
   isFromSetting: z.boolean(),
   createdAt: ms,
   expiresAt: orNull(ms),
   revokedAt: orNull(ms),
   unbannedAt: ms,
-  secrets: z.array(
-    z.object({ hash: z.string().regex(/^[0-9a-f]{64}$/), createdAt: ms, expiresAt: orNull(ms) }),
-  ),
+  secrets: z
+    .array(z.object({ hash: z.string().regex(/^[0-9a-f]{64}$/), createdAt: ms, expiresAt: orNull(ms) }))
+    .max(secretsKeptMax),
 })
+/** Under the rules of HTTP, save that a key may have expired already. */
+export const keyRecord = keyFields.superRefine((record, context) => {
+  for (const { field, message } of settingsProblems(settingsIn(record), 0))
+    context.addIssue({ code: 'custom', path: [field], message })
+})
+
+export const settingsIn = (record: z.output<typeof keyFields>): KeySettings => {
+  const { name, plan, perMinute, perDay, scopes, origins, expiresAt } = record
+  const limits = { ...(perMinute !== null && { perMinute }), ...(perDay !== null && { perDay }) }
+  return {
+    name,
+    plan,
+    limits: Object.keys(limits).length === 0 ? undefined : limits,
+    scopes,
+    origins,
+    expiresAt: expiresAt ?? undefined,
+  }
+}
 
 export const orderRecord = z
   .object({
@@ -67,12 +91,12 @@ export const orderRecord = z
     id,
     petId: id,
     status: z.enum(orderStatuses),
-    customer: orNull(z.object({ name: z.string(), email: z.string().optional() })),
-    note: orNull(z.string()),
+    customer: orNull(customer),
+    note: orNull(note),
     placedAt: ms,
     updatedAt: ms,
     holdExpiresAt: orNull(ms),
-    cancelReason: orNull(z.string()),
+    cancelReason: orNull(z.literal(holdExpired)),
   })
   // A hold on anything else would be due for ever, since only a placed order lapses.
   .refine(({ status, holdExpiresAt }) => (status === 'placed') === (holdExpiresAt !== null), {
@@ -86,6 +110,14 @@ export type AnyRecord =
   | z.output<typeof petRecord>
   | z.output<typeof keyRecord>
   | z.output<typeof orderRecord>
+
+/** What makes a line privileged: a key, or a counter, which moves the ids and the feed of a store. */
+export function privilegeOf(value: { readonly [name: string]: unknown }): string | undefined {
+  if (value.type === 'key') return 'a key'
+  const counter =
+    value.type === 'petstore' ? Object.keys(value).find((name) => Object.hasOwn(counters, name)) : undefined
+  return counter === undefined ? undefined : `a counter (${counter})`
+}
 
 export type PetRecord = z.output<typeof petRecord>
 

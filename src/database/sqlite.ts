@@ -6,6 +6,7 @@ import type { Kysely } from 'kysely'
 import { Checkpointer, logBytesUsual } from './checkpointer.ts'
 import { type Database, StoreUnavailableError } from './database.ts'
 import { sqliteDialect } from './dialect.ts'
+import { makePrivate } from './files.ts'
 import { scrubber } from './scrubber.ts'
 import { isLocked, sqliteKysely, tracesOf } from './sqliteKysely.ts'
 import type { Tables } from './tables.ts'
@@ -26,6 +27,7 @@ export const databaseFile = (dataDir: string): string => join(dataDir, 'petstore
  */
 export function openSqlite(dataDir: string, isServing = false): Database {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  makePrivate(databaseFile(dataDir))
   // The writer waits for nobody inside SQLite, which would hold the event loop: the queue waits for it.
   const writer = connect(databaseFile(dataDir), 0)
   const reader = connect(databaseFile(dataDir), readWaitMaxMs)
@@ -241,7 +243,9 @@ function watchForeignChanges(writer: DatabaseSync) {
  */
 export function holdServerLock(dataDir: string): () => void {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-  const lock = new DatabaseSync(join(dataDir, 'server.lock'), { timeout: 0 })
+  const file = join(dataDir, 'server.lock')
+  makePrivate(file)
+  const lock = new DatabaseSync(file, { timeout: 0 })
   try {
     lock.exec('BEGIN EXCLUSIVE')
   } catch (error) {

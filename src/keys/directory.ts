@@ -30,6 +30,11 @@ export type KnownKey = {
 
 export type Lookup = { key: KnownKey } | { problem: string }
 
+export type KeyDirectoryOptions = {
+  /** Asked before a key is refused: whether the store has just changed, so that the key has to be looked up again. */
+  isStale?(token: string): Promise<boolean>
+}
+
 const keysKeptMax = 10_000
 const never = Number.POSITIVE_INFINITY
 
@@ -73,12 +78,14 @@ export class KeyDirectory {
   readonly #database: Database
   readonly #environment: KeyEnvironment
   readonly #known = new Map<string, KnownKey>()
+  readonly #isStale: (token: string) => Promise<boolean>
   #origins: Promise<ReadonlySet<string>> | undefined
   #generation = 0
 
-  constructor(database: Database, environment: KeyEnvironment) {
+  constructor(database: Database, environment: KeyEnvironment, { isStale }: KeyDirectoryOptions = {}) {
     this.#database = database
     this.#environment = environment
+    this.#isStale = isStale ?? (async () => false)
     database.onForeignChange(() => this.forget())
   }
 
@@ -95,6 +102,11 @@ export class KeyDirectory {
   }
 
   async find(token: string, now: number): Promise<Lookup> {
+    const found = await this.#find(token, now)
+    return 'problem' in found && (await this.#isStale(token)) ? this.#find(token, now) : found
+  }
+
+  async #find(token: string, now: number): Promise<Lookup> {
     const key = this.#known.get(token) ?? (await this.#load(token))
     const problem = key ? this.problemOf(key, now) : this.unknown()
     return key && problem === undefined ? { key } : { problem: problem ?? this.unknown() }

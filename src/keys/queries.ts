@@ -9,7 +9,7 @@ import type { Plan } from './plans.ts'
 import { shown } from './shown.ts'
 
 /** Secrets that a key has had are remembered, so that its holder can be told why one no longer works; this many. */
-const secretsKeptMax = 10
+export const secretsKeptMax = 10
 
 export type MadeKey = { key: Key; secret: string }
 
@@ -167,7 +167,7 @@ async function insertSecret(trx: Kysely<Tables>, keyId: number, secret: string, 
   await trx.insertInto('api_key_secrets').values(values).execute()
 }
 
-const settingsRow = ({ name, plan, limits, scopes, origins, expiresAt }: KeySettings) => ({
+export const settingsRow = ({ name, plan, limits, scopes, origins, expiresAt }: KeySettings) => ({
   name,
   plan,
   per_minute: limits?.perMinute ?? null,

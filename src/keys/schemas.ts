@@ -38,7 +38,7 @@ const ownLimits = z
       'The limits of an `enterprise` key: 10,000 a minute and 1,000,000 a day, save for what is given here.',
   })
 export const keyScopes = z.array(scope).max(scopes.length).meta({ description: 'What the key may do.' })
-const origins = z
+export const origins = z
   .array(z.string().refine(isOrigin, 'must be an origin such as https://example.com'))
   .max(originsMax)
   .meta({

@@ -31,7 +31,7 @@ import {
 const lengthOf = (text: string) => [...text].length
 const time = z.iso.datetime()
 const orderStatus = z.enum(orderStatuses).meta({ id: 'OrderStatus', description: 'Where an order stands.' })
-const customer = z
+export const customer = z
   .object({
     name: z
       .string()
@@ -47,7 +47,7 @@ const customer = z
       .meta({ description: "The customer's e-mail address." }),
   })
   .meta({ id: 'Customer', description: 'Who adopts. Personal: never in events or logs.' })
-const note = z
+export const note = z
   .string()
   .refine((text) => lengthOf(text) <= noteLengthMax, `must have at most ${noteLengthMax} characters`)
   .meta({ maxLength: noteLengthMax, description: 'Anything to remember about the order.' })

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, type TestContext, test } from 'node:test'
+import { restoreStore } from '../../src/database/copy.ts'
 import {
   assertRefused,
   assertSameStore,
@@ -254,7 +255,7 @@ describe('backup and restore', { concurrency: 2 }, () => {
     await stopped(
       await serverFor(t, {
         ...old.env,
-        PETSTORE_ADMIN_KEY: 'the-admin-key-of-another-day',
+        PETSTORE_ADMIN_KEY: 'the-admin-key-of-another-deployment',
       }),
     )
     const { id, key } = await old.json(['keys', 'create', '--name', 'counted'])
@@ -285,7 +286,51 @@ describe('backup and restore', { concurrency: 2 }, () => {
       async () => (await server.request('GET', '/v1/keys', { key: adminKey })).status === 200,
       keyChangeMs,
     )
-    assert.equal((await ask('the-admin-key-of-another-day')).status, 401)
+    assert.equal((await ask('the-admin-key-of-another-deployment')).status, 401)
+  })
+
+  for (const [what, spoil] of [
+    ['does not have', async () => {}],
+    ['has as a revoked one', (old: ReturnType<typeof storeIn>) => old.ok(['keys', 'revoke', '1'])],
+  ] as const) {
+    test(`a live restore of a store that ${what} the key of PETSTORE_ADMIN_KEY never has it answered with 401`, async (t) => {
+      const folder = folderFor(t)
+      const adminKey = 'the-admin-key-of-this-deployment'
+      const backup = join(folder, 'copy.db')
+      const old = storeIn(join(folder, 'old'))
+      const other = what === 'does not have' ? `${adminKey}-before` : adminKey
+      await stopped(await serverFor(t, { ...old.env, PETSTORE_ADMIN_KEY: other }))
+      await spoil(old)
+      await old.ok(['backup', backup])
+
+      const service = await startTestService({ PETSTORE_ADMIN_KEY: adminKey })
+      t.after(() => service.stop())
+      // Not used before, so that no cache knows it; and asked for before the service looks for changes again.
+      await restoreStore(backup, service.dataDir, 0, async () => {})
+      const asked = Array.from({ length: 3 }, () => service.request('GET', '/v1/keys', { key: adminKey }))
+      const statuses = (await Promise.all(asked)).map(({ status }) => status)
+      assert.deepEqual(statuses, [200, 200, 200])
+      if (other !== adminKey)
+        assert.equal((await service.request('GET', '/v1/keys', { key: other })).status, 401)
+    })
+  }
+
+  test('a live restore of a store without keys makes none that is never shown: the next start shows it', async (t) => {
+    const folder = folderFor(t)
+    const backup = join(folder, 'copy.db')
+    const old = storeIn(join(folder, 'old'))
+    await old.ok(['seed', '--count', '1'])
+    await old.ok(['backup', backup])
+    const server = await serverFor(t)
+    const store = storeAt(server.storeEnv)
+    await store.ok(['restore', backup, '--replace'])
+    const isNoticed = async () =>
+      (await server.request('GET', '/v1/pets', { key: server.operatorKey })).status === 401
+    await eventually('the restore is noticed', isNoticed, keyChangeMs)
+    // The list comes after the write of the notice, if there is one.
+    assert.equal(await store.ok(['keys', 'list']), '')
+    assert.equal((await stopped(server)).code, 0)
+    assert.match((await serverFor(t, server.storeEnv)).operatorKey ?? '', /^ps_live_/)
   })
 
   describe('a file that is no whole backup is refused and changes nothing', { concurrency: 2 }, () => {

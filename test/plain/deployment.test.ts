@@ -51,7 +51,7 @@ describe('the files for deploying', () => {
         name,
         value
           .replace(/\$\{\w+:-([^}]*)\}/g, '$1')
-          .replace(/\$\{\w+:\?[^}]*\}/g, 'a-secret-of-more-than-twenty'),
+          .replace(/\$\{\w+:\?[^}]*\}/g, 'a-secret-of-at-least-thirty-two-characters'),
       ]),
     )
     const config = readConfig(filled)

@@ -41,14 +41,16 @@ const exportOf = async (env: StoreEnv): Promise<string> => {
 /** Pipes an export into an import, as an operator does; answers what the import says. */
 async function move(from: StoreEnv, to: StoreEnv) {
   const line = `"$NODE" "$MAIN" export |
-    PETSTORE_DATA_DIR="$TO_FOLDER" DATABASE_URL="$TO_ADDRESS" "$NODE" "$MAIN" import --json`
+    PETSTORE_DATA_DIR="$TO_FOLDER" DATABASE_URL="$TO_ADDRESS" "$NODE" "$MAIN" import --with-keys --json`
   const { stdout, stderr } = await runShell(line, {
     ...from,
     TO_FOLDER: to.PETSTORE_DATA_DIR,
     TO_ADDRESS: String(to.DATABASE_URL),
   })
   assert.equal(stderr, '')
-  return JSON.parse(stdout)
+  const { keysRenumbered, keysUnchanged, ...counts } = JSON.parse(stdout)
+  assert.deepEqual([keysRenumbered, keysUnchanged], [0, 0])
+  return counts
 }
 
 type Call = (

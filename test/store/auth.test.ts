@@ -161,7 +161,7 @@ test('a key of the other environment that does exist is told which it is of', as
       PETSTORE_ENV: 'staging',
     })
     const record = exported.stdout.split('\n').find((line) => line.startsWith(`{"type":"key","id":${id},`))
-    const imported = await runPetstore(['import'], production.storeEnv, record)
+    const imported = await runPetstore(['import', '--with-keys'], production.storeEnv, record)
     assert.equal(imported.code, 0, imported.stderr)
     const answer = await production.request('GET', '/v1/pets', { key })
     assert.equal(answer.status, 401)
@@ -653,8 +653,8 @@ describe('scopes', () => {
 })
 
 describe('the key that PETSTORE_ADMIN_KEY sets', () => {
-  const first = 'my-own-operator-key-1'
-  const second = 'my-own-operator-key-2'
+  const first = 'my-own-operator-key-of-enough-length-1'
+  const second = 'my-own-operator-key-of-enough-length-2'
   const status = async (service: TestService, key: string) =>
     (await service.request('GET', '/v1/keys', { key })).status
 
@@ -742,14 +742,14 @@ describe('the key that PETSTORE_ADMIN_KEY sets', () => {
 
   const production = makeApiKey('production')
   const choices: { name: string; value: string; problem?: RegExp }[] = [
-    { name: '20 visible characters', value: 'x'.repeat(20) },
+    { name: '32 visible characters', value: 'x'.repeat(32) },
     { name: '255 visible characters', value: 'x'.repeat(255) },
     { name: 'every kind of visible character', value: '!"#$%&\'()*+,-./:;<=>?@[\\]^_`{|}~' },
     { name: 'a key of this service', value: production },
-    { name: '19 characters', value: 'x'.repeat(19), problem: /20 to 255 visible/ },
-    { name: '256 characters', value: 'x'.repeat(256), problem: /20 to 255 visible/ },
-    { name: 'a space', value: `${'x'.repeat(20)} x`, problem: /visible/ },
-    { name: 'a letter beyond ASCII', value: `${'x'.repeat(20)}é`, problem: /visible/ },
+    { name: '31 characters', value: 'x'.repeat(31), problem: /32 to 255 visible/ },
+    { name: '256 characters', value: 'x'.repeat(256), problem: /32 to 255 visible/ },
+    { name: 'a space', value: `${'x'.repeat(32)} x`, problem: /visible/ },
+    { name: 'a letter beyond ASCII', value: `${'x'.repeat(32)}é`, problem: /visible/ },
     { name: 'a damaged key of this service', value: damaged(production), problem: /checksum/ },
     { name: 'a key of the other environment', value: makeApiKey('staging'), problem: /other environment/ },
   ]

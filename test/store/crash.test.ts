@@ -7,7 +7,7 @@ import { type Server, serverFor } from '../support/servers.ts'
 
 const rounds = 20
 const callers = 8
-const adminKey = 'the-admin-key-of-the-crash-test'
+const adminKey = 'the-admin-key-of-the-crashing-test'
 
 type Created = { id: number; name: string }
 type Attempt = { name: string; idempotencyKey: string | undefined }

@@ -504,8 +504,8 @@ describe('events are kept 30 days', () => {
 })
 
 test('a setting that changes the operator key is told of, and one that changes nothing is not', async () => {
-  const adminKey = 'the-first-key-of-the-operator'
-  const other = 'the-second-key-of-the-operator'
+  const adminKey = 'the-first-key-that-the-operator-chose'
+  const other = 'the-second-key-that-the-operator-chose'
   const own = await startTestService({ PETSTORE_ADMIN_KEY: adminKey })
   try {
     const types = async (key: string) =>

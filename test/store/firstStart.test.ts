@@ -89,7 +89,7 @@ test('the second start prints no key, and the first key goes on working', async 
 
 describe('PETSTORE_ADMIN_KEY', () => {
   for (const [kind, adminKey] of [
-    ['a text of the operator', 'correct-horse-battery-staple'],
+    ['a text of the operator', 'correct-horse-battery-staple-and-more'],
     ['a key of our own form', makeApiKey('production')],
   ] as const) {
     test(`set to ${kind} is the operator key, and nothing secret is printed`, async (t) => {
@@ -103,7 +103,10 @@ describe('PETSTORE_ADMIN_KEY', () => {
 
   test('changed between two starts replaces the one before', async (t) => {
     const env = await storeFor(t, bare)
-    const keys = ['the-first-admin-key-of-all', 'the-second-admin-key-of-all'] as const
+    const keys = [
+      'the-first-admin-key-of-this-deployment',
+      'the-second-admin-key-of-this-deployment',
+    ] as const
     await stopped(await serverFor(t, { ...env, PETSTORE_ADMIN_KEY: keys[0] }))
     const { request } = await serverFor(t, { ...env, PETSTORE_ADMIN_KEY: keys[1] })
     assert.equal((await request('GET', '/v1/keys', { key: keys[0] })).status, 401)

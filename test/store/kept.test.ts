@@ -5,7 +5,7 @@ import { startTestService, type TestService } from '../support/service.ts'
 let service: TestService
 let key: string
 before(async () => {
-  service = await startTestService({ PETSTORE_ADMIN_KEY: 'operator-of-the-kept-answers' })
+  service = await startTestService({ PETSTORE_ADMIN_KEY: 'the-operator-key-of-the-kept-answers' })
   key = service.operatorKey
 })
 after(() => service.stop())

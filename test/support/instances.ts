@@ -9,7 +9,7 @@ import { type Server, serverFor } from './servers.ts'
 import { startTestService, type TestService, type TestServiceOptions } from './service.ts'
 
 /** The operator's key of every instance. */
-export const adminKey = 'the-admin-key-of-every-instance'
+export const adminKey = 'the-admin-key-of-every-one-instance'
 
 export type Event = { id: number; type: string; data: Record<string, unknown> & { id: number } }
 

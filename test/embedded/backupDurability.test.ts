@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict'
+import fs, { readdirSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { mock, type TestContext, test } from 'node:test'
+import { copyStore, restoreStore } from '../../src/database/copy.ts'
+import { databaseFile } from '../../src/database/sqlite.ts'
+import { assertRefused, storeAt } from '../support/commands.ts'
+import { folderFor } from '../support/servers.ts'
+
+async function seededStore(folder: string) {
+  const store = storeAt({ PETSTORE_DATA_DIR: join(folder, 'data') })
+  await store.ok(['seed', '--count', '20'])
+  return store
+}
+
+/** Notes what is synced and renamed, in order; `fault` may throw in place of a sync. */
+function watchDisk(t: TestContext, fault: (path: string) => void = () => {}): string[] {
+  const steps: string[] = []
+  const paths = new Map<number, string>()
+  const { openSync, fsyncSync, renameSync } = fs
+  const mocks = [
+    mock.method(fs, 'openSync', (...args: Parameters<typeof openSync>) => {
+      const descriptor = openSync(...args)
+      paths.set(descriptor, String(args[0]))
+      return descriptor
+    }),
+    mock.method(fs, 'fsyncSync', (descriptor: number) => {
+      const path = String(paths.get(descriptor))
+      steps.push(`sync ${path}`)
+      fault(path)
+      fsyncSync(descriptor)
+    }),
+    mock.method(fs, 'renameSync', (...args: Parameters<typeof renameSync>) => {
+      steps.push(`rename to ${args[1]}`)
+      renameSync(...args)
+    }),
+  ]
+  syncBuiltinESMExports()
+  t.after(() => {
+    for (const each of mocks) each.mock.restore()
+    syncBuiltinESMExports()
+  })
+  return steps
+}
+
+test('a backup is on disk before it has its name, and so is the name before the command ends', async (t) => {
+  const folder = folderFor(t)
+  const { dataDir } = await seededStore(folder)
+  const target = join(folder, 'copy.db')
+  const steps = watchDisk(t)
+  await copyStore(databaseFile(dataDir), target)
+  assert.deepEqual(steps, [`sync ${target}.unfinished`, `rename to ${target}`, `sync ${folder}`])
+})
+
+test('a disk that fails to sync fails the backup, which leaves no file', async (t) => {
+  const folder = folderFor(t)
+  const { dataDir } = await seededStore(folder)
+  const target = join(folder, 'copy.db')
+  let failing = `${target}.unfinished`
+  watchDisk(t, (path) => {
+    if (path === failing) throw Object.assign(new Error('i/o error'), { code: 'EIO' })
+  })
+  await assert.rejects(copyStore(databaseFile(dataDir), target), /i\/o error/)
+  assert.deepEqual(readdirSync(folder), ['data'])
+  failing = folder
+  await assert.rejects(copyStore(databaseFile(dataDir), target), /i\/o error/)
+  assert.deepEqual(readdirSync(folder), ['data'])
+})
+
+test('a file system that cannot sync folders does not fail the backup', async (t) => {
+  const folder = folderFor(t)
+  const { dataDir } = await seededStore(folder)
+  watchDisk(t, (path) => {
+    if (path === folder) throw Object.assign(new Error('invalid argument'), { code: 'EINVAL' })
+  })
+  await copyStore(databaseFile(dataDir), join(folder, 'copy.db'))
+  assert.deepEqual(readdirSync(folder).sort(), ['copy.db', 'data'])
+})
+
+test('a restore syncs the folder of the store', async (t) => {
+  const folder = folderFor(t)
+  const { dataDir } = await seededStore(folder)
+  const backup = join(folder, 'copy.db')
+  await copyStore(databaseFile(dataDir), backup)
+  for (const damage of [undefined, 'no database '.repeat(1_000)]) {
+    const target = join(folder, `restored-${damage?.length}`)
+    fs.mkdirSync(target)
+    if (damage !== undefined) fs.writeFileSync(databaseFile(target), damage)
+    await t.test(damage === undefined ? 'a new one' : 'in place of a damaged one', async (t) => {
+      const steps = watchDisk(t)
+      await restoreStore(backup, target, 0, async () => {})
+      assert.equal(steps.at(-1), `sync ${target}`)
+      const renamed = steps.indexOf(`rename to ${databaseFile(target)}`)
+      if (damage !== undefined) assert.match(String(steps[renamed - 1]), /^sync .*restore-.*petstore\.db$/)
+    })
+  }
+})
+
+/** An index that has another name of an animal than its table, which SQLite's quick_check does not notice. */
+function damageIndex(file: string): void {
+  const alter = (work: (database: DatabaseSync) => void) => {
+    const database = new DatabaseSync(file)
+    database.enableDefensive(false)
+    database.exec('PRAGMA writable_schema = ON')
+    work(database)
+    database.close()
+  }
+  const row: unknown[] = []
+  alter((database) => {
+    const index = database.prepare("SELECT * FROM sqlite_schema WHERE name = 'pets_by_status'").get() ?? {}
+    row.push(index.type, index.name, index.tbl_name, index.rootpage, index.sql)
+    database.exec("DELETE FROM sqlite_schema WHERE name = 'pets_by_status'")
+  })
+  alter((database) => {
+    database.exec("UPDATE pets SET name = 'Renamed' WHERE id = 1")
+    database.prepare('INSERT INTO sqlite_schema VALUES (?, ?, ?, ?, ?)').run(...(row as string[]))
+  })
+  const database = new DatabaseSync(file)
+  assert.equal(database.prepare('PRAGMA quick_check').get()?.quick_check, 'ok')
+  database.close()
+}
+
+test('a store that is damaged fails the backup, also where only an index is, and leaves no file', async (t) => {
+  const folder = folderFor(t)
+  const store = await seededStore(folder)
+  const earlier = join(folder, 'earlier.db')
+  await store.ok(['backup', earlier])
+  damageIndex(databaseFile(store.dataDir))
+  assertRefused(
+    await store.run(['backup', join(folder, 'copy.db')]),
+    1,
+    /^No backup was written: .* integrity check \(.*pets_by_status.*\)/,
+  )
+  assert.deepEqual(readdirSync(folder).sort(), ['data', 'earlier.db'])
+  await store.ok(['restore', earlier, '--replace'])
+  await store.ok(['backup', join(folder, 'copy.db')])
+})

@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict'
+import fs, { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
+import { join } from 'node:path'
+import { describe, mock, test } from 'node:test'
+import { copyStore } from '../../src/database/copy.ts'
+import { openMigrated } from '../../src/database/open.ts'
+import { databaseFile } from '../../src/database/sqlite.ts'
+import { storeAt } from '../support/commands.ts'
+import { eventually } from '../support/eventually.ts'
+import { spawnPetstore } from '../support/process.ts'
+import { folderFor, serverFor } from '../support/servers.ts'
+
+// As on most machines; child processes inherit it.
+process.umask(0o022)
+
+/** A data folder that others may read, as an administrator may have made it. */
+function openFolderFor(t: Parameters<typeof folderFor>[0]): string {
+  const dataDir = join(folderFor(t), 'data')
+  mkdirSync(dataDir, { mode: 0o755 })
+  return dataDir
+}
+
+const modeOf = (file: string): string => (statSync(file).mode & 0o777).toString(8)
+/** Files that SQLite removes while they are looked at are left out. */
+const modesIn = (folder: string): Record<string, string> =>
+  Object.fromEntries(
+    readdirSync(folder).flatMap((name) => {
+      const stats = statSync(join(folder, name), { throwIfNoEntry: false })
+      return stats?.isFile() ? [[name, (stats.mode & 0o777).toString(8)]] : []
+    }),
+  )
+const whileOpen = ['petstore.db', 'petstore.db-shm', 'petstore.db-wal']
+
+/** Every file in the folder is for its owner alone, and these are among them. */
+function assertPrivate(folder: string, names: string[]): void {
+  const modes = modesIn(folder)
+  for (const name of names) assert.equal(modes[name], '600', name)
+  assert.deepEqual(new Set(Object.values(modes)), new Set(['600']), JSON.stringify(modes))
+}
+
+describe('in a data folder that others may read, only the owner can read', { concurrency: 2 }, () => {
+  test('the files of a running service', async (t) => {
+    const dataDir = openFolderFor(t)
+    const server = await serverFor(t, { PETSTORE_DATA_DIR: dataDir })
+    await server.request('POST', '/v1/pets', {
+      key: server.operatorKey,
+      body: { name: 'Milo', categoryId: 1 },
+    })
+    assertPrivate(dataDir, [...whileOpen, 'server.lock'])
+  })
+
+  test('the files of a store that is opened without the command line', async (t) => {
+    const dataDir = openFolderFor(t)
+    const database = await openMigrated({ dataDir }, 0)
+    t.after(() => database.close())
+    assertPrivate(dataDir, whileOpen)
+  })
+
+  test('the files that an earlier version left readable, once a service has opened them', async (t) => {
+    const dataDir = openFolderFor(t)
+    const first = await serverFor(t, { PETSTORE_DATA_DIR: dataDir })
+    first.child.kill('SIGKILL')
+    await first.ended
+    for (const name of readdirSync(dataDir)) chmodSync(join(dataDir, name), 0o644)
+    await serverFor(t, { PETSTORE_DATA_DIR: dataDir })
+    assertPrivate(dataDir, [...whileOpen, 'server.lock'])
+  })
+
+  test('the same once a command has', async (t) => {
+    for (const args of [
+      ['keys', 'list'],
+      ['backup', join(folderFor(t), 'copy.db')],
+    ]) {
+      const dataDir = openFolderFor(t)
+      const store = storeAt({ PETSTORE_DATA_DIR: dataDir })
+      await store.ok(['seed'])
+      chmodSync(databaseFile(dataDir), 0o644)
+      await store.ok(args)
+      assertPrivate(dataDir, ['petstore.db'])
+    }
+  })
+
+  test('a restored store, and the damaged one beside it', async (t) => {
+    const folder = folderFor(t)
+    const backup = join(folder, 'copy.db')
+    const old = storeAt({ PETSTORE_DATA_DIR: join(folder, 'old') })
+    await old.ok(['seed'])
+    await old.ok(['backup', backup])
+    // A restored backup that others may read does not make the store readable.
+    chmodSync(backup, 0o644)
+
+    const fresh = openFolderFor(t)
+    await storeAt({ PETSTORE_DATA_DIR: fresh }).ok(['restore', backup])
+    assertPrivate(fresh, ['petstore.db'])
+
+    const damaged = openFolderFor(t)
+    writeFileSync(databaseFile(damaged), 'no database '.repeat(1_000))
+    await storeAt({ PETSTORE_DATA_DIR: damaged }).ok(['restore', backup, '--replace'])
+    assertPrivate(damaged, ['petstore.db'])
+  })
+})
+
+test('a backup is for its owner alone from its first byte', async (t) => {
+  const folder = folderFor(t)
+  const store = storeAt({ PETSTORE_DATA_DIR: join(folder, 'data') })
+  await store.ok(['seed', '--count', '20000'])
+  const backup = join(folder, 'copy.db')
+  let isDone = false
+  const copied = copyStore(databaseFile(store.dataDir), backup).finally(() => {
+    isDone = true
+  })
+  const modes = new Set<string>()
+  while (!isDone) {
+    for (const mode of Object.values(modesIn(folder))) modes.add(mode)
+    await new Promise(setImmediate)
+  }
+  await copied
+  assert.deepEqual(modes, new Set(['600']))
+  assert.equal(modeOf(backup), '600')
+})
+
+test('input that is piped into an import is for its owner alone while it is checked', async (t) => {
+  const folder = folderFor(t)
+  const spool = join(folder, 'tmp')
+  mkdirSync(spool)
+  const env = { PETSTORE_DATA_DIR: join(folder, 'data'), TMPDIR: spool }
+  const { child, ended } = spawnPetstore(['import'], env)
+  child.stdin.write('{"name":"Milo","categoryId":1}\n')
+  const file = await eventually('it is spooled', () => {
+    const [folder] = readdirSync(spool)
+    const file = folder === undefined ? undefined : join(spool, folder, 'input.ndjson')
+    return file !== undefined && existsSync(file) && file
+  })
+  assert.equal(modeOf(file), '600')
+  child.stdin.end()
+  assert.equal((await ended).code, 0)
+  assert.deepEqual(readdirSync(spool), [])
+})
+
+test('a store whose files belong to another user is opened as it is', async (t) => {
+  const dataDir = openFolderFor(t)
+  await (await openMigrated({ dataDir }, 0)).close()
+  chmodSync(databaseFile(dataDir), 0o644)
+  const refused = () => {
+    throw Object.assign(new Error('not permitted'), { code: 'EPERM' })
+  }
+  const chmod = mock.method(fs, 'chmodSync', refused)
+  syncBuiltinESMExports()
+  t.after(() => {
+    chmod.mock.restore()
+    syncBuiltinESMExports()
+  })
+  await (await openMigrated({ dataDir }, 0)).close()
+  assert.ok(chmod.mock.callCount() > 0)
+  assert.equal(modeOf(databaseFile(dataDir)), '644')
+})
+
+test('the OpenAPI document, which holds no secret, gets the mode that the user asks for', async (t) => {
+  const folder = folderFor(t)
+  const file = join(folder, 'openapi.json')
+  await storeAt({ PETSTORE_DATA_DIR: folder }).ok(['openapi', '--output', file])
+  assert.equal(modeOf(file), '644')
+})

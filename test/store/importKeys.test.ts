@@ -1,0 +1,349 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { hashApiKey, makeApiKey } from '../../src/keys/apiKey.ts'
+import { scopes } from '../../src/keys/key.ts'
+import {
+  assertRefused,
+  assertSameStore,
+  freshStore,
+  keyChangeMs,
+  lines,
+  storeAt,
+} from '../support/commands.ts'
+import { contentsOf, newStore, removeStore, type StoreEnv } from '../support/engine.ts'
+import { eventually } from '../support/eventually.ts'
+import { runShell } from '../support/process.ts'
+import { serverFor, stopped } from '../support/servers.ts'
+
+const adminKey = 'the-admin-key-of-the-key-import-test'
+const dayMs = 24 * 60 * 60 * 1000
+
+const secretOf = (secret: string, expiresAt: number | null = null, createdAt = 5) => ({
+  hash: hashApiKey(secret),
+  createdAt,
+  expiresAt,
+})
+
+const keyRecord = {
+  type: 'key',
+  id: 9,
+  name: 'A key',
+  plan: 'free',
+  perMinute: null,
+  perDay: null,
+  scopes: ['pets:read'],
+  origins: [],
+  isFromSetting: false,
+  createdAt: 5,
+  expiresAt: null,
+  revokedAt: null,
+  unbannedAt: 0,
+  secrets: [secretOf('x')],
+}
+
+const head = { type: 'petstore', format: 1, lastPetId: 700, lastKeyId: 700 }
+const feed = Array.from({ length: 600 }, (_, n) => ({ name: `Pet ${n}`, categoryId: 1 }))
+const ndjson = (...records: object[]) => records.map((record) => JSON.stringify(record)).join('\n')
+
+/** A store with one key that no test here may change. */
+function sharedStore() {
+  let store: ReturnType<typeof storeAt>
+  let contents: Awaited<ReturnType<typeof contentsOf>>
+  before(async () => {
+    store = storeAt(await newStore())
+    await store.ok(['keys', 'create', '--name', 'own'])
+    contents = await contentsOf(store.env)
+  })
+  after(() => removeStore(store.env))
+  return async (args: string[], input: string, ...messages: RegExp[]) => {
+    const ended = await store.run(args, input)
+    for (const message of messages) assertRefused(ended, 1, message)
+    assert.deepEqual(await contentsOf(store.env), contents)
+  }
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a test looks into records of every shape.
+const keysIn = (exported: string): any[] =>
+  lines(exported)
+    .map((line) => JSON.parse(line))
+    .filter(({ type }) => type === 'key')
+
+describe('an import without --with-keys takes nothing that is privileged, and none of the other lines of such a file', {
+  concurrency: 2,
+}, () => {
+  const assertUnchanged = sharedStore()
+  const scenarios: [what: string, record: object][] = [
+    ['an operator key', { ...keyRecord, plan: 'enterprise', scopes }],
+    ['a key that could not be read either', { type: 'key' }],
+    ['all counters', head],
+    ['one counter', { type: 'petstore', format: 1, lastEventId: 9_000_000 }],
+    ['a counter that could not be read either', { type: 'petstore', format: 1, lastPetId: 'many' }],
+  ]
+  for (const [what, record] of scenarios) {
+    test(what, async () => {
+      const input = ndjson(...feed, record, { name: 'Last', categoryId: 1 })
+      await assertUnchanged(['import'], input, /^Line 601: .*--with-keys.*--without-keys/)
+    })
+  }
+
+  test('an export, and the message says what to do', async (t) => {
+    const store = await freshStore(t)
+    await store.ok(['seed', '--count', '3'])
+    const message = /^Line 1: .*"petstore import --with-keys".*"petstore export --without-keys"/
+    await assertUnchanged(['import'], await store.export(), message)
+  })
+
+  test('but takes an export that was made without keys, ids included', async (t) => {
+    const store = await freshStore(t)
+    await store.ok(['seed', '--count', '3'])
+    await store.ok(['keys', 'create', '--name', 'stays here'])
+    const exported = await store.ok(['export', '--without-keys'])
+    assert.doesNotMatch(exported, /"key"|last\w+Id|hash/)
+    const second = await freshStore(t)
+    assert.match(
+      await second.ok(['import'], exported),
+      /^Imported 3 animals, \d categories, 0 orders and 0 keys\.\n$/,
+    )
+    assert.equal(await second.ok(['export', '--without-keys']), exported)
+    assert.equal(await second.ok(['keys', 'list']), '')
+  })
+})
+
+describe('a key that HTTP would refuse is refused by an import with --with-keys, which changes nothing', {
+  concurrency: 2,
+}, () => {
+  const origin = 'https://shop.example'
+  const assertUnchanged = sharedStore()
+  const scenarios: [what: string, fields: object, message: RegExp][] = [
+    ['a blank name', { name: ' ' }, /name must be 1 to 100/],
+    ['a long name', { name: 'x'.repeat(101) }, /name must be 1 to 100/],
+    ['an unknown plan', { plan: 'gold' }, /plan must be one of/],
+    ['an unknown scope', { scopes: ['pets:all'] }, /scopes\/0 must be one of/],
+    ['too many scopes', { scopes: Array(10).fill('pets:read') }, /scopes must have at most 9/],
+    ['own limits outside of enterprise', { perMinute: 5 }, /limits are fixed by the plan free/],
+    ['no limit at all', { plan: 'enterprise', perDay: 0 }, /perDay must be an integer from 1/],
+    ['too high a limit', { plan: 'enterprise', perMinute: 1e9 + 1 }, /perMinute must be an integer from 1/],
+    ['a publishable key that writes', { origins: [origin], scopes: ['pets:write'] }, /scopes .*publishable/],
+    ['an origin that is none', { origins: ['shop.example'] }, /origins\/0 must be an origin/],
+    ['an origin with a path', { origins: [`${origin}/shop`] }, /origins\/0 must be an origin/],
+    ['too many origins', { origins: Array(21).fill(origin) }, /origins must have at most 20/],
+    ['an end before time began', { expiresAt: -1 }, /expiresAt must be/],
+    [
+      'more secrets than are kept',
+      { secrets: Array.from({ length: 11 }, (_, n) => secretOf(String(n))) },
+      /secrets must have at most 10/,
+    ],
+  ]
+  for (const [what, fields, message] of scenarios) {
+    test(what, async () => {
+      const input = ndjson(...feed, { ...keyRecord, ...fields })
+      await assertUnchanged(['import', '--with-keys'], input, /^Line 601: /, message)
+    })
+  }
+
+  test('a lifted ban cannot be dated ahead, so that no key is safe from bans', async (t) => {
+    const store = await freshStore(t)
+    await store.ok(['import', '--with-keys'], ndjson({ ...keyRecord, unbannedAt: Date.now() + 400 * dayMs }))
+    const [key] = keysIn(await store.export())
+    assert.ok(key.unbannedAt <= Date.now())
+  })
+})
+
+describe('an order that HTTP would refuse is refused', { concurrency: 2 }, () => {
+  const order = {
+    type: 'order',
+    id: 1,
+    petId: 1,
+    status: 'approved',
+    customer: { name: 'Zoë' },
+    note: null,
+    placedAt: 1,
+    updatedAt: 1,
+    holdExpiresAt: null,
+    cancelReason: null,
+  }
+  const assertUnchanged = sharedStore()
+  const scenarios: [what: string, fields: object, message: RegExp][] = [
+    ['a blank customer', { customer: { name: ' ' } }, /customer\/name must be 1 to 255/],
+    ['an address that is none', { customer: { name: 'Zoë', email: 'zoe' } }, /customer\/email must be/],
+    ['a long note', { note: 'x'.repeat(1_001) }, /note must have at most 1000/],
+    ['an unknown reason', { cancelReason: 'x'.repeat(5_000) }, /cancelReason must be/],
+  ]
+  for (const [what, fields, message] of scenarios) {
+    test(what, () =>
+      assertUnchanged(['import'], ndjson(...feed, { ...order, ...fields }), /^Line 601: /, message),
+    )
+  }
+})
+
+describe('an import with --with-keys never takes an operator key away', { concurrency: 2 }, () => {
+  const worksOn = async (server: Awaited<ReturnType<typeof serverFor>>, key: string | undefined) =>
+    (await server.request('GET', '/v1/keys', { key })).status
+
+  test('of a store that has made its own: both keys work, and the imported one gets an id of its own', async (t) => {
+    const first = await serverFor(t)
+    const second = await serverFor(t)
+    const own = storeAt(first.storeEnv)
+    const { key: partner } = await own.json(['keys', 'create', '--name', 'partner'])
+    const store = storeAt(second.storeEnv)
+    const imported = await store.json(['import', '--with-keys'], await own.export())
+    assert.deepEqual([imported.keys, imported.keysRenumbered, imported.keysUnchanged], [2, 1, 0])
+    await eventually(
+      'the imported key works',
+      async () => (await worksOn(second, first.operatorKey)) === 200,
+      keyChangeMs,
+    )
+    assert.equal(await worksOn(second, second.operatorKey), 200)
+    assert.equal((await second.request('GET', '/v1/pets', { key: partner })).status, 200)
+    const ids = keysIn(await store.export()).map(({ id, name }) => [id, name])
+    assert.deepEqual(ids, [
+      [1, 'operator'],
+      [2, 'partner'],
+      [3, 'operator'],
+    ])
+    // Once more is the same as once.
+    const before = keysIn(await store.export())
+    const again = await store.json(['import', '--with-keys'], await own.export())
+    assert.deepEqual([again.keysRenumbered, again.keysUnchanged], [0, 1])
+    assert.deepEqual(keysIn(await store.export()), before)
+  })
+
+  const attempts: [what: string, fields: (createdAt: number) => object][] = [
+    ['without its secrets', () => ({ secrets: [] })],
+    ['with another secret', () => ({ secrets: [secretOf('another')] })],
+    ['revoked', () => ({ revokedAt: 1 })],
+    ['expired', () => ({ expiresAt: 1 })],
+    ['with fewer scopes', () => ({ scopes: ['pets:read'] })],
+    ['as a publishable one', () => ({ scopes: ['pets:read'], origins: ['https://shop.example'] })],
+    ['with another time of creation', (createdAt) => ({ createdAt: createdAt - 1 })],
+  ]
+  for (const env of [{}, { PETSTORE_ADMIN_KEY: adminKey }] as Record<string, string>[]) {
+    test(`from a file that has it changed (${Object.keys(env)[0] ?? 'made at the start'})`, async (t) => {
+      const first = await freshStore(t)
+      const server = await serverFor(t, { ...first.env, ...env })
+      const key = server.operatorKey ?? adminKey
+      const [record] = keysIn(await first.export())
+      for (const [what, fields] of attempts) {
+        await first.ok(['import', '--with-keys'], ndjson({ ...record, ...fields(record.createdAt) }))
+        assert.equal(await worksOn(server, key), 200, what)
+        assert.deepEqual(keysIn(await first.export())[0], record, what)
+      }
+      await stopped(server)
+      assert.equal(await worksOn(await serverFor(t, { ...first.env, ...env }), key), 200)
+    })
+  }
+
+  test('its secret stays with it, though another key of the file claims it', async (t) => {
+    const store = await freshStore(t)
+    const server = await serverFor(t, store.env)
+    const [operator] = keysIn(await store.export())
+    const thief = { ...keyRecord, secrets: [secretOf('own'), ...operator.secrets] }
+    await store.ok(['import', '--with-keys'], ndjson(thief))
+    assert.equal(await worksOn(server, server.operatorKey), 200)
+    assert.deepEqual(keysIn(await store.export())[0], operator)
+  })
+
+  test('of two deployments with different settings: each start knows its own key of the setting', async (t) => {
+    const stores = [await freshStore(t), await freshStore(t)] as const
+    const settings = [`${adminKey}-1`, `${adminKey}-2`] as const
+    const start = (env: StoreEnv, PETSTORE_ADMIN_KEY: string) => serverFor(t, { ...env, PETSTORE_ADMIN_KEY })
+    await stopped(await start(stores[0].env, settings[0]))
+    await stopped(await start(stores[1].env, settings[1]))
+    await stores[1].ok(['import', '--with-keys'], await stores[0].export())
+    const keys = keysIn(await stores[1].export())
+    assert.deepEqual(
+      keys.map(({ isFromSetting }) => isFromSetting),
+      [true, false],
+    )
+    const changed = await start(stores[1].env, `${adminKey}-3`)
+    assert.equal(await worksOn(changed, settings[1]), 401, 'replaced by the setting')
+    assert.equal(await worksOn(changed, settings[0]), 200, 'imported as an ordinary key')
+    assert.equal(await worksOn(changed, `${adminKey}-3`), 200)
+  })
+})
+
+describe('a key that both stores have', { concurrency: 2 }, () => {
+  const [old, current] = [makeApiKey('production'), makeApiKey('production')]
+  const shared = { ...keyRecord, id: 1, secrets: [secretOf(old)] }
+
+  test('follows the file in what HTTP can change', async (t) => {
+    const store = await freshStore(t)
+    await store.ok(['import', '--with-keys'], ndjson(shared))
+    const changed = { ...shared, name: 'Renamed', plan: 'pro', scopes: ['pets:write'], revokedAt: 7 }
+    await store.ok(['import', '--with-keys'], ndjson(changed))
+    assert.deepEqual(keysIn(await store.export()), [changed])
+  })
+
+  test('stays revoked, and what a rotation has ended stays ended', async (t) => {
+    const store = await freshStore(t)
+    await store.ok(['import', '--with-keys'], ndjson(shared))
+    const rotated = {
+      ...shared,
+      revokedAt: 7,
+      secrets: [secretOf(old, 6), secretOf(current, null, 6)],
+    }
+    await store.ok(['import', '--with-keys'], ndjson(rotated))
+    assert.deepEqual(keysIn(await store.export()), [rotated])
+    // An older export does not bring back what has ended since.
+    await store.ok(['import', '--with-keys'], ndjson(shared))
+    assert.deepEqual(keysIn(await store.export()), [rotated])
+  })
+
+  test('is found by its secret, where its id is another one', async (t) => {
+    const store = await freshStore(t)
+    await store.ok(['import', '--with-keys'], ndjson(shared))
+    await store.ok(['import', '--with-keys'], ndjson({ ...shared, id: 40, name: 'The same', createdAt: 6 }))
+    assert.deepEqual(
+      keysIn(await store.export()).map(({ id, name }) => [id, name]),
+      [[1, 'The same']],
+    )
+  })
+
+  test('is told of only where it changes', async (t) => {
+    const store = await freshStore(t)
+    const lastEvent = async () => /"lastEventId":(\d+)/.exec(await store.export())?.[1]
+    await store.ok(['import', '--with-keys'], ndjson(shared))
+    const before = await lastEvent()
+    await store.ok(['import', '--with-keys'], ndjson(shared))
+    assert.equal(await lastEvent(), before)
+  })
+})
+
+test('a renumbered key gets no id that another line of the file has', async (t) => {
+  const store = await freshStore(t)
+  await store.ok(['keys', 'create', '--name', 'own'])
+  const record = (id: number) => ({
+    ...keyRecord,
+    id,
+    name: `key ${id}`,
+    secrets: [secretOf(`secret ${id}`)],
+  })
+  await store.ok(['import', '--with-keys'], ndjson(record(1), record(2), record(3)))
+  assert.deepEqual(
+    keysIn(await store.export()).map(({ id, name }) => [id, name]),
+    [
+      [1, 'own'],
+      [2, 'key 2'],
+      [3, 'key 3'],
+      [4, 'key 1'],
+    ],
+  )
+})
+
+test('a whole store moves through a pipe into an empty one: the same ids, and counters go on', async (t) => {
+  const from = await freshStore(t)
+  await from.ok(['seed', '--count', '5'])
+  for (const name of ['one', 'two']) await from.ok(['keys', 'create', '--name', name])
+  const to = await freshStore(t)
+  const line = `"$NODE" "$MAIN" export |
+    PETSTORE_DATA_DIR="$TO_FOLDER" DATABASE_URL="$TO_ADDRESS" "$NODE" "$MAIN" import --with-keys`
+  const { stdout, stderr } = await runShell(line, {
+    ...from.env,
+    TO_FOLDER: to.env.PETSTORE_DATA_DIR,
+    TO_ADDRESS: to.env.DATABASE_URL ?? '',
+  })
+  assert.equal(stderr, '')
+  assert.match(stdout, /^Imported 5 animals, \d categories, 0 orders and 2 keys\.\n$/)
+  assertSameStore(await to.export(), await from.export())
+  assert.equal((await to.json(['keys', 'create', '--name', 'three'])).id, 3)
+})
