@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { validationFailed } from '../http/errors.ts'
-import { int64, integer } from '../http/validation.ts'
+import { int64, integer, notBlankPattern } from '../http/validation.ts'
 import {
   defaultScopes,
   isKeyName,
@@ -8,6 +8,7 @@ import {
   type Key,
   type KeySettings,
   nameLengthMax,
+  originLengthMax,
   originsMax,
   overlapSecondsMax,
   scopes,
@@ -18,10 +19,12 @@ import { ownLimitMax, planNames } from './plans.ts'
 /** What callers send and see of keys. */
 
 const time = z.iso.datetime({ error: 'must be a time such as 2027-01-31T12:00:00Z' })
-const keyName = z
-  .string()
-  .refine(isKeyName, `must be 1 to ${nameLengthMax} characters and not blank`)
-  .meta({ minLength: 1, maxLength: nameLengthMax, description: 'What the key is for.' })
+const keyName = z.string().refine(isKeyName, `must be 1 to ${nameLengthMax} characters and not blank`).meta({
+  minLength: 1,
+  maxLength: nameLengthMax,
+  pattern: notBlankPattern,
+  description: 'What the key is for; not blank.',
+})
 export const plan = z
   .enum(planNames)
   .meta({ id: 'Plan', description: 'Decides how many requests a key is allowed.' })
@@ -37,13 +40,16 @@ const ownLimits = z
       'The limits of an `enterprise` key: 10,000 a minute and 1,000,000 a day, save for what is given here.',
   })
 const keyScopes = z.array(scope).max(scopes.length).meta({ description: 'What the key may do.' })
-const origins = z
-  .array(z.string().refine(isOrigin, 'must be an origin such as https://example.com'))
-  .max(originsMax)
-  .meta({
-    description:
-      'Browser origins that the key is locked to, such as `https://shelter.example`. With any, it is a publishable key: it may stand in a web page, and may only read.',
-  })
+const origin = z.string().refine(isOrigin, 'must be an origin such as https://example.com').meta({
+  format: 'uri',
+  maxLength: originLengthMax,
+  pattern: '^https?://[^\\sA-Z/?#@]+$',
+})
+const origins = z.array(origin).max(originsMax).meta({
+  id: 'Origins',
+  description:
+    'Browser origins that the key is locked to, such as `https://shelter.example`. With any, it is a publishable key: it may stand in a web page, and may only read.',
+})
 const expiresAt = time.meta({ description: 'When the key stops working; never unless given.' })
 const secret = z.string().meta({
   pattern: '^ps_(live|test)_[0-9A-Za-z]{36}$',
@@ -54,7 +60,7 @@ export const newKey = z
   .object({
     name: keyName,
     plan: plan.optional(),
-    limits: ownLimits.optional(),
+    limits: ownLimits.optional().meta({ description: 'Only with the plan `enterprise`.' }),
     scopes: keyScopes.optional(),
     origins: origins.optional(),
     expiresAt: expiresAt.optional(),
@@ -71,7 +77,7 @@ export const keyChange = z
     limits: ownLimits
       .nullable()
       .optional()
-      .meta({ description: 'The own limits of an `enterprise` key; `null` takes them away.' }),
+      .meta({ description: 'Only for a key with the plan `enterprise`; `null` removes them.' }),
     scopes: keyScopes.optional(),
     origins: origins.optional(),
     expiresAt: time
@@ -88,7 +94,7 @@ const shownFields = {
   id: int64().meta({ description: 'Unique identifier, assigned by the service.' }),
   name: keyName,
   plan,
-  limits: ownLimits.optional(),
+  limits: ownLimits.optional().meta({ description: 'Only of a key with the plan `enterprise`.' }),
   scopes: keyScopes,
   origins,
   createdAt: time.meta({ description: 'When the key was made.' }),
@@ -107,8 +113,11 @@ export const shownKey = z
 export const shownKeys = z
   .array(shownKey)
   .meta({ id: 'Keys', description: 'One page of keys, newest first.' })
+const keySecret = z
+  .object({ key: secret })
+  .meta({ id: 'KeySecret', description: 'The secret of an API key.' })
 export const keyWithSecret = z
-  .object({ ...shownFields, key: secret })
+  .intersection(shownKey, keySecret)
   .meta({ id: 'KeyWithSecret', description: 'An API key with its secret.' })
 export const rotation = z
   .object({

@@ -2,6 +2,7 @@ import { gzipSync } from 'node:zlib'
 import { stringify } from 'yaml'
 import type { Page } from '../http/app.ts'
 import { etagOf, matchesAny } from '../http/etag.ts'
+import { documentText } from '../http/openapi.ts'
 import { headerRems, pageHeaders, pageStart, palettes } from './layout.ts'
 
 /** The reference is one script in a page of its own: it brings its styles along, and may fetch from this service alone. */
@@ -46,7 +47,7 @@ const start = `Scalar.createApiReference('#content', {
 
 /** The reference, the script behind it, and the description it shows: all from this package. */
 export function referencePages(openApi: Record<string, unknown>): Page[] {
-  const json = JSON.stringify(openApi, undefined, 2)
+  const json = documentText(openApi)
   const yaml = stringify(openApi, { aliasDuplicateObjects: false })
   const text = (body: string, type: string) => () => new Response(body, { headers: pageHeaders(type) })
   let script: Promise<StaticFile> | undefined

@@ -35,9 +35,19 @@ export function resolve(document: Node, node: Node): Node {
   return { ...resolve(document, found), ...beside }
 }
 
+/** The error codes that a response is described with: those that its description names and that it has examples of. */
+export function codesOf(response: Node): string[] {
+  const examples = response.content?.['application/json']?.examples ?? {}
+  const named = [...response.description.matchAll(/`(\w+)`/g)].map((match) => String(match[1]))
+  return named.filter((code) => code in examples)
+}
+
 /** Says what is wrong with a value by a schema of the document; nothing where it is valid. */
 export function createValidator(document: Node): (schema: Node, value: unknown) => string {
   const ajv = new Ajv2020({ allErrors: true })
+  // Words of OpenAPI that say nothing about validity.
+  ajv.addVocabulary(['discriminator', 'x-extensible'])
+  ajv.addFormat('int32', { type: 'number', validate: (value) => Number.isInteger(value) && value < 2 ** 31 })
   ajv.addFormat('int64', { type: 'number', validate: Number.isInteger })
   // The form that the service promises: RFC 3339 in UTC.
   ajv.addFormat('date-time', /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/)
