@@ -1,7 +1,7 @@
 import type * as z from 'zod'
 import { bodyBytesMax } from './body.ts'
 import { addExample, type Json, jsonSchema } from './jsonSchema.ts'
-import { errorSchemas } from './openapiErrors.ts'
+import { describeOwnErrors, errorSchemas } from './openapiErrors.ts'
 import { messageHeaders, parametersOf } from './openapiParameters.ts'
 import { responsesOf } from './openapiResponses.ts'
 import { type Components, shareRepeated } from './openapiSharing.ts'
@@ -49,7 +49,10 @@ export function openApiDocument({ operations, productionUrl, stagingUrl }: OpenA
     const method = operation.method.toLowerCase()
     paths[operation.path] = {
       ...paths[operation.path],
-      [method]: describe(operation, components, responses.get(operation)),
+      [method]: {
+        ...describe(operation, components, describeOwnErrors(operation, operations)),
+        responses: responses.get(operation),
+      },
     }
   }
   shareRepeated(Object.values(paths).flatMap(Object.values) as Json[], components)
@@ -100,22 +103,21 @@ export const documentText = (document: Json): string =>
 const sorted = (named: Json): Json =>
   Object.fromEntries(Object.entries(named).sort(([a], [b]) => (a < b ? -1 : 1)))
 
-function describe(operation: Operation, components: Components, responses: Json | undefined): Json {
+function describe(operation: Operation, { schemas }: Components, errors: string): Json {
   const { id, tag, summary, description, scope, stability = 'stable', deprecation, body } = operation
   const needs = scope ? `Needs the scope \`${scope}\`.` : 'Every valid key may do this.'
   return {
     operationId: id,
     tags: [tag],
     summary,
-    description: description ? `${description}\n\n${needs}` : needs,
+    description: [description, needs, errors].filter(Boolean).join('\n\n'),
     ...(deprecation && {
       deprecated: true,
       'x-sunset': new Date(deprecation.sunsetMs).toISOString().slice(0, 10),
     }),
     'x-stability': stability,
-    parameters: parametersOf(operation, components.schemas),
-    ...(body && { requestBody: requestBodyOf(operation, body, components.schemas) }),
-    responses,
+    parameters: parametersOf(operation, schemas),
+    ...(body && { requestBody: requestBodyOf(operation, body, schemas) }),
   }
 }
 

@@ -94,6 +94,21 @@ export function codesOf({ errors = [], scope, isFree, body, method, write }: Ope
   return [...new Set(codes.filter((code) => code !== false))]
 }
 
+/** The codes by status where the operation has only some of those that others have, as a line of its description. */
+export function describeOwnErrors(operation: Operation, operations: readonly Operation[]): string {
+  const statusOf = (code: ErrorCode) => String(catalogue[code].status)
+  const own = Object.groupBy(inOrder(codesOf(operation)), statusOf)
+  const all = Object.groupBy(inOrder(operations.flatMap(codesOf)), statusOf)
+  const partly = Object.entries(own).filter(([status, codes]) => codes?.join() !== all[status]?.join())
+  const lists = partly.map(
+    ([status, codes = []]) => `${status} ${codes.map((code) => `\`${code}\``).join(', ')}`,
+  )
+  return lists.length > 0 ? `Errors: ${lists.join('; ')}.` : ''
+}
+
+const inOrder = (codes: readonly ErrorCode[]): ErrorCode[] =>
+  errorCodes.filter((code) => codes.includes(code))
+
 /** The description of an error: its codes. What they mean is in the examples, one for each. */
 export const describeCodes = (codes: readonly ErrorCode[]): string =>
   codes.map((code) => `\`${code}\``).join(' or ')

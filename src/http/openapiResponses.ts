@@ -40,8 +40,8 @@ const statusName = (status: string): string => statusNames[status] ?? `Status${s
 
 /**
  * The responses of each operation, all of them references to named ones. Errors with the same status are one response,
- * and so are successes with the same body. Where an operation has only some of the codes of an error, the description
- * beside the reference lists them.
+ * and so are successes with the same body. Where an operation has only some of the codes of an error, its own description
+ * lists them.
  */
 export function responsesOf(
   operations: readonly Operation[],
@@ -53,8 +53,8 @@ export function responsesOf(
   ])
   for (const [name, group] of Map.groupBy(drafts, (draft) => draft.name))
     components.responses[name] = merge(group, components.examples)
-  const reference = ({ status, name, response: { description } }: Draft): [string, Json] => {
-    const isSame = description === components.responses[name]?.description
+  const reference = ({ status, name, codes, response: { description } }: Draft): [string, Json] => {
+    const isSame = codes.length > 0 || description === components.responses[name]?.description
     return [status, { $ref: `#/components/responses/${name}`, ...(!isSame && { description }) }]
   }
   const byOperation = Map.groupBy(drafts, ({ operation }) => operation).entries()

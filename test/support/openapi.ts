@@ -35,11 +35,19 @@ export function resolve(document: Node, node: Node): Node {
   return { ...resolve(document, found), ...beside }
 }
 
-/** The error codes that a response is described with: those that its description names and that it has examples of. */
-export function codesOf(response: Node): string[] {
-  const examples = response.content?.['application/json']?.examples ?? {}
-  const named = [...response.description.matchAll(/`(\w+)`/g)].map((match) => String(match[1]))
-  return named.filter((code) => code in examples)
+/**
+ * The error codes that an operation is described with under a status: those that it lists itself, or else all of those
+ * that the response has examples of.
+ */
+export function codesOf(document: Node, { description, responses }: Node, status: string): string[] {
+  const { content } = resolve(document, responses[status])
+  const codes = Object.keys(content?.['application/json']?.examples ?? {})
+  const [, lists = ''] = /^Errors: (.*)\.$/m.exec(description) ?? []
+  const own = lists.split('; ').find((list) => list.startsWith(`${status} `))
+  if (own === undefined) return codes
+  const named = [...own.matchAll(/`(\w+)`/g)].map((match) => String(match[1]))
+  for (const code of named) if (!codes.includes(code)) throw new Error(`${code} has no example.`)
+  return named
 }
 
 /** Says what is wrong with a value by a schema of the document; nothing where it is valid. */
