@@ -1,18 +1,20 @@
-import { categoryRoutes } from './categories/routes.ts'
+import { category, categoryRoutes } from './categories/routes.ts'
 import type { Config } from './config.ts'
 import type { Database } from './database/database.ts'
 import type { Hub } from './events/hub.ts'
 import { eventRoutes } from './events/routes.ts'
+import { eventKinds } from './events/schemas.ts'
 import type { StreamBounds } from './events/stream.ts'
 import type { Operation } from './http/operation.ts'
 import { inventoryRoutes } from './inventory/routes.ts'
 import type { KeyDirectory } from './keys/directory.ts'
 import { keyRoutes } from './keys/routes.ts'
+import { shownKey } from './keys/schemas.ts'
 import type { Gate } from './limits/gate.ts'
 import { limitRoutes } from './limits/routes.ts'
 import { openOrderOf } from './orders/queries.ts'
-import { orderRoutes } from './orders/routes.ts'
-import { petRoutes } from './pets/routes.ts'
+import { orderRoutes, orderStatus } from './orders/routes.ts'
+import { pet, petRoutes } from './pets/routes.ts'
 import { webhookRoutes } from './webhooks/routes.ts'
 
 export type Parts = {
@@ -24,6 +26,8 @@ export type Parts = {
   streamBounds: StreamBounds
   onStreamFault(error: unknown): void
 }
+
+const kinds = eventKinds({ pet, category, key: shownKey, orderStatus })
 
 /** Every operation of the API, in the order in which the reference shows them. */
 export function createOperations({ database, directory, gate, hub, config, ...parts }: Parts): Operation[] {
@@ -48,8 +52,9 @@ export function createOperations({ database, directory, gate, hub, config, ...pa
       streamBounds: parts.streamBounds,
       scopesOf,
       onFault: parts.onStreamFault,
+      kinds,
     }),
-    ...webhookRoutes({ database, allowed: webhookAllow, publicUrl }),
+    ...webhookRoutes({ database, allowed: webhookAllow, publicUrl, kinds }),
     ...limitRoutes(environment),
     ...keyRoutes({ database, directory, environment, publicUrl, flushUsage: () => gate.flush() }),
   ]

@@ -3,7 +3,7 @@ import type { Database } from '../database/database.ts'
 import { ApiError } from '../http/errors.ts'
 import { type Answer, answer, type Operation, operation } from '../http/operation.ts'
 import { openCursor, pageAnswer, sealCursor } from '../http/paging.ts'
-import { int64, int64Text, pageLimit } from '../http/validation.ts'
+import { int64, int64Text, notBlankPattern, pageCursor, pageLimit } from '../http/validation.ts'
 import { type Category, isCategoryName, nameLengthMax } from './category.ts'
 import {
   addCategory,
@@ -18,14 +18,19 @@ import {
 const categoryName = z
   .string()
   .refine(isCategoryName, `must be 1 to ${nameLengthMax} characters and not blank`)
-  .meta({ minLength: 1, maxLength: nameLengthMax, description: "The category's name." })
+  .meta({
+    minLength: 1,
+    maxLength: nameLengthMax,
+    pattern: notBlankPattern,
+    description: "The category's name; not blank.",
+  })
 const newCategory = z
   .object({ name: categoryName })
   .meta({ id: 'NewCategory', description: 'A category to add; the service picks the id.' })
 const categoryChange = z
   .object({ name: categoryName.nullable().optional() })
   .meta({ id: 'CategoryChange', description: 'What is to change. `null` takes the name away.' })
-const category = z
+export const category = z
   .object({ id: int64().meta({ description: 'Any int64.' }), name: categoryName.optional() })
   .meta({ id: 'Category', description: 'A kind of animal. One that came with an animal has no name yet.' })
 const categories = z
@@ -49,8 +54,8 @@ export function categoryRoutes({ read }: Database, publicUrl: string | undefined
       summary: 'List categories',
       scope: 'categories:read',
       query: z.object({
-        limit: pageLimit().meta({ description: 'How many categories a page has at the most.' }),
-        cursor: z.string().optional().meta({ description: 'From the `Link` header of the page before.' }),
+        limit: pageLimit(),
+        cursor: pageCursor(),
       }),
       answers: {
         200: {

@@ -3,7 +3,7 @@ import { readConfig } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import type { Hub } from '../events/hub.ts'
 import { usualStreamBounds } from '../events/stream.ts'
-import { openApiDocument } from '../http/openapi.ts'
+import { documentText, openApiDocument } from '../http/openapi.ts'
 import { toYaml } from '../http/yaml.ts'
 import type { KeyDirectory } from '../keys/directory.ts'
 import type { Gate } from '../limits/gate.ts'
@@ -23,7 +23,7 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
   const document = describe(env)
   const text = values.yaml
     ? toYaml(document)
-    : `${JSON.stringify(document, undefined, values.json ? 0 : 2)}\n`
+    : `${values.json ? JSON.stringify(document) : documentText(document)}\n`
   if (values.output === undefined) process.stdout.write(text)
   else writeFileSync(values.output, text)
 }

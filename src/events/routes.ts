@@ -3,10 +3,10 @@ import type { Database } from '../database/database.ts'
 import { ApiError, validationFailed } from '../http/errors.ts'
 import { type Context, type Operation, operation } from '../http/operation.ts'
 import { nextLink } from '../http/paging.ts'
-import { digitsText, int64, pageLimit } from '../http/validation.ts'
-import { eventTypes } from './event.ts'
+import { digitsText, pageLimit } from '../http/validation.ts'
 import type { Hub } from './hub.ts'
 import { eventsAfter, lastEventId, prunedThrough } from './queries.ts'
+import { type EventKind, eventExample, eventsSchema } from './schemas.ts'
 import { eventJson, eventStream, type StreamBounds } from './stream.ts'
 
 const limitMax = 1_000
@@ -14,26 +14,6 @@ const streamsPerKeyMax = 100
 const limitDefault = 100
 const privateScope = 'keys:manage'
 const scope = 'events:read'
-
-const event = z
-  .object({
-    id: int64().meta({ description: 'Rising; the position to go on from.' }),
-    type: z.enum(eventTypes),
-    createdAt: z.iso.datetime(),
-    data: z.record(z.string(), z.unknown()).meta({
-      description:
-        'The animal or category after the change; of one that was removed its `id`; of an order `id`, `petId`, `status` and `cancelReason`.',
-    }),
-  })
-  .meta({ id: 'Event', description: 'Something that changed.' })
-const events = z.array(event).meta({ id: 'Events', description: 'Events, oldest first.' })
-
-const example = {
-  id: 1017,
-  type: 'pet.updated',
-  createdAt: '2026-11-15T12:00:00.000Z',
-  data: { id: 42, name: 'Milo', categoryId: 3, status: 'pending' },
-}
 
 export type EventRoutesOptions = {
   readonly database: Database
@@ -43,10 +23,12 @@ export type EventRoutesOptions = {
   /** What a key may do at this moment; undefined where it is no longer valid. */
   scopesOf(token: string, now: number): Promise<ReadonlySet<string> | undefined>
   onFault(error: unknown): void
+  /** What events there are, for the description of the API. */
+  readonly kinds: readonly EventKind[]
 }
 
 export function eventRoutes(options: EventRoutesOptions): Operation[] {
-  const { database, hub, publicUrl, streamBounds, scopesOf, onFault } = options
+  const { database, hub, publicUrl, streamBounds, scopesOf, onFault, kinds } = options
   let streams = 0
   /** So that one caller cannot take the places of all others. */
   const streamsOfKey = new Map<number, number>()
@@ -94,20 +76,31 @@ export function eventRoutes(options: EventRoutesOptions): Operation[] {
           .optional()
           .meta({ description: 'Only events after this id; from the oldest one unless given.' }),
         limit: pageLimit(limitMax, limitDefault).meta({
-          description: 'How many events a page has at the most.',
+          description: 'The maximum number of events on a page.',
         }),
       }),
-      requestHeaders: { 'Last-Event-ID': 'Where a stream resumes; goes before `after`.' },
+      requestHeaders: {
+        'Last-Event-ID': {
+          description:
+            'The id of the last event received: where a stream resumes. It takes precedence over `after`.',
+          schema: { pattern: '^[0-9]{0,15}$' },
+        },
+      },
       answers: {
         200: {
           description: 'Events after the position.',
-          schema: events,
+          schema: eventsSchema(kinds),
           optionalHeaders: { Link: 'Where the next page is, with `rel="next"`, while there is more.' },
           headers: {
             'Last-Event-Id':
               'The id of the newest event: where a mirror that begins with a full list goes on from.',
           },
-          example: [example],
+          example: [eventExample],
+          stream: {
+            description:
+              'Server-sent events, with `Accept: text/event-stream`. In each one `id` is the id of the event, `event` its type, and `data` the JSON of an `Event`. Lines that begin with a colon are comments that keep the connection open. A client that reads too slowly gets the event `slow_reader`, and the stream ends. Ignore events that you do not know.',
+            example: `id: ${eventExample.id}\nevent: ${eventExample.type}\ndata: ${JSON.stringify(eventExample)}\n\n`,
+          },
         },
       },
       errors: ['validation_failed', 'events_expired'],

@@ -1,9 +1,11 @@
 import type * as z from 'zod'
 import { bodyBytesMax } from './body.ts'
-import { type Json, jsonSchema } from './jsonSchema.ts'
-import { errorSchema, responsesOf, sharedHeaders } from './openapiResponses.ts'
-import type { Operation } from './operation.ts'
-import { isListSchema } from './query.ts'
+import { addExample, type Json, jsonSchema } from './jsonSchema.ts'
+import { describeOwnErrors, errorSchemas } from './openapiErrors.ts'
+import { messageHeaders, parametersOf } from './openapiParameters.ts'
+import { responsesOf } from './openapiResponses.ts'
+import { type Components, shareRepeated } from './openapiSharing.ts'
+import type { MessageDescription, Operation } from './operation.ts'
 
 export type OpenApiOptions = {
   readonly operations: readonly Operation[]
@@ -22,19 +24,38 @@ const tags: Record<string, string> = {
 
 const intro = `Browse and manage animals offered for adoption.
 
-Every operation takes an API key in the header \`Authorization: Bearer <API_KEY>\`. Every answer carries the three
+Every operation takes an API key in the header \`Authorization: Bearer <API_KEY>\`. Every response carries the three
 \`X-RateLimit\` headers, and the body of every error is an \`Error\` with a stable \`code\`. \`HEAD\` works wherever
-\`GET\` does. Guides to adopting, following changes, keys, limits and errors are at \`/guides\`.`
+\`GET\` does. Guides to adopting, following changes, keys, limits and errors are at \`/guides\`.
+
+A body is one JSON object of at most ${bodyBytesMax / 1024} KiB in UTF-8, and no string in it contains U+0000. Unknown
+fields are ignored.
+
+Within version 1 the service may add operations, optional fields, response fields, error codes and event types. Ignore
+what you do not know. Lists of values are closed unless their description says otherwise.`
 
 /** OpenAPI 3.1, made from the same definitions that serve the requests. */
 export function openApiDocument({ operations, productionUrl, stagingUrl }: OpenApiOptions): Json {
-  const schemas: Json = { Error: errorSchema }
-  const responses: Json = {}
-  const paths: Record<string, Json> = {}
+  const components: Components = {
+    schemas: { ...errorSchemas },
+    responses: {},
+    parameters: {},
+    headers: {},
+    examples: {},
+  }
+  const paths: Record<string, Record<string, Json>> = {}
+  const responses = responsesOf(operations, components)
   for (const operation of operations) {
     const method = operation.method.toLowerCase()
-    paths[operation.path] = { ...paths[operation.path], [method]: describe(operation, schemas, responses) }
+    paths[operation.path] = {
+      ...paths[operation.path],
+      [method]: {
+        ...describe(operation, components, describeOwnErrors(operation, operations)),
+        responses: responses.get(operation),
+      },
+    }
   }
+  shareRepeated(Object.values(paths).flatMap(Object.values) as Json[], components)
   const servers = [
     ...(productionUrl ? [{ url: `${productionUrl}/v1`, description: 'Production' }] : []),
     ...(stagingUrl ? [{ url: `${stagingUrl}/v1`, description: 'Staging' }] : []),
@@ -55,6 +76,11 @@ export function openApiDocument({ operations, productionUrl, stagingUrl }: OpenA
       .filter(([name]) => operations.some(({ tag }) => tag === name))
       .map(([name, description]) => ({ name, description })),
     paths,
+    webhooks: Object.fromEntries(
+      operations.flatMap(({ sends, tag }) =>
+        sends ? [[sends.name, { post: describeMessage(sends, tag, components) }]] : [],
+      ),
+    ),
     components: {
       securitySchemes: {
         apiKey: {
@@ -65,94 +91,62 @@ export function openApiDocument({ operations, productionUrl, stagingUrl }: OpenA
             'An API key: `ps_live_...` in production, `ps_test_...` in staging. Each operation says which scope the key must have.',
         },
       },
-      parameters: sharedParameters,
-      headers: sharedHeaders,
-      responses: sorted(responses),
-      schemas: sorted(schemas),
+      ...Object.fromEntries(Object.entries(components).map(([section, named]) => [section, sorted(named)])),
     },
   }
 }
 
+/** As JSON, with each reference on one line: there are a thousand of them. */
+export const documentText = (document: Json): string =>
+  JSON.stringify(document, undefined, 2).replaceAll(/\{\s+("\$ref": "[^"]*")\s+\}/g, '{ $1 }')
+
 const sorted = (named: Json): Json =>
   Object.fromEntries(Object.entries(named).sort(([a], [b]) => (a < b ? -1 : 1)))
 
-function describe(operation: Operation, schemas: Json, responses: Json): Json {
+function describe(operation: Operation, { schemas }: Components, errors: string): Json {
   const { id, tag, summary, description, scope, stability = 'stable', deprecation, body } = operation
   const needs = scope ? `Needs the scope \`${scope}\`.` : 'Every valid key may do this.'
   return {
     operationId: id,
     tags: [tag],
     summary,
-    description: description ? `${description}\n\n${needs}` : needs,
+    description: [description, needs, errors].filter(Boolean).join('\n\n'),
     ...(deprecation && {
       deprecated: true,
       'x-sunset': new Date(deprecation.sunsetMs).toISOString().slice(0, 10),
     }),
     'x-stability': stability,
     parameters: parametersOf(operation, schemas),
-    ...(body && {
-      requestBody: {
-        required: !operation.isBodyOptional,
-        description: `At most ${bodyBytesMax / 1024} KiB. Fields that are not known are ignored.`,
-        content: {
-          'application/json': {
-            schema: jsonSchema(body, schemas),
-            ...(operation.bodyExample !== undefined && { example: operation.bodyExample }),
-          },
-        },
-      },
-    }),
-    responses: responsesOf(operation, schemas, responses),
+    ...(body && { requestBody: requestBodyOf(operation, body, schemas) }),
   }
 }
 
-const headerParameter = (name: string, description: string, schema: Json = {}): Json => ({
-  name,
-  in: 'header',
-  required: false,
-  description,
-  schema: { type: 'string', ...schema },
-})
-
-const sharedParameters = {
-  'Idempotency-Key': headerParameter(
-    'Idempotency-Key',
-    'Makes a retry safe: the first answer is kept for 24 h, and given again to the same request with the same key. 1 to 255 visible ASCII characters, bare or quoted.',
-    { pattern: '^("[!-~]{1,255}"|[!-~]{1,255})$' },
-  ),
-  Prefer: headerParameter(
-    'Prefer',
-    'With `handling=strict`, fields that are not known are refused with a 400 rather than ignored (RFC 7240).',
-  ),
-  'X-Request-Id': headerParameter(
-    'X-Request-Id',
-    'An id of your own for the request, 1 to 128 letters, digits, dots, hyphens or underscores. It comes back in the answer; anything else is replaced by a new one.',
-  ),
+function requestBodyOf({ isBodyOptional, bodyExample }: Operation, body: z.ZodType, schemas: Json): Json {
+  const schema = jsonSchema(body, schemas)
+  addExample(schema, bodyExample, schemas)
+  return { required: !isBodyOptional, content: { 'application/json': { schema } } }
 }
-const shared = (name: keyof typeof sharedParameters) => ({ $ref: `#/components/parameters/${name}` })
 
-function parametersOf(
-  { params, query, requestHeaders = {}, method, body }: Operation,
-  schemas: Json,
-): Json[] {
-  const described = (shape: z.ZodObject['shape'], where: string) =>
-    Object.entries(shape).map(([name, type]) => {
-      const { description, ...schema } = jsonSchema(type as z.ZodType, schemas) as Json
-      return {
-        name,
-        in: where,
-        required: where === 'path',
-        ...(description !== undefined && { description }),
-        ...(isListSchema(type as z.ZodType) && { style: 'form', explode: true }),
-        schema,
-      }
-    })
-  return [
-    ...described(params?.shape ?? {}, 'path'),
-    ...described(query?.shape ?? {}, 'query'),
-    ...Object.entries(requestHeaders).map(([name, description]) => headerParameter(name, description)),
-    ...(method === 'POST' ? [shared('Idempotency-Key')] : []),
-    ...(body ? [shared('Prefer')] : []),
-    shared('X-Request-Id'),
-  ]
+function describeMessage(message: MessageDescription, tag: string, { schemas }: Components): Json {
+  const { id, summary, description, schema, examples, responses } = message
+  return {
+    operationId: id,
+    tags: [tag],
+    summary,
+    description,
+    security: [],
+    parameters: messageHeaders(message),
+    requestBody: {
+      required: true,
+      content: {
+        'application/json': {
+          schema: jsonSchema(schema, schemas),
+          examples: Object.fromEntries(Object.entries(examples).map(([name, value]) => [name, { value }])),
+        },
+      },
+    },
+    responses: Object.fromEntries(
+      Object.entries(responses).map(([status, meaning]) => [status, { description: meaning }]),
+    ),
+  }
 }

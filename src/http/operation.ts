@@ -64,7 +64,24 @@ type AnswerDescription = {
   /** Headers that it has only sometimes. */
   optionalHeaders?: Record<string, string>
   example?: unknown
+  /** Server-sent events, which the caller may ask for in place of JSON. */
+  stream?: { description: string; example: string }
 }
+
+/** A message that the service sends to an address of the caller's: a webhook in OpenAPI. */
+export type MessageDescription = {
+  name: string
+  id: string
+  summary: string
+  description: string
+  schema: z.ZodType
+  examples: Record<string, unknown>
+  headers: Record<string, { description: string; schema: Record<string, unknown>; example: unknown }>
+  /** What the receiver's responses mean, by status. */
+  responses: Record<string, string>
+}
+
+export type RequestHeader = { description: string; schema: Record<string, unknown> }
 
 /** One operation: the single definition behind its route, its checks, its types and its OpenAPI entry. */
 export type Operation<
@@ -92,11 +109,14 @@ export type Operation<
   body?: B
   isBodyOptional?: boolean
   bodyExample?: unknown
-  requestHeaders?: Record<string, string>
+  /** What each header says; its form too, where a header of another form is refused. */
+  requestHeaders?: Record<string, string | RequestHeader>
   answers: Record<number, AnswerDescription>
   errors?: readonly ErrorCode[]
   /** Headers that an error has besides those of all, by its code, and what they say. */
   errorHeaders?: Partial<Record<ErrorCode, Record<string, string>>>
+  /** What is sent later to an address that the caller registers with this operation. */
+  sends?: MessageDescription
   /** The answer holds a secret that is shown once and kept nowhere in the clear. */
   hasSecretAnswer?: boolean
   /** The answer follows from the store and the address alone, so it holds until the store changes. */

@@ -8,6 +8,9 @@ export const documentation = z.registry<{ schema: Record<string, unknown> }>()
 const int64Problem = 'must be an integer from -9223372036854775808 to 9223372036854775807'
 const int64Schema = { type: 'integer', format: 'int64' }
 
+/** What a text must match that is not blank. It begins and ends with anchors, because some validators match the whole text. */
+export const notBlankPattern = '^\\s*\\S[\\s\\S]*$'
+
 /** An int64 in a body, as http/json.ts reads it. */
 export const int64 = () =>
   z
@@ -39,6 +42,8 @@ export const int64Text = () =>
     })
     .register(documentation, { schema: int64Schema })
 
+const int32Max = 2 ** 31 - 1
+
 /** Decimal digits in a query. */
 export const digitsText = (min: number, max: number) =>
   z
@@ -48,7 +53,9 @@ export const digitsText = (min: number, max: number) =>
       `must be a whole number from ${min} to ${max}`,
     )
     .transform(Number)
-    .register(documentation, { schema: { type: 'integer', minimum: min, maximum: max } })
+    .register(documentation, {
+      schema: { type: 'integer', ...(max > int32Max && { format: 'int64' }), minimum: min, maximum: max },
+    })
 
 const pageLimitMax = 100
 const pageLimitDefault = 20
@@ -59,6 +66,14 @@ export const pageLimit = (max = pageLimitMax, fallback = pageLimitDefault) =>
     .optional()
     .transform((value) => value ?? fallback)
     .register(documentation, { schema: { type: 'integer', minimum: 1, maximum: max, default: fallback } })
+    .meta({ description: 'The maximum number of items on a page.' })
+
+/** Where a page begins. */
+export const pageCursor = () =>
+  z.string().optional().meta({
+    pattern: '^[A-Za-z0-9_-]+$',
+    description: 'Where the page begins: the `cursor` of the `Link` header of the previous page.',
+  })
 
 const kinds: Record<string, string> = {
   object: 'a JSON object',

@@ -3,7 +3,7 @@ import type { Database } from '../database/database.ts'
 import { answer, type Operation, operation } from '../http/operation.ts'
 import { petStatuses } from '../pets/pet.ts'
 
-const count = z.int()
+const count = z.int().meta({ format: 'int64', minimum: 0 })
 const inventory = z
   .object({ available: count, pending: count, sold: count })
   .meta({ id: 'Inventory', description: 'How many animals have each status.' })

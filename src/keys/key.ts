@@ -40,13 +40,18 @@ export type Key = KeySettings & {
 
 export const nameLengthMax = 100
 export const originsMax = 20
+/** Scheme, a host name of at most 253 characters, and a port. */
+export const originLengthMax = 'https://'.length + 253 + ':65535'.length
 export const overlapSecondsMax = 30 * 24 * 60 * 60
 
 export const isKeyName = (text: string): boolean => text.trim() !== '' && [...text].length <= nameLengthMax
 
 /** An origin as browsers send it: scheme, host and port, nothing behind. */
 export const isOrigin = (text: string): boolean =>
-  URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) && new URL(text).origin === text
+  text.length <= originLengthMax &&
+  URL.canParse(text) &&
+  /^https?:$/.test(new URL(text).protocol) &&
+  new URL(text).origin === text
 
 /** A key with origins is publishable, and may be used from these alone. */
 export const isPublishable = ({ origins }: Pick<KeySettings, 'origins'>): boolean => origins.length > 0

@@ -3,7 +3,7 @@ import type { Database } from '../database/database.ts'
 import { ApiError } from '../http/errors.ts'
 import { type Answer, answer, type Operation, operation, type WriteContext } from '../http/operation.ts'
 import { idCursor, openCursor, pageAnswer, sealCursor } from '../http/paging.ts'
-import { int64Text, pageLimit } from '../http/validation.ts'
+import { int64Text, pageCursor, pageLimit } from '../http/validation.ts'
 import type { KeyEnvironment } from './apiKey.ts'
 import type { KeyDirectory } from './directory.ts'
 import type { Key } from './key.ts'
@@ -77,13 +77,8 @@ export function keyRoutes({
       summary: 'List keys',
       description: 'A page of keys, newest first, revoked ones included.',
       query: z.object({
-        limit: pageLimit().meta({
-          description: 'How many keys a page has at most.',
-        }),
-        cursor: z
-          .string()
-          .optional()
-          .meta({ description: 'Where the page begins: taken from the `Link` header of the page before.' }),
+        limit: pageLimit(),
+        cursor: pageCursor(),
       }),
       answers: {
         200: {

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { dateTime } from '../http/dateTime.ts'
 import { validationFailed } from '../http/errors.ts'
-import { int64, integer } from '../http/validation.ts'
+import { int64, integer, notBlankPattern } from '../http/validation.ts'
 import {
   defaultScopes,
   isKeyName,
@@ -9,6 +9,7 @@ import {
   type Key,
   type KeySettings,
   nameLengthMax,
+  originLengthMax,
   originsMax,
   overlapSecondsMax,
   scopes,
@@ -22,7 +23,12 @@ const time = z.iso.datetime()
 export const keyName = z
   .string()
   .refine(isKeyName, `must be 1 to ${nameLengthMax} characters and not blank`)
-  .meta({ minLength: 1, maxLength: nameLengthMax, description: 'What the key is for.' })
+  .meta({
+    minLength: 1,
+    maxLength: nameLengthMax,
+    pattern: notBlankPattern,
+    description: 'What the key is for; not blank.',
+  })
 export const plan = z
   .enum(planNames)
   .meta({ id: 'Plan', description: 'Decides how many requests a key is allowed.' })
@@ -38,13 +44,16 @@ const ownLimits = z
       'The limits of an `enterprise` key: 10,000 a minute and 1,000,000 a day, save for what is given here.',
   })
 export const keyScopes = z.array(scope).max(scopes.length).meta({ description: 'What the key may do.' })
-export const origins = z
-  .array(z.string().refine(isOrigin, 'must be an origin such as https://example.com'))
-  .max(originsMax)
-  .meta({
-    description:
-      'Browser origins that the key is locked to, such as `https://shelter.example`. With any, it is a publishable key: it may stand in a web page, and may only read.',
-  })
+const origin = z.string().refine(isOrigin, 'must be an origin such as https://example.com').meta({
+  format: 'uri',
+  maxLength: originLengthMax,
+  pattern: '^https?://[^\\sA-Z/?#@]+$',
+})
+export const origins = z.array(origin).max(originsMax).meta({
+  id: 'Origins',
+  description:
+    'Browser origins that the key is locked to, such as `https://shelter.example`. With any, it is a publishable key: it may stand in a web page, and may only read.',
+})
 const expiryDescription = 'When the key stops working; never unless given.'
 const secret = z.string().meta({
   pattern: '^ps_(live|test)_[0-9A-Za-z]{36}$',
@@ -55,7 +64,7 @@ export const newKey = z
   .object({
     name: keyName,
     plan: plan.optional(),
-    limits: ownLimits.optional(),
+    limits: ownLimits.optional().meta({ description: 'Only with the plan `enterprise`.' }),
     scopes: keyScopes.optional(),
     origins: origins.optional(),
     expiresAt: dateTime().meta({ description: expiryDescription }).optional(),
@@ -72,7 +81,7 @@ export const keyChange = z
     limits: ownLimits
       .nullable()
       .optional()
-      .meta({ description: 'The own limits of an `enterprise` key; `null` takes them away.' }),
+      .meta({ description: 'Only for a key with the plan `enterprise`; `null` removes them.' }),
     scopes: keyScopes.optional(),
     origins: origins.optional(),
     expiresAt: dateTime()
@@ -89,7 +98,7 @@ const shownFields = {
   id: int64().meta({ description: 'Unique identifier, assigned by the service.' }),
   name: keyName,
   plan,
-  limits: ownLimits.optional(),
+  limits: ownLimits.optional().meta({ description: 'Only of a key with the plan `enterprise`.' }),
   scopes: keyScopes,
   origins,
   createdAt: time.meta({ description: 'When the key was made.' }),
@@ -108,8 +117,11 @@ export const shownKey = z
 export const shownKeys = z
   .array(shownKey)
   .meta({ id: 'Keys', description: 'One page of keys, newest first.' })
+const keySecret = z
+  .object({ key: secret })
+  .meta({ id: 'KeySecret', description: 'The secret of an API key.' })
 export const keyWithSecret = z
-  .object({ ...shownFields, key: secret })
+  .intersection(shownKey, keySecret)
   .meta({ id: 'KeyWithSecret', description: 'An API key with its secret.' })
 export const rotation = z
   .object({

@@ -10,8 +10,8 @@ import { freeLimits, type Window } from './window.ts'
 const time = z.iso.datetime()
 const window = z
   .object({
-    limit: z.int().meta({ description: 'Requests that the window admits.', minimum: 0 }),
-    remaining: z.int().meta({ description: 'Requests that are left in it.', minimum: 0 }),
+    limit: z.int().meta({ description: 'Requests that the window admits.', minimum: 0, format: 'int32' }),
+    remaining: z.int().meta({ description: 'Requests that are left in it.', minimum: 0, format: 'int32' }),
     resetsAt: time.nullable().meta({ description: 'When it ends; null while none is open.' }),
   })
   .meta({ id: 'LimitWindow', description: 'One of the two windows of a key.' })

@@ -5,7 +5,7 @@ import { ApiError } from '../http/errors.ts'
 import { toJson } from '../http/json.ts'
 import { type Answer, answer, type Operation, operation } from '../http/operation.ts'
 import { openCursor, pageAnswer, sealCursor } from '../http/paging.ts'
-import { int64, int64Text, pageLimit } from '../http/validation.ts'
+import { int64, int64Text, notBlankPattern, pageCursor, pageLimit } from '../http/validation.ts'
 import { findPet } from '../pets/queries.ts'
 import {
   customerNameLengthMax,
@@ -30,7 +30,9 @@ import {
 
 const lengthOf = (text: string) => [...text].length
 const time = z.iso.datetime()
-const orderStatus = z.enum(orderStatuses).meta({ id: 'OrderStatus', description: 'Where an order stands.' })
+export const orderStatus = z
+  .enum(orderStatuses)
+  .meta({ id: 'OrderStatus', description: 'Where an order stands.' })
 export const customer = z
   .object({
     name: z
@@ -39,7 +41,12 @@ export const customer = z
         (text) => text.trim() !== '' && lengthOf(text) <= customerNameLengthMax,
         `must be 1 to ${customerNameLengthMax} characters and not blank`,
       )
-      .meta({ minLength: 1, maxLength: customerNameLengthMax, description: "The customer's name." }),
+      .meta({
+        minLength: 1,
+        maxLength: customerNameLengthMax,
+        pattern: notBlankPattern,
+        description: "The customer's name; not blank.",
+      }),
     email: z
       .email({ error: 'must be an e-mail address' })
       .max(emailLengthMax, `must have at most ${emailLengthMax} characters`)
@@ -105,10 +112,10 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
         'Orders, newest first. Filters combine. The next page is in the `Link` header with `rel="next"`.',
       scope: 'orders:read',
       query: z.object({
-        limit: pageLimit().meta({ description: 'How many orders a page has at the most.' }),
+        limit: pageLimit(),
         status: orderStatus.optional().meta({ description: 'Only orders with this status.' }),
         petId: int64Text().optional().meta({ description: 'Only orders for this animal.' }),
-        cursor: z.string().optional().meta({ description: 'From the `Link` header of the page before.' }),
+        cursor: pageCursor(),
       }),
       answers: {
         200: {

@@ -1,4 +1,5 @@
 import { publicHeaders } from '../http/app.ts'
+import { documentText } from '../http/openapi.ts'
 import { headerRems, pageHeaders, pageStart, palettes } from './layout.ts'
 import type { StaticPage } from './staticPage.ts'
 
@@ -56,7 +57,7 @@ export function referencePages(createDocument: () => Record<string, unknown>): S
       path: '/v1/openapi.json',
       headers: { ...pageHeaders('application/json; charset=utf-8'), ...publicHeaders },
       isPublic: true,
-      render: () => JSON.stringify(document(), undefined, 2),
+      render: () => documentText(document()),
     },
     {
       path: '/v1/openapi.yaml',

@@ -8,7 +8,7 @@ import { etagOf, matchesExactly } from '../http/etag.ts'
 import { toJson } from '../http/json.ts'
 import { type Answer, type Operation, operation, type WriteContext } from '../http/operation.ts'
 import { pageAnswer } from '../http/paging.ts'
-import { int64, int64Text, pageLimit } from '../http/validation.ts'
+import { int64, int64Text, notBlankPattern, pageCursor, pageLimit } from '../http/validation.ts'
 import { andThen } from '../soon.ts'
 import { idsMax, openPetCursor, sealPetCursor } from './cursor.ts'
 import { isName, mayBecome, nameLengthMax, type Pet, petStatuses } from './pet.ts'
@@ -19,10 +19,12 @@ const petStatus = z.enum(petStatuses).meta({
   description:
     'Whether an animal can be adopted: still `available`, spoken for (`pending`) or gone (`sold`).',
 })
-const petName = z
-  .string()
-  .refine(isName, `must be 1 to ${nameLengthMax} characters and not blank`)
-  .meta({ minLength: 1, maxLength: nameLengthMax, description: "The animal's name." })
+const petName = z.string().refine(isName, `must be 1 to ${nameLengthMax} characters and not blank`).meta({
+  minLength: 1,
+  maxLength: nameLengthMax,
+  pattern: notBlankPattern,
+  description: "The animal's name; not blank.",
+})
 const categoryId = int64().meta({
   description:
     'Identifier of the category the animal belongs to. One that is new comes into being, without a name.',
@@ -34,7 +36,7 @@ const newPet = z
 const petChange = z
   .object({ name: petName.optional(), categoryId: categoryId.optional(), status: petStatus.optional() })
   .meta({ id: 'PetChange', description: 'What is to change; what is left out stays.' })
-const pet = z
+export const pet = z
   .object({
     id: int64().meta({ description: 'Unique identifier, assigned by the service. Not sent by the caller.' }),
     ...newPet.shape,
@@ -93,9 +95,7 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
         'A page of animals, newest first. Filters combine. Follow `rel="next"` in the `Link` header to the next page; on the last page there is none.',
       scope: 'pets:read',
       query: z.object({
-        limit: pageLimit().meta({
-          description: 'How many animals a page has at most.',
-        }),
+        limit: pageLimit(),
         status: petStatus.optional().meta({ description: 'Only animals with this status.' }),
         categoryId: int64Text().optional().meta({ description: 'Only animals of this category.' }),
         id: z
@@ -103,10 +103,7 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
           .max(idsMax)
           .optional()
           .meta({ description: `Only these animals; may be given up to ${idsMax} times.` }),
-        cursor: z
-          .string()
-          .optional()
-          .meta({ description: 'Where the page begins: taken from the `Link` header of the page before.' }),
+        cursor: pageCursor(),
       }),
       requestHeaders: { 'If-None-Match': 'Answers 304 if the page still has this ETag.' },
       answers: {

@@ -66,9 +66,9 @@ export function deliveryRoutes(database: Database, publicUrl: string | undefined
       },
       errors: ['validation_failed', 'invalid_cursor', 'webhook_not_found'],
       async read({ params: { webhookId: id }, query: { limit, cursor } }) {
-        const found = present(await findWebhook(database.read, Number(id)))
-        const kind = `deliveries ${found.id}`
+        const kind = `deliveries ${id}`
         const belowId = cursor === undefined ? undefined : openCursor(kind, idCursor, cursor)[0]
+        const found = present(await findWebhook(database.read, Number(id)))
         const deliveries = await listDeliveries(database, found.id, limit + 1, belowId)
         return pageAnswer(deliveries, shownAttempts, {
           publicUrl,

@@ -2,6 +2,7 @@ import { type BlockList, isIP } from 'node:net'
 import * as z from 'zod'
 import type { Database } from '../database/database.ts'
 import { lastEventId } from '../events/queries.ts'
+import type { EventKind } from '../events/schemas.ts'
 import { validationFailed } from '../http/errors.ts'
 import { type Answer, answer, type Operation, operation } from '../http/operation.ts'
 import { idCursor, openCursor, pageAnswer, sealCursor } from '../http/paging.ts'
@@ -9,6 +10,7 @@ import { isAllowed, isGlobal } from './addresses.ts'
 import { failWaiting } from './deliveries.ts'
 import { deliveryRoutes } from './deliveryRoutes.ts'
 import { checkEvents, present } from './guards.ts'
+import { webhookMessage } from './messages.ts'
 import {
   addWebhook,
   changeWebhook,
@@ -37,9 +39,15 @@ import {
 import { shown } from './shown.ts'
 import { testEvent, webhooksMax } from './webhook.ts'
 
-export type WebhookRoutesOptions = { database: Database; allowed: BlockList; publicUrl: string | undefined }
+export type WebhookRoutesOptions = {
+  database: Database
+  allowed: BlockList
+  publicUrl: string | undefined
+  /** What events there are, for the description of the API. */
+  kinds: readonly EventKind[]
+}
 
-export function webhookRoutes({ database, allowed, publicUrl }: WebhookRoutesOptions): Operation[] {
+export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRoutesOptions): Operation[] {
   const allowHint = 'the operator can allow others with PETSTORE_WEBHOOK_ALLOW'
 
   /** What can be said of an address without looking a name up; the rest is checked at every connection. */
@@ -91,6 +99,7 @@ export function webhookRoutes({ database, allowed, publicUrl }: WebhookRoutesOpt
       summary: 'Register a webhook',
       description: 'The answer has the signing secret in `secret`. It is shown this once.',
       hasSecretAnswer: true,
+      sends: webhookMessage(kinds),
       body: newWebhook,
       bodyExample: { url: example.url, events: example.events },
       answers: {

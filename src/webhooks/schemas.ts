@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { eventTypes } from '../events/event.ts'
-import { int64Text, integer, pageLimit } from '../http/validation.ts'
+import { eventType, knownEventType } from '../events/schemas.ts'
+import { int64, int64Text, integer, pageCursor, pageLimit } from '../http/validation.ts'
 import { urlLengthMax, webhookStatuses } from './webhook.ts'
 
 const overlapSecondsMax = 30 * 24 * 60 * 60
@@ -17,45 +18,54 @@ const webhookUrl = z
     'must be an https address',
   )
   .refine((text) => !URL.canParse(text) || !holdsCredentials(new URL(text)), 'must not hold credentials')
-  .meta({ format: 'uri', maxLength: urlLengthMax, description: 'Where messages are sent: https.' })
-const types = z
-  .array(z.enum(eventTypes))
-  .min(1)
-  .max(eventTypes.length)
-  .meta({ description: 'The events it is told of. Events of keys need the scope `keys:manage`.' })
+  .meta({ format: 'uri', maxLength: urlLengthMax, description: 'Where messages are sent.' })
+const newUrl = webhookUrl.meta({
+  pattern: '^https://\\S+$',
+  description:
+    'Where messages are sent: https, on the public internet, without credentials. An operator may allow other addresses.',
+})
+const types = z.array(knownEventType).min(1).max(eventTypes.length).meta({
+  description: 'The events to send. Events of keys need the scope `keys:manage`.',
+})
 
 export const newWebhook = z
-  .object({ url: webhookUrl, events: types })
+  .object({ url: newUrl, events: types })
   .meta({ id: 'NewWebhook', description: 'An endpoint to tell of events.' })
 export const webhookChange = z
   .object({
-    url: webhookUrl.optional(),
+    url: newUrl.optional(),
     events: types.optional(),
     status: z.enum(['enabled', 'paused']).optional(),
   })
   .meta({ id: 'WebhookChange', description: 'What is to change; what is left out stays.' })
+const webhookStatus = z.enum(webhookStatuses).meta({
+  id: 'WebhookStatus',
+  description:
+    '`enabled`: messages are sent. `paused` by you: messages wait. `disabled` by the service: nothing is sent until you enable it.',
+})
+const deliveryStatus = z.enum(['pending', 'delivered', 'failed']).meta({
+  id: 'DeliveryStatus',
+  description: '`pending` until an attempt succeeds or the last one fails.',
+})
 const shownFields = {
-  id: z.int().meta({ description: 'Assigned by the service.' }),
+  id: int64().meta({ description: 'Assigned by the service.' }),
   url: webhookUrl,
-  events: types,
-  status: z.enum(webhookStatuses).meta({
-    description:
-      '`paused` by you: messages wait. `disabled` by the service: nothing is sent until you enable it.',
-  }),
+  events: z.array(eventType).meta({ description: 'The events that are sent.' }),
+  status: webhookStatus,
   statusReason: z.string().optional().meta({ description: 'Why it was disabled.' }),
-  createdAt: time,
+  createdAt: time.meta({ description: 'When the webhook was registered.' }),
 }
 export const shownWebhook = z
   .object(shownFields)
   .meta({ id: 'Webhook', description: 'An endpoint that is told of events.' })
 export const shownWebhooks = z
   .array(shownWebhook)
-  .meta({ id: 'Webhooks', description: 'One page of webhooks, newest first.' })
+  .meta({ id: 'WebhookList', description: 'One page of webhooks, newest first.' })
+const webhookSecret = z
+  .object({ secret: z.string().meta({ description: 'What messages are signed with. Shown this once.' }) })
+  .meta({ id: 'WebhookSecret', description: 'The signing secret of a webhook.' })
 export const webhookWithSecret = z
-  .object({
-    ...shownFields,
-    secret: z.string().meta({ description: 'What messages are signed with. Shown this once.' }),
-  })
+  .intersection(shownWebhook, webhookSecret)
   .meta({ id: 'WebhookWithSecret', description: 'A webhook with its signing secret.' })
 export const secretRotation = z.object({ overlapSeconds: integer(0, overlapSecondsMax).optional() }).meta({
   id: 'SecretRotation',
@@ -63,16 +73,19 @@ export const secretRotation = z.object({ overlapSeconds: integer(0, overlapSecon
 })
 export const shownDelivery = z
   .object({
-    id: z.int(),
-    eventId: z.int().optional().meta({ description: 'The event; none for a test.' }),
-    eventType: z.string(),
-    status: z.enum(['pending', 'delivered', 'failed']),
-    attempts: z.int().meta({ description: 'How often it was tried.' }),
-    nextAttemptAt: time.optional(),
-    lastStatus: z.int().optional().meta({ description: "The endpoint's last answer." }),
-    lastError: z.string().optional(),
-    createdAt: time,
-    finishedAt: time.optional(),
+    id: int64().meta({ description: 'Assigned by the service.' }),
+    eventId: int64().optional().meta({ description: 'The event; absent for a test message.' }),
+    eventType: eventType.meta({ description: 'The type of the message; `webhook.test` for a test message.' }),
+    status: deliveryStatus,
+    attempts: z.int().meta({ minimum: 0, format: 'int32', description: 'The number of attempts so far.' }),
+    nextAttemptAt: time.optional().meta({ description: 'When the next attempt is made.' }),
+    lastStatus: z
+      .int()
+      .optional()
+      .meta({ minimum: 0, maximum: 999, description: 'The HTTP status of the last response.' }),
+    lastError: z.string().optional().meta({ description: 'Why the last attempt failed.' }),
+    createdAt: time.meta({ description: 'When the message was queued.' }),
+    finishedAt: time.optional().meta({ description: 'When it was delivered or failed for good.' }),
   })
   .meta({ id: 'Delivery', description: 'One message on its way to one endpoint.' })
 export const shownDeliveries = z
@@ -104,8 +117,8 @@ export const deliveryParams = z.object({
   deliveryId: int64Text().meta({ description: 'The identifier of the delivery.' }),
 })
 export const page = {
-  limit: pageLimit().meta({ description: 'How many a page has at the most.' }),
-  cursor: z.string().optional().meta({ description: 'From the `Link` header of the page before.' }),
+  limit: pageLimit(),
+  cursor: pageCursor(),
 }
 
 /** What every operation here has. */

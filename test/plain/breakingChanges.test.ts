@@ -14,8 +14,20 @@ type Mutation = { name: string; mutate(document: Node): void; says?: RegExp }
 const pets = (document: Node): Node => document.paths['/pets']
 const pet = (document: Node): Node => document.paths['/pets/{petId}']
 const schema = (document: Node, name: string): Node => document.components.schemas[name]
-const parameter = (operation: Node, name: string): Node =>
-  operation.parameters.find((candidate: Node) => candidate.name === name)
+/** The part itself, wherever it is, so that it can be changed. */
+const itself = (document: Node, node: Node): Node =>
+  node.$ref === undefined
+    ? node
+    : node.$ref
+        .split('/')
+        .slice(1)
+        .reduce((at: Node, key: string) => at[key], document)
+const parameter = (document: Node, operation: Node, name: string): Node =>
+  operation.parameters
+    .map((node: Node) => itself(document, node))
+    .find((candidate: Node) => candidate.name === name)
+const response = (document: Node, operation: Node, status: string): Node =>
+  itself(document, operation.responses[status])
 const without = (list: unknown[], value: unknown) => list.filter((item) => item !== value)
 
 const breaking: Required<Mutation>[] = [
@@ -120,22 +132,24 @@ const breaking: Required<Mutation>[] = [
   {
     name: 'a body has another media type',
     mutate: (document) => {
-      const { content } = pets(document).get.responses['200']
-      pets(document).get.responses['200'].content = { 'application/xml': content['application/json'] }
+      const page = response(document, pets(document).get, '200')
+      page.content = { 'application/xml': page.content['application/json'] }
     },
     says: /is no longer application\/json/,
   },
   {
     name: 'an empty answer gets a body',
     mutate: (document) => {
-      pet(document).delete.responses['204'].content = { 'application/json': { schema: { type: 'object' } } }
+      response(document, pet(document).delete, '204').content = {
+        'application/json': { schema: { type: 'object' } },
+      }
     },
     says: /204: now has a body/,
   },
   {
     name: 'a header goes',
     mutate: (document) => {
-      delete pets(document).post.responses['201'].headers.Location
+      delete response(document, pets(document).post, '201').headers.Location
     },
     says: /lost the header Location/,
   },
@@ -249,14 +263,14 @@ const breaking: Required<Mutation>[] = [
     name: 'a parameter goes',
     mutate: (document) => {
       const { get } = pets(document)
-      get.parameters = without(get.parameters, parameter(get, 'status'))
+      get.parameters = without(get.parameters, parameter(document, get, 'status'))
     },
     says: /no longer takes the query parameter status/,
   },
   {
     name: 'a parameter becomes required',
     mutate: (document) => {
-      parameter(pets(document).get, 'status').required = true
+      parameter(document, pets(document).get, 'status').required = true
     },
     says: /status: became required/,
   },
@@ -270,23 +284,103 @@ const breaking: Required<Mutation>[] = [
   {
     name: 'a parameter takes less',
     mutate: (document) => {
-      parameter(pets(document).get, 'limit').schema.maximum = 50
+      parameter(document, pets(document).get, 'limit').schema.maximum = 50
     },
     says: /limit maximum: was 100 and is 50/,
   },
   {
     name: 'a parameter has another default',
     mutate: (document) => {
-      parameter(pets(document).get, 'limit').schema.default = 10
+      parameter(document, pets(document).get, 'limit').schema.default = 10
     },
     says: /limit default: was 20 and is 10/,
   },
   {
     name: 'a list parameter is written in another way',
     mutate: (document) => {
-      parameter(pets(document).get, 'id').explode = false
+      parameter(document, pets(document).get, 'id').explode = false
     },
     says: /id style/,
+  },
+  {
+    name: 'an answer loses a field that it has in common with another schema',
+    mutate: (document) => {
+      delete schema(document, 'Key').properties.scopes
+    },
+    says: /^POST \/keys 201\/scopes: was removed$/,
+  },
+  {
+    name: 'an answer is no longer streamed',
+    mutate: (document) => {
+      delete response(document, document.paths['/events'].get, '200').content['text/event-stream']
+    },
+    says: /is no longer text\/event-stream/,
+  },
+  {
+    name: 'a closed list of values is opened',
+    mutate: (document) => {
+      document.components.schemas.PetStatus = { anyOf: [schema(document, 'PetStatus'), { type: 'string' }] }
+    },
+    says: /\/status enum/,
+  },
+  {
+    name: 'an open list becomes something else',
+    mutate: (document) => {
+      document.components.schemas.ErrorCode = { type: 'integer' }
+    },
+    says: /\/code: is no longer "string"/,
+  },
+  {
+    name: 'a type of event goes',
+    mutate: (document) => {
+      const { oneOf, discriminator } = schema(document, 'Event')
+      schema(document, 'Event').oneOf = oneOf.filter(({ $ref }: Node) => !$ref.endsWith('/KeyBannedEvent'))
+      delete discriminator.mapping['key.banned']
+    },
+    says: /\/key\.banned: was removed/,
+  },
+  {
+    name: 'an event carries other data',
+    mutate: (document) => {
+      schema(document, 'PetEvent').properties.data = { $ref: '#/components/schemas/DeletedResource' }
+    },
+    says: /\/pet\.updated\/data\/name: was removed/,
+  },
+  {
+    name: 'a type of event gets the data of another kind',
+    mutate: (document) => {
+      const { mapping } = schema(document, 'Event').discriminator
+      mapping['pet.updated'] = mapping['pet.deleted']
+    },
+    says: /\/pet\.updated\/data\/name: was removed/,
+  },
+  {
+    name: 'a webhook goes',
+    mutate: (document) => {
+      delete document.webhooks.event
+    },
+    says: /^webhook event: was removed$/,
+  },
+  {
+    name: 'a message to webhooks loses a field',
+    mutate: (document) => {
+      delete schema(document, 'OrderMessage').properties.timestamp
+    },
+    says: /^webhook event\/order\.placed\/timestamp: was removed$/,
+  },
+  {
+    name: 'a message to webhooks loses a header',
+    mutate: (document) => {
+      document.webhooks.event.post.parameters.pop()
+    },
+    says: /^webhook event: lost the header webhook-signature$/,
+  },
+  {
+    name: 'an answer of a webhook is no longer taken',
+    mutate: (document) => {
+      delete document.webhooks.event.post.responses['410']
+    },
+    says: /^webhook event: no longer takes the answer 410$/,
   },
   {
     name: 'keys are sent in another way',
@@ -363,7 +457,7 @@ const harmless: Mutation[] = [
   {
     name: 'a parameter takes more',
     mutate: (document) => {
-      parameter(pets(document).get, 'limit').schema.maximum = 500
+      parameter(document, pets(document).get, 'limit').schema.maximum = 500
     },
   },
   {
@@ -375,7 +469,67 @@ const harmless: Mutation[] = [
   {
     name: 'a header is added',
     mutate: (document) => {
-      pets(document).get.responses['200'].headers.Age = { schema: { type: 'integer' } }
+      response(document, pets(document).get, '200').headers.Age = { schema: { type: 'integer' } }
+    },
+  },
+  {
+    name: 'a value is added to an open list',
+    mutate: (document) => {
+      schema(document, 'KnownEventType').enum.push('pet.fed')
+      schema(document, 'KnownErrorCode').enum.push('too_hungry')
+    },
+  },
+  {
+    name: 'a kind of event is added',
+    mutate: (document) => {
+      for (const [union, kind] of [
+        ['Event', 'PetEvent'],
+        ['WebhookMessage', 'PetMessage'],
+      ] as const) {
+        const added = structuredClone(schema(document, kind))
+        added.properties.type.enum = ['pet.fed']
+        added.properties.data = { $ref: '#/components/schemas/DeletedResource' }
+        document.components.schemas[`${kind}Fed`] = added
+        const $ref = `#/components/schemas/${kind}Fed`
+        schema(document, union).oneOf.push({ $ref })
+        schema(document, union).discriminator.mapping['pet.fed'] = $ref
+      }
+    },
+  },
+  {
+    name: 'a type of event gets a schema of its own',
+    mutate: (document) => {
+      document.components.schemas.PetUpdatedEvent = structuredClone(schema(document, 'PetEvent'))
+      const { oneOf, discriminator } = schema(document, 'Event')
+      discriminator.mapping['pet.updated'] = '#/components/schemas/PetUpdatedEvent'
+      oneOf.push({ $ref: '#/components/schemas/PetUpdatedEvent' })
+    },
+  },
+  {
+    name: 'a field is added to the data of an event',
+    mutate: (document) => {
+      schema(document, 'OrderState').properties.note = { type: 'string' }
+    },
+  },
+  {
+    name: 'an operation becomes stable, and no longer sends its stability',
+    mutate: (document) => {
+      const { get } = document.paths['/store/inventory']
+      get['x-stability'] = 'stable'
+      delete response(document, get, '200').headers['X-Stability']
+    },
+  },
+  {
+    name: 'a webhook is added',
+    mutate: (document) => {
+      document.webhooks.other = structuredClone(document.webhooks.event)
+    },
+  },
+  {
+    name: 'a header is written out in place',
+    mutate: (document) => {
+      const { headers } = response(document, pets(document).get, '200')
+      headers['X-RateLimit-Limit'] = itself(document, headers['X-RateLimit-Limit'])
     },
   },
   {
@@ -389,7 +543,7 @@ const harmless: Mutation[] = [
     mutate: (document) => {
       pets(document).get.summary = 'Animals'
       schema(document, 'Pet').description = 'A pet.'
-      pets(document).post.requestBody.content['application/json'].example = { name: 'Luna', categoryId: 1 }
+      schema(document, 'NewPet').examples = [{ name: 'Luna', categoryId: 1 }]
       document.servers = [{ url: 'https://petstore.example/v1' }]
     },
   },

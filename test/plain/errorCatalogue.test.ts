@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { catalogue } from '../../src/http/errors.ts'
-import { type Node, operationsOf, readDocument, resolve, root } from '../support/openapi.ts'
+import { codesOf, type Node, operationsOf, readDocument, resolve, root } from '../support/openapi.ts'
 import { sources } from '../support/sources.ts'
 
 /** The whole set of v1. */
@@ -47,12 +47,7 @@ const statuses: Record<string, number> = Object.fromEntries(
 /** The codes that each operation declares, by its id. */
 const declared = new Map(
   operationsOf(document).map(({ operation }) => {
-    const responses = Object.values(operation.responses as Node).map((node) =>
-      resolve(document, node as Node),
-    )
-    const codes = responses.flatMap((response) =>
-      Object.keys(response.content?.['application/json']?.examples ?? {}),
-    )
+    const codes = Object.keys(operation.responses).flatMap((status) => codesOf(document, operation, status))
     return [operation.operationId as string, codes]
   }),
 )
@@ -72,7 +67,7 @@ describe('the error codes', () => {
 
   test('are those of the Error in OpenAPI', () => {
     assert.deepEqual(
-      document.components.schemas.Error.properties.code.enum.toSorted(),
+      document.components.schemas.KnownErrorCode.enum.toSorted(),
       Object.keys(catalogue).sort(),
     )
   })
@@ -96,8 +91,11 @@ describe('an operation', () => {
   test('declares only codes that exist, under their statuses', () => {
     for (const { operation } of operationsOf(document)) {
       for (const [status, node] of Object.entries(operation.responses as Node)) {
-        const examples: Node = resolve(document, node).content?.['application/json']?.examples ?? {}
-        for (const [code, { value }] of Object.entries(examples)) {
+        const response = resolve(document, node)
+        const codes = codesOf(document, operation, status)
+        assert.equal(codes.length > 0, Number(status) >= 400, `${operation.operationId} ${status}`)
+        for (const code of codes) {
+          const { value } = resolve(document, response.content['application/json'].examples[code])
           assert.equal(statuses[code], Number(status), `${operation.operationId} ${status} ${code}`)
           assert.equal(value.code, code)
           assert.equal(value.status, Number(status))

@@ -93,7 +93,9 @@ describe('the description of the animals', () => {
 
   test('has the parameters of listPets with their bounds', () => {
     const named = Object.fromEntries(
-      find('listPets').operation.parameters.map((parameter: Node) => [parameter.name, parameter]),
+      find('listPets')
+        .operation.parameters.map((node: Node) => resolve(document, node))
+        .map((parameter: Node) => [parameter.name, parameter]),
     )
     assert.deepEqual(named.limit.schema, { type: 'integer', minimum: 1, maximum: 100, default: 20 })
     assert.deepEqual(named.status.schema, { $ref: '#/components/schemas/PetStatus' })
@@ -122,8 +124,11 @@ describe('every operation', () => {
       for (const [status, node] of Object.entries(operation.responses as Node)) {
         const { description, headers, content } = resolve(document, node)
         assert.ok(description)
+        // A request that is not valid HTTP is refused before it is counted.
+        const isCounted = !node.$ref?.endsWith('/MalformedRequest')
         for (const name of ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset']) {
-          assert.equal(resolve(document, headers[name]).required, true, `${status} lacks ${name}.`)
+          if (isCounted)
+            assert.equal(resolve(document, headers[name]).required, true, `${status} lacks ${name}.`)
         }
         if (Number(status) >= 400) {
           assert.deepEqual(content['application/json'].schema, { $ref: '#/components/schemas/Error' })
@@ -174,15 +179,17 @@ describe('the served description', () => {
 
 type Example = { at: string; schema: Node; value: unknown }
 
-/** Every example anywhere in the document, with the schema beside it. */
+/** Every example anywhere in the document, with the schema beside it or that it is in. */
 function* examplesIn(node: unknown, at: string): Generator<Example> {
   if (typeof node !== 'object' || node === null) return
   const { schema, example, examples } = node as Node
   if (schema !== undefined) {
     if (example !== undefined) yield { at: `${at}/example`, schema, value: example }
-    for (const [name, { value }] of Object.entries((examples ?? {}) as Node)) {
-      yield { at: `${at}/examples/${name}`, schema, value }
+    for (const [name, given] of Object.entries((examples ?? {}) as Node)) {
+      yield { at: `${at}/examples/${name}`, schema, value: resolve(document, given).value }
     }
+  } else if (Array.isArray(examples)) {
+    for (const value of examples) yield { at: `${at}/examples`, schema: node as Node, value }
   }
   for (const [key, child] of Object.entries(node)) yield* examplesIn(child, `${at}/${key}`)
 }

@@ -1,9 +1,19 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { eventTypes } from '../../src/events/event.ts'
 import type { Answer, RequestOptions } from '../support/client.ts'
 import { holdTurn } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
-import { createValidator, operationsOf, readDocument, resolve } from '../support/openapi.ts'
+import { listenTo } from '../support/listening.ts'
+import {
+  codesOf,
+  createValidator,
+  type Node,
+  operationsOf,
+  readDocument,
+  resolve,
+} from '../support/openapi.ts'
+import { bodyOf, sendRaw, statusOf } from '../support/rawSocket.ts'
 import { loopbackAllowed, type Receiver, registerWebhook, startReceiver } from '../support/receiver.ts'
 import { startTestService } from '../support/service.ts'
 
@@ -29,7 +39,8 @@ function check(id: string, { status, headers, json, text }: Answer): void {
   else assert.equal(problemsOf(described.schema, json), '', `${at}: ${text}`)
   if (status >= 400) {
     assert.equal(json.status, status)
-    assert.ok(Object.hasOwn(described.examples, json.code), `${at} is not among the described codes.`)
+    const codes = codesOf(document, operation as Node, String(status))
+    assert.ok(codes.includes(json.code), `${at} is not among the described codes.`)
   }
   for (const [name, node] of Object.entries(response.headers)) {
     const { required, schema } = resolve(document, node as object)
@@ -48,6 +59,8 @@ describe('what the service answers is what the document says', () => {
   let service: Awaited<ReturnType<typeof startTestService>>
   let key: string
   let receiver: Receiver
+  /** Gets every message that there is. */
+  let receiverOfAll: Receiver
   /** What the operations are about, unless a test names something else. */
   let targets: Record<string, unknown>
   /** Every pair of operation and status that was seen and held against the document. */
@@ -58,9 +71,12 @@ describe('what the service answers is what the document says', () => {
       { bounds: { sweepMs: 50 } },
     )
     receiver = await startReceiver()
+    receiverOfAll = await startReceiver()
     key = service.operatorKey
     const make = async (path: string, body?: unknown) =>
       (await service.request('POST', `/v1${path}`, { key, body })).json.id
+    const { id: webhookOfAll } = await registerWebhook(service, receiverOfAll.url, [...eventTypes])
+    await make(`/webhooks/${webhookOfAll}/test`)
     const { id: webhookId } = await registerWebhook(service, receiver.url, ['order.placed'])
     targets = {
       petId: await make('/pets', { name: 'Milo', categoryId: 3 }),
@@ -75,6 +91,7 @@ describe('what the service answers is what the document says', () => {
   after(async () => {
     await service.stop()
     await receiver.stop()
+    await receiverOfAll.stop()
   })
 
   const pathOf = (path: string, params: Record<string, unknown> = {}) =>
@@ -104,7 +121,11 @@ describe('what the service answers is what the document says', () => {
     await ask('createPet', 400, { body: '{' })
     await ask('createPet', 400, { body: {}, headers: idempotency('b') })
     await ask('createPet', 400, { body: {}, headers: idempotency('b') })
-    await ask('createPet', 400, { body: { ...body, staus: 'sold' }, headers: { prefer: 'handling=strict' } })
+    const strict = { prefer: 'handling=strict' }
+    await ask('createPet', 400, { body: { ...body, staus: 'sold' }, headers: strict })
+    await ask('createPet', 400, { body: {}, headers: strict })
+    const applied = await ask('createPet', 201, { body, headers: strict })
+    assert.equal(applied.headers['preference-applied'], 'handling=strict')
 
     const first = await ask('listPets', 200, { query: '?limit=1' })
     assert.match(String(first.headers.link), /rel="next"/)
@@ -182,6 +203,9 @@ describe('what the service answers is what the document says', () => {
     await ask('updateOrder', 409, { params, body: { status: 'delivered' } })
     await ask('updateOrder', 200, { params, body: { status: 'approved' } })
     await ask('updateOrder', 200, { params, body: { status: 'cancelled' } })
+    const again = await ask('createOrder', 201, { body })
+    for (const status of ['approved', 'delivered'])
+      await ask('updateOrder', 200, { params: { orderId: again.json.id }, body: { status } })
     await ask('updateOrder', 400, { params, body: {} })
     await ask('eraseOrderCustomer', 204, { params })
     await ask('getOrder', 200, { params })
@@ -199,6 +223,14 @@ describe('what the service answers is what the document says', () => {
     const page = await ask('listEvents', 200, { query: '?after=0&limit=1' })
     assert.match(String(page.headers.link), /rel="next"/)
     await ask('listEvents', 400, { query: '?after=now' })
+    const { headers, status, ...stream } = await listenTo(service.base, { key, path: '/v1/events?after=0' })
+    const { content } = resolve(document, document.paths['/events'].get.responses['200'])
+    assert.ok(content['text/event-stream'])
+    assert.match(String(headers['content-type']), /^text\/event-stream/)
+    const [first] = await stream.until(1)
+    stream.hangUp()
+    assert.equal(status, 200)
+    assert.equal(first?.id, page.json[0].id)
   })
 
   test('for webhooks and deliveries', async () => {
@@ -338,6 +370,43 @@ describe('what the service answers is what the document says', () => {
     const strangers = Array.from({ length: 100 }, () => service.request('GET', '/v1/pets'))
     for (const answer of await Promise.all(strangers)) check('listPets', answer)
     await ask('getLimits', 429, { key: busy.key })
+  })
+
+  test('for every type of event, in the feed and in what webhooks receive', async () => {
+    const typesOf = (all: readonly { type: string }[]) => [...new Set(all.map(({ type }) => type))].sort()
+    await eventually('every type is in the feed', async () => {
+      const { json } = await ask('listEvents', 200, { query: '?after=0&limit=1000' })
+      return typesOf(json).join() === eventTypes.toSorted().join()
+    })
+    const expected = [...eventTypes, 'webhook.test'].sort().join()
+    await eventually('a message of every type has come', async () => {
+      return typesOf(receiverOfAll.received).join() === expected
+    })
+    const { parameters, requestBody } = document.webhooks.event.post
+    for (const { type, body, headers } of receiverOfAll.received) {
+      const { schema } = requestBody.content['application/json']
+      assert.equal(problemsOf(schema, JSON.parse(body)), '', `${type}: ${body}`)
+      for (const { name, schema } of parameters as Node[]) {
+        const value = schema.type === 'integer' ? Number(headers[name]) : headers[name]
+        assert.equal(problemsOf(schema, value), '', `${type}: ${name}`)
+      }
+    }
+  })
+
+  test('for requests that are not valid HTTP', async () => {
+    for (const { method, path, operation } of operations) {
+      const id = operation.operationId
+      const raw = await sendRaw(
+        service.base,
+        `${method} ${pathOf(path)} HTTP/1.1\r\nHost: a@b\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`,
+      )
+      assert.equal(statusOf(raw), 400, `${id}: ${raw}`)
+      const response = resolve(document, operation.responses['400'])
+      const body = JSON.parse(bodyOf(raw))
+      assert.equal(problemsOf(response.content['application/json'].schema, body), '', id)
+      assert.ok(codesOf(document, operation, '400').includes(body.code), `${id} lacks ${body.code}.`)
+      seen.add(`${id} 400`)
+    }
   })
 
   test('for events that are no longer kept', async () => {

@@ -16,6 +16,11 @@ export function breakingChanges(before: Node, after: Node): string[] {
       else comparer.operation(at, operation, now)
     }
   }
+  for (const [name, { post }] of entries(before.webhooks)) {
+    const now = after.webhooks?.[name]?.post
+    if (now === undefined) report(`webhook ${name}`, 'was removed')
+    else comparer.webhook(`webhook ${name}`, post as Node, now)
+  }
   comparer.same('security', before.security, after.security)
   for (const [name, { type, scheme, in: where }] of entries(before.components?.securitySchemes)) {
     const now = after.components?.securitySchemes?.[name] ?? {}
@@ -31,6 +36,8 @@ const stabilities = ['experimental', 'beta', 'stable']
 const lowerBounds = ['minimum', 'exclusiveMinimum', 'minLength', 'minItems', 'minProperties']
 const upperBounds = ['maximum', 'exclusiveMaximum', 'maxLength', 'maxItems', 'maxProperties']
 const judgedApart = ['type', 'enum', 'pattern', 'properties', 'required', 'items', 'default']
+/** Follows from `x-stability`, which is compared itself: an operation that becomes stable no longer sends it. */
+const stabilityHeader = 'X-Stability'
 /** What tells people something and machines nothing. */
 const remarks = ['description', 'title', 'example', 'examples', 'deprecated', '$comment']
 
@@ -60,6 +67,23 @@ class Comparer {
       const now = after.responses?.[status]
       if (now === undefined) this.#report(at, `no longer answers ${status}`)
       else this.#response(`${at} ${status}`, this.#was(response), this.#is(now))
+    }
+  }
+
+  /** What the service sends to its callers: for them a request is what an answer is elsewhere. */
+  webhook(at: string, before: Node, after: Node): void {
+    this.same(`${at} operationId`, before.operationId, after.operationId)
+    const headersOf = ({ parameters = [] }: Node, get: (node: Node) => Node) => ({
+      headers: Object.fromEntries(parameters.map(get).map((header: Node) => [header.name, header])),
+    })
+    this.#headers(
+      at,
+      headersOf(before, (node) => this.#was(node)),
+      headersOf(after, (node) => this.#is(node)),
+    )
+    this.#content(at, before.requestBody?.content, after.requestBody?.content, 'answer')
+    for (const status of Object.keys(before.responses)) {
+      if (after.responses?.[status] === undefined) this.#report(at, `no longer takes the answer ${status}`)
     }
   }
 
@@ -99,9 +123,14 @@ class Comparer {
   #response(at: string, before: Node, after: Node): void {
     this.#content(at, before.content, after.content, 'answer')
     if (before.content === undefined && after.content !== undefined) this.#report(at, 'now has a body')
+    this.#headers(at, before, after)
+  }
+
+  #headers(at: string, before: Node, after: Node): void {
     for (const [name, node] of entries(before.headers)) {
       const header = this.#was(node)
       const now = after.headers?.[name] && this.#is(after.headers[name])
+      if (name === stabilityHeader) continue
       if (now === undefined) {
         this.#report(at, `lost the header ${name}`)
         continue
@@ -119,6 +148,11 @@ class Comparer {
   }
 
   #schema(at: string, before: Node, after: Node, direction: Direction): void {
+    const [union, unionNow] = [this.#was(before), this.#is(after)]
+    if (union.discriminator && unionNow.discriminator) {
+      this.#union(at, union, unionNow, direction)
+      return
+    }
     const was = alternatives(this.#was(before), (node) => this.#was(node))
     const is = alternatives(this.#is(after), (node) => this.#is(node))
     const unmatched = [...is]
@@ -132,6 +166,29 @@ class Comparer {
     }
     if (direction === 'answer') {
       for (const { type } of unmatched) this.#report(at, `may now be ${text(type)}`)
+    }
+  }
+
+  /** By the values that tell the members apart: which of them share a schema is of no importance. */
+  #union(at: string, before: Node, after: Node, direction: Direction): void {
+    const { propertyName, mapping } = before.discriminator
+    this.same(`${at} discriminator`, propertyName, after.discriminator.propertyName)
+    const member = (schema: Node, value: string): Node => ({
+      ...schema,
+      properties: { ...schema.properties, [propertyName]: { type: 'string', enum: [value] } },
+    })
+    for (const [value, $ref] of Object.entries(mapping)) {
+      const now = after.discriminator.mapping[value]
+      if (now === undefined) this.#report(`${at}/${value}`, 'was removed')
+      else {
+        const [was, is] = [this.#was({ $ref }), this.#is({ $ref: now })]
+        this.#schema(`${at}/${value}`, member(was, value), member(is, value), direction)
+      }
+    }
+    if (direction === 'request' || before['x-extensible']) return
+    if (after['x-extensible']) this.#report(at, 'may now be of unknown kinds')
+    for (const value of Object.keys(after.discriminator.mapping)) {
+      if (!(value in mapping)) this.#report(at, `may now be ${text(value)}`)
     }
   }
 
@@ -187,13 +244,24 @@ class Comparer {
   }
 }
 
-/** The shapes that a value may have, one for each type. */
+/** The shapes that a value may have, one for each type. In an open list the known values are only a hint. */
 function alternatives(schema: Node, get: (node: Node) => Node): Node[] {
-  const { anyOf, oneOf, ...own } = schema
-  const listed = anyOf ?? oneOf
-  if (listed) return listed.flatMap((node: Node) => alternatives(get(node), get))
-  return [own.type].flat().map((type) => ({ ...own, type }))
+  const { anyOf, oneOf, allOf, ...own } = schema
+  if (allOf) return alternatives(together([...allOf.map(get), own]), get)
+  const listed: Node[] = (anyOf ?? oneOf)?.flatMap((node: Node) => alternatives(get(node), get)) ?? []
+  if (listed.length === 0) return [own.type].flat().map((type) => ({ ...own, type }))
+  return listed.some(isAnyText) ? listed.filter((node) => node.type !== 'string' || isAnyText(node)) : listed
 }
+
+const isAnyText = (schema: Node): boolean =>
+  schema.type === 'string' && Object.keys(schema).every((key) => key === 'type' || remarks.includes(key))
+
+/** One object that has the fields of all. */
+const together = (objects: readonly Node[]): Node => ({
+  ...Object.assign({}, ...objects),
+  properties: Object.assign({}, ...objects.map(({ properties }) => properties)),
+  required: objects.flatMap(({ required = [] }) => required),
+})
 
 const entries = (node: Node | undefined): [string, Node][] => Object.entries(node ?? {})
 const text = (value: unknown): string => JSON.stringify(value) ?? 'nothing'

@@ -35,9 +35,27 @@ export function resolve(document: Node, node: Node): Node {
   return { ...resolve(document, found), ...beside }
 }
 
+/**
+ * The error codes that an operation is described with under a status: those that it lists itself, or else all of those
+ * that the response has examples of.
+ */
+export function codesOf(document: Node, { description, responses }: Node, status: string): string[] {
+  const { content } = resolve(document, responses[status])
+  const codes = Object.keys(content?.['application/json']?.examples ?? {})
+  const [, lists = ''] = /^Errors: (.*)\.$/m.exec(description) ?? []
+  const own = lists.split('; ').find((list) => list.startsWith(`${status} `))
+  if (own === undefined) return codes
+  const named = [...own.matchAll(/`(\w+)`/g)].map((match) => String(match[1]))
+  for (const code of named) if (!codes.includes(code)) throw new Error(`${code} has no example.`)
+  return named
+}
+
 /** Says what is wrong with a value by a schema of the document; nothing where it is valid. */
 export function createValidator(document: Node): (schema: Node, value: unknown) => string {
   const ajv = new Ajv2020({ allErrors: true })
+  // Words of OpenAPI that say nothing about validity.
+  ajv.addVocabulary(['discriminator', 'x-extensible'])
+  ajv.addFormat('int32', { type: 'number', validate: (value) => Number.isInteger(value) && value < 2 ** 31 })
   ajv.addFormat('int64', { type: 'number', validate: Number.isInteger })
   // The form that the service promises: RFC 3339 in UTC.
   ajv.addFormat('date-time', /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/)

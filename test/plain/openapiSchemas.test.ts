@@ -1,0 +1,247 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { describe, test } from 'node:test'
+import { eventTypes } from '../../src/events/event.ts'
+import { errorCodes } from '../../src/http/errors.ts'
+import { webhookStatuses } from '../../src/webhooks/webhook.ts'
+import { type Node, operationsOf, readDocument, resolve, root } from '../support/openapi.ts'
+
+const document = readDocument('openapi.json')
+const operations = operationsOf(document)
+const { schemas } = document.components
+const listEvents: Node = document.paths['/events'].get
+const byteLengthMax = 165_000
+
+/** Headers that are never rejected: a value that is not understood is ignored or replaced. */
+const unboundedHeaders = ['X-Request-Id', 'Prefer', 'If-Match', 'If-None-Match']
+
+/** The schema and all schemas within it; references are followed, each of them once. */
+function* schemasIn(
+  schema: Node,
+  at: string,
+  seen = new Set<string>(),
+): Generator<{ at: string; schema: Node }> {
+  if (schema.$ref !== undefined) {
+    if (seen.has(schema.$ref)) return
+    seen.add(schema.$ref)
+    yield* schemasIn(resolve(document, schema), schema.$ref, seen)
+    return
+  }
+  yield { at, schema }
+  for (const [name, property] of Object.entries((schema.properties ?? {}) as Node)) {
+    yield* schemasIn(property, `${at}/${name}`, seen)
+  }
+  if (schema.items) yield* schemasIn(schema.items, `${at}/items`, seen)
+  for (const alternative of [...(schema.anyOf ?? []), ...(schema.oneOf ?? [])]) {
+    yield* schemasIn(alternative, `${at}/*`, seen)
+  }
+}
+
+const allSchemas = () =>
+  Object.entries(schemas as Node).flatMap(([name, schema]) => [...schemasIn(schema, name)])
+
+const requestSchemas = () =>
+  operations.flatMap(({ operation }) => {
+    const id = operation.operationId
+    const parameters: Node[] = operation.parameters
+      .map((node: Node) => resolve(document, node))
+      .filter(({ name }: Node) => !unboundedHeaders.includes(name))
+    const body = operation.requestBody?.content['application/json'].schema
+    return [
+      ...parameters.flatMap(({ name, schema }) => [...schemasIn(schema, `${id} ${name}`)]),
+      ...(body ? schemasIn(body, `${id} body`) : []),
+    ]
+  })
+
+const hasBounds = ({ minimum, maximum, format }: Node) =>
+  ['int32', 'int64'].includes(format) || (minimum !== undefined && maximum !== undefined)
+
+describe('the limits of the service are in the description:', () => {
+  test('every text of a request has a length, a form or a list of values', () => {
+    for (const { at, schema } of requestSchemas()) {
+      if (![schema.type].flat().includes('string')) continue
+      const isBounded = ['maxLength', 'format', 'pattern', 'enum'].some((keyword) => keyword in schema)
+      assert.ok(isBounded, `${at} has no bound: ${JSON.stringify(schema)}`)
+    }
+  })
+
+  test('every list of a request has a length', () => {
+    for (const { at, schema } of requestSchemas()) {
+      if (schema.type === 'array') assert.ok(schema.maxItems > 0, `${at} has no maxItems.`)
+    }
+  })
+
+  test('every integer has a range or a format', () => {
+    for (const { at, schema } of [...requestSchemas(), ...allSchemas()]) {
+      if ([schema.type].flat().includes('integer')) {
+        assert.ok(hasBounds(schema), `${at} has neither: ${JSON.stringify(schema)}`)
+      }
+    }
+    for (const [name, { schema }] of Object.entries(document.components.headers as Node)) {
+      if (schema.type === 'integer') assert.ok(hasBounds(schema), `${name} has neither.`)
+    }
+  })
+
+  test('every id is an int64', () => {
+    let ids = 0
+    for (const { at, schema } of [...requestSchemas(), ...allSchemas()]) {
+      if (!/(?:^|[/ ])(?:id|\w+Id)(?:\/items)?$/.test(at) || schema.type === 'array') continue
+      ids++
+      assert.deepEqual([schema.type, schema.format], ['integer', 'int64'], at)
+    }
+    assert.ok(ids > 20, `Only ${ids} ids were found.`)
+  })
+
+  test('a position in the feed has an upper bound', () => {
+    const after = listEvents.parameters.find(({ name }: Node) => name === 'after')
+    assert.deepEqual(
+      [after.schema.minimum, after.schema.maximum, after.schema.format],
+      [0, Number.MAX_SAFE_INTEGER, 'int64'],
+    )
+  })
+
+  test('names are not blank, origins are origins, webhooks are https', () => {
+    const named = { NewPet: 'name', NewCategory: 'name', NewKey: 'name', Customer: 'name' }
+    for (const [schema, field] of Object.entries(named)) {
+      const pattern = new RegExp(schemas[schema].properties[field].pattern, 'u')
+      for (const blank of ['', ' ', '\t\n', '\u3000', '\ufeff', '\u00a0 '])
+        assert.doesNotMatch(blank, pattern)
+      for (const name of ['a', ' a ', '\na\n', '  \u{1f430}']) assert.match(name, pattern)
+    }
+    const { maxItems, items } = resolve(document, schemas.NewKey.properties.origins)
+    const origin = new RegExp(items.pattern, 'u')
+    assert.deepEqual([maxItems, items.format, items.maxLength], [20, 'uri', 267])
+    for (const good of ['https://shelter.example', 'http://localhost:3000', 'https://[2001:db8::1]:8443'])
+      assert.match(good, origin)
+    for (const bad of ['shelter.example', 'https://shelter.example/', 'ftp://a', 'https://A.example'])
+      assert.doesNotMatch(bad, origin)
+    for (const schema of ['NewWebhook', 'WebhookChange']) {
+      const pattern = new RegExp(schemas[schema].properties.url.pattern, 'u')
+      assert.match('https://shelter.example/hook', pattern)
+      assert.doesNotMatch('http://shelter.example/hook', pattern)
+    }
+  })
+
+  test('only an enterprise key has limits of its own', () => {
+    for (const schema of ['NewKey', 'KeyChange', 'Key'])
+      assert.match(schemas[schema].properties.limits.description, /enterprise/)
+  })
+
+  test('every operation can answer 400', () => {
+    for (const { operation } of operations) assert.ok(operation.responses['400'], operation.operationId)
+  })
+})
+
+describe('the description of events', () => {
+  const { Event, WebhookMessage } = schemas
+
+  test('names the lists that clients decide by, and says which of them are open', () => {
+    const open = { EventType: eventTypes, ErrorCode: errorCodes }
+    for (const [name, values] of Object.entries(open)) {
+      assert.deepEqual(schemas[name].anyOf, [
+        { $ref: `#/components/schemas/Known${name}` },
+        { type: 'string' },
+      ])
+      assert.match(schemas[name].description, /open list/i)
+      assert.deepEqual(schemas[`Known${name}`].enum, values)
+    }
+    assert.deepEqual(schemas.WebhookStatus.enum, webhookStatuses)
+    assert.deepEqual(schemas.Webhook.properties.status, { $ref: '#/components/schemas/WebhookStatus' })
+    assert.deepEqual(schemas.Error.properties.code, { $ref: '#/components/schemas/ErrorCode' })
+    assert.deepEqual(schemas.Webhook.properties.events.items, { $ref: '#/components/schemas/EventType' })
+    assert.deepEqual(schemas.NewWebhook.properties.events.items, {
+      $ref: '#/components/schemas/KnownEventType',
+    })
+  })
+
+  test('has one kind of event for each type, and one message', () => {
+    for (const [union, types] of [
+      [Event, eventTypes],
+      [WebhookMessage, [...eventTypes, 'webhook.test']],
+    ]) {
+      const { propertyName, mapping } = union.discriminator
+      assert.equal(propertyName, 'type')
+      assert.equal(union['x-extensible'], true)
+      assert.deepEqual(Object.keys(mapping).sort(), types.toSorted())
+      for (const [type, $ref] of Object.entries(mapping)) {
+        const { properties, required } = resolve(document, { $ref })
+        assert.ok(properties.type.enum.includes(type), `${$ref} is not of the type ${type}.`)
+        assert.ok(required.includes('type') && required.includes('data'))
+        assert.match(properties.data.$ref, /^#\/components\/schemas\/\w+$/)
+      }
+      const members = new Set(union.oneOf.map(({ $ref }: Node) => $ref))
+      assert.deepEqual(members, new Set(Object.values(mapping)))
+    }
+  })
+
+  test('has the stream beside the page', () => {
+    const { content } = resolve(document, listEvents.responses['200'])
+    assert.deepEqual(Object.keys(content), ['application/json', 'text/event-stream'])
+    assert.equal(content['text/event-stream'].schema.type, 'string')
+    assert.match(content['text/event-stream'].example, /^id: \d+\nevent: pet\.\w+\ndata: \{.*\}\n\n$/)
+  })
+
+  test('has what webhooks receive, with its headers and the expected answers', () => {
+    const { post } = document.webhooks.event
+    assert.deepEqual(post.requestBody.content['application/json'].schema, {
+      $ref: '#/components/schemas/WebhookMessage',
+    })
+    assert.equal(post.requestBody.required, true)
+    assert.deepEqual(
+      post.parameters.map(({ name, in: where, required }: Node) => [name, where, required]),
+      [
+        ['webhook-id', 'header', true],
+        ['webhook-timestamp', 'header', true],
+        ['webhook-signature', 'header', true],
+      ],
+    )
+    assert.deepEqual(Object.keys(post.responses), ['410', '2XX', 'default'])
+    assert.deepEqual(post.security, [])
+  })
+})
+
+describe('the description is short and made for generators:', () => {
+  test(`it has at most ${byteLengthMax} bytes`, () => {
+    const { length } = readFileSync(`${root}openapi.json`)
+    assert.ok(length <= byteLengthMax, `It has ${length}.`)
+  })
+
+  test('no parameter or header is written out twice', () => {
+    const responses: Node[] = [
+      ...operations.flatMap(({ operation }) => Object.values(operation.responses as Node)),
+      ...Object.values(document.components.responses as Node),
+    ]
+    const parameters = operations.flatMap(({ operation }) => operation.parameters)
+    for (const nodes of [parameters, responses.flatMap(({ headers }) => Object.values(headers ?? {}))]) {
+      const written = nodes
+        .filter(({ $ref }: Node) => $ref === undefined)
+        .map((node: Node) => JSON.stringify(node))
+      const twice = written.filter((node, index) => written.indexOf(node) !== index)
+      assert.deepEqual(twice, [])
+    }
+  })
+
+  test('every response is a named one', () => {
+    for (const { operation } of operations) {
+      for (const response of Object.values(operation.responses as Node)) {
+        assert.match(response.$ref ?? '', /^#\/components\/responses\/\w+$/, operation.operationId)
+      }
+    }
+  })
+
+  test('every object has a name', () => {
+    for (const { at, schema } of [...requestSchemas(), ...allSchemas()]) {
+      const isNamed = at in schemas || at.startsWith('#/components/schemas/')
+      if (schema.properties !== undefined) assert.ok(isNamed, `${at} is an object without a name.`)
+    }
+  })
+
+  test('every named part is used', () => {
+    const text = JSON.stringify(document)
+    for (const section of ['schemas', 'responses', 'parameters', 'headers', 'examples']) {
+      for (const name of Object.keys(document.components[section])) {
+        assert.ok(text.includes(`"#/components/${section}/${name}"`), `${section}/${name} is not used.`)
+      }
+    }
+  })
+})
