@@ -1,10 +1,10 @@
-# The Node that the tests run on: the version of "node" in package.json's devDependencies.
+# The Node that the tests run on: the version in tools/node/package.json.
 ARG NODE_VERSION=26.10.0
 
 FROM node:${NODE_VERSION}-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
-# Nothing that runs needs a script at its installation, so none may run one.
+# Nothing that runs needs a script at its installation, so none may run one. The Node of development is not installed.
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
 COPY LICENSE ./
 COPY bin bin
@@ -26,7 +26,7 @@ COPY --from=build /app/docs docs
 COPY --from=build /app/bin bin
 COPY --from=build /app/src src
 
-ARG VERSION=1.0.0
+ARG VERSION=1.0.0-dev
 LABEL org.opencontainers.image.title="petstore" \
   org.opencontainers.image.description="An HTTP/JSON service for browsing and managing animals offered for adoption." \
   org.opencontainers.image.licenses="MIT" \
@@ -44,6 +44,7 @@ STOPSIGNAL SIGTERM
 # Whether the process is up, not whether its database is: Swarm restarts what is unhealthy, which would not help.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + process.env.PORT + '/healthz').then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
-# Without a shell in between, so that the signal to stop arrives.
-ENTRYPOINT ["node", "--max-semi-space-size=8", "--max-old-space-size=1024", "--v8-pool-size=1", "bin/petstore.js"]
+# Without a shell in between, so that the signal to stop arrives. No heap limit: Node derives it from the container's
+# memory.
+ENTRYPOINT ["node", "--max-semi-space-size=8", "--v8-pool-size=1", "bin/petstore.js"]
 CMD ["serve"]

@@ -12,7 +12,8 @@
  *     test/embedded/   about the embedded engine and its files: on SQLite
  *     test/postgres/   about PostgreSQL: on PostgreSQL, a real one that is started here and thrown away
  *
- * A test that is skipped, and a PostgreSQL that does not start, count as failures.
+ * A test that is skipped, and a PostgreSQL that does not start, count as failures. One exception: on a machine without a
+ * browser the tests that need one are skipped and reported. With PETSTORE_TEST_REQUIRE_BROWSER=true they fail the run.
  */
 import { globSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -22,6 +23,7 @@ import { spec } from 'node:test/reporters'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { prepareTemplate } from './support/engine.ts'
+import { findBrowser, installHint, noBrowserReason } from './support/findBrowser.ts'
 import { startPostgres } from './support/postgres.ts'
 
 type Engine = 'sqlite' | 'postgres'
@@ -29,6 +31,8 @@ type Counts = {
   passed: number
   failed: number
   skipped: number
+  /** Skipped because this machine has no browser. */
+  withoutBrowser: number
   seconds: number
   /** How many of those that passed are in test/store. */
   ofStore: number
@@ -44,6 +48,8 @@ const engines: Record<Engine, { name: string; folders: readonly string[] }> = {
 }
 /** These take longest: begun last, they would run alone at the end. */
 const longest = ['commandLine', 'cleanStop', 'crash', 'docs']
+const hasBrowser = findBrowser() !== undefined
+const isBrowserRequired = process.env.PETSTORE_TEST_REQUIRE_BROWSER === 'true'
 
 const { values, positionals } = parseArgs({
   options: { engine: { type: 'string' }, name: { type: 'string' } },
@@ -68,7 +74,7 @@ function filesOf(engine: Engine): string[] {
 }
 
 async function runOn(engine: Engine, files: string[], env: NodeJS.ProcessEnv): Promise<Counts> {
-  const counts: Counts = { passed: 0, failed: 0, skipped: 0, seconds: 0, ofStore: 0 }
+  const counts: Counts = { passed: 0, failed: 0, skipped: 0, withoutBrowser: 0, seconds: 0, ofStore: 0 }
   const startedAt = performance.now()
   const tests = run({
     files,
@@ -85,7 +91,8 @@ async function runOn(engine: Engine, files: string[], env: NodeJS.ProcessEnv): P
   tests.on('test:pass', ({ details, skip, todo, file }) => {
     if (details.type === 'suite') return
     if (skip !== undefined || todo !== undefined) {
-      counts.skipped++
+      if (skip === noBrowserReason && !hasBrowser) counts.withoutBrowser++
+      else counts.skipped++
       return
     }
     counts.passed++
@@ -136,5 +143,14 @@ for (const [engine, { name }] of Object.entries(engines)) {
 const all = [...results.values()]
 const isSame = all.every(({ ofStore }) => ofStore === all[0]?.ofStore)
 if (!isSame) console.log('\nThe engines did not pass the same number of tests in test/store.')
-const isGood = ({ passed, failed, skipped }: Counts) => passed > 0 && failed === 0 && skipped === 0
+const withoutBrowser = all.reduce((sum, counts) => sum + counts.withoutBrowser, 0)
+if (withoutBrowser > 0) {
+  console.log(`\n${withoutBrowser} browser tests were skipped. ${noBrowserReason} ${installHint}`)
+  if (isBrowserRequired) console.log('PETSTORE_TEST_REQUIRE_BROWSER is set, so this is a failure.')
+}
+const isGood = (counts: Counts) =>
+  counts.passed + counts.withoutBrowser > 0 &&
+  counts.failed === 0 &&
+  counts.skipped === 0 &&
+  !(isBrowserRequired && counts.withoutBrowser > 0)
 process.exitCode = isSame && all.every(isGood) ? 0 : 1

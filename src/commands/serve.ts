@@ -47,10 +47,11 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
         process.exit()
       })
   }
-  process.off('SIGTERM', onEarlySignal)
-  process.off('SIGINT', onEarlySignal)
+  // Added before the early ones are removed: a signal that arrives while there is no handler at all is lost.
   process.on('SIGTERM', onSignal)
   process.on('SIGINT', onSignal)
+  process.off('SIGTERM', onEarlySignal)
+  process.off('SIGINT', onEarlySignal)
   // Last: whoever reads the greeting may stop us at once, and cleanly.
   log.info({ port: service.port, environment: config.environment }, 'started')
   console.log(greeting(config, service))

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
+import { totalmem } from 'node:os'
 import { describe, test } from 'node:test'
 import { parseAllDocuments } from 'yaml'
 import { readConfig } from '../../src/config.ts'
@@ -12,13 +14,44 @@ const yamlFiles = [
   ...readdirSync(new URL('deploy/kubernetes/', root)).map((name) => `deploy/kubernetes/${name}`),
 ]
 
+/** In bytes, of a Node that is started with these flags. */
+const heapLimitWith = (flags: string[]): number =>
+  Number(execFileSync(process.execPath, [...flags, '-p', 'v8.getHeapStatistics().heap_size_limit']))
+
 describe('the files for deploying', () => {
   test('the image has the Node that the tests run on', () => {
-    assert.equal(/^ARG NODE_VERSION=(.*)$/m.exec(read('Dockerfile'))?.[1], pack.devDependencies.node)
+    const { version } = JSON.parse(read('tools/node/package.json'))
+    assert.equal(/^ARG NODE_VERSION=(.*)$/m.exec(read('Dockerfile'))?.[1], version)
   })
 
   test('the image has the version of the package', () => {
     assert.equal(/^ARG VERSION=(.*)$/m.exec(read('Dockerfile'))?.[1], pack.version)
+  })
+
+  test('the image that they name has the version of the package', () => {
+    const named = [...yamlFiles, 'deploy/compose.env.example', 'docs/guides/deploying.md'].flatMap((file) =>
+      [...read(file).matchAll(/\bpetstore:(\d[\w.-]*)/g)].map((match) => match[1]),
+    )
+    assert.ok(named.length > 0)
+    assert.deepEqual([...new Set(named)], [pack.version])
+  })
+
+  test('no start command fixes the size of the heap, so that Node derives it from the memory that there is', () => {
+    const image = JSON.parse(String(/^ENTRYPOINT (.*)$/m.exec(read('Dockerfile'))?.[1]))
+    const unit = String(/^ExecStart=(.*)$/m.exec(read('deploy/systemd/petstore.service'))?.[1]).split(' ')
+    const commands = [image, unit, pack.scripts.start.split(' ')]
+    const nursery = '--max-semi-space-size=8'
+    const memory = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY)
+    for (const command of commands) {
+      const flags = command.filter((word: string) => word.startsWith('--'))
+      assert.ok(flags.includes(nursery))
+      const limit = heapLimitWith(flags)
+      // The nursery is a part of the limit.
+      assert.equal(limit, heapLimitWith([nursery]), command.join(' '))
+      assert.ok(limit < memory, `A heap of ${limit} bytes in a memory of ${memory}`)
+    }
+    for (const file of [...yamlFiles, 'Dockerfile', 'deploy/systemd/petstore.env.example'])
+      assert.doesNotMatch(read(file), /old-space|heap-size|NODE_OPTIONS/, file)
   })
 
   for (const file of yamlFiles) {

@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
-import { launchBrowser, openPage, type TestBrowser, type Visit } from '../support/browser.ts'
+import { after, before, describe } from 'node:test'
+import {
+  browserTest,
+  hasBrowser,
+  launchBrowser,
+  openPage,
+  type TestBrowser,
+  type Visit,
+} from '../support/browser.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 
 const phone = { viewport: { width: 390, height: 844 } }
@@ -9,12 +16,13 @@ const desktop = { viewport: { width: 1280, height: 900 } }
 let service: TestService
 let chromium: TestBrowser
 before(async () => {
+  if (!hasBrowser) return
   service = await startTestService()
   chromium = await launchBrowser()
 })
 after(async () => {
   await chromium?.close()
-  await service.stop()
+  await service?.stop()
 })
 
 /** Opens a page, lets the test look at it, and then asks what it did on the side. */
@@ -44,7 +52,7 @@ async function visit(
 for (const [size, viewport] of Object.entries({ phone, desktop })) {
   for (const colorScheme of ['light', 'dark'] as const) {
     describe(`on a ${size}, ${colorScheme}`, () => {
-      test('the reference shows the operations', () =>
+      browserTest('the reference shows the operations', () =>
         visit('/docs', viewport, colorScheme, async ({ page }) => {
           await page.getByRole('heading', { name: 'List animals' }).first().waitFor()
           // Further down, the reference draws an operation only once somebody scrolls to it; its menu has them at once.
@@ -58,9 +66,10 @@ for (const [size, viewport] of Object.entries({ phone, desktop })) {
           ]
           for (const name of listed) await page.getByText(name).first().waitFor({ state: 'attached' })
           assert.equal(await page.title(), 'API reference - Petstore')
-        }))
+        }),
+      )
 
-      test('the home page leads to everything', () =>
+      browserTest('the home page leads to everything', () =>
         visit('/', viewport, colorScheme, async ({ page }) => {
           await page.getByRole('heading', { name: 'Petstore', level: 1 }).waitFor()
           const links = await page.getByRole('link').all()
@@ -71,16 +80,18 @@ for (const [size, viewport] of Object.entries({ phone, desktop })) {
           for (const path of targets) {
             if (path?.startsWith('/')) assert.equal((await service.request('GET', path)).status, 200, path)
           }
-        }))
+        }),
+      )
 
-      test('the list of guides leads to a guide', () =>
+      browserTest('the list of guides leads to a guide', () =>
         visit('/guides', viewport, colorScheme, async ({ page }) => {
           await page.getByRole('link', { name: /^Errors/ }).click()
           await page.getByRole('heading', { name: 'Errors', level: 1 }).waitFor()
           assert.match(String(await page.locator('table').first().textContent()), /pet_not_found/)
-        }))
+        }),
+      )
 
-      test('text stands out from what it is written on', () =>
+      browserTest('text stands out from what it is written on', () =>
         visit('/guides/errors', viewport, colorScheme, async ({ page }) => {
           const colours = await page.evaluate<Record<string, string>>(`(() => {
             const style = getComputedStyle(document.documentElement)
@@ -93,12 +104,13 @@ for (const [size, viewport] of Object.entries({ phone, desktop })) {
               assert.ok(ratio >= 4.5, `${ink} on ${paper} has a contrast of ${ratio.toFixed(2)}.`)
             }
           }
-        }))
+        }),
+      )
     })
   }
 }
 
-test('every guide fits on a phone', async () => {
+browserTest('every guide fits on a phone', async () => {
   const { text } = await service.request('GET', '/guides')
   const guides = [...text.matchAll(/href="(\/guides\/\w+)"/g)].map((match) => String(match[1]))
   assert.ok(guides.length > 0)
@@ -109,7 +121,7 @@ test('every guide fits on a phone', async () => {
   }
 })
 
-test('a request to elsewhere, a broken policy and an error would be noticed', async () => {
+browserTest('a request to elsewhere, a broken policy and an error would be noticed', async () => {
   const { page, strayRequests, consoleErrors, policyViolations } = await openPage(
     chromium.browser,
     service.base,

@@ -2,43 +2,63 @@ import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import chromium from '@sparticuz/chromium'
+import { type TestContext, test } from 'node:test'
 import { type Browser, type BrowserContextOptions, type Page, chromium as playwright } from 'playwright-core'
+import { findBrowser, installHint, noBrowserReason } from './findBrowser.ts'
 
-/** Flags that would make the browser laxer than the one of a reader. */
+/** Flags of the packaged browser that make it less strict than the browser of a reader. */
 const lax = ['--disable-web-security', '--allow-running-insecure-content', '--single-process']
+/** An installed browser stays off the network; Playwright adds --no-sandbox, without which root cannot start it. */
+const quiet = [
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+]
 
 export type TestBrowser = { browser: Browser; close(): Promise<void> }
 
-/** A real Chromium, unpacked into a folder of its own. It finds no other host than this one. */
+/** Whether there is a browser: set up nothing for `browserTest` where there is none. */
+export const hasBrowser = findBrowser() !== undefined
+
+/** A test that needs a browser, and is reported as skipped where there is none. */
+export function browserTest(name: string, run: (t: TestContext) => Promise<void>): void {
+  test(name, { skip: !hasBrowser && noBrowserReason }, run)
+}
+
+/** A real Chromium with an empty profile. It resolves no host but this one. */
 export async function launchBrowser(): Promise<TestBrowser> {
   const folder = mkdtempSync(join(tmpdir(), 'petstore-chromium-'))
-  const executablePath = await unpack(folder)
+  const remove = () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+  const { executablePath, args } = await prepareBrowser(folder)
   const browser = await playwright
-    .launch({
-      executablePath,
-      args: [
-        ...chromium.args.filter((flag) => !lax.includes(flag)),
-        '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
-      ],
-    })
+    .launch({ executablePath, args: [...args, '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1'] })
     .catch((error: Error) => {
-      rmSync(folder, { recursive: true, force: true })
-      throw new Error(`Chromium did not start. ${missingLibraries(executablePath)}`, { cause: error })
+      remove()
+      throw new Error(`${executablePath} did not start. ${missingLibraries(executablePath)}`, {
+        cause: error,
+      })
     })
   async function close() {
     await browser.close()
-    rmSync(folder, { recursive: true, force: true })
+    remove()
   }
   return { browser, close }
 }
 
-/** The package unpacks into the folder for temporary files and believes what it finds there: give it an empty one. */
-async function unpack(folder: string): Promise<string> {
+async function prepareBrowser(folder: string): Promise<{ executablePath: string; args: string[] }> {
+  const found = findBrowser()
+  if (found === undefined) throw new Error(`${noBrowserReason} ${installHint}`)
+  if (found.kind === 'installed') return { executablePath: found.path, args: quiet }
+  const { default: chromium } = await import('@sparticuz/chromium')
+  // The package unpacks into the folder for temporary files and trusts what it finds there: give it an empty one.
   const { TMPDIR } = process.env
   process.env.TMPDIR = folder
   try {
-    return await chromium.executablePath()
+    const executablePath = await chromium.executablePath()
+    return { executablePath, args: chromium.args.filter((flag) => !lax.includes(flag)) }
   } finally {
     if (TMPDIR === undefined) delete process.env.TMPDIR
     else process.env.TMPDIR = TMPDIR
@@ -53,7 +73,7 @@ function missingLibraries(executablePath: string): string {
       ? `These system libraries are missing: ${missing.join(', ')}. On Debian and Ubuntu: apt-get install libnss3 libnspr4.`
       : 'No system library is missing; see the cause.'
   } catch {
-    return 'Which system libraries are missing cannot be told, for there is no ldd. It needs at least libnss3 and libnspr4.'
+    return 'Whether system libraries are missing is unknown, because ldd does not read this program; see the cause.'
   }
 }
 

@@ -1,4 +1,5 @@
-import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import type { TestContext } from 'node:test'
 import pg from 'pg'
 import { type StoreEnv, temporaryFolder } from './engine.ts'
@@ -34,7 +35,7 @@ export async function ownPostgresFor(t: Pick<TestContext, 'after'>): Promise<Own
   const url = new URL(adminUrl)
   url.pathname = databaseName
   const { rows } = await administer("SELECT pid FROM pg_stat_activity WHERE backend_type = 'checkpointer'")
-  const postmaster = parentOf(rows[0].pid) as number
+  const postmaster = parents().get(rows[0].pid) as number
   const folder = temporaryFolder()
   t.after(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
   return {
@@ -42,12 +43,19 @@ export async function ownPostgresFor(t: Pick<TestContext, 'after'>): Promise<Own
     databaseName,
     administer,
     postmaster,
-    children: () =>
-      readdirSync('/proc')
-        .filter((name) => /^\d+$/.test(name))
-        .map(Number)
-        .filter((pid) => parentOf(pid) === postmaster),
+    children: () => [...parents()].filter(([, parent]) => parent === postmaster).map(([pid]) => pid),
   }
+}
+
+/** Every process with its parent: from /proc on Linux, where `ps` may not be installed, and from `ps` on macOS. */
+function parents(): Map<number, number> {
+  if (!existsSync('/proc/self/stat')) {
+    const lines = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' }).trim().split('\n')
+    return new Map(lines.map((line) => line.trim().split(/\s+/).map(Number) as [number, number]))
+  }
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
+  const pairs = pids.map((name) => [Number(name), parentOf(Number(name))] as const)
+  return new Map(pairs.filter((pair): pair is [number, number] => pair[1] !== undefined))
 }
 
 /** The parent of a process, from the fourth field of its state; the second, its name, may hold anything but is in brackets. */
@@ -56,6 +64,6 @@ function parentOf(pid: number): number | undefined {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
     return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])
   } catch {
-    return undefined // It has ended meanwhile.
+    return undefined // It has ended since.
   }
 }
