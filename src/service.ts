@@ -56,6 +56,8 @@ export type ServiceOptions = {
   bounds?: Partial<Bounds>
   /** In place of the clock of a shared store, which decides over limits. */
   limitClock?: Clock
+  /** DNS servers for webhooks, in place of the system's. */
+  nameServers?: readonly string[]
 }
 
 /** The composition root: the one place that knows both the features and what they stand on. */
@@ -94,7 +96,11 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
   const deliverer = new Deliverer({
     database,
     clock,
-    sending: { allowed: config.webhookAllow, timeoutMs: bounds.attemptTimeoutMs },
+    sending: {
+      allowed: config.webhookAllow,
+      timeoutMs: bounds.attemptTimeoutMs,
+      nameServers: options.nameServers,
+    },
     onAttempt: (outcome) => metrics.countAttempt(isDelivered(outcome)),
     onFault: (error) => log.error({ err: error }, 'delivering webhooks failed'),
   })
