@@ -8,6 +8,7 @@ import { pruneEvents, recordEvent } from './events/queries.ts'
 import { type StreamBounds, usualStreamBounds } from './events/stream.ts'
 import { createApi } from './http/api.ts'
 import type { App } from './http/app.ts'
+import type { Finished } from './http/exchange.ts'
 import { IdempotentAnswers } from './http/idempotency.ts'
 import { KeptRows } from './http/kept.ts'
 import { listen } from './http/listen.ts'
@@ -21,6 +22,7 @@ import { postgresGate } from './limits/postgres.ts'
 import { createOperations } from './operations.ts'
 import { hasDueOrders, lapseDueOrders } from './orders/queries.ts'
 import { createProbes } from './pages/probes.ts'
+import { closedConnections } from './telemetry/connections.ts'
 import { type Log, logRequest } from './telemetry/log.ts'
 import { Metrics } from './telemetry/metrics.ts'
 import { Deliverer } from './webhooks/deliverer.ts'
@@ -121,6 +123,10 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
     streamBounds: bounds,
     onStreamFault,
   })
+  const onFinished = (finished: Finished) => {
+    metrics.countRequest(finished)
+    logRequest(log, finished, hideSecrets)
+  }
   const rows = new KeptRows()
   const epoch = database.watchPets((id) => rows.forget(id))
   const api = createApi({
@@ -132,10 +138,7 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
     clock,
     trustedProxies: config.trustedProxies,
     publicUrl: config.publicUrl,
-    onFinished(finished) {
-      metrics.countRequest(finished)
-      logRequest(log, finished, hideSecrets)
-    },
+    onFinished,
   })
 
   /** A restore has put another store in place of ours: what we remember of the old one is void, the setting still holds. */
@@ -176,9 +179,15 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
         site ??= openSite()
         return (await site).fetch(request, { remoteAddress })
       },
+      onFinished,
+      onConnectionClosed: closedConnections(log, metrics),
     },
     config,
-    bounds,
+    {
+      ...bounds,
+      connectionsPerAddressMax: config.connectionsPerAddressMax,
+      trustedProxies: config.trustedProxies,
+    },
   ).catch(async (error: unknown) => {
     await database.close()
     throw error
