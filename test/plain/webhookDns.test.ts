@@ -39,7 +39,7 @@ test('resolving a name holds no thread of the pool', async (t) => {
   const since = performance.now()
   ending.abort()
   assert.ok('error' in (await outcome))
-  assert.ok(performance.now() - since < 1_000, 'an attempt that is broken off does not wait for DNS')
+  assert.ok(performance.now() - since < 3_000, 'an attempt that is broken off does not wait for DNS')
 })
 
 describe('what DNS says', { concurrency: true }, () => {
@@ -61,10 +61,9 @@ describe('what DNS says', { concurrency: true }, () => {
     const endpoint = await receiverFor(t)
     const nameServer = await nameServerFor(t, () => ({ silentFamily: 6, addresses: ['127.0.0.1'] }))
     const options = { allowed: loopback, nameServers: [nameServer.address] }
-    const since = performance.now()
     assert.deepEqual(await send(named(endpoint.url), ...message, options), { status: 204 })
-    // A single try for the other family takes 1.5 seconds before it is given up.
-    assert.ok(performance.now() - since < 1_400)
+    // A query that gets no response is repeated once before it is given up.
+    assert.deepEqual(nameServer.queries.toSorted(), ['A shelter.example', 'AAAA shelter.example'])
   })
 
   test('a family that fails does not matter where the other has addresses', async (t) => {
@@ -132,12 +131,16 @@ test('a DNS server that never responds delays only the webhooks that need it', a
     const body = { name: `Pet ${n}`, categoryId: 1 }
     assert.equal((await service.request('POST', '/v1/pets', { key, body })).status, 201)
     // Each of the dead names takes longer than this.
-    await alive.until(n + 1, 2_000)
+    await alive.until(n + 1, 4_000)
   }
   await eventually('all are asked for', () => new Set(nameServer.queries).size === 2 * 21)
-  const delivery = await eventually('the attempt is recorded', async () => {
-    const { json } = await service.request('GET', `/v1/webhooks/${id}/deliveries`, { key })
-    return json.find(({ attempts }: { attempts: number }) => attempts === 1)
-  })
+  const delivery = await eventually(
+    'the attempt is recorded',
+    async () => {
+      const { json } = await service.request('GET', `/v1/webhooks/${id}/deliveries`, { key })
+      return json.find(({ attempts }: { attempts: number }) => attempts === 1)
+    },
+    30_000,
+  )
   assert.equal(delivery.lastError, 'The DNS server did not respond in time.')
 })
