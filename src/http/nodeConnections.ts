@@ -16,7 +16,7 @@ export type Connection = {
   answerBefore: ServerResponse | undefined
   /** Whether a request before the last one has arrived as a whole. */
   hasCompleted: boolean
-  /** Whether what has come before changes something, so that whatever comes next has to wait for it. */
+  /** Whether what has come before changes something, so that the next request has to wait for it. */
   isInLine: boolean
   waiting: number
   /** Which request was its last one, of all that there were. */

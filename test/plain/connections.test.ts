@@ -239,7 +239,7 @@ describe('near the limit of connections', () => {
     assert.deepEqual(closed.at(-1), 'idle')
   })
 
-  test('a connection that has completed a request is not unfinished, whatever it sends next', async (t) => {
+  test('a connection that has completed a request is not unfinished while it sends the next one', async (t) => {
     const { arrive, arriveAndAsk } = await stage(t, { unfinishedMs: 0 })
     const sending = await arriveAndAsk()
     const idle = await arriveAndAsk()
