@@ -18,6 +18,7 @@ export type Config = Readonly<{
   productionUrl: string | undefined
   stagingUrl: string | undefined
   trustedProxies: BlockList
+  connectionsPerAddressMax: number
   banAfterRefusals: number
   orderHoldMs: number
   webhookAllow: BlockList
@@ -120,6 +121,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     productionUrl: baseUrl('PETSTORE_PRODUCTION_URL'),
     stagingUrl: baseUrl('PETSTORE_STAGING_URL'),
     trustedProxies: networks('PETSTORE_TRUSTED_PROXIES'),
+    connectionsPerAddressMax: whole('PETSTORE_CONNECTIONS_PER_ADDRESS', 2_000, 1, 1_000_000),
     banAfterRefusals: whole('PETSTORE_BAN_AFTER_REFUSALS', 100, 1, 1_000_000),
     orderHoldMs: whole('PETSTORE_ORDER_HOLD_HOURS', 72, 1, 8_760) * hourMs,
     webhookAllow: networks('PETSTORE_WEBHOOK_ALLOW'),

@@ -8,6 +8,7 @@ import { pruneEvents, recordEvent } from './events/queries.ts'
 import { type StreamBounds, usualStreamBounds } from './events/stream.ts'
 import { createApi } from './http/api.ts'
 import type { App } from './http/app.ts'
+import type { Finished } from './http/exchange.ts'
 import { IdempotentAnswers } from './http/idempotency.ts'
 import { KeptRows } from './http/kept.ts'
 import { listen } from './http/listen.ts'
@@ -24,6 +25,7 @@ import { createOperations } from './operations.ts'
 import { hasDueOrders, lapseDueOrders } from './orders/queries.ts'
 import { createProbes } from './pages/probes.ts'
 import { createReadiness } from './pages/readiness.ts'
+import { closedConnections } from './telemetry/connections.ts'
 import { type Log, logRequest } from './telemetry/log.ts'
 import { Metrics } from './telemetry/metrics.ts'
 import { Deliverer } from './webhooks/deliverer.ts'
@@ -59,6 +61,8 @@ export type ServiceOptions = {
   bounds?: Partial<Bounds>
   /** In place of the clock of a shared store, which decides over limits. */
   limitClock?: Clock
+  /** DNS servers for webhooks, in place of the system's. */
+  nameServers?: readonly string[]
 }
 
 /** The composition root: the one place that knows both the features and what they stand on. */
@@ -100,7 +104,11 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
   const deliverer = new Deliverer({
     database,
     clock,
-    sending: { allowed: config.webhookAllow, timeoutMs: bounds.attemptTimeoutMs },
+    sending: {
+      allowed: config.webhookAllow,
+      timeoutMs: bounds.attemptTimeoutMs,
+      nameServers: options.nameServers,
+    },
     onAttempt: (outcome) => metrics.countAttempt(isDelivered(outcome)),
     onFault: (error) => log.error({ err: error }, 'delivering webhooks failed'),
   })
@@ -121,6 +129,10 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
     streamBounds: bounds,
     onStreamFault,
   })
+  const onFinished = (finished: Finished) => {
+    metrics.countRequest(finished)
+    logRequest(log, finished, hideSecrets)
+  }
   const rows = new KeptRows()
   const epoch = database.watchPets((id) => rows.forget(id))
   const api = createApi({
@@ -132,10 +144,7 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
     clock,
     trustedProxies: config.trustedProxies,
     publicUrl: config.publicUrl,
-    onFinished(finished) {
-      metrics.countRequest(finished)
-      logRequest(log, finished, hideSecrets)
-    },
+    onFinished,
   })
 
   let noticing: Promise<boolean> | undefined
@@ -187,9 +196,15 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
         site ??= openSite()
         return (await site).fetch(request, { remoteAddress })
       },
+      onFinished,
+      onConnectionClosed: closedConnections(log, metrics),
     },
     config,
-    bounds,
+    {
+      ...bounds,
+      connectionsPerAddressMax: config.connectionsPerAddressMax,
+      trustedProxies: config.trustedProxies,
+    },
   ).catch(async (error: unknown) => {
     await database.close()
     throw error

@@ -32,6 +32,13 @@ export function addressGroup(address: string): string {
   return `${prefix.join(':')}::/64`
 }
 
+/** What the connections from an address are counted under; undefined for the operator's own proxies. */
+export function connectionGroup(remote: string, trusted: BlockList): string | undefined {
+  const address = plain(remote)
+  const isTrusted = isIP(address) !== 0 && trusted.check(address, family(address))
+  return isTrusted ? undefined : addressGroup(address)
+}
+
 /** IPv4 in IPv6's clothes is IPv4, and a port that a proxy has noted is no part of an address. */
 const plain = (address: string): string =>
   !address.includes(':')

@@ -2,6 +2,7 @@ import { type Context, Hono } from 'hono'
 import type { Soon } from '../soon.ts'
 import { corsHeaders, preflightHeaders } from './cors.ts'
 import { ApiError } from './errors.ts'
+import { givenRequestId, newRequestId } from './exchange.ts'
 import { fromRequest, type Incoming } from './incoming.ts'
 import { type Outgoing, toResponse } from './outgoing.ts'
 
@@ -31,6 +32,12 @@ export type AppOptions = {
 /** Everything that answers: the pages and probes, then the API, then 404. */
 export function createApp({ pages, api, admitToPages, onFault }: AppOptions): App {
   const app: App = new Hono({ strict: false })
+  // The API sets its own.
+  app.use(async (c, next) => {
+    await next()
+    if (!c.res.headers.has('X-Request-Id'))
+      c.header('X-Request-Id', givenRequestId(c.req.header('X-Request-Id')) ?? newRequestId())
+  })
   const answer = async (request: Request, remoteAddress: string) =>
     toResponse(await api(fromRequest(request, remoteAddress)))
   const limited = (c: Context<Env>, serve: () => Response | Promise<Response>, errorHeaders = {}) => {

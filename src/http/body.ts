@@ -13,8 +13,9 @@ export async function readBody(incoming: Incoming): Promise<Uint8Array> {
   return bytes
 }
 
-/** A body that breaks off is a caller who has hung up, and no fault of ours. */
-function refuseUnfinished(): never {
+/** A body that breaks off is a client that has hung up, unless the server knows better. */
+function refuseUnfinished(thrown: unknown): never {
+  if (thrown instanceof ApiError) throw thrown
   throw new ApiError('malformed_json', 'The body broke off before its end.')
 }
 

@@ -105,7 +105,12 @@ export type ErrorCode = keyof typeof catalogue
 export const errorCodes = Object.keys(catalogue) as ErrorCode[]
 
 export type Detail = { path: string; message: string }
-type Extras = { details?: Detail[]; headers?: Record<string, string> }
+type Extras = {
+  details?: Detail[]
+  headers?: Record<string, string>
+  /** In place of the code's own: HTTP has statuses of its own for requests that cannot be read. */
+  status?: 408 | 431
+}
 
 /** A refusal that the caller is told of. Everything else that is thrown becomes `internal_error`. */
 export class ApiError extends Error {
@@ -117,11 +122,11 @@ export class ApiError extends Error {
   constructor(
     code: ErrorCode,
     message: string = catalogue[code].message,
-    { details, headers = {} }: Extras = {},
+    { details, headers = {}, status }: Extras = {},
   ) {
     super(message)
     this.code = code
-    this.status = catalogue[code].status
+    this.status = status ?? catalogue[code].status
     this.details = details
     this.headers = headers
   }

@@ -1,8 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { ApiError } from './errors.ts'
+import { givenRequestId, newRequestId } from './exchange.ts'
+import { lingeringClose } from './lingeringClose.ts'
 import type { Handlers } from './listener.ts'
-import { sayKeptAlive } from './nodeDirect.ts'
+import { expectsContinue, isCutOff, sayKeptAlive } from './nodeDirect.ts'
+import type { Refused } from './nodeRefusal.ts'
+import { answer } from './operation.ts'
+import { plainStationery, toResponse } from './outgoing.ts'
 
 type Adapter = (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void>
 
@@ -10,26 +15,65 @@ type Adapter = (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<
 const hostUnlessGiven = 'localhost'
 
 /** The long way into the service, by requests and answers of the Fetch standard. Loaded when somebody takes it. */
-export function nodeAdapter(fetch: Handlers['fetch']): Adapter {
-  let adapter: Promise<Adapter> | undefined
-  const open = async (): Promise<Adapter> => {
-    const { getRequestListener } = await import('@hono/node-server')
-    return getRequestListener(
-      async (request, { incoming, outgoing }) => {
-        const response = await fetch(request, incoming.socket.remoteAddress ?? '')
-        if (isEventStream(response)) endWithCaller(incoming.socket, outgoing as ServerResponse)
-        return response
-      },
-      { errorHandler: badRequest, hostname: hostUnlessGiven },
-    )
+export function nodeAdapter(
+  fetch: Handlers['fetch'],
+  onRefused: (socket: Socket, refused: Refused) => void,
+): Adapter {
+  /** The Error body of a request that does not reach the pipeline. */
+  function refusal(incoming: IncomingMessage, error: ApiError, fault?: unknown): Response {
+    const { method = '', url = '', headers, socket } = incoming
+    const given = givenRequestId(headers['x-request-id'] as string | undefined)
+    const requestId = given ?? newRequestId()
+    const [path = ''] = url.split('?', 1)
+    onRefused(socket, { requestId, isOwnRequestId: given === undefined, method, path, error, fault })
+    const ready = plainStationery.ready(answer(error.status, error.body, error.headers))
+    return toResponse({ ...ready, said: { headers: { 'X-Request-Id': requestId }, lines: '' } })
   }
+
   return async (incoming, outgoing) => {
+    const { getRequestListener, RequestError, RESPONSE_ALREADY_SENT } = await load()
     // The adapter refuses a backslash, but it is only a path that leads nowhere.
     incoming.url = incoming.url?.replaceAll('\\', '%5C')
+    // When the body is first asked for cannot be seen from here.
+    if (expectsContinue(incoming)) outgoing.writeContinue()
     sayKeptAlive(outgoing)
-    adapter ??= open()
-    return (await adapter)(incoming, outgoing)
+    const isHostMissing = incoming.headers.host === undefined && incoming.httpVersion === '1.1'
+    const listener = getRequestListener(
+      async (request) => {
+        if (isHostMissing) return refusal(incoming, badRequest())
+        const response = await fetch(request, incoming.socket.remoteAddress ?? '')
+        if (isEventStream(response)) endWithCaller(incoming.socket, outgoing)
+        if (!isCutOff(outgoing, response.headers.get('connection'))) return response
+        await sendAndLinger(response, outgoing)
+        return RESPONSE_ALREADY_SENT
+      },
+      {
+        errorHandler: (error) =>
+          error instanceof RequestError
+            ? refusal(incoming, badRequest())
+            : refusal(incoming, new ApiError('internal_error'), error),
+        hostname: hostUnlessGiven,
+      },
+    )
+    return listener(incoming, outgoing)
   }
+}
+
+/** Both together: the second has to be loaded before the first is used, which replaces the global Response. */
+async function load() {
+  const [adapter, response] = await Promise.all([
+    import('@hono/node-server'),
+    import('@hono/node-server/utils/response'),
+  ])
+  return { ...adapter, ...response }
+}
+
+async function sendAndLinger(response: Response, outgoing: ServerResponse): Promise<void> {
+  const body = await response.text()
+  outgoing.removeHeader('Keep-Alive')
+  outgoing.writeHead(response.status, Object.fromEntries(response.headers))
+  outgoing.write(body)
+  lingeringClose(outgoing.req.socket)
 }
 
 const isEventStream = ({ headers }: Response) =>
@@ -44,10 +88,5 @@ function endWithCaller(socket: Socket, outgoing: ServerResponse): void {
 }
 
 /** A request that HTTP lets through but that is no URL: a broken Host header, a path without a slash. */
-function badRequest(): Response {
-  const { body, status } = new ApiError(
-    'validation_failed',
-    'The Host header or the address of the request is not valid.',
-  )
-  return Response.json(body, { status })
-}
+const badRequest = () =>
+  new ApiError('validation_failed', 'The Host header or the address of the request is not valid.')

@@ -3,6 +3,8 @@ import { systemClock } from '../clock.ts'
 import { andThen, type Soon } from '../soon.ts'
 import type { Api } from './app.ts'
 import type { Incoming } from './incoming.ts'
+import { lingeringClose } from './lingeringClose.ts'
+import { bodyFailed } from './nodeRefusal.ts'
 import type { Outgoing } from './outgoing.ts'
 
 /** The API straight on Node's own requests and answers: making a Request and a Response would cost as much as the rest. */
@@ -29,17 +31,29 @@ export const isPlainTarget = (method: string | undefined, target: string): boole
   plainTarget.test(target) || (probeTarget.test(target) && (method === 'GET' || method === 'HEAD'))
 
 export function serveDirectly(direct: Api, message: IncomingMessage, response: ServerResponse): Soon<void> {
-  return andThen(direct(new NodeIncoming(message)), (answered) => send(answered, response))
+  const incoming = new NodeIncoming(message, response)
+  return andThen(direct(incoming), (answered) => {
+    // The client may send the body or not: what comes next on this connection cannot be understood.
+    if (incoming.isContinueAwaited) response.setHeader('Connection', 'close')
+    send(answered, response)
+  })
 }
+
+/** As Node decides it. */
+export const expectsContinue = ({ headers: { expect }, httpVersion }: IncomingMessage): boolean =>
+  expect !== undefined && httpVersion === '1.1' && /(?:^|\W)100-continue(?:$|\W)/i.test(expect)
 
 class NodeIncoming implements Incoming {
   readonly #message: IncomingMessage
   readonly #headers: IncomingHttpHeaders
   readonly method: string
   readonly target: string
+  readonly #response: ServerResponse
+  #isContinued = false
 
-  constructor(message: IncomingMessage) {
+  constructor(message: IncomingMessage, response: ServerResponse) {
     this.#message = message
+    this.#response = response
     this.#headers = message.headers
     this.method = message.method as string
     this.target = message.url as string
@@ -47,6 +61,11 @@ class NodeIncoming implements Incoming {
 
   get remoteAddress(): string {
     return this.#message.socket.remoteAddress ?? ''
+  }
+
+  /** Whether the client waits for 100 before it sends the body. */
+  get isContinueAwaited(): boolean {
+    return this.#headers.expect !== undefined && !this.#isContinued && expectsContinue(this.#message)
   }
 
   header(name: string): string | undefined {
@@ -58,6 +77,10 @@ class NodeIncoming implements Incoming {
     const length = this.#headers['content-length']
     if (length === undefined && this.#headers['transfer-encoding'] === undefined) return new Uint8Array()
     if (Number(length ?? 0) > bytesMax) return undefined
+    if (this.isContinueAwaited) {
+      this.#response.writeContinue()
+      this.#isContinued = true
+    }
     return collect(this.#message, bytesMax)
   }
 }
@@ -71,12 +94,23 @@ function send({ status, letterhead, said, body, isAscii }: Outgoing, response: S
     ;(response as Head)._header =
       `${status === 200 ? ok : created}${letterhead.text}${said.lines}${lastLines()}`
   } else {
+    const { Connection: connection, ...headers } = letterhead.headers
+    if (connection !== undefined) response.setHeader('Connection', connection)
     sayKeptAlive(response)
-    response.writeHead(status, { ...letterhead.headers, ...said.headers })
+    response.writeHead(status, { ...headers, ...said.headers })
+    if (body !== undefined && isCutOff(response, response.getHeader('Connection'))) {
+      response.write(body)
+      lingeringClose(response.req.socket)
+      return
+    }
   }
   // A text of ASCII alone is sent as it is, in one piece with its headers.
   response.end(body, isAscii ? 'latin1' : 'utf8')
 }
+
+/** Whether the connection is to be closed while the client may still be sending the request. */
+export const isCutOff = (response: ServerResponse, connection: unknown): boolean =>
+  connection === 'close' && response.socket !== null && !response.req.complete
 
 const keepAlive = `timeout=${keepAliveSeconds}`
 const keptAlive = `Connection: keep-alive\r\nKeep-Alive: ${keepAlive}\r\n\r\n`
@@ -111,24 +145,27 @@ function lastLines(): string {
   return shownLines
 }
 
-/** Reads no further than it takes to know that there is too much: the rest goes with the connection. */
+/** Reads no further than it takes to know that there is too much. */
 function collect(message: IncomingMessage, bytesMax: number): Promise<Uint8Array | undefined> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let bytes = 0
     let isWhole = false
-    message.on('data', (chunk: Buffer) => {
+    const take = (chunk: Buffer) => {
       bytes += chunk.length
       if (bytes > bytesMax) {
+        message.off('data', take)
         message.pause()
         resolve(undefined)
       } else chunks.push(chunk)
-    })
+    }
+    message.on('data', take)
     message.on('end', () => {
       isWhole = true
       resolve(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks))
     })
     message.on('error', reject)
+    message.once(bodyFailed, reject)
     message.on('close', () => {
       if (!isWhole) reject(new Error('The body broke off.'))
     })

@@ -206,7 +206,7 @@ export function keyRoutes({
       path: '/keys/{keyId}/rotate',
       summary: 'Rotate the secret of a key',
       description:
-        'Answers the new secret, once. The old one lives on for `overlapSeconds`; both count as one key.',
+        'Answers the new secret, once. The old one lives on for `overlapSeconds`; both count as one key. A key has two secrets at the most: if you rotate again within the overlap, the oldest ends at once.',
       hasSecretAnswer: true,
       body: rotation,
       isBodyOptional: true,

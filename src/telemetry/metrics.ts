@@ -16,6 +16,7 @@ export class Metrics {
   readonly #attempts = new Map<string, number>()
   readonly #uses = new Map<string, Map<number | string, number>>()
   readonly #labelledKeys = new Set<number>()
+  readonly #closedConnections = new Map<string, number>()
   #bans = 0
   #registry: Promise<Registry> | undefined
   #answering: Promise<MetricsText> | undefined
@@ -32,6 +33,10 @@ export class Metrics {
 
   countBan(): void {
     this.#bans++
+  }
+
+  countClosedConnection(reason: string): void {
+    countOne(this.#closedConnections, reason)
   }
 
   countAttempt(isDelivered: boolean): void {
@@ -93,6 +98,12 @@ export class Metrics {
         help: 'Attempts to deliver a message to a webhook, by how they ended.',
         labels: ['result'],
         counts: () => byOne(this.#attempts),
+      },
+      {
+        name: 'petstore_connections_closed_total',
+        help: 'Connections closed to stay within a bound, by reason: address_limit, connection_limit, unfinished, idle.',
+        labels: ['reason'],
+        counts: () => byOne(this.#closedConnections),
       },
     ]
   }

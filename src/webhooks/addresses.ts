@@ -1,7 +1,8 @@
 import { BlockList, isIP } from 'node:net'
 
 /**
- * Where a webhook may go. What is not global is named here after IANA's special-purpose registries; what embeds an IPv4
+ * Where a webhook may go. What is not global is named here after IANA's special-purpose registries, and after the
+ * documentation of cloud providers where they use public ranges internally; what embeds an IPv4
  * address is judged by that address.
  */
 
@@ -22,6 +23,14 @@ for (const [network, prefix] of [
   ['203.0.113.0', 24],
   ['224.0.0.0', 4],
   ['240.0.0.0', 4],
+] as const) {
+  notGlobal.addSubnet(network, prefix, 'ipv4')
+}
+/** Inside a cloud these lead to the provider's own services; from the internet they are not reachable. */
+for (const [network, prefix] of [
+  ['168.63.129.16', 32], // Azure: host agent, DNS, health probes
+  ['161.26.0.0', 16], // IBM Cloud: infrastructure endpoints
+  ['166.8.0.0', 14], // IBM Cloud: private service endpoints
 ] as const) {
   notGlobal.addSubnet(network, prefix, 'ipv4')
 }

@@ -75,7 +75,7 @@ export async function removeWebhook(trx: Kysely<Tables>, id: number): Promise<vo
   await trx.deleteFrom('webhooks').where('id', '=', id).execute()
 }
 
-/** A new secret; messages are signed with both until the overlap ends. */
+/** Messages are signed with the new secret and the one before it until the overlap ends. Any older one ends now. */
 export async function rotateSecret(
   trx: Kysely<Tables>,
   id: number,

@@ -196,7 +196,8 @@ export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRo
       method: 'POST',
       path: '/webhooks/{webhookId}/rotate',
       summary: 'Rotate the signing secret',
-      description: 'Answers the new secret, once. Until the overlap ends, messages are signed with both.',
+      description:
+        'Answers the new secret, once. Until the overlap ends, messages are signed with both. Two secrets sign at the most: if you rotate again within the overlap, the oldest ends at once.',
       hasSecretAnswer: true,
       body: secretRotation,
       isBodyOptional: true,

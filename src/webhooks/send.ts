@@ -1,16 +1,20 @@
-import { lookup as resolve } from 'node:dns'
 import { request as httpRequest } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { type BlockList, isIP, type LookupFunction } from 'node:net'
 import { isAllowed, isGlobal } from './addresses.ts'
+import { ResolveError, resolveHost } from './resolve.ts'
 import { attemptTimeoutMs } from './webhook.ts'
+
+/** Of a name with more addresses than this the first are tried; all of them are checked. */
+const addressesTriedMax = 16
 
 export type Outcome = { status: number } | { error: string }
 
 export type SendOptions = {
   /** Addresses beyond the public internet's that the operator allows. */
   readonly allowed: BlockList
-  readonly resolver?: typeof resolve
+  /** DNS servers in place of the system's, as `dns.Resolver` takes them. */
+  readonly nameServers?: readonly string[] | undefined
   readonly timeoutMs?: number
   /** Breaks the attempt off. */
   readonly signal?: AbortSignal
@@ -24,7 +28,7 @@ export function send(
   url: string,
   body: string,
   headers: Record<string, string>,
-  { allowed, resolver = resolve, timeoutMs = attemptTimeoutMs, signal }: SendOptions,
+  { allowed, nameServers, timeoutMs = attemptTimeoutMs, signal }: SendOptions,
 ): Promise<Outcome> {
   const target = new URL(url)
   const isHttps = target.protocol === 'https:'
@@ -32,15 +36,20 @@ export function send(
   const mayConnect = (address: string) => (isHttps && isGlobal(address)) || isAllowed(address, allowed)
   if (isIP(host) !== 0 && !mayConnect(host)) return Promise.resolve({ error: refusedAddress })
 
-  const lookup: LookupFunction = (hostname, options, callback) => {
-    resolver(hostname, { ...options, all: true }, (error, addresses) => {
-      if (error) return callback(error, '', 0)
-      const usable = addresses.filter(({ address }) => mayConnect(address))
-      const [first] = usable
-      if (!first || usable.length !== addresses.length) return callback(new Error(refusedAddress), '', 0)
-      if (options.all) (callback as unknown as (error: null, addresses: unknown) => void)(null, usable)
-      else callback(null, first.address, first.family)
-    })
+  const ended = AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(signal ? [signal] : [])])
+  const resolveAndCheck = async (name: string) => {
+    const addresses = await resolveHost(name, { nameServers, signal: ended })
+    if (!addresses.every(({ address }) => mayConnect(address))) throw new ResolveError(refusedAddress)
+    return addresses.slice(0, addressesTriedMax)
+  }
+  const lookup: LookupFunction = (name, { all }, callback) => {
+    resolveAndCheck(name).then(
+      (addresses) => {
+        if (all) callback(null, addresses)
+        else callback(null, addresses[0]?.address ?? '', addresses[0]?.family)
+      },
+      (error) => callback(error, ''),
+    )
   }
 
   return new Promise((settle) => {
@@ -49,7 +58,7 @@ export function send(
       headers: { ...headers, 'Content-Length': String(Buffer.byteLength(body)) },
       lookup,
       agent: false,
-      signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(signal ? [signal] : [])]),
+      signal: ended,
     })
     outgoing.on('response', (incoming) => {
       // The status says it all; whatever follows is not read.
@@ -69,6 +78,6 @@ export const refusedAddress =
 function reasonOf(error: Error, timeoutMs: number): string {
   if (error.name === 'AbortError' || error.name === 'TimeoutError')
     return `No answer within ${timeoutMs / 1000} seconds.`
-  if (error.message === refusedAddress) return refusedAddress
+  if (error instanceof ResolveError) return error.message
   return `The connection failed (${(error as NodeJS.ErrnoException).code ?? error.name}).`
 }

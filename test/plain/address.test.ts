@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { BlockList } from 'node:net'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { addressGroup, clientAddress } from '../../src/http/address.ts'
+import { addressGroup, clientAddress, connectionGroup } from '../../src/http/address.ts'
 
 const trusted = new BlockList()
 trusted.addSubnet('10.0.0.0', 8, 'ipv4')
@@ -156,4 +156,17 @@ test('two IPv6 addresses are counted together exactly if their first 64 bits are
       }
     }),
   )
+})
+
+test('connections are counted by address, IPv6 by its /64, and those of trusted proxies not at all', () => {
+  const groups: [string, string | undefined][] = [
+    ['203.0.113.5', '203.0.113.5'],
+    ['::ffff:203.0.113.5', '203.0.113.5'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+    ['10.1.2.3', undefined],
+    ['::ffff:10.1.2.3', undefined],
+    ['fd00::1', undefined],
+    ['', ''],
+  ]
+  for (const [remote, group] of groups) assert.equal(connectionGroup(remote, trusted), group, remote)
 })

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { BlockList, connect, type Socket } from 'node:net'
+import { networkInterfaces } from 'node:os'
+import { describe, type TestContext, test } from 'node:test'
 import { listen } from '../../src/http/listen.ts'
-import type { Handlers } from '../../src/http/listener.ts'
+import type { Handlers, ListenBounds, Place } from '../../src/http/listener.ts'
 import { Letterhead } from '../../src/http/outgoing.ts'
 import { nothingSaid } from '../../src/http/said.ts'
 import { eventually } from '../support/eventually.ts'
+import { startTestService } from '../support/service.ts'
 import { type Caller, call } from '../support/socket.ts'
 
 /** The server keeps 100 places free, so this leaves room for four connections. */
@@ -189,4 +192,155 @@ test('who takes nothing of a second answer is cut off as well', async () => {
   } finally {
     await listener.stop()
   }
+})
+
+describe('near the limit of connections', () => {
+  const readsBody = handlers(async (request) => new Response(`${(await request.text()).length}`))
+
+  async function stage(t: TestContext, more: Partial<ListenBounds> = {}) {
+    const closed: string[] = []
+    const onConnectionClosed = (reason: string) => void closed.push(reason)
+    const listener = await listen({ ...readsBody, onConnectionClosed }, anywhere, { ...bounds, ...more })
+    const callers: Caller[] = []
+    t.after(async () => {
+      for (const { socket } of callers) socket.destroy()
+      await listener.stop()
+    })
+    const arrive = async (...writes: string[]) => {
+      const caller = await call(`http://127.0.0.1:${listener.port}`, ...writes)
+      callers.push(caller)
+      return caller
+    }
+    const arriveAndAsk = async () => {
+      const caller = await arrive()
+      assert.equal(await ask(caller), '0')
+      return caller
+    }
+    return { closed, arrive, arriveAndAsk }
+  }
+
+  test('unfinished connections make room before idle ones, the oldest first', async (t) => {
+    const { closed, arrive, arriveAndAsk } = await stage(t, { unfinishedMs: 0 })
+    const idle = await arriveAndAsk()
+    const silent = await arrive()
+    const halfHead = await arrive('GET / HTTP/1.1\r\nHost: pet')
+    const halfBody = await arrive('POST / HTTP/1.1\r\nHost: petstore\r\nContent-Length: 10\r\n\r\n12345')
+    const well: Caller[] = [idle]
+    for (const unfinished of [silent, halfHead, halfBody]) {
+      assert.equal(unfinished.socket.closed, false)
+      well.push(await arriveAndAsk())
+      await unfinished.closed
+    }
+    assert.deepEqual(closed, ['unfinished', 'unfinished', 'unfinished'])
+    for (const caller of well) assert.equal(await ask(caller), '0')
+    // Only then do idle ones.
+    await arriveAndAsk()
+    await idle.closed
+    assert.deepEqual(closed.at(-1), 'idle')
+  })
+
+  test('a connection that has completed a request is not unfinished while it sends the next one', async (t) => {
+    const { arrive, arriveAndAsk } = await stage(t, { unfinishedMs: 0 })
+    const sending = await arriveAndAsk()
+    const idle = await arriveAndAsk()
+    sending.socket.write('POST / HTTP/1.1\r\nHost: petstore\r\nContent-Length: 10\r\n\r\n12345')
+    await arrive('GET / HTTP/1.1\r\n')
+    await arrive('GET / HTTP/1.1\r\n')
+    for (let n = 0; n < 2; n++) await arriveAndAsk()
+    sending.socket.write('67890')
+    assert.equal((await sending.answer()).body, '10')
+    assert.equal(await ask(idle), '0')
+  })
+
+  test('new connections do not count as unfinished before they had time to send a request', async (t) => {
+    const { closed, arrive, arriveAndAsk } = await stage(t, { unfinishedMs: 60_000 })
+    for (let n = 0; n < 4; n++) await arriveAndAsk()
+    const fresh = [await arrive(), await arrive(), await arrive()]
+    for (const caller of fresh) assert.equal(await ask(caller), '0')
+    assert.deepEqual(closed, ['idle', 'idle', 'idle'])
+  })
+})
+
+describe('connections from one address', () => {
+  /** Where a second address of this machine can be connected from: IPv6, or on Linux any of 127.0.0.0/8. */
+  const hasIpv6 = Object.values(networkInterfaces())
+    .flat()
+    .some((found) => found?.address === '::1')
+  const place: Place = { host: hasIpv6 ? '::' : '127.0.0.1', port: 0 }
+
+  async function stage(t: TestContext, more: Partial<ListenBounds>) {
+    const closed: string[] = []
+    const listener = await listen(
+      {
+        ...handlers(() => new Response('done')),
+        onConnectionClosed: (reason, address) => void closed.push(`${reason} ${address}`),
+      },
+      place,
+      { ...bounds, connectionsPerAddressMax: 3, ...more },
+    )
+    const sockets: Socket[] = []
+    t.after(async () => {
+      for (const socket of sockets) socket.destroy()
+      await listener.stop()
+    })
+    /** Resolves to whether a request over a new connection gets a response. */
+    async function isServed(isOther = false) {
+      const { port } = listener
+      const socket = connect(
+        !isOther
+          ? { port, host: '127.0.0.1' }
+          : hasIpv6
+            ? { port, host: '::1' }
+            : { port, host: '127.0.0.1', localAddress: '127.0.0.2' },
+      )
+      sockets.push(socket)
+      socket.on('error', () => {})
+      socket.write('GET / HTTP/1.1\r\nHost: petstore\r\n\r\n')
+      return new Promise<boolean>((resolve) => {
+        socket.once('data', () => resolve(true))
+        socket.once('close', () => resolve(false))
+      })
+    }
+    return { closed, sockets, isServed }
+  }
+
+  test('have a bound of their own: more are closed at once, and other addresses are not affected', async (t) => {
+    const { closed, sockets, isServed } = await stage(t, {})
+    for (let n = 0; n < 3; n++) assert.equal(await isServed(), true)
+    for (let n = 0; n < 2; n++) assert.equal(await isServed(), false)
+    assert.equal(await isServed(true), true)
+    assert.equal(closed.length, 2)
+    for (const line of closed) assert.match(line, /^address_limit (?:::ffff:)?127\.0\.0\.1$/)
+    // One that goes leaves its place to another.
+    sockets[0]?.destroy()
+    await eventually('the place is free', () => isServed())
+  })
+
+  test('are not counted where the address is a trusted proxy', async (t) => {
+    const trustedProxies = new BlockList()
+    trustedProxies.addSubnet('127.0.0.0', 8)
+    const { closed, isServed } = await stage(t, {
+      connectionsPerAddressMax: 1,
+      trustedProxies,
+      connectionsMax: 200,
+    })
+    for (let n = 0; n < 10; n++) assert.equal(await isServed(), true)
+    assert.deepEqual(closed, [])
+  })
+
+  test('are bounded by a setting, counted in the metrics, and logged once', async (t) => {
+    const service = await startTestService({ PETSTORE_CONNECTIONS_PER_ADDRESS: '5' })
+    t.after(() => service.stop())
+    const request = () => service.request('GET', '/metrics', { key: service.operatorKey })
+    assert.equal((await request()).status, 200)
+    const callers = await Promise.all(Array.from({ length: 8 }, () => call(service.base)))
+    t.after(() => callers.map(({ socket }) => socket.destroy()))
+    const counted = /^petstore_connections_closed_total\{reason="address_limit"\} 4$/m
+    await eventually('four are closed', async () => counted.test((await request()).text))
+    const lines = service.logLines
+      .map((line) => JSON.parse(line))
+      .filter(({ msg }) => msg === 'connection closed')
+    assert.equal(lines.length, 1)
+    assert.deepEqual([lines[0].reason, lines[0].address], ['address_limit', '127.0.0.1'])
+  })
 })

@@ -71,6 +71,8 @@ describe('a slow caller is cut off', { concurrency: true }, () => {
       if (boundMs !== undefined) {
         await assertCutOff(caller, boundMs)
         assert.match(caller.received(), /^HTTP\/1\.1 408 /, 'and is told why')
+        assert.match(caller.received(), /^x-request-id: \S+/im)
+        assert.match(caller.received(), /\r\n\r\n\{"code":"validation_failed",.*"status":408\}$/)
       } else {
         assert.equal((await caller.answer()).status, 401, 'answered without it')
         const { afterMs } = await caller.closed

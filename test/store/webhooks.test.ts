@@ -7,6 +7,7 @@ import { eventually } from '../support/eventually.ts'
 import {
   isSignedWith,
   loopbackAllowed,
+  type Received,
   type Receiver,
   registerWebhook,
   startReceiver,
@@ -520,6 +521,27 @@ describe('rotation', () => {
     await addPet()
     const message = await endpoint.until(1)
     assert.ok(!isSignedWith(old, message) && isSignedWith(fresh, message))
+  })
+
+  test('rotated again within the overlap, the newest two secrets sign and the oldest ends at once', async () => {
+    const endpoint = await receiver()
+    const { id, secret: oldest } = await register(endpoint.url)
+    const { secret: middle } = await rotate(id, { overlapSeconds: 3_600 })
+    const { secret: newest } = await rotate(id, { overlapSeconds: 60 })
+    const signers = (message: Received) =>
+      [oldest, middle, newest].map((secret) => isSignedWith(secret, message))
+    await addPet()
+    assert.deepEqual(signers(await endpoint.until(1)), [false, true, true])
+    // The overlap of the last rotation counts, not the rest of the one before.
+    service.advance(60_000)
+    await addPet()
+    assert.deepEqual(signers(await endpoint.until(2)), [false, false, true])
+  })
+
+  test('the descriptions of both rotations say what a second one does', async () => {
+    const { json } = await service.request('GET', '/v1/openapi.json')
+    for (const path of ['/webhooks/{webhookId}/rotate', '/keys/{keyId}/rotate'])
+      assert.match(json.paths[path].post.description, /rotate again .* ends at once/i)
   })
 
   test('the overlap is a day unless given', async () => {

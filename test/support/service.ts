@@ -29,12 +29,16 @@ export type TestService = Client & {
   makeKey(settings?: Record<string, unknown>): Promise<{ id: number; key: string }>
 }
 
-export type TestServiceOptions = { startAt?: number; bounds?: Partial<Bounds> }
+export type TestServiceOptions = {
+  startAt?: number
+  bounds?: Partial<Bounds>
+  nameServers?: readonly string[]
+}
 
 /** A real service with a real store of its own, on a free port, with a clock that the test moves. */
 export async function startTestService(
   env: Record<string, string> = {},
-  { startAt = startOfTests, bounds = {} }: TestServiceOptions = {},
+  { startAt = startOfTests, bounds = {}, nameServers }: TestServiceOptions = {},
 ): Promise<TestService> {
   const givenStore = storeEnvIn(env)
   const storeEnv = givenStore ?? (await newStore())
@@ -44,7 +48,14 @@ export async function startTestService(
     const { log } = createLog('info', { write: (line: string) => void logLines.push(line) })
     const config = readConfig({ PORT: '0', ...storeEnv, ...env, ...more })
     const clock = () => time
-    return startService({ config, clock, limitClock: clock, log, bounds })
+    return startService({
+      config,
+      clock,
+      limitClock: clock,
+      log,
+      bounds,
+      ...(nameServers && { nameServers }),
+    })
   }
   let service = await start({})
   const operatorKey = service.newOperatorKey ?? env.PETSTORE_ADMIN_KEY ?? ''

@@ -1,0 +1,118 @@
+import { Resolver } from 'node:dns/promises'
+import { open } from 'node:fs/promises'
+import { isIP } from 'node:net'
+
+/** For one query to one server; a second try is made before it fails. */
+const queryTimeoutMs = 1_500
+const queryTriesMax = 2
+/** For both address families together, however many servers there are. */
+const resolveTimeoutMs = 6_000
+/** How long to wait for the other family once one has addresses (RFC 8305 calls it the resolution delay). */
+const otherFamilyMs = 200
+const hostsPath = '/etc/hosts'
+const hostsBytesMax = 64 * 1024
+
+export type ResolvedAddress = { readonly address: string; readonly family: number }
+
+export type ResolveOptions = {
+  /** As `dns.Resolver` takes them, in place of the system's. */
+  readonly nameServers?: readonly string[] | undefined
+  readonly signal: AbortSignal
+}
+
+/** A host name that has no address, for a reason that the owner of a webhook can act on. */
+export class ResolveError extends Error {}
+
+/**
+ * The addresses of a host name, IPv4 first: from the hosts file, or from DNS. `dns.lookup` is not used, because each of
+ * its calls holds a thread of the pool until the operating system gives up, aborted or not. So a name is looked up as it
+ * is written: search domains do not apply.
+ */
+export async function resolveHost(
+  host: string,
+  { nameServers, signal }: ResolveOptions,
+): Promise<ResolvedAddress[]> {
+  const name = host.toLowerCase().replace(/\.$/, '')
+  const local = addressesInHosts(await readHosts(), name)
+  if (local.length > 0) return local.map(withFamily)
+  // RFC 6761, section 6.3: these names are never sent to a DNS server.
+  if (name === 'localhost' || name.endsWith('.localhost')) return ['127.0.0.1', '::1'].map(withFamily)
+  const resolver = new Resolver({ timeout: queryTimeoutMs, tries: queryTriesMax })
+  if (nameServers) resolver.setServers(nameServers)
+  const cancel = () => resolver.cancel()
+  const timer = setTimeout(cancel, resolveTimeoutMs)
+  signal.addEventListener('abort', cancel)
+  try {
+    signal.throwIfAborted()
+    return await queryBothFamilies(resolver, name, cancel)
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', cancel)
+  }
+}
+
+async function queryBothFamilies(
+  resolver: Resolver,
+  name: string,
+  cancel: () => void,
+): Promise<ResolvedAddress[]> {
+  const errors: NodeJS.ErrnoException[] = []
+  let timer: NodeJS.Timeout | undefined
+  const query = async (found: Promise<string[]>): Promise<string[]> => {
+    try {
+      const addresses = await found
+      if (addresses.length > 0) timer ??= setTimeout(cancel, otherFamilyMs)
+      return addresses
+    } catch (error) {
+      errors.push(error as NodeJS.ErrnoException)
+      return []
+    }
+  }
+  const found = await Promise.all([query(resolver.resolve4(name)), query(resolver.resolve6(name))])
+  clearTimeout(timer)
+  const addresses = found.flat().map(withFamily)
+  if (addresses.length === 0) throw new ResolveError(reasonOf(errors))
+  return addresses
+}
+
+const withFamily = (address: string): ResolvedAddress => ({ address, family: isIP(address) })
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOTFOUND: 'The host name does not exist (NXDOMAIN).',
+  ESERVFAIL: 'The DNS server could not resolve the host name (SERVFAIL).',
+  ETIMEOUT: 'The DNS server did not respond in time.',
+  ECANCELLED: 'The DNS server did not respond in time.',
+  ECONNREFUSED: 'No DNS server could be reached.',
+}
+const noAddressText = 'The host name has no address: DNS has neither an A nor an AAAA record for it.'
+
+/** Of two errors, the one that says more than that a family has no records. */
+function reasonOf(errors: readonly NodeJS.ErrnoException[]): string {
+  const code = errors.map((error) => error.code ?? error.name).find((found) => found !== 'ENODATA')
+  if (code === undefined) return noAddressText
+  return reasons[code] ?? `The host name could not be resolved (${code}).`
+}
+
+/** Nothing where there is no such file; of one that is too large, the beginning. */
+async function readHosts(): Promise<string> {
+  const file = await open(hostsPath).catch(() => undefined)
+  if (!file) return ''
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(hostsBytesMax), 0, hostsBytesMax, 0)
+    return buffer.toString('utf8', 0, bytesRead)
+  } catch {
+    return ''
+  } finally {
+    await file.close()
+  }
+}
+
+/** The addresses that the text of a hosts file has for a name, IPv4 first. */
+export function addressesInHosts(text: string, name: string): string[] {
+  const found = new Set<string>()
+  for (const line of text.split('\n')) {
+    const [address = '', ...names] = line.replace(/#.*/, '').trim().split(/\s+/)
+    if (isIP(address) !== 0 && names.some((given) => given.toLowerCase() === name)) found.add(address)
+  }
+  return [...found].sort((a, b) => isIP(a) - isIP(b))
+}

@@ -1,0 +1,155 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { listen } from '../../src/http/listen.ts'
+import { Letterhead } from '../../src/http/outgoing.ts'
+import { nothingSaid } from '../../src/http/said.ts'
+import { eventually } from '../support/eventually.ts'
+import { startTestService, type TestService } from '../support/service.ts'
+import { call } from '../support/socket.ts'
+
+let service: TestService
+before(async () => {
+  service = await startTestService()
+})
+after(() => service.stop())
+
+type Answer = { status: number; head: string; body: string }
+
+function header({ head }: Answer, name: string): string | undefined {
+  return new RegExp(`^${name}: (.*)$`, 'im').exec(head)?.[1]
+}
+
+function assertErrorForm(answer: Answer, status: number, code: string): string {
+  const { message, ...rest } = JSON.parse(answer.body)
+  assert.deepEqual([answer.status, rest], [status, { code, status }])
+  assert.ok(message.length > 0)
+  assert.equal(header(answer, 'content-type'), 'application/json; charset=utf-8')
+  assert.equal(header(answer, 'x-content-type-options'), 'nosniff')
+  assert.equal(header(answer, 'content-length'), String(Buffer.byteLength(answer.body)))
+  const requestId = header(answer, 'x-request-id') ?? ''
+  assert.match(requestId, /^[A-Za-z0-9._-]{1,128}$/)
+  return requestId
+}
+
+const lineOf = (requestId: string) =>
+  eventually('it is logged', () => {
+    const line = service.logLines.find((text) => text.includes(requestId))
+    return line === undefined ? undefined : JSON.parse(line)
+  })
+
+const authorized = () => `Host: petstore\r\nAuthorization: Bearer ${service.operatorKey}\r\n`
+const chunked = () => `POST /v1/pets HTTP/1.1\r\n${authorized()}Transfer-Encoding: chunked\r\n`
+
+describe('what cannot be read as HTTP is refused with an Error body, and closed', () => {
+  const long = (bytes: number) =>
+    `GET /healthz HTTP/1.1\r\nHost: petstore\r\nX-Long: ${'x'.repeat(bytes)}\r\n\r\n`
+  const refused: [string, () => string, number][] = [
+    ['no HTTP at all', () => 'NONSENSE\r\n\r\n', 400],
+    ['TLS', () => '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n', 400],
+    ['a header without a colon', () => 'GET /healthz HTTP/1.1\r\nHost petstore\r\n\r\n', 400],
+    ['two lengths', () => `POST /v1/pets HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n{}`, 400],
+    ['CONNECT', () => 'CONNECT shelter.example:443 HTTP/1.1\r\nHost: shelter.example\r\n\r\n', 400],
+    ['headers over 16 KiB', () => long(17 * 1024), 431],
+    ['headers of a megabyte, sent before anything is read', () => long(1024 ** 2), 431],
+  ]
+  for (const [name, bytes, status] of refused) {
+    test(name, async () => {
+      const caller = await call(service.base, bytes())
+      const answer = await caller.answer()
+      const requestId = assertErrorForm(answer, status, 'validation_failed')
+      assert.equal(header(answer, 'connection'), 'close')
+      const { error } = await caller.closed
+      assert.equal(error, undefined, 'closed, not reset')
+      const { status: logged, code, address } = await lineOf(requestId)
+      assert.deepEqual([logged, code, address], [status, 'validation_failed', '127.0.0.1'])
+    })
+  }
+
+  test('a body that is not HTTP gets its error from the pipeline, with the request id of the caller', async () => {
+    const caller = await call(
+      service.base,
+      `${chunked()}X-Request-Id: broken-body\r\n\r\n5\r\n{"nam\r\nzz\r\n`,
+    )
+    const answer = await caller.answer()
+    assert.equal(assertErrorForm(answer, 400, 'validation_failed'), 'broken-body')
+    assert.ok(header(answer, 'x-ratelimit-limit'))
+    assert.equal(header(answer, 'connection'), 'close')
+    await caller.closed
+    const { operation, status, code } = await lineOf('broken-body')
+    assert.deepEqual([operation, status, code], ['createPet', 400, 'validation_failed'])
+  })
+
+  const last: [string, () => string][] = [
+    ['a body that is not HTTP', () => `${chunked()}\r\nzz\r\n`],
+    ['no HTTP at all', () => 'NONSENSE\r\n\r\n'],
+    ['CONNECT', () => 'CONNECT shelter.example:443 HTTP/1.1\r\nHost: shelter.example\r\n\r\n'],
+  ]
+  for (const [name, bytes] of last) {
+    test(`${name}, after the responses to the requests before it`, async () => {
+      const body = '{"name":"Milo","categoryId":1}'
+      const post = `POST /v1/pets HTTP/1.1\r\n${authorized()}Content-Length: ${body.length}\r\n\r\n${body}`
+      const caller = await call(service.base, `${post}${post}${bytes()}`)
+      for (let n = 0; n < 2; n++) assert.equal((await caller.answer()).status, 201)
+      assertErrorForm(await caller.answer(), 400, 'validation_failed')
+      await caller.closed
+      assert.equal(caller.received().match(/HTTP\/1\.1 \d{3} /g)?.length, 3)
+    })
+  }
+})
+
+describe('what is HTTP but no request of ours', () => {
+  const refused: [string, string][] = [
+    ['HTTP/1.1 without a Host', 'GET /v1/pets HTTP/1.1\r\n'],
+    ['two Hosts', 'GET /v1/pets HTTP/1.1\r\nHost: a\r\nHost: b\r\n'],
+    ['a Host that is none', 'GET /v1/pets HTTP/1.1\r\nHost: not a host\r\n'],
+    ['a target that is no path', 'OPTIONS * HTTP/1.1\r\nHost: petstore\r\n'],
+  ]
+  for (const [name, head] of refused) {
+    test(`${name} is refused with an Error body and the request id of the caller`, async () => {
+      const id = name.replaceAll(/[^A-Za-z0-9]/g, '-')
+      const caller = await call(service.base, `${head}X-Request-Id: ${id}\r\n\r\n`)
+      assert.equal(assertErrorForm(await caller.answer(), 400, 'validation_failed'), id)
+      caller.socket.destroy()
+      assert.equal((await lineOf(id)).status, 400)
+    })
+  }
+
+  test('HTTP/1.0 needs no Host', async () => {
+    const caller = await call(service.base, 'GET /healthz HTTP/1.0\r\n\r\n')
+    assert.equal((await caller.answer()).status, 200)
+    caller.socket.destroy()
+  })
+
+  test('errors and pages beside the API have a request id as well', async () => {
+    for (const [path, status] of [
+      ['/nothing/here', 404],
+      ['/docs', 200],
+    ] as const) {
+      const { status: answered, headers } = await service.request('GET', path, {
+        headers: { 'x-request-id': 'beside-the-api' },
+      })
+      assert.deepEqual([answered, headers['x-request-id']], [status, 'beside-the-api'])
+      const own = await service.request('GET', path)
+      assert.match(String(own.headers['x-request-id']), /^[\w-]{22}$/)
+    }
+  })
+})
+
+test('a handler that fails is a fault of the server, not of the request', async () => {
+  const fault = new Error('the handler failed')
+  const faults: unknown[] = []
+  const listener = await listen(
+    {
+      fetch: () => Promise.reject(fault),
+      direct: async () => ({ status: 500, letterhead: new Letterhead({}), said: nothingSaid }),
+      onFinished: (finished) => void faults.push(finished.fault),
+    },
+    { host: '127.0.0.1', port: 0 },
+    { stalledMs: 60_000 },
+  )
+  const caller = await call(`http://127.0.0.1:${listener.port}`, 'GET / HTTP/1.1\r\nHost: petstore\r\n\r\n')
+  assertErrorForm(await caller.answer(), 500, 'internal_error')
+  assert.deepEqual(faults, [fault])
+  caller.socket.destroy()
+  await listener.stop()
+})
