@@ -71,6 +71,8 @@ export class KeyDirectory {
   readonly #environment: KeyEnvironment
   readonly #known = new Map<string, KnownKey>()
   #origins: Promise<ReadonlySet<string>> | undefined
+  /** The origins as they were last read, for while the store cannot be read. */
+  #lastOrigins: ReadonlySet<string> | undefined
   #generation = 0
 
   constructor(database: Database, environment: KeyEnvironment) {
@@ -118,6 +120,7 @@ export class KeyDirectory {
     this.#origins ??= this.#loadOrigins().catch((error: unknown) => {
       // A look that failed is not kept: the next one tries anew.
       this.#origins = undefined
+      if (this.#lastOrigins) return this.#lastOrigins
       throw error
     })
     return (await this.#origins).has(origin)
@@ -151,7 +154,8 @@ export class KeyDirectory {
       .where('origins', '<>', '[]')
       .where('revoked_at', 'is', null)
       .execute()
-    return new Set(rows.flatMap((row) => JSON.parse(row.origins) as string[]))
+    this.#lastOrigins = new Set(rows.flatMap((row) => JSON.parse(row.origins) as string[]))
+    return this.#lastOrigins
   }
 
   /** What to say of a key that does not exist. */
