@@ -1,9 +1,9 @@
 import { categoryRoutes } from './categories/routes.ts'
 import type { Config } from './config.ts'
 import type { Database } from './database/database.ts'
-import type { Hub } from './events/hub.ts'
+import type { FindAccess } from './events/access.ts'
+import type { EventBroadcaster } from './events/broadcaster.ts'
 import { eventRoutes } from './events/routes.ts'
-import type { StreamBounds } from './events/stream.ts'
 import type { Operation } from './http/operation.ts'
 import { inventoryRoutes } from './inventory/routes.ts'
 import type { KeyDirectory } from './keys/directory.ts'
@@ -19,18 +19,14 @@ export type Parts = {
   database: Database
   directory: KeyDirectory
   gate: Gate
-  hub: Hub
+  broadcaster: EventBroadcaster
+  findAccess: FindAccess
   config: Config
-  streamBounds: StreamBounds
-  onStreamFault(error: unknown): void
+  streamsMax: number
 }
 
 /** Every operation of the API, in the order in which the reference shows them. */
-export function createOperations({ database, directory, gate, hub, config, ...parts }: Parts): Operation[] {
-  const scopesOf = async (token: string, now: number) => {
-    const found = await directory.find(token, now)
-    return 'key' in found ? found.key.scopes : undefined
-  }
+export function createOperations({ database, directory, gate, config, ...parts }: Parts): Operation[] {
   const { environment, publicUrl, orderHoldMs, webhookAllow } = config
   return [
     ...petRoutes({
@@ -43,11 +39,10 @@ export function createOperations({ database, directory, gate, hub, config, ...pa
     ...orderRoutes({ database, publicUrl, holdMs: orderHoldMs }),
     ...eventRoutes({
       database,
-      hub,
+      broadcaster: parts.broadcaster,
+      findAccess: parts.findAccess,
+      streamsMax: parts.streamsMax,
       publicUrl,
-      streamBounds: parts.streamBounds,
-      scopesOf,
-      onFault: parts.onStreamFault,
     }),
     ...webhookRoutes({ database, allowed: webhookAllow, publicUrl }),
     ...limitRoutes(gate),

@@ -60,6 +60,7 @@ async function* records(db: Kysely<Tables>, { dialect }: Database): AsyncGenerat
       plan: row.plan,
       perMinute: row.per_minute,
       perDay: row.per_day,
+      streams: row.streams,
       scopes: JSON.parse(row.scopes),
       origins: JSON.parse(row.origins),
       isFromSetting: row.from_setting === 1,

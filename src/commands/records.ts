@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { isCategoryName } from '../categories/category.ts'
 import { int64, integer } from '../http/validation.ts'
 import { scopes } from '../keys/key.ts'
-import { planNames } from '../keys/plans.ts'
+import { ownStreamsMax, planNames } from '../keys/plans.ts'
 import { orderStatuses } from '../orders/order.ts'
 import { isName, petStatuses } from '../pets/pet.ts'
 
@@ -49,6 +49,7 @@ export const keyRecord = z.object({
   plan: z.enum(planNames),
   perMinute: orNull(integer(1, Number.MAX_SAFE_INTEGER)),
   perDay: orNull(integer(1, Number.MAX_SAFE_INTEGER)),
+  streams: orNull(integer(1, ownStreamsMax)).optional(),
   scopes: z.array(z.enum(scopes)),
   origins: z.array(z.string()),
   isFromSetting: z.boolean(),

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
 import { ApiError } from './errors.ts'
 import type { Handlers } from './listener.ts'
 import { sayKeptAlive } from './nodeDirect.ts'
+import { endWithCaller } from './nodeStream.ts'
 
 type Adapter = (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void>
 
@@ -34,14 +34,6 @@ export function nodeAdapter(fetch: Handlers['fetch']): Adapter {
 
 const isEventStream = ({ headers }: Response) =>
   headers.get('content-type')?.startsWith('text/event-stream') ?? false
-
-/** A stream goes on for as long as somebody listens, and one who has hung up does not say so. */
-function endWithCaller(socket: Socket, outgoing: ServerResponse): void {
-  const leave = () => void socket.destroy()
-  if (socket.readableEnded) leave()
-  socket.once('end', leave)
-  outgoing.once('close', () => socket.off('end', leave))
-}
 
 /** A request that HTTP lets through but that is no URL: a broken Host header, a path without a slash. */
 function badRequest(): Response {

@@ -93,6 +93,7 @@ const pipelineCodes: readonly ErrorCode[] = Object.values(sharedErrors).flat()
 const waitingCodes: readonly ErrorCode[] = [
   'rate_limit_exceeded',
   'key_banned',
+  'too_many_streams',
   'unavailable',
   'idempotency_in_progress',
 ]

@@ -10,7 +10,7 @@ import {
   looksLikeApiKey,
 } from './apiKey.ts'
 import { effectiveLimits } from './key.ts'
-import type { Limits, Plan } from './plans.ts'
+import type { KeyLimits, Limits, Plan } from './plans.ts'
 import { ownLimits } from './queries.ts'
 
 /** What a request needs to know of its key. */
@@ -27,7 +27,10 @@ export type KnownKey = {
   readonly unbannedAt: number
 }
 
-export type Lookup = { key: KnownKey } | { problem: string }
+/** What the store has of a key beyond what every request needs. */
+export type StoredKey = KnownKey & { readonly limits: KeyLimits }
+
+export type Lookup = { key: StoredKey } | { problem: string }
 
 const keysKeptMax = 10_000
 const never = Number.POSITIVE_INFINITY
@@ -51,7 +54,7 @@ export function knownKey(row: KeyRow, token: string): KnownKey {
   return {
     id: row.id,
     plan,
-    limits: effectiveLimits({ plan, limits: ownLimits(row) }),
+    limits: effectiveLimits({ plan, limits: ownLimits({ ...row, streams: null }) }),
     scopes: new Set(JSON.parse(row.scopes)),
     origins: JSON.parse(row.origins),
     environment: environmentOf(token),
@@ -69,7 +72,7 @@ export function knownKey(row: KeyRow, token: string): KnownKey {
 export class KeyDirectory {
   readonly #database: Database
   readonly #environment: KeyEnvironment
-  readonly #known = new Map<string, KnownKey>()
+  readonly #known = new Map<string, StoredKey>()
   #origins: Promise<ReadonlySet<string>> | undefined
   /** The origins as they were last read, for while the store cannot be read. */
   #lastOrigins: ReadonlySet<string> | undefined
@@ -94,7 +97,15 @@ export class KeyDirectory {
   }
 
   async find(token: string, now: number): Promise<Lookup> {
-    const key = this.#known.get(token) ?? (await this.#load(token))
+    return this.#lookup(this.#known.get(token) ?? (await this.#load(token)), now)
+  }
+
+  /** The same, as the store has it now: what is remembered may be half a second old. */
+  async findStored(token: string, now: number): Promise<Lookup> {
+    return this.#lookup(await this.#load(token), now)
+  }
+
+  #lookup(key: StoredKey | undefined, now: number): Lookup {
     const problem = key ? this.problemOf(key, now) : this.unknown()
     return key && problem === undefined ? { key } : { problem: problem ?? this.unknown() }
   }
@@ -126,7 +137,7 @@ export class KeyDirectory {
     return (await this.#origins).has(origin)
   }
 
-  async #load(token: string): Promise<KnownKey | undefined> {
+  async #load(token: string): Promise<StoredKey | undefined> {
     if (looksLikeApiKey(token) && !isWellFormed(token)) return undefined
     const generation = this.#generation
     const row = await this.#database.read
@@ -137,7 +148,8 @@ export class KeyDirectory {
       .where('hash', '=', hashApiKey(token))
       .executeTakeFirst()
     if (!row) return undefined
-    const key = knownKey(row, token)
+    const plan = row.plan as Plan
+    const key = { ...knownKey(row, token), limits: effectiveLimits({ plan, limits: ownLimits(row) }) }
     // What was read before a change must not outlive it.
     if (generation === this.#generation) {
       if (this.#known.size >= keysKeptMax) this.#known.delete(this.#known.keys().next().value as string)
