@@ -19,7 +19,7 @@ import {
 const coalesceMs = 100
 /** With many streams it is longer: sending may take a tenth of the time, so that the rest is left for requests. */
 const sendingShareMax = 0.1
-const coalesceMaxMs = 1_000
+const coalesceMaxMs = 500
 const pageEvents = 100
 /** How many streams are written to before other work has its turn. */
 const streamsPerTurn = 200
