@@ -29,10 +29,10 @@ await new Promise<void>((resolve, reject) => {
   const timer = setInterval(() => {
     const elapsedMs = performance.now() - started
     const due = Math.floor((Math.min(elapsedMs, endMs) / 1000) * perSecond)
-    // What finds no free connection is sent as soon as there is one.
+    // What finds no free connection is sent as soon as there is one. All take turns: one that is never used is closed.
     while (sent < due && free.length > 0) {
       sent++
-      send(free.pop() as Connection).catch(reject)
+      send(free.shift() as Connection).catch(reject)
     }
     if (elapsedMs < endMs || sent < due || answered < sent) return
     clearInterval(timer)
