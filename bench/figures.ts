@@ -168,6 +168,22 @@ export const rows = {
     aim: 300,
     notChecked: absolute,
   },
+  streams: {
+    id: '13a',
+    what: 'processor time of a create at 200 a second, with 1,000 event streams open',
+    against: 'the same without streams',
+    kind: 'factor',
+    must: 2,
+    aim: 1.3,
+  },
+  streamsPostgres: {
+    id: '13b',
+    what: 'the same on PostgreSQL',
+    against: 'the same without streams',
+    kind: 'factor',
+    must: 2,
+    aim: 1.3,
+  },
 } as const satisfies Record<string, Row>
 
 /** What was found for a row, or why nothing could be. */

@@ -5,6 +5,7 @@ import type { Bench } from './bench.ts'
 import { chart } from './chart.ts'
 import { type Figure, type Row, reaches } from './figures.ts'
 import { describeMachine } from './machine.ts'
+import { rowsAll } from './options.ts'
 import { here } from './processes.ts'
 import { versionOf } from './servers.ts'
 import { measuredService } from './stores.ts'
@@ -123,7 +124,7 @@ type About = ReturnType<typeof describeRun>
 
 function describeRun({ options, cores, load }: Bench, seconds: number) {
   const { version } = JSON.parse(readFileSync(join(measuredService(), 'package.json'), 'utf8'))
-  const isWhole = !options.isQuick && options.rows.size === 11
+  const isWhole = !options.isQuick && options.rows.size === rowsAll.length
   return {
     date: new Date().toISOString().slice(0, 10),
     mode: options.isQuick ? 'Quick run' : isWhole ? 'Full run' : 'Some rows',

@@ -15,4 +15,5 @@ export const runners: readonly { rows: readonly number[]; run(bench: Bench): Pro
   // Loaded only when it is wanted, as what it starts PostgreSQL with belongs to the tests.
   { rows: [8], run: async (bench) => (await import('./rows/postgres.ts')).postgres(bench) },
   { rows: [11], run: start },
+  { rows: [13], run: async (bench) => (await import('./rows/streams.ts')).streaming(bench) },
 ]

@@ -1,10 +1,10 @@
 import { category, categoryRoutes } from './categories/routes.ts'
 import type { Config } from './config.ts'
 import type { Database } from './database/database.ts'
-import type { Hub } from './events/hub.ts'
+import type { FindAccess } from './events/access.ts'
+import type { EventBroadcaster } from './events/broadcaster.ts'
 import { eventRoutes } from './events/routes.ts'
 import { eventKinds } from './events/schemas.ts'
-import type { StreamBounds } from './events/stream.ts'
 import type { Operation } from './http/operation.ts'
 import { inventoryRoutes } from './inventory/routes.ts'
 import type { KeyDirectory } from './keys/directory.ts'
@@ -21,20 +21,16 @@ export type Parts = {
   database: Database
   directory: KeyDirectory
   gate: Gate
-  hub: Hub
+  broadcaster: EventBroadcaster
+  findAccess: FindAccess
   config: Config
-  streamBounds: StreamBounds
-  onStreamFault(error: unknown): void
+  streamsMax: number
 }
 
 const kinds = eventKinds({ pet, category, key: shownKey, orderStatus })
 
 /** Every operation of the API, in the order in which the reference shows them. */
-export function createOperations({ database, directory, gate, hub, config, ...parts }: Parts): Operation[] {
-  const scopesOf = async (token: string, now: number) => {
-    const found = await directory.find(token, now)
-    return 'key' in found ? found.key.scopes : undefined
-  }
+export function createOperations({ database, directory, gate, config, ...parts }: Parts): Operation[] {
   const { environment, publicUrl, orderHoldMs, webhookAllow } = config
   return [
     ...petRoutes({
@@ -47,11 +43,10 @@ export function createOperations({ database, directory, gate, hub, config, ...pa
     ...orderRoutes({ database, publicUrl, holdMs: orderHoldMs }),
     ...eventRoutes({
       database,
-      hub,
+      broadcaster: parts.broadcaster,
+      findAccess: parts.findAccess,
+      streamsMax: parts.streamsMax,
       publicUrl,
-      streamBounds: parts.streamBounds,
-      scopesOf,
-      onFault: parts.onStreamFault,
       kinds,
     }),
     ...webhookRoutes({ database, allowed: webhookAllow, publicUrl, kinds }),

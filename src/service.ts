@@ -3,7 +3,8 @@ import type { Config } from './config.ts'
 import { type Database, StoreUnavailableError } from './database/database.ts'
 import { readFact } from './database/facts.ts'
 import { openForServing } from './database/open.ts'
-import { Hub } from './events/hub.ts'
+import type { FindAccess } from './events/access.ts'
+import { EventBroadcaster } from './events/broadcaster.ts'
 import { pruneEvents, recordEvent } from './events/queries.ts'
 import { type StreamBounds, usualStreamBounds } from './events/stream.ts'
 import { createApi } from './http/api.ts'
@@ -100,7 +101,19 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
       )
     },
   })
-  const hub = new Hub()
+  const findAccess: FindAccess = async (token) => {
+    const found = await directory.findStored(token, clock())
+    if ('problem' in found) return undefined
+    const { scopes, limits, expiresAt, secretExpiresAt } = found.key
+    return { scopes, endsAt: Math.min(expiresAt, secretExpiresAt), streamsMax: limits.streams }
+  }
+  const broadcaster = new EventBroadcaster({
+    database,
+    clock,
+    bounds,
+    findAccess,
+    onFault: (error) => log.error({ err: error }, 'streaming events failed'),
+  })
   const deliverer = new Deliverer({
     database,
     clock,
@@ -113,21 +126,20 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
     onFault: (error) => log.error({ err: error }, 'delivering webhooks failed'),
   })
   const wake = () => {
-    hub.wake()
+    broadcaster.wake()
     deliverer.wake()
   }
   database.onCommit(wake)
   database.onForeignChange(wake)
   database.onForeignChange(() => background(noticeReplacement()))
-  const onStreamFault = (error: unknown) => log.error({ err: error }, 'streaming events failed')
   const operations = createOperations({
     database,
     directory,
     gate,
-    hub,
+    broadcaster,
+    findAccess,
     config,
-    streamBounds: bounds,
-    onStreamFault,
+    streamsMax: bounds.streamsMax,
   })
   const onFinished = (finished: Finished) => {
     metrics.countRequest(finished)
@@ -212,7 +224,7 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
   // Only once the port is bound: a key made by a start that then fails would never be shown. Requests wait for it.
   const newOperatorKey = await ensureOperatorKey(database, config, clock()).catch(async (error: unknown) => {
     startup.fail(new StoreUnavailableError('The start failed.', { cause: error }))
-    hub.close()
+    broadcaster.close()
     await Promise.all([listener.stop(), deliverer.stop()])
     await database.close()
     throw error
@@ -234,7 +246,7 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
 
   async function stop() {
     isStopping = true
-    hub.close()
+    broadcaster.close()
     const delivererStopped = deliverer.stop()
     await listener.stop()
     for (const timer of timers) clearInterval(timer)

@@ -42,7 +42,7 @@ export async function postgres(bench: Bench): Promise<Figure[]> {
 }
 
 /** The tests' PostgreSQL does without, since its data does not outlive the run. */
-async function beDurable(url: string): Promise<void> {
+export async function beDurable(url: string): Promise<void> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
   for (const setting of ['fsync', 'full_page_writes']) await client.query(`ALTER SYSTEM SET ${setting} = on`)

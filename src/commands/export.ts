@@ -77,6 +77,7 @@ async function* keyRecords(db: Kysely<Tables>): AsyncGenerator<Record<string, un
       plan: row.plan,
       perMinute: row.per_minute,
       perDay: row.per_day,
+      streams: row.streams,
       scopes: JSON.parse(row.scopes),
       origins: JSON.parse(row.origins),
       isFromSetting: row.from_setting === 1,

@@ -6,7 +6,7 @@ import type { Tables } from '../database/tables.ts'
 import { ApiError, type Detail } from '../http/errors.ts'
 import { validate } from '../http/validation.ts'
 import { type Key, overlapSecondsMax } from '../keys/key.ts'
-import { ownLimitMax } from '../keys/plans.ts'
+import { ownLimitMax, ownStreamsMax } from '../keys/plans.ts'
 import { changeKey, createKey, findKey, listKeys, revokeKey, rotateKey, unbanKey } from '../keys/queries.ts'
 import { changedSettings, checkSettings, keyChange, newKey, newSettings } from '../keys/schemas.ts'
 import { shown } from '../keys/shown.ts'
@@ -24,6 +24,7 @@ Settings:
   --plan PLAN          free, pro, business or enterprise (free)
   --per-minute N       an enterprise key's own limits
   --per-day N
+  --streams N
   --scope SCOPE        may be given several times
   --origin ORIGIN      may be given several times; makes a publishable key, which only reads
   --expires-at TIME    such as 2027-01-31T12:00:00Z or 2027-01-31T13:00:00+01:00; "never" with update takes it away
@@ -35,6 +36,7 @@ const options = {
   plan: { type: 'string' },
   'per-minute': { type: 'string' },
   'per-day': { type: 'string' },
+  streams: { type: 'string' },
   scope: { type: 'string', multiple: true },
   origin: { type: 'string', multiple: true },
   'expires-at': { type: 'string' },
@@ -46,11 +48,22 @@ type Values = ReturnType<typeof readArguments<typeof options>>['values']
 type Action = (store: Database, config: Config, values: Values, id: number) => Promise<void>
 
 const pageKeys = 100
+const settingOptions = [
+  'name',
+  'plan',
+  'per-minute',
+  'per-day',
+  'streams',
+  'scope',
+  'origin',
+  'expires-at',
+  'json',
+] as const
 
 const actions: Record<string, { needsId: boolean; takes: readonly string[]; run: Action }> = {
   create: {
     needsId: false,
-    takes: ['name', 'plan', 'per-minute', 'per-day', 'scope', 'origin', 'expires-at', 'json'],
+    takes: settingOptions,
     async run(database, { environment }, values) {
       const settings = newSettings(validate(newKey, settingsOf(values), 'body'))
       const now = systemClock()
@@ -75,7 +88,7 @@ const actions: Record<string, { needsId: boolean; takes: readonly string[]; run:
   },
   update: {
     needsId: true,
-    takes: ['name', 'plan', 'per-minute', 'per-day', 'scope', 'origin', 'expires-at', 'json'],
+    takes: settingOptions,
     async run(database, _config, values, id) {
       const given = settingsOf(values)
       if (Object.keys(given).length === 0)
@@ -171,7 +184,7 @@ const optionProblems = (details: readonly Detail[]): string =>
   details
     .map(({ path, message }) => {
       const field = path.split('/').findLast((part) => part !== '' && !/^\d+$/.test(part)) ?? ''
-      if (field === 'limits') return `--per-minute and --per-day ${message}.`
+      if (field === 'limits') return `--per-minute, --per-day and --streams ${message}.`
       const option = `--${field.replace(/s$/, '').replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
       // A list as a whole is all the options of its name together.
       return path.endsWith('s')
@@ -184,9 +197,11 @@ const optionProblems = (details: readonly Detail[]): string =>
 function settingsOf(values: Values): Record<string, unknown> {
   const perMinute = wholeNumber('per-minute', values['per-minute'], 1, ownLimitMax)
   const perDay = wholeNumber('per-day', values['per-day'], 1, ownLimitMax)
+  const streams = wholeNumber('streams', values.streams, 1, ownStreamsMax)
   const limits = {
     ...(perMinute !== undefined && { perMinute: BigInt(perMinute) }),
     ...(perDay !== undefined && { perDay: BigInt(perDay) }),
+    ...(streams !== undefined && { streams: BigInt(streams) }),
   }
   const expiresAt = values['expires-at']
   return {

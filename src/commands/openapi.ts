@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { readConfig } from '../config.ts'
 import type { Database } from '../database/database.ts'
-import type { Hub } from '../events/hub.ts'
+import type { EventBroadcaster } from '../events/broadcaster.ts'
 import { usualStreamBounds } from '../events/stream.ts'
 import { documentText, openApiDocument } from '../http/openapi.ts'
 import { toYaml } from '../http/yaml.ts'
@@ -31,15 +31,15 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
 /** Operations only hold on to what they are given, so describing them takes no store. */
 export function describe(env: NodeJS.ProcessEnv): Record<string, unknown> {
   const config = readConfig(env)
-  const nothing = {} as Database & KeyDirectory & Gate & Hub
+  const nothing = {} as Database & KeyDirectory & Gate & EventBroadcaster
   const operations = createOperations({
     database: nothing,
     directory: nothing,
     gate: nothing,
-    hub: nothing,
+    broadcaster: nothing,
+    findAccess: async () => undefined,
     config,
-    streamBounds: usualStreamBounds,
-    onStreamFault: () => {},
+    streamsMax: usualStreamBounds.streamsMax,
   })
   return openApiDocument({ operations, ...config })
 }

@@ -3,7 +3,7 @@ import { isCategoryName } from '../categories/category.ts'
 import { timeMaxMs } from '../clock.ts'
 import { int64, integer } from '../http/validation.ts'
 import { type KeySettings, settingsProblems } from '../keys/key.ts'
-import { ownLimitMax } from '../keys/plans.ts'
+import { ownLimitMax, ownStreamsMax } from '../keys/plans.ts'
 import { secretsKeptMax } from '../keys/queries.ts'
 import { keyName, keyScopes, origins, plan } from '../keys/schemas.ts'
 import { holdExpired, orderStatuses } from '../orders/order.ts'
@@ -55,6 +55,7 @@ const keyFields = z.object({
   plan,
   perMinute: orNull(integer(1, ownLimitMax)),
   perDay: orNull(integer(1, ownLimitMax)),
+  streams: orNull(integer(1, ownStreamsMax)).optional(),
   scopes: keyScopes,
   origins,
   isFromSetting: z.boolean(),
@@ -73,8 +74,12 @@ export const keyRecord = keyFields.superRefine((record, context) => {
 })
 
 export const settingsIn = (record: z.output<typeof keyFields>): KeySettings => {
-  const { name, plan, perMinute, perDay, scopes, origins, expiresAt } = record
-  const limits = { ...(perMinute !== null && { perMinute }), ...(perDay !== null && { perDay }) }
+  const { name, plan, perMinute, perDay, streams = null, scopes, origins, expiresAt } = record
+  const limits = {
+    ...(perMinute !== null && { perMinute }),
+    ...(perDay !== null && { perDay }),
+    ...(streams !== null && { streams }),
+  }
   return {
     name,
     plan,

@@ -6,9 +6,10 @@ import { firstRelease } from './migrations/0001-first-release.ts'
 import { store } from './migrations/0002-store.ts'
 import { sharedStore } from './migrations/0003-shared-store.ts'
 import { coveringIndexes } from './migrations/0004-covering-indexes.ts'
+import { streamLimits } from './migrations/0005-stream-limits.ts'
 import type { Tables } from './tables.ts'
 
-const migrations: readonly Migration[] = [firstRelease, store, sharedStore, coveringIndexes]
+const migrations: readonly Migration[] = [firstRelease, store, sharedStore, coveringIndexes, streamLimits]
 
 /** Whether the store has the schema of this program. */
 export const isMigrated = async ({ read, dialect }: Database): Promise<boolean> =>

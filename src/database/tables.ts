@@ -25,6 +25,8 @@ export type Tables = {
     plan: string
     per_minute: number | null
     per_day: number | null
+    /** How many event streams the key may have open at one instance, where it has a limit of its own. */
+    streams: number | null
     scopes: string
     origins: string
     /** 1 for the key that PETSTORE_ADMIN_KEY sets. */

@@ -20,5 +20,10 @@ export type EventType = (typeof eventTypes)[number]
 
 export type StoreEvent = { id: number; type: EventType; createdAt: number; data: string }
 
+/** What a key must have to follow events, */
+export const eventsScope = 'events:read'
+/** and to follow those of keys as well. */
+export const privateEventsScope = 'keys:manage'
+
 /** Events of keys are for those who manage keys. */
 export const isPrivate = (type: string): boolean => type.startsWith('key.')

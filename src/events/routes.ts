@@ -1,63 +1,48 @@
 import * as z from 'zod'
 import type { Database } from '../database/database.ts'
 import { ApiError, validationFailed } from '../http/errors.ts'
-import { type Context, type Operation, operation } from '../http/operation.ts'
+import { type Caller, type Context, type Operation, operation } from '../http/operation.ts'
 import { nextLink } from '../http/paging.ts'
 import { digitsText, pageLimit } from '../http/validation.ts'
-import type { Hub } from './hub.ts'
+import type { FindAccess } from './access.ts'
+import type { EventBroadcaster } from './broadcaster.ts'
+import { eventsScope, privateEventsScope } from './event.ts'
+import { eventJson } from './format.ts'
 import { eventsAfter, lastEventId, prunedThrough } from './queries.ts'
 import { type EventKind, eventExample, eventsSchema } from './schemas.ts'
-import { eventJson, eventStream, type StreamBounds } from './stream.ts'
+import { StreamCounter } from './streamCounter.ts'
 
 const limitMax = 1_000
-const streamsPerKeyMax = 100
 const limitDefault = 100
-const privateScope = 'keys:manage'
-const scope = 'events:read'
+/** When a client that has too many streams may try again: it has to close one first. */
+const retrySeconds = '5'
 
 export type EventRoutesOptions = {
   readonly database: Database
-  readonly hub: Hub
+  readonly broadcaster: EventBroadcaster
+  readonly findAccess: FindAccess
+  /** How many streams there are at once, of all keys. */
+  readonly streamsMax: number
   readonly publicUrl: string | undefined
-  readonly streamBounds: StreamBounds
-  /** What a key may do at this moment; undefined where it is no longer valid. */
-  scopesOf(token: string, now: number): Promise<ReadonlySet<string> | undefined>
-  onFault(error: unknown): void
   /** What events there are, for the description of the API. */
   readonly kinds: readonly EventKind[]
 }
 
 export function eventRoutes(options: EventRoutesOptions): Operation[] {
-  const { database, hub, publicUrl, streamBounds, scopesOf, onFault, kinds } = options
-  let streams = 0
-  /** So that one caller cannot take the places of all others. */
-  const streamsOfKey = new Map<number, number>()
+  const { database, broadcaster, findAccess, publicUrl, kinds } = options
+  const counter = new StreamCounter(options.streamsMax)
 
-  function stream(after: number, { caller, clock }: Context) {
-    const ofKey = streamsOfKey.get(caller.keyId) ?? 0
-    if (streams >= streamBounds.streamsMax || ofKey >= streamsPerKeyMax)
-      throw new ApiError('unavailable', undefined, { headers: { 'Retry-After': '5' } })
-    streams++
-    streamsOfKey.set(caller.keyId, ofKey + 1)
-    return eventStream({
-      hub,
-      after,
-      bounds: streamBounds,
-      async read(position, limit) {
-        // A stream outlasts its request, and the key's scopes may change meanwhile.
-        const scopes = await scopesOf(caller.token, clock())
-        const isBehind = position < (await prunedThrough(database.read))
-        if (!scopes?.has(scope) || isBehind) return undefined
-        return eventsAfter(database.read, position, limit, scopes.has(privateScope))
-      },
-      onFault,
-      onClose() {
-        streams--
-        const left = (streamsOfKey.get(caller.keyId) ?? 1) - 1
-        if (left > 0) streamsOfKey.set(caller.keyId, left)
-        else streamsOfKey.delete(caller.keyId)
-      },
-    })
+  async function stream(after: number, newest: number, { keyId, token }: Caller) {
+    const access = await findAccess(token)
+    if (!access) throw new ApiError('invalid_api_key', 'This API key ended while the request was served.')
+    const headers = { 'Retry-After': retrySeconds }
+    const outcome = counter.add(keyId, access.streamsMax)
+    if (outcome === 'instance is full') throw new ApiError('unavailable', undefined, { headers })
+    if (outcome === 'key is full') {
+      const message = `This API key has ${access.streamsMax} event streams open, which is its limit: close one, or use one for several purposes.`
+      throw new ApiError('too_many_streams', message, { headers })
+    }
+    return broadcaster.open({ keyId, token, access, after, newest, onClose: () => counter.remove(keyId) })
   }
 
   return [
@@ -70,7 +55,7 @@ export function eventRoutes(options: EventRoutesOptions): Operation[] {
       description:
         'Every change, oldest first, with no gaps. With `Accept: text/event-stream` the answer is a live stream, which resumes from `Last-Event-ID`. Events are kept 30 days. Events of keys are shown to keys with `keys:manage` alone.',
       stability: 'experimental',
-      scope,
+      scope: eventsScope,
       query: z.object({
         after: digitsText(0, Number.MAX_SAFE_INTEGER)
           .optional()
@@ -103,10 +88,10 @@ export function eventRoutes(options: EventRoutesOptions): Operation[] {
           },
         },
       },
-      errors: ['validation_failed', 'events_expired'],
+      errors: ['validation_failed', 'events_expired', 'too_many_streams'],
       errorHeaders: { events_expired: { Link: 'Where the events that are kept begin, with `rel="next"`.' } },
       async read({ query: { after, limit } }, context) {
-        const seesPrivate = context.caller.scopes.has(privateScope)
+        const seesPrivate = context.caller.scopes.has(privateEventsScope)
         const isStream = /(?:^|,)\s*text\/event-stream\s*(?:;|,|$)/i.test(context.header('accept') ?? '')
         const pruned = await prunedThrough(database.read)
         const position =
@@ -115,7 +100,8 @@ export function eventRoutes(options: EventRoutesOptions): Operation[] {
         if (position !== undefined && (position < pruned || position > newest))
           throw expired(pruned, publicUrl)
         const headers = { 'Last-Event-Id': String(newest) }
-        if (isStream) return { status: 200, stream: stream(position ?? newest, context), headers }
+        if (isStream)
+          return { status: 200, stream: await stream(position ?? newest, newest, context.caller), headers }
         const found = await eventsAfter(database.read, position ?? pruned, limit + 1, seesPrivate)
         const page = found.slice(0, limit)
         const json = `[${page.map(eventJson).join(',')}]`

@@ -1,117 +1,156 @@
-import { timestamp } from '../clock.ts'
+import { type StreamBody, StreamChunk, type StreamEvents, type StreamWriter } from '../http/streamBody.ts'
+import type { SharedAccess } from './access.ts'
 import type { StoreEvent } from './event.ts'
-import type { Hub } from './hub.ts'
+import { streamText } from './format.ts'
 
 export type StreamBounds = {
   readonly heartbeatMs: number
   /** A reader that has taken nothing for this long is told so and closed. */
   readonly slowReaderMs: number
-  /** How many streams there are at once. */
+  /** How many streams there are at once, of all keys. */
   readonly streamsMax: number
 }
 
 export const usualStreamBounds: StreamBounds = {
   heartbeatMs: 15_000,
   slowReaderMs: 30_000,
-  streamsMax: 1_000,
+  // Half of the connections that a server takes.
+  streamsMax: 5_000,
 }
-const pageEvents = 100
 
-export type StreamOptions = {
-  readonly hub: Hub
-  readonly after: number
-  readonly bounds: StreamBounds
-  /**
-   * Events after a position; the stream asks again whenever the hub wakes it. Nothing at all where the caller may no
-   * longer listen: its key may have been revoked meanwhile.
-   */
-  read(after: number, limit: number): Promise<StoreEvent[] | undefined>
-  /** Called once, however it ends. */
-  onClose(): void
+const greeting = new StreamChunk(': listening\n\n')
+const heartbeat = new StreamChunk(': heartbeat\n\n')
+
+/** Why a stream ends, and what its reader is told last. */
+export const farewells = {
+  failed: new StreamChunk(': the service cannot go on, resume\n\n'),
+  stopping: new StreamChunk(': the service is stopping, resume elsewhere\n\n'),
+  refused: new StreamChunk(': this stream has ended, connect again to learn why\n\n'),
+  slow: new StreamChunk(
+    'event: slow_reader\ndata: {"message":"You read too slowly: resume from the last id."}\n\n',
+  ),
+} as const
+
+/** New events as all live streams are sent them. */
+export type Batch = {
+  /** The last event of the batch. */
+  readonly through: number
+  readonly all: StreamChunk
+  /** Without those for which a key needs a scope of its own; undefined where that leaves none. */
+  readonly open: StreamChunk | undefined
+}
+
+/** What a stream that is behind is sent next. */
+export type StreamPage = { readonly events: readonly StoreEvent[]; readonly through: number }
+
+/** What a stream needs of the reader that all streams share. */
+export type StreamSource = {
+  /** The event up to which live streams have been sent everything. */
+  readonly position: number
+  /** The next page, up to the shared position; undefined where the stream must end. */
+  page(stream: EventStream): Promise<StreamPage | undefined>
+  add(stream: EventStream): void
+  remove(stream: EventStream): void
   onFault(error: unknown): void
 }
 
 /**
- * Server-sent events from a position on. Nothing is buffered beyond one page: the next is read from the store only when
- * the reader has taken the last, and a reader that takes nothing for too long is told so and closed; it can resume.
+ * One stream of server-sent events. It is live while it has been sent everything that the shared reader has read, and
+ * then gets the chunks that all live streams get. One that begins at an older position, or whose reader is behind, reads
+ * pages of its own until it is live. Nothing is buffered beyond what a connection buffers and one page.
  */
-export function eventStream({
-  hub,
-  after,
-  bounds: { heartbeatMs, slowReaderMs },
-  read,
-  onClose,
-  onFault,
-}: StreamOptions): ReadableStream<Uint8Array> {
-  const encoder = new TextEncoder()
-  let position = after
-  let isOver = false
-  let slowTimer: NodeJS.Timeout | undefined
+export class EventStream implements StreamBody {
+  readonly access: SharedAccess
+  readonly #source: StreamSource
+  #position: number
+  #writer: StreamWriter | undefined
+  #isLive = false
+  #isCatchingUp = false
+  #isOver = false
+  #sentAt = 0
+  /** Since when its reader has taken nothing. */
+  #blockedAt: number | undefined
 
-  const close = () => {
-    if (isOver) return
-    isOver = true
-    clearTimeout(slowTimer)
-    onClose()
-  }
-  const end = (controller: ReadableStreamDefaultController<Uint8Array>, farewell: string) => {
-    if (isOver) return
-    close()
-    controller.enqueue(encoder.encode(farewell))
-    controller.close()
+  constructor(source: StreamSource, access: SharedAccess, position: number) {
+    this.#source = source
+    this.access = access
+    this.#position = position
   }
 
-  return new ReadableStream<Uint8Array>(
-    {
-      start(controller) {
-        controller.enqueue(encoder.encode(': listening\n\n'))
-      },
-      /** Called whenever the reader has room; answers with what is new, or a heartbeat. */
-      async pull(controller) {
-        clearTimeout(slowTimer)
-        const events = await next().catch((error: unknown) => {
-          onFault(error)
-          return 'failed' as const
-        })
-        if (isOver) return
-        if (events === 'failed') return end(controller, ': the service cannot go on, resume\n\n')
-        if (events === 'closed') return end(controller, ': the service is stopping, resume elsewhere\n\n')
-        if (events === 'unwelcome')
-          return end(controller, ': this stream has ended, connect again to learn why\n\n')
-        position = events.at(-1)?.id ?? position
-        controller.enqueue(encoder.encode(events.length > 0 ? events.map(shown).join('') : ': heartbeat\n\n'))
-        slowTimer = setTimeout(
-          () =>
-            end(
-              controller,
-              'event: slow_reader\ndata: {"message":"You read too slowly: resume from the last id."}\n\n',
-            ),
-          slowReaderMs,
-        )
-      },
-      cancel: close,
-    },
-    { highWaterMark: 1 },
-  )
+  get position(): number {
+    return this.#position
+  }
 
-  /** New events; none when it is time for a heartbeat. */
-  async function next(): Promise<StoreEvent[] | 'closed' | 'unwelcome'> {
-    const heartbeatAt = performance.now() + heartbeatMs
-    for (;;) {
-      if (hub.isClosed) return 'closed'
-      const { wakes } = hub
-      const events = await read(position, pageEvents)
-      if (events === undefined) return 'unwelcome'
-      if (events.length > 0) return events
-      if (isOver || performance.now() >= heartbeatAt) return []
-      await hub.wait(wakes, Math.max(0, heartbeatAt - performance.now()))
+  readonly start = (writer: StreamWriter): StreamEvents => {
+    this.#writer = writer
+    this.#send(greeting)
+    this.#source.add(this)
+    return { onDrain: () => this.#drained(), onClose: this.cancel }
+  }
+
+  /** The reader is gone, or never came. */
+  readonly cancel = (): void => {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#source.remove(this)
+  }
+
+  end(farewell: StreamChunk): void {
+    if (this.#isOver) return
+    this.cancel()
+    this.#writer?.end(farewell)
+  }
+
+  /** Sends what is new, or lets a stream that was not live try again. */
+  deliver({ through, all, open }: Batch): void {
+    if (!this.#isLive) return void this.catchUp()
+    if (this.#position >= through) return
+    this.#position = through
+    const chunk = this.access.seesPrivate ? all : open
+    if (chunk) this.#send(chunk)
+  }
+
+  /** Ends it or sends a heartbeat, where it is time for either. */
+  check(now: number, { heartbeatMs, slowReaderMs }: StreamBounds): void {
+    if (this.#blockedAt !== undefined) {
+      if (now - this.#blockedAt >= slowReaderMs) this.end(farewells.slow)
+    } else if (now - this.#sentAt >= heartbeatMs) this.#send(heartbeat)
+  }
+
+  catchUp(): void {
+    if (this.#isCatchingUp || this.#isOver || this.#blockedAt !== undefined) return
+    this.#isCatchingUp = true
+    void this.#readPages().catch((error: unknown) => {
+      this.#source.onFault(error)
+      this.end(farewells.failed)
+    })
+  }
+
+  async #readPages(): Promise<void> {
+    try {
+      // A stream ahead of the shared reader waits for its next batch.
+      while (!this.#isOver && this.#blockedAt === undefined && this.#position < this.#source.position) {
+        const page = await this.#source.page(this)
+        if (!page) return this.end(farewells.refused)
+        this.#position = page.through
+        if (page.events.length > 0) this.#send(new StreamChunk(streamText(page.events)))
+      }
+      this.#isLive = this.#blockedAt === undefined && this.#position === this.#source.position
+    } finally {
+      this.#isCatchingUp = false
     }
   }
+
+  #drained(): void {
+    this.#blockedAt = undefined
+    if (!this.#isLive) this.catchUp()
+  }
+
+  #send(chunk: StreamChunk): void {
+    if (this.#isOver) return
+    this.#sentAt = performance.now()
+    if (this.#writer?.write(chunk) !== false) return
+    this.#blockedAt = this.#sentAt
+    this.#isLive = false
+  }
 }
-
-const shown = ({ id, type, createdAt, data }: StoreEvent): string =>
-  `id: ${id}\nevent: ${type}\ndata: ${eventJson({ id, type, createdAt, data })}\n\n`
-
-/** The event as callers see it. `data` is JSON text already. */
-export const eventJson = ({ id, type, createdAt, data }: StoreEvent): string =>
-  `{"id":${id},"type":"${type}","createdAt":"${timestamp(createdAt)}","data":${data}}`

@@ -151,12 +151,13 @@ export function createApi(options: ApiOptions) {
     if (origin !== undefined && (await door.isKnownOrigin(origin))) exchange.more = corsHeaders(origin)
   }
 
-  function describeOptions({ route, more }: Exchange): Ready {
-    if (!route) throw new ApiError('not_found')
-    const allowed = allowedMethods(route)
+  function describeOptions({ incoming, route, more }: Exchange): Ready {
+    const isPreflight = more !== undefined && incoming.header('access-control-request-method') !== undefined
+    // A preflight that failed would hide the 404 of the request itself from the page.
+    if (!route && !isPreflight) throw new ApiError('not_found')
     return plainStationery.ready({
       status: 204,
-      headers: { Allow: allowed, ...(more && preflightHeaders(allowed)) },
+      headers: { ...(route && { Allow: allowedMethods(route) }), ...(more && preflightHeaders) },
     })
   }
 

@@ -77,7 +77,7 @@ export const publicHeaders = corsHeaders('*')
 const preflight = (allowed: string) =>
   new Response(null, {
     status: 204,
-    headers: { ...publicHeaders, ...preflightHeaders(allowed), Allow: allowed },
+    headers: { ...publicHeaders, ...preflightHeaders, Allow: allowed },
   })
 
 /** An Error body outside the API. */

@@ -1,15 +1,21 @@
 /** CORS for publishable keys: only the origins that some key is locked to get an answer that a browser may read. */
 
+/** Every response header of the interface that a browser would hide otherwise. */
 const exposed = [
+  'Allow',
   'Deprecation',
   'ETag',
   'Idempotent-Replayed',
+  'Last-Event-Id',
   'Link',
   'Location',
+  'Preference-Applied',
   'RateLimit',
   'RateLimit-Policy',
   'Retry-After',
   'Sunset',
+  'WWW-Authenticate',
+  'X-Content-Type-Options',
   'X-RateLimit-Limit',
   'X-RateLimit-Remaining',
   'X-RateLimit-Reset',
@@ -18,7 +24,9 @@ const exposed = [
 ].join(', ')
 
 const requestHeaders =
-  'Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Prefer, X-Request-Id'
+  'Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, Prefer, X-Request-Id'
+/** The same for every path: a page can then read the 404 of a missing path, and the 405 of a method that a path lacks. */
+const methods = 'GET, POST, PATCH, DELETE, HEAD, OPTIONS'
 const preflightKeptSeconds = '7200'
 
 export const corsHeaders = (origin: string): Record<string, string> => ({
@@ -26,8 +34,8 @@ export const corsHeaders = (origin: string): Record<string, string> => ({
   'Access-Control-Expose-Headers': exposed,
 })
 
-export const preflightHeaders = (allowed: string): Record<string, string> => ({
-  'Access-Control-Allow-Methods': allowed,
+export const preflightHeaders: Readonly<Record<string, string>> = {
+  'Access-Control-Allow-Methods': methods,
   'Access-Control-Allow-Headers': requestHeaders,
   'Access-Control-Max-Age': preflightKeptSeconds,
-})
+}

@@ -91,6 +91,10 @@ export const catalogue = {
     message:
       'This API key is banned for a while, because it kept on after being refused: wait for "Retry-After".',
   },
+  too_many_streams: {
+    status: 429,
+    message: 'This API key has as many event streams open as it may have: close one, then retry.',
+  },
   internal_error: {
     status: 500,
     message: 'Something went wrong on our side: retry, and quote "X-Request-Id" if it persists.',

@@ -4,6 +4,7 @@ import { fromRequest } from './incoming.ts'
 import type { Handlers, Listener, Place } from './listener.ts'
 import { isPlainTarget } from './nodeDirect.ts'
 import type { Outgoing } from './outgoing.ts'
+import { toReadableStream } from './streamBody.ts'
 
 /** As much of Bun as is used here: its own types would stand in the way of Node's. */
 type BunServer = {
@@ -47,11 +48,9 @@ export async function listenOnBun(
     fetch(request, own) {
       if (++requests % requestsPerCollection === 0) edenGC()
       const incoming = fromRequest(request, own.requestIP(request)?.address ?? '')
-      const isStream = /event-stream/i.test(incoming.header('accept') ?? '')
-      if (isPlainTarget(request.method, incoming.target) && !isStream)
-        return andThen(direct(incoming), answerOf)
       // A stream has heartbeats of its own.
-      if (isStream) own.timeout(request, 0)
+      if (/event-stream/i.test(incoming.header('accept') ?? '')) own.timeout(request, 0)
+      if (isPlainTarget(request.method, incoming.target)) return andThen(direct(incoming), answerOf)
       return fetch(request, incoming.remoteAddress)
     },
   })
@@ -66,4 +65,7 @@ export async function listenOnBun(
 
 /** Bun copies the headers that an answer is made with, so that they can be filled in anew for the next. */
 export const answerOf = ({ status, letterhead, said, body, stream }: Outgoing): Response =>
-  new Response(body ?? stream ?? null, { status, headers: letterhead.filledIn(said.headers) })
+  new Response(body ?? (stream ? toReadableStream(stream) : null), {
+    status,
+    headers: letterhead.filledIn(said.headers),
+  })

@@ -92,7 +92,8 @@ export async function listenOnNode(
       return adapt(incoming, outgoing)
     }
     return andThen(serveDirectly(direct, incoming, outgoing), () => {
-      if (!outgoing.socket || outgoing.socket.writableLength > 0) watch(incoming, outgoing)
+      const isOut = outgoing.writableEnded && outgoing.socket?.writableLength === 0
+      if (!isOut) watch(incoming, outgoing)
     })
   }
   const begin = (incoming: IncomingMessage, outgoing: ServerResponse) => {

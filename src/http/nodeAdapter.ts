@@ -6,6 +6,7 @@ import { lingeringClose } from './lingeringClose.ts'
 import type { Handlers } from './listener.ts'
 import { expectsContinue, isCutOff, sayKeptAlive } from './nodeDirect.ts'
 import type { Refused } from './nodeRefusal.ts'
+import { endWithCaller } from './nodeStream.ts'
 import { answer } from './operation.ts'
 import { plainStationery, toResponse } from './outgoing.ts'
 
@@ -78,14 +79,6 @@ async function sendAndLinger(response: Response, outgoing: ServerResponse): Prom
 
 const isEventStream = ({ headers }: Response) =>
   headers.get('content-type')?.startsWith('text/event-stream') ?? false
-
-/** A stream goes on for as long as somebody listens, and one who has hung up does not say so. */
-function endWithCaller(socket: Socket, outgoing: ServerResponse): void {
-  const leave = () => void socket.destroy()
-  if (socket.readableEnded) leave()
-  socket.once('end', leave)
-  outgoing.once('close', () => socket.off('end', leave))
-}
 
 /** A request that HTTP lets through but that is no URL: a broken Host header, a path without a slash. */
 const badRequest = () =>

@@ -5,6 +5,7 @@ import type { Api } from './app.ts'
 import type { Incoming } from './incoming.ts'
 import { lingeringClose } from './lingeringClose.ts'
 import { bodyFailed } from './nodeRefusal.ts'
+import { sendStream } from './nodeStream.ts'
 import type { Outgoing } from './outgoing.ts'
 
 /** The API straight on Node's own requests and answers: making a Request and a Response would cost as much as the rest. */
@@ -16,14 +17,15 @@ const probeTarget = /^\/(?:healthz|readyz)$/
 const plainHost = /^[\w.:[\]-]+$/
 
 /**
- * Whether a request needs nothing that the Fetch standard does: an address that is what it looks like, and an answer
- * that is no stream. All others go the long way, so that there is one place that knows about odd addresses.
+ * Whether a request needs nothing that the Fetch standard does: an address that is what it looks like, and no stream
+ * over HTTP/1.0, which has no chunks. All others go the long way, so that there is one place that knows about odd
+ * addresses.
  */
-export function isPlain({ method, url = '', headers }: IncomingMessage): boolean {
+export function isPlain({ method, url = '', headers, httpVersion }: IncomingMessage): boolean {
   return (
     isPlainTarget(method, url) &&
     plainHost.test(headers.host ?? '') &&
-    (headers.accept === undefined || !/event-stream/i.test(headers.accept))
+    (httpVersion === '1.1' || headers.accept === undefined || !/event-stream/i.test(headers.accept))
   )
 }
 
@@ -88,7 +90,13 @@ class NodeIncoming implements Incoming {
 /** Where Node keeps the head of an answer until it is sent. */
 type Head = { _header?: string | null }
 
-function send({ status, letterhead, said, body, isAscii }: Outgoing, response: ServerResponse): void {
+function send({ status, letterhead, said, body, isAscii, stream }: Outgoing, response: ServerResponse): void {
+  if (stream) {
+    sayKeptAlive(response)
+    const headers = { ...letterhead.headers, ...said.headers, 'Transfer-Encoding': 'chunked' }
+    response.writeHead(status, headers)
+    return void sendStream(stream, response)
+  }
   if (body !== undefined && isUsual(status, response)) {
     // What Node would write, put together at once: looking at one header after the other takes it longer than all else.
     ;(response as Head)._header =

@@ -60,6 +60,7 @@ const pipelineCodes: readonly ErrorCode[] = [
   'idempotency_key_reused',
   'rate_limit_exceeded',
   'key_banned',
+  'too_many_streams',
   'internal_error',
   'unavailable',
 ]
@@ -68,6 +69,7 @@ export const isOfPipeline = (code: ErrorCode): boolean => pipelineCodes.includes
 const waitingCodes: readonly ErrorCode[] = [
   'rate_limit_exceeded',
   'key_banned',
+  'too_many_streams',
   'unavailable',
   'idempotency_in_progress',
 ]

@@ -6,6 +6,7 @@ import type { Soon } from '../soon.ts'
 import type { Deprecation } from './deprecation.ts'
 import type { ErrorCode } from './errors.ts'
 import { toJson } from './json.ts'
+import type { StreamBody } from './streamBody.ts'
 
 /** Who asks, once the door has let them in. */
 export type Caller = {
@@ -20,7 +21,7 @@ export type Answer = {
   status: number
   json?: string
   /** Server-sent events, in place of JSON. */
-  stream?: ReadableStream<Uint8Array>
+  stream?: StreamBody
   headers?: Record<string, string>
   /** What the answer is about, where erasing of that must reach an answer kept for retries too. */
   concerns?: string

@@ -1,6 +1,7 @@
 import { matchesAny } from './etag.ts'
 import type { Answer } from './operation.ts'
 import { headerLines, type Said } from './said.ts'
+import { type StreamBody, toReadableStream } from './streamBody.ts'
 
 type Headers = Record<string, string>
 
@@ -64,7 +65,7 @@ export type Outgoing = {
   readonly body?: string | undefined
   /** Whether the body's characters are its bytes. */
   readonly isAscii?: boolean
-  readonly stream?: ReadableStream<Uint8Array> | undefined
+  readonly stream?: StreamBody | undefined
 }
 
 /** An answer that wants only what is said to its caller alone. */
@@ -143,12 +144,12 @@ export function notModified(method: string, known: string | undefined, found: Re
 
 /** HEAD asks for the headers alone; nobody would ever read a stream. */
 export function withoutStream(found: Ready): Ready {
-  void found.stream?.cancel()
+  found.stream?.cancel()
   return { status: found.status, letterhead: found.letterhead }
 }
 
 /** As the Fetch standard has it, which every runtime has. */
 export function toResponse({ status, letterhead, said, body, stream }: Outgoing): Response {
   const headers = { ...letterhead.headers, ...said.headers }
-  return new Response(body ?? stream ?? null, { status, headers })
+  return new Response(body ?? (stream ? toReadableStream(stream) : null), { status, headers })
 }

@@ -10,7 +10,7 @@ import {
   looksLikeApiKey,
 } from './apiKey.ts'
 import { effectiveLimits } from './key.ts'
-import type { Limits, Plan } from './plans.ts'
+import type { KeyLimits, Limits, Plan } from './plans.ts'
 import { ownLimits } from './queries.ts'
 
 /** What a request needs to know of its key. */
@@ -28,7 +28,10 @@ export type KnownKey = {
   readonly unbannedAt: number
 }
 
-export type Lookup = { key: KnownKey } | { problem: string }
+/** What the store has of a key beyond what every request needs. */
+export type StoredKey = KnownKey & { readonly limits: KeyLimits }
+
+export type Lookup = { key: StoredKey } | { problem: string }
 
 export type KeyDirectoryOptions = {
   /** Asked before a key is refused: whether the store has just changed, so that the key has to be looked up again. */
@@ -59,7 +62,7 @@ export function knownKey(row: KeyRow, token: string): KnownKey {
     id: row.id,
     name: row.name,
     plan,
-    limits: effectiveLimits({ plan, limits: ownLimits(row) }),
+    limits: effectiveLimits({ plan, limits: ownLimits({ ...row, streams: null }) }),
     scopes: new Set(JSON.parse(row.scopes)),
     origins: JSON.parse(row.origins),
     environment: environmentOf(token),
@@ -77,9 +80,11 @@ export function knownKey(row: KeyRow, token: string): KnownKey {
 export class KeyDirectory {
   readonly #database: Database
   readonly #environment: KeyEnvironment
-  readonly #known = new Map<string, KnownKey>()
+  readonly #known = new Map<string, StoredKey>()
   readonly #isStale: (token: string) => Promise<boolean>
   #origins: Promise<ReadonlySet<string>> | undefined
+  /** The origins as they were last read, for while the store cannot be read. */
+  #lastOrigins: ReadonlySet<string> | undefined
   #generation = 0
 
   constructor(database: Database, environment: KeyEnvironment, { isStale }: KeyDirectoryOptions = {}) {
@@ -107,7 +112,15 @@ export class KeyDirectory {
   }
 
   async #find(token: string, now: number): Promise<Lookup> {
-    const key = this.#known.get(token) ?? (await this.#load(token))
+    return this.#lookup(this.#known.get(token) ?? (await this.#load(token)), now)
+  }
+
+  /** The same, as the store has it now: what is remembered may be half a second old. */
+  async findStored(token: string, now: number): Promise<Lookup> {
+    return this.#lookup(await this.#load(token), now)
+  }
+
+  #lookup(key: StoredKey | undefined, now: number): Lookup {
     const problem = key ? this.problemOf(key, now) : this.unknown()
     return key && problem === undefined ? { key } : { problem: problem ?? this.unknown() }
   }
@@ -133,12 +146,13 @@ export class KeyDirectory {
     this.#origins ??= this.#loadOrigins().catch((error: unknown) => {
       // A look that failed is not kept: the next one tries anew.
       this.#origins = undefined
+      if (this.#lastOrigins) return this.#lastOrigins
       throw error
     })
     return (await this.#origins).has(origin)
   }
 
-  async #load(token: string): Promise<KnownKey | undefined> {
+  async #load(token: string): Promise<StoredKey | undefined> {
     if (looksLikeApiKey(token) && !isWellFormed(token)) return undefined
     const generation = this.#generation
     const row = await this.#database.read
@@ -149,7 +163,8 @@ export class KeyDirectory {
       .where('hash', '=', hashApiKey(token))
       .executeTakeFirst()
     if (!row) return undefined
-    const key = knownKey(row, token)
+    const plan = row.plan as Plan
+    const key = { ...knownKey(row, token), limits: effectiveLimits({ plan, limits: ownLimits(row) }) }
     // What was read before a change must not outlive it.
     if (generation === this.#generation) {
       if (this.#known.size >= keysKeptMax) this.#known.delete(this.#known.keys().next().value as string)
@@ -166,7 +181,8 @@ export class KeyDirectory {
       .where('origins', '<>', '[]')
       .where('revoked_at', 'is', null)
       .execute()
-    return new Set(rows.flatMap((row) => JSON.parse(row.origins) as string[]))
+    this.#lastOrigins = new Set(rows.flatMap((row) => JSON.parse(row.origins) as string[]))
+    return this.#lastOrigins
   }
 
   /** What to say of a key that does not exist. */

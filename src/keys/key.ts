@@ -1,4 +1,4 @@
-import { type Limits, type Plan, planLimits } from './plans.ts'
+import { type KeyLimits, type Plan, planLimits } from './plans.ts'
 
 /** A key and its rules. Nothing here knows of HTTP or SQL. */
 
@@ -23,7 +23,7 @@ export type KeySettings = {
   name: string
   plan: Plan
   /** An enterprise key's own limits. */
-  limits: Partial<Limits> | undefined
+  limits: Partial<KeyLimits> | undefined
   scopes: readonly Scope[]
   /** With any, the key is publishable: it may stand in a web page, and only reads. */
   origins: readonly string[]
@@ -85,7 +85,7 @@ export function settingsProblems(settings: KeySettings, now: number): SettingsPr
   return problems
 }
 
-export const effectiveLimits = ({ plan, limits }: Pick<KeySettings, 'plan' | 'limits'>): Limits => ({
+export const effectiveLimits = ({ plan, limits }: Pick<KeySettings, 'plan' | 'limits'>): KeyLimits => ({
   ...planLimits[plan],
   ...(plan === 'enterprise' ? limits : undefined),
 })

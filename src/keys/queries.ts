@@ -5,7 +5,7 @@ import type { EventType } from '../events/event.ts'
 import { recordEvent } from '../events/queries.ts'
 import { hashApiKey, type KeyEnvironment, makeApiKey } from './apiKey.ts'
 import type { Key, KeySettings, Scope } from './key.ts'
-import type { Plan } from './plans.ts'
+import type { KeyLimits, Plan } from './plans.ts'
 import { shown } from './shown.ts'
 
 /** Secrets that a key has had are remembered, so that its holder can be told why one no longer works; this many. */
@@ -172,6 +172,7 @@ export const settingsRow = ({ name, plan, limits, scopes, origins, expiresAt }: 
   plan,
   per_minute: limits?.perMinute ?? null,
   per_day: limits?.perDay ?? null,
+  streams: limits?.streams ?? null,
   scopes: JSON.stringify(scopes),
   origins: JSON.stringify(origins),
   expires_at: expiresAt ?? null,
@@ -183,10 +184,18 @@ type KeyRow = Selectable<Tables['api_keys']> & {
   banned_until: number | null
 }
 
-export const ownLimits = ({ per_minute, per_day }: Pick<KeyRow, 'per_minute' | 'per_day'>) =>
-  per_minute === null && per_day === null
-    ? undefined
-    : { ...(per_minute !== null && { perMinute: per_minute }), ...(per_day !== null && { perDay: per_day }) }
+export function ownLimits({
+  per_minute,
+  per_day,
+  streams,
+}: Pick<KeyRow, 'per_minute' | 'per_day' | 'streams'>): Partial<KeyLimits> | undefined {
+  const limits = {
+    ...(per_minute !== null && { perMinute: per_minute }),
+    ...(per_day !== null && { perDay: per_day }),
+    ...(streams !== null && { streams }),
+  }
+  return Object.keys(limits).length === 0 ? undefined : limits
+}
 
 /** Whether the last ban of a key is still its own: it has not been lifted, and the key has not become publishable. */
 const isBanShown = (row: KeyRow): boolean => row.origins === '[]' && (row.banned_at ?? 0) > row.unbanned_at

@@ -15,7 +15,7 @@ import {
   scopes,
   settingsProblems,
 } from './key.ts'
-import { ownLimitMax, planNames } from './plans.ts'
+import { ownLimitMax, ownStreamsMax, planNames } from './plans.ts'
 
 /** What callers send and see of keys. */
 
@@ -37,11 +37,14 @@ const ownLimits = z
   .object({
     perMinute: integer(1, ownLimitMax).meta({ description: 'Requests per minute.' }).optional(),
     perDay: integer(1, ownLimitMax).meta({ description: 'Requests per day.' }).optional(),
+    streams: integer(1, ownStreamsMax)
+      .meta({ description: 'Event streams that are open at the same time, at each instance.' })
+      .optional(),
   })
   .meta({
     id: 'OwnLimits',
     description:
-      'The limits of an `enterprise` key: 10,000 a minute and 1,000,000 a day, save for what is given here.',
+      'The limits of an `enterprise` key: 10,000 requests a minute, 1,000,000 a day and 1,000 event streams, save for what is given here.',
   })
 export const keyScopes = z.array(scope).max(scopes.length).meta({ description: 'What the key may do.' })
 const origin = z.string().refine(isOrigin, 'must be an origin such as https://example.com').meta({

@@ -15,8 +15,8 @@ import { folderFor } from '../support/servers.ts'
 import { startOfTests, startTestService, type TestService } from '../support/service.ts'
 
 const firstReleaseSchema = readFileSync(new URL('../fixtures/first-release.sql', import.meta.url), 'utf8')
-const allVersions = [1, 2, 3, 4]
-const newestVersion = 4
+const allVersions = [1, 2, 3, 4, 5]
+const newestVersion = 5
 
 const int64Max = '9223372036854775807'
 const int64Min = '-9223372036854775808'
@@ -234,7 +234,7 @@ test('a store of a newer version is refused, with a word on what to do, and stay
     assert.equal(stdout, '')
     assert.match(
       stderr,
-      /schema version 5, but this version of petstore knows 4 at most: run the newer version/,
+      /schema version 6, but this version of petstore knows 5 at most: run the newer version/,
     )
     assert.doesNotMatch(stderr, /\n {4}at /, 'no stack')
   }

@@ -49,7 +49,7 @@ describe('wrong usage ends with status 2 and says how it is right', { concurrenc
     ],
     [
       ['keys', 'create', '--name', 'x', '--per-minute', '5'],
-      /^--per-minute and --per-day are fixed by the plan free; only enterprise has its own\.$/m,
+      /^--per-minute, --per-day and --streams are fixed by the plan free; only enterprise has its own\.$/m,
     ],
     [
       ['keys', 'create', '--name', 'x', '--plan', 'enterprise', '--per-minute', '0'],
@@ -58,6 +58,10 @@ describe('wrong usage ends with status 2 and says how it is right', { concurrenc
     [
       ['keys', 'create', '--name', 'x', '--plan', 'enterprise', '--per-day', '1000000001'],
       /^--per-day must be a whole number from 1 to 1000000000, but is "1000000001"\.$/m,
+    ],
+    [
+      ['keys', 'create', '--name', 'x', '--plan', 'enterprise', '--streams', '10001'],
+      /^--streams must be a whole number from 1 to 10000, but is "10001"\.$/m,
     ],
     [
       ['keys', 'create', '--name', 'x', '--scope', 'pets:read', '--scope', 'pets:eat'],

@@ -31,7 +31,7 @@ const expected: Record<number, readonly string[]> = {
   413: ['body_too_large'],
   415: ['unsupported_media_type'],
   422: ['idempotency_key_reused'],
-  429: ['rate_limit_exceeded', 'key_banned'],
+  429: ['rate_limit_exceeded', 'key_banned', 'too_many_streams'],
   500: ['internal_error'],
   503: ['unavailable'],
 }

@@ -110,7 +110,7 @@ async function fill(call: Call): Promise<Secrets> {
   const { key: plain } = await key({ plan: 'business' })
   const { key: own } = await key({
     plan: 'enterprise',
-    limits: { perMinute: 7, perDay: 70 },
+    limits: { perMinute: 7, perDay: 70, streams: 5 },
     expiresAt: '2999-01-01T00:00:00Z',
   })
   const { key: publishable } = await key({ origins: [origin] })

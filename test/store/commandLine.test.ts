@@ -91,6 +91,12 @@ describe('keys, also while a server is running on the store', { concurrency: 2 }
     assert.equal(changed.name, 'Web site', 'what is not given stays')
     await follows('a changed plan counts', async () => (await limitOf()) === '1000')
 
+    const own = await store.json([
+      ...['keys', 'update', String(made.id), '--plan', 'enterprise'],
+      ...['--per-minute', '20', '--per-day', '200', '--streams', '7'],
+    ])
+    assert.deepEqual(own.limits, { perMinute: 20, perDay: 200, streams: 7 })
+
     const rotated = await store.json(['keys', 'rotate', String(made.id), '--overlap-seconds', '3600'])
     assert.notEqual(rotated.key, key)
     await follows('the new secret works', async () => (await statusOf(rotated.key)) === 200)

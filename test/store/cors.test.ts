@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { KeyDirectory } from '../../src/keys/directory.ts'
+import { createKey } from '../../src/keys/queries.ts'
 import type { Answer } from '../support/client.ts'
 import { databaseFor } from '../support/engine.ts'
+import { type Node, operationsOf, readDocument, resolve } from '../support/openapi.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 
 const home = 'https://shelter.example'
@@ -26,6 +28,9 @@ beforeEach(() => service.advance(60_000))
 const corsHeaders = ({ headers }: Answer) =>
   Object.keys(headers).filter((name) => name.startsWith('access-control-'))
 const list = (header: unknown) => String(header).split(', ')
+/** Response headers that the Fetch standard lets every page read. */
+const safelisted = ['Cache-Control', 'Content-Length', 'Content-Type', 'Expires', 'Last-Modified']
+const allMethods = ['GET', 'POST', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS']
 
 function assertReadable(answer: Answer, origin: string) {
   assert.equal(answer.headers['access-control-allow-origin'], origin)
@@ -156,6 +161,15 @@ describe('a request', () => {
       readableBy: home,
     },
     {
+      name: 'with a method that its path does not take',
+      key: () => publishable,
+      origin: home,
+      method: 'DELETE',
+      status: 405,
+      code: 'method_not_allowed',
+      readableBy: home,
+    },
+    {
       name: 'that a publishable key has no scope for',
       key: () => publishable,
       origin: home,
@@ -215,15 +229,19 @@ describe('a request', () => {
     const answer = await service.request('GET', '/v1/pets', { key: publishable, headers: { origin: home } })
     const exposed = list(answer.headers['access-control-expose-headers'])
     for (const name of [
+      'Allow',
       'Deprecation',
       'ETag',
       'Idempotent-Replayed',
+      'Last-Event-Id',
       'Link',
       'Location',
       'RateLimit',
       'RateLimit-Policy',
       'Retry-After',
       'Sunset',
+      'WWW-Authenticate',
+      'X-Content-Type-Options',
       'X-RateLimit-Limit',
       'X-RateLimit-Remaining',
       'X-RateLimit-Reset',
@@ -232,6 +250,22 @@ describe('a request', () => {
     ]) {
       assert.ok(exposed.includes(name), name)
     }
+  })
+
+  test('lets a browser read every header that OpenAPI describes', async () => {
+    const answer = await service.request('GET', '/v1/pets', { key: publishable, headers: { origin: home } })
+    const readable = [...list(answer.headers['access-control-expose-headers']), ...safelisted]
+    const document = readDocument('openapi.json')
+    const described = operationsOf(document).flatMap(({ operation }) =>
+      Object.values(operation.responses as Node).flatMap((response) =>
+        Object.keys(resolve(document, response as Node).headers ?? {}),
+      ),
+    )
+    assert.ok(described.length > 0)
+    assert.deepEqual(
+      [...new Set(described)].filter((name) => !readable.includes(name)),
+      [],
+    )
   })
 })
 
@@ -251,19 +285,17 @@ describe('a preflight', () => {
       assert.equal(answer.status, 204)
       assert.equal(answer.text, '')
       assertReadable(answer, origin)
-      assert.deepEqual(list(answer.headers['access-control-allow-methods']), [
-        'GET',
-        'POST',
-        'HEAD',
-        'OPTIONS',
-      ])
+      assert.equal(answer.headers.allow, 'GET, POST, HEAD, OPTIONS')
+      assert.deepEqual(list(answer.headers['access-control-allow-methods']), allMethods)
       for (const name of [
         'Authorization',
         'Content-Type',
         'Idempotency-Key',
         'If-Match',
         'If-None-Match',
+        'Last-Event-ID',
         'Prefer',
+        'X-Request-Id',
       ]) {
         assert.ok(list(answer.headers['access-control-allow-headers']).includes(name), name)
       }
@@ -280,21 +312,39 @@ describe('a preflight', () => {
     })
   }
 
-  test('names the methods of its path', async () => {
-    const answer = await preflight(home, '/v1/pets/1', 'PATCH')
-    assert.deepEqual(list(answer.headers['access-control-allow-methods']).toSorted(), [
-      'DELETE',
-      'GET',
-      'HEAD',
-      'OPTIONS',
-      'PATCH',
-    ])
+  test('names the methods of its path in Allow, and allows every method, so that a 405 can be read', async () => {
+    const answer = await preflight(home, '/v1/pets/1', 'POST')
+    assert.equal(answer.status, 204)
+    assert.deepEqual(list(answer.headers.allow).toSorted(), ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH'])
+    assert.deepEqual(list(answer.headers['access-control-allow-methods']), allMethods)
   })
 
-  test('of a path that is not there is 404', async () => {
-    const answer = await preflight(home, '/v1/nowhere')
-    assert.equal(answer.status, 404)
-    assert.equal(answer.json.code, 'not_found')
+  for (const path of ['/v1/nowhere', '/v1/pets/1/nowhere', '/v1', '/v1/pets/']) {
+    test(`of ${path}, which is not there, succeeds, so that its 404 can be read`, async () => {
+      const answer = await preflight(home, path, 'DELETE')
+      assert.equal(answer.status, 204)
+      assertReadable(answer, home)
+      assert.equal(answer.headers.allow, undefined)
+      assert.deepEqual(list(answer.headers['access-control-allow-methods']), allMethods)
+      assert.ok(list(answer.headers['access-control-allow-headers']).includes('Authorization'))
+      const request = { key: publishable, headers: { origin: home } }
+      const missing = await service.request('DELETE', path, request)
+      assert.equal(missing.status, 404)
+      assertReadable(missing, home)
+    })
+  }
+
+  test('of a path that is not there is 404 from an unknown origin, and where it is no preflight', async () => {
+    const plain = await service.request('OPTIONS', '/v1/nowhere', { headers: { origin: home } })
+    for (const answer of [
+      await preflight(stranger, '/v1/nowhere'),
+      await preflight(undefined, '/v1/nowhere'),
+      plain,
+    ]) {
+      assert.equal(answer.status, 404)
+      assert.equal(answer.json.code, 'not_found')
+    }
+    assertReadable(plain, home)
   })
 
   test('costs nothing, needs no key and still has the rate headers', async () => {
@@ -334,4 +384,22 @@ test('a store that could not be read for a moment does not make origins unknown 
   await assert.rejects(directory.isKnownOrigin(home))
   await rename('out_of_reach', 'api_keys')
   assert.equal(await directory.isKnownOrigin(home), false)
+})
+
+test('an origin that was known is known while the store cannot be read, so that its 503 can be read', async (t) => {
+  const { database } = await databaseFor(t)
+  const directory = new KeyDirectory(database, 'production')
+  const settings = {
+    name: 'page',
+    plan: 'free',
+    limits: undefined,
+    scopes: [],
+    expiresAt: undefined,
+  } as const
+  await database.write((trx) => createKey(trx, { ...settings, origins: [home] }, 'production', 0))
+  assert.equal(await directory.isKnownOrigin(home), true)
+  await database.write((trx) => trx.schema.alterTable('api_keys').renameTo('out_of_reach').execute())
+  directory.forget()
+  assert.equal(await directory.isKnownOrigin(home), true)
+  assert.equal(await directory.isKnownOrigin(stranger), false)
 })

@@ -50,7 +50,7 @@ describe('the keys resource', () => {
     const settings = {
       name: 'Partner',
       plan: 'enterprise',
-      limits: { perMinute: 5, perDay: 50 },
+      limits: { perMinute: 5, perDay: 50, streams: 5 },
       scopes: ['pets:read', 'events:read'],
       origins: ['https://shelter.example', 'http://localhost:3000'],
       expiresAt: timestamp(service.now() + 3_600_000),
@@ -160,6 +160,10 @@ describe('the keys resource', () => {
     await manage('PATCH', `/${id}`, { plan: 'business' })
     assert.deepEqual(await windows(), ['business', 1_000, 100_000])
     assert.ok(!('limits' in (await manage('GET', `/${id}`)).json))
+    await manage('PATCH', `/${id}`, { plan: 'enterprise', limits: { streams: 9 } })
+    assert.deepEqual((await manage('GET', `/${id}`)).json.limits, { streams: 9 })
+    assert.deepEqual(await windows(), ['enterprise', 10_000, 1_000_000])
+    await manage('PATCH', `/${id}`, { plan: 'business' })
     await manage('PATCH', `/${id}`, { plan: 'enterprise' })
     assert.deepEqual(await windows(), ['enterprise', 10_000, 1_000_000])
     await manage('PATCH', `/${id}`, { limits: { perMinute: 3 } })
@@ -204,6 +208,12 @@ describe('what a key may not be', () => {
       settings: { plan: 'enterprise', limits: { perMinute } },
       path: '/limits/perMinute',
     })),
+    ...[0, -1, 1.5, '5', null, 10_001].map((streams) => ({
+      name: `limited to ${JSON.stringify(streams)} streams`,
+      settings: { plan: 'enterprise', limits: { streams } },
+      path: '/limits/streams',
+    })),
+    { name: 'pro with streams', settings: { plan: 'pro', limits: { streams: 20 } }, path: '/limits' },
     {
       name: 'limited to no day',
       settings: { plan: 'enterprise', limits: { perDay: 0 } },

@@ -1,26 +1,114 @@
 import assert from 'node:assert/strict'
-import { Agent, type IncomingMessage, request } from 'node:http'
-import { test } from 'node:test'
-import { startTestService } from '../support/service.ts'
+import { after, before, describe, test } from 'node:test'
+import { planLimits } from '../../src/keys/plans.ts'
+import { amplePlan, assertRefused } from '../support/answers.ts'
+import { eventually } from '../support/eventually.ts'
+import { type Listening, listenTo } from '../support/listening.ts'
+import { startTestService, type TestService } from '../support/service.ts'
 
-const perKeyMax = 100
+const scopes = ['events:read']
+const banAfter = 3
 
-test('one key cannot take the streams of all others', async (t) => {
-  const service = await startTestService()
-  const agent = new Agent({ maxSockets: perKeyMax * 2 })
-  t.after(async () => {
-    agent.destroy()
-    await service.stop()
-  })
-  const open = (key: string) =>
-    new Promise<IncomingMessage>((resolve, reject) => {
-      const headers = { authorization: `Bearer ${key}`, accept: 'text/event-stream' }
-      request(`${service.base}/v1/events`, { agent, headers }, resolve).on('error', reject).end()
+let service: TestService
+const streams: Listening[] = []
+before(async () => {
+  service = await startTestService({ PETSTORE_BAN_AFTER_REFUSALS: String(banAfter) })
+})
+after(async () => {
+  for (const stream of streams) stream.hangUp()
+  await service.stop()
+})
+
+async function open(key: string): Promise<Listening> {
+  const stream = await listenTo(service.base, { key })
+  streams.push(stream)
+  return stream
+}
+const openMany = (key: string, count: number) => Promise.all(Array.from({ length: count }, () => open(key)))
+const ask = (key: string) =>
+  service.request('GET', '/v1/events', { key, headers: { accept: 'text/event-stream' } })
+const assertAllOpen = (opened: readonly Listening[]) =>
+  assert.deepEqual(new Set(opened.map(({ status }) => status)), new Set([200]))
+
+describe('a key has as many streams as its plan allows', () => {
+  const plans: [name: string, settings: Record<string, unknown>, max: number][] = [
+    ['free', { plan: 'free' }, 2],
+    ['pro', { plan: 'pro' }, 10],
+    ['business', { plan: 'business' }, 50],
+    ['enterprise with its own limit', { plan: 'enterprise', limits: { streams: 3 } }, 3],
+  ]
+  for (const [name, settings, max] of plans) {
+    test(`${name}: ${max}, and the next gets 429 until one ends`, async () => {
+      const { key } = await service.makeKey({ ...settings, scopes })
+      const opened = await openMany(key, max)
+      assertAllOpen(opened)
+      const refused = await ask(key)
+      assertRefused(refused, 429, 'too_many_streams')
+      assert.match(String(refused.headers['retry-after']), /^[1-9]\d*$/)
+      assert.match(refused.json.message, new RegExp(`\\b${max}\\b`))
+      assert.equal((await service.request('GET', '/v1/events', { key })).status, 200)
+      opened[0]?.hangUp()
+      await eventually('there is room again', async () => (await open(key)).status === 200)
+      assert.equal((await open(key)).status, 429)
     })
-  const scopes = ['events:read']
-  const [greedy, other] = [await service.makeKey({ scopes, plan: 'pro' }), await service.makeKey({ scopes })]
-  const opened = await Promise.all(Array.from({ length: perKeyMax }, () => open(greedy.key)))
-  assert.deepEqual(new Set(opened.map(({ statusCode }) => statusCode)), new Set([200]))
-  assert.equal((await open(greedy.key)).statusCode, 503)
-  assert.equal((await open(other.key)).statusCode, 200)
+  }
+
+  test('enterprise: 1,000 unless set', () => {
+    assert.deepEqual(
+      Object.entries(planLimits).map(([plan, { streams: max }]) => [plan, max]),
+      [
+        ['free', 2],
+        ['pro', 10],
+        ['business', 50],
+        ['enterprise', 1_000],
+      ],
+    )
+  })
+
+  test('enterprise: more than any other plan has', async () => {
+    const { key } = await service.makeKey({ plan: 'enterprise', scopes })
+    const opened = await openMany(key, planLimits.business.streams + 10)
+    assertAllOpen(opened)
+    for (const stream of opened) stream.hangUp()
+  })
+
+  test('which the other keys do not feel', async () => {
+    const [greedy, other] = [await service.makeKey({ scopes }), await service.makeKey({ scopes })]
+    await openMany(greedy.key, planLimits.free.streams + 1)
+    assertAllOpen(await openMany(other.key, planLimits.free.streams))
+  })
+
+  test('with both secrets of a rotation together', async () => {
+    const { id, key } = await service.makeKey({ scopes })
+    const { json } = await service.request('POST', `/v1/keys/${id}/rotate`, {
+      key: service.operatorKey,
+      body: { overlapSeconds: 3_600 },
+    })
+    assertAllOpen([await open(key), await open(json.key)])
+    for (const secret of [key, json.key]) assertRefused(await ask(secret), 429, 'too_many_streams')
+  })
+
+  test('as the operator changes it', async () => {
+    const { id, key } = await service.makeKey({ ...amplePlan, limits: { streams: 1 }, scopes })
+    await open(key)
+    assertRefused(await ask(key), 429, 'too_many_streams')
+    const body = { limits: { streams: 2 } }
+    await service.request('PATCH', `/v1/keys/${id}`, { key: service.operatorKey, body })
+    assertAllOpen([await open(key)])
+    assertRefused(await ask(key), 429, 'too_many_streams')
+  })
+})
+
+test('a stream too many counts as a request, and never leads to a ban', async () => {
+  const { key } = await service.makeKey({ scopes })
+  await openMany(key, planLimits.free.streams)
+  const left = async () => {
+    const { minute, bannedUntil } = (await service.request('GET', '/v1/limits', { key })).json
+    assert.equal(bannedUntil, null)
+    return minute.remaining as number
+  }
+  const before = await left()
+  for (let n = 0; n < banAfter * 3; n++) assertRefused(await ask(key), 429, 'too_many_streams')
+  assert.equal(await left(), before - banAfter * 3)
+  assert.equal((await service.request('GET', '/v1/events', { key })).status, 200)
 })

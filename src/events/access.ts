@@ -1,0 +1,76 @@
+import { eventsScope, privateEventsScope } from './event.ts'
+
+/** What a key allows at this moment. */
+export type KeyAccess = {
+  readonly scopes: ReadonlySet<string>
+  /** When the key, or the secret that was sent, ends. */
+  readonly endsAt: number
+  /** How many streams it may have open at one instance. */
+  readonly streamsMax: number
+}
+
+/** What a key allows, as the store has it now; undefined where it is not valid. */
+export type FindAccess = (token: string) => Promise<KeyAccess | undefined>
+
+/** What one key allows its streams. All streams that were opened with the same secret share it. */
+export class SharedAccess {
+  readonly keyId: number
+  readonly token: string
+  #current: KeyAccess | undefined
+  #reads = 0
+  #lastApplied = 0
+  streams = 0
+
+  constructor(keyId: number, token: string, current: KeyAccess) {
+    this.keyId = keyId
+    this.token = token
+    this.#current = current
+  }
+
+  /** Reads it from the store. Of two reads at the same time the one that began later counts. */
+  async refresh(find: FindAccess): Promise<void> {
+    const read = ++this.#reads
+    const found = await find(this.token)
+    if (read < this.#lastApplied) return
+    this.#lastApplied = read
+    this.#current = found
+  }
+
+  isAllowed(now: number): boolean {
+    return this.#current?.scopes.has(eventsScope) === true && now < this.#current.endsAt
+  }
+
+  get seesPrivate(): boolean {
+    return this.#current?.scopes.has(privateEventsScope) === true
+  }
+}
+
+/** The access of every key that has streams. It is read anew when an event tells of a change of the key. */
+export class AccessTable {
+  readonly #find: FindAccess
+  readonly #byToken = new Map<string, SharedAccess>()
+
+  constructor(find: FindAccess) {
+    this.#find = find
+  }
+
+  share(keyId: number, token: string, current: KeyAccess): SharedAccess {
+    const shared = this.#byToken.get(token) ?? new SharedAccess(keyId, token, current)
+    shared.streams++
+    this.#byToken.set(token, shared)
+    return shared
+  }
+
+  release(shared: SharedAccess): void {
+    shared.streams--
+    if (shared.streams === 0) this.#byToken.delete(shared.token)
+  }
+
+  refresh(shared: SharedAccess): Promise<void> {
+    return shared.refresh(this.#find)
+  }
+
+  async refreshKeys(keyIds: ReadonlySet<number>): Promise<void> {
+    for (const shared of [...this.#byToken.values()]) if (keyIds.has(shared.keyId)) await this.refresh(shared)
+  }
+}

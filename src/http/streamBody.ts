@@ -1,0 +1,68 @@
+/** Bytes of a stream. Many responses may send the same chunk, so it is encoded, and framed for HTTP/1.1, once. */
+export class StreamChunk {
+  readonly bytes: Uint8Array
+  #framed: Uint8Array | undefined
+
+  constructor(text: string) {
+    this.bytes = Buffer.from(text)
+  }
+
+  /** As a chunk of `Transfer-Encoding: chunked`. */
+  get framed(): Uint8Array {
+    this.#framed ??= Buffer.concat([
+      Buffer.from(`${this.bytes.length.toString(16)}\r\n`),
+      this.bytes,
+      Buffer.from('\r\n'),
+    ])
+    return this.#framed
+  }
+}
+
+export type StreamWriter = {
+  /** Sends a chunk. False if the client is behind: then nothing is to be written before `onDrain`. */
+  write(chunk: StreamChunk): boolean
+  /** Sends a last chunk and ends the body. */
+  end(chunk: StreamChunk): void
+}
+
+/** What the writer reports to the body. */
+export type StreamEvents = {
+  /** The client has caught up. */
+  onDrain(): void
+  /** The body has been sent, or the client is gone. */
+  onClose(): void
+}
+
+/** A response body that is written over time. It is either started or cancelled, once. */
+export type StreamBody = {
+  start(writer: StreamWriter): StreamEvents
+  /** The body will not be sent. */
+  cancel(): void
+}
+
+/** As many bytes as Node buffers for a socket. */
+const bufferBytesMax = 64 * 1024
+
+/** The body as a stream of the Fetch standard. */
+export function toReadableStream(body: StreamBody): ReadableStream<Uint8Array> {
+  let events: StreamEvents
+  return new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        events = body.start({
+          write({ bytes }) {
+            controller.enqueue(bytes)
+            return (controller.desiredSize ?? 0) > 0
+          },
+          end({ bytes }) {
+            controller.enqueue(bytes)
+            controller.close()
+          },
+        })
+      },
+      pull: () => events.onDrain(),
+      cancel: () => events.onClose(),
+    },
+    new ByteLengthQueuingStrategy({ highWaterMark: bufferBytesMax }),
+  )
+}

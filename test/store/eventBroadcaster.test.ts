@@ -1,0 +1,279 @@
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { KeyAccess } from '../../src/events/access.ts'
+import { EventBroadcaster } from '../../src/events/broadcaster.ts'
+import { lastEventId, recordEvents } from '../../src/events/queries.ts'
+import { usualStreamBounds } from '../../src/events/stream.ts'
+import type { StreamChunk, StreamEvents } from '../../src/http/streamBody.ts'
+import { databaseFor } from '../support/engine.ts'
+import { eventually } from '../support/eventually.ts'
+
+/** Longer than events are collected for. */
+const quietMs = 300
+
+const access: KeyAccess = {
+  scopes: new Set(['events:read']),
+  endsAt: Number.POSITIVE_INFINITY,
+  streamsMax: 1_000,
+}
+const manager: KeyAccess = { ...access, scopes: new Set(['events:read', 'keys:manage']) }
+
+/** A stream whose reader takes everything, or nothing while it is blocked. */
+type Reader = {
+  readonly chunks: StreamChunk[]
+  readonly events: StreamEvents
+  isBlocked: boolean
+  isEnded: boolean
+  closes: number
+  ids(): number[]
+  text(): string
+}
+
+async function broadcasterFor(t: TestContext) {
+  const { database } = await databaseFor(t)
+  let queries = 0
+  const fault: { current: Error | undefined } = { current: undefined }
+  const read = database.read.withPlugin({
+    transformQuery({ node }) {
+      queries++
+      if (fault.current) throw fault.current
+      return node
+    },
+    transformResult: async ({ result }) => result,
+  })
+  const found = new Map<string, KeyAccess | undefined>()
+  let looks = 0
+  const faults: unknown[] = []
+  const broadcaster = new EventBroadcaster({
+    database: { ...database, read },
+    clock: () => 0,
+    bounds: usualStreamBounds,
+    async findAccess(token) {
+      looks++
+      return found.has(token) ? found.get(token) : access
+    },
+    onFault: (error) => void faults.push(error),
+  })
+  t.after(() => broadcaster.close())
+  const record = (count: number, type: 'pet.updated' | 'key.updated' = 'pet.updated', id = 1) =>
+    database.write((trx) => recordEvents(trx, 0, Array(count).fill({ type, data: { id } })))
+  async function follow(
+    options: { token?: string; after?: number; access?: KeyAccess; keyId?: number } = {},
+  ) {
+    const newest = await lastEventId(database.read)
+    const body = broadcaster.open({
+      keyId: options.keyId ?? 1,
+      token: options.token ?? 'token',
+      access: options.access ?? access,
+      after: options.after ?? newest,
+      newest,
+      onClose: () => void reader.closes++,
+    })
+    const chunks: StreamChunk[] = []
+    const reader = { chunks, isBlocked: false, isEnded: false, closes: 0 } as Reader
+    const events = body.start({
+      write(chunk) {
+        chunks.push(chunk)
+        return !reader.isBlocked
+      },
+      end(chunk) {
+        chunks.push(chunk)
+        reader.isEnded = true
+      },
+    })
+    const text = () => chunks.map(({ bytes }) => Buffer.from(bytes).toString()).join('')
+    return Object.assign(reader, {
+      events,
+      text,
+      ids: () => [...text().matchAll(/^id: (\d+)$/gm)].map(([, id]) => Number(id)),
+    })
+  }
+  return {
+    broadcaster,
+    follow,
+    record,
+    found,
+    fault,
+    faults,
+    newest: () => lastEventId(database.read),
+    counts: () => ({ queries, looks }),
+  }
+}
+
+describe('new events', () => {
+  test('are read once for all streams, and every stream is sent the same bytes', async (t) => {
+    const { broadcaster, follow, record, counts } = await broadcasterFor(t)
+    const readers = await Promise.all(Array.from({ length: 50 }, () => follow()))
+    await record(1)
+    broadcaster.wake()
+    await eventually('the first event', () => readers.every((reader) => reader.ids().length === 1))
+    // Opening a stream asks whether something has happened since: that has ended by now.
+    const before = counts()
+    await record(20)
+    broadcaster.wake()
+    await eventually('the others', () => readers.every((reader) => reader.ids().length === 21))
+    const { queries, looks } = counts()
+    assert.ok(queries - before.queries <= 2, `${queries - before.queries} queries for 50 streams`)
+    assert.equal(looks, before.looks)
+    assert.equal(new Set(readers.map(({ chunks }) => chunks.at(-1)?.bytes)).size, 1)
+    assert.equal(new Set(readers.map(({ chunks }) => chunks.at(-1)?.framed)).size, 1)
+  })
+
+  test('are not read where there are no streams', async (t) => {
+    const { broadcaster, follow, record, counts } = await broadcasterFor(t)
+    const reader = await follow()
+    await record(1)
+    broadcaster.wake()
+    await eventually('the first event', () => reader.ids().length === 1)
+    reader.events.onClose()
+    const { queries } = counts()
+    await record(1)
+    broadcaster.wake()
+    assert.equal(counts().queries, queries)
+    await record(1)
+    const next = await follow()
+    await record(1)
+    broadcaster.wake()
+    await eventually('the event since then', () => next.ids().length === 1)
+    assert.deepEqual([reader.ids(), next.ids()], [[1], [4]])
+  })
+
+  test('that come one after another within 100 ms are sent together', async (t) => {
+    const { broadcaster, follow, record } = await broadcasterFor(t)
+    const reader = await follow()
+    const startedAt = performance.now()
+    for (let n = 0; n < 60; n++) {
+      await record(1)
+      broadcaster.wake()
+    }
+    await eventually('all of them', () => reader.ids().length === 60)
+    const windows = Math.ceil((performance.now() - startedAt) / 100)
+    // The greeting, what opening it has found, and one chunk for each window.
+    assert.ok(reader.chunks.length <= windows + 3, `${reader.chunks.length} chunks in ${windows} windows`)
+  })
+
+  test('are read at once after a quiet time', async (t) => {
+    const { broadcaster, follow, record, counts } = await broadcasterFor(t)
+    const reader = await follow()
+    await record(1)
+    await pause(quietMs)
+    const { queries } = counts()
+    broadcaster.wake()
+    assert.ok(counts().queries > queries)
+    await eventually('the event', () => reader.ids().length === 1)
+  })
+
+  test('reach a stream that begins in the past, and every stream once and in order', async (t) => {
+    const { broadcaster, follow, record, newest } = await broadcasterFor(t)
+    await record(350)
+    const readers = [await follow({ after: 0 }), await follow({ after: 100 }), await follow()]
+    for (let n = 0; n < 30; n++) {
+      await record(7)
+      broadcaster.wake()
+      if (n % 10 === 0) readers.push(await follow({ after: n * 7 }))
+    }
+    const last = await newest()
+    await eventually('the last event everywhere', () =>
+      readers.every((reader) => reader.ids().at(-1) === last),
+    )
+    for (const reader of readers) {
+      const ids = reader.ids()
+      const first = ids[0] as number
+      assert.deepEqual(
+        ids,
+        Array.from({ length: last - first + 1 }, (_, n) => first + n),
+      )
+    }
+    assert.deepEqual(
+      readers.map((reader) => reader.ids()[0]),
+      [1, 101, 351, 1, 71, 141],
+    )
+  })
+})
+
+describe('a reader that is behind', () => {
+  test('is sent nothing until it has caught up, and then all that it missed, once', async (t) => {
+    const { broadcaster, follow, record, newest } = await broadcasterFor(t)
+    const [slow, quick] = [await follow(), await follow()]
+    slow.isBlocked = true
+    for (let n = 1; n <= 5; n++) {
+      await record(150)
+      broadcaster.wake()
+      await eventually('the other one', () => quick.ids().length === n * 150)
+    }
+    const blockedAt = slow.chunks.length
+    assert.ok(slow.ids().length <= 100, 'one page was sent before it was known to be behind')
+    slow.isBlocked = false
+    slow.events.onDrain()
+    const last = await newest()
+    await eventually('what it missed', () => slow.ids().at(-1) === last)
+    assert.deepEqual(slow.ids(), quick.ids())
+    assert.ok(slow.chunks.length > blockedAt)
+    await record(1)
+    broadcaster.wake()
+    await eventually('it is live again', () => slow.ids().at(-1) === last + 1)
+    assert.equal(slow.chunks.at(-1), quick.chunks.at(-1))
+  })
+})
+
+describe('what a key allows', () => {
+  test('is looked up anew when an event tells of that key, before the event is sent', async (t) => {
+    const { broadcaster, follow, record, found, counts } = await broadcasterFor(t)
+    const [first, second] = [
+      await follow({ token: 'manager', keyId: 1, access: manager }),
+      await follow({ token: 'plain', keyId: 2 }),
+    ]
+    const others = await Promise.all(Array.from({ length: 20 }, () => follow({ token: 'other', keyId: 3 })))
+    found.set('manager', manager)
+    await record(1, 'key.updated', 9)
+    broadcaster.wake()
+    await eventually('an event of a key', () => first.ids().length === 1)
+    assert.equal(counts().looks, 0)
+    found.set('manager', access)
+    found.set('plain', undefined)
+    await record(1, 'key.updated', 1)
+    await record(1, 'key.updated', 2)
+    await record(1)
+    broadcaster.wake()
+    await eventually('the last event', () => first.ids().length === 2 && second.isEnded)
+    assert.deepEqual(first.ids(), [1, 4])
+    assert.deepEqual(second.ids(), [])
+    await eventually('the others too', () => others.every((reader) => reader.ids().length === 1))
+    assert.equal(counts().looks, 2)
+  })
+})
+
+describe('a fault of the store', () => {
+  test('ends every stream, which is not told the reason, and the next ones work', async (t) => {
+    const { broadcaster, follow, record, fault, faults } = await broadcasterFor(t)
+    await record(1)
+    const readers = [await follow(), await follow(), await follow({ after: 0 })]
+    await eventually('it has caught up', () => readers[2]?.ids().length === 1)
+    fault.current = new Error('the secret of the house')
+    await record(1)
+    broadcaster.wake()
+    await eventually('the end of all', () => readers.every(({ isEnded }) => isEnded))
+    for (const reader of readers) {
+      assert.match(reader.text(), /: the service cannot go on, resume\n\n$/)
+      assert.ok(!reader.text().includes('secret'))
+      assert.equal(reader.closes, 1)
+      reader.events.onClose()
+      assert.equal(reader.closes, 1)
+    }
+    assert.deepEqual(faults, [fault.current])
+    fault.current = undefined
+    const next = await follow({ after: 1 })
+    await eventually('the event that was missed', () => next.ids().length === 1)
+  })
+
+  test('ends a stream that is behind', async (t) => {
+    const { follow, record, fault, faults } = await broadcasterFor(t)
+    await record(1)
+    fault.current = new Error('the secret of the house')
+    const reader = await follow({ after: 0 })
+    await eventually('its end', () => reader.isEnded)
+    assert.match(reader.text(), /: the service cannot go on, resume\n\n$/)
+    assert.ok(faults.length > 0)
+  })
+})

@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { revokeKey } from '../../src/keys/queries.ts'
+import { amplePlan } from '../support/answers.ts'
+import { eventually } from '../support/eventually.ts'
+import { startTestService, type TestService } from '../support/service.ts'
+import { type Caller, call } from '../support/socket.ts'
+
+/** Streams as they go over the wire. */
+let service: TestService
+const callers: Caller[] = []
+before(async () => {
+  service = await startTestService()
+})
+after(async () => {
+  for (const { socket } of callers) socket.destroy()
+  await service.stop()
+})
+
+const makeKey = () => service.makeKey({ ...amplePlan, scopes: ['events:read', 'pets:read'] })
+const revoke = (id: number) => service.request('DELETE', `/v1/keys/${id}`, { key: service.operatorKey })
+const request = (path: string, key: string, version = '1.1', accept = 'text/event-stream') =>
+  `GET /v1${path} HTTP/${version}\r\nHost: petstore\r\nAuthorization: Bearer ${key}\r\nAccept: ${accept}\r\n\r\n`
+async function open(...requests: string[]): Promise<Caller> {
+  const caller = await call(service.base, requests.join(''))
+  callers.push(caller)
+  return caller
+}
+async function addPet(name: string): Promise<void> {
+  const body = { name, categoryId: 3 }
+  const { status } = await service.request('POST', '/v1/pets', { key: service.operatorKey, body })
+  assert.equal(status, 201)
+}
+const received = (caller: Caller, text: string) =>
+  eventually(`"${text}" on the connection`, () => caller.received().includes(text))
+
+/** What comes after the heads, put together from its chunks. */
+function unchunked(text: string): { body: string; rest: string } {
+  let body = ''
+  let at = 0
+  for (;;) {
+    const end = text.indexOf('\r\n', at)
+    const length = Number.parseInt(text.slice(at, end), 16)
+    assert.ok(Number.isInteger(length), `A chunk begins with its length: ${text.slice(at, at + 40)}`)
+    body += text.slice(end + 2, end + 2 + length)
+    at = end + 2 + length
+    assert.equal(text.slice(at, at + 2), '\r\n')
+    at += 2
+    if (length === 0) return { body, rest: text.slice(at) }
+  }
+}
+
+describe('a stream', () => {
+  test('is sent in whole chunks, and the next request of its connection is answered after it', async () => {
+    const { id, key } = await makeKey()
+    const listPets = request('/pets?limit=1', service.operatorKey, '1.1', '*/*')
+    const caller = await open(request('/events', key), listPets)
+    await received(caller, ': listening')
+    for (const name of ['Zoë', 'Łuna 🐾']) await addPet(name)
+    await received(caller, Buffer.from('"name":"Łuna 🐾"').toString('latin1'))
+    await revoke(id)
+    await eventually('the answer behind it', () => caller.received().split('HTTP/1.1 200').length === 3)
+    const text = caller.received()
+    const { body, rest } = unchunked(text.slice(text.indexOf('\r\n\r\n') + 4))
+    const blocks = Buffer.from(body, 'latin1').toString('utf8').split('\n\n')
+    assert.equal(blocks[0], ': listening')
+    assert.equal(blocks.at(-2), ': this stream has ended, connect again to learn why')
+    assert.equal(blocks.filter((block) => block.includes('event: pet.created')).length, 2)
+    assert.match(rest, /^HTTP\/1\.1 200 OK\r\n/)
+  })
+
+  test('begins when the requests before it on its connection are answered', async () => {
+    const { key } = await makeKey()
+    const list = request('/pets?limit=1', key, '1.1', '*/*')
+    const caller = await open(list, list, request('/events', key))
+    await received(caller, ': listening')
+    await addPet('Behind')
+    await received(caller, '"name":"Behind"')
+    assert.equal(caller.received().split('HTTP/1.1 200').length, 4)
+  })
+
+  test('frees its place when its connection ends before it could begin', async () => {
+    const { key } = await service.makeKey({
+      plan: 'enterprise',
+      limits: { streams: 1 },
+      scopes: ['events:read'],
+    })
+    const first = await open(request('/events', service.operatorKey), request('/events', key))
+    await received(first, ': listening')
+    const head = () =>
+      service.request('HEAD', '/v1/events', { key, headers: { accept: 'text/event-stream' } })
+    await eventually('the second one has its place', async () => (await head()).status === 429)
+    first.socket.destroy()
+    const next = await eventually('the place is free', async () => {
+      const caller = await open(request('/events', key))
+      await eventually('an answer', () => caller.received().includes('\r\n\r\n'))
+      return caller.received().startsWith('HTTP/1.1 200') && caller
+    })
+    await received(next, ': listening')
+  })
+
+  test('goes to HTTP/1.0 without chunks', async () => {
+    const { id, key } = await makeKey()
+    const caller = await open(request('/events', key, '1.0'))
+    await received(caller, '\r\n\r\n: listening\n\n')
+    await addPet('Old')
+    await received(caller, '"name":"Old"')
+    await revoke(id)
+    await caller.closed
+    assert.doesNotMatch(caller.received(), /transfer-encoding/i)
+    assert.match(caller.received(), /connect again to learn why\n\n$/)
+  })
+
+  test('is the same by the long way into the service', async () => {
+    const { id, key } = await makeKey()
+    const caller = await open(request('/events?by="the/long/way"', key))
+    await received(caller, ': listening')
+    await addPet('Odd')
+    await received(caller, '"name":"Odd"')
+    await revoke(id)
+    await received(caller, 'connect again to learn why')
+  })
+})
+
+test('a stream ends that was opened with a key which another process had just revoked', async () => {
+  const { id, key } = await makeKey()
+  // The service knows the key by now, and learns of the change within half a second.
+  await service.request('GET', '/v1/limits', { key })
+  const store = await service.store()
+  await store.write((trx) => revokeKey(trx, id, service.now()))
+  const caller = await open(request('/events', key))
+  await eventually('a refusal, or the end', () => /HTTP\/1\.1 401|connect again/.test(caller.received()))
+})
