@@ -21,11 +21,12 @@ export function metricsPage({ metrics, door, isOpen, trustedProxies }: MetricsPa
   return {
     path: '/metrics',
     isExempt: !isOpen,
-    async serve(request, remoteAddress) {
+    async serve(request, remoteAddress, common) {
       const error = isOpen ? undefined : await problem(request, remoteAddress)
-      if (error) return refusal(error)
+      if (error) return refusal(error, common)
       const { text, contentType } = await metrics.answer()
-      return new Response(text, { headers: { 'Content-Type': contentType, 'Cache-Control': 'no-store' } })
+      const headers = { ...common, 'Content-Type': contentType, 'Cache-Control': 'no-store' }
+      return new Response(text, { headers })
     },
   }
 

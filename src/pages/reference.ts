@@ -1,4 +1,3 @@
-import { publicHeaders } from '../http/app.ts'
 import { documentText } from '../http/openapi.ts'
 import { headerRems, pageHeaders, pageStart, palettes } from './layout.ts'
 import type { StaticPage } from './staticPage.ts'
@@ -55,13 +54,13 @@ export function referencePages(createDocument: () => Record<string, unknown>): S
   return [
     {
       path: '/v1/openapi.json',
-      headers: { ...pageHeaders('application/json; charset=utf-8'), ...publicHeaders },
+      headers: pageHeaders('application/json; charset=utf-8'),
       isPublic: true,
       render: () => documentText(document()),
     },
     {
       path: '/v1/openapi.yaml',
-      headers: { ...pageHeaders('application/yaml; charset=utf-8'), ...publicHeaders },
+      headers: pageHeaders('application/yaml; charset=utf-8'),
       isPublic: true,
       render: async () => (await import('../http/yaml.ts')).toYaml(document()),
     },

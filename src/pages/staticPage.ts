@@ -27,7 +27,7 @@ export function servedFromMemory(page: StaticPage): Page {
   return {
     path: page.path,
     isPublic: page.isPublic ?? false,
-    async serve({ headers }) {
+    async serve({ headers }, _remoteAddress, common) {
       prepared ??= prepare(page).catch((error: unknown) => {
         // A failure is not kept: the next request tries again.
         prepared = undefined
@@ -37,8 +37,8 @@ export function servedFromMemory(page: StaticPage): Page {
       const chosen = acceptsGzip(headers.get('accept-encoding') ?? undefined) ? zipped : plain
       const known = headers.get('if-none-match')
       return known !== null && matchesAny(known, chosen.headers.ETag as string)
-        ? new Response(null, { status: 304, headers: withoutContent(chosen.headers) })
-        : new Response(chosen.body, { headers: chosen.headers })
+        ? new Response(null, { status: 304, headers: { ...withoutContent(chosen.headers), ...common } })
+        : new Response(chosen.body, { headers: { ...chosen.headers, ...common } })
     },
   }
 }

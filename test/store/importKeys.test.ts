@@ -31,6 +31,7 @@ const keyRecord = {
   plan: 'free',
   perMinute: null,
   perDay: null,
+  streams: null,
   scopes: ['pets:read'],
   origins: [],
   isFromSetting: false,
