@@ -13,6 +13,7 @@ import { limitRoutes } from './limits/routes.ts'
 import { openOrderOf } from './orders/queries.ts'
 import { orderRoutes } from './orders/routes.ts'
 import { petRoutes } from './pets/routes.ts'
+import type { Soon } from './soon.ts'
 import { webhookRoutes } from './webhooks/routes.ts'
 
 export type Parts = {
@@ -22,6 +23,7 @@ export type Parts = {
   hub: Hub
   config: Config
   streamBounds: StreamBounds
+  durableThrough(): Soon<number>
   onStreamFault(error: unknown): void
 }
 
@@ -46,6 +48,7 @@ export function createOperations({ database, directory, gate, hub, config, ...pa
       hub,
       publicUrl,
       streamBounds: parts.streamBounds,
+      durableThrough: parts.durableThrough,
       scopesOf,
       onFault: parts.onStreamFault,
     }),

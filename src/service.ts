@@ -1,10 +1,11 @@
 import { type Clock, timestamp } from './clock.ts'
 import type { Config } from './config.ts'
 import type { Database } from './database/database.ts'
+import { defaultSyncMaxMs } from './database/durability.ts'
 import { readFact } from './database/facts.ts'
 import { openForServing } from './database/open.ts'
 import { Hub } from './events/hub.ts'
-import { pruneEvents, recordEvent } from './events/queries.ts'
+import { newestEventId, pruneEvents, recordEvent } from './events/queries.ts'
 import { type StreamBounds, usualStreamBounds } from './events/stream.ts'
 import { createApi } from './http/api.ts'
 import type { App } from './http/app.ts'
@@ -32,10 +33,14 @@ const usageFlushMs = 500
 /** How late a hold may lapse, or a webhook be tried again. */
 const dueMs = 1_000
 
+const faultLevels = { failed: 'fatal', overdue: 'error', recovered: 'warn' } as const
+
 export type Service = {
   readonly port: number
   /** The operator's key, where this start has made one. It is known nowhere else. */
   readonly newOperatorKey: string | undefined
+  /** Resolves when the disk has failed. The process should then end: the next start recovers the store. */
+  readonly failed: Promise<void>
   /** Answers what has come in, writes what is not yet written, and closes. */
   stop(): Promise<void>
 }
@@ -45,9 +50,16 @@ export type Bounds = StreamBounds & {
   readonly sweepMs: number
   readonly attemptTimeoutMs: number
   readonly stalledMs: number
+  readonly syncMaxMs: number
 }
 
-const usualBounds: Bounds = { ...usualStreamBounds, sweepMs: 60_000, attemptTimeoutMs, stalledMs: 60_000 }
+const usualBounds: Bounds = {
+  ...usualStreamBounds,
+  sweepMs: 60_000,
+  attemptTimeoutMs,
+  stalledMs: 60_000,
+  syncMaxMs: defaultSyncMaxMs,
+}
 
 export type ServiceOptions = {
   config: Config
@@ -61,7 +73,17 @@ export type ServiceOptions = {
 /** The composition root: the one place that knows both the features and what they stand on. */
 export async function startService({ config, clock, log, ...options }: ServiceOptions): Promise<Service> {
   const bounds = { ...usualBounds, ...options.bounds }
-  const database = await openForServing(config, clock())
+  const database = await openForServing({ ...config, syncMaxMs: bounds.syncMaxMs }, clock())
+  const failed = new Promise<void>((resolve) => {
+    database.onStorageFault(({ kind, message, error }) => {
+      log[faultLevels[kind]]({ err: error }, message)
+      if (kind === 'failed') resolve()
+    })
+  })
+  const durableThrough = await database.followDurable(newestEventId).catch(async (error: unknown) => {
+    await database.close()
+    throw error
+  })
 
   const background = (work: Promise<unknown>) =>
     void work.catch((error: unknown) => log.error({ err: error }, 'background work failed'))
@@ -95,6 +117,7 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
     database,
     clock,
     sending: { allowed: config.webhookAllow, timeoutMs: bounds.attemptTimeoutMs },
+    durableThrough,
     onAttempt: (outcome) => metrics.countAttempt(isDelivered(outcome)),
     onFault: (error) => log.error({ err: error }, 'delivering webhooks failed'),
   })
@@ -113,6 +136,7 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
     hub,
     config,
     streamBounds: bounds,
+    durableThrough,
     onStreamFault,
   })
   const rows = new KeptRows()
@@ -195,9 +219,6 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
     every(dueMs, async () => deliverer.wake(), log),
   ]
 
-  // A crash may have come between an erasure and the scrubbing behind it.
-  database.scrub()
-
   async function stop() {
     isStopping = true
     hub.close()
@@ -212,7 +233,7 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
     }
   }
 
-  return { port: listener.port, newOperatorKey, stop }
+  return { port: listener.port, newOperatorKey, failed, stop }
 }
 
 const loadGauges = (database: Database) => [

@@ -39,6 +39,7 @@ export function describe(env: NodeJS.ProcessEnv): Record<string, unknown> {
     hub: nothing,
     config,
     streamBounds: usualStreamBounds,
+    durableThrough: () => 0,
     onStreamFault: () => {},
   })
   return openApiDocument({ operations, ...config })

@@ -4,6 +4,7 @@ import { ApiError, validationFailed } from '../http/errors.ts'
 import { type Context, type Operation, operation } from '../http/operation.ts'
 import { nextLink } from '../http/paging.ts'
 import { digitsText, int64, pageLimit } from '../http/validation.ts'
+import type { Soon } from '../soon.ts'
 import { eventTypes } from './event.ts'
 import type { Hub } from './hub.ts'
 import { eventsAfter, lastEventId, prunedThrough } from './queries.ts'
@@ -40,13 +41,15 @@ export type EventRoutesOptions = {
   readonly hub: Hub
   readonly publicUrl: string | undefined
   readonly streamBounds: StreamBounds
+  /** The id up to which events are durable; later ones are treated as if they were not there. */
+  durableThrough(): Soon<number>
   /** What a key may do at this moment; undefined where it is no longer valid. */
   scopesOf(token: string, now: number): Promise<ReadonlySet<string> | undefined>
   onFault(error: unknown): void
 }
 
 export function eventRoutes(options: EventRoutesOptions): Operation[] {
-  const { database, hub, publicUrl, streamBounds, scopesOf, onFault } = options
+  const { database, hub, publicUrl, streamBounds, durableThrough, scopesOf, onFault } = options
   let streams = 0
   /** So that one caller cannot take the places of all others. */
   const streamsOfKey = new Map<number, number>()
@@ -66,7 +69,7 @@ export function eventRoutes(options: EventRoutesOptions): Operation[] {
         const scopes = await scopesOf(caller.token, clock())
         const isBehind = position < (await prunedThrough(database.read))
         if (!scopes?.has(scope) || isBehind) return undefined
-        return eventsAfter(database.read, position, limit, scopes.has(privateScope))
+        return eventsAfter(database.read, position, limit, scopes.has(privateScope), await durableThrough())
       },
       onFault,
       onClose() {
@@ -118,12 +121,13 @@ export function eventRoutes(options: EventRoutesOptions): Operation[] {
         const pruned = await prunedThrough(database.read)
         const position =
           (isStream ? resumePosition(context) : undefined) ?? after ?? (isStream ? undefined : pruned)
-        const newest = await lastEventId(database.read)
+        const through = await durableThrough()
+        const newest = await lastEventId(database.read, through)
         if (position !== undefined && (position < pruned || position > newest))
           throw expired(pruned, publicUrl)
         const headers = { 'Last-Event-Id': String(newest) }
         if (isStream) return { status: 200, stream: stream(position ?? newest, context), headers }
-        const found = await eventsAfter(database.read, position ?? pruned, limit + 1, seesPrivate)
+        const found = await eventsAfter(database.read, position ?? pruned, limit + 1, seesPrivate, through)
         const page = found.slice(0, limit)
         const json = `[${page.map(eventJson).join(',')}]`
         if (found.length === page.length) return { status: 200, json, headers }
