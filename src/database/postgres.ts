@@ -39,11 +39,11 @@ export function openPostgres({ url, poolMax }: PostgresOptions): Database {
     dialect: postgresDialect,
     read,
     write: (work, onDurable) => queue.add(work, onDurable),
-    writeApart: (work) => inTransaction(usual, 'BEGIN', answerWaitMaxMs, work),
+    writeApart: (work) => inTransaction(usual, begin, answerWaitMaxMs, work),
     upgrade: (work) =>
       inTransaction(
         leaseOf(pool, () => unlimitedMs),
-        `BEGIN; SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0; ${takeTurn}`,
+        `${begin}; SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0; ${takeTurn}`,
         unlimitedMs,
         work,
       ),
@@ -81,6 +81,9 @@ export function openPostgres({ url, poolMax }: PostgresOptions): Database {
   }
 }
 
+/** The level that every statement here is written for, whatever the role, the database or the server has as its default. */
+const begin = 'BEGIN ISOLATION LEVEL READ COMMITTED'
+
 /** Whoever holds this is the only writer of the store, which is a schema, until its transaction ends. */
 const takeTurn = "SELECT pg_advisory_xact_lock(hashtext(current_schema()), hashtext('petstore write'))"
 
@@ -89,6 +92,7 @@ const takeTurn = "SELECT pg_advisory_xact_lock(hashtext(current_schema()), hasht
  * believes of the rows, so it takes other ways only where there is no index.
  */
 const sessionSettings = `
+  SET default_transaction_isolation = 'read committed';
   SET statement_timeout = ${statementMaxMs};
   SET idle_in_transaction_session_timeout = ${idleInTransactionMaxMs};
   SET enable_seqscan = off;
@@ -222,7 +226,7 @@ function postgresEngine(pool: Pool): Engine {
         }
       }
       try {
-        await run(`BEGIN; ${takeTurn}`)
+        await run(`${begin}; ${takeTurn}`)
       } catch (error) {
         lease.giveBack(client, error)
         throw error
