@@ -2,7 +2,7 @@ import { categoryRoutes } from './categories/routes.ts'
 import type { Config } from './config.ts'
 import type { Database } from './database/database.ts'
 import type { Hub } from './events/hub.ts'
-import { eventRoutes } from './events/routes.ts'
+import { type EventRoutesOptions, eventRoutes } from './events/routes.ts'
 import type { StreamBounds } from './events/stream.ts'
 import type { Operation } from './http/operation.ts'
 import { inventoryRoutes } from './inventory/routes.ts'
@@ -13,7 +13,6 @@ import { limitRoutes } from './limits/routes.ts'
 import { openOrderOf } from './orders/queries.ts'
 import { orderRoutes } from './orders/routes.ts'
 import { petRoutes } from './pets/routes.ts'
-import type { Soon } from './soon.ts'
 import { webhookRoutes } from './webhooks/routes.ts'
 
 export type Parts = {
@@ -23,7 +22,7 @@ export type Parts = {
   hub: Hub
   config: Config
   streamBounds: StreamBounds
-  durableThrough(): Soon<number>
+  durableThrough: EventRoutesOptions['durableThrough']
   onStreamFault(error: unknown): void
 }
 

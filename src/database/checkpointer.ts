@@ -59,5 +59,11 @@ export class Checkpointer {
   }
 }
 
-const logBytes = (databaseFile: string): number =>
-  statSync(`${databaseFile}-wal`, { throwIfNoEntry: false })?.size ?? 0
+function logBytes(databaseFile: string): number {
+  try {
+    return statSync(`${databaseFile}-wal`).size
+  } catch {
+    // A file that cannot be looked at cannot be synced either, and that is where it is reported.
+    return 0
+  }
+}

@@ -116,22 +116,20 @@ export class Durability {
    * connection that reads is asked, because the one that writes may be in the middle of a transaction.
    */
   #beginSync(): () => void {
-    const foreignVersion = this.#options.foreignVersion()
-    const values = this.#followed.map((followed) => ({ followed, value: this.#valueOf(followed) }))
-    return () => {
-      const isKnown = values.every(({ value }) => value !== undefined)
-      this.#foreignSynced = isKnown ? foreignVersion : undefined
-      for (const { followed, value = 0 } of values) followed.value = Math.max(followed.value, value)
-    }
-  }
-
-  #valueOf({ query }: Followed): number | undefined {
+    const { foreignVersion, read } = this.#options
     try {
-      const value = query(this.#options.read)
-      return typeof value === 'number' ? value : undefined
+      const version = foreignVersion()
+      const values = this.#followed.map((followed) => ({ followed, value: followed.query(read) }))
+      return () => {
+        for (const { followed, value } of values)
+          if (typeof value === 'number') followed.value = Math.max(followed.value, value)
+        this.#foreignSynced = version
+      }
     } catch {
-      // Another process has the file to itself for a moment. The next reader asks again.
-      return undefined
+      // Another process has the file to itself for a moment. The next reader of a value syncs again.
+      return () => {
+        this.#foreignSynced = undefined
+      }
     }
   }
 }

@@ -70,9 +70,9 @@ export function watchForeignChanges(writer: DatabaseSync, sync?: () => Promise<v
       const current = version()
       if (current === seen) return
       seen = current
-    } catch (error) {
-      // Another process has the file to itself for a moment: it is about to change it.
-      if (!isLocked(error)) throw error
+    } catch {
+      // Another process has the file to itself for a moment and is about to change it, or the file is damaged, which
+      // every read will report.
     }
     notify()
     // What has waited for the change to be durable is told again.

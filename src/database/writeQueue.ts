@@ -65,8 +65,9 @@ export class WriteQueue {
   #draining: Promise<void> | undefined
   /** Commits that are not known to be on disk yet. */
   readonly #unsynced = new Map<readonly Outcome[], Promise<void>>()
-  /** Settles when the disk becomes overdue. */
-  #stall = Promise.withResolvers<void>()
+  #isStalled = false
+  /** Ends the waits that a disk which is overdue must not prolong. */
+  readonly #releases = new Set<() => void>()
 
   constructor(engine: Engine) {
     this.#engine = engine
@@ -94,7 +95,7 @@ export class WriteQueue {
   /** Settles when nothing is left to do, or the disk is overdue. */
   async idle(): Promise<void> {
     while (this.#draining) await this.#draining
-    await Promise.race([Promise.all(this.#unsynced.values()), this.#stall.promise])
+    await this.#unlessStalled(Promise.all(this.#unsynced.values()))
   }
 
   /**
@@ -102,14 +103,25 @@ export class WriteQueue {
    * what comes with a durable commit is still done.
    */
   setStalled(isStalled: boolean): void {
-    if (!isStalled) {
-      this.#stall = Promise.withResolvers()
-      return
-    }
+    this.#isStalled = isStalled
+    if (!isStalled) return
     const error = new OutcomeUnknownError('The disk did not confirm the change in time.')
     for (const outcomes of this.#unsynced.keys())
       for (const outcome of outcomes) settleUnknown(outcome, error)
-    this.#stall.resolve()
+    for (const release of this.#releases) release()
+  }
+
+  /** Settles when the work has, or when the disk is overdue. */
+  #unlessStalled(work: Promise<unknown>): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const release = () => {
+      this.#releases.delete(release)
+      resolve()
+    }
+    this.#releases.add(release)
+    if (this.#isStalled) release()
+    work.then(release, release)
+    return promise
   }
 
   async #drain(): Promise<void> {
@@ -165,7 +177,7 @@ export class WriteQueue {
       )
       .finally(() => this.#unsynced.delete(outcomes))
     this.#unsynced.set(outcomes, settled)
-    if (this.#unsynced.size > commitsAheadMax) await Promise.race([settled, this.#stall.promise])
+    if (this.#unsynced.size > commitsAheadMax) await this.#unlessStalled(settled)
   }
 
   async #commitTaken(taken: Unit[]): Promise<Outcome[]> {

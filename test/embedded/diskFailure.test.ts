@@ -19,7 +19,7 @@ const slackMs = 10_000
 
 type Body = { message: string }
 /** Whether an error says that the change may have been applied. */
-const isOutcomeUnknown = ({ message }: Body) => /repeat it with the same Idempotency-Key/.test(message)
+const isOutcomeUnknown = ({ message }: Body) => /Idempotency-Key/.test(message)
 const pet = (name: string) => ({ name, categoryId: 1 })
 const namesOf = (pets: { name: string }[]) => pets.map(({ name }) => name)
 
