@@ -81,7 +81,7 @@ export function openPostgres({ url, poolMax }: PostgresOptions): Database {
   }
 }
 
-/** The level that every statement here is written for, whatever the role, the database or the server has as its default. */
+/** The level that every statement here is written for, independent of the defaults of the role, the database and the server. */
 const begin = 'BEGIN ISOLATION LEVEL READ COMMITTED'
 
 /** Whoever holds this is the only writer of the store, which is a schema, until its transaction ends. */
