@@ -46,7 +46,7 @@ export const rows = {
   create: {
     id: '4',
     what: 'create durably, 64 callers',
-    against: 'the afternoon version (Express), also `synchronous=FULL`',
+    against: 'the afternoon version (Express), `synchronous=FULL`',
     kind: 'ratio',
     must: 4,
     aim: 8,

@@ -3,7 +3,7 @@ import type { Config } from './config.ts'
 import type { Database } from './database/database.ts'
 import type { FindAccess } from './events/access.ts'
 import type { EventBroadcaster } from './events/broadcaster.ts'
-import { eventRoutes } from './events/routes.ts'
+import { type EventRoutesOptions, eventRoutes } from './events/routes.ts'
 import { eventKinds } from './events/schemas.ts'
 import type { Operation } from './http/operation.ts'
 import { inventoryRoutes } from './inventory/routes.ts'
@@ -25,6 +25,7 @@ export type Parts = {
   findAccess: FindAccess
   config: Config
   streamsMax: number
+  durableThrough: EventRoutesOptions['durableThrough']
 }
 
 const kinds = eventKinds({ pet, category, key: shownKey, orderStatus })
@@ -47,6 +48,7 @@ export function createOperations({ database, directory, gate, config, ...parts }
       findAccess: parts.findAccess,
       streamsMax: parts.streamsMax,
       publicUrl,
+      durableThrough: parts.durableThrough,
       kinds,
     }),
     ...webhookRoutes({ database, allowed: webhookAllow, publicUrl, kinds }),

@@ -1,11 +1,12 @@
 import { type Clock, timestamp } from './clock.ts'
 import type { Config } from './config.ts'
 import { type Database, StoreUnavailableError } from './database/database.ts'
+import { defaultSyncMaxMs } from './database/durability.ts'
 import { readFact } from './database/facts.ts'
 import { openForServing } from './database/open.ts'
 import type { FindAccess } from './events/access.ts'
 import { EventBroadcaster } from './events/broadcaster.ts'
-import { pruneEvents, recordEvent } from './events/queries.ts'
+import { newestEventId, recordEvent } from './events/queries.ts'
 import { type StreamBounds, usualStreamBounds } from './events/stream.ts'
 import { createApi } from './http/api.ts'
 import type { App } from './http/app.ts'
@@ -23,14 +24,15 @@ import { createPageAllowance } from './limits/pageAllowance.ts'
 import { postgresGate } from './limits/postgres.ts'
 import { createStartup } from './limits/startup.ts'
 import { createOperations } from './operations.ts'
-import { hasDueOrders, lapseDueOrders } from './orders/queries.ts'
 import { createProbes } from './pages/probes.ts'
 import { createReadiness } from './pages/readiness.ts'
+import { lapseHolds, pruneAll, startSchedule } from './schedule.ts'
 import { closedConnections } from './telemetry/connections.ts'
+import { databaseGauges } from './telemetry/databaseGauges.ts'
 import { type Log, logRequest } from './telemetry/log.ts'
 import { Metrics } from './telemetry/metrics.ts'
 import { Deliverer } from './webhooks/deliverer.ts'
-import { isDelivered, pruneDeliveries } from './webhooks/deliveries.ts'
+import { isDelivered } from './webhooks/deliveries.ts'
 import { attemptTimeoutMs } from './webhooks/webhook.ts'
 
 /** Counts are behind by no more than this, so a crash forgives less than a second of requests. */
@@ -38,10 +40,14 @@ const usageFlushMs = 500
 /** How late a hold may lapse, or a webhook be tried again. */
 const dueMs = 1_000
 
+const faultLevels = { failed: 'fatal', overdue: 'error', recovered: 'warn' } as const
+
 export type Service = {
   readonly port: number
   /** The operator's key, where this start has made one. It is known nowhere else. */
   readonly newOperatorKey: string | undefined
+  /** Resolves when the disk has failed. The process should then end: the next start recovers the store. */
+  readonly failed: Promise<void>
   /** Answers what has come in, writes what is not yet written, and closes. */
   stop(): Promise<void>
 }
@@ -51,9 +57,16 @@ export type Bounds = StreamBounds & {
   readonly sweepMs: number
   readonly attemptTimeoutMs: number
   readonly stalledMs: number
+  readonly syncMaxMs: number
 }
 
-const usualBounds: Bounds = { ...usualStreamBounds, sweepMs: 60_000, attemptTimeoutMs, stalledMs: 60_000 }
+const usualBounds: Bounds = {
+  ...usualStreamBounds,
+  sweepMs: 60_000,
+  attemptTimeoutMs,
+  stalledMs: 60_000,
+  syncMaxMs: defaultSyncMaxMs,
+}
 
 export type ServiceOptions = {
   config: Config
@@ -69,11 +82,21 @@ export type ServiceOptions = {
 /** The composition root: the one place that knows both the features and what they stand on. */
 export async function startService({ config, clock, log, ...options }: ServiceOptions): Promise<Service> {
   const bounds = { ...usualBounds, ...options.bounds }
-  const database = await openForServing(config, clock())
+  const database = await openForServing({ ...config, syncMaxMs: bounds.syncMaxMs }, clock())
+  const failed = new Promise<void>((resolve) => {
+    database.onStorageFault(({ kind, message, error }) => {
+      log[faultLevels[kind]]({ err: error }, message)
+      if (kind === 'failed') resolve()
+    })
+  })
+  const durableThrough = await database.followDurable(newestEventId).catch(async (error: unknown) => {
+    await database.close()
+    throw error
+  })
 
   const background = (work: Promise<unknown>) =>
     void work.catch((error: unknown) => log.error({ err: error }, 'background work failed'))
-  const metrics = new Metrics(loadGauges(database))
+  const metrics = new Metrics(databaseGauges(() => database.load()))
   const hideSecrets = secretHider(config.adminKey)
   const startup = createStartup()
   const directory = new KeyDirectory(database, config.environment, {
@@ -112,6 +135,7 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
     clock,
     bounds,
     findAccess,
+    durableThrough,
     onFault: (error) => log.error({ err: error }, 'streaming events failed'),
   })
   const deliverer = new Deliverer({
@@ -122,6 +146,7 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
       timeoutMs: bounds.attemptTimeoutMs,
       nameServers: options.nameServers,
     },
+    durableThrough,
     onAttempt: (outcome) => metrics.countAttempt(isDelivered(outcome)),
     onFault: (error) => log.error({ err: error }, 'delivering webhooks failed'),
   })
@@ -140,6 +165,7 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
     findAccess,
     config,
     streamsMax: bounds.streamsMax,
+    durableThrough,
   })
   const onFinished = (finished: Finished) => {
     metrics.countRequest(finished)
@@ -231,25 +257,25 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
   })
   directory.forget()
   startup.finish()
-  const timers = [
-    every(usageFlushMs, () => gate.flush(), log),
-    every(bounds.sweepMs, () => idempotentAnswers.sweep(clock()), log),
-    every(bounds.sweepMs, () => gate.sweep(), log),
-    every(bounds.sweepMs, () => pruneAll(database, clock), log),
-    every(dueMs, () => lapseHolds(database, clock), log),
-    every(dueMs, async () => deliverer.wake(), log),
-    every(dueMs, async () => void (isReplacementPending && (await noticeReplacement())), log),
-  ]
-
-  // A crash may have come between an erasure and the scrubbing behind it.
-  database.scrub()
+  const schedule = startSchedule(
+    [
+      { everyMs: usageFlushMs, run: () => gate.flush() },
+      { everyMs: bounds.sweepMs, run: () => idempotentAnswers.sweep(clock()) },
+      { everyMs: bounds.sweepMs, run: () => gate.sweep() },
+      { everyMs: bounds.sweepMs, run: () => pruneAll(database, clock) },
+      { everyMs: dueMs, run: () => lapseHolds(database, clock) },
+      { everyMs: dueMs, run: async () => deliverer.wake() },
+      { everyMs: dueMs, run: async () => void (isReplacementPending && (await noticeReplacement())) },
+    ],
+    log,
+  )
 
   async function stop() {
     isStopping = true
     broadcaster.close()
     const delivererStopped = deliverer.stop()
     await listener.stop()
-    for (const timer of timers) clearInterval(timer)
+    schedule.stop()
     try {
       await delivererStopped
       await gate.flush()
@@ -258,50 +284,5 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
     }
   }
 
-  return { port: listener.port, newOperatorKey, stop }
-}
-
-const loadGauges = (database: Database) => [
-  {
-    name: 'petstore_writes_waiting',
-    help: 'Changes that wait for their commit.',
-    value: () => database.load().writesWaiting,
-  },
-  {
-    name: 'petstore_database_connections_busy',
-    help: 'Connections to PostgreSQL in use.',
-    value: () => database.load().connectionsBusy,
-  },
-  {
-    name: 'petstore_database_connections_awaited',
-    help: 'Requests that wait for a connection to PostgreSQL.',
-    value: () => database.load().connectionsAwaited,
-  },
-]
-
-/** Lets go of what is kept no longer, a bounded piece at a time. */
-async function pruneAll(database: Database, clock: Clock): Promise<void> {
-  for (const prune of [pruneEvents, pruneDeliveries]) {
-    while ((await database.write((trx) => prune(trx, clock()))) > 0) {
-      // There may be more.
-    }
-  }
-}
-
-/** Asks before it writes, for there is seldom anything to do. */
-async function lapseHolds(database: Database, clock: Clock): Promise<void> {
-  while (await hasDueOrders(database.read, clock())) {
-    await database.write((trx) => lapseDueOrders(trx, clock()))
-  }
-}
-
-/** Work that comes round again. A round that fails is logged; the next one tries anew. */
-function every(ms: number, work: () => Promise<void>, log: Log): NodeJS.Timeout {
-  let isRunning = false
-  return setInterval(async () => {
-    if (isRunning) return
-    isRunning = true
-    await work().catch((error: unknown) => log.error({ err: error }, 'background work failed'))
-    isRunning = false
-  }, ms)
+  return { port: listener.port, newOperatorKey, failed, stop }
 }

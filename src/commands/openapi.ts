@@ -40,6 +40,7 @@ export function describe(env: NodeJS.ProcessEnv): Record<string, unknown> {
     findAccess: async () => undefined,
     config,
     streamsMax: usualStreamBounds.streamsMax,
+    durableThrough: () => 0,
   })
   return openApiDocument({ operations, ...config })
 }

@@ -1,8 +1,10 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { systemClock } from '../clock.ts'
 import { type Config, readConfig } from '../config.ts'
+import { StoreStuckError } from '../database/database.ts'
 import { shownUrl } from '../database/open.ts'
 import { type Service, startService } from '../service.ts'
-import { createLog } from '../telemetry/log.ts'
+import { createLog, type Log } from '../telemetry/log.ts'
 import { readArguments } from './arguments.ts'
 
 const usage = `petstore serve
@@ -11,6 +13,10 @@ Starts the service. PORT, HOST and the other settings come from the environment:
 
 /** A terminal's interrupt reaches us twice, from the terminal and through npm; together they are one. */
 const sameSignalMs = 100
+/** More than the time that callers have to take their responses, and less than supervisors wait. */
+const stopMaxMs = 15_000
+/** The same after the disk has failed. */
+const failedStopMaxMs = 5_000
 
 export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
   readArguments(args, usage, {})
@@ -27,34 +33,51 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
     throw addressError(error, config)
   })
   let stoppingSince: number | undefined
+  const end = async (boundMs: number) => {
+    stoppingSince = performance.now()
+    const isStuck = await stopWithin(boundMs, service, log)
+    await close()
+    // A thread that waits for the disk would keep the process from exiting by itself.
+    if (isStuck) process.kill(process.pid, 'SIGKILL')
+    process.exit()
+  }
   const onSignal = (signal: NodeJS.Signals) => {
     if (stoppingSince !== undefined) {
       if (performance.now() - stoppingSince < sameSignalMs) return
       abandon()
       process.exit(1)
     }
-    stoppingSince = performance.now()
     log.info({ signal }, 'stopping')
-    service
-      .stop()
-      .then(() => log.info('stopped'))
-      .catch((error: unknown) => {
-        log.error({ err: error }, 'stopping failed')
-        process.exitCode = 1
-      })
-      .finally(async () => {
-        await close()
-        process.exit()
-      })
+    void end(stopMaxMs)
   }
   // Added before the early ones are removed: a signal that arrives while there is no handler at all is lost.
   process.on('SIGTERM', onSignal)
   process.on('SIGINT', onSignal)
   process.off('SIGTERM', onEarlySignal)
   process.off('SIGINT', onEarlySignal)
+  void service.failed.then(() => {
+    process.exitCode = 1
+    if (stoppingSince === undefined) void end(failedStopMaxMs)
+  })
   // Last: whoever reads the greeting may stop us at once, and cleanly.
   log.info({ port: service.port, environment: config.environment }, 'started')
   console.log(greeting(config, service))
+}
+
+/** Returns whether something is left that cannot be ended. */
+async function stopWithin(ms: number, service: Service, log: Log): Promise<boolean> {
+  const tooLate = pause(ms).then(() => {
+    throw new StoreStuckError(`The service did not stop within ${ms} ms.`)
+  })
+  try {
+    await Promise.race([service.stop(), tooLate])
+    log.info('stopped')
+    return false
+  } catch (error) {
+    log.error({ err: error }, 'stopping failed')
+    process.exitCode = 1
+    return error instanceof StoreStuckError
+  }
 }
 
 function greeting(config: Config, { port, newOperatorKey }: Service): string {

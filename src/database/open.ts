@@ -13,7 +13,7 @@ export type Location = {
 }
 
 /** A server has other needs than a command that comes and goes. */
-type Use = { readonly isServing?: boolean }
+type Use = { readonly isServing?: boolean; readonly syncMaxMs?: number }
 
 export type OpenOptions = Location & { readonly environment: string; readonly isAutoMigrate?: boolean }
 
@@ -35,12 +35,13 @@ export function openDatabase(options: OpenOptions & Use, now: number): Promise<D
 }
 
 /** For a server, which has an embedded store to itself as long as it lives. */
-export async function openForServing(options: OpenOptions, now: number): Promise<Database> {
+export async function openForServing(options: OpenOptions & Use, now: number): Promise<Database> {
   if (options.databaseUrl !== undefined) return openDatabase(options, now)
   const release = holdServerLock(options.dataDir)
   try {
     const database = await openDatabase({ ...options, isServing: true }, now)
-    return { ...database, close: () => database.close().finally(release) }
+    // A store that could not be closed is still in use: the lock then ends with the process.
+    return { ...database, close: () => database.close().then(release) }
   } catch (error) {
     release()
     throw error
@@ -102,14 +103,14 @@ export function shownUrl(databaseUrl: string): string {
 }
 
 async function openOrSay(location: Location & Use): Promise<Database> {
-  const { dataDir, databaseUrl, databasePoolMax, isServing } = location
+  const { dataDir, databaseUrl, databasePoolMax, isServing, syncMaxMs } = location
   if (databaseUrl !== undefined) {
     // An embedded store needs no driver.
     const { openPostgres } = await import('./postgres.ts')
     return openPostgres({ url: databaseUrl, poolMax: databasePoolMax ?? poolMaxDefault })
   }
   try {
-    return openSqlite(dataDir, isServing)
+    return openSqlite(dataDir, { isServing, syncMaxMs })
   } catch (error) {
     const reason = (error as Error).message
     throw new Error(

@@ -3,6 +3,7 @@ import type { Kysely } from 'kysely'
 import { type ClientBase, Pool, type PoolClient, type PoolConfig } from 'pg'
 import { type Database, StoreUnavailableError } from './database.ts'
 import { postgresDialect } from './dialect.ts'
+import { watchForeignChanges } from './postgresChanges.ts'
 import { isConflict, isCrowded, isReadOnly, isRefusal, isStalePlan } from './postgresErrors.ts'
 import { ask, type Lease, postgresKysely } from './postgresKysely.ts'
 import type { Tables } from './tables.ts'
@@ -20,7 +21,6 @@ const idleInTransactionMaxMs = 2_000
 const waitingForConnectionMax = 2_000
 const crowdedRetryMs = 20
 const pingMaxMs = 1_000
-const foreignChangePollMs = 250
 const closeWaitMaxMs = 2_000
 const unlimitedMs = 2 ** 31 - 1
 
@@ -38,12 +38,12 @@ export function openPostgres({ url, poolMax }: PostgresOptions): Database {
   return {
     dialect: postgresDialect,
     read,
-    write: (work) => queue.add(work),
-    writeApart: (work) => inTransaction(usual, 'BEGIN', answerWaitMaxMs, work),
+    write: (work, onDurable) => queue.add(work, onDurable),
+    writeApart: (work) => inTransaction(usual, begin, answerWaitMaxMs, work),
     upgrade: (work) =>
       inTransaction(
         leaseOf(pool, () => unlimitedMs),
-        `BEGIN; SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0; ${takeTurn}`,
+        `${begin}; SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0; ${takeTurn}`,
         unlimitedMs,
         work,
       ),
@@ -57,6 +57,9 @@ export function openPostgres({ url, poolMax }: PostgresOptions): Database {
     version: () => undefined,
     watchPets: () => undefined,
     onCommit: (listener) => queue.onCommit(listener),
+    // PostgreSQL shows a commit only once it is flushed.
+    followDurable: async () => () => Number.MAX_SAFE_INTEGER,
+    onStorageFault() {},
     // Old versions of rows are PostgreSQL's own to clean up: see docs/guides/personal-data.md.
     scrub() {},
     onForeignChange: watch.listen,
@@ -78,6 +81,9 @@ export function openPostgres({ url, poolMax }: PostgresOptions): Database {
   }
 }
 
+/** The level that every statement here is written for, independent of the defaults of the role, the database and the server. */
+const begin = 'BEGIN ISOLATION LEVEL READ COMMITTED'
+
 /** Whoever holds this is the only writer of the store, which is a schema, until its transaction ends. */
 const takeTurn = "SELECT pg_advisory_xact_lock(hashtext(current_schema()), hashtext('petstore write'))"
 
@@ -86,6 +92,7 @@ const takeTurn = "SELECT pg_advisory_xact_lock(hashtext(current_schema()), hasht
  * believes of the rows, so it takes other ways only where there is no index.
  */
 const sessionSettings = `
+  SET default_transaction_isolation = 'read committed';
   SET statement_timeout = ${statementMaxMs};
   SET idle_in_transaction_session_timeout = ${idleInTransactionMaxMs};
   SET enable_seqscan = off;
@@ -219,7 +226,7 @@ function postgresEngine(pool: Pool): Engine {
         }
       }
       try {
-        await run(`BEGIN; ${takeTurn}`)
+        await run(`${begin}; ${takeTurn}`)
       } catch (error) {
         lease.giveBack(client, error)
         throw error
@@ -254,37 +261,5 @@ function postgresEngine(pool: Pool): Engine {
       const { cause } = error as Error
       return error instanceof StoreUnavailableError && cause !== undefined && !isRefusal(cause)
     },
-  }
-}
-
-/** Every change writes an event, so the newest event tells whether anything has changed, here or elsewhere. */
-function watchForeignChanges(read: Kysely<Tables>) {
-  const listeners: (() => void)[] = []
-  let seen: number | undefined
-  let isRunning = false
-  const look = async () => {
-    if (isRunning || listeners.length === 0) return
-    isRunning = true
-    try {
-      const row = await read
-        .selectFrom('events')
-        .select('id')
-        .orderBy('id', 'desc')
-        .limit(1)
-        .executeTakeFirst()
-      const isNew = seen !== undefined && seen !== (row?.id ?? 0)
-      seen = row?.id ?? 0
-      if (isNew) for (const listener of listeners) listener()
-    } catch {
-      // Whoever needs the store says that it cannot be reached; afterwards there may be anything in it.
-      seen = -1
-    }
-    isRunning = false
-  }
-  const timer = setInterval(look, foreignChangePollMs)
-  timer.unref()
-  return {
-    listen: (listener: () => void) => void listeners.push(listener),
-    stop: () => clearInterval(timer),
   }
 }

@@ -3,147 +3,100 @@ import { join } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Kysely } from 'kysely'
-import { Checkpointer, logBytesUsual } from './checkpointer.ts'
-import { type Database, StoreUnavailableError } from './database.ts'
+import { type Database, type StorageFault, StoreUnavailableError } from './database.ts'
 import { sqliteDialect } from './dialect.ts'
+import { Durability, defaultSyncMaxMs } from './durability.ts'
 import { makePrivate } from './files.ts'
-import { scrubber } from './scrubber.ts'
-import { isLocked, sqliteKysely, tracesOf } from './sqliteKysely.ts'
+import { needsRecovery, recoverStore } from './recovery.ts'
+import { touchedPets, versionOf, watchForeignChanges } from './sqliteChanges.ts'
+import { isIoError, isLocked, sqliteKysely, tracesOf } from './sqliteKysely.ts'
 import type { Tables } from './tables.ts'
-import { WalSync } from './walSync.ts'
 import { type Engine, type Turn, WriteQueue } from './writeQueue.ts'
 
 const openWaitMaxMs = 5_000
 const readWaitMaxMs = 50
 const lockWaitMaxMs = 5_000
 const lockRetryMs = 20
-const foreignChangePollMs = 500
 
 export const databaseFile = (dataDir: string): string => join(dataDir, 'petstore.db')
+
+export type SqliteOptions = {
+  readonly isServing?: boolean | undefined
+  readonly syncMaxMs?: number | undefined
+}
 
 /**
  * The embedded store: one connection that writes, one that reads, both on one file in WAL mode. A server must not be
  * held up by the disk, so its commits are synced from another thread before they are answered; a command may well wait.
  */
-export function openSqlite(dataDir: string, isServing = false): Database {
+export function openSqlite(dataDir: string, { isServing, syncMaxMs }: SqliteOptions = {}): Database {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-  makePrivate(databaseFile(dataDir))
-  // The writer waits for nobody inside SQLite, which would hold the event loop: the queue waits for it.
-  const writer = connect(databaseFile(dataDir), 0)
-  const reader = connect(databaseFile(dataDir), readWaitMaxMs)
-  reader.exec('PRAGMA query_only = ON')
-  const inode = statSync(databaseFile(dataDir)).ino
-  const read = sqliteKysely(reader)
   const file = databaseFile(dataDir)
-  const disk = isServing ? syncElsewhere(file, writer) : undefined
-  // Whoever fills a store by a command has its indexes at hand, and goes to the disk less often.
-  if (!isServing) writer.exec('PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 16384')
+  makePrivate(file)
+  const isRecovered = isServing || needsRecovery(file) ? recoverStore(file) : false
+  // The writer waits for nobody inside SQLite, which would hold the event loop: the queue waits for it.
+  const writer = connect(file, 0)
+  const reader = connect(file, readWaitMaxMs)
+  reader.exec('PRAGMA query_only = ON')
+  const inode = statSync(file).ino
+  const read = sqliteKysely(reader)
+  const faultListeners: ((fault: StorageFault) => void)[] = []
+  const onFault = (fault: StorageFault) => {
+    if (fault.kind !== 'failed') queue.setStalled(fault.kind === 'overdue')
+    for (const listener of faultListeners) listener(fault)
+  }
   const touched = touchedPets(writer)
-  const queue = new WriteQueue({ ...sqliteEngine(writer, touched), ...(disk && { sync: disk.sync }) })
-  const watch = watchForeignChanges(writer)
+  const queue: WriteQueue = new WriteQueue(sqliteEngine(writer, touched, () => disk))
+  const foreignVersion = versionOf(writer, queue)
+  const disk = isServing
+    ? new Durability({
+        databaseFile: file,
+        writer,
+        read,
+        syncMaxMs: syncMaxMs ?? defaultSyncMaxMs,
+        foreignVersion,
+        onFault,
+      })
+    : undefined
+  // A command that fills a store keeps its indexes in memory, and goes to the disk less often.
+  if (!disk) writer.exec('PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 16384')
+  // A crash may have come between an erasure and the truncation behind it.
+  if (!isRecovered) disk?.truncate()
+  const watch = watchForeignChanges(writer, disk && (() => disk.sync()))
   return {
     dialect: sqliteDialect,
     read,
-    write: (work) => queue.add(work),
+    write: (work, onDurable) => queue.add(work, onDurable),
     writeApart: (work) => queue.add(work),
     upgrade: (work) => queue.add(work),
-    snapshot: (work) => snapshot(databaseFile(dataDir), work),
+    snapshot: (work) => snapshot(file, work),
     version: versionOf(reader, queue),
     watchPets(listener) {
       touched.watch(listener)
-      return versionOf(writer, queue)
+      return foreignVersion
     },
     onCommit: (listener) => queue.onCommit(listener),
-    scrub: scrubber(writer),
+    followDurable: async (query) => disk?.follow(query) ?? (() => Number.MAX_SAFE_INTEGER),
+    onStorageFault: (listener) => void faultListeners.push(listener),
+    // A command empties the log when it closes the store as the last process.
+    scrub: () => disk?.truncate(),
     onForeignChange: watch.listen,
     load: () => ({ writesWaiting: queue.waiting, connectionsBusy: 0, connectionsAwaited: 0 }),
     async ping() {
+      disk?.assertWritable()
       reader.prepare('SELECT version FROM schema_migrations').get()
-      if (disk?.failure) throw new StoreUnavailableError('The disk has failed.', { cause: disk.failure })
       // Files that were deleted under us still take what is written, and lose it when we end.
-      if (statSync(databaseFile(dataDir)).ino !== inode) throw new StoreUnavailableError('The store is gone.')
+      if (statSync(file).ino !== inode) throw new StoreUnavailableError('The store is gone.')
     },
     async close() {
       watch.stop()
       await queue.idle()
       await disk?.close()
+      // The last connection to close would move the log into the store, which the next start has to do from scratch.
+      if (disk?.hasFailed) return
       reader.close()
       writer.close()
     },
-  }
-}
-
-/** Commits come back as soon as they are in the log; what is to be waited for is then done by other threads. */
-function syncElsewhere(file: string, writer: DatabaseSync) {
-  writer.exec(
-    `PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = ${logBytesUsual}`,
-  )
-  const log = new WalSync(file)
-  const checkpointer = new Checkpointer(file)
-  return {
-    sync: () => {
-      checkpointer.noteCommit()
-      return log.sync()
-    },
-    get failure() {
-      return log.failure
-    },
-    async close() {
-      await checkpointer.stop()
-      await log.close()
-    },
-  }
-}
-
-/** Notes which animals the writer changes or removes, and tells of them with the commit. */
-function touchedPets(writer: DatabaseSync) {
-  const ids = new Set<number>()
-  let listener: ((id: number) => void) | undefined
-  return {
-    watch(told: (id: number) => void) {
-      listener = told
-      writer.function('touched_pet', (id) => {
-        ids.add(Number(id))
-        return null
-      })
-      for (const change of ['UPDATE', 'DELETE'])
-        writer.exec(
-          `CREATE TEMP TRIGGER touched_by_${change} AFTER ${change} ON main.pets BEGIN SELECT touched_pet(OLD.id); END`,
-        )
-    },
-    /** At once with the commit: whoever reads after it must find what is new. */
-    tell() {
-      if (ids.size === 0) return
-      for (const id of ids) listener?.(id)
-      ids.clear()
-    },
-  }
-}
-
-/**
- * SQLite counts for each connection what all others have committed: for the reader, the writer beside it included. It is
- * asked once in a turn of the event loop: what has come in by then was sent before.
- */
-function versionOf(connection: DatabaseSync, queue: WriteQueue): () => number {
-  const statement = connection.prepare('PRAGMA data_version')
-  let version: number | undefined
-  let unknown = -1
-  const forget = () => {
-    version = undefined
-  }
-  queue.onCommit(forget)
-  return () => {
-    if (version === undefined) {
-      try {
-        version = Number(statement.get()?.data_version)
-      } catch (error) {
-        // Somebody has the file to himself for a moment: he is about to change it.
-        if (!isLocked(error)) throw error
-        version = --unknown
-      }
-      setImmediate(forget)
-    }
-    return version
   }
 }
 
@@ -170,8 +123,12 @@ function connect(file: string, waitMaxMs: number): DatabaseSync {
   return connection
 }
 
-/** Transactions on the one connection that writes. */
-function sqliteEngine(connection: DatabaseSync, touched: { tell(): void }): Engine {
+/** Transactions on the one connection that writes. `disk` is what a server has its commits synced by. */
+function sqliteEngine(
+  connection: DatabaseSync,
+  touched: { tell(): void },
+  disk: () => Durability | undefined,
+): Engine {
   const statements = new Map<string, StatementSync>()
   const prepared = (text: string) => {
     const statement = statements.get(text) ?? connection.prepare(text)
@@ -182,8 +139,16 @@ function sqliteEngine(connection: DatabaseSync, touched: { tell(): void }): Engi
   const turn: Turn = {
     trx,
     run(statement) {
-      prepared(statement).run()
-      if (statement === 'COMMIT') touched.tell()
+      if (statement !== 'COMMIT') return void prepared(statement).run()
+      // What is rolled back now is known not to be applied.
+      disk()?.assertWritable()
+      try {
+        prepared(statement).run()
+      } catch (error) {
+        if (isIoError(error)) disk()?.fail(error)
+        throw error
+      }
+      touched.tell()
     },
     get isOpen() {
       return connection.isTransaction
@@ -198,6 +163,7 @@ function sqliteEngine(connection: DatabaseSync, touched: { tell(): void }): Engi
     async begin() {
       const deadline = performance.now() + lockWaitMaxMs
       for (;;) {
+        disk()?.assertWritable()
         try {
           prepared('BEGIN IMMEDIATE').run()
           return turn
@@ -208,32 +174,9 @@ function sqliteEngine(connection: DatabaseSync, touched: { tell(): void }): Engi
       }
     },
     isPassing: () => false,
-    // What SQLite does not commit it has not done.
-    isOutcomeUnknown: () => false,
-  }
-}
-
-/** SQLite counts the commits of other connections; the reader here never commits, so they are other processes'. */
-function watchForeignChanges(writer: DatabaseSync) {
-  const statement = writer.prepare('PRAGMA data_version')
-  const version = () => statement.get()?.data_version
-  const listeners: (() => void)[] = []
-  let seen = version()
-  const timer = setInterval(() => {
-    try {
-      const current = version()
-      if (current === seen) return
-      seen = current
-    } catch (error) {
-      // Somebody has the file to himself for a moment: he is about to change it.
-      if (!isLocked(error)) throw error
-    }
-    for (const listener of listeners) listener()
-  }, foreignChangePollMs)
-  timer.unref()
-  return {
-    listen: (listener: () => void) => void listeners.push(listener),
-    stop: () => clearInterval(timer),
+    // What could not be written, or be synced, may be in the log all the same, and come back with a recovery.
+    isOutcomeUnknown: isIoError,
+    sync: () => disk()?.sync(),
   }
 }
 

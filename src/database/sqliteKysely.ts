@@ -160,6 +160,9 @@ const codeOf = (error: unknown): number => ((error as { errcode?: number }).errc
 /** Another connection is in the way. */
 export const isLocked = (error: unknown): boolean => lockCodes.includes(codeOf(error))
 
+/** Reading, writing or syncing a file has failed. */
+export const isIoError = (error: unknown): boolean => codeOf(error) === codes.ioError
+
 /** The file, the disk or the lock is at fault, not the statement. */
 const isOutOfOrder = (error: unknown): boolean => outOfOrderCodes.includes(codeOf(error))
 

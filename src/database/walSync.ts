@@ -1,25 +1,41 @@
-import { close, closeSync, fdatasync, fsyncSync, open, openSync } from 'node:fs'
+import { close, fdatasync, fsync, open } from 'node:fs'
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
+import { StoreUnavailableError } from './database.ts'
 
 const openFile = promisify(open)
 const closeFile = promisify(close)
-const syncFile = promisify(fdatasync)
+const syncData = promisify(fdatasync)
+const syncFolder = promisify(fsync)
+
+export type WalSyncOptions = {
+  /** A sync that takes longer is overdue. */
+  readonly syncMaxMs: number
+  /** Called when a sync begins; what it returns is called once everything committed before is on disk. */
+  onBegin(): () => void
+  /** Called when a sync becomes overdue, and with `false` when that sync has completed after all. */
+  onOverdue(isOverdue: boolean): void
+  /** Called once. */
+  onFailure(error: unknown): void
+}
 
 /**
- * Brings what was committed to the disk without holding the event loop. SQLite has written it to its log (-wal) by then;
- * what makes a commit survive a loss of power is that the log is synced, and that can be done from another thread. One
+ * Brings what was committed to the disk without blocking the event loop. SQLite has written it to its log (-wal) by then;
+ * what makes a commit survive a power loss is that the log is synced, and that can be done from another thread. One
  * sync serves all commits before it; those that come while it runs share the next.
  */
 export class WalSync {
   readonly #file: string
+  readonly #options: WalSyncOptions
   #descriptor: Promise<number> | undefined
   #running: Promise<void> | undefined
   #next: Promise<void> | undefined
   #failure: unknown
+  #isOverdue = false
 
-  constructor(databaseFile: string) {
+  constructor(databaseFile: string, options: WalSyncOptions) {
     this.#file = `${databaseFile}-wal`
+    this.#options = options
   }
 
   /** Settles when everything that was committed up to now is on disk. */
@@ -39,35 +55,68 @@ export class WalSync {
     return this.#next
   }
 
-  /** What a disk that failed to sync has lost nobody can say; from then on it is trusted with nothing more. */
-  get failure(): unknown {
-    return this.#failure
+  /**
+   * After a failed sync the kernel may have dropped what was to be written, and a second sync would report success.
+   * So the first failure, here or in a checkpoint, is final for this process.
+   */
+  fail(error: unknown): void {
+    if (this.#failure !== undefined) return
+    this.#failure = error
+    this.#options.onFailure(error)
   }
 
-  async close(): Promise<void> {
+  get hasFailed(): boolean {
+    return this.#failure !== undefined
+  }
+
+  /** Throws while nothing may be written. */
+  assertWritable(): void {
+    if (this.#failure !== undefined)
+      throw new StoreUnavailableError('The disk has failed.', { cause: this.#failure })
+    if (this.#isOverdue) throw new StoreUnavailableError('The disk does not respond.')
+  }
+
+  /** Returns false where a sync does not end. */
+  async close(): Promise<boolean> {
+    if (this.#isOverdue) return false
     await this.#next?.catch(() => {})
     await this.#running?.catch(() => {})
     const descriptor = await this.#descriptor?.catch(() => undefined)
     if (descriptor !== undefined) await closeFile(descriptor)
+    return true
   }
 
   async #sync(): Promise<void> {
-    if (this.#failure) throw this.#failure
-    this.#descriptor ??= this.#open()
+    if (this.#failure !== undefined) throw this.#failure
+    const onDone = this.#options.onBegin()
+    const timer = setTimeout(() => this.#setOverdue(true), this.#options.syncMaxMs)
     try {
-      await syncFile(await this.#descriptor)
+      this.#descriptor ??= this.#open()
+      await syncData(await this.#descriptor)
     } catch (error) {
-      this.#failure = error
+      this.fail(error)
       throw error
+    } finally {
+      clearTimeout(timer)
+      if (this.#isOverdue) this.#setOverdue(false)
     }
+    onDone()
   }
 
-  /** SQLite leaves a log that it has not synced itself without a durable name in its folder. */
+  #setOverdue(isOverdue: boolean): void {
+    this.#isOverdue = isOverdue
+    this.#options.onOverdue(isOverdue)
+  }
+
+  /** SQLite does not sync the folder of a log that it has not synced itself, so the name may not be durable yet. */
   async #open(): Promise<number> {
     const descriptor = await openFile(this.#file, 'r')
-    const folder = openSync(dirname(this.#file), 'r')
-    fsyncSync(folder)
-    closeSync(folder)
+    const folder = await openFile(dirname(this.#file), 'r')
+    try {
+      await syncFolder(folder)
+    } finally {
+      await closeFile(folder)
+    }
     return descriptor
   }
 }

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Kysely } from 'kysely'
 import { OutcomeUnknownError, StoreUnavailableError } from './database.ts'
 import type { Tables } from './tables.ts'
+import { type Outcome, settle, settleUnknown, type Unit } from './writeUnit.ts'
 
 const writesWaitingMax = 10_000
 const writesPerCommitMax = 256
@@ -31,14 +32,14 @@ export type Turn = {
 export const isReading = (statement: string): boolean => /^\s*select\b/i.test(statement)
 
 export type Engine = {
-  /** Waits for this process to be the only writer, and opens a transaction. */
+  /** Waits for this process to be the only writer, and opens a transaction. Throws where nothing may be written. */
   begin(): Promise<Turn>
   /** Whether an error before the commit is one that a second try would not meet. */
   isPassing(error: unknown): boolean
   /** Whether an error of the commit itself leaves open what became of it. */
   isOutcomeUnknown(error: unknown): boolean
   /** Settles when what was committed is on disk, where the commit itself does not wait for that. */
-  sync?(): Promise<void>
+  sync?(): Promise<void> | undefined
 }
 
 /** Lets the event loop go round once it was held for long enough. */
@@ -52,13 +53,6 @@ class Turns {
   }
 }
 
-type Unit = {
-  addedAt: number
-  work: (trx: Kysely<Tables>) => Promise<unknown>
-  resolve: (value: unknown) => void
-  reject: (error: unknown) => void
-}
-
 /**
  * Writes run one after another, and all that wait at one moment share one commit, hence one wait for the disk.
  * One that fails leaves nothing behind and does not touch its neighbours: mostly because it has changed nothing yet.
@@ -69,18 +63,23 @@ export class WriteQueue {
   readonly #waiting: Unit[] = []
   readonly #listeners: (() => void)[] = []
   #draining: Promise<void> | undefined
-  readonly #syncing = new Set<Promise<void>>()
+  /** Commits that are not known to be on disk yet. */
+  readonly #unsynced = new Map<readonly Outcome[], Promise<void>>()
+  #isStalled = false
+  /** Ends the waits that a disk which is overdue must not prolong. */
+  readonly #releases = new Set<() => void>()
 
   constructor(engine: Engine) {
     this.#engine = engine
   }
 
-  add<T>(work: (trx: Kysely<Tables>) => Promise<T>): Promise<T> {
+  add<T>(work: (trx: Kysely<Tables>) => Promise<T>, onDurable?: () => void): Promise<T> {
     if (this.#waiting.length >= writesWaitingMax) {
       return Promise.reject(new StoreUnavailableError('Too many writes are waiting.'))
     }
     const { promise, resolve, reject } = Promise.withResolvers<T>()
-    this.#waiting.push({ addedAt: performance.now(), work, resolve: resolve as Unit['resolve'], reject })
+    const addedAt = performance.now()
+    this.#waiting.push({ addedAt, work, onDurable, resolve: resolve as Unit['resolve'], reject })
     this.#draining ??= this.#drain()
     return promise
   }
@@ -93,9 +92,36 @@ export class WriteQueue {
     return this.#waiting.length
   }
 
+  /** Settles when nothing is left to do, or the disk is overdue. */
   async idle(): Promise<void> {
     while (this.#draining) await this.#draining
-    await Promise.all(this.#syncing)
+    await this.#unlessStalled(Promise.all(this.#unsynced.values()))
+  }
+
+  /**
+   * The callers that wait for an overdue disk are told that the outcome is unknown. Should the disk respond after all,
+   * what comes with a durable commit is still done.
+   */
+  setStalled(isStalled: boolean): void {
+    this.#isStalled = isStalled
+    if (!isStalled) return
+    const error = new OutcomeUnknownError('The disk did not confirm the change in time.')
+    for (const outcomes of this.#unsynced.keys())
+      for (const outcome of outcomes) settleUnknown(outcome, error)
+    for (const release of this.#releases) release()
+  }
+
+  /** Settles when the work has, or when the disk is overdue. */
+  #unlessStalled(work: Promise<unknown>): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const release = () => {
+      this.#releases.delete(release)
+      resolve()
+    }
+    this.#releases.add(release)
+    if (this.#isStalled) release()
+    work.then(release, release)
+    return promise
   }
 
   async #drain(): Promise<void> {
@@ -122,9 +148,9 @@ export class WriteQueue {
   async #commitBatch(): Promise<void> {
     if (this.#waiting.length === 0) return
     const taken: Unit[] = []
-    let answers: (() => void)[]
+    let outcomes: Outcome[]
     try {
-      answers = await this.#commitTaken(taken)
+      outcomes = await this.#commitTaken(taken)
     } catch (error) {
       // Who waited for a turn that never came has waited long enough, also those that a later commit would have had.
       const refused = taken.length > 0 ? taken : this.#waiting.splice(0)
@@ -137,24 +163,24 @@ export class WriteQueue {
     }
     const sync = this.#engine.sync?.()
     if (!sync) {
-      await this.#settle(answers)
+      await this.#settle(outcomes)
       return
     }
     // The next commit need not wait for the disk to have taken this one; those who are answered do.
     const settled = sync
       .then(
-        () => this.#settle(answers),
+        () => this.#settle(outcomes),
         (error: unknown) => {
           const failure = new OutcomeUnknownError('The disk did not take the change.', { cause: error })
-          for (const unit of taken) unit.reject(failure)
+          for (const outcome of outcomes) settleUnknown(outcome, failure)
         },
       )
-      .finally(() => this.#syncing.delete(settled))
-    this.#syncing.add(settled)
-    if (this.#syncing.size > commitsAheadMax) await settled
+      .finally(() => this.#unsynced.delete(outcomes))
+    this.#unsynced.set(outcomes, settled)
+    if (this.#unsynced.size > commitsAheadMax) await this.#unlessStalled(settled)
   }
 
-  async #commitTaken(taken: Unit[]): Promise<(() => void)[]> {
+  async #commitTaken(taken: Unit[]): Promise<Outcome[]> {
     let areApart = false
     let hasPassed = false
     for (;;) {
@@ -170,18 +196,18 @@ export class WriteQueue {
   }
 
   /** What waits behind an answer is done with it, so not all are given at once. */
-  async #settle(answers: readonly (() => void)[]): Promise<void> {
+  async #settle(outcomes: readonly Outcome[]): Promise<void> {
     const others = new Turns()
-    for (const answer of answers) {
-      answer()
+    for (const outcome of outcomes) {
+      settle(outcome)
       await others.letIn()
     }
     for (const listener of this.#listeners) listener()
   }
 
   /** Runs the units that were taken before, then takes others while there is time: another process may want its turn. */
-  async #commit(turn: Turn, taken: Unit[], areApart: boolean): Promise<(() => void)[]> {
-    const answers: (() => void)[] = []
+  async #commit(turn: Turn, taken: Unit[], areApart: boolean): Promise<Outcome[]> {
+    const outcomes: Outcome[] = []
     const deadline = performance.now() + turnMaxMs
     const others = new Turns()
     try {
@@ -190,16 +216,16 @@ export class WriteQueue {
         taken[0] = only
         return [await this.#runAlone(turn, only)]
       }
-      for (const unit of taken) answers.push(await this.#runUnit(turn, unit, areApart))
+      for (const unit of taken) outcomes.push(await this.#runUnit(turn, unit, areApart))
       while (taken.length < writesPerCommitMax && (taken.length === 0 || performance.now() < deadline)) {
         const unit = this.#waiting.shift()
         if (!unit) break
         taken.push(unit)
-        answers.push(await this.#runUnit(turn, unit, areApart))
+        outcomes.push(await this.#runUnit(turn, unit, areApart))
         await others.letIn()
       }
       await this.#end(turn)
-      return answers
+      return outcomes
     } catch (error) {
       if (turn.isOpen) await turn.run('ROLLBACK')
       throw error
@@ -213,39 +239,42 @@ export class WriteQueue {
       await turn.run('COMMIT')
     } catch (error) {
       if (!this.#engine.isOutcomeUnknown(error)) throw error
-      throw new OutcomeUnknownError('It is not known whether the store took the change.', { cause: error })
+      const { message } = error as Error
+      throw new OutcomeUnknownError(
+        `The commit was not confirmed (${message}): check whether the change was applied before repeating it.`,
+        { cause: error },
+      )
     }
   }
 
   /** A unit without neighbours needs no savepoint: if it fails, all of the transaction goes. */
-  async #runAlone(turn: Turn, { work, resolve, reject }: Unit): Promise<() => void> {
-    let value: unknown
+  async #runAlone(turn: Turn, unit: Unit): Promise<Outcome> {
+    let result: unknown
     try {
-      value = await work(turn.trx)
+      result = await unit.work(turn.trx)
     } catch (error) {
       if (!turn.isOpen || this.#engine.isPassing(error)) throw error
       await turn.run('ROLLBACK')
-      return () => reject(error)
+      return { unit, hasFailed: true, result: error }
     }
     await this.#end(turn)
-    return () => resolve(value)
+    return { unit, hasFailed: false, result }
   }
 
-  /** Runs one unit and says how to answer it, once the commit is on disk. */
-  async #runUnit(turn: Turn, { work, resolve, reject }: Unit, isApart: boolean): Promise<() => void> {
+  async #runUnit(turn: Turn, unit: Unit, isApart: boolean): Promise<Outcome> {
     const { traces } = turn
     if (isApart) await turn.run('SAVEPOINT unit')
     try {
-      const value = await work(turn.trx)
+      const result = await unit.work(turn.trx)
       if (isApart) await turn.run('RELEASE SAVEPOINT unit')
-      return () => resolve(value)
+      return { unit, hasFailed: false, result }
     } catch (error) {
       if (!turn.isOpen || this.#engine.isPassing(error)) throw error
       if (isApart) {
         await turn.run('ROLLBACK TO SAVEPOINT unit')
         await turn.run('RELEASE SAVEPOINT unit')
       } else if (turn.traces > traces) throw new LeftTraces()
-      return () => reject(error)
+      return { unit, hasFailed: true, result: error }
     }
   }
 }

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Clock } from '../clock.ts'
 import type { Database } from '../database/database.ts'
 import { type StreamBody, StreamChunk } from '../http/streamBody.ts'
+import type { Soon } from '../soon.ts'
 import { AccessTable, type FindAccess, type KeyAccess } from './access.ts'
 import { isPrivate, type StoreEvent } from './event.ts'
 import { streamText } from './format.ts'
@@ -17,9 +18,6 @@ import {
 
 /** Events that come within this time after the last were sent are read, and sent, together. */
 const coalesceMs = 100
-/** With many streams it is longer: sending may take a tenth of the time, so that the rest is left for requests. */
-const sendingShareMax = 0.1
-const coalesceMaxMs = 500
 const pageEvents = 100
 /** How many streams are written to before other work has its turn. */
 const streamsPerTurn = 200
@@ -33,6 +31,8 @@ export type BroadcasterOptions = {
   readonly clock: Clock
   readonly bounds: StreamBounds
   readonly findAccess: FindAccess
+  /** The id up to which events are durable; later ones are not sent yet. */
+  durableThrough(): Soon<number>
   onFault(error: unknown): void
 }
 
@@ -138,7 +138,6 @@ export class EventBroadcaster {
   async #readNew(): Promise<void> {
     this.#isReading = true
     this.#hasNews = false
-    const startedAt = performance.now()
     try {
       // A full page may not be the last one.
       while (this.#streams.size > 0 && (await this.#readPage()) === pageEvents) await nextTurn()
@@ -147,21 +146,20 @@ export class EventBroadcaster {
       this.#endAll(farewells.failed)
     }
     this.#isReading = false
-    const now = performance.now()
-    const restMs = (now - startedAt) * (1 / sendingShareMax - 1)
-    this.#nextReadAt = now + Math.min(Math.max(coalesceMs, restMs), coalesceMaxMs)
+    this.#nextReadAt = performance.now() + coalesceMs
     if (this.#hasNews) this.wake()
   }
 
   /** Reads the next page and sends it to the live streams; returns how many events it has. */
   async #readPage(): Promise<number> {
-    const { database, clock } = this.#options
+    const { database, clock, durableThrough } = this.#options
     // Another store is in place of the one that these streams followed.
     if (this.#position < (await prunedThrough(database.read))) {
       this.#endAll(farewells.refused)
       return 0
     }
-    const events = await eventsAfter(database.read, this.#position, pageEvents, true)
+    const through = await durableThrough()
+    const events = await eventsAfter(database.read, this.#position, pageEvents, true, through)
     const last = events.at(-1)
     if (!last) return 0
     const changedKeys = keysIn(events)
@@ -206,10 +204,9 @@ export class EventBroadcaster {
       await this.#access.refresh(access)
       const isAllowed = access.isAllowed(this.#options.clock())
       if (!isAllowed || position < (await prunedThrough(read))) return undefined
-      const found = await eventsAfter(read, position, pageEvents, access.seesPrivate)
+      const events = await eventsAfter(read, position, pageEvents, access.seesPrivate, target)
       // The embedded store reads without a turn of the event loop.
       await nextTurn()
-      const events = found.filter(({ id }) => id <= target)
       const isLast = events.length < pageEvents
       return { events, through: isLast ? target : (events.at(-1)?.id ?? target) }
     } finally {

@@ -4,7 +4,7 @@ import type { Dialect } from '../database/dialect.ts'
 import { readPosition, writePosition } from '../database/positions.ts'
 import type { Tables } from '../database/tables.ts'
 import { toJson } from '../http/json.ts'
-import type { Soon } from '../soon.ts'
+import { andThen, type Soon } from '../soon.ts'
 import { type EventType, isPrivate, type StoreEvent } from './event.ts'
 
 export const keptMs = 30 * 24 * 60 * 60 * 1000
@@ -36,14 +36,32 @@ export const recordEvents = (trx: Kysely<Tables>, now: number, events: readonly 
     events.map(({ type, data }) => [type, now, toJson(data), isPrivate(type) ? 1 : 0]),
   )
 
-/** Events after a position, oldest first. */
+const selectNewestId = compiledOnce<[], { id: number }>((db) =>
+  db.selectFrom('events').select('id').orderBy('id', 'desc').limit(sql.lit(1)),
+)
+
+/** The newest event's id, for `Database.followDurable`. */
+export const newestEventId = (db: Kysely<Tables>): Soon<number> =>
+  andThen(selectNewestId(db), ([row]) => row?.id ?? 0)
+
+/** In place of a durable position, for what reads inside of a transaction. */
+export const allEvents = Number.MAX_SAFE_INTEGER
+
+/** Events after a position, oldest first, as far as they are durable: up to the id `through`. */
 export async function eventsAfter(
   db: Kysely<Tables>,
   after: number,
   limit: number,
   seesPrivate: boolean,
+  through: number,
 ): Promise<StoreEvent[]> {
-  let query = db.selectFrom('events').selectAll().where('id', '>', after).orderBy('id').limit(limit)
+  let query = db
+    .selectFrom('events')
+    .selectAll()
+    .where('id', '>', after)
+    .where('id', '<=', through)
+    .orderBy('id')
+    .limit(limit)
   if (!seesPrivate) query = query.where('is_private', '=', sql.lit(0))
   const rows = await query.execute()
   return rows.map((row) => ({
@@ -54,9 +72,15 @@ export async function eventsAfter(
   }))
 }
 
-/** The newest event's id, or where the feed stood when there was one. */
-export async function lastEventId(db: Kysely<Tables>): Promise<number> {
-  const row = await db.selectFrom('events').select('id').orderBy('id', 'desc').limit(1).executeTakeFirst()
+/** The id of the newest event up to the id `through`, or where the feed stood when there was one. */
+export async function lastEventId(db: Kysely<Tables>, through: number): Promise<number> {
+  const row = await db
+    .selectFrom('events')
+    .select('id')
+    .where('id', '<=', through)
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst()
   return row?.id ?? (await prunedThrough(db))
 }
 
@@ -95,7 +119,7 @@ export async function continueFeed(trx: Kysely<Tables>, dialect: Dialect, lastId
  * old one must list it again.
  */
 export async function restartFeed(trx: Kysely<Tables>, dialect: Dialect, lastSeenId: number): Promise<void> {
-  const start = Math.max(lastSeenId, await lastEventId(trx)) + restartGap
+  const start = Math.max(lastSeenId, await lastEventId(trx, allEvents)) + restartGap
   await trx.deleteFrom('events').execute()
   await dialect.reserveIds(trx, 'events', start)
   await writePosition(trx, prunedPosition, start)

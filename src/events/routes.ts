@@ -4,6 +4,7 @@ import { ApiError, validationFailed } from '../http/errors.ts'
 import { type Caller, type Context, type Operation, operation } from '../http/operation.ts'
 import { nextLink } from '../http/paging.ts'
 import { digitsText, pageLimit } from '../http/validation.ts'
+import type { Soon } from '../soon.ts'
 import type { FindAccess } from './access.ts'
 import type { EventBroadcaster } from './broadcaster.ts'
 import { eventsScope, privateEventsScope } from './event.ts'
@@ -24,12 +25,14 @@ export type EventRoutesOptions = {
   /** How many streams there are at once, of all keys. */
   readonly streamsMax: number
   readonly publicUrl: string | undefined
+  /** The id up to which events are durable; later ones are treated as if they were not there. */
+  durableThrough(): Soon<number>
   /** What events there are, for the description of the API. */
   readonly kinds: readonly EventKind[]
 }
 
 export function eventRoutes(options: EventRoutesOptions): Operation[] {
-  const { database, broadcaster, findAccess, publicUrl, kinds } = options
+  const { database, broadcaster, findAccess, publicUrl, durableThrough, kinds } = options
   const counter = new StreamCounter(options.streamsMax)
 
   async function stream(after: number, newest: number, { keyId, token }: Caller) {
@@ -96,13 +99,14 @@ export function eventRoutes(options: EventRoutesOptions): Operation[] {
         const pruned = await prunedThrough(database.read)
         const position =
           (isStream ? resumePosition(context) : undefined) ?? after ?? (isStream ? undefined : pruned)
-        const newest = await lastEventId(database.read)
+        const through = await durableThrough()
+        const newest = await lastEventId(database.read, through)
         if (position !== undefined && (position < pruned || position > newest))
           throw expired(pruned, publicUrl)
         const headers = { 'Last-Event-Id': String(newest) }
         if (isStream)
           return { status: 200, stream: await stream(position ?? newest, newest, context.caller), headers }
-        const found = await eventsAfter(database.read, position ?? pruned, limit + 1, seesPrivate)
+        const found = await eventsAfter(database.read, position ?? pruned, limit + 1, seesPrivate, through)
         const page = found.slice(0, limit)
         const json = `[${page.map(eventJson).join(',')}]`
         if (found.length === page.length) return { status: 200, json, headers }

@@ -224,16 +224,19 @@ export function createApi(options: ApiOptions) {
         afterCommit: (action) => void actions.push(action),
       }) as Promise<Answer>
     }
+    const onDurable = () => {
+      for (const action of actions) action()
+    }
     let result: Answer
     if (key === undefined) {
       // Bad input is refused before it costs a place in the queue of writes.
       const input = readInput(exchange, operation, bytes)
-      result = await database.write((trx) => run(trx, input))
+      result = await database.write((trx) => run(trx, input), onDurable)
     } else {
       const attempt = { key, caller, method, path, bytes, isSecret: operation.hasSecretAnswer ?? false, now }
-      result = await idempotentAnswers.once(attempt, (trx) => run(trx, readInput(exchange, operation, bytes)))
+      const once = (trx: Kysely<Tables>) => run(trx, readInput(exchange, operation, bytes))
+      result = await idempotentAnswers.once(attempt, once, onDurable)
     }
-    for (const action of actions) action()
     return exchange.stationery.ready(result)
   }
 

@@ -38,7 +38,7 @@ export class IdempotentAnswers {
     this.#database = database
   }
 
-  async once(attempt: Attempt, run: Run): Promise<Answer> {
+  async once(attempt: Attempt, run: Run, onDurable: () => void): Promise<Answer> {
     const slot = `${attempt.caller.keyId} ${attempt.key}`
     const fingerprint = fingerprintOf(attempt)
     const runningFingerprint = this.#running.get(slot)
@@ -48,7 +48,7 @@ export class IdempotentAnswers {
     }
     this.#running.set(slot, fingerprint)
     try {
-      return await this.#firstOrKept(attempt, fingerprint, run)
+      return await this.#firstOrKept(attempt, fingerprint, run, onDurable)
     } finally {
       this.#running.delete(slot)
     }
@@ -62,7 +62,12 @@ export class IdempotentAnswers {
     } while (forgotten >= sweepRowsMax)
   }
 
-  async #firstOrKept(attempt: Attempt, fingerprint: string, run: Run): Promise<Answer> {
+  async #firstOrKept(
+    attempt: Attempt,
+    fingerprint: string,
+    run: Run,
+    onDurable: () => void,
+  ): Promise<Answer> {
     try {
       return await this.#database.write(async (trx) => {
         const kept = await find(trx, attempt, fingerprint)
@@ -70,7 +75,7 @@ export class IdempotentAnswers {
         const first = await run(trx)
         await keep(trx, attempt, fingerprint, first)
         return first
-      })
+      }, onDurable)
     } catch (thrown) {
       const error = toApiError(thrown)
       if (error.status >= 500 || error.code === 'idempotency_key_reused') throw thrown

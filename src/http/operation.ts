@@ -45,7 +45,7 @@ export type WriteContext = Context & {
   readonly trx: Kysely<Tables>
   /** Takes something out of the answers kept for retries that concern this. */
   eraseFromKeptAnswers(concern: string, erase: (json: string) => string): Promise<void>
-  /** Runs once the transaction is on disk. */
+  /** Runs once the transaction is on disk, also where the response has been sent before as a 503. */
   afterCommit(action: () => void): void
 }
 

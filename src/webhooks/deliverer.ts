@@ -1,5 +1,6 @@
 import { type Clock, timestamp } from '../clock.ts'
 import type { Database } from '../database/database.ts'
+import type { Soon } from '../soon.ts'
 import {
   type Claim,
   claimDelivery,
@@ -20,6 +21,8 @@ export type DelivererOptions = {
   readonly database: Database
   readonly clock: Clock
   readonly sending: SendOptions
+  /** The id up to which events are durable; nothing is sent of later ones. */
+  durableThrough(): Soon<number>
   onAttempt(outcome: Outcome): void
   onFault(error: unknown): void
 }
@@ -60,14 +63,15 @@ export class Deliverer {
   }
 
   async #look(): Promise<void> {
-    const { database, clock, onFault } = this.#options
+    const { database, clock, durableThrough, onFault } = this.#options
     while (this.#isWanted && !this.#stopping.signal.aborted) {
       this.#isWanted = false
       try {
         if (!(await hasWebhooks(database.read))) continue
         // Asked before it is written: a commit wakes us, and must not wake us for nothing.
-        while (await hasUndispatched(database.read))
-          await database.write((trx) => dispatchEvents(trx, clock()))
+        const through = await durableThrough()
+        while (await hasUndispatched(database.read, through))
+          await database.write((trx) => dispatchEvents(trx, clock(), through))
         this.#startAll(await dueLanes(database.read, clock()))
       } catch (error) {
         onFault(error)

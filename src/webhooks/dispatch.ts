@@ -9,12 +9,12 @@ const dispatchedPosition = 'webhooks.dispatched'
 /** In one transaction; there are no more webhooks than this. */
 const deliveriesPerRound = 1_000
 
-/** Turns events into deliveries, a bounded number at a time. */
-export async function dispatchEvents(trx: Kysely<Tables>, now: number): Promise<void> {
+/** Turns events up to the id `through` into deliveries, a bounded number at a time. */
+export async function dispatchEvents(trx: Kysely<Tables>, now: number, through: number): Promise<void> {
   const rows = await trx.selectFrom('webhooks').selectAll().where('status', '<>', 'disabled').execute()
   const hooks = rows.map((row) => ({ ...row, wanted: new Set<string>(JSON.parse(row.events)) }))
   const limit = Math.max(1, Math.floor(deliveriesPerRound / Math.max(1, hooks.length)))
-  const events = await eventsAfter(trx, await dispatchedThrough(trx), limit, true)
+  const events = await eventsAfter(trx, await dispatchedThrough(trx), limit, true, through)
   const deliveries = events.flatMap(({ id, type, createdAt, data }) =>
     hooks
       .filter((hook) => id > hook.from_event_id && hook.wanted.has(type))
@@ -22,7 +22,7 @@ export async function dispatchEvents(trx: Kysely<Tables>, now: number): Promise<
   )
   if (deliveries.length > 0) await insertDeliveries(trx, deliveries, now)
   // Events may have been let go while nobody was there to dispatch them.
-  await writePosition(trx, dispatchedPosition, events.at(-1)?.id ?? (await lastEventId(trx)))
+  await writePosition(trx, dispatchedPosition, events.at(-1)?.id ?? (await lastEventId(trx, through)))
 }
 
 const selectWebhook = compiledOnce<[], { id: number }>((db) =>
@@ -33,8 +33,8 @@ const selectWebhook = compiledOnce<[], { id: number }>((db) =>
 export const hasWebhooks = async (db: Kysely<Tables>): Promise<boolean> =>
   (await selectWebhook(db)).length > 0
 
-export async function hasUndispatched(db: Kysely<Tables>): Promise<boolean> {
-  return (await lastEventId(db)) > (await dispatchedThrough(db))
+export async function hasUndispatched(db: Kysely<Tables>, through: number): Promise<boolean> {
+  return (await lastEventId(db, through)) > (await dispatchedThrough(db))
 }
 
 /** What came before every webhook there is need not be gone through; without any, nothing need. */

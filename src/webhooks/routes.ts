@@ -1,7 +1,7 @@
 import { type BlockList, isIP } from 'node:net'
 import * as z from 'zod'
 import type { Database } from '../database/database.ts'
-import { lastEventId } from '../events/queries.ts'
+import { allEvents, lastEventId } from '../events/queries.ts'
 import type { EventKind } from '../events/schemas.ts'
 import { validationFailed } from '../http/errors.ts'
 import { type Answer, answer, type Operation, operation } from '../http/operation.ts'
@@ -119,7 +119,7 @@ export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRo
             { path: '', message: `would be one webhook more than the ${webhooksMax} that are possible` },
           ])
         }
-        const { webhook, secret } = await addWebhook(trx, body, await lastEventId(trx), now)
+        const { webhook, secret } = await addWebhook(trx, body, await lastEventId(trx, allEvents), now)
         return answer(
           201,
           { ...shown(webhook), secret },
@@ -168,7 +168,7 @@ export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRo
         await changeWebhook(trx, found.id, { url: body.url ?? found.url, events })
         await failWaiting(trx, found.id, 'The webhook was changed.', now, [...events, testEvent])
         if (body.status === 'enabled' && found.status === 'disabled')
-          await restartWebhook(trx, found.id, await lastEventId(trx))
+          await restartWebhook(trx, found.id, await lastEventId(trx, allEvents))
         else if (body.status !== undefined) await setWebhookStatus(trx, found.id, body.status)
         return answer(200, shown(present(await findWebhook(trx, found.id))))
       },

@@ -1,47 +1,139 @@
 import assert from 'node:assert/strict'
-import fs from 'node:fs'
-import { syncBuiltinESMExports } from 'node:module'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { RequestOptions } from '../support/client.ts'
+import { disk, diskIn } from '../support/disk.ts'
+import { eventually } from '../support/eventually.ts'
 
-/** A disk that takes what it is given when the test lets it: before anything that uses it is loaded. */
-const waiting: (() => void)[] = []
-let isHeld = false
-const sync = fs.fdatasync
-fs.fdatasync = ((file: number, done: fs.NoParamCallback) => {
-  if (isHeld) waiting.push(() => sync(file, done))
-  else sync(file, done)
-}) as typeof fs.fdatasync
-syncBuiltinESMExports()
+// Loaded after the disk that stands before it.
 const { startTestService } = await import('../support/service.ts')
-const { eventually } = await import('../support/eventually.ts')
+const { folderFor, serverFor } = await import('../support/servers.ts')
+
+const syncMaxMs = 1_500
+/** What `serve` takes at the most, and slack for a busy machine. */
+const stopMaxMs = 15_000
+const slackMs = 10_000
+
+/** Whether an error says that the change may have been applied. */
+const isOutcomeUnknown = ({ message }: { message: string }) => /Idempotency-Key/.test(message)
+
+async function serviceFor(t: TestContext, bounds = {}) {
+  const service = await startTestService({}, { bounds })
+  t.after(async () => {
+    disk.set('ok')
+    await service.stop()
+  })
+  const call = (method: string, path: string, options: RequestOptions = {}) =>
+    service.request(method, `/v1${path}`, { key: service.operatorKey, ...options })
+  const add = (name: string, headers = {}) =>
+    call('POST', '/pets', { body: { name, categoryId: 1 }, headers })
+  const names = async (): Promise<string[]> =>
+    (await call('GET', '/pets?limit=100')).json.map(({ name }: { name: string }) => name)
+  return { service, call, add, names }
+}
 
 test('while the disk is busy with changes nobody is told of them, and everybody can read', async (t) => {
-  const service = await startTestService()
-  t.after(() => service.stop())
-  const key = service.operatorKey
-  const names = async () =>
-    (await service.request('GET', '/v1/pets', { key })).json.map(({ name }: { name: string }) => name)
-  const add = (name: string) => service.request('POST', '/v1/pets', { key, body: { name, categoryId: 1 } })
+  const { add, names } = await serviceFor(t)
   assert.equal((await add('before')).status, 201)
-  isHeld = true
-  t.after(() => {
-    isHeld = false
-    for (const release of waiting.splice(0)) release()
-  })
+  disk.set('hang')
   let answered = 0
   const adding = Array.from({ length: 40 }, async (_, n) => {
     const answer = await add(`held ${n}`)
     answered++
     return answer.status
   })
-  await eventually('the disk has something to do', () => waiting.length > 0)
+  await eventually('the disk has something to do', () => disk.isBusy)
   for (let round = 0; round < 50; round++) {
     assert.ok((await names()).includes('before') || round > 0)
     await nextTurn()
   }
   assert.equal(answered, 0, 'a change was answered that was not on disk')
-  isHeld = false
-  for (const release of waiting.splice(0)) release()
+  disk.set('ok')
   assert.deepEqual(new Set(await Promise.all(adding)), new Set([201]))
+})
+
+test('changes that wait for a disk that hangs are answered 503, and told whether they may have been applied', async (t) => {
+  const { add, names, service } = await serviceFor(t, { syncMaxMs })
+  disk.set('hang')
+  const wanted = Array.from({ length: 60 }, (_, n) => `held ${n}`)
+  const answers = await Promise.all(wanted.map((name) => add(name)))
+  const applied = new Set(await names())
+  assert.ok(applied.size > 0)
+  for (const [n, { status, json, headers }] of answers.entries()) {
+    assert.deepEqual([status, json.code, headers['retry-after']], [503, 'unavailable', '1'])
+    assert.equal(isOutcomeUnknown(json), applied.has(wanted[n] as string), json.message)
+  }
+  assert.ok(service.logLines.some((line) => JSON.parse(line).msg.startsWith('The disk does not respond')))
+})
+
+test('while a sync is overdue the service is not ready, and further changes are refused before they begin', async (t) => {
+  const { add, names, service } = await serviceFor(t, { syncMaxMs })
+  disk.set('hang')
+  assert.ok(isOutcomeUnknown((await add('first')).json))
+  const { status, json, headers } = await add('second')
+  assert.deepEqual([status, json.code, headers['retry-after']], [503, 'unavailable', '1'])
+  assert.ok(!isOutcomeUnknown(json))
+  await eventually('it is not ready', async () => (await service.request('GET', '/readyz')).status === 503)
+  assert.equal((await service.request('GET', '/healthz')).status, 200)
+  assert.deepEqual(await names(), ['first'], 'reads go on')
+  disk.set('ok')
+  await eventually('it is ready again', async () => (await service.request('GET', '/readyz')).status === 200)
+  assert.equal((await add('third')).status, 201)
+  assert.deepEqual(await names(), ['third', 'first'])
+})
+
+test('more commits than may be ahead of the disk are all answered when it is overdue', async (t) => {
+  const { add } = await serviceFor(t, { syncMaxMs })
+  disk.set('hang')
+  const adding = []
+  for (let n = 0; n < 40; n++) {
+    adding.push(add(`held ${n}`))
+    // A commit of its own for each.
+    await nextTurn()
+    await nextTurn()
+  }
+  for (const { status } of await Promise.all(adding)) assert.equal(status, 503)
+})
+
+test('when the disk comes back, what a durable change brings with it is done', async (t) => {
+  const { call, add, service } = await serviceFor(t, { syncMaxMs })
+  const { id, key } = await service.makeKey()
+  const list = () => service.request('GET', '/v1/pets', { key })
+  assert.equal((await list()).status, 200)
+  const newest = Number((await call('GET', '/events')).headers['last-event-id'])
+  disk.set('hang')
+  const headers = { 'idempotency-key': 'one' }
+  const [revoked, added] = await Promise.all([call('DELETE', `/keys/${id}`), add('once', headers)])
+  assert.deepEqual([revoked.status, added.status], [503, 503])
+  disk.set('ok')
+  await eventually('the key is revoked', async () => (await list()).status === 401)
+  const events = await call('GET', `/events?after=${newest}`)
+  assert.deepEqual(
+    new Set(events.json.map(({ type }: { type: string }) => type)),
+    new Set(['key.revoked', 'category.created', 'pet.created']),
+  )
+  const repeated = await add('once', headers)
+  assert.deepEqual([repeated.status, repeated.headers['idempotent-replayed']], [201, 'true'])
+})
+
+test('a stop does not wait for a disk that hangs', async (t) => {
+  const own = diskIn(folderFor(t))
+  const server = await serverFor(t, own.env, { nodeOptions: own.nodeOptions })
+  own.set('hang')
+  const added = server
+    .request('POST', '/v1/pets', { key: server.operatorKey, body: { name: 'held', categoryId: 1 } })
+    .then(
+      ({ status }) => status,
+      () => 'cut off',
+    )
+  await eventually('it is committed', async () => {
+    const { json } = await server.request('GET', '/v1/pets', { key: server.operatorKey })
+    return json.length === 1
+  })
+  const since = performance.now()
+  server.child.kill('SIGTERM')
+  const { code, signal } = await server.ended
+  assert.ok(performance.now() - since < stopMaxMs + slackMs)
+  assert.notEqual(code, 0, `ended by ${signal}`)
+  assert.ok([503, 'cut off'].includes(await added))
 })

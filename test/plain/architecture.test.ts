@@ -9,6 +9,7 @@ const features = ['pets', 'categories', 'keys', 'limits', 'orders', 'inventory',
 const rooms = [
   'commands',
   'service',
+  'schedule',
   'operations',
   'config',
   'clock',
@@ -25,6 +26,7 @@ const arrows: Record<string, readonly string[]> = {
   main: ['commands', 'config'],
   commands: rooms,
   service: rooms.filter((room) => room !== 'commands'),
+  schedule: [...features, 'clock', 'database', 'telemetry'],
   operations: [...features, 'config', 'http', 'database'],
   // A setting that is an API key is checked as one.
   config: ['keys'],

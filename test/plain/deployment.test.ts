@@ -61,6 +61,22 @@ describe('the files for deploying', () => {
     })
   }
 
+  test('a server that ends with status 1 is started again', () => {
+    const unit = read('deploy/systemd/petstore.service')
+    assert.match(unit, /^Restart=on-failure$/m)
+    assert.doesNotMatch(unit, /^RestartPreventExitStatus=.*\b1\b/m)
+    const [compose] = parseAllDocuments(read('compose.yaml'), { merge: true })
+    for (const [name, service] of Object.entries<{ restart?: string }>(compose?.toJS().services))
+      if (/^petstore-\d/.test(name)) assert.equal(service.restart, 'unless-stopped', name)
+    const deployments = parseAllDocuments(read('deploy/kubernetes/petstore.yaml'))
+      .map((document) => document.toJS())
+      .filter(({ kind }) => kind === 'Deployment')
+    assert.ok(deployments.length > 0)
+    // "Always" is what a deployment has unless it says otherwise.
+    for (const { spec } of deployments)
+      assert.ok([undefined, 'Always'].includes(spec.template.spec.restartPolicy))
+  })
+
   test('every setting that they name exists', () => {
     const files = [
       ...yamlFiles,

@@ -3,7 +3,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { KeyAccess } from '../../src/events/access.ts'
 import { EventBroadcaster } from '../../src/events/broadcaster.ts'
-import { lastEventId, recordEvents } from '../../src/events/queries.ts'
+import { allEvents, lastEventId, recordEvents } from '../../src/events/queries.ts'
 import { usualStreamBounds } from '../../src/events/stream.ts'
 import type { StreamChunk, StreamEvents } from '../../src/http/streamBody.ts'
 import { databaseFor } from '../support/engine.ts'
@@ -53,6 +53,7 @@ async function broadcasterFor(t: TestContext) {
       looks++
       return found.has(token) ? found.get(token) : access
     },
+    durableThrough: () => allEvents,
     onFault: (error) => void faults.push(error),
   })
   t.after(() => broadcaster.close())
@@ -61,7 +62,7 @@ async function broadcasterFor(t: TestContext) {
   async function follow(
     options: { token?: string; after?: number; access?: KeyAccess; keyId?: number } = {},
   ) {
-    const newest = await lastEventId(database.read)
+    const newest = await lastEventId(database.read, allEvents)
     const body = broadcaster.open({
       keyId: options.keyId ?? 1,
       token: options.token ?? 'token',
@@ -96,7 +97,7 @@ async function broadcasterFor(t: TestContext) {
     found,
     fault,
     faults,
-    newest: () => lastEventId(database.read),
+    newest: () => lastEventId(database.read, allEvents),
     counts: () => ({ queries, looks }),
   }
 }

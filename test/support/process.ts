@@ -28,9 +28,30 @@ process.once('exit', () => {
 })
 process.once('SIGTERM', () => process.exit(1))
 
+export type How = {
+  /** Options of Node itself. */
+  nodeOptions?: readonly string[]
+  /** No file may grow beyond this: writing more is an I/O error. */
+  fileBytesMax?: number
+}
+
+/** The unit of the shell's limit is 512 bytes. */
+const limited = (bytes: number, ...command: string[]) => [
+  '-c',
+  'ulimit -f "$0" && exec "$@"',
+  String(Math.floor(bytes / 512)),
+  ...command,
+]
+
 /** Starts the `petstore` command as users do. */
-export function spawnPetstore(args: string[], env: Record<string, string> = {}) {
-  const child = spawn(process.execPath, [main, ...args], { cwd: root, env: environment(env) })
+export function spawnPetstore(args: string[], env: Record<string, string> = {}, how: How = {}) {
+  const { nodeOptions = [], fileBytesMax } = how
+  const command = [...nodeOptions, main, ...args]
+  const options = { cwd: root, env: environment(env) }
+  const child =
+    fileBytesMax === undefined
+      ? spawn(process.execPath, command, options)
+      : spawn('sh', limited(fileBytesMax, process.execPath, ...command), options)
   running.add(child)
   child.once('close', () => running.delete(child))
   const output = { stdout: '', stderr: '' }
@@ -53,16 +74,21 @@ export async function runShell(line: string, env: Record<string, string> = {}) {
 }
 
 /** Runs a command to its end. */
-export function runPetstore(args: string[], env: Record<string, string> = {}, input = ''): Promise<Ended> {
-  const { child, ended } = spawnPetstore(args, env)
+export function runPetstore(
+  args: string[],
+  env: Record<string, string> = {},
+  input = '',
+  how: How = {},
+): Promise<Ended> {
+  const { child, ended } = spawnPetstore(args, env, how)
   child.stdin.end(input)
   return ended
 }
 
 /** A server in a process of its own, up and greeting; on a fresh store unless the settings name one. */
-export async function startServer(env: Record<string, string> = {}) {
+export async function startServer(env: Record<string, string> = {}, how: How = {}) {
   const storeEnv = storeEnvIn(env) ?? (await newStore())
-  const { child, output, ended } = spawnPetstore(['serve'], { PORT: '0', ...storeEnv, ...env })
+  const { child, output, ended } = spawnPetstore(['serve'], { PORT: '0', ...storeEnv, ...env }, how)
   await until(
     child,
     () => /Ctrl-C/.test(output.stdout),

@@ -19,6 +19,8 @@ export type TestService = Client & {
   /** Moves the service's clock forward. */
   advance(ms: number): void
   now(): number
+  /** Settles when the service says that its disk has failed. */
+  readonly failed: Promise<void>
   /** Stops cleanly and starts again on the same store; the address changes. */
   restart(env?: Record<string, string>): Promise<void>
   /** The store itself, opened beside the service: to look into it, or to change it behind the service's back. */
@@ -76,6 +78,9 @@ export async function startTestService(
       time += ms
     },
     now: () => time,
+    get failed() {
+      return service.failed
+    },
     async restart(more = {}) {
       client.closeConnections()
       await service.stop()

@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict'
+import { existsSync, statSync } from 'node:fs'
+import { test } from 'node:test'
+import { disk, diskIn } from '../support/disk.ts'
+import { eventually } from '../support/eventually.ts'
+
+// Loaded after the disk that stands before it.
+const { databaseFile } = await import('../../src/database/sqlite.ts')
+const { storeAt } = await import('../support/commands.ts')
+const { assertIsWhole, openStore, storeFor } = await import('../support/engine.ts')
+const { runPetstore } = await import('../support/process.ts')
+const { folderFor, serverFor } = await import('../support/servers.ts')
+const { startTestService } = await import('../support/service.ts')
+
+const adminKey = 'the-admin-key-of-the-disk-failure-test'
+/** What `serve` takes at the most after a failure, and slack for a busy machine. */
+const stopMaxMs = 5_000
+const slackMs = 10_000
+
+type Body = { message: string }
+/** Whether an error says that the change may have been applied. */
+const isOutcomeUnknown = ({ message }: Body) => /Idempotency-Key/.test(message)
+const pet = (name: string) => ({ name, categoryId: 1 })
+const namesOf = (pets: { name: string }[]) => pets.map(({ name }) => name)
+
+test('after a failed sync no further change begins, and the service is not ready', async () => {
+  const service = await startTestService()
+  const key = service.operatorKey
+  const add = (name: string) => service.request('POST', '/v1/pets', { key, body: pet(name) })
+  assert.equal((await add('before')).status, 201)
+  disk.set('fail')
+  const first = await add('during')
+  disk.set('ok')
+  assert.equal(first.status, 503)
+  assert.ok(isOutcomeUnknown(first.json))
+  await service.failed
+  for (const name of ['after', 'long after']) {
+    const { status, json, headers } = await add(name)
+    assert.deepEqual([status, json.code, headers['retry-after']], [503, 'unavailable', '1'])
+    assert.ok(!isOutcomeUnknown(json))
+  }
+  await eventually('it is not ready', async () => (await service.request('GET', '/readyz')).status === 503)
+  const { json } = await service.request('GET', '/v1/pets', { key })
+  assert.deepEqual(namesOf(json).slice(-1), ['before'])
+  assert.ok(!namesOf(json).some((name) => name.includes('after')))
+  const fatal = service.logLines.map((line) => JSON.parse(line)).filter(({ level }) => level === 60)
+  assert.match(fatal[0].msg, /^The disk failed .* start the service again/)
+  // It leaves its store open, for the next start to recover; here that is the end of the test.
+  await assert.rejects(service.stop())
+})
+
+test('a server whose sync fails ends with status 1, and the next start has everything that was answered', async (t) => {
+  const storeEnv = await storeFor(t)
+  const own = diskIn(folderFor(t))
+  const env = { ...storeEnv, PETSTORE_ADMIN_KEY: adminKey, ...own.env }
+  const server = await serverFor(t, env, { nodeOptions: own.nodeOptions })
+  const call = (method: string, path: string, body?: unknown) =>
+    server.request(method, `/v1${path}`, { key: adminKey, ...(body !== undefined && { body }) })
+  const { json: made } = await call('POST', '/keys', { name: 'to be revoked' })
+  assert.equal((await call('POST', '/pets', pet('before'))).status, 201)
+  own.set('fail')
+  const since = performance.now()
+  const wanted = ['one', 'two', 'three']
+  const answers = await Promise.all([
+    call('DELETE', `/keys/${made.id}`).catch(() => undefined),
+    ...wanted.map((name) => call('POST', '/pets', pet(name)).catch(() => undefined)),
+  ])
+  const statuses = new Set(answers.map((answer) => answer?.status))
+  // One that was late may have found the port closed.
+  statuses.delete(undefined)
+  assert.deepEqual(statuses, new Set([503]))
+  const { code, stderr } = await server.ended
+  assert.ok(performance.now() - since < stopMaxMs + slackMs)
+  assert.equal(code, 1)
+  assert.match(stderr, /"level":60,.*The disk failed to store changes.*start the service again/)
+
+  const again = await serverFor(t, { ...storeEnv, PETSTORE_ADMIN_KEY: adminKey })
+  assertIsWhole(storeEnv)
+  const { json: pets } = await again.request('GET', '/v1/pets', { key: adminKey })
+  const { json: events } = await again.request('GET', '/v1/events', { key: adminKey })
+  const told = events.filter(({ type }: { type: string }) => type === 'pet.created')
+  assert.deepEqual(
+    new Set(namesOf(told.map(({ data }: { data: { name: string } }) => data))),
+    new Set(namesOf(pets)),
+  )
+  assert.ok(namesOf(pets).includes('before'))
+  const isRevoked = events.some(({ type }: { type: string }) => type === 'key.revoked')
+  const { status } = await again.request('GET', '/v1/pets', { key: made.key })
+  assert.equal(status, isRevoked ? 401 : 200)
+})
+
+test('a start begins with an empty log, so that all it shows is in the store itself', async (t) => {
+  const storeEnv = await storeFor(t)
+  const env = { ...storeEnv, PETSTORE_ADMIN_KEY: adminKey }
+  const logFile = `${databaseFile(storeEnv.PETSTORE_DATA_DIR)}-wal`
+  const server = await serverFor(t, env)
+  await storeAt(storeEnv).ok(['seed', '--count', '5000'])
+  server.child.kill('SIGKILL')
+  await server.ended
+  const bytesBefore = statSync(logFile).size
+  assert.ok(bytesBefore > 500_000)
+  const again = await serverFor(t, env)
+  assert.ok(statSync(logFile).size < bytesBefore / 4)
+  const { json } = await again.request('GET', '/v1/store/inventory', { key: adminKey })
+  assert.equal(json.available + json.pending + json.sold, 5_000)
+})
+
+test('after a failed sync a store that another process has open is not opened', async (t) => {
+  const storeEnv = await storeFor(t)
+  const store = storeAt(storeEnv)
+  await store.ok(['seed', '--count', '10'])
+  const other = await openStore(storeEnv)
+  const marker = `${databaseFile(storeEnv.PETSTORE_DATA_DIR)}-failed`
+  const { markFailed } = await import('../../src/database/recovery.ts')
+  markFailed(databaseFile(storeEnv.PETSTORE_DATA_DIR))
+  try {
+    for (const command of [['serve'], ['seed', '--count', '1']]) {
+      const { code, stderr } = await runPetstore(command, { PORT: '0', ...storeEnv })
+      assert.equal(code, 1)
+      assert.match(stderr, /the disk failed earlier.*another process has it open: end that process/)
+    }
+    assert.ok(existsSync(marker))
+  } finally {
+    await other.close()
+  }
+  await store.ok(['seed', '--count', '1'])
+  assert.ok(!existsSync(marker))
+  await serverFor(t, storeEnv)
+})
+
+test('a checkpoint that fails ends the server with status 1, and nothing that was answered is lost', async (t) => {
+  const storeEnv = await storeFor(t)
+  const store = storeAt(storeEnv)
+  await store.ok(['seed', '--count', '30000'])
+  const bytes = statSync(databaseFile(storeEnv.PETSTORE_DATA_DIR)).size
+  // The log, which begins anew, has room to grow; the store has not.
+  const env = { ...storeEnv, PETSTORE_ADMIN_KEY: adminKey }
+  const server = await serverFor(t, env, { fileBytesMax: bytes + 64 * 1024 })
+  const add = (name: string) => server.request('POST', '/v1/pets', { key: adminKey, body: pet(name) })
+  assert.equal((await add('answered')).status, 201)
+  await store.ok(['seed', '--count', '15000'])
+  const answered: string[] = []
+  for (let n = 0; n < 64; n++) {
+    const added = await add(`answered ${n}`).catch(() => undefined)
+    if (added?.status === 201) answered.push(`answered ${n}`)
+  }
+  const { code, stderr } = await server.ended
+  assert.equal(code, 1)
+  assert.match(stderr, /"level":60,.*A checkpoint of .* failed: disk I\/O error/)
+  const again = await serverFor(t, env)
+  assertIsWhole(storeEnv)
+  const { json } = await again.request('GET', '/v1/pets?limit=100', { key: adminKey })
+  for (const name of answered) assert.ok(namesOf(json).includes(name), name)
+})
+
+test('a command that cannot write ends with status 1 and says what to check', async (t) => {
+  const storeEnv = await storeFor(t)
+  const store = storeAt(storeEnv)
+  await store.ok(['seed', '--count', '10'])
+  const how = { fileBytesMax: 512 * 1024 }
+  const { code, stdout, stderr } = await runPetstore(['seed', '--count', '5000'], storeEnv, '', how)
+  assert.equal(code, 1)
+  assert.equal(stdout, '')
+  assert.match(
+    stderr,
+    /^The commit was not confirmed \(disk I\/O error\): check whether the change was applied[^\n]*\n$/,
+  )
+  assertIsWhole(storeEnv)
+  await store.ok(['seed', '--count', '10'])
+})

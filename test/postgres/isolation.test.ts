@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import { type Kysely, sql } from 'kysely'
+import type { Tables } from '../../src/database/tables.ts'
+import { administer, openStore, type StoreEnv, storeFor } from '../support/engine.ts'
+import { tally } from '../support/instances.ts'
+import { startTestService } from '../support/service.ts'
+
+const levels = ['read committed', 'repeatable read', 'serializable']
+
+/** A store without tables so far, whose transactions have another level unless they name theirs. */
+async function storeWithDefault(t: TestContext, level: string): Promise<StoreEnv> {
+  const env = await storeFor(t, { isBare: true })
+  const name = new URL(env.DATABASE_URL as string).pathname.slice(1)
+  await administer(`ALTER DATABASE ${name} SET default_transaction_isolation = '${level}'`)
+  return env
+}
+
+async function levelIn(db: Kysely<Tables>): Promise<string> {
+  const { rows } = await sql<{
+    level: string
+  }>`SELECT current_setting('transaction_isolation') AS level`.execute(db)
+  return rows[0]?.level ?? ''
+}
+
+for (const level of levels) {
+  describe(`where transactions are ${level} by default`, () => {
+    test('each has the level that it was written for', async (t) => {
+      const database = await openStore(await storeWithDefault(t, level))
+      t.after(() => database.close())
+      assert.equal(await levelIn(database.read), 'read committed')
+      assert.equal(await database.write(levelIn), 'read committed')
+      assert.equal(await database.writeApart(levelIn), 'read committed')
+      assert.equal(await database.upgrade(levelIn), 'read committed')
+      assert.equal(await database.snapshot(levelIn), 'repeatable read')
+    })
+
+    test('limits and orders are exact over two instances, and nothing fails', async (t) => {
+      const env = await storeWithDefault(t, level)
+      const one = await startTestService(env)
+      t.after(() => one.stop())
+      const two = await startTestService(env)
+      t.after(() => two.stop())
+      const { key } = await one.makeKey()
+      const instances = [one, two]
+      const listed = await Promise.all(
+        Array.from({ length: 200 }, (_, n) => instances[n % 2]?.request('GET', '/v1/pets', { key })),
+      )
+      assert.deepEqual(tally(listed.map((answer) => answer?.status)), { 200: 60, 429: 140 })
+      const { json } = await one.request('POST', '/v1/pets', {
+        key: one.operatorKey,
+        body: { name: 'Milo', categoryId: 3 },
+      })
+      const ordered = await Promise.all(
+        Array.from({ length: 40 }, (_, n) =>
+          instances[n % 2]?.request('POST', '/v1/store/orders', {
+            key: one.operatorKey,
+            body: { petId: json.id },
+          }),
+        ),
+      )
+      assert.deepEqual(tally(ordered.map((answer) => answer?.status)), { 201: 1, 409: 39 })
+    })
+  })
+}

@@ -1,0 +1,65 @@
+import { execFileSync } from 'node:child_process'
+import fs, { readFileSync, writeFileSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/**
+ * A disk whose syncs go well, fail, or do not end, as a test wants it. It stands between the service and `fdatasync`, so
+ * it has to be loaded before the service: in a test by importing the service afterwards, in a process of its own by
+ * `--import`.
+ */
+export type DiskMode = 'ok' | 'fail' | 'hang'
+
+const fdatasync = fs.fdatasync
+const waiting: (() => void)[] = []
+let mode: DiskMode = 'ok'
+let running = 0
+
+/** Names the file with the mode, and beside it a pipe that blocks the thread that opens it. */
+const controlVariable = 'TEST_DISK_MODE_FILE'
+const control = process.env[controlVariable]
+
+fs.fdatasync = ((file: number, done: fs.NoParamCallback) => {
+  running++
+  const synced: fs.NoParamCallback = (error) => {
+    running--
+    done(error)
+  }
+  const current = control === undefined ? mode : (readFileSync(control, 'utf8') as DiskMode)
+  if (current === 'ok') fdatasync(file, synced)
+  else if (current === 'fail') synced(Object.assign(new Error('EIO: i/o error, fdatasync'), { code: 'EIO' }))
+  else if (control === undefined) waiting.push(() => fdatasync(file, synced))
+  else fs.open(pipeBeside(control), 'r', () => fdatasync(file, synced))
+}) as typeof fs.fdatasync
+syncBuiltinESMExports()
+
+const pipeBeside = (file: string) => `${file}.pipe`
+
+/** The disk of this process. */
+export const disk = {
+  set(next: DiskMode): void {
+    mode = next
+    if (mode === 'ok') for (const release of waiting.splice(0)) release()
+  },
+  /** Whether a sync waits for the disk. */
+  get isBusy(): boolean {
+    return waiting.length > 0
+  },
+  /** Whether everything that was to be synced is synced. */
+  get isIdle(): boolean {
+    return running === 0
+  },
+}
+
+/** A disk for a server in a process of its own. */
+export function diskIn(folder: string) {
+  const file = join(folder, 'disk')
+  writeFileSync(file, 'ok')
+  execFileSync('mkfifo', [pipeBeside(file)])
+  return {
+    env: { [controlVariable]: file },
+    nodeOptions: ['--import', fileURLToPath(import.meta.url)],
+    set: (next: DiskMode) => writeFileSync(file, next),
+  }
+}
