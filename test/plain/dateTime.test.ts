@@ -77,6 +77,7 @@ const refused: [text: string, message: RegExp][] = [
   ['0000-01-01T00:00:00+00:01', range],
   ['9999-12-31T23:59:59-00:01', range],
   ['9999-12-31T23:59:60Z', range],
+  ['9999-12-31T11:00:60-13:00', existence],
 ]
 
 describe('texts that are not RFC 3339 times are refused', () => {

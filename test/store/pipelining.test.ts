@@ -78,7 +78,7 @@ describe('what comes after a change finds it done', () => {
   })
 
   test('more than is read at once, of which nothing needs reading on', async () => {
-    const look = text('GET', '/limits')
+    const look = text('GET', '/store/inventory')
     const looks = 2_500
     const answers = await answersTo(1 + looks, create('First') + look.repeat(looks))
     assert.deepEqual(new Set(answers.slice(1).map(({ status }) => status)), new Set([200]))
