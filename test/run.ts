@@ -36,10 +36,12 @@ type Counts = {
   seconds: number
   /** How many of those that passed are in test/store. */
   ofStore: number
+  files: { file: string; seconds: number }[]
 }
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 const concurrency = 3
+const slowestShown = 8
 /** A file that hangs fails; on a busy machine the longest take minutes. */
 const fileMaxMs = 600_000
 const engines: Record<Engine, { name: string; folders: readonly string[] }> = {
@@ -74,7 +76,15 @@ function filesOf(engine: Engine): string[] {
 }
 
 async function runOn(engine: Engine, files: string[], env: NodeJS.ProcessEnv): Promise<Counts> {
-  const counts: Counts = { passed: 0, failed: 0, skipped: 0, withoutBrowser: 0, seconds: 0, ofStore: 0 }
+  const counts: Counts = {
+    passed: 0,
+    failed: 0,
+    skipped: 0,
+    withoutBrowser: 0,
+    seconds: 0,
+    ofStore: 0,
+    files: [],
+  }
   const startedAt = performance.now()
   const tests = run({
     files,
@@ -97,6 +107,9 @@ async function runOn(engine: Engine, files: string[], env: NodeJS.ProcessEnv): P
     }
     counts.passed++
     if (file?.startsWith(join(root, 'test', 'store'))) counts.ofStore++
+  })
+  tests.on('test:summary', ({ file, duration_ms }) => {
+    if (file !== undefined) counts.files.push({ file: relative(root, file), seconds: duration_ms / 1000 })
   })
   for await (const text of tests.compose(new spec())) process.stdout.write(text)
   counts.seconds = (performance.now() - startedAt) / 1000
@@ -141,6 +154,10 @@ for (const [engine, { name }] of Object.entries(engines)) {
   )
 }
 const all = [...results.values()]
+const slowest = all.flatMap(({ files }) => files).sort((a, b) => b.seconds - a.seconds)
+console.log('\nThe slowest files:')
+for (const { file, seconds } of slowest.slice(0, slowestShown))
+  console.log(`${String(Math.round(seconds)).padStart(5)} s  ${file}`)
 const isSame = all.every(({ ofStore }) => ofStore === all[0]?.ofStore)
 if (!isSame) console.log('\nThe engines did not pass the same number of tests in test/store.')
 const withoutBrowser = all.reduce((sum, counts) => sum + counts.withoutBrowser, 0)

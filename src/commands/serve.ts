@@ -13,10 +13,8 @@ Starts the service. PORT, HOST and the other settings come from the environment:
 
 /** A terminal's interrupt reaches us twice, from the terminal and through npm; together they are one. */
 const sameSignalMs = 100
-/** More than the time that callers have to take their responses, and less than supervisors wait. */
+/** Longer than clients have to take their responses, so only a thread that waits for the disk can exceed it. */
 const stopMaxMs = 15_000
-/** The same after the disk has failed. */
-const failedStopMaxMs = 5_000
 
 export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
   readArguments(args, usage, {})
@@ -33,9 +31,9 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
     throw addressError(error, config)
   })
   let stoppingSince: number | undefined
-  const end = async (boundMs: number) => {
+  const end = async () => {
     stoppingSince = performance.now()
-    const isStuck = await stopWithin(boundMs, service, log)
+    const isStuck = await stopWithin(stopMaxMs, service, log)
     await close()
     // A thread that waits for the disk would keep the process from exiting by itself.
     if (isStuck) process.kill(process.pid, 'SIGKILL')
@@ -48,7 +46,7 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
       process.exit(1)
     }
     log.info({ signal }, 'stopping')
-    void end(stopMaxMs)
+    void end()
   }
   // Added before the early ones are removed: a signal that arrives while there is no handler at all is lost.
   process.on('SIGTERM', onSignal)
@@ -57,7 +55,7 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
   process.off('SIGINT', onEarlySignal)
   void service.failed.then(() => {
     process.exitCode = 1
-    if (stoppingSince === undefined) void end(failedStopMaxMs)
+    if (stoppingSince === undefined) void end()
   })
   // Last: whoever reads the greeting may stop us at once, and cleanly.
   log.info({ port: service.port, environment: config.environment }, 'started')

@@ -7,14 +7,13 @@ const pollMs = 100
 /** Beyond this the writer is held up for a moment, so that the log begins anew. */
 const logBytesMax = 64 * 1024 * 1024
 const lockWaitMaxMs = 1_000
-/** A transaction that reads for longer than a day was forgotten: the log is then not emptied for its sake. */
+/** A transaction that reads for longer than a day is considered leaked: emptying the log is given up then. */
 const truncateAttemptsMax = (24 * 60 * 60 * 1000) / pollMs
 /** SQLite's result code for a failed read, write, sync or truncate; an extended code has it in its lowest byte. */
 const ioError = 10
 
 const { file, logBytesUsual } = workerData
-const connection = new DatabaseSync(file, { timeout: lockWaitMaxMs })
-connection.exec('PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0')
+let connection
 let truncateAttempts = 0
 
 parentPort.on('message', () => {
@@ -25,16 +24,28 @@ parentPort.unref()
 
 const timer = setInterval(() => {
   try {
+    connection ??= connect()
     if (truncateAttempts > 0) truncate()
     else checkpoint()
   } catch (error) {
-    // Locked, or no space left: the log keeps everything, and the next attempt may succeed.
+    // Locked, or no space left: the log keeps everything, and the next attempt may succeed. Requests report other errors.
     if (error.errcode % 256 !== ioError) return
     // What the kernel could not write it may have dropped: a second attempt would report success without writing it.
     clearInterval(timer)
     parentPort.postMessage(`A checkpoint of ${file} failed: ${error.message}`)
   }
 }, pollMs)
+
+function connect() {
+  const opened = new DatabaseSync(file, { timeout: lockWaitMaxMs })
+  try {
+    opened.exec('PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0')
+    return opened
+  } catch (error) {
+    opened.close()
+    throw error
+  }
+}
 
 function checkpoint() {
   const bytes = statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0

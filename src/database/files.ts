@@ -58,6 +58,10 @@ export function syncFolder(folder: string): void {
   try {
     syncFile(folder)
   } catch (error) {
-    if (!['EINVAL', 'ENOTSUP'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
+    if (!isSyncUnsupported(error)) throw error
   }
 }
+
+/** Whether an error of syncing a folder means that its file system cannot do that. */
+export const isSyncUnsupported = (error: unknown): boolean =>
+  ['EINVAL', 'ENOTSUP'].includes((error as NodeJS.ErrnoException).code ?? '')

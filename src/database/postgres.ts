@@ -57,7 +57,7 @@ export function openPostgres({ url, poolMax }: PostgresOptions): Database {
     version: () => undefined,
     watchPets: () => undefined,
     onCommit: (listener) => queue.onCommit(listener),
-    // PostgreSQL shows a commit only once it is flushed.
+    // PostgreSQL shows a commit only once it is flushed, since synchronous_commit is not off (see sessionSettings).
     followDurable: async () => () => Number.MAX_SAFE_INTEGER,
     onStorageFault() {},
     // Old versions of rows are PostgreSQL's own to clean up: see docs/guides/personal-data.md.
@@ -93,6 +93,7 @@ const takeTurn = "SELECT pg_advisory_xact_lock(hashtext(current_schema()), hasht
  */
 const sessionSettings = `
   SET default_transaction_isolation = 'read committed';
+  SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off';
   SET statement_timeout = ${statementMaxMs};
   SET idle_in_transaction_session_timeout = ${idleInTransactionMaxMs};
   SET enable_seqscan = off;

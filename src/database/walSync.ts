@@ -2,11 +2,12 @@ import { close, fdatasync, fsync, open } from 'node:fs'
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
 import { StoreUnavailableError } from './database.ts'
+import { isSyncUnsupported } from './files.ts'
 
 const openFile = promisify(open)
 const closeFile = promisify(close)
 const syncData = promisify(fdatasync)
-const syncFolder = promisify(fsync)
+const syncAll = promisify(fsync)
 
 export type WalSyncOptions = {
   /** A sync that takes longer is overdue. */
@@ -113,7 +114,9 @@ export class WalSync {
     const descriptor = await openFile(this.#file, 'r')
     const folder = await openFile(dirname(this.#file), 'r')
     try {
-      await syncFolder(folder)
+      await syncAll(folder)
+    } catch (error) {
+      if (!isSyncUnsupported(error)) throw error
     } finally {
       await closeFile(folder)
     }

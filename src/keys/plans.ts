@@ -16,4 +16,5 @@ export const planLimits: Record<Plan, KeyLimits> = {
 
 /** The most that an enterprise key can be given. */
 export const ownLimitMax = 1_000_000_000
-export const ownStreamsMax = 10_000
+/** As many as an instance serves in all. */
+export const ownStreamsMax = 5_000

@@ -4,10 +4,10 @@ import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect, createServer as createTcpServer, type Server } from 'node:net'
 import { basename, dirname } from 'node:path'
-import { after, before, test } from 'node:test'
+import { after, before } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
-import { launchBrowser, type TestBrowser } from '../support/browser.ts'
+import { browserTest, hasBrowser, launchBrowser, type TestBrowser } from '../support/browser.ts'
 import { eventually } from '../support/eventually.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 
@@ -83,6 +83,7 @@ const balancer = () =>
   })
 
 before(async () => {
+  if (!hasBrowser) return
   service = await startTestService()
   const [origin, api] = [await listen(pageServer()), await listen(balancer())]
   const { key } = await service.makeKey({ plan: 'pro', origins: [origin], scopes: ['events:read'] })
@@ -95,7 +96,7 @@ before(async () => {
 })
 after(async () => {
   await chromium?.close()
-  await service.stop()
+  await service?.stop()
   for (const server of servers) server.close()
 })
 
@@ -122,18 +123,21 @@ const createdIds = async () =>
     .filter(({ type }: { type: string }) => type === 'pet.created')
     .map(({ id }: { id: number }) => id)
 
-test('a page follows events with a publishable key, and resumes after a restart without a gap or a repetition', async () => {
-  for (const name of ['first', 'second']) await addPet(name)
-  await heard(2)
-  await service.restart()
-  for (const name of ['missed', 'missed too']) await addPet(name)
-  await heard(4)
-  await addPet('live again')
-  assert.deepEqual(await heard(5), await createdIds())
-  assert.equal((await followed())?.opens, 2)
-})
+browserTest(
+  'a page follows events with a publishable key, and resumes after a restart without a gap or a repetition',
+  async () => {
+    for (const name of ['first', 'second']) await addPet(name)
+    await heard(2)
+    await service.restart()
+    for (const name of ['missed', 'missed too']) await addPet(name)
+    await heard(4)
+    await addPet('live again')
+    assert.deepEqual(await heard(5), await createdIds())
+    assert.equal((await followed())?.opens, 2)
+  },
+)
 
-test('a page reads the newest event id, a 404 and a 405', async () => {
+browserTest('a page reads the newest event id, a 404 and a 405', async () => {
   const ask = (method: string, path: string) =>
     page.evaluate<unknown[]>(`globalThis.ask('${method}', '${path}')`)
   const [status, code, , lastEventId] = await ask('GET', '/v1/events?limit=1')

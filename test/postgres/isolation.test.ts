@@ -9,10 +9,14 @@ import { startTestService } from '../support/service.ts'
 const levels = ['read committed', 'repeatable read', 'serializable']
 
 /** A store without tables so far, whose transactions have another level unless they name theirs. */
-async function storeWithDefault(t: TestContext, level: string): Promise<StoreEnv> {
+async function storeWithDefault(
+  t: TestContext,
+  value: string,
+  setting = 'default_transaction_isolation',
+): Promise<StoreEnv> {
   const env = await storeFor(t, { isBare: true })
   const name = new URL(env.DATABASE_URL as string).pathname.slice(1)
-  await administer(`ALTER DATABASE ${name} SET default_transaction_isolation = '${level}'`)
+  await administer(`ALTER DATABASE ${name} SET ${setting} = '${value}'`)
   return env
 }
 
@@ -61,5 +65,19 @@ for (const level of levels) {
       )
       assert.deepEqual(tally(ordered.map((answer) => answer?.status)), { 201: 1, 409: 39 })
     })
+  })
+}
+
+for (const [value, used] of [
+  ['off', 'on'],
+  ['remote_apply', 'remote_apply'],
+] as const) {
+  test(`where synchronous_commit is ${value} by default, a write commits with ${used}`, async (t) => {
+    const database = await openStore(await storeWithDefault(t, value, 'synchronous_commit'))
+    t.after(() => database.close())
+    const { rows } = await database.write((trx) =>
+      sql<{ used: string }>`SELECT current_setting('synchronous_commit') AS used`.execute(trx),
+    )
+    assert.deepEqual(rows, [{ used }])
   })
 }

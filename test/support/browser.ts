@@ -32,7 +32,10 @@ export function browserTest(name: string, run: (t: TestContext) => Promise<void>
 export async function launchBrowser(): Promise<TestBrowser> {
   const folder = mkdtempSync(join(tmpdir(), 'petstore-chromium-'))
   const remove = () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
-  const { executablePath, args } = await prepareBrowser(folder)
+  const { executablePath, args } = await prepareBrowser(folder).catch((error: unknown) => {
+    remove()
+    throw error
+  })
   const browser = await playwright
     .launch({ executablePath, args: [...args, '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1'] })
     .catch((error: Error) => {
