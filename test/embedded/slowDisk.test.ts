@@ -83,7 +83,7 @@ test('while a sync is overdue the service is not ready, and further changes are 
 })
 
 test('more commits than may be ahead of the disk are all answered when it is overdue', async (t) => {
-  const { add, names } = await serviceFor(t, { syncMaxMs: 10 * syncMaxMs })
+  const { add, names } = await serviceFor(t, { syncMaxMs: 3 * syncMaxMs })
   disk.set('hang')
   const adding = []
   // More than the 16 commits that may be ahead of the disk. Each is its own, since a list shows it before the next begins.
