@@ -68,7 +68,7 @@ const usualBounds: Bounds = {
   syncMaxMs: defaultSyncMaxMs,
 }
 
-export type ServiceOptions = {
+type ServiceOptions = {
   config: Config
   clock: Clock
   log: Log

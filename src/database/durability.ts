@@ -12,7 +12,7 @@ export const defaultSyncMaxMs = 10_000
 /** How long a reader of a durable value waits for the commits of another process to be synced. */
 const foreignSyncWaitMaxMs = 1_000
 
-export type DurabilityOptions = {
+type DurabilityOptions = {
   readonly databaseFile: string
   readonly writer: DatabaseSync
   readonly read: Kysely<Tables>

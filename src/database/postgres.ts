@@ -24,7 +24,7 @@ const pingMaxMs = 1_000
 const closeWaitMaxMs = 2_000
 const unlimitedMs = 2 ** 31 - 1
 
-export type PostgresOptions = { readonly url: string; readonly poolMax: number }
+type PostgresOptions = { readonly url: string; readonly poolMax: number }
 
 /** The shared store: any number of processes on one PostgreSQL. */
 export function openPostgres({ url, poolMax }: PostgresOptions): Database {

@@ -20,7 +20,7 @@ const lockRetryMs = 20
 
 export const databaseFile = (dataDir: string): string => join(dataDir, 'petstore.db')
 
-export type SqliteOptions = {
+type SqliteOptions = {
   readonly isServing?: boolean | undefined
   readonly syncMaxMs?: number | undefined
 }

@@ -26,7 +26,7 @@ const pageReadsMax = 4
 /** How late a heartbeat, the end of a slow reader or that of an expired key may be. */
 const checkMs = 1_000
 
-export type BroadcasterOptions = {
+type BroadcasterOptions = {
   readonly database: Database
   readonly clock: Clock
   readonly bounds: StreamBounds
@@ -36,7 +36,7 @@ export type BroadcasterOptions = {
   onFault(error: unknown): void
 }
 
-export type StreamRequest = {
+type StreamRequest = {
   readonly keyId: number
   readonly token: string
   /** What the key allows, as read after `newest`. */

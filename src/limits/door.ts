@@ -7,7 +7,7 @@ import type { Decision, Gate, Verdict } from './gate.ts'
 import { ratesOf, ratesOfBanned, retryAfter } from './headers.ts'
 import { freeLimits, tightest } from './window.ts'
 
-export type DoorOptions = {
+type DoorOptions = {
   readonly gate: Gate
   readonly directory: KeyDirectory
   onBan(keyId: number, untilMs: number): void

@@ -15,10 +15,10 @@ export const pageLimits: Limits = { perMinute: 600, perDay: Number.POSITIVE_INFI
  */
 export const addressesMax = 10_000
 
-export type PageAllowanceOptions = { readonly clock: Clock; readonly trustedProxies: BlockList }
+type PageAllowanceOptions = { readonly clock: Clock; readonly trustedProxies: BlockList }
 
 /** Takes one request from the allowance of its address; returns the error to answer where nothing is left. */
-export type PageAllowance = (remoteAddress: string, forwardedFor: string | undefined) => ApiError | undefined
+type PageAllowance = (remoteAddress: string, forwardedFor: string | undefined) => ApiError | undefined
 
 export function createPageAllowance({ clock, trustedProxies }: PageAllowanceOptions): PageAllowance {
   const usages = new Map<string, Usage>()

@@ -27,7 +27,7 @@ const addressRowsMax = 100_000
 const sweepRowsMax = 1_000
 const plans = JSON.stringify(planLimits)
 
-export type PostgresGateOptions = {
+type PostgresGateOptions = {
   readonly database: Database
   readonly directory: KeyDirectory
   readonly banAfterRefusals: number

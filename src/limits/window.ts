@@ -48,8 +48,8 @@ export type Window = {
 }
 export type Windows = { readonly minute: Window; readonly day: Window }
 
-export const banMs = 5 * minuteMs
-export const banMaxMs = dayMs
+const banMs = 5 * minuteMs
+const banMaxMs = dayMs
 /** A ban within this time of the last one's end is twice as long. */
 const banMemoryMs = dayMs
 
