@@ -58,7 +58,7 @@ export function openPostgres({ url, poolMax }: PostgresOptions): Database {
     watchPets: () => undefined,
     onCommit: (listener) => queue.onCommit(listener),
     // PostgreSQL shows a commit only once it is flushed.
-    followDurable: async () => () => Number.MAX_SAFE_INTEGER,
+    trackDurable: async () => () => Number.MAX_SAFE_INTEGER,
     onStorageFault() {},
     // Old versions of rows are PostgreSQL's own to clean up: see docs/guides/personal-data.md.
     scrub() {},

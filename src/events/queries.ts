@@ -40,7 +40,7 @@ const selectNewestId = compiledOnce<[], { id: number }>((db) =>
   db.selectFrom('events').select('id').orderBy('id', 'desc').limit(sql.lit(1)),
 )
 
-/** The newest event's id, for `Database.followDurable`. */
+/** The newest event's id, for `Database.trackDurable`. */
 export const newestEventId = (db: Kysely<Tables>): Soon<number> =>
   andThen(selectNewestId(db), ([row]) => row?.id ?? 0)
 

@@ -10,7 +10,7 @@ import { noUsage, settle, take, type Usage, windowsOf } from './window.ts'
 export const pageLimits: Limits = { perMinute: 600, perDay: Number.POSITIVE_INFINITY }
 
 /**
- * Addresses that are remembered; beyond it the least recently seen is forgotten and starts anew. An attacker gains nothing
+ * Addresses that are remembered; beyond it the least recently seen is forgotten and starts again. An attacker gains nothing
  * by it: with so many addresses, their allowances together are more than an instance can serve.
  */
 export const addressesMax = 10_000

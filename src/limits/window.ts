@@ -8,7 +8,7 @@ import type { Limits } from '../keys/plans.ts'
 /** For callers without a valid key, by their address. */
 export const addressLimits: Limits = { perMinute: 100, perDay: 10_000 }
 
-/** `GET /limits` without charge, by key. The day has room for every minute of it. */
+/** `GET /limits` without charge, by key. The daily limit never binds before the minute limit. */
 export const freeLimits: Limits = { perMinute: 60, perDay: 60 * 24 * 60 }
 
 export const minuteMs = 60_000
