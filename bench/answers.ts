@@ -13,7 +13,7 @@ export type Answer = {
 const ownHeaders = new Set(['date', 'connection', 'keep-alive'])
 
 /** One request as a load would send it; `{id}` is an animal in the middle. */
-export async function askOnce(port: number, request: Request): Promise<Answer & { bytes: number }> {
+async function askOnce(port: number, request: Request): Promise<Answer & { bytes: number }> {
   const path = request.path.replace('{id}', String(Math.ceil((request.ids ?? 1) / 2)))
   const { status, head, body } = await ask(
     port,

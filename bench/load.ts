@@ -19,7 +19,7 @@ export type Request = {
   readonly status: number
 }
 
-export type LoadResult = {
+type LoadResult = {
   readonly requests: number
   readonly seconds: number
   readonly bytes: number
@@ -28,7 +28,7 @@ export type LoadResult = {
   readonly cpuSeconds: number
 }
 
-export type LoadPlan = {
+type LoadPlan = {
   readonly port: number
   readonly request: Request
   readonly connections: number
@@ -39,7 +39,7 @@ export type LoadPlan = {
   readonly isBackground?: boolean
 }
 
-export type RunningLoad = {
+type RunningLoad = {
   /** It is at work, and can be stopped. */
   readonly ready: Promise<void>
   readonly result: Promise<LoadResult>

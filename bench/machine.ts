@@ -120,7 +120,7 @@ export function cpuSeconds(pid: number): number | undefined {
  * How busy a core has been, with whatever program; undefined where there is no /proc. Time that the host of a virtual
  * machine took away counts as busy.
  */
-export function coreSeconds(core: string): number | undefined {
+function coreSeconds(core: string): number | undefined {
   try {
     const line = new RegExp(`^cpu${core} (.*)$`, 'm').exec(readFileSync('/proc/stat', 'utf8'))?.[1]
     if (line === undefined) return undefined

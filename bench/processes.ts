@@ -18,7 +18,7 @@ export type Server = {
   stop(): Promise<void>
 }
 
-export type ServerPlan = {
+type ServerPlan = {
   readonly name: string
   readonly command: readonly string[]
   readonly env?: Readonly<Record<string, string>>

@@ -13,7 +13,7 @@ export type Contestant = {
   readonly request: Request
 }
 
-export type Round = {
+type Round = {
   /** Answers a second. */
   readonly rate: number
   readonly p50Ms: number
@@ -151,7 +151,7 @@ async function untilSettled({ servers }: Contestant): Promise<void> {
 }
 
 /** One measured against another. */
-export type Comparison = {
+type Comparison = {
   readonly found: Spread
   /** The same by processor time in place of wall time, where that can be told. */
   readonly byCpu?: number

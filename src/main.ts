@@ -38,7 +38,7 @@ type CommandEntry = {
   readonly hasPublicOutput?: boolean
 }
 
-export type Command = (args: string[], env: NodeJS.ProcessEnv) => Promise<void>
+type Command = (args: string[], env: NodeJS.ProcessEnv) => Promise<void>
 
 const help = `petstore <command> [options]
 

@@ -17,7 +17,7 @@ import { orderRoutes, orderStatus } from './orders/routes.ts'
 import { pet, petRoutes } from './pets/routes.ts'
 import { webhookRoutes } from './webhooks/routes.ts'
 
-export type Parts = {
+type Parts = {
   database: Database
   directory: KeyDirectory
   gate: Gate

@@ -5,7 +5,7 @@ import { hasDueOrders, lapseDueOrders } from './orders/queries.ts'
 import type { Log } from './telemetry/log.ts'
 import { pruneDeliveries } from './webhooks/deliveries.ts'
 
-export type Job = { readonly everyMs: number; run(): Promise<void> }
+type Job = { readonly everyMs: number; run(): Promise<void> }
 
 /** Runs each job again and again, never twice at the same time. A run that fails is logged, and the next one tries again. */
 export function startSchedule(jobs: readonly Job[], log: Log): { stop(): void } {

@@ -68,7 +68,7 @@ const usualBounds: Bounds = {
   syncMaxMs: defaultSyncMaxMs,
 }
 
-export type ServiceOptions = {
+type ServiceOptions = {
   config: Config
   clock: Clock
   log: Log
@@ -89,7 +89,7 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
       if (kind === 'failed') resolve()
     })
   })
-  const durableThrough = await database.followDurable(newestEventId).catch(async (error: unknown) => {
+  const durableThrough = await database.trackDurable(newestEventId).catch(async (error: unknown) => {
     await database.close()
     throw error
   })
@@ -100,7 +100,7 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
   const hideSecrets = secretHider(config.adminKey)
   const startup = createStartup()
   const directory = new KeyDirectory(database, config.environment, {
-    isStale: async (token) => token === config.adminKey && (await noticeReplacement()),
+    isStale: async (token) => token === config.adminKey && (await checkForRestore()),
   })
   let identity = await readFact(database.read, 'identity')
   const isSameStore = async (db: Database['read']) => (await readFact(db, 'identity')) === identity
@@ -111,7 +111,7 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
       : postgresGate({ database, directory, banAfterRefusals, clock, limitClock: options.limitClock })
   const idempotentAnswers = new IdempotentAnswers(database)
   const door = createDoor({
-    gate: startup.hold(gate),
+    gate: startup.delayUntilStarted(gate),
     directory,
     onBan(keyId, untilMs) {
       metrics.countBan()
@@ -156,7 +156,7 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
   }
   database.onCommit(wake)
   database.onForeignChange(wake)
-  database.onForeignChange(() => background(noticeReplacement()))
+  database.onForeignChange(() => background(checkForRestore()))
   const operations = createOperations({
     database,
     directory,
@@ -185,34 +185,34 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
     onFinished,
   })
 
-  let noticing: Promise<boolean> | undefined
-  let isReplacementPending = false
+  let restoreCheck: Promise<boolean> | undefined
+  let isRestorePending = false
   /** Answers whether a restore has replaced the store. All that ask while one check runs share it. */
-  function noticeReplacement(): Promise<boolean> {
-    noticing ??= applyReplacement().finally(() => {
-      noticing = undefined
+  function checkForRestore(): Promise<boolean> {
+    restoreCheck ??= applyReplacement().finally(() => {
+      restoreCheck = undefined
     })
-    return noticing
+    return restoreCheck
   }
 
   /** The caches of the old store are void, and PETSTORE_ADMIN_KEY applies to the restored one as well. */
   async function applyReplacement(): Promise<boolean> {
     const current = await readFact(database.read, 'identity')
     if (current === identity) return false
-    isReplacementPending = true
+    isRestorePending = true
     gate.forgetKeys()
     // Without the setting a key could be made here, but not shown: that is left to the next start.
     if (config.adminKey !== undefined) await ensureOperatorKey(database, config, clock())
     directory.forget()
     // Last: until then no counts of the old store are written to the new one.
     identity = current
-    isReplacementPending = false
+    isRestorePending = false
     return true
   }
 
   let isStopping = false
   const isReady = createReadiness({
-    checks: [() => !isStopping, () => !isReplacementPending, () => startup.isFinished()],
+    checks: [() => !isStopping, () => !isRestorePending, () => startup.isFinished()],
     ping: () => database.ping(),
   })
   const probes = createProbes(isReady)
@@ -265,7 +265,7 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
       { everyMs: bounds.sweepMs, run: () => pruneAll(database, clock) },
       { everyMs: dueMs, run: () => lapseHolds(database, clock) },
       { everyMs: dueMs, run: async () => deliverer.wake() },
-      { everyMs: dueMs, run: async () => void (isReplacementPending && (await noticeReplacement())) },
+      { everyMs: dueMs, run: async () => void (isRestorePending && (await checkForRestore())) },
     ],
     log,
   )

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
-export type Reply = { readonly status: number; readonly head: string; readonly body: Buffer }
+type Reply = { readonly status: number; readonly head: string; readonly body: Buffer }
 
 /**
  * A plain HTTP/1.1 connection that is kept open: one request at a time, no more than is needed to measure with. Its

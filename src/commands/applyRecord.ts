@@ -17,7 +17,7 @@ import {
   type PetRecord,
 } from './records.ts'
 
-/** Nobody else can write meanwhile. */
+/** No other process can write during this time. */
 const pieceMaxMs = 500
 const petsAtOnce = 500
 
@@ -45,7 +45,11 @@ export async function applyRecords(
     const pets = petsFrom(records, done)
     const taken = pets.length > 0 ? pets : records.slice(done, done + 1)
     if (pets.length > 0) await applyPets(trx, database, pets, now)
-    else for (const record of taken) keys.push(...((await applyRecord(trx, database, record, now)) ?? []))
+    else
+      for (const record of taken) {
+        const key = await applyRecord(trx, database, record, now)
+        if (key) keys.push(key)
+      }
     done += taken.length
     for (const record of taken) {
       const table = tableOf(record)
@@ -68,7 +72,7 @@ async function applyRecord(
   database: Database,
   record: AnyRecord,
   now: number,
-): Promise<KeyOutcome[] | undefined> {
+): Promise<KeyOutcome | undefined> {
   switch (record.type) {
     case 'petstore':
       await applyHead(trx, database, record)
@@ -77,7 +81,7 @@ async function applyRecord(
       await applyCategory(trx, record, now)
       return
     case 'key':
-      return [await applyKey(trx, record, now)]
+      return applyKey(trx, record, now)
     case 'order':
       await applyOrder(trx, record, now)
       return

@@ -40,7 +40,7 @@ export const categoryRecord = z.object({
   id: int64(),
   name: orNull(categoryName),
 })
-export const petRecord = z.object({
+const petRecord = z.object({
   // A line without a type is an animal, and one without an id a new one: a partner's feed needs no more.
   type: z.literal('pet').optional(),
   id: id.optional(),

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { systemClock } from '../clock.ts'
 import { type Config, readConfig } from '../config.ts'
-import { StoreStuckError } from '../database/database.ts'
+import { DiskUnresponsiveError } from '../database/database.ts'
 import { shownUrl } from '../database/open.ts'
 import { type Service, startService } from '../service.ts'
 import { createLog, type Log } from '../telemetry/log.ts'
@@ -65,7 +65,7 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
 /** Returns whether something is left that cannot be ended. */
 async function stopWithin(ms: number, service: Service, log: Log): Promise<boolean> {
   const tooLate = pause(ms).then(() => {
-    throw new StoreStuckError(`The service did not stop within ${ms} ms.`)
+    throw new DiskUnresponsiveError(`The service did not stop within ${ms} ms.`)
   })
   try {
     await Promise.race([service.stop(), tooLate])
@@ -74,7 +74,7 @@ async function stopWithin(ms: number, service: Service, log: Log): Promise<boole
   } catch (error) {
     log.error({ err: error }, 'stopping failed')
     process.exitCode = 1
-    return error instanceof StoreStuckError
+    return error instanceof DiskUnresponsiveError
   }
 }
 

@@ -41,7 +41,7 @@ export type Database = {
    * what is on disk: reads can show commits a moment before they are durable. Commits of other processes are included,
    * which may have to be waited for. The query runs often, so it should be one of `compiledOnce`.
    */
-  followDurable(query: (db: Kysely<Tables>) => Soon<number>): Promise<() => Soon<number>>
+  trackDurable(query: (db: Kysely<Tables>) => Soon<number>): Promise<() => Soon<number>>
   /** Calls back when the disk has failed, does not respond in time, or responds again. */
   onStorageFault(listener: (fault: StorageFault) => void): void
   /** Overwrites what was deleted, also in the files beside the store, as soon as nobody reads it any more. */
@@ -84,7 +84,7 @@ export class StoreUnavailableError extends Error {}
 export class OutcomeUnknownError extends StoreUnavailableError {}
 
 /** A thread of this process waits for a disk that does not respond, so the store cannot be closed. */
-export class StoreStuckError extends Error {}
+export class DiskUnresponsiveError extends Error {}
 
 /** The store was written by a newer version of this program. */
 export class SchemaTooNewError extends Error {}

@@ -8,7 +8,7 @@ import {
 import { createCounting } from './postgresCounting.ts'
 import type { Tables } from './tables.ts'
 
-export type TableWithIdentity = 'pets' | 'api_keys' | 'orders' | 'events'
+type TableWithIdentity = 'pets' | 'api_keys' | 'orders' | 'events'
 
 /** Every difference between the engines, as functions; no feature asks which engine it runs on. */
 export type Dialect = {

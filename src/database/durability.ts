@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { Kysely } from 'kysely'
 import type { Soon } from '../soon.ts'
 import { Checkpointer, logBytesUsual } from './checkpointer.ts'
-import { type StorageFault, StoreStuckError } from './database.ts'
+import { DiskUnresponsiveError, type StorageFault } from './database.ts'
 import { markFailed } from './recovery.ts'
 import type { Tables } from './tables.ts'
 import { WalSync } from './walSync.ts'
@@ -12,7 +12,7 @@ export const defaultSyncMaxMs = 10_000
 /** How long a reader of a durable value waits for the commits of another process to be synced. */
 const foreignSyncWaitMaxMs = 1_000
 
-export type DurabilityOptions = {
+type DurabilityOptions = {
   readonly databaseFile: string
   readonly writer: DatabaseSync
   readonly read: Kysely<Tables>
@@ -53,7 +53,7 @@ export class Durability {
   constructor(options: DurabilityOptions) {
     this.#options = options
     const { databaseFile, writer, syncMaxMs, onFault } = options
-    // NORMAL, not OFF: SQLite then syncs the header of a log that begins anew before it overwrites old frames, which a
+    // NORMAL, not OFF: SQLite then syncs the header of a restarted log before it overwrites old frames, which a
     // power loss could otherwise bring back in part.
     writer.exec(
       `PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = ${logBytesUsual}`,
@@ -65,8 +65,7 @@ export class Durability {
       onOverdue: (isOverdue) => onFault(isOverdue ? overdue : recovered),
       onFailure: (error) => {
         void this.#checkpointer.stop()
-        markFailed(databaseFile)
-        onFault({ ...failed, error })
+        onFault({ ...failed, error: markStore(databaseFile, error) })
       },
     })
   }
@@ -90,7 +89,7 @@ export class Durability {
     this.#checkpointer.truncate()
   }
 
-  /** See `Database.followDurable`. */
+  /** See `Database.trackDurable`. */
   async follow(query: Followed['query']): Promise<() => Soon<number>> {
     const followed: Followed = { query, value: 0 }
     this.#followed.push(followed)
@@ -108,7 +107,7 @@ export class Durability {
   async close(): Promise<void> {
     const isStopped = await this.#checkpointer.stop()
     const isClosed = await this.#log.close()
-    if (!isStopped || !isClosed) throw new StoreStuckError('The disk does not respond.')
+    if (!isStopped || !isClosed) throw new DiskUnresponsiveError('The disk does not respond.')
   }
 
   /**
@@ -126,11 +125,21 @@ export class Durability {
         this.#foreignSynced = version
       }
     } catch {
-      // Another process has the file to itself for a moment. The next reader of a value syncs again.
+      // Another process holds an exclusive lock on the database. The next reader of a value syncs again.
       return () => {
         this.#foreignSynced = undefined
       }
     }
+  }
+}
+
+/** Marks the store for recovery. Returns the error to report, which includes that of a mark that could not be written. */
+function markStore(databaseFile: string, error: unknown): unknown {
+  try {
+    markFailed(databaseFile)
+    return error
+  } catch (markError) {
+    return new AggregateError([error, markError], 'The store could not be marked for recovery.')
   }
 }
 

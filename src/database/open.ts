@@ -15,7 +15,7 @@ export type Location = {
 /** A server has other needs than a command that comes and goes. */
 type Use = { readonly isServing?: boolean; readonly syncMaxMs?: number }
 
-export type OpenOptions = Location & { readonly environment: string; readonly isAutoMigrate?: boolean }
+type OpenOptions = Location & { readonly environment: string; readonly isAutoMigrate?: boolean }
 
 const poolMaxDefault = 10
 const openWaitMaxMs = 10_000

@@ -24,7 +24,7 @@ const pingMaxMs = 1_000
 const closeWaitMaxMs = 2_000
 const unlimitedMs = 2 ** 31 - 1
 
-export type PostgresOptions = { readonly url: string; readonly poolMax: number }
+type PostgresOptions = { readonly url: string; readonly poolMax: number }
 
 /** The shared store: any number of processes on one PostgreSQL. */
 export function openPostgres({ url, poolMax }: PostgresOptions): Database {
@@ -58,7 +58,7 @@ export function openPostgres({ url, poolMax }: PostgresOptions): Database {
     watchPets: () => undefined,
     onCommit: (listener) => queue.onCommit(listener),
     // PostgreSQL shows a commit only once it is flushed, since synchronous_commit is not off (see sessionSettings).
-    followDurable: async () => () => Number.MAX_SAFE_INTEGER,
+    trackDurable: async () => () => Number.MAX_SAFE_INTEGER,
     onStorageFault() {},
     // Old versions of rows are PostgreSQL's own to clean up: see docs/guides/personal-data.md.
     scrub() {},

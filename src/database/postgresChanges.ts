@@ -22,7 +22,7 @@ export function watchForeignChanges(read: Kysely<Tables>) {
       seen = row?.id ?? 0
       if (isNew) for (const listener of listeners) listener()
     } catch {
-      // Whoever needs the store says that it cannot be reached; afterwards there may be anything in it.
+      // Queries report the outage themselves; treat the state as unknown.
       seen = -1
     }
     isRunning = false

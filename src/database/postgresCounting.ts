@@ -4,7 +4,8 @@ import type { Tables } from './tables.ts'
 /**
  * The arithmetic of limits/window.ts as one function of PostgreSQL, so that admitting a request is one round trip: it
  * looks the key up, checks its origins, its ban and both windows, and takes from both or from neither, for one request or
- * for several that have come together. A test holds the two against each other. A later version of it gets another name, for instances of this one go on calling this one.
+ * for several that have come together. A test compares the two. A later version of the function gets another name,
+ * because instances of the previous release still call this one.
  */
 export async function createCounting(db: Kysely<Tables>): Promise<void> {
   // Room for the new version of a row beside the old one: counting then never touches an index.
@@ -166,10 +167,10 @@ export async function createCounting(db: Kysely<Tables>): Promise<void> {
     DECLARE
       found record;
       found_key api_keys;
-      at_home bigint;
+      from_own_origin bigint;
       is_known boolean := false;
       counted record;
-      charged record;
+      address_result record;
     BEGIN
       free := 0;
       free_used_up_until := 0;
@@ -195,9 +196,9 @@ export async function createCounting(db: Kysely<Tables>): Promise<void> {
       IF key_id IS NOT NULL AND NOT is_elsewhere AND revoked_at IS NULL
         AND at < coalesce(expires_at, at + 1) AND at < coalesce(secret_expires_at, at + 1) THEN
         -- A publishable key counts what comes from its own origins, and nothing else.
-        at_home := CASE WHEN found_key.origins = '[]' THEN wanted
+        from_own_origin := CASE WHEN found_key.origins = '[]' THEN wanted
           ELSE (SELECT count(*) FROM unnest(of_origins) AS o WHERE found_key.origins::jsonb ? o) END;
-        is_known := wanted = 0 OR at_home > 0;
+        is_known := wanted = 0 OR from_own_origin > 0;
       END IF;
       IF is_known THEN
         counted := admit_key_1(
@@ -206,7 +207,7 @@ export async function createCounting(db: Kysely<Tables>): Promise<void> {
             ELSE (plans->plan->>'perMinute')::bigint END,
           CASE WHEN plan = 'enterprise' THEN coalesce(per_day, (plans->plan->>'perDay')::bigint)
             ELSE (plans->plan->>'perDay')::bigint END,
-          ban_after, CASE WHEN is_free THEN 0 ELSE at_home END, given_at);
+          ban_after, CASE WHEN is_free THEN 0 ELSE from_own_origin END, given_at);
         at := counted.at;
         admitted := counted.admitted;
         limited := counted.limited;
@@ -218,22 +219,22 @@ export async function createCounting(db: Kysely<Tables>): Promise<void> {
         banned_until := CASE WHEN found_key.origins = '[]' THEN (counted.usage).banned_until ELSE 0 END;
       END IF;
       IF is_known AND is_free AND at >= banned_until THEN
-        charged := admit_address_1('key ' || key_id, free_minute_max, free_day_max, at_home, given_at);
-        at := charged.at;
-        free := charged.granted;
-        IF (charged.usage).minute_used >= free_minute_max THEN
-          free_used_up_until := (charged.usage).minute_ends_at;
+        address_result := admit_address_1('key ' || key_id, free_minute_max, free_day_max, from_own_origin, given_at);
+        at := address_result.at;
+        free := address_result.granted;
+        IF (address_result.usage).minute_used >= free_minute_max THEN
+          free_used_up_until := (address_result.usage).minute_ends_at;
         END IF;
       END IF;
       -- Strangers are counted by their address, and it pays for what is no longer free for a key as well.
       IF of_address IS NOT NULL AND (NOT is_known OR (is_free AND free = 0)) THEN
-        charged := admit_address_1(of_address, address_minute_max, address_day_max, 1, given_at);
-        at := charged.at;
-        address_granted := charged.granted;
-        address_minute_ends_at := (charged.usage).minute_ends_at;
-        address_minute_used := (charged.usage).minute_used;
-        address_day_ends_at := (charged.usage).day_ends_at;
-        address_day_used := (charged.usage).day_used;
+        address_result := admit_address_1(of_address, address_minute_max, address_day_max, 1, given_at);
+        at := address_result.at;
+        address_granted := address_result.granted;
+        address_minute_ends_at := (address_result.usage).minute_ends_at;
+        address_minute_used := (address_result.usage).minute_used;
+        address_day_ends_at := (address_result.usage).day_ends_at;
+        address_day_used := (address_result.usage).day_used;
       END IF;
       -- Every change writes an event, so what was read when the newest was this one holds until there is another.
       feed_id := (SELECT max(e.id) FROM events e);

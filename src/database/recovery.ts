@@ -11,12 +11,9 @@ const exclusiveWaitMaxMs = 5_000
  */
 const markerOf = (databaseFile: string) => `${databaseFile}-failed`
 
+/** Throws if the file system does not accept the marker; opening the store is then expected to fail too. */
 export function markFailed(databaseFile: string): void {
-  try {
-    writeFileSync(markerOf(databaseFile), '', { mode: 0o600 })
-  } catch {
-    // A file system that takes no file at all will not take the next start either.
-  }
+  writeFileSync(markerOf(databaseFile), '', { mode: 0o600 })
 }
 
 export const needsRecovery = (databaseFile: string): boolean => existsSync(markerOf(databaseFile))
@@ -24,7 +21,7 @@ export const needsRecovery = (databaseFile: string): boolean => existsSync(marke
 /**
  * Makes everything that the store shows durable before it is shown. After a failed sync or a crash the log may be in the
  * page cache alone, and the kernel may report it as written although it is not. Opened by one connection alone, SQLite
- * reads the log anew and takes of it what has valid checksums. The checkpoint then writes that into the database file,
+ * reads the log again and takes of it what has valid checksums. The checkpoint then writes that into the database file,
  * which are new writes with a sync of their own, and empties the log.
  *
  * Where another process has the store open this cannot be done, and returns false. That is an error only after a failed

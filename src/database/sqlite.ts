@@ -20,7 +20,7 @@ const lockRetryMs = 20
 
 export const databaseFile = (dataDir: string): string => join(dataDir, 'petstore.db')
 
-export type SqliteOptions = {
+type SqliteOptions = {
   readonly isServing?: boolean | undefined
   readonly syncMaxMs?: number | undefined
 }
@@ -76,7 +76,7 @@ export function openSqlite(dataDir: string, { isServing, syncMaxMs }: SqliteOpti
       return foreignVersion
     },
     onCommit: (listener) => queue.onCommit(listener),
-    followDurable: async (query) => disk?.follow(query) ?? (() => Number.MAX_SAFE_INTEGER),
+    trackDurable: async (query) => disk?.follow(query) ?? (() => Number.MAX_SAFE_INTEGER),
     onStorageFault: (listener) => void faultListeners.push(listener),
     // A command empties the log when it closes the store as the last process.
     scrub: () => disk?.truncate(),
@@ -110,7 +110,7 @@ async function snapshot<T>(file: string, work: (db: Kysely<Tables>) => Promise<T
   }
 }
 
-/** Whoever opens a store for the first time, or closes it as the last, has it to himself for a moment: opening waits. */
+/** Opening a store for the first time, and closing it as the last, takes an exclusive lock: opening waits for it. */
 function connect(file: string, waitMaxMs: number): DatabaseSync {
   const connection = new DatabaseSync(file, { timeout: openWaitMaxMs })
   connection.exec(`
@@ -140,7 +140,7 @@ function sqliteEngine(
     trx,
     run(statement) {
       if (statement !== 'COMMIT') return void prepared(statement).run()
-      // What is rolled back now is known not to be applied.
+      // Failing before COMMIT guarantees that nothing was applied.
       disk()?.assertWritable()
       try {
         prepared(statement).run()

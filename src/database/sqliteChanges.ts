@@ -20,7 +20,7 @@ export function touchedPets(writer: DatabaseSync) {
           `CREATE TEMP TRIGGER touched_by_${change} AFTER ${change} ON main.pets BEGIN SELECT touched_pet(OLD.id); END`,
         )
     },
-    /** At once with the commit: whoever reads after it must find what is new. */
+    /** Reads after the commit must see the change. */
     tell() {
       if (ids.size === 0) return
       for (const id of ids) listener?.(id)
@@ -46,7 +46,7 @@ export function versionOf(connection: DatabaseSync, queue: WriteQueue): () => nu
       try {
         version = Number(statement.get()?.data_version)
       } catch (error) {
-        // Somebody has the file to himself for a moment: he is about to change it.
+        // Another process holds an exclusive lock on the database.
         if (!isLocked(error)) throw error
         version = --unknown
       }
@@ -71,8 +71,7 @@ export function watchForeignChanges(writer: DatabaseSync, sync?: () => Promise<v
       if (current === seen) return
       seen = current
     } catch {
-      // Another process has the file to itself for a moment and is about to change it, or the file is damaged, which
-      // every read will report.
+      // Another process holds an exclusive lock on the database, or the file is damaged, which every read will report.
     }
     notify()
     // What has waited for the change to be durable is told again.

@@ -8,7 +8,7 @@ const writesWaitingMax = 10_000
 const writesPerCommitMax = 256
 /** Commits that may be made while the disk is still busy with earlier ones. */
 const commitsAheadMax = 16
-/** Nobody else can write meanwhile, in whichever process. */
+/** No other process can write during this time. */
 const turnMaxMs = 500
 /** For so long the event loop may be held before others have their turn. */
 const holdMaxMs = 1
@@ -54,7 +54,7 @@ class Turns {
 }
 
 /**
- * Writes run one after another, and all that wait at one moment share one commit, hence one wait for the disk.
+ * Writes run one after another, and all that wait at one moment share one commit, and with it one wait for the disk.
  * One that fails leaves nothing behind and does not touch its neighbours: mostly because it has changed nothing yet.
  * Otherwise all are undone and run again, each in a savepoint of its own, which is too dear to have for nothing.
  */
@@ -67,7 +67,7 @@ export class WriteQueue {
   readonly #unsynced = new Map<readonly Outcome[], Promise<void>>()
   #isStalled = false
   /** Ends the waits that a disk which is overdue must not prolong. */
-  readonly #releases = new Set<() => void>()
+  readonly #stallWaiters = new Set<() => void>()
 
   constructor(engine: Engine) {
     this.#engine = engine
@@ -95,7 +95,7 @@ export class WriteQueue {
   /** Settles when nothing is left to do, or the disk is overdue. */
   async idle(): Promise<void> {
     while (this.#draining) await this.#draining
-    await this.#unlessStalled(Promise.all(this.#unsynced.values()))
+    await this.#untilSettledOrStalled(Promise.all(this.#unsynced.values()))
   }
 
   /**
@@ -108,17 +108,17 @@ export class WriteQueue {
     const error = new OutcomeUnknownError('The disk did not confirm the change in time.')
     for (const outcomes of this.#unsynced.keys())
       for (const outcome of outcomes) settleUnknown(outcome, error)
-    for (const release of this.#releases) release()
+    for (const release of this.#stallWaiters) release()
   }
 
   /** Settles when the work has, or when the disk is overdue. */
-  #unlessStalled(work: Promise<unknown>): Promise<void> {
+  #untilSettledOrStalled(work: Promise<unknown>): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     const release = () => {
-      this.#releases.delete(release)
+      this.#stallWaiters.delete(release)
       resolve()
     }
-    this.#releases.add(release)
+    this.#stallWaiters.add(release)
     if (this.#isStalled) release()
     work.then(release, release)
     return promise
@@ -177,7 +177,7 @@ export class WriteQueue {
       )
       .finally(() => this.#unsynced.delete(outcomes))
     this.#unsynced.set(outcomes, settled)
-    if (this.#unsynced.size > commitsAheadMax) await this.#unlessStalled(settled)
+    if (this.#unsynced.size > commitsAheadMax) await this.#untilSettledOrStalled(settled)
   }
 
   async #commitTaken(taken: Unit[]): Promise<Outcome[]> {

@@ -15,13 +15,17 @@ export type Unit = {
 export type Outcome = { readonly unit: Unit; readonly hasFailed: boolean; readonly result: unknown }
 
 export function settle({ unit, hasFailed, result }: Outcome): void {
+  if (hasFailed) {
+    unit.reject(result)
+    return
+  }
   try {
-    if (hasFailed) throw result
     unit.onDurable?.()
-    unit.resolve(result)
   } catch (error) {
     unit.reject(error)
+    return
   }
+  unit.resolve(result)
 }
 
 /** A unit that failed has changed nothing, so its own error stands. */

@@ -17,7 +17,7 @@ export class SharedAccess {
   readonly keyId: number
   readonly token: string
   #current: KeyAccess | undefined
-  #reads = 0
+  #sequence = 0
   #lastApplied = 0
   streams = 0
 
@@ -29,10 +29,10 @@ export class SharedAccess {
 
   /** Reads it from the store. Of two reads at the same time the one that began later counts. */
   async refresh(find: FindAccess): Promise<void> {
-    const read = ++this.#reads
+    const sequence = ++this.#sequence
     const found = await find(this.token)
-    if (read < this.#lastApplied) return
-    this.#lastApplied = read
+    if (sequence < this.#lastApplied) return
+    this.#lastApplied = sequence
     this.#current = found
   }
 
@@ -45,7 +45,7 @@ export class SharedAccess {
   }
 }
 
-/** The access of every key that has streams. It is read anew when an event tells of a change of the key. */
+/** The access of every key that has streams. It is read again when an event reports a change of the key. */
 export class AccessTable {
   readonly #find: FindAccess
   readonly #byToken = new Map<string, SharedAccess>()
@@ -54,7 +54,7 @@ export class AccessTable {
     this.#find = find
   }
 
-  share(keyId: number, token: string, current: KeyAccess): SharedAccess {
+  acquire(keyId: number, token: string, current: KeyAccess): SharedAccess {
     const shared = this.#byToken.get(token) ?? new SharedAccess(keyId, token, current)
     shared.streams++
     this.#byToken.set(token, shared)

@@ -10,7 +10,7 @@ import { eventsAfter, prunedThrough } from './queries.ts'
 import {
   type Batch,
   EventStream,
-  farewells,
+  endMessages,
   type StreamBounds,
   type StreamPage,
   type StreamSource,
@@ -26,7 +26,7 @@ const pageReadsMax = 4
 /** How late a heartbeat, the end of a slow reader or that of an expired key may be. */
 const checkMs = 1_000
 
-export type BroadcasterOptions = {
+type BroadcasterOptions = {
   readonly database: Database
   readonly clock: Clock
   readonly bounds: StreamBounds
@@ -36,7 +36,7 @@ export type BroadcasterOptions = {
   onFault(error: unknown): void
 }
 
-export type StreamRequest = {
+type StreamRequest = {
   readonly keyId: number
   readonly token: string
   /** What the key allows, as read after `newest`. */
@@ -61,7 +61,7 @@ export class EventBroadcaster {
   #pageReads = 0
   #position = 0
   #isReading = false
-  #hasNews = false
+  #isWakePending = false
   #nextReadAt = 0
   #nextRead: NodeJS.Timeout | undefined
   #checking: NodeJS.Timeout | undefined
@@ -75,7 +75,7 @@ export class EventBroadcaster {
 
   /** A stream that begins when its body is started. */
   open({ keyId, token, access, after, newest, onClose }: StreamRequest): StreamBody {
-    const shared = this.#access.share(keyId, token, access)
+    const shared = this.#access.acquire(keyId, token, access)
     const broadcaster = this
     const source: StreamSource = {
       get position() {
@@ -86,7 +86,7 @@ export class EventBroadcaster {
       remove: (stream) => {
         this.#streams.delete(stream)
         this.#access.release(shared)
-        if (this.#streams.size === 0) this.#rest()
+        if (this.#streams.size === 0) this.#stopTimers()
         onClose()
       },
       onFault: this.#options.onFault,
@@ -96,7 +96,7 @@ export class EventBroadcaster {
 
   /** There may be new events. */
   wake(): void {
-    this.#hasNews = true
+    this.#isWakePending = true
     if (this.#streams.size === 0 || this.#isReading || this.#nextRead) return
     const waitMs = this.#nextReadAt - performance.now()
     if (waitMs <= 0) return void this.#readNew()
@@ -106,14 +106,14 @@ export class EventBroadcaster {
     }, waitMs)
   }
 
-  /** Ends every stream, for good. */
+  /** Ends every stream; later ones are ended at once. */
   close(): void {
     this.#isClosed = true
-    this.#endAll(farewells.stopping)
+    this.#endAll(endMessages.stopping)
   }
 
   #add(stream: EventStream, newest: number): void {
-    if (this.#isClosed) return void stream.end(farewells.stopping)
+    if (this.#isClosed) return void stream.end(endMessages.stopping)
     // While there are no streams nothing is read, so the position is an old one.
     if (this.#streams.size === 0 && !this.#isReading) this.#position = newest
     this.#streams.add(stream)
@@ -124,30 +124,30 @@ export class EventBroadcaster {
     this.wake()
   }
 
-  #rest(): void {
+  #stopTimers(): void {
     clearInterval(this.#checking)
     clearTimeout(this.#nextRead)
     this.#checking = undefined
     this.#nextRead = undefined
   }
 
-  #endAll(farewell: StreamChunk): void {
-    for (const stream of [...this.#streams]) stream.end(farewell)
+  #endAll(endMessage: StreamChunk): void {
+    for (const stream of [...this.#streams]) stream.end(endMessage)
   }
 
   async #readNew(): Promise<void> {
     this.#isReading = true
-    this.#hasNews = false
+    this.#isWakePending = false
     try {
       // A full page may not be the last one.
       while (this.#streams.size > 0 && (await this.#readPage()) === pageEvents) await nextTurn()
     } catch (error) {
       this.#options.onFault(error)
-      this.#endAll(farewells.failed)
+      this.#endAll(endMessages.failed)
     }
     this.#isReading = false
     this.#nextReadAt = performance.now() + coalesceMs
-    if (this.#hasNews) this.wake()
+    if (this.#isWakePending) this.wake()
   }
 
   /** Reads the next page and sends it to the live streams; returns how many events it has. */
@@ -155,7 +155,7 @@ export class EventBroadcaster {
     const { database, clock, durableThrough } = this.#options
     // Another store is in place of the one that these streams followed.
     if (this.#position < (await prunedThrough(database.read))) {
-      this.#endAll(farewells.refused)
+      this.#endAll(endMessages.ended)
       return 0
     }
     const through = await durableThrough()
@@ -168,7 +168,7 @@ export class EventBroadcaster {
     const batch = batchOf(events, last.id)
     await this.#forEachStream((stream) => {
       if (stream.access.isAllowed(clock())) stream.deliver(batch)
-      else stream.end(farewells.refused)
+      else stream.end(endMessages.ended)
     })
     return events.length
   }
@@ -179,7 +179,7 @@ export class EventBroadcaster {
     const { clock, bounds } = this.#options
     await this.#forEachStream((stream) => {
       if (stream.access.isAllowed(clock())) stream.check(performance.now(), bounds)
-      else stream.end(farewells.refused)
+      else stream.end(endMessages.ended)
     })
     this.#isChecking = false
   }

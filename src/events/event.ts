@@ -20,9 +20,9 @@ export type EventType = (typeof eventTypes)[number]
 
 export type StoreEvent = { id: number; type: EventType; createdAt: number; data: string }
 
-/** What a key must have to follow events, */
+/** The scope that a key needs to follow events. */
 export const eventsScope = 'events:read'
-/** and to follow those of keys as well. */
+/** The scope that a key also needs to follow events of keys. */
 export const privateEventsScope = 'keys:manage'
 
 /** Events of keys are for those who manage keys. */

@@ -13,7 +13,7 @@ const pruneRowsMax = 1_000
 /** More than a running service records while a restore goes on. */
 const restartGap = 1_000_000
 
-export type NewEvent = { type: EventType; data: unknown }
+type NewEvent = { type: EventType; data: unknown }
 
 const insertEvent = compiledOnce<[type: string, createdAt: number, data: string, isPrivate: number], unknown>(
   (db) => db.insertInto('events').values({ type: '', created_at: 0, data: '', is_private: 0 }),
@@ -40,7 +40,7 @@ const selectNewestId = compiledOnce<[], { id: number }>((db) =>
   db.selectFrom('events').select('id').orderBy('id', 'desc').limit(sql.lit(1)),
 )
 
-/** The newest event's id, for `Database.followDurable`. */
+/** The newest event's id, for `Database.trackDurable`. */
 export const newestEventId = (db: Kysely<Tables>): Soon<number> =>
   andThen(selectNewestId(db), ([row]) => row?.id ?? 0)
 

@@ -40,8 +40,8 @@ export function eventRoutes(options: EventRoutesOptions): Operation[] {
     if (!access) throw new ApiError('invalid_api_key', 'This API key ended while the request was served.')
     const headers = { 'Retry-After': retrySeconds }
     const outcome = counter.add(keyId, access.streamsMax)
-    if (outcome === 'instance is full') throw new ApiError('unavailable', undefined, { headers })
-    if (outcome === 'key is full') {
+    if (outcome === 'instance_limit') throw new ApiError('unavailable', undefined, { headers })
+    if (outcome === 'key_limit') {
       const message = `This API key has ${access.streamsMax} event streams open, which is its limit: close one, or use one for several purposes.`
       throw new ApiError('too_many_streams', message, { headers })
     }

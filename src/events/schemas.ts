@@ -25,7 +25,7 @@ const keyBan = z
   .meta({ id: 'KeyBan', description: 'A temporary ban of a key.' })
 
 /** The schemas of other features that events carry. Those features record events, so they cannot be imported here. */
-export type Resources = { pet: z.ZodType; category: z.ZodType; key: z.ZodType; orderStatus: z.ZodType }
+type Resources = { pet: z.ZodType; category: z.ZodType; key: z.ZodType; orderStatus: z.ZodType }
 
 /** Events with the same data are of one kind. */
 export type EventKind = { name: string; types: readonly [string, ...string[]]; data: z.ZodType }

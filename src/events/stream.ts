@@ -18,14 +18,14 @@ export const usualStreamBounds: StreamBounds = {
   streamsMax: 5_000,
 }
 
-const greeting = new StreamChunk(': listening\n\n')
+const openComment = new StreamChunk(': listening\n\n')
 const heartbeat = new StreamChunk(': heartbeat\n\n')
 
 /** Why a stream ends, and what its reader is told last. */
-export const farewells = {
-  failed: new StreamChunk(': the service cannot go on, resume\n\n'),
-  stopping: new StreamChunk(': the service is stopping, resume elsewhere\n\n'),
-  refused: new StreamChunk(': this stream has ended, connect again to learn why\n\n'),
+export const endMessages = {
+  failed: new StreamChunk(': internal error, reconnect\n\n'),
+  stopping: new StreamChunk(': the service is stopping, reconnect\n\n'),
+  ended: new StreamChunk(': access ended, reconnect for the error\n\n'),
   slow: new StreamChunk(
     'event: slow_reader\ndata: {"message":"You read too slowly: resume from the last id."}\n\n',
   ),
@@ -83,7 +83,7 @@ export class EventStream implements StreamBody {
 
   readonly start = (writer: StreamWriter): StreamEvents => {
     this.#writer = writer
-    this.#send(greeting)
+    this.#send(openComment)
     this.#source.add(this)
     return { onDrain: () => this.#drained(), onClose: this.cancel }
   }
@@ -95,10 +95,10 @@ export class EventStream implements StreamBody {
     this.#source.remove(this)
   }
 
-  end(farewell: StreamChunk): void {
+  end(endMessage: StreamChunk): void {
     if (this.#isOver) return
     this.cancel()
-    this.#writer?.end(farewell)
+    this.#writer?.end(endMessage)
   }
 
   /** Sends what is new, or lets a stream that was not live try again. */
@@ -113,7 +113,7 @@ export class EventStream implements StreamBody {
   /** Ends it or sends a heartbeat, where it is time for either. */
   check(now: number, { heartbeatMs, slowReaderMs }: StreamBounds): void {
     if (this.#blockedAt !== undefined) {
-      if (now - this.#blockedAt >= slowReaderMs) this.end(farewells.slow)
+      if (now - this.#blockedAt >= slowReaderMs) this.end(endMessages.slow)
     } else if (now - this.#sentAt >= heartbeatMs) this.#send(heartbeat)
   }
 
@@ -122,7 +122,7 @@ export class EventStream implements StreamBody {
     this.#isCatchingUp = true
     void this.#readPages().catch((error: unknown) => {
       this.#source.onFault(error)
-      this.end(farewells.failed)
+      this.end(endMessages.failed)
     })
   }
 
@@ -131,7 +131,7 @@ export class EventStream implements StreamBody {
       // A stream ahead of the shared reader waits for its next batch.
       while (!this.#isOver && this.#blockedAt === undefined && this.#position < this.#source.position) {
         const page = await this.#source.page(this)
-        if (!page) return this.end(farewells.refused)
+        if (!page) return this.end(endMessages.ended)
         this.#position = page.through
         if (page.events.length > 0) this.#send(new StreamChunk(streamText(page.events)))
       }

@@ -9,10 +9,10 @@ export class StreamCounter {
   }
 
   /** Counts one more, where there is room for it. */
-  add(keyId: number, ofKeyMax: number): 'added' | 'key is full' | 'instance is full' {
+  add(keyId: number, ofKeyMax: number): 'added' | 'key_limit' | 'instance_limit' {
     const ofKey = this.#ofKey.get(keyId) ?? 0
-    if (ofKey >= ofKeyMax) return 'key is full'
-    if (this.#total >= this.#max) return 'instance is full'
+    if (ofKey >= ofKeyMax) return 'key_limit'
+    if (this.#total >= this.#max) return 'instance_limit'
     this.#total++
     this.#ofKey.set(keyId, ofKey + 1)
     return 'added'

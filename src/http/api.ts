@@ -26,9 +26,9 @@ import {
 import { allowedMethods, RouteTable } from './routeTable.ts'
 import { SaidToCaller } from './said.ts'
 
-export const basePath = '/v1'
+const basePath = '/v1'
 
-export type ApiOptions = {
+type ApiOptions = {
   readonly operations: readonly Operation[]
   readonly door: Door
   readonly database: Database

@@ -6,7 +6,7 @@ import { givenRequestId, newRequestId } from './exchange.ts'
 import { fromRequest, type Incoming } from './incoming.ts'
 import { type Outgoing, toResponse } from './outgoing.ts'
 
-export type Env = { Bindings: { remoteAddress: string } }
+type Env = { Bindings: { remoteAddress: string } }
 export type App = Hono<Env>
 
 /** A page or a probe beside the API. */

@@ -13,7 +13,7 @@ export async function readBody(incoming: Incoming): Promise<Uint8Array> {
   return bytes
 }
 
-/** A body that breaks off is a client that has hung up, unless the server knows better. */
+/** A body that breaks off is a client that has hung up, unless the server already has an error for it. */
 function refuseUnfinished(thrown: unknown): never {
   if (thrown instanceof ApiError) throw thrown
   throw new ApiError('malformed_json', 'The body broke off before its end.')

@@ -16,7 +16,7 @@ export function idempotencyKey(header: string | undefined): string | undefined {
   throw validationFailed([{ path: 'Idempotency-Key', message: 'must be 1 to 255 visible ASCII characters' }])
 }
 
-export type Attempt = {
+type Attempt = {
   readonly key: string
   readonly caller: Caller
   readonly method: string

@@ -31,10 +31,7 @@ export function fromRequest(request: Request, remoteAddress: string): Incoming {
 }
 
 /** Reads no further than it takes to know that there is too much. */
-export async function collect(
-  chunks: AsyncIterable<Uint8Array>,
-  bytesMax: number,
-): Promise<Uint8Array | undefined> {
+async function collect(chunks: AsyncIterable<Uint8Array>, bytesMax: number): Promise<Uint8Array | undefined> {
   const collected: Uint8Array[] = []
   let bytes = 0
   for await (const chunk of chunks) {

@@ -9,7 +9,7 @@ import type { Ready } from './outgoing.ts'
 /** Answers about one row, and what tells whether another process may have changed any. */
 export type KeptByRow = { readonly rows: KeptRows; epoch(): number }
 
-export type LookOptions = {
+type LookOptions = {
   readonly clock: Clock
   readonly keptRows: KeptByRow | undefined
   /** Which state the store is in, where that can be told without asking it. */

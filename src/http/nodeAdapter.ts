@@ -4,9 +4,9 @@ import { ApiError } from './errors.ts'
 import { givenRequestId, newRequestId } from './exchange.ts'
 import { lingeringClose } from './lingeringClose.ts'
 import type { Handlers } from './listener.ts'
-import { expectsContinue, isCutOff, sayKeptAlive } from './nodeDirect.ts'
+import { closesBeforeRequestEnd, expectsContinue, sayKeptAlive } from './nodeDirect.ts'
 import type { Refused } from './nodeRefusal.ts'
-import { endWithCaller } from './nodeStream.ts'
+import { destroyOnClientEnd } from './nodeStream.ts'
 import { answer } from './operation.ts'
 import { plainStationery, toResponse } from './outgoing.ts'
 
@@ -43,8 +43,8 @@ export function nodeAdapter(
       async (request) => {
         if (isHostMissing) return refusal(incoming, badRequest())
         const response = await fetch(request, incoming.socket.remoteAddress ?? '')
-        if (isEventStream(response)) endWithCaller(incoming.socket, outgoing)
-        if (!isCutOff(outgoing, response.headers.get('connection'))) return response
+        if (isEventStream(response)) destroyOnClientEnd(incoming.socket, outgoing)
+        if (!closesBeforeRequestEnd(outgoing, response.headers.get('connection'))) return response
         await sendAndLinger(response, outgoing)
         return RESPONSE_ALREADY_SENT
       },

@@ -27,7 +27,7 @@ export type Connection = {
   readonly openedAt: number
 }
 
-export type ConnectionBounds = {
+type ConnectionBounds = {
   readonly connectionsMax: number
   readonly connectionsPerAddressMax: number
   /** How long a new connection may take to complete a request before it counts as unfinished. */
@@ -36,7 +36,7 @@ export type ConnectionBounds = {
   onClosed(reason: ConnectionCloseReason, address: string): void
 }
 
-export const isServing = ({ answer }: Connection) => isUnanswered(answer)
+const isServing = ({ answer }: Connection) => isUnanswered(answer)
 
 /** Whether no request of a connection has arrived as a whole so far. */
 const isUnfinished = ({ answer, hasCompleted }: Connection) => !hasCompleted && !answer?.req.complete

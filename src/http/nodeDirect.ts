@@ -4,7 +4,7 @@ import { andThen, type Soon } from '../soon.ts'
 import type { Api } from './app.ts'
 import type { Incoming } from './incoming.ts'
 import { lingeringClose } from './lingeringClose.ts'
-import { bodyFailed } from './nodeRefusal.ts'
+import { bodyErrorEvent } from './nodeRefusal.ts'
 import { sendStream } from './nodeStream.ts'
 import type { Outgoing } from './outgoing.ts'
 
@@ -106,7 +106,7 @@ function send({ status, letterhead, said, body, isAscii, stream }: Outgoing, res
     if (connection !== undefined) response.setHeader('Connection', connection)
     sayKeptAlive(response)
     response.writeHead(status, { ...headers, ...said.headers })
-    if (body !== undefined && isCutOff(response, response.getHeader('Connection'))) {
+    if (body !== undefined && closesBeforeRequestEnd(response, response.getHeader('Connection'))) {
       response.write(body)
       lingeringClose(response.req.socket)
       return
@@ -117,7 +117,7 @@ function send({ status, letterhead, said, body, isAscii, stream }: Outgoing, res
 }
 
 /** Whether the connection is to be closed while the client may still be sending the request. */
-export const isCutOff = (response: ServerResponse, connection: unknown): boolean =>
+export const closesBeforeRequestEnd = (response: ServerResponse, connection: unknown): boolean =>
   connection === 'close' && response.socket !== null && !response.req.complete
 
 const keepAlive = `timeout=${keepAliveSeconds}`
@@ -173,7 +173,7 @@ function collect(message: IncomingMessage, bytesMax: number): Promise<Uint8Array
       resolve(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks))
     })
     message.on('error', reject)
-    message.once(bodyFailed, reject)
+    message.once(bodyErrorEvent, reject)
     message.on('close', () => {
       if (!isWhole) reject(new Error('The body broke off.'))
     })

@@ -8,7 +8,7 @@ import { answer } from './operation.ts'
 import { plainStationery } from './outgoing.ts'
 
 /** The event of a request whose body turns out not to be HTTP, or does not arrive in time; carries the error. */
-export const bodyFailed = 'petstore:bodyFailed'
+export const bodyErrorEvent = 'petstore:bodyError'
 
 const close = { Connection: 'close' }
 const timeoutCode = 'ERR_HTTP_REQUEST_TIMEOUT'
@@ -42,8 +42,8 @@ function protocolError(code: string | undefined): ApiError {
   }
 }
 
-/** The responses that a connection still owes, as far as a refusal has to know. */
-export type Owed = {
+/** The last two responses of a connection, which may not be sent yet. */
+type PendingResponses = {
   /** The response to the last request. */
   readonly answer: ServerResponse | undefined
   /** The response to the request before it. */
@@ -66,26 +66,26 @@ export type Refused = Pick<Finished, 'requestId' | 'isOwnRequestId' | 'method' |
  */
 export function refuse(
   socket: Socket,
-  owed: Owed,
+  responses: PendingResponses,
   code: string | undefined,
   onRefused: (refused: Refused) => void,
 ): void {
   if (socket.destroyed || socket.writableEnded) return
-  const { answer: last, answerBefore } = owed
+  const { answer: last, answerBefore } = responses
   const isLastWhole = last?.req.complete ?? true
   const pending = isLastWhole ? last : answerBefore
   if (isUnanswered(pending)) {
-    pending.once('close', () => refuse(socket, owed, code, onRefused))
+    pending.once('close', () => refuse(socket, responses, code, onRefused))
     return
   }
   const error = protocolError(code)
   const unfinished = isLastWhole ? undefined : last
   if (unfinished?.headersSent) return void socket.destroySoon()
-  if (unfinished?.req.emit(bodyFailed, error)) return
+  if (unfinished?.req.emit(bodyErrorEvent, error)) return
   const requestId = newRequestId()
   if (!unfinished) onRefused({ requestId, isOwnRequestId: true, method: '', path: '', error })
   const text = responseText(error, requestId)
-  // A client that is slow to send has nothing on its way that would be worth waiting for.
+  // A timed-out client is not sending, so a lingering close is unnecessary.
   if (code === timeoutCode) {
     socket.write(text)
     socket.destroySoon()

@@ -7,7 +7,7 @@ import { responsesOf } from './openapiResponses.ts'
 import { type Components, shareRepeated } from './openapiSharing.ts'
 import type { MessageDescription, Operation } from './operation.ts'
 
-export type OpenApiOptions = {
+type OpenApiOptions = {
   readonly operations: readonly Operation[]
   readonly productionUrl?: string | undefined
   readonly stagingUrl?: string | undefined

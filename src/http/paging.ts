@@ -39,7 +39,7 @@ function contentOf(payload: Buffer): unknown {
   }
 }
 
-export type PageOptions<T> = {
+type PageOptions<T> = {
   readonly publicUrl: string | undefined
   readonly path: string
   readonly limit: number

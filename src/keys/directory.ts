@@ -29,11 +29,11 @@ export type KnownKey = {
 }
 
 /** What the store has of a key beyond what every request needs. */
-export type StoredKey = KnownKey & { readonly limits: KeyLimits }
+type StoredKey = KnownKey & { readonly limits: KeyLimits }
 
-export type Lookup = { key: StoredKey } | { problem: string }
+type Lookup = { key: StoredKey } | { problem: string }
 
-export type KeyDirectoryOptions = {
+type KeyDirectoryOptions = {
   /** Asked before a key is refused: whether the store has just changed, so that the key has to be looked up again. */
   isStale?(token: string): Promise<boolean>
 }

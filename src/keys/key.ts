@@ -62,7 +62,7 @@ export const isUsableFrom = (key: Pick<KeySettings, 'origins'>, origin: string |
 export const defaultScopes = (origins: readonly string[]): readonly Scope[] =>
   origins.length > 0 ? publishableKeyScopes : secretKeyScopes
 
-export type SettingsProblem = { field: 'limits' | 'scopes' | 'expiresAt'; message: string }
+type SettingsProblem = { field: 'limits' | 'scopes' | 'expiresAt'; message: string }
 
 /** What contradicts itself in a key's settings. */
 export function settingsProblems(settings: KeySettings, now: number): SettingsProblem[] {

@@ -11,7 +11,7 @@ import { shown } from './shown.ts'
 /** Secrets that a key has had are remembered, so that its holder can be told why one no longer works; this many. */
 export const secretsKeptMax = 10
 
-export type MadeKey = { key: Key; secret: string }
+type MadeKey = { key: Key; secret: string }
 
 /** Makes a key. Its secret is returned once and kept as a hash alone. */
 export async function createKey(

@@ -36,7 +36,7 @@ const revokedText = 'This API key is revoked, and that is for good: make a new o
 const nextPage = { Link: 'Where the next page is, with `rel="next"`; absent on the last page.' }
 const params = z.object({ keyId: int64Text().meta({ description: 'The identifier of the key.' }) })
 
-export type KeyRoutesOptions = {
+type KeyRoutesOptions = {
   readonly database: Database
   readonly directory: KeyDirectory
   readonly environment: KeyEnvironment

@@ -6,7 +6,7 @@ export type Counted<R> = {
   /** The place of the request among those of its call that were counted for the key; none where it was not. */
   index: number | undefined
   /** Whether the call was for this request alone. */
-  isAlone: boolean
+  isOnlyRequest: boolean
 }
 type Waiting<Q, R> = {
   request: Q
@@ -54,7 +54,7 @@ export class Crowd<Q, R> {
       let counted = 0
       for (const { request, resolve } of crowd) {
         const index = this.#isCounted(result, request) ? counted++ : undefined
-        resolve({ result, index, isAlone: crowd.length === 1 })
+        resolve({ result, index, isOnlyRequest: crowd.length === 1 })
       }
     } catch (error) {
       for (const { reject } of crowd) reject(error)

@@ -7,7 +7,7 @@ import type { Decision, Gate, Verdict } from './gate.ts'
 import { ratesOf, ratesOfBanned, retryAfter } from './headers.ts'
 import { freeLimits, tightest } from './window.ts'
 
-export type DoorOptions = {
+type DoorOptions = {
   readonly gate: Gate
   readonly directory: KeyDirectory
   onBan(keyId: number, untilMs: number): void
@@ -63,9 +63,9 @@ function refusalOnAddress({ now, problem }: Verdict, address: Decision): Admissi
   return { refusal: new ApiError('rate_limit_exceeded', message, { headers: limited.headers }), rates }
 }
 
-/** Whose key it is, for the log, where the request is refused. */
-function callerIn({ known, foreignKey }: Verdict, token: string | undefined): Pick<Admission, 'caller'> {
-  const key = known?.key ?? foreignKey
+/** The caller to log for a rejected request. */
+function callerIn({ known, wrongOriginKey }: Verdict, token: string | undefined): Pick<Admission, 'caller'> {
+  const key = known?.key ?? wrongOriginKey
   return key && token !== undefined ? { caller: callerOf(key, token) } : {}
 }
 
@@ -89,10 +89,7 @@ const callerOf = ({ id, scopes, origins }: KnownKey, token: string): Caller => (
 })
 
 const admittedCaller = ({ key, decision }: NonNullable<Verdict['known']>, token: string): AdmittedCaller => ({
-  keyId: key.id,
-  token,
-  scopes: key.scopes,
-  origins: key.origins,
+  ...callerOf(key, token),
   key,
   decision,
 })

@@ -25,7 +25,7 @@ export type Verdict = {
   /** Why the request cannot be authenticated: its address pays for it. */
   readonly problem?: ApiError
   /** The publishable key that was used from an origin that it is not for. */
-  readonly foreignKey?: KnownKey
+  readonly wrongOriginKey?: KnownKey
   /** Set where the address had to pay. */
   readonly address?: Decision
   /** Which state of the store was found. */

@@ -12,7 +12,7 @@ type Entry = { usage: Usage; lastUsedAt: number }
 export type Bounds = { readonly keysMax: number; readonly addressesMax: number }
 
 /** Whether the store is still the one that the counts are of: a restore may have put another in its place. */
-export type IsSameStore = (db: Kysely<Tables>) => Promise<boolean>
+type IsSameStore = (db: Kysely<Tables>) => Promise<boolean>
 
 const usualBounds: Bounds = { keysMax: 100_000, addressesMax: 100_000 }
 const rowsPerWrite = 100

@@ -19,7 +19,12 @@ export function memoryGate(directory: KeyDirectory, limiter: MemoryLimiter, cloc
   function count(key: KnownKey, { address, origin, isFree }: Visitor): Verdict | Promise<Verdict> {
     const now = clock()
     if (!isUsableFrom(key, origin))
-      return { now, foreignKey: key, problem: new ApiError('origin_not_allowed'), address: pay(address, now) }
+      return {
+        now,
+        wrongOriginKey: key,
+        problem: new ApiError('origin_not_allowed'),
+        address: pay(address, now),
+      }
     if (isFree) return andThen(lookAt(key, now), (found) => charge(found, address))
     const { id, limits, unbannedAt } = key
     return andThen(

@@ -10,15 +10,15 @@ import { noUsage, settle, take, type Usage, windowsOf } from './window.ts'
 export const pageLimits: Limits = { perMinute: 600, perDay: Number.POSITIVE_INFINITY }
 
 /**
- * Addresses that are remembered; beyond it the least recently seen is forgotten and starts anew. An attacker gains nothing
+ * Addresses that are remembered; beyond it the least recently seen is forgotten and starts again. An attacker gains nothing
  * by it: with so many addresses, their allowances together are more than an instance can serve.
  */
 export const addressesMax = 10_000
 
-export type PageAllowanceOptions = { readonly clock: Clock; readonly trustedProxies: BlockList }
+type PageAllowanceOptions = { readonly clock: Clock; readonly trustedProxies: BlockList }
 
 /** Takes one request from the allowance of its address; returns the error to answer where nothing is left. */
-export type PageAllowance = (remoteAddress: string, forwardedFor: string | undefined) => ApiError | undefined
+type PageAllowance = (remoteAddress: string, forwardedFor: string | undefined) => ApiError | undefined
 
 export function createPageAllowance({ clock, trustedProxies }: PageAllowanceOptions): PageAllowance {
   const usages = new Map<string, Usage>()

@@ -27,7 +27,7 @@ const addressRowsMax = 100_000
 const sweepRowsMax = 1_000
 const plans = JSON.stringify(planLimits)
 
-export type PostgresGateOptions = {
+type PostgresGateOptions = {
   readonly database: Database
   readonly directory: KeyDirectory
   readonly banAfterRefusals: number
@@ -98,13 +98,13 @@ export function postgresGate({
       if (refused) return refused
     }
     const counted = await (isFree ? freeRequests : requests).join(token, { address, origin })
-    const { result, index, isAlone } = counted
+    const { result, index, isOnlyRequest } = counted
     const { row, key } = result
     const known = index === undefined ? undefined : knownIn(result, isFree ? 0 : index)
     const storeVersion = row.feed_id ?? 0
     if (known && index !== undefined && (!isFree || index < row.free))
       return { now: row.at, known, storeVersion }
-    const paid = isAlone ? paidIn(row, address) : await pay(address)
+    const paid = isOnlyRequest ? paidIn(row, address) : await pay(address)
     return known ? { ...paid, known, storeVersion } : { ...paid, ...problemOf(key, paid.now) }
   }
 
@@ -117,7 +117,7 @@ export function postgresGate({
     return aheadOfNowMs > 0 && aheadOfNowMs <= minuteMs
   }
 
-  /** One round trip, for any number of requests with one key; for none of them it is only a look. */
+  /** One round trip for any number of requests with one key. With no requests it only reads. */
   async function ask(token: string | undefined, all: readonly Request[], isFree: boolean): Promise<Found> {
     const isElsewhere = token !== undefined && !directory.isOfThisEnvironment(environmentOf(token))
     const hash = token === undefined ? null : hashApiKey(token)
@@ -149,11 +149,11 @@ export function postgresGate({
   const invalidKey = (problem = directory.unknown()) => new ApiError('invalid_api_key', problem)
 
   /** Why nothing was counted for a key. */
-  function problemOf(key: KnownKey | undefined, now: number): Pick<Verdict, 'problem' | 'foreignKey'> {
+  function problemOf(key: KnownKey | undefined, now: number): Pick<Verdict, 'problem' | 'wrongOriginKey'> {
     if (!key) return { problem: invalidKey() }
     const problem = directory.problemOf(key, now)
     return problem === undefined
-      ? { foreignKey: key, problem: new ApiError('origin_not_allowed') }
+      ? { wrongOriginKey: key, problem: new ApiError('origin_not_allowed') }
       : { problem: invalidKey(problem) }
   }
 

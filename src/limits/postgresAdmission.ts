@@ -68,7 +68,7 @@ export const callAdmit = compiledOnce<
 
 export const keyRow = (row: AdmissionRow): KeyRow => ({ ...row, id: row.key_id as number })
 
-/** The first are admitted, each with one less left; the next are refused; whoever comes after a ban is banned. */
+/** The first are admitted, each with one less left; the next are refused. Requests after the ban starts are banned. */
 export function keyDecision(row: AdmissionRow, key: KnownKey, index: number): Decision {
   const { at, banned_until, limited } = row
   const admitted = row.admitted ?? 0

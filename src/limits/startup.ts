@@ -11,7 +11,7 @@ export function createStartup() {
   let isFinished = false
   return {
     isFinished: () => isFinished,
-    hold: (gate: Gate): Gate => ({
+    delayUntilStarted: (gate: Gate): Gate => ({
       ...gate,
       admit: (visitor) => (isFinished ? gate.admit(visitor) : promise.then(() => gate.admit(visitor))),
     }),

@@ -8,7 +8,7 @@ import type { Limits } from '../keys/plans.ts'
 /** For callers without a valid key, by their address. */
 export const addressLimits: Limits = { perMinute: 100, perDay: 10_000 }
 
-/** `GET /limits` without charge, by key. The day has room for every minute of it. */
+/** `GET /limits` without charge, by key. The daily limit never binds before the minute limit. */
 export const freeLimits: Limits = { perMinute: 60, perDay: 60 * 24 * 60 }
 
 export const minuteMs = 60_000
@@ -48,8 +48,8 @@ export type Window = {
 }
 export type Windows = { readonly minute: Window; readonly day: Window }
 
-export const banMs = 5 * minuteMs
-export const banMaxMs = dayMs
+const banMs = 5 * minuteMs
+const banMaxMs = dayMs
 /** A ban within this time of the last one's end is twice as long. */
 const banMemoryMs = dayMs
 

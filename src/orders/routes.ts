@@ -96,7 +96,7 @@ const example = {
 const cursorForm = z.tuple([z.int(), orderStatus.nullable(), int64Text().nullable()])
 const params = z.object({ orderId: int64Text().meta({ description: 'The identifier of the order.' }) })
 
-export type OrderRoutesOptions = { database: Database; publicUrl: string | undefined; holdMs: number }
+type OrderRoutesOptions = { database: Database; publicUrl: string | undefined; holdMs: number }
 
 export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions): Operation[] {
   const common = { tag: 'Store' } as const

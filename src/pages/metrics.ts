@@ -5,7 +5,7 @@ import type { Door } from '../http/door.ts'
 import { ApiError } from '../http/errors.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 
-export type MetricsPageOptions = {
+type MetricsPageOptions = {
   readonly metrics: Metrics
   readonly door: Door
   /** The operator has opened it: no key is needed. */

@@ -3,7 +3,7 @@ export const pingIntervalMs = 1_000
 /** A ping that takes longer counts as failed. Longer than a ping's own bound, shorter than the probes of deploy/ wait. */
 export const pingTimeoutMs = 3_500
 
-export type ReadinessOptions = {
+type ReadinessOptions = {
   /** Reasons that need no waiting, looked at for every request: ready only while all of them are true. */
   readonly checks: readonly (() => boolean)[]
   /** Rejects unless the database can serve. */

@@ -11,7 +11,7 @@ import { type Probes, probePages } from './probes.ts'
 import { referencePages } from './reference.ts'
 import { servedFromMemory } from './staticPage.ts'
 
-export type SiteOptions = Omit<AppOptions, 'pages'> & {
+type SiteOptions = Omit<AppOptions, 'pages'> & {
   readonly config: Config
   readonly operations: readonly Operation[]
   readonly metrics: Metrics

@@ -6,7 +6,7 @@ import { petStatuses } from './pet.ts'
 import type { PetFilter } from './queries.ts'
 
 /** Where a page begins, and the filters of the list that it is a page of. */
-export type PetCursor = { belowId: number; filter: PetFilter }
+type PetCursor = { belowId: number; filter: PetFilter }
 
 /** How many ids a list can be asked for by. */
 export const idsMax = 100

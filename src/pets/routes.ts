@@ -61,9 +61,9 @@ export const getPetDeprecation: Deprecation = {
 }
 
 /** Whether an order is open on an animal; one whose hold has run out is ended on the way. Orders know animals, not the reverse. */
-export type HasOpenOrder = (trx: Kysely<Tables>, petId: bigint, now: number) => Promise<boolean>
+type HasOpenOrder = (trx: Kysely<Tables>, petId: bigint, now: number) => Promise<boolean>
 
-export type PetRoutesOptions = {
+type PetRoutesOptions = {
   readonly database: Database
   readonly publicUrl: string | undefined
   readonly hasOpenOrder: HasOpenOrder

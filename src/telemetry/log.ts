@@ -11,7 +11,7 @@ const flushMs = 200
 const waitingBytesMax = 16 * 1024 * 1024
 const lastFlushMaxMs = 1_000
 
-export type OpenLog = {
+type OpenLog = {
   readonly log: Log
   /** Writes what is left, as far as somebody takes it, and closes. */
   close(): Promise<void>

@@ -17,7 +17,7 @@ const attemptsAtOnceMax = 64
 /** How long a lane may keep its place while others wait for one. */
 const turnMs = 1_000
 
-export type DelivererOptions = {
+type DelivererOptions = {
   readonly database: Database
   readonly clock: Clock
   readonly sending: SendOptions

@@ -66,7 +66,7 @@ export async function retryDelivery(trx: Kysely<Tables>, id: number, now: number
 }
 
 /** First attempts go in the order of the events, one at a time; repetitions have a lane of their own. */
-export type Lane = 'first' | 'again'
+type Lane = 'first' | 'again'
 export type DueLane = { webhookId: number; lane: Lane }
 
 /** Lanes with something that can be begun now. What is under way already must not be asked for over and over. */
@@ -253,7 +253,7 @@ export async function failWaiting(
   await query.execute()
 }
 
-export type NewDelivery = Pick<Delivery, 'webhookId' | 'eventId' | 'eventType' | 'eventAt' | 'data'>
+type NewDelivery = Pick<Delivery, 'webhookId' | 'eventId' | 'eventType' | 'eventAt' | 'data'>
 
 /** Puts messages on their way; answers the id of the last. */
 export async function insertDeliveries(

@@ -3,7 +3,7 @@ import type { Tables } from '../database/tables.ts'
 import type { EventType } from '../events/event.ts'
 import { makeSecret, type Webhook, type WebhookStatus } from './webhook.ts'
 
-export type WebhookSettings = { url: string; events: readonly EventType[] }
+type WebhookSettings = { url: string; events: readonly EventType[] }
 
 export async function countWebhooks(db: Kysely<Tables>): Promise<number> {
   const row = await db
@@ -91,7 +91,7 @@ export async function rotateSecret(
   return secret
 }
 
-export type WebhookRow = Selectable<Tables['webhooks']>
+type WebhookRow = Selectable<Tables['webhooks']>
 
 const row = ({ url, events }: WebhookSettings) => ({ url, events: JSON.stringify(events) })
 

@@ -12,9 +12,9 @@ const otherFamilyMs = 200
 const hostsPath = '/etc/hosts'
 const hostsBytesMax = 64 * 1024
 
-export type ResolvedAddress = { readonly address: string; readonly family: number }
+type ResolvedAddress = { readonly address: string; readonly family: number }
 
-export type ResolveOptions = {
+type ResolveOptions = {
   /** As `dns.Resolver` takes them, in place of the system's. */
   readonly nameServers?: readonly string[] | undefined
   readonly signal: AbortSignal

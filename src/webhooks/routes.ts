@@ -39,7 +39,7 @@ import {
 import { shown } from './shown.ts'
 import { testEvent, webhooksMax } from './webhook.ts'
 
-export type WebhookRoutesOptions = {
+type WebhookRoutesOptions = {
   database: Database
   allowed: BlockList
   publicUrl: string | undefined

@@ -112,7 +112,7 @@ export const deliveryExample = {
 }
 const webhookId = int64Text().meta({ description: 'The identifier of the webhook.' })
 export const params = z.object({ webhookId })
-export const deliveryParams = z.object({
+const deliveryParams = z.object({
   webhookId,
   deliveryId: int64Text().meta({ description: 'The identifier of the delivery.' }),
 })

@@ -45,7 +45,7 @@ test('after a failed sync no further change begins, and the service is not ready
   assert.ok(!namesOf(json).some((name) => name.includes('after')))
   const fatal = service.logLines.map((line) => JSON.parse(line)).filter(({ level }) => level === 60)
   assert.match(fatal[0].msg, /^The disk failed .* start the service again/)
-  // It leaves its store open, for the next start to recover; here that is the end of the test.
+  // It leaves its store open, and the next start recovers it; here that is the end of the test.
   await assert.rejects(service.stop())
 })
 
@@ -133,7 +133,7 @@ test('a checkpoint that fails ends the server with status 1, and nothing that wa
   const store = storeAt(storeEnv)
   await store.ok(['seed', '--count', '30000'])
   const bytes = statSync(databaseFile(storeEnv.PETSTORE_DATA_DIR)).size
-  // The log, which begins anew, has room to grow; the store has not.
+  // The restarted log has room to grow; the store has not.
   const env = { ...storeEnv, PETSTORE_ADMIN_KEY: adminKey }
   const server = await serverFor(t, env, { fileBytesMax: bytes + 64 * 1024 })
   const add = (name: string) => server.request('POST', '/v1/pets', { key: adminKey, body: pet(name) })

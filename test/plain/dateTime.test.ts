@@ -20,7 +20,7 @@ const accepted: [text: string, utc: string][] = [
   ['0000-01-01T00:00:00Z', '0000-01-01T00:00:00.000Z'],
   ['0099-12-31T23:59:59Z', '0099-12-31T23:59:59.000Z'],
   ['9999-12-31T23:59:59.999Z', '9999-12-31T23:59:59.999Z'],
-  // A leap second is the second after it, for a time in milliseconds has no place of its own for it.
+  // A leap second is the second after it, because Unix time cannot represent it.
   ['2026-12-31T23:59:60Z', '2027-01-01T00:00:00.000Z'],
   ['2026-12-31T15:59:60.25-08:00', '2027-01-01T00:00:00.250Z'],
 ]
@@ -104,7 +104,7 @@ function daysSinceEpoch(year: number, month: number, day: number): number {
 const isLeap = (year: number) => (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0
 const lengthsOf = (year: number) => [31, isLeap(year) ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 
-test('every time is read as the calendar has it, whatever its offset, its case and its fraction', () => {
+test('every time is read as the calendar has it, with any offset, case and fraction', () => {
   const padded = (value: number, length = 2) => String(value).padStart(length, '0')
   const fields = fc.record({
     year: fc.oneof(fc.integer({ min: 0, max: 9999 }), fc.constantFrom(0, 99, 1900, 2000, 2028, 9999)),

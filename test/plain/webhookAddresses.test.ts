@@ -256,7 +256,7 @@ describe('nothing is connected to that is not on the public internet', () => {
     assertUntouched()
   })
 
-  test('http is not spoken to the public internet, whatever a name says', async () => {
+  test('http to a public address is refused, by name and by number', async () => {
     records = ['93.184.215.14']
     assert.deepEqual(await sendTo('http://shelter.example/'), { error: refusedAddress })
     assert.deepEqual(await sendTo('http://93.184.215.14/'), { error: refusedAddress })

@@ -188,11 +188,11 @@ test('PostgreSQL decides over keys as the arithmetic in memory does: each verdic
     assert.deepEqual(stored, expected)
   }
 
-  function note({ known, foreignKey, address }: Verdict) {
-    const outcome = foreignKey ? 'foreign' : String(known?.decision.outcome)
+  function note({ known, wrongOriginKey, address }: Verdict) {
+    const outcome = wrongOriginKey ? 'foreign' : String(known?.decision.outcome)
     const all = [
       outcome,
-      known?.decision.isNewBan && 'banned anew',
+      known?.decision.isNewBan && 'newly banned',
       known && address && 'charged to its address',
     ]
     for (const each of all.filter((name) => typeof name === 'string'))
@@ -206,7 +206,14 @@ test('PostgreSQL decides over keys as the arithmetic in memory does: each verdic
     { numRuns: 50, endOnFailure: true },
   )
   t.diagnostic(`${lastId} sequences, ${calls} calls: ${JSON.stringify(Object.fromEntries(outcomes))}`)
-  for (const outcome of ['admitted', 'limited', 'banned', 'banned anew', 'foreign', 'charged to its address'])
+  for (const outcome of [
+    'admitted',
+    'limited',
+    'banned',
+    'newly banned',
+    'foreign',
+    'charged to its address',
+  ])
     assert.ok((outcomes.get(outcome) ?? 0) > 100, `${outcome} was hardly tried`)
 })
 
@@ -358,7 +365,7 @@ test('a mixed crowd of one publishable key is counted for the key or for each ad
   )
   assert.equal(atHome.filter(({ known }) => known?.decision.outcome === 'limited').length, 10)
   const foreign = verdicts.filter(({ origin }) => origin !== home).map(({ verdict }) => verdict)
-  assert.ok(foreign.every(({ foreignKey, known, address }) => foreignKey && !known && address))
+  assert.ok(foreign.every(({ wrongOriginKey, known, address }) => wrongOriginKey && !known && address))
   for (const address of ['192.0.2.0', '192.0.2.1']) {
     const { windows } = gate.lookAtAddress(address)
     assert.equal(windows.minute.remaining, addressLimits.perMinute - 40)

@@ -150,7 +150,7 @@ describe('new events', () => {
     }
     await eventually('all of them', () => reader.ids().length === 60)
     const windows = Math.ceil((performance.now() - startedAt) / 100)
-    // The greeting, what opening it has found, and one chunk for each window.
+    // The opening comment, what opening it has found, and one chunk for each window.
     assert.ok(reader.chunks.length <= windows + 3, `${reader.chunks.length} chunks in ${windows} windows`)
   })
 
@@ -219,7 +219,7 @@ describe('a reader that is behind', () => {
 })
 
 describe('what a key allows', () => {
-  test('is looked up anew when an event tells of that key, before the event is sent', async (t) => {
+  test('is looked up again when an event reports a change of that key, before the event is sent', async (t) => {
     const { broadcaster, follow, record, found, counts } = await broadcasterFor(t)
     const [first, second] = [
       await follow({ token: 'manager', keyId: 1, access: manager }),
@@ -256,7 +256,7 @@ describe('a fault of the store', () => {
     broadcaster.wake()
     await eventually('the end of all', () => readers.every(({ isEnded }) => isEnded))
     for (const reader of readers) {
-      assert.match(reader.text(), /: the service cannot go on, resume\n\n$/)
+      assert.match(reader.text(), /: internal error, reconnect\n\n$/)
       assert.ok(!reader.text().includes('secret'))
       assert.equal(reader.closes, 1)
       reader.events.onClose()
@@ -274,7 +274,7 @@ describe('a fault of the store', () => {
     fault.current = new Error('the secret of the house')
     const reader = await follow({ after: 0 })
     await eventually('its end', () => reader.isEnded)
-    assert.match(reader.text(), /: the service cannot go on, resume\n\n$/)
+    assert.match(reader.text(), /: internal error, reconnect\n\n$/)
     assert.ok(faults.length > 0)
   })
 })

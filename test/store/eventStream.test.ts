@@ -13,9 +13,9 @@ import { type Listening, type ListenOptions, listenTo } from '../support/listeni
 import { startTestService, type TestService, type TestServiceOptions } from '../support/service.ts'
 
 const accept = { accept: 'text/event-stream' }
-const farewells = {
-  stopping: ': the service is stopping, resume elsewhere',
-  unwelcome: ': this stream has ended, connect again to learn why',
+const endMessages = {
+  stopping: ': the service is stopping, reconnect',
+  ended: ': access ended, reconnect for the error',
   slow: 'event: slow_reader\ndata: {"message":"You read too slowly: resume from the last id."}',
 }
 
@@ -211,7 +211,7 @@ describe('a stream is for whoever may listen at this moment', () => {
       await stream.untilSaid(': listening')
       await lose(id)
       assert.deepEqual(await stream.ended, { isWhole: true })
-      assert.equal(stream.blocks.at(-1), farewells.unwelcome)
+      assert.equal(stream.blocks.at(-1), endMessages.ended)
     })
   }
 
@@ -260,7 +260,7 @@ describe('a reader that takes nothing', () => {
       next.hangUp()
       slow.incoming.resume()
       assert.deepEqual(await slow.ended, { isWhole: true })
-      assert.equal(slow.blocks.at(-1), farewells.slow)
+      assert.equal(slow.blocks.at(-1), endMessages.slow)
       assert.ok(slow.heard.length > 0 && slow.heard.length < events, `${slow.heard.length} events were taken`)
       const last = String(slow.heard.at(-1)?.id)
       const resumed = await eventually('its place is free again', async () => {
@@ -293,7 +293,7 @@ describe('a reader that takes nothing', () => {
   })
 
   for (const path of ['/v1/events', '/v1/events?by=the/long/way'])
-    test(`and not even the farewell is cut off (${path})`, async () => {
+    test(`and not even the end message is cut off (${path})`, async () => {
       const cut = Promise.withResolvers<void>()
       const chunk = new StreamChunk('x'.repeat(eventBytes))
       const endless: StreamBody = {
@@ -380,7 +380,7 @@ test('a stop ends every stream promptly, as HTTP has it, and they resume where t
     assert.ok(performance.now() - since < 5_000)
     for (const stream of streams) {
       assert.deepEqual(await stream.ended, { isWhole: true })
-      assert.equal(stream.blocks.at(-1), farewells.stopping)
+      assert.equal(stream.blocks.at(-1), endMessages.stopping)
     }
     const { id } = await addPet('after the stop', own)
     const last = String(streams[0]?.heard.at(-1)?.id)

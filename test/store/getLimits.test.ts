@@ -1,38 +1,27 @@
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import type { Answer } from '../support/client.ts'
-import { startTestService, type TestService } from '../support/service.ts'
+import { proxiedService, rateLimit, times } from '../support/rateLimits.ts'
+import { startTestService } from '../support/service.ts'
 
 const minute = 60_000
 const freePerMinute = 60
 const banAfterRefusals = 100
 
-let service: TestService
-before(async () => {
-  // The tests say in X-Forwarded-For which address they come from.
-  service = await startTestService({ PETSTORE_TRUSTED_PROXIES: '127.0.0.1' })
-})
-after(() => service.stop())
+const client = proxiedService()
 
-let addresses = 0
-let address = ''
-beforeEach(() => {
-  address = `198.51.100.${++addresses}`
-})
-
-const ask = (path: string, key?: string, from = address, method = 'GET') =>
-  service.request(method, path, { key, headers: { 'x-forwarded-for': from } })
-const getLimits = (key: string, from = address) => ask('/v1/limits', key, from)
-const number = ({ headers }: Answer, name: string) => Number(headers[`x-ratelimit-${name}`])
+const ask = (path: string, key?: string, from = client.address, method = 'GET') =>
+  client.service.request(method, path, { key, headers: { 'x-forwarded-for': from } })
+const getLimits = (key: string, from = client.address) => ask('/v1/limits', key, from)
 /** What the address has left; asking takes one of it. */
-const addressLeft = async (from = address) => number(await ask('/v1/pets', undefined, from), 'remaining')
-const times = <T>(count: number, work: () => Promise<T>) => Promise.all(Array.from({ length: count }, work))
+const addressLeft = async (from = client.address) =>
+  rateLimit(await ask('/v1/pets', undefined, from), 'remaining')
 const countOf = (answers: Answer[], status: number) =>
   answers.filter((answer) => answer.status === status).length
 
 test('GET /limits says who the caller is', async () => {
   const scopes = ['pets:read', 'orders:read']
-  const { id, key } = await service.makeKey({ name: 'Partner feed', plan: 'pro', scopes })
+  const { id, key } = await client.service.makeKey({ name: 'Partner feed', plan: 'pro', scopes })
   const { json } = await getLimits(key)
   assert.deepEqual(json, {
     keyId: id,
@@ -47,10 +36,10 @@ test('GET /limits says who the caller is', async () => {
 })
 
 test('GET /limits shows a change of the key at once', async () => {
-  const { id, key } = await service.makeKey({ name: 'before' })
+  const { id, key } = await client.service.makeKey({ name: 'before' })
   assert.equal((await getLimits(key)).json.name, 'before')
-  await service.request('PATCH', `/v1/keys/${id}`, {
-    key: service.operatorKey,
+  await client.service.request('PATCH', `/v1/keys/${id}`, {
+    key: client.service.operatorKey,
     body: { name: 'after', plan: 'business', scopes: ['pets:read'] },
   })
   const { json } = await getLimits(key)
@@ -71,21 +60,21 @@ test('GET /limits names the environment of the service also to a key that the op
 
 describe('GET /limits is free of charge', () => {
   test('60 times a minute for each key; beyond that the address pays', async () => {
-    const { key } = await service.makeKey({ plan: 'enterprise', limits: { perMinute: 5 } })
+    const { key } = await client.service.makeKey({ plan: 'enterprise', limits: { perMinute: 5 } })
     await ask('/v1/pets', key)
     for (let i = 0; i < freePerMinute; i++) assert.equal((await getLimits(key)).status, 200)
     assert.equal(await addressLeft(), 99)
     for (let i = 0; i < 99; i++) {
       const paid = await getLimits(key)
       assert.equal(paid.status, 200)
-      assert.equal(number(paid, 'limit'), 5, "the headers are those of the key's windows")
-      assert.equal(number(paid, 'remaining'), 4)
+      assert.equal(rateLimit(paid, 'limit'), 5, "the headers are those of the key's windows")
+      assert.equal(rateLimit(paid, 'remaining'), 4)
     }
     for (const method of ['GET', 'HEAD']) {
-      const refused = await ask('/v1/limits', key, address, method)
+      const refused = await ask('/v1/limits', key, client.address, method)
       assert.equal(refused.status, 429)
-      assert.equal(number(refused, 'limit'), 100, "the headers are those of the address's windows")
-      assert.equal(number(refused, 'remaining'), 0)
+      assert.equal(rateLimit(refused, 'limit'), 100, "the headers are those of the address's windows")
+      assert.equal(rateLimit(refused, 'remaining'), 0)
       assert.match(String(refused.headers['retry-after']), /^\d+$/)
       if (method === 'GET') assert.equal(refused.json.code, 'rate_limit_exceeded')
     }
@@ -94,31 +83,31 @@ describe('GET /limits is free of charge', () => {
     assert.equal((await ask('/v1/pets', key)).status, 200, 'the key itself is not hindered')
     assert.equal((await getLimits(key, '198.51.100.201')).status, 200, 'nor is another address')
     assert.equal(await addressLeft('198.51.100.201'), 98)
-    service.advance(Number(headers['retry-after']) * 1000)
+    client.service.advance(Number(headers['retry-after']) * 1000)
     assert.equal((await getLimits(key)).status, 200)
   })
 
   test('again a minute after the first one', async () => {
-    const { key } = await service.makeKey()
+    const { key } = await client.service.makeKey()
     await getLimits(key)
-    service.advance(minute - 1)
+    client.service.advance(minute - 1)
     await times(freePerMinute - 1, () => getLimits(key))
     assert.equal(await addressLeft(), 99)
     await getLimits(key)
     assert.equal(await addressLeft(), 97)
-    service.advance(1)
+    client.service.advance(1)
     await times(freePerMinute, () => getLimits(key))
     assert.equal(await addressLeft(), 96)
   })
 
   test('exactly: of 200 simultaneous ones 60 are free, 100 are paid by the address and 40 are refused', async () => {
-    const { key } = await service.makeKey()
+    const { key } = await client.service.makeKey()
     const answers = await times(200, () => getLimits(key))
     assert.deepEqual([countOf(answers, 200), countOf(answers, 429)], [160, 40])
   })
 
   test('for all addresses of a key together, and for each key by itself', async () => {
-    const [one, two] = [await service.makeKey(), await service.makeKey()]
+    const [one, two] = [await client.service.makeKey(), await client.service.makeKey()]
     const others = ['198.51.100.211', '198.51.100.212']
     await Promise.all(others.map((other) => times(45, () => getLimits(one.key, other))))
     const paid = await Promise.all(others.map((other) => addressLeft(other)))
@@ -128,9 +117,9 @@ describe('GET /limits is free of charge', () => {
   })
 
   test('for both secrets of a key together', async () => {
-    const { id, key } = await service.makeKey()
-    const rotated = await service.request('POST', `/v1/keys/${id}/rotate`, {
-      key: service.operatorKey,
+    const { id, key } = await client.service.makeKey()
+    const rotated = await client.service.request('POST', `/v1/keys/${id}/rotate`, {
+      key: client.service.operatorKey,
       body: { overlapSeconds: 3_600 },
     })
     await times(freePerMinute, () => getLimits(key))
@@ -140,33 +129,33 @@ describe('GET /limits is free of charge', () => {
 })
 
 test('GET /limits over its allowance never leads to a ban', async () => {
-  const { id, key } = await service.makeKey()
+  const { id, key } = await client.service.makeKey()
   const answers = await times(160 + 3 * banAfterRefusals, () => getLimits(key))
   assert.equal(countOf(answers, 429), 3 * banAfterRefusals)
   for (const { status, json } of answers) if (status === 429) assert.equal(json.code, 'rate_limit_exceeded')
   const admitted = await ask('/v1/pets', key)
   assert.equal(admitted.status, 200)
-  assert.equal(number(admitted, 'remaining'), 59)
-  const { json } = await service.request('GET', `/v1/keys/${id}`, { key: service.operatorKey })
+  assert.equal(rateLimit(admitted, 'remaining'), 59)
+  const { json } = await client.service.request('GET', `/v1/keys/${id}`, { key: client.service.operatorKey })
   assert.equal(json.bannedUntil, undefined)
 })
 
 test('GET /limits of a banned key is paid by the address, and leaves the free ones for after the ban', async () => {
-  const { key } = await service.makeKey({ plan: 'enterprise', limits: { perMinute: 1 } })
+  const { key } = await client.service.makeKey({ plan: 'enterprise', limits: { perMinute: 1 } })
   await times(1 + banAfterRefusals, () => ask('/v1/pets', key))
-  service.advance(5 * minute - 1_000)
+  client.service.advance(5 * minute - 1_000)
   await times(freePerMinute, () => getLimits(key))
   assert.equal(await addressLeft(), 39)
-  service.advance(1_000)
+  client.service.advance(1_000)
   await times(freePerMinute, () => getLimits(key))
   assert.equal(await addressLeft(), 38)
 })
 
 test('a key that is revoked is refused by GET /limits at once, also over its allowance', async () => {
-  const { id, key } = await service.makeKey()
+  const { id, key } = await client.service.makeKey()
   await times(70, () => getLimits(key))
-  await service.request('DELETE', `/v1/keys/${id}`, { key: service.operatorKey })
+  await client.service.request('DELETE', `/v1/keys/${id}`, { key: client.service.operatorKey })
   const refused = await getLimits(key)
   assert.equal(refused.status, 401)
-  assert.equal(number(refused, 'limit'), 100)
+  assert.equal(rateLimit(refused, 'limit'), 100)
 })

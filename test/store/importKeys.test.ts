@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, type TestContext, test } from 'node:test'
+import { readRecords } from '../../src/commands/readRecords.ts'
 import { hashApiKey, makeApiKey } from '../../src/keys/apiKey.ts'
 import { scopes } from '../../src/keys/key.ts'
 import {
@@ -13,7 +16,7 @@ import {
 import { contentsOf, newStore, removeStore, type StoreEnv } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { runShell } from '../support/process.ts'
-import { serverFor, stopped } from '../support/servers.ts'
+import { folderFor, serverFor, stopped } from '../support/servers.ts'
 
 const adminKey = 'the-admin-key-of-the-key-import-test'
 const dayMs = 24 * 60 * 60 * 1000
@@ -56,11 +59,21 @@ function sharedStore() {
     contents = await contentsOf(store.env)
   })
   after(() => removeStore(store.env))
-  return async (args: string[], input: string, ...messages: RegExp[]) => {
+  return async (args: string[], input: string, ...messages: [RegExp, ...RegExp[]]) => {
     const ended = await store.run(args, input)
     for (const message of messages) assertRefused(ended, 1, message)
     assert.deepEqual(await contentsOf(store.env), contents)
   }
+}
+
+/** The same check as of an import, without starting one. */
+async function assertUnreadable(t: TestContext, input: string, ...messages: [RegExp, ...RegExp[]]) {
+  const file = join(folderFor(t), 'import.ndjson')
+  writeFileSync(file, input)
+  await assert.rejects(Array.fromAsync(readRecords(file, true)), ({ message }: Error) => {
+    for (const expected of messages) assert.match(message, expected)
+    return true
+  })
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: a test looks into records of every shape.
@@ -135,10 +148,13 @@ describe('a key that HTTP would refuse is refused by an import with --with-keys,
       /secrets must have at most 10/,
     ],
   ]
+  const endToEnd = ['a blank name', 'own limits outside of enterprise']
   for (const [what, fields, message] of scenarios) {
-    test(what, async () => {
+    test(what, async (t) => {
       const input = ndjson(...feed, { ...keyRecord, ...fields })
-      await assertUnchanged(['import', '--with-keys'], input, /^Line 601: /, message)
+      if (endToEnd.includes(what))
+        await assertUnchanged(['import', '--with-keys'], input, /^Line 601: /, message)
+      else await assertUnreadable(t, input, /^Line 601: /, message)
     })
   }
 

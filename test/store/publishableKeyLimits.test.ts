@@ -1,36 +1,23 @@
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import type { Answer } from '../support/client.ts'
-import { startTestService, type TestService } from '../support/service.ts'
+import { proxiedService, rateLimit, times } from '../support/rateLimits.ts'
 
 const home = 'https://shelter.example'
 const elsewhere = 'https://elsewhere.example'
 const minute = 60_000
 const banAfterRefusals = 100
 
-let service: TestService
-before(async () => {
-  // The tests say in X-Forwarded-For which address they come from.
-  service = await startTestService({ PETSTORE_TRUSTED_PROXIES: '127.0.0.1' })
-})
-after(() => service.stop())
-
-let addresses = 0
-let address = ''
-beforeEach(() => {
-  address = `198.51.100.${++addresses}`
-})
+const client = proxiedService()
 
 type From = { key?: string; origin?: string | undefined; address?: string; path?: string; method?: string }
 const ask = ({ key, origin, path = '/v1/pets', method = 'GET', ...from }: From): Promise<Answer> =>
-  service.request(method, path, {
+  client.service.request(method, path, {
     key,
-    headers: { 'x-forwarded-for': from.address ?? address, ...(origin !== undefined && { origin }) },
+    headers: { 'x-forwarded-for': from.address ?? client.address, ...(origin !== undefined && { origin }) },
   })
-const number = ({ headers }: Answer, name: string) => Number(headers[`x-ratelimit-${name}`])
 const manage = (method: string, path: string, body?: unknown) =>
-  service.request(method, `/v1/keys${path}`, { key: service.operatorKey, body })
-const times = <T>(count: number, work: () => Promise<T>) => Promise.all(Array.from({ length: count }, work))
+  client.service.request(method, `/v1/keys${path}`, { key: client.service.operatorKey, body })
 const statuses = (answers: Answer[]) => {
   const counts: Record<string, number> = {}
   for (const { status, json } of answers) {
@@ -46,24 +33,24 @@ describe('a publishable key used with a wrong or missing Origin', () => {
     ['missing', undefined],
   ] as const) {
     test(`(${name}) counts for the address and not for the key`, async () => {
-      const { key } = await service.makeKey({ origins: [home] })
+      const { key } = await client.service.makeKey({ origins: [home] })
       for (let left = 99; left >= 95; left--) {
         const refused = await ask({ key, origin })
         assert.equal(refused.status, 403)
         assert.equal(refused.json.code, 'origin_not_allowed')
-        assert.equal(number(refused, 'limit'), 100)
-        assert.equal(number(refused, 'remaining'), left)
+        assert.equal(rateLimit(refused, 'limit'), 100)
+        assert.equal(rateLimit(refused, 'remaining'), left)
         assert.equal(refused.headers['ratelimit-policy'], '"minute";q=100;w=60, "day";q=10000;w=86400')
       }
-      assert.equal(number(await ask({}), 'remaining'), 94, 'one allowance with requests without a key')
+      assert.equal(rateLimit(await ask({}), 'remaining'), 94, 'one allowance with requests without a key')
       const admitted = await ask({ key, origin: home })
       assert.equal(admitted.status, 200)
-      assert.equal(number(admitted, 'remaining'), 59)
+      assert.equal(rateLimit(admitted, 'remaining'), 59)
     })
   }
 
   test('is refused with 403 before anything else about the request is looked at', async () => {
-    const { key } = await service.makeKey({ origins: [home] })
+    const { key } = await client.service.makeKey({ origins: [home] })
     for (const [method, path] of [
       ['GET', '/v1/nowhere'],
       ['PUT', '/v1/pets'],
@@ -73,18 +60,18 @@ describe('a publishable key used with a wrong or missing Origin', () => {
     ] as const) {
       const refused = await ask({ key, method, path })
       assert.equal(refused.json.code, 'origin_not_allowed', `${method} ${path}`)
-      assert.equal(number(refused, 'limit'), 100)
+      assert.equal(rateLimit(refused, 'limit'), 100)
     }
   })
 
   test('gets 429 once the address has used up its allowance, and the message says why', async () => {
-    const { key } = await service.makeKey({ origins: [home] })
+    const { key } = await client.service.makeKey({ origins: [home] })
     const answers = await times(150, () => ask({ key, origin: elsewhere }))
     assert.deepEqual(statuses(answers), { '403 origin_not_allowed': 100, '429 rate_limit_exceeded': 50 })
     const refused = await ask({ key })
     assert.equal(refused.status, 429)
-    assert.equal(number(refused, 'limit'), 100)
-    assert.equal(number(refused, 'remaining'), 0)
+    assert.equal(rateLimit(refused, 'limit'), 100)
+    assert.equal(rateLimit(refused, 'remaining'), 0)
     assert.match(String(refused.headers['retry-after']), /^\d+$/)
     assert.match(refused.json.message, /origin/)
     assert.equal(
@@ -92,12 +79,12 @@ describe('a publishable key used with a wrong or missing Origin', () => {
       200,
       'its own site is not hindered by the address',
     )
-    service.advance(minute)
+    client.service.advance(minute)
     assert.equal((await ask({ key })).status, 403)
   })
 
   test('takes nothing from the visitors of its site, also at the same moment', async () => {
-    const { key } = await service.makeKey({ origins: [home] })
+    const { key } = await client.service.makeKey({ origins: [home] })
     const [theirs, ours] = await Promise.all([
       times(160, () => ask({ key })),
       times(70, () => ask({ key, origin: home, address: '198.51.100.250' })),
@@ -105,16 +92,16 @@ describe('a publishable key used with a wrong or missing Origin', () => {
     ])
     assert.deepEqual(statuses(theirs), { '403 origin_not_allowed': 100, '429 rate_limit_exceeded': 60 })
     assert.deepEqual(statuses(ours), { 200: 60, '429 rate_limit_exceeded': 10 })
-    const left = ours.filter(({ status }) => status === 200).map((answer) => number(answer, 'remaining'))
+    const left = ours.filter(({ status }) => status === 200).map((answer) => rateLimit(answer, 'remaining'))
     assert.deepEqual(
       left.toSorted((a, b) => a - b),
       Array.from({ length: 60 }, (_, index) => index),
     )
-    assert.equal(number(await ask({ address: '198.51.100.251' }), 'remaining'), 79)
+    assert.equal(rateLimit(await ask({ address: '198.51.100.251' }), 'remaining'), 79)
   })
 
   test('leaves no trace on the key: neither a use nor a refusal', async () => {
-    const { id, key } = await service.makeKey({ origins: [home] })
+    const { id, key } = await client.service.makeKey({ origins: [home] })
     await times(5, () => ask({ key }))
     assert.equal((await manage('GET', `/${id}`)).json.lastUsedAt, null)
   })
@@ -124,22 +111,22 @@ describe('a publishable key', () => {
   const tight = { origins: [home], plan: 'enterprise', limits: { perMinute: 1 } }
 
   test('is limited, but never banned', async () => {
-    const { id, key } = await service.makeKey(tight)
+    const { id, key } = await client.service.makeKey(tight)
     const answers = await times(1 + 2 * banAfterRefusals, () => ask({ key, origin: home }))
     assert.deepEqual(statuses(answers), { 200: 1, '429 rate_limit_exceeded': 2 * banAfterRefusals })
     for (let i = 0; i < banAfterRefusals; i++)
       assert.equal((await ask({ key, origin: home })).json.code, 'rate_limit_exceeded')
     assert.equal((await manage('GET', `/${id}`)).json.bannedUntil, undefined)
-    service.advance(minute)
+    client.service.advance(minute)
     assert.equal((await ask({ key, origin: home })).status, 200)
   })
 
   test('that was banned as a secret key may be used, and is banned again once it is secret again', async () => {
-    const { id, key } = await service.makeKey({ ...tight, origins: [], scopes: ['pets:read'] })
+    const { id, key } = await client.service.makeKey({ ...tight, origins: [], scopes: ['pets:read'] })
     await times(1 + banAfterRefusals, () => ask({ key }))
     assert.equal((await ask({ key })).json.code, 'key_banned')
     assert.notEqual((await manage('GET', `/${id}`)).json.bannedUntil, undefined)
-    service.advance(minute)
+    client.service.advance(minute)
     assert.equal((await ask({ key })).json.code, 'key_banned')
 
     const published = await manage('PATCH', `/${id}`, { origins: [home] })
@@ -152,12 +139,12 @@ describe('a publishable key', () => {
     const secret = await manage('PATCH', `/${id}`, { origins: [] })
     assert.notEqual(secret.json.bannedUntil, undefined)
     assert.equal((await ask({ key })).json.code, 'key_banned')
-    service.advance(4 * minute)
+    client.service.advance(4 * minute)
     assert.equal((await ask({ key })).status, 200)
   })
 
   test('that becomes secret is not banned for what was refused before', async () => {
-    const { id, key } = await service.makeKey(tight)
+    const { id, key } = await client.service.makeKey(tight)
     await times(3 * banAfterRefusals, () => ask({ key, origin: home }))
     await manage('PATCH', `/${id}`, { origins: [] })
     for (let i = 1; i < banAfterRefusals; i++)

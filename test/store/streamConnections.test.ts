@@ -64,7 +64,7 @@ describe('a stream', () => {
     const { body, rest } = unchunked(text.slice(text.indexOf('\r\n\r\n') + 4))
     const blocks = Buffer.from(body, 'latin1').toString('utf8').split('\n\n')
     assert.equal(blocks[0], ': listening')
-    assert.equal(blocks.at(-2), ': this stream has ended, connect again to learn why')
+    assert.equal(blocks.at(-2), ': access ended, reconnect for the error')
     assert.equal(blocks.filter((block) => block.includes('event: pet.created')).length, 2)
     assert.match(rest, /^HTTP\/1\.1 200 OK\r\n/)
   })
@@ -108,7 +108,7 @@ describe('a stream', () => {
     await revoke(id)
     await caller.closed
     assert.doesNotMatch(caller.received(), /transfer-encoding/i)
-    assert.match(caller.received(), /connect again to learn why\n\n$/)
+    assert.match(caller.received(), /reconnect for the error\n\n$/)
   })
 
   test('is the same by the long way into the service', async () => {
@@ -118,7 +118,7 @@ describe('a stream', () => {
     await addPet('Odd')
     await received(caller, '"name":"Odd"')
     await revoke(id)
-    await received(caller, 'connect again to learn why')
+    await received(caller, 'reconnect for the error')
   })
 })
 

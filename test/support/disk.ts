@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
  * it has to be loaded before the service: in a test by importing the service afterwards, in a process of its own by
  * `--import`.
  */
-export type DiskMode = 'ok' | 'fail' | 'hang'
+type DiskMode = 'ok' | 'fail' | 'hang'
 
 const fdatasync = fs.fdatasync
 const waiting: (() => void)[] = []

@@ -2,9 +2,9 @@ import { accessSync, constants, statSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
 /** A browser on disk, or the one that the package @sparticuz/chromium unpacks. */
-export type FoundBrowser = { kind: 'installed'; path: string } | { kind: 'packaged' }
+type FoundBrowser = { kind: 'installed'; path: string } | { kind: 'packaged' }
 
-export type Machine = { env: NodeJS.ProcessEnv; platform: string; arch: string }
+type Machine = { env: NodeJS.ProcessEnv; platform: string; arch: string }
 
 const programs = ['chromium', 'google-chrome', 'google-chrome-stable', 'chromium-browser']
 const macPath = '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome'

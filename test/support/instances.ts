@@ -13,7 +13,7 @@ export const adminKey = 'the-admin-key-of-every-one-instance'
 
 export type Event = { id: number; type: string; data: Record<string, unknown> & { id: number } }
 
-export type Instances<I> = {
+type Instances<I> = {
   readonly storeEnv: StoreEnv
   /** What each of them was started with. */
   readonly env: Record<string, string>

@@ -39,7 +39,7 @@ export type Load = {
   stop(): Promise<void>
 }
 
-export type LoadOptions = {
+type LoadOptions = {
   readonly callers: number
   readonly key: string
   /** So that the names of two loads on one store are not the same. */

@@ -10,7 +10,7 @@ export type Node = Record<string, any>
 
 export const readDocument = (file: string): Node => JSON.parse(readFileSync(`${root}${file}`, 'utf8'))
 
-export type DescribedOperation = { method: string; path: string; pointer: string; operation: Node }
+type DescribedOperation = { method: string; path: string; pointer: string; operation: Node }
 
 export function operationsOf(document: Node): DescribedOperation[] {
   return Object.entries(document.paths as Node).flatMap(([path, item]) =>

@@ -26,7 +26,7 @@ import { promisify } from 'node:util'
  * A guard, which is this file run as a program, looks after it. The guard's standard input stays open as long as
  * whoever started it lives; when that ends, however it ended, the guard stops PostgreSQL and removes its folder.
  */
-export type Postgres = {
+type Postgres = {
   /** Where its superuser comes in: postgres://user:password@127.0.0.1:port/postgres */
   readonly adminUrl: string
   stop(): Promise<void>

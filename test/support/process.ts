@@ -28,7 +28,7 @@ process.once('exit', () => {
 })
 process.once('SIGTERM', () => process.exit(1))
 
-export type How = {
+export type SpawnOptions = {
   /** Options of Node itself. */
   nodeOptions?: readonly string[]
   /** No file may grow beyond this: writing more is an I/O error. */
@@ -44,7 +44,7 @@ const limited = (bytes: number, ...command: string[]) => [
 ]
 
 /** Starts the `petstore` command as users do. */
-export function spawnPetstore(args: string[], env: Record<string, string> = {}, how: How = {}) {
+export function spawnPetstore(args: string[], env: Record<string, string> = {}, how: SpawnOptions = {}) {
   const { nodeOptions = [], fileBytesMax } = how
   const command = [...nodeOptions, main, ...args]
   const options = { cwd: root, env: environment(env) }
@@ -78,7 +78,7 @@ export function runPetstore(
   args: string[],
   env: Record<string, string> = {},
   input = '',
-  how: How = {},
+  how: SpawnOptions = {},
 ): Promise<Ended> {
   const { child, ended } = spawnPetstore(args, env, how)
   child.stdin.end(input)
@@ -86,7 +86,7 @@ export function runPetstore(
 }
 
 /** A server in a process of its own, up and greeting; on a fresh store unless the settings name one. */
-export async function startServer(env: Record<string, string> = {}, how: How = {}) {
+export async function startServer(env: Record<string, string> = {}, how: SpawnOptions = {}) {
   const storeEnv = storeEnvIn(env) ?? (await newStore())
   const { child, output, ended } = spawnPetstore(['serve'], { PORT: '0', ...storeEnv, ...env }, how)
   await until(

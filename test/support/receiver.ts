@@ -19,7 +19,7 @@ export type Received = {
 }
 
 /** A status, or what an endpoint does in place of an answer. */
-export type Reply = number | { act(response: ServerResponse): void }
+type Reply = number | { act(response: ServerResponse): void }
 
 export type Receiver = {
   readonly url: string
@@ -86,7 +86,7 @@ export const isSignedWith = (secret: string, { body, headers }: Received): boole
   }
 }
 
-export type Registered = { id: number; url: string; secret: string }
+type Registered = { id: number; url: string; secret: string }
 
 /** Registers an endpoint as the operator does. */
 export async function registerWebhook(

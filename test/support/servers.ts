@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import type { TestContext } from 'node:test'
 import { removeStore, storeEnvIn, temporaryFolder } from './engine.ts'
-import { type How, startServer } from './process.ts'
+import { type SpawnOptions, startServer } from './process.ts'
 
 /** Stands in for a test's context where something is to last for all tests of a group. */
 export class Lasting implements Pick<TestContext, 'after'> {
@@ -30,7 +30,7 @@ export function folderFor(t: Pick<TestContext, 'after'>): string {
 export async function serverFor(
   t: Pick<TestContext, 'after'>,
   env: Record<string, string> = {},
-  how: How = {},
+  how: SpawnOptions = {},
 ): Promise<Server> {
   const server = await startServer(env, how)
   t.after(async () => {

@@ -1,0 +1,36 @@
+import { after, before, beforeEach } from 'node:test'
+import type { Answer } from './client.ts'
+import { startTestService, type TestService } from './service.ts'
+
+/**
+ * A service for all tests of a file that takes the client address from X-Forwarded-For, and a client address of its own
+ * for each test.
+ */
+export function proxiedService() {
+  let service: TestService
+  let address = ''
+  let addresses = 0
+  before(async () => {
+    service = await startTestService({ PETSTORE_TRUSTED_PROXIES: '127.0.0.1' })
+  })
+  after(() => service.stop())
+  beforeEach(() => {
+    address = `198.51.100.${++addresses}`
+  })
+  return {
+    get service() {
+      return service
+    },
+    get address() {
+      return address
+    },
+  }
+}
+
+/** The value of `X-RateLimit-Limit`, `-Remaining` or `-Reset`. */
+export const rateLimit = ({ headers }: Answer, name: 'limit' | 'remaining' | 'reset'): number =>
+  Number(headers[`x-ratelimit-${name}`])
+
+/** Runs the work this many times at once. */
+export const times = <T>(count: number, work: () => Promise<T>): Promise<T[]> =>
+  Promise.all(Array.from({ length: count }, work))
