@@ -71,7 +71,7 @@ export function eventRoutes(options: EventRoutesOptions): Operation[] {
         'Last-Event-ID': {
           description:
             'The id of the last event received: where a stream resumes. It takes precedence over `after`.',
-          schema: { pattern: '^[0-9]{0,15}$' },
+          schema: { pattern: '^[0-9]{0,16}$' },
         },
       },
       answers: {
@@ -123,7 +123,7 @@ export function eventRoutes(options: EventRoutesOptions): Operation[] {
 function resumePosition({ header }: Context): number | undefined {
   const id = header('last-event-id')
   if (id === undefined || id === '') return undefined
-  if (/^\d{1,15}$/.test(id)) return Number(id)
+  if (/^\d{1,16}$/.test(id) && Number.isSafeInteger(Number(id))) return Number(id)
   throw validationFailed([{ path: 'Last-Event-ID', message: 'must be the id of an event' }])
 }
 

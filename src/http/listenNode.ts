@@ -19,6 +19,8 @@ const usualUnfinishedMs = 1_000
 const waitingUsualMax = 100
 /** more than what had been read already is nobody's who means well. */
 const waitingMax = 2_000
+/** Of all connections together: each takes some 4 KB. A connection that would exceed it is closed. */
+const waitingTotalMax = 20_000
 
 const stopDeadlineMs = 10_000
 /** How long to look for a moment to close the door at. */
@@ -28,9 +30,6 @@ const stopQuietMs = 60
 /** How long a connection that looks idle may still have a request on its way to us. */
 const stopGraceMs = 500
 const stopPollMs = 20
-
-/** What a caller may send all at once without any of it changing what another one finds. */
-const isSafe = ({ method }: IncomingMessage) => method === 'GET' || method === 'HEAD' || method === 'OPTIONS'
 
 /** What Node itself sets when too much is to be written; otherwise it would read on after every answer. */
 type Paused = { _paused?: boolean; parser?: { resume(): void } | null }
@@ -62,6 +61,7 @@ export async function listenOnNode(
     onClosed: (reason, address) => onConnectionClosed?.(reason, address),
   })
   let requests = 0
+  let waitingTotal = 0
   let doorClosing: Promise<unknown> | undefined
   const onRefused = (socket: Socket, { error: { status, code }, fault, ...refused }: Refused) =>
     onFinished?.({
@@ -105,14 +105,20 @@ export async function listenOnNode(
       outgoing.destroy()
     }
   }
-  /** Its turn comes when all before it are answered: then it is given the socket. */
+  /**
+   * A pipelined request is served when those before it are answered: then it is given the socket. One of each connection
+   * is served in a turn of the event loop, so that one that has sent thousands does not hold up the others.
+   */
   const waitInLine = (connection: Connection, incoming: IncomingMessage, outgoing: ServerResponse) => {
     const { socket } = incoming
     connection.waiting++
-    if (connection.waiting > waitingMax) return void socket.destroy()
+    waitingTotal++
+    if (connection.waiting > waitingMax || waitingTotal > waitingTotalMax) return void socket.destroy()
     if (connection.waiting > waitingUsualMax) pauseReading(socket)
     outgoing.once('socket', () =>
-      queueMicrotask(() => {
+      setImmediate(() => {
+        if (socket.destroyed) return
+        waitingTotal--
         if (connection.waiting-- === waitingUsualMax + 1) resumeReading(socket)
         watch(incoming, outgoing)
         begin(incoming, outgoing)
@@ -120,12 +126,12 @@ export async function listenOnNode(
     )
   }
   const onRequest = (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    // What had been read is parsed to its end, also once the connection is closed.
+    if (incoming.socket.destroyed) return
     const connection = connections.get(incoming.socket)
     if (!connection) return begin(incoming, outgoing)
     beginRequest(connection, outgoing, ++requests)
-    const isFirst = outgoing.socket !== null
-    connection.isInLine = !isSafe(incoming) || (!isFirst && connection.isInLine)
-    if (isFirst || !connection.isInLine) begin(incoming, outgoing)
+    if (outgoing.socket !== null) begin(incoming, outgoing)
     else waitInLine(connection, incoming, outgoing)
   }
   const server = createServer(
@@ -144,7 +150,12 @@ export async function listenOnNode(
   )
   // Who has nothing more to say may still listen.
   ;(server as Server & { httpAllowHalfOpen: boolean }).httpAllowHalfOpen = true
-  server.on('connection', (socket) => connections.add(socket))
+  server.on('connection', (socket) => {
+    const connection = connections.add(socket)
+    socket.once('close', () => {
+      waitingTotal -= connection?.waiting ?? 0
+    })
+  })
   server.on('drop', (dropped) => onConnectionClosed?.('connection_limit', dropped?.remoteAddress ?? ''))
   const refuseRest = (socket: Socket, code: string | undefined) => {
     const connection = connections.get(socket)

@@ -16,8 +16,6 @@ export type Connection = {
   answerBefore: ServerResponse | undefined
   /** Whether a request before the last one has arrived as a whole. */
   hasCompleted: boolean
-  /** Whether what has come before changes something, so that the next request has to wait for it. */
-  isInLine: boolean
   waiting: number
   /** Which request was its last one, of all that there were. */
   lastUsed: number
@@ -78,7 +76,8 @@ export class Connections {
     return this.#open.values().some(isServing)
   }
 
-  add(socket: Socket): void {
+  /** Returns undefined where the connection is one too many from its address, and closed. */
+  add(socket: Socket): Connection | undefined {
     this.taken++
     const { connectionsMax, connectionsPerAddressMax, trustedProxies, onClosed } = this.#bounds
     const address = socket.remoteAddress ?? ''
@@ -87,13 +86,15 @@ export class Connections {
     if (fromAddress > connectionsPerAddressMax) {
       socket.destroy()
       onClosed('address_limit', address)
-      return
+      return undefined
     }
     if (group !== undefined) this.#perAddress.set(group, fromAddress)
-    this.#open.set(socket, newConnection())
+    const connection = newConnection()
+    this.#open.set(socket, connection)
     this.#unfinished.add(socket)
     socket.once('close', () => this.#remove(socket, group))
     if (this.#open.size > connectionsMax - connectionsSpare) this.#makeRoom(socket)
+    return connection
   }
 
   #remove(socket: Socket, group: string | undefined): void {
@@ -157,7 +158,6 @@ const newConnection = (): Connection => ({
   answer: undefined,
   answerBefore: undefined,
   hasCompleted: false,
-  isInLine: false,
   waiting: 0,
   lastUsed: 0,
   bytesSeen: 0,

@@ -75,6 +75,8 @@ export function refuse(
   const isLastWhole = last?.req.complete ?? true
   const pending = isLastWhole ? last : answerBefore
   if (isUnanswered(pending)) {
+    // A stream has no end to wait for, and a paused socket does not tell that its client has left.
+    if (pending.headersSent && !pending.writableEnded) return void socket.destroy()
     pending.once('close', () => refuse(socket, responses, code, onRefused))
     return
   }

@@ -8,19 +8,6 @@ import type { StreamBody } from './streamBody.ts'
  */
 export function sendStream(body: StreamBody, response: ServerResponse): void {
   const { socket } = response.req
-  if (response.socket) return void sendOn(socket, body, response)
-  if (socket.destroyed) return void body.cancel()
-  // Earlier responses on the same connection go first. The head follows the event, so the body comes after that.
-  socket.once('close', body.cancel)
-  response.once('socket', () =>
-    queueMicrotask(() => {
-      socket.off('close', body.cancel)
-      sendOn(socket, body, response)
-    }),
-  )
-}
-
-function sendOn(socket: Socket, body: StreamBody, response: ServerResponse): void {
   if (socket.destroyed) return void body.cancel()
   socket.cork()
   response.flushHeaders()
@@ -40,10 +27,10 @@ function sendOn(socket: Socket, body: StreamBody, response: ServerResponse): voi
   })
 }
 
-/** A stream ends when the client closes its side of the connection. */
+/** A stream ends when the client closes its side of the connection, which a paused socket would not report. */
 export function destroyOnClientEnd(socket: Socket, response: ServerResponse): void {
-  const leave = () => void socket.destroy()
-  if (socket.readableEnded) leave()
+  const leave = () => socket.destroySoon()
+  if (socket.readableEnded || socket.isPaused()) leave()
   socket.once('end', leave)
   response.once('close', () => socket.off('end', leave))
 }

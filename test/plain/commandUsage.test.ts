@@ -60,8 +60,8 @@ describe('wrong usage ends with status 2 and says how it is right', { concurrenc
       /^--per-day must be a whole number from 1 to 1000000000, but is "1000000001"\.$/m,
     ],
     [
-      ['keys', 'create', '--name', 'x', '--plan', 'enterprise', '--streams', '10001'],
-      /^--streams must be a whole number from 1 to 10000, but is "10001"\.$/m,
+      ['keys', 'create', '--name', 'x', '--plan', 'enterprise', '--streams', '5001'],
+      /^--streams must be a whole number from 1 to 5000, but is "5001"\.$/m,
     ],
     [
       ['keys', 'create', '--name', 'x', '--scope', 'pets:read', '--scope', 'pets:eat'],

@@ -174,3 +174,52 @@ test('of two keys in one request neither holds, by either way into the service',
     assert.deepEqual([status, JSON.parse(body).code], [401, 'missing_api_key'])
   }
 })
+
+describe('a flood of pipelined requests', () => {
+  /** One write with more requests than a connection is read for at once. */
+  const flood = (target: string) =>
+    `GET ${target} HTTP/1.1\r\nHost: petstore\r\n\r\n`.repeat(Math.floor(60_000 / (target.length + 37)))
+  const look = () => service.request('GET', '/v1/pets?limit=1', { key })
+
+  for (const target of ['/docs', '/healthz', '/v1/pets', '/nowhere']) {
+    test(`of ${target} does not hold up the request of another client`, async () => {
+      await look()
+      const count = flood(target).split('GET ').length - 1
+      const [first, ...others] = await Promise.all(
+        Array.from({ length: 5 }, () => call(service.base, flood(target))),
+      )
+      await first?.answer()
+      let answered = 1
+      const counting = (async () => {
+        while (answered < count) {
+          await first?.answer()
+          answered++
+        }
+      })().catch(() => {})
+      assert.equal((await look()).status, 200)
+      assert.ok(answered < count / 2, `${answered} of ${count} went before it`)
+      for (const { socket } of [first, ...others].filter((caller) => caller !== undefined)) socket.destroy()
+      await counting
+    })
+  }
+
+  test('is not worked off after its client has left', async () => {
+    const refused = async () => {
+      const { text: metrics } = await service.request('GET', '/metrics', { key })
+      const lines = [...metrics.matchAll(/^petstore_refusals_total\{.*\} (\d+)$/gm)]
+      return lines.reduce((sum, [, count]) => sum + Number(count), 0)
+    }
+    const before = await refused()
+    const requests = flood('/v1/pets')
+    const caller = await call(service.base, requests)
+    await caller.answer()
+    caller.socket.destroy()
+    await caller.closed
+    // It is noticed with the next look at the connection.
+    await look()
+    const soon = await refused()
+    assert.ok(soon > before && soon - before < requests.split('GET ').length - 1, `${soon - before} served`)
+    for (let n = 0; n < 5; n++) await look()
+    assert.equal(await refused(), soon)
+  })
+})

@@ -79,7 +79,7 @@ describe('a stream', () => {
     assert.equal(caller.received().split('HTTP/1.1 200').length, 4)
   })
 
-  test('frees its place when its connection ends before it could begin', async () => {
+  test('takes no place while it waits behind another on its connection', async () => {
     const { key } = await service.makeKey({
       plan: 'enterprise',
       limits: { streams: 1 },
@@ -87,16 +87,9 @@ describe('a stream', () => {
     })
     const first = await open(request('/events', service.operatorKey), request('/events', key))
     await received(first, ': listening')
-    const head = () =>
-      service.request('HEAD', '/v1/events', { key, headers: { accept: 'text/event-stream' } })
-    await eventually('the second one has its place', async () => (await head()).status === 429)
-    first.socket.destroy()
-    const next = await eventually('the place is free', async () => {
-      const caller = await open(request('/events', key))
-      await eventually('an answer', () => caller.received().includes('\r\n\r\n'))
-      return caller.received().startsWith('HTTP/1.1 200') && caller
-    })
+    const next = await open(request('/events', key))
     await received(next, ': listening')
+    first.socket.destroy()
   })
 
   test('goes to HTTP/1.0 without chunks', async () => {
@@ -130,4 +123,35 @@ test('a stream ends that was opened with a key which another process had just re
   await store.write((trx) => revokeKey(trx, id, service.now()))
   const caller = await open(request('/events', key))
   await eventually('a refusal, or the end', () => /HTTP\/1\.1 401|connect again/.test(caller.received()))
+})
+
+describe('a stream whose connection cannot be read any further ends at once', () => {
+  const scenarios: [what: string, requests: (key: string) => string][] = [
+    ['bytes that are not HTTP follow', (key) => `${request('/events', key)}\x01\x02\r\n\r\n`],
+    ['a second request follows over HTTP/1.0', (key) => request('/events', key, '1.0').repeat(2)],
+    [
+      'a second request follows after Connection: close',
+      (key) => request('/events', key).replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n').repeat(2),
+    ],
+  ]
+  for (const [what, requests] of scenarios) {
+    test(`where ${what}`, async () => {
+      const { key } = await service.makeKey({ plan: 'free', scopes: ['events:read'] })
+      // The plan allows two streams: with the third, the first has ended.
+      for (let n = 0; n < 3; n++) {
+        const caller = await open(requests(key))
+        await caller.closed
+        assert.doesNotMatch(caller.received(), /too_many_streams/)
+      }
+    })
+  }
+})
+
+test('a stream resumes from the greatest id that there can be', async () => {
+  const { key } = await makeKey()
+  const headers = { accept: 'text/event-stream', 'last-event-id': String(Number.MAX_SAFE_INTEGER) }
+  // Beyond the newest event, so it is not there; but it is an id.
+  assert.equal((await service.request('GET', '/v1/events', { key, headers })).status, 410)
+  const beyond = { ...headers, 'last-event-id': String(2 ** 53) }
+  assert.equal((await service.request('GET', '/v1/events', { key, headers: beyond })).status, 400)
 })
