@@ -80,7 +80,7 @@ function sentenceOf({ pets, categories, orders, keys, keysRenumbered, keysUnchan
     keysRenumbered > 0 &&
       `${keysRenumbered} of the keys got a new id: this store has other keys under theirs.`,
     keysUnchanged > 0 &&
-      `${keysUnchanged} of the keys can manage keys in this store and were not changed: see "petstore keys".`,
+      `Of these keys ${keysUnchanged} can manage keys in this store, and stay as they are: see "petstore keys list".`,
   ]
   return sentences.filter((sentence) => sentence !== false).join('\n')
 }

@@ -90,7 +90,7 @@ const tooLong = (line: number) => new Error(`Line ${line}: longer than ${lineByt
 const byteOrderMark = /^\ufeff/
 
 const needsFlag =
-  'is taken only with --with-keys, since it gives access to this service. To move a whole store that you trust, use "petstore import --with-keys"; for its animals, categories and orders alone, make the file with "petstore export --without-keys".'
+  'is imported only with --with-keys. To move a whole store that you trust, use "petstore import --with-keys"; for its animals, categories and orders alone, make the file with "petstore export --without-keys".'
 
 function readRecord(text: string, line: number, withKeys: boolean): AnyRecord | undefined {
   if (Buffer.byteLength(text) > lineBytesMax) throw tooLong(line)

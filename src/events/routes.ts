@@ -102,7 +102,7 @@ export function eventRoutes(options: EventRoutesOptions): Operation[] {
         const through = await durableThrough()
         const newest = await lastEventId(database.read, through)
         if (position !== undefined && (position < pruned || position > newest))
-          throw expired(pruned, publicUrl)
+          throw expired(position, pruned, newest, publicUrl)
         const headers = { 'Last-Event-Id': String(newest) }
         if (isStream)
           return { status: 200, stream: await stream(position ?? newest, newest, context.caller), headers }
@@ -127,11 +127,16 @@ function resumePosition({ header }: Context): number | undefined {
   throw validationFailed([{ path: 'Last-Event-ID', message: 'must be the id of an event' }])
 }
 
-function expired(pruned: number, publicUrl: string | undefined): ApiError {
-  const oldest = pruned + 1
+/** The position is older than the events that are kept, or ahead of them, as one of another store may be. */
+function expired(position: number, pruned: number, newest: number, publicUrl: string | undefined): ApiError {
+  const isAhead = position > newest
+  const next = isAhead ? newest : pruned
+  const reason = isAhead
+    ? `This position is ahead of the feed, whose newest event has the id ${newest}.`
+    : `This position is no longer in the feed: the oldest event has the id ${pruned + 1}.`
   return new ApiError(
     'events_expired',
-    `This position is not in the feed any more: the oldest event has the id ${oldest}. List what you mirror anew, then go on with after=${pruned}.`,
-    { headers: { Link: nextLink(publicUrl, '/v1/events', [['after', String(pruned)]]) } },
+    `${reason} List again what you mirror, then continue with after=${next}.`,
+    { headers: { Link: nextLink(publicUrl, '/v1/events', [['after', String(next)]]) } },
   )
 }

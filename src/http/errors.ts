@@ -25,7 +25,8 @@ export const catalogue = {
   },
   origin_not_allowed: {
     status: 403,
-    message: 'This API key is locked to other browser origins: the operator can add yours to it.',
+    message:
+      'This is a publishable key: it works only in web pages of its own origins. Use a secret key in other programs.',
   },
   not_found: {
     status: 404,

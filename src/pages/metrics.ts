@@ -36,6 +36,10 @@ export function metricsPage({ metrics, door, isOpen, trustedProxies }: MetricsPa
     const address = clientAddress(remoteAddress, forwardedFor, trustedProxies)
     const { caller, refusal: refused } = await door.admit({ authorization, address, isFree: false })
     if (refused) return refused
-    return caller?.scopes.has('keys:manage') ? undefined : new ApiError('insufficient_scope')
+    if (caller?.scopes.has('keys:manage')) return undefined
+    return new ApiError(
+      'insufficient_scope',
+      'This API key lacks the scope "keys:manage": ask the operator for it.',
+    )
   }
 }
