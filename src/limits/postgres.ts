@@ -84,7 +84,11 @@ export function postgresGate({
 
   function paidIn(row: AdmissionRow, address: string): Paid {
     const decision = addressDecision(row)
-    remember(addresses, address, decision.windows)
+    // Results of calls that run at the same time can arrive out of order: within one window the lowest count is the newest.
+    const known = addresses.get(address)?.minute
+    const { minute } = decision.windows
+    const isOlder = known?.resetsAt === minute.resetsAt && known.remaining < minute.remaining
+    if (!isOlder) remember(addresses, address, decision.windows)
     return { now: row.at, address: decision }
   }
 
