@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net'
 import { resolve } from 'node:path'
-import { apiKeyProblem } from './keys/apiKey.ts'
+import { apiKeyProblem } from './auth/apiKey.ts'
 
 export type Environment = 'production' | 'staging'
 

@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely'
-import { compiledOnce } from '../database/compiled.ts'
-import { readPosition, writePosition } from '../database/positions.ts'
+import { compiledOnce } from '../database/preparedQuery.ts'
+import { readPosition, writePosition } from '../database/cursors.ts'
 import type { Tables } from '../database/tables.ts'
 import { recordEvent } from '../events/queries.ts'
 import type { Category } from './category.ts'

@@ -1,9 +1,9 @@
 import * as z from 'zod'
 import type { Database } from '../database/database.ts'
-import { ApiError } from '../http/errors.ts'
-import { type Answer, answer, type Operation, operation } from '../http/operation.ts'
-import { openCursor, pageAnswer, sealCursor } from '../http/paging.ts'
-import { int64, int64Text, notBlankPattern, pageCursor, pageLimit } from '../http/validation.ts'
+import { ApiError } from '../api/errors.ts'
+import { type Answer, answer, type Operation, operation } from '../api/operation.ts'
+import { openCursor, pageAnswer, sealCursor } from '../api/pagination.ts'
+import { int64, int64Text, notBlankPattern, pageCursor, pageLimit } from '../api/validation.ts'
 import { type Category, isCategoryName, nameLengthMax } from './category.ts'
 import {
   addCategory,

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import { readConfig } from '../config.ts'
-import { copyStore } from '../database/copy.ts'
-import { repairModes } from '../database/files.ts'
-import { databaseFile } from '../database/sqlite.ts'
+import { copyStore } from '../database/sqlite/backup.ts'
+import { repairModes } from '../database/sqlite/files.ts'
+import { databaseFile } from '../database/sqlite/open.ts'
 import { readArguments, UsageError } from './arguments.ts'
 import { notEmbedded, report } from './store.ts'
 

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs'
-import { ApiError } from '../http/errors.ts'
-import { JsonError, type JsonValue, parseJson } from '../http/json.ts'
-import { validate } from '../http/validation.ts'
+import { ApiError } from '../api/errors.ts'
+import { JsonError, type JsonValue, parseJson } from '../api/json.ts'
+import { validate } from '../api/validation.ts'
 import type { PetStatus } from '../pets/pet.ts'
 import { type AnyRecord, privilegeOf, schemaOf } from './records.ts'
 

@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely'
-import type { Soon } from '../soon.ts'
+import type { Soon } from '../maybePromise.ts'
 import type { Dialect } from './dialect.ts'
 import type { Tables } from './tables.ts'
 

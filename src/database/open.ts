@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Database, StoreUnavailableError } from './database.ts'
-import { claimEnvironment } from './facts.ts'
+import { claimEnvironment } from './metadata.ts'
 import { isMigrated, migrate } from './migrate.ts'
-import { explain, isFinal } from './postgresErrors.ts'
-import { holdServerLock, openSqlite } from './sqlite.ts'
+import { explain, isFinal } from './postgres/errors.ts'
+import { holdServerLock, openSqlite } from './sqlite/open.ts'
 
 /** Where a store is: in a folder, or in the PostgreSQL that the address names. */
 export type Location = {
@@ -106,7 +106,7 @@ async function openOrSay(location: Location & Use): Promise<Database> {
   const { dataDir, databaseUrl, databasePoolMax, isServing, syncMaxMs } = location
   if (databaseUrl !== undefined) {
     // An embedded store needs no driver.
-    const { openPostgres } = await import('./postgres.ts')
+    const { openPostgres } = await import('./postgres/open.ts')
     return openPostgres({ url: databaseUrl, poolMax: databasePoolMax ?? poolMaxDefault })
   }
   try {

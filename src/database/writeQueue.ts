@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Kysely } from 'kysely'
 import { OutcomeUnknownError, StoreUnavailableError } from './database.ts'
 import type { Tables } from './tables.ts'
-import { type Outcome, settle, settleUnknown, type Unit } from './writeUnit.ts'
+import { type Outcome, settle, settleUnknown, type Unit } from './writeJob.ts'
 
 const writesWaitingMax = 10_000
 const writesPerCommitMax = 256

@@ -1,10 +1,10 @@
 import { type Kysely, sql } from 'kysely'
-import { compiledOnce, insertMany } from '../database/compiled.ts'
+import { compiledOnce, insertMany } from '../database/preparedQuery.ts'
 import type { Dialect } from '../database/dialect.ts'
-import { readPosition, writePosition } from '../database/positions.ts'
+import { readPosition, writePosition } from '../database/cursors.ts'
 import type { Tables } from '../database/tables.ts'
-import { toJson } from '../http/json.ts'
-import { andThen, type Soon } from '../soon.ts'
+import { toJson } from '../api/json.ts'
+import { andThen, type Soon } from '../maybePromise.ts'
 import { type EventType, isPrivate, type StoreEvent } from './event.ts'
 
 export const keptMs = 30 * 24 * 60 * 60 * 1000

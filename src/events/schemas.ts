@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { int64 } from '../http/validation.ts'
+import { int64 } from '../api/validation.ts'
 import { type EventType, eventTypes } from './event.ts'
 
 /** What callers see of events. The lists are open: see docs/decisions/0023-openapi-for-generators.md. */

@@ -1,4 +1,4 @@
-import { type StreamBody, StreamChunk, type StreamEvents, type StreamWriter } from '../http/streamBody.ts'
+import { type StreamBody, StreamChunk, type StreamEvents, type StreamWriter } from '../api/streamBody.ts'
 import type { SharedAccess } from './access.ts'
 import type { StoreEvent } from './event.ts'
 import { streamText } from './format.ts'

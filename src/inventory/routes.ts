@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import type { Database } from '../database/database.ts'
-import { answer, type Operation, operation } from '../http/operation.ts'
+import { answer, type Operation, operation } from '../api/operation.ts'
 import { petStatuses } from '../pets/pet.ts'
 
 const count = z.int().meta({ format: 'int64', minimum: 0 })

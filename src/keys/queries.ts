@@ -3,10 +3,10 @@ import type { Kysely, Selectable } from 'kysely'
 import type { Tables } from '../database/tables.ts'
 import type { EventType } from '../events/event.ts'
 import { recordEvent } from '../events/queries.ts'
-import { hashApiKey, type KeyEnvironment, makeApiKey } from './apiKey.ts'
+import { hashApiKey, type KeyEnvironment, makeApiKey } from '../auth/apiKey.ts'
 import type { Key, KeySettings, Scope } from './key.ts'
 import type { KeyLimits, Plan } from './plans.ts'
-import { shown } from './shown.ts'
+import { shown } from './serialize.ts'
 
 /** Secrets that a key has had are remembered, so that its holder can be told why one no longer works; this many. */
 export const secretsKeptMax = 10

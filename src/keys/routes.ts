@@ -1,11 +1,11 @@
 import * as z from 'zod'
 import type { Database } from '../database/database.ts'
-import { ApiError } from '../http/errors.ts'
-import { type Answer, answer, type Operation, operation, type WriteContext } from '../http/operation.ts'
-import { idCursor, openCursor, pageAnswer, sealCursor } from '../http/paging.ts'
-import { int64Text, pageCursor, pageLimit } from '../http/validation.ts'
-import type { KeyEnvironment } from './apiKey.ts'
-import type { KeyDirectory } from './directory.ts'
+import { ApiError } from '../api/errors.ts'
+import { type Answer, answer, type Operation, operation, type WriteContext } from '../api/operation.ts'
+import { idCursor, openCursor, pageAnswer, sealCursor } from '../api/pagination.ts'
+import { int64Text, pageCursor, pageLimit } from '../api/validation.ts'
+import type { KeyEnvironment } from '../auth/apiKey.ts'
+import type { KeyDirectory } from '../auth/apiKeyCache.ts'
 import type { Key } from './key.ts'
 import { changeKey, createKey, findKey, listKeys, revokeKey, rotateKey, unbanKey } from './queries.ts'
 import {
@@ -19,7 +19,7 @@ import {
   shownKey,
   shownKeys,
 } from './schemas.ts'
-import { shown } from './shown.ts'
+import { shown } from './serialize.ts'
 
 const example = {
   id: 7,

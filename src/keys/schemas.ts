@@ -1,7 +1,7 @@
 import * as z from 'zod'
-import { dateTime } from '../http/dateTime.ts'
-import { validationFailed } from '../http/errors.ts'
-import { int64, integer, notBlankPattern } from '../http/validation.ts'
+import { dateTime } from '../api/dateTime.ts'
+import { validationFailed } from '../api/errors.ts'
+import { int64, integer, notBlankPattern } from '../api/validation.ts'
 import {
   defaultScopes,
   isKeyName,

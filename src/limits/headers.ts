@@ -1,4 +1,4 @@
-import type { Rates } from '../http/said.ts'
+import type { Rates } from '../api/callerHeaders.ts'
 import { tightest, type Window, type Windows } from './window.ts'
 
 const secondsUp = (ms: number) => Math.ceil(ms / 1000)

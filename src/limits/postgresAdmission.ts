@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
-import { compiledOnce } from '../database/compiled.ts'
-import type { KeyRow, KnownKey } from '../keys/directory.ts'
-import type { Decision, Outcome } from './gate.ts'
+import { compiledOnce } from '../database/preparedQuery.ts'
+import type { KeyRow, KnownKey } from '../auth/apiKeyCache.ts'
+import type { Decision, Outcome } from './rateLimiter.ts'
 import { addressLimits, noUsage, type Windows, windowsOf } from './window.ts'
 
 /** The call of the counting function of database/postgresCounting.ts, and what its result means. */

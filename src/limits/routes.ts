@@ -1,10 +1,10 @@
 import * as z from 'zod'
 import { timestamp } from '../clock.ts'
-import { answer, type Operation, operation } from '../http/operation.ts'
-import { int64 } from '../http/validation.ts'
-import type { KeyEnvironment } from '../keys/apiKey.ts'
+import { answer, type Operation, operation } from '../api/operation.ts'
+import { int64 } from '../api/validation.ts'
+import type { KeyEnvironment } from '../auth/apiKey.ts'
 import { keyName, keyScopes, plan } from '../keys/schemas.ts'
-import type { AdmittedCaller } from './door.ts'
+import type { AdmittedCaller } from '../auth/authenticator.ts'
 import { freeLimits, type Window } from './window.ts'
 
 const time = z.iso.datetime()

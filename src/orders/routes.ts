@@ -1,11 +1,11 @@
 import * as z from 'zod'
 import { timestamp } from '../clock.ts'
 import type { Database } from '../database/database.ts'
-import { ApiError } from '../http/errors.ts'
-import { toJson } from '../http/json.ts'
-import { type Answer, answer, type Operation, operation } from '../http/operation.ts'
-import { openCursor, pageAnswer, sealCursor } from '../http/paging.ts'
-import { int64, int64Text, notBlankPattern, pageCursor, pageLimit } from '../http/validation.ts'
+import { ApiError } from '../api/errors.ts'
+import { toJson } from '../api/json.ts'
+import { type Answer, answer, type Operation, operation } from '../api/operation.ts'
+import { openCursor, pageAnswer, sealCursor } from '../api/pagination.ts'
+import { int64, int64Text, notBlankPattern, pageCursor, pageLimit } from '../api/validation.ts'
 import { findPet } from '../pets/queries.ts'
 import {
   customerNameLengthMax,

@@ -1,8 +1,8 @@
 import type { BlockList } from 'node:net'
-import { clientAddress } from '../http/address.ts'
-import { type Page, refusal } from '../http/app.ts'
-import type { Door } from '../http/door.ts'
-import { ApiError } from '../http/errors.ts'
+import { clientAddress } from '../api/clientAddress.ts'
+import { type Page, refusal } from './app.ts'
+import type { Door } from '../api/authentication.ts'
+import { ApiError } from '../api/errors.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 
 type MetricsPageOptions = {

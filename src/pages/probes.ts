@@ -1,6 +1,6 @@
-import type { Page } from '../http/app.ts'
-import { Letterhead, type Outgoing, toResponse } from '../http/outgoing.ts'
-import { nothingSaid } from '../http/said.ts'
+import type { Page } from './app.ts'
+import { Letterhead, type Outgoing, toResponse } from '../api/response.ts'
+import { nothingSaid } from '../api/callerHeaders.ts'
 
 function probeAnswer(status: number, body: string, more: Record<string, string> = {}): Outgoing {
   const headers = {

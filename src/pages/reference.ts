@@ -1,4 +1,4 @@
-import { documentText } from '../http/openapi.ts'
+import { documentText } from '../openapi/document.ts'
 import { headerRems, pageHeaders, pageStart, palettes } from './layout.ts'
 import type { StaticPage } from './staticPage.ts'
 
@@ -62,7 +62,7 @@ export function referencePages(createDocument: () => Record<string, unknown>): S
       path: '/v1/openapi.yaml',
       headers: pageHeaders('application/yaml; charset=utf-8'),
       isPublic: true,
-      render: async () => (await import('../http/yaml.ts')).toYaml(document()),
+      render: async () => (await import('../openapi/yaml.ts')).toYaml(document()),
     },
     { path: '/docs', headers: pageHeaders('text/html; charset=utf-8', policy), render: () => page },
     { path: '/docs/start.js', headers: scriptHeaders, render: () => start },

@@ -1,7 +1,7 @@
 import * as z from 'zod'
-import { ApiError } from '../http/errors.ts'
-import { openCursor, sealCursor } from '../http/paging.ts'
-import { int64Text } from '../http/validation.ts'
+import { ApiError } from '../api/errors.ts'
+import { openCursor, sealCursor } from '../api/pagination.ts'
+import { int64Text } from '../api/validation.ts'
 import { petStatuses } from './pet.ts'
 import type { PetFilter } from './queries.ts'
 

@@ -1,11 +1,11 @@
 import { type Kysely, sql } from 'kysely'
 import { ensureCategory } from '../categories/queries.ts'
-import { compiledOnce, insertedId, insertMany } from '../database/compiled.ts'
+import { compiledOnce, insertedId, insertMany } from '../database/preparedQuery.ts'
 import type { Reading } from '../database/database.ts'
 import type { Dialect } from '../database/dialect.ts'
 import type { Tables } from '../database/tables.ts'
 import { recordEvent, recordEvents } from '../events/queries.ts'
-import { andThen, type Soon } from '../soon.ts'
+import { andThen, type Soon } from '../maybePromise.ts'
 import type { NewPet, Pet, PetChange, PetStatus } from './pet.ts'
 
 export type PetFilter = {

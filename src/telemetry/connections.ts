@@ -1,4 +1,4 @@
-import type { ConnectionCloseReason } from '../http/listener.ts'
+import type { ConnectionCloseReason } from '../server/server.ts'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
 

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type DestinationStream, destination, type Logger, pino } from 'pino'
 import { systemClock, timestamp } from '../clock.ts'
-import type { Finished } from '../http/exchange.ts'
+import type { Finished } from '../api/requestContext.ts'
 
 export type Log = Logger
 

@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client'
-import type { Finished } from '../http/exchange.ts'
-import { Durations } from './durations.ts'
+import type { Finished } from '../api/requestContext.ts'
+import { Durations } from './latencyHistogram.ts'
 import type { Counted, GaugeOf } from './registry.ts'
 
 /** Keys that have a line of their own; what comes after them is counted together. */

@@ -1,6 +1,6 @@
 import { type Clock, timestamp } from '../clock.ts'
 import type { Database } from '../database/database.ts'
-import type { Soon } from '../soon.ts'
+import type { Soon } from '../maybePromise.ts'
 import {
   type Claim,
   claimDelivery,

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import type { Database } from '../database/database.ts'
-import { answer, type Operation, operation } from '../http/operation.ts'
-import { idCursor, openCursor, pageAnswer, sealCursor } from '../http/paging.ts'
+import { answer, type Operation, operation } from '../api/operation.ts'
+import { idCursor, openCursor, pageAnswer, sealCursor } from '../api/pagination.ts'
 import { addTestDelivery, findDelivery, listDeliveries, retryDelivery } from './deliveries.ts'
 import { checkEvents, present } from './guards.ts'
 import { findWebhook } from './queries.ts'
@@ -14,7 +14,7 @@ import {
   shownDeliveries,
   shownDelivery,
 } from './schemas.ts'
-import { shownAttempts } from './shown.ts'
+import { shownAttempts } from './serialize.ts'
 
 const noDelivery = 'This webhook has no delivery with this id: GET its deliveries lists those that exist.'
 

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely'
-import { compiledOnce } from '../database/compiled.ts'
-import { readPosition, writePosition } from '../database/positions.ts'
+import { compiledOnce } from '../database/preparedQuery.ts'
+import { readPosition, writePosition } from '../database/cursors.ts'
 import type { Tables } from '../database/tables.ts'
 import { eventsAfter, lastEventId } from '../events/queries.ts'
 import { insertDeliveries } from './deliveries.ts'

@@ -1,5 +1,5 @@
-import { ApiError } from '../http/errors.ts'
-import type { Caller } from '../http/operation.ts'
+import { ApiError } from '../api/errors.ts'
+import type { Caller } from '../api/operation.ts'
 import { wantsPrivate } from './webhook.ts'
 
 export function present<T>(found: T | undefined, message?: string): T {

@@ -3,9 +3,9 @@ import * as z from 'zod'
 import type { Database } from '../database/database.ts'
 import { allEvents, lastEventId } from '../events/queries.ts'
 import type { EventKind } from '../events/schemas.ts'
-import { validationFailed } from '../http/errors.ts'
-import { type Answer, answer, type Operation, operation } from '../http/operation.ts'
-import { idCursor, openCursor, pageAnswer, sealCursor } from '../http/paging.ts'
+import { validationFailed } from '../api/errors.ts'
+import { type Answer, answer, type Operation, operation } from '../api/operation.ts'
+import { idCursor, openCursor, pageAnswer, sealCursor } from '../api/pagination.ts'
 import { isAllowed, isGlobal } from './addresses.ts'
 import { failWaiting } from './deliveries.ts'
 import { deliveryRoutes } from './deliveryRoutes.ts'
@@ -36,7 +36,7 @@ import {
   webhookChange,
   webhookWithSecret,
 } from './schemas.ts'
-import { shown } from './shown.ts'
+import { shown } from './serialize.ts'
 import { testEvent, webhooksMax } from './webhook.ts'
 
 type WebhookRoutesOptions = {

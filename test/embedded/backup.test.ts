@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, type TestContext, test } from 'node:test'
-import { restoreStore } from '../../src/database/copy.ts'
+import { restoreStore } from '../../src/database/sqlite/backup.ts'
 import {
   assertRefused,
   assertSameStore,

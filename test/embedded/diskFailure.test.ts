@@ -5,7 +5,7 @@ import { disk, diskIn } from '../support/disk.ts'
 import { eventually } from '../support/eventually.ts'
 
 // Loaded after the disk that stands before it.
-const { databaseFile } = await import('../../src/database/sqlite.ts')
+const { databaseFile } = await import('../../src/database/sqlite/open.ts')
 const { storeAt } = await import('../support/commands.ts')
 const { assertIsWhole, openStore, storeFor } = await import('../support/engine.ts')
 const { runPetstore } = await import('../support/process.ts')
@@ -111,7 +111,7 @@ test('after a failed sync a store that another process has open is not opened', 
   await store.ok(['seed', '--count', '10'])
   const other = await openStore(storeEnv)
   const marker = `${databaseFile(storeEnv.PETSTORE_DATA_DIR)}-failed`
-  const { markFailed } = await import('../../src/database/recovery.ts')
+  const { markFailed } = await import('../../src/database/sqlite/recovery.ts')
   markFailed(databaseFile(storeEnv.PETSTORE_DATA_DIR))
   try {
     for (const command of [['serve'], ['seed', '--count', '1']]) {

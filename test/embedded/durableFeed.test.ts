@@ -9,7 +9,7 @@ import { disk } from '../support/disk.ts'
 import { eventually } from '../support/eventually.ts'
 
 // Loaded after the disk that stands before it.
-const { databaseFile } = await import('../../src/database/sqlite.ts')
+const { databaseFile } = await import('../../src/database/sqlite/open.ts')
 const { addPets } = await import('../../src/pets/queries.ts')
 const { loopbackAllowed, startReceiver } = await import('../support/receiver.ts')
 const { folderFor } = await import('../support/servers.ts')

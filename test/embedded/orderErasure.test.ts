@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, test } from 'node:test'
-import { databaseFile } from '../../src/database/sqlite.ts'
+import { databaseFile } from '../../src/database/sqlite/open.ts'
 import { allTracesGo, somebody, tracesOf } from '../support/customers.ts'
 import { type StoreEnv, storeFor } from '../support/engine.ts'
 import { type OrderStore, startOrderStore } from '../support/orders.ts'

@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 import { after, before, test } from 'node:test'
 import type { Database } from '../../src/database/database.ts'
-import { databaseFile } from '../../src/database/sqlite.ts'
+import { databaseFile } from '../../src/database/sqlite/open.ts'
 import { type PetFilter, petsPage } from '../../src/pets/queries.ts'
 import { openStore, temporaryFolder } from '../support/engine.ts'
 

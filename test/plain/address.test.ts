@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { BlockList } from 'node:net'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { addressGroup, clientAddress, connectionGroup } from '../../src/http/address.ts'
+import { addressGroup, clientAddress, connectionGroup } from '../../src/api/clientAddress.ts'
 
 const trusted = new BlockList()
 trusted.addSubnet('10.0.0.0', 8, 'ipv4')

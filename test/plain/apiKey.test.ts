@@ -11,7 +11,7 @@ import {
   looksLikeApiKey,
   makeApiKey,
   secretHider,
-} from '../../src/keys/apiKey.ts'
+} from '../../src/auth/apiKey.ts'
 
 const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const environments = ['production', 'staging'] as const

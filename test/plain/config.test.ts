@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { describe, test } from 'node:test'
 import { ConfigError, readConfig } from '../../src/config.ts'
-import { makeApiKey } from '../../src/keys/apiKey.ts'
+import { makeApiKey } from '../../src/auth/apiKey.ts'
 import { runPetstore } from '../support/process.ts'
 import { folderFor } from '../support/servers.ts'
 

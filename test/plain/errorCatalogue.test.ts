@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
-import { catalogue } from '../../src/http/errors.ts'
+import { catalogue } from '../../src/api/errors.ts'
 import { codesOf, type Node, operationsOf, readDocument, resolve, root } from '../support/openapi.ts'
 import { sources } from '../support/sources.ts'
 

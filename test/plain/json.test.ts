@@ -10,7 +10,7 @@ import {
   parseInt64,
   parseJson,
   toJson,
-} from '../../src/http/json.ts'
+} from '../../src/api/json.ts'
 
 const runs = { numRuns: 2_000 }
 

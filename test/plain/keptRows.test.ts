@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { type KeptRow, KeptRows } from '../../src/http/kept.ts'
+import { type KeptRow, KeptRows } from '../../src/api/responseCache.ts'
 
 const row = (name: string) => ({ etag: `"${Buffer.from(name).toString('hex')}"`, json: `{"name":"${name}"}` })
 

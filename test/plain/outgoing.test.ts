@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { answerOf } from '../../src/http/listenBun.ts'
-import { Letterhead, toResponse } from '../../src/http/outgoing.ts'
+import { answerOf } from '../../src/server/bun.ts'
+import { Letterhead, toResponse } from '../../src/api/response.ts'
 
 // The second is Bun's way, which is right wherever an answer copies its headers at once.
 for (const [way, make] of Object.entries({ toResponse, answerOf })) {

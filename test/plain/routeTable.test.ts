@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { operation } from '../../src/http/operation.ts'
-import { RouteTable } from '../../src/http/routeTable.ts'
+import { operation } from '../../src/api/operation.ts'
+import { RouteTable } from '../../src/api/router.ts'
 
 const tableOf = (paths: readonly string[]) =>
   new RouteTable(

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { SaidToCaller } from '../../src/http/said.ts'
+import { SaidToCaller } from '../../src/api/callerHeaders.ts'
 
 const rates = {
   limit: '60',

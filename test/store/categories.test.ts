@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import type { ErrorCode } from '../../src/http/errors.ts'
+import type { ErrorCode } from '../../src/api/errors.ts'
 import { amplePlan, assertAnswerForm, assertRefused, nextPage } from '../support/answers.ts'
 import type { Answer, RequestOptions } from '../support/client.ts'
 import { startTestService, type TestService } from '../support/service.ts'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { hashApiKey, makeApiKey } from '../../src/keys/apiKey.ts'
+import { hashApiKey, makeApiKey } from '../../src/auth/apiKey.ts'
 import {
   assertRefused,
   assertSameStore,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
-import { KeyDirectory } from '../../src/keys/directory.ts'
+import { KeyDirectory } from '../../src/auth/apiKeyCache.ts'
 import { createKey } from '../../src/keys/queries.ts'
 import type { Answer } from '../support/client.ts'
 import { databaseFor } from '../support/engine.ts'

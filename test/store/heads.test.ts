@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { Letterhead } from '../../src/http/outgoing.ts'
+import { Letterhead } from '../../src/api/response.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import { call } from '../support/socket.ts'
 

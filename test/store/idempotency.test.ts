@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { IdempotentAnswers } from '../../src/http/idempotency.ts'
+import { IdempotentAnswers } from '../../src/api/idempotency.ts'
 import { amplePlan, assertAnswerForm, assertRefused } from '../support/answers.ts'
 import type { Answer, RequestOptions } from '../support/client.ts'
 import { allThatIsStored, databaseFor, holdTurn } from '../support/engine.ts'

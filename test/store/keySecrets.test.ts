@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { hashApiKey, isWellFormed, makeApiKey } from '../../src/keys/apiKey.ts'
-import { KeyDirectory } from '../../src/keys/directory.ts'
+import { hashApiKey, isWellFormed, makeApiKey } from '../../src/auth/apiKey.ts'
+import { KeyDirectory } from '../../src/auth/apiKeyCache.ts'
 import { allThatIsStored, openStore, storeFor } from '../support/engine.ts'
 import { startTestService } from '../support/service.ts'
 

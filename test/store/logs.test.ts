@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { makeApiKey } from '../../src/keys/apiKey.ts'
+import { makeApiKey } from '../../src/auth/apiKey.ts'
 import { eventually } from '../support/eventually.ts'
 import { serverFor, stopped } from '../support/servers.ts'
 import { startTestService, type TestService } from '../support/service.ts'

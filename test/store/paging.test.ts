@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { after, before, test } from 'node:test'
-import { sealCursor } from '../../src/http/paging.ts'
+import { sealCursor } from '../../src/api/pagination.ts'
 import { amplePlan, assertAnswerForm, assertRefused, nextPage } from '../support/answers.ts'
 import type { Answer, RequestOptions } from '../support/client.ts'
 import { startTestService, type TestService } from '../support/service.ts'

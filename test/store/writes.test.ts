@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { describe, type TestContext, test } from 'node:test'
 import type { Kysely } from 'kysely'
 import { type Database, SchemaTooNewError, StoreUnavailableError } from '../../src/database/database.ts'
-import { databaseFile } from '../../src/database/sqlite.ts'
+import { databaseFile } from '../../src/database/sqlite/open.ts'
 import type { Tables } from '../../src/database/tables.ts'
 import {
   databaseFor,

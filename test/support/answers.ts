@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { catalogue, type ErrorCode } from '../../src/http/errors.ts'
+import { catalogue, type ErrorCode } from '../../src/api/errors.ts'
 import type { Answer } from './client.ts'
 
 /** Allowances that no test uses up. */

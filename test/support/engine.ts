@@ -10,7 +10,7 @@ import { promisify } from 'node:util'
 import pg from 'pg'
 import type { Database } from '../../src/database/database.ts'
 import { openMigrated } from '../../src/database/open.ts'
-import { databaseFile } from '../../src/database/sqlite.ts'
+import { databaseFile } from '../../src/database/sqlite/open.ts'
 
 /** The engine that this run is about. A single file run by hand is about the embedded one. */
 export const engine = readEngine(process.env.PETSTORE_TEST_ENGINE)

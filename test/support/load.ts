@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'
-import { catalogue } from '../../src/http/errors.ts'
+import { catalogue } from '../../src/api/errors.ts'
 import { assertAnswerForm, assertRefused } from './answers.ts'
 import type { Answer, Client, RequestOptions } from './client.ts'
 

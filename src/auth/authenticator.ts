@@ -1,0 +1,111 @@
+import type { Admission, Door, Visit } from '../api/authentication.ts'
+import { ApiError } from '../api/errors.ts'
+import type { Caller } from '../api/operation.ts'
+import type { KeyDirectory, KnownKey } from './apiKeyCache.ts'
+import { andThen } from '../maybePromise.ts'
+import type { Decision, Gate, Verdict } from '../limits/rateLimiter.ts'
+import { ratesOf, ratesOfBanned, retryAfter } from '../limits/headers.ts'
+import { freeLimits, tightest } from '../limits/window.ts'
+
+type DoorOptions = {
+  readonly gate: Gate
+  readonly directory: KeyDirectory
+  onBan(keyId: number, untilMs: number): void
+}
+
+/** Keys and windows together: who is at the door, and whether there is room. */
+export function createDoor({ gate, directory, onBan }: DoorOptions): Door {
+  function admit({ authorization, address, origin, isFree }: Visit): Admission | Promise<Admission> {
+    const token = bearerToken(authorization)
+    const verdict = gate.admit({ token, address, origin, isFree })
+    return andThen(verdict, (reached) => admissionOf(reached, token, isFree))
+  }
+
+  function admissionOf(verdict: Verdict, token: string | undefined, isFree: boolean): Admission {
+    const { now, known, address, storeVersion } = verdict
+    if (known?.decision.isNewBan) onBan(known.key.id, known.decision.bannedUntil)
+    const refusedOnAddress = address && refusalOnAddress(verdict, address)
+    if (refusedOnAddress) return { ...refusedOnAddress, ...callerIn(verdict, token) }
+    if (!known || token === undefined) throw new Error('Invariant violated: a request was not counted.')
+    const { decision } = known
+    const refusal = isFree ? undefined : refusalOf(decision, now)
+    const admission = { caller: admittedCaller(known, token), rates: ratesAfter(decision, now), storeVersion }
+    return refusal ? { ...admission, refusal } : admission
+  }
+
+  return {
+    admit,
+    recall: (admitted, agoMs) =>
+      gate.isCurrent(agoMs)
+        ? admitted
+        : andThen(gate.look(admitted.token), ({ known }) => known && admittedCaller(known, admitted.token)),
+    ratesFor: (address) => {
+      const { windows, now } = gate.lookAtAddress(address)
+      return ratesOf(windows, now)
+    },
+    isKnownOrigin: (origin) => directory.isKnownOrigin(origin),
+  }
+}
+
+/** A caller with what was found when it was admitted. Every caller that an operation is given is one. */
+export type AdmittedCaller = Caller & { readonly key: KnownKey; readonly decision: Decision }
+
+/** The refusal of a request that its address pays for, if it is refused: for what is wrong with it, or for its rate. */
+function refusalOnAddress({ now, problem }: Verdict, address: Decision): Admission | undefined {
+  const rates = ratesOf(address.windows, now)
+  const limited = refusalOf(address, now)
+  if (!limited) return problem && { refusal: problem, rates }
+  // Waiting alone does not help where something is wrong with the key or its origin.
+  const reason = problem
+    ? `Requests that cannot be authenticated count for your address. ${problem.message}`
+    : `GET /limits counts for your address beyond ${freeLimits.perMinute} a minute, and while the key is banned.`
+  const message = `${limited.message} ${reason}`
+  return { refusal: new ApiError('rate_limit_exceeded', message, { headers: limited.headers }), rates }
+}
+
+/** The caller to log for a rejected request. */
+function callerIn({ known, wrongOriginKey }: Verdict, token: string | undefined): Pick<Admission, 'caller'> {
+  const key = known?.key ?? wrongOriginKey
+  return key && token !== undefined ? { caller: callerOf(key, token) } : {}
+}
+
+let lastAuthorization: string | undefined
+let lastToken: string | undefined
+
+/** Often that of the last request, and comparing takes less than taking apart. */
+function bearerToken(authorization: string | undefined): string | undefined {
+  if (authorization !== lastAuthorization) {
+    lastAuthorization = authorization
+    lastToken = authorization === undefined ? undefined : /^Bearer +([^\s]+) *$/i.exec(authorization)?.[1]
+  }
+  return lastToken
+}
+
+const callerOf = ({ id, scopes, origins }: KnownKey, token: string): Caller => ({
+  keyId: id,
+  token,
+  scopes,
+  origins,
+})
+
+const admittedCaller = ({ key, decision }: NonNullable<Verdict['known']>, token: string): AdmittedCaller => ({
+  ...callerOf(key, token),
+  key,
+  decision,
+})
+
+const ratesAfter = ({ outcome, windows, bannedUntil }: Decision, now: number) =>
+  outcome === 'banned' ? ratesOfBanned(windows, bannedUntil, now) : ratesOf(windows, now)
+
+function refusalOf({ outcome, windows, bannedUntil }: Decision, now: number): ApiError | undefined {
+  if (outcome === 'admitted') return undefined
+  const until = outcome === 'banned' ? bannedUntil : tightest(windows).resetsAt
+  const seconds = retryAfter(until, now)
+  return new ApiError(
+    outcome === 'banned' ? 'key_banned' : 'rate_limit_exceeded',
+    outcome === 'banned'
+      ? `This API key is banned for ${seconds} seconds, because it kept on after being refused: wait, then retry.`
+      : `The rate limit is used up: wait ${seconds} seconds, then retry.`,
+    { headers: { 'Retry-After': seconds } },
+  )
+}

@@ -1,0 +1,61 @@
+import type * as z from 'zod'
+import { type Json, jsonSchema } from './jsonSchema.ts'
+import type { MessageDescription, Operation, RequestHeader } from '../api/operation.ts'
+import { isListSchema } from '../api/query.ts'
+
+const headerParameter = (name: string, header: string | RequestHeader): Json => {
+  const { description, schema } = typeof header === 'string' ? { description: header, schema: {} } : header
+  return { name, in: 'header', required: false, description, schema: { type: 'string', ...schema } }
+}
+
+const idempotencyKey = headerParameter('Idempotency-Key', {
+  description:
+    'Makes a retry safe: the first response is stored for 24 hours and returned again for the same request with the same key. 1 to 255 visible ASCII characters, bare or quoted.',
+  schema: { pattern: '^("[!-~]{1,255}"|[!-~]{1,255})$' },
+})
+const prefer = headerParameter(
+  'Prefer',
+  'With `handling=strict`, unknown fields are rejected with a 400 instead of ignored (RFC 7240).',
+)
+const requestId = headerParameter(
+  'X-Request-Id',
+  'An id of your own for the request: 1 to 128 letters, digits, dots, hyphens or underscores. The response returns it; any other value is replaced by a new id.',
+)
+
+export function parametersOf(
+  { params, query, requestHeaders = {}, method, body }: Operation,
+  schemas: Json,
+): Json[] {
+  return [
+    ...described(params, 'path', schemas),
+    ...described(query, 'query', schemas),
+    ...Object.entries(requestHeaders).map(([name, header]) => headerParameter(name, header)),
+    ...(method === 'POST' ? [idempotencyKey] : []),
+    ...(body ? [prefer] : []),
+    requestId,
+  ]
+}
+
+const described = (object: z.ZodObject | undefined, where: 'path' | 'query', schemas: Json): Json[] =>
+  Object.entries(object?.shape ?? {}).map(([name, type]) => {
+    const { description, ...schema } = jsonSchema(type as z.ZodType, schemas)
+    return {
+      name,
+      in: where,
+      required: where === 'path',
+      ...(description !== undefined && { description }),
+      ...(isListSchema(type as z.ZodType) && { style: 'form', explode: true }),
+      schema,
+    }
+  })
+
+/** The headers of a message that the service sends. */
+export const messageHeaders = ({ headers }: MessageDescription): Json[] =>
+  Object.entries(headers).map(([name, { description, schema, example }]) => ({
+    name,
+    in: 'header',
+    required: true,
+    description,
+    schema,
+    example,
+  }))
