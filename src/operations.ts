@@ -1,3 +1,5 @@
+import type { Operation } from './api/operation.ts'
+import type { ApiKeyCache } from './auth/apiKeyCache.ts'
 import { category, categoryRoutes } from './categories/routes.ts'
 import type { Config } from './config.ts'
 import type { Database } from './database/database.ts'
@@ -5,12 +7,10 @@ import type { FindAccess } from './events/access.ts'
 import type { EventBroadcaster } from './events/broadcaster.ts'
 import { type EventRoutesOptions, eventRoutes } from './events/routes.ts'
 import { eventKinds } from './events/schemas.ts'
-import type { Operation } from './api/operation.ts'
 import { inventoryRoutes } from './inventory/routes.ts'
-import type { KeyDirectory } from './auth/apiKeyCache.ts'
 import { keyRoutes } from './keys/routes.ts'
 import { shownKey } from './keys/schemas.ts'
-import type { Gate } from './limits/rateLimiter.ts'
+import type { RateLimiter } from './limits/rateLimiter.ts'
 import { limitRoutes } from './limits/routes.ts'
 import { openOrderOf } from './orders/queries.ts'
 import { orderRoutes, orderStatus } from './orders/routes.ts'
@@ -19,8 +19,8 @@ import { webhookRoutes } from './webhooks/routes.ts'
 
 type Parts = {
   database: Database
-  directory: KeyDirectory
-  gate: Gate
+  directory: ApiKeyCache
+  gate: RateLimiter
   broadcaster: EventBroadcaster
   findAccess: FindAccess
   config: Config

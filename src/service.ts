@@ -1,32 +1,32 @@
+import { IdempotencyRecords } from './api/idempotency.ts'
+import { createApi } from './api/pipeline.ts'
+import type { RequestLog } from './api/requestContext.ts'
+import { RowCache } from './api/responseCache.ts'
+import { redactor } from './auth/apiKey.ts'
+import { ApiKeyCache } from './auth/apiKeyCache.ts'
+import { createAuthenticator } from './auth/authenticator.ts'
+import { createStartup } from './auth/startup.ts'
 import { type Clock, timestamp } from './clock.ts'
 import type { Config } from './config.ts'
-import { type Database, StoreUnavailableError } from './database/database.ts'
-import { defaultSyncMaxMs } from './database/sqlite/durability.ts'
-import { readFact } from './database/metadata.ts'
+import { type Database, DatabaseUnavailableError } from './database/database.ts'
+import { readMetadata } from './database/metadata.ts'
 import { openForServing } from './database/open.ts'
+import { defaultSyncMaxMs } from './database/sqlite/durability.ts'
 import type { FindAccess } from './events/access.ts'
 import { EventBroadcaster } from './events/broadcaster.ts'
 import { newestEventId, recordEvent } from './events/queries.ts'
 import { type StreamBounds, usualStreamBounds } from './events/stream.ts'
-import { createApi } from './api/pipeline.ts'
-import type { App } from './pages/app.ts'
-import type { Finished } from './api/requestContext.ts'
-import { IdempotentAnswers } from './api/idempotency.ts'
-import { KeptRows } from './api/responseCache.ts'
-import { listen } from './server/listen.ts'
-import { secretHider } from './auth/apiKey.ts'
-import { KeyDirectory } from './auth/apiKeyCache.ts'
 import { ensureOperatorKey } from './keys/operator.ts'
-import { createDoor } from './auth/authenticator.ts'
-import { MemoryLimiter } from './limits/memoryCounts.ts'
-import { memoryGate } from './limits/memory.ts'
+import { memoryRateLimiter } from './limits/memory.ts'
+import { MemoryCounts } from './limits/memoryCounts.ts'
 import { createPageAllowance } from './limits/pageAllowance.ts'
-import { postgresGate } from './limits/postgres.ts'
-import { createStartup } from './auth/startup.ts'
+import { postgresRateLimiter } from './limits/postgres.ts'
 import { createOperations } from './operations.ts'
+import type { App } from './pages/app.ts'
 import { createProbes } from './pages/probes.ts'
 import { createReadiness } from './pages/readiness.ts'
 import { lapseHolds, pruneAll, startSchedule } from './schedule.ts'
+import { listen } from './server/listen.ts'
 import { closedConnections } from './telemetry/connections.ts'
 import { databaseGauges } from './telemetry/databaseGauges.ts'
 import { type Log, logRequest } from './telemetry/log.ts'
@@ -96,21 +96,25 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
 
   const background = (work: Promise<unknown>) =>
     void work.catch((error: unknown) => log.error({ err: error }, 'background work failed'))
-  const metrics = new Metrics(databaseGauges(() => database.load()))
-  const hideSecrets = secretHider(config.adminKey)
+  const metrics = new Metrics(databaseGauges(() => database.stats()))
+  const hideSecrets = redactor(config.adminKey)
   const startup = createStartup()
-  const directory = new KeyDirectory(database, config.environment, {
+  const directory = new ApiKeyCache(database, config.environment, {
     isStale: async (token) => token === config.adminKey && (await checkForRestore()),
   })
-  let identity = await readFact(database.read, 'identity')
-  const isSameStore = async (db: Database['read']) => (await readFact(db, 'identity')) === identity
+  let identity = await readMetadata(database.read, 'identity')
+  const isSameStore = async (db: Database['read']) => (await readMetadata(db, 'identity')) === identity
   const { banAfterRefusals } = config
   const gate =
     config.databaseUrl === undefined
-      ? memoryGate(directory, new MemoryLimiter(database, banAfterRefusals, undefined, isSameStore), clock)
-      : postgresGate({ database, directory, banAfterRefusals, clock, limitClock: options.limitClock })
-  const idempotentAnswers = new IdempotentAnswers(database)
-  const door = createDoor({
+      ? memoryRateLimiter(
+          directory,
+          new MemoryCounts(database, banAfterRefusals, undefined, isSameStore),
+          clock,
+        )
+      : postgresRateLimiter({ database, directory, banAfterRefusals, clock, limitClock: options.limitClock })
+  const idempotentAnswers = new IdempotencyRecords(database)
+  const door = createAuthenticator({
     gate: startup.delayUntilStarted(gate),
     directory,
     onBan(keyId, untilMs) {
@@ -167,11 +171,11 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
     streamsMax: bounds.streamsMax,
     durableThrough,
   })
-  const onFinished = (finished: Finished) => {
+  const onFinished = (finished: RequestLog) => {
     metrics.countRequest(finished)
     logRequest(log, finished, hideSecrets)
   }
-  const rows = new KeptRows()
+  const rows = new RowCache()
   const epoch = database.watchPets((id) => rows.forget(id))
   const api = createApi({
     keptRows: epoch && { rows, epoch },
@@ -197,7 +201,7 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
 
   /** The caches of the old store are void, and PETSTORE_ADMIN_KEY applies to the restored one as well. */
   async function applyReplacement(): Promise<boolean> {
-    const current = await readFact(database.read, 'identity')
+    const current = await readMetadata(database.read, 'identity')
     if (current === identity) return false
     isRestorePending = true
     gate.forgetKeys()
@@ -249,7 +253,7 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
   })
   // Only once the port is bound: a key made by a start that then fails would never be shown. Requests wait for it.
   const newOperatorKey = await ensureOperatorKey(database, config, clock()).catch(async (error: unknown) => {
-    startup.fail(new StoreUnavailableError('The start failed.', { cause: error }))
+    startup.fail(new DatabaseUnavailableError('The start failed.', { cause: error }))
     broadcaster.close()
     await Promise.all([listener.stop(), deliverer.stop()])
     await database.close()

@@ -1,13 +1,13 @@
 import { ApiError } from './errors.ts'
-import type { Incoming } from './request.ts'
 import { JsonError, type JsonValue, parseJson } from './json.ts'
+import type { ApiRequest } from './request.ts'
 
 export const bodyBytesMax = 64 * 1024
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /** The body's bytes; of one that is too large, no more than it takes to know. */
-export async function readBody(incoming: Incoming): Promise<Uint8Array> {
+export async function readBody(incoming: ApiRequest): Promise<Uint8Array> {
   const bytes = await incoming.body(bodyBytesMax).catch(refuseUnfinished)
   if (!bytes) throw new ApiError('body_too_large', undefined, { headers: { Connection: 'close' } })
   return bytes
@@ -19,7 +19,7 @@ function refuseUnfinished(thrown: unknown): never {
   throw new ApiError('malformed_json', 'The body broke off before its end.')
 }
 
-export function parseBody(incoming: Incoming, bytes: Uint8Array): JsonValue {
+export function parseBody(incoming: ApiRequest, bytes: Uint8Array): JsonValue {
   if (!isJson(incoming.header('content-type'))) throw new ApiError('unsupported_media_type')
   if ((incoming.header('content-encoding') ?? 'identity').toLowerCase() !== 'identity') {
     throw new ApiError('unsupported_media_type', 'Send the body without a Content-Encoding.')

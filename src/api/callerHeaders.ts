@@ -1,7 +1,7 @@
 type Headers = Record<string, string>
 
 /** How a caller's windows stand, as its headers put it. */
-export type Rates = {
+export type RateLimitHeaders = {
   readonly limit: string
   readonly remaining: string
   readonly reset: string
@@ -10,17 +10,17 @@ export type Rates = {
 }
 
 /** What an answer says to one caller alone: as headers, and as the lines of a head. */
-export type Said = { readonly headers: Readonly<Headers>; readonly lines: string }
+export type CallerHeaders = { readonly headers: Readonly<Headers>; readonly lines: string }
 
-export const nothingSaid: Said = { headers: {}, lines: '' }
+export const noCallerHeaders: CallerHeaders = { headers: {}, lines: '' }
 
 /** What every answer of the API says to its caller. */
-export class SaidToCaller implements Said {
-  readonly #rates: Rates
+export class ApiCallerHeaders implements CallerHeaders {
+  readonly #rates: RateLimitHeaders
   readonly #requestId: string
   readonly #more: Readonly<Headers> | undefined
 
-  constructor(rates: Rates, requestId: string, more: Readonly<Headers> | undefined) {
+  constructor(rates: RateLimitHeaders, requestId: string, more: Readonly<Headers> | undefined) {
     this.#rates = rates
     this.#requestId = requestId
     this.#more = more

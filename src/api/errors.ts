@@ -1,4 +1,4 @@
-import { OutcomeUnknownError, StoreUnavailableError } from '../database/database.ts'
+import { DatabaseUnavailableError, OutcomeUnknownError } from '../database/database.ts'
 
 /**
  * The catalogue: every code that v1 can answer, its status and what it tells the caller to do by default.
@@ -162,7 +162,7 @@ const outcomeUnknownText =
 /** The one place where whatever was thrown becomes an answer. */
 export function toApiError(thrown: unknown): ApiError {
   if (thrown instanceof ApiError) return thrown
-  if (thrown instanceof StoreUnavailableError) {
+  if (thrown instanceof DatabaseUnavailableError) {
     const message = thrown instanceof OutcomeUnknownError ? outcomeUnknownText : undefined
     return new ApiError('unavailable', message, { headers: { 'Retry-After': unavailableRetrySeconds } })
   }

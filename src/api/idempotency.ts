@@ -3,7 +3,7 @@ import type { Kysely } from 'kysely'
 import type { Database } from '../database/database.ts'
 import type { Tables } from '../database/tables.ts'
 import { ApiError, toApiError, validationFailed } from './errors.ts'
-import { type Answer, answer, type Caller } from './operation.ts'
+import { type OperationResult, type Principal, respond } from './operation.ts'
 
 const keptMs = 24 * 60 * 60 * 1000
 const sweepRowsMax = 1_000
@@ -18,7 +18,7 @@ export function idempotencyKey(header: string | undefined): string | undefined {
 
 type Attempt = {
   readonly key: string
-  readonly caller: Caller
+  readonly caller: Principal
   readonly method: string
   readonly path: string
   readonly bytes: Uint8Array
@@ -27,10 +27,10 @@ type Attempt = {
   readonly now: number
 }
 
-type Run = (trx: Kysely<Tables>) => Promise<Answer>
+type Run = (trx: Kysely<Tables>) => Promise<OperationResult>
 
 /** Does the work once for each Idempotency-Key and caller; the answer is kept in the transaction that did the work. */
-export class IdempotentAnswers {
+export class IdempotencyRecords {
   readonly #database: Database
   readonly #running = new Map<string, string>()
 
@@ -38,7 +38,7 @@ export class IdempotentAnswers {
     this.#database = database
   }
 
-  async once(attempt: Attempt, run: Run, onDurable: () => void): Promise<Answer> {
+  async once(attempt: Attempt, run: Run, onDurable: () => void): Promise<OperationResult> {
     const slot = `${attempt.caller.keyId} ${attempt.key}`
     const fingerprint = fingerprintOf(attempt)
     const runningFingerprint = this.#running.get(slot)
@@ -67,7 +67,7 @@ export class IdempotentAnswers {
     fingerprint: string,
     run: Run,
     onDurable: () => void,
-  ): Promise<Answer> {
+  ): Promise<OperationResult> {
     try {
       return await this.#database.write(async (trx) => {
         const kept = await find(trx, attempt, fingerprint)
@@ -80,7 +80,7 @@ export class IdempotentAnswers {
       const error = toApiError(thrown)
       if (error.status >= 500 || error.code === 'idempotency_key_reused') throw thrown
       // A refusal did no work, so its record needs no company in the transaction; but it is an answer, and is kept.
-      const refusal = answer(error.status, error.body, error.headers)
+      const refusal = respond(error.status, error.body, error.headers)
       return this.#database.write(async (trx) => {
         // Meanwhile the same request may have come to another instance, and have had its answer there.
         const kept = await find(trx, attempt, fingerprint)
@@ -107,7 +107,7 @@ async function forgetSome(trx: Kysely<Tables>, now: number): Promise<bigint> {
 }
 
 /** Takes out of kept answers what is erased. They stay, for a retry must still find that the work is done. */
-export async function eraseFromKeptAnswers(
+export async function eraseFromIdempotencyRecords(
   trx: Kysely<Tables>,
   concern: string,
   erase: (json: string) => string,
@@ -127,7 +127,11 @@ export async function eraseFromKeptAnswers(
   }
 }
 
-async function find(trx: Kysely<Tables>, attempt: Attempt, fingerprint: string): Promise<Answer | undefined> {
+async function find(
+  trx: Kysely<Tables>,
+  attempt: Attempt,
+  fingerprint: string,
+): Promise<OperationResult | undefined> {
   const kept = await trx
     .selectFrom('idempotent_answers')
     .selectAll()
@@ -142,7 +146,12 @@ async function find(trx: Kysely<Tables>, attempt: Attempt, fingerprint: string):
   return json === '' ? { status: kept.status, headers } : { status: kept.status, headers, json }
 }
 
-async function keep(trx: Kysely<Tables>, attempt: Attempt, fingerprint: string, kept: Answer): Promise<void> {
+async function keep(
+  trx: Kysely<Tables>,
+  attempt: Attempt,
+  fingerprint: string,
+  kept: OperationResult,
+): Promise<void> {
   const json = kept.json ?? ''
   const values = {
     key_id: attempt.caller.keyId,
@@ -152,7 +161,7 @@ async function keep(trx: Kysely<Tables>, attempt: Attempt, fingerprint: string, 
     headers: JSON.stringify(kept.headers ?? {}),
     body: attempt.isSecret ? encrypt(json, attempt) : json,
     created_at: attempt.now,
-    concerns: kept.concerns ?? null,
+    concerns: kept.subjectRef ?? null,
   }
   await trx
     .insertInto('idempotent_answers')

@@ -1,15 +1,15 @@
 import type * as z from 'zod'
 import { parseBody } from './body.ts'
 import { ApiError } from './errors.ts'
-import type { Exchange } from './requestContext.ts'
 import type { Input, Operation } from './operation.ts'
 import { readQuery } from './query.ts'
+import type { RequestContext } from './requestContext.ts'
 import { refuseUnknownFields, validate } from './validation.ts'
 
 export type AnyInput = Input<z.ZodObject, z.ZodObject, z.ZodObject>
 
 /** Path, query and body as the operation's schemas read them, or a refusal. */
-export function readInput(exchange: Exchange, operation: Operation, bytes?: Uint8Array): AnyInput {
+export function readInput(exchange: RequestContext, operation: Operation, bytes?: Uint8Array): AnyInput {
   const { incoming, route } = exchange
   const input: { params: unknown; query: unknown; body: unknown } = { params: {}, query: {}, body: {} }
   if (operation.params) {

@@ -2,14 +2,14 @@ import type { Kysely } from 'kysely'
 import type * as z from 'zod'
 import type { Clock } from '../clock.ts'
 import type { Tables } from '../database/tables.ts'
-import type { Soon } from '../maybePromise.ts'
+import type { MaybePromise } from '../maybePromise.ts'
 import type { Deprecation } from './deprecation.ts'
 import type { ErrorCode } from './errors.ts'
 import { toJson } from './json.ts'
 import type { StreamBody } from './streamBody.ts'
 
 /** Who asks, once the door has let them in. */
-export type Caller = {
+export type Principal = {
   readonly keyId: number
   readonly token: string
   readonly scopes: ReadonlySet<string>
@@ -17,24 +17,27 @@ export type Caller = {
   readonly origins: readonly string[]
 }
 
-export type Answer = {
+export type OperationResult = {
   status: number
   json?: string
   /** Server-sent events, in place of JSON. */
   stream?: StreamBody
   headers?: Record<string, string>
   /** What the answer is about, where erasing of that must reach an answer kept for retries too. */
-  concerns?: string
+  subjectRef?: string
 }
 
-export const answer = (status: number, value?: unknown, headers: Record<string, string> = {}): Answer =>
-  value === undefined ? { status, headers } : { status, json: toJson(value), headers }
+export const respond = (
+  status: number,
+  value?: unknown,
+  headers: Record<string, string> = {},
+): OperationResult => (value === undefined ? { status, headers } : { status, json: toJson(value), headers })
 
 export type Context = {
   readonly now: number
   /** For what outlasts the request. */
   readonly clock: Clock
-  readonly caller: Caller
+  readonly principal: Principal
   /** The client's address. */
   readonly address: string
   header(name: string): string | undefined
@@ -44,7 +47,7 @@ export type WriteContext = Context & {
   /** The transaction of this request: what is done in it happens whole or not at all. */
   readonly trx: Kysely<Tables>
   /** Takes something out of the answers kept for retries that concern this. */
-  eraseFromKeptAnswers(concern: string, erase: (json: string) => string): Promise<void>
+  eraseFromIdempotencyRecords(concern: string, erase: (json: string) => string): Promise<void>
   /** Runs once the transaction is on disk, also where the response has been sent before as a 503. */
   afterCommit(action: () => void): void
 }
@@ -57,7 +60,7 @@ export type Input<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodO
 
 export type Stability = 'stable' | 'beta' | 'experimental'
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
-type AnswerDescription = {
+type ResponseDescription = {
   description: string
   schema?: z.ZodType
   /** Headers that this answer always has, and what they say. */
@@ -101,7 +104,7 @@ export type Operation<
   /** What the caller's key must have; none for what every key may do. */
   scope?: string
   /** Takes nothing from the caller's windows. */
-  isFree?: boolean
+  rateLimitExempt?: boolean
   deprecation?: Deprecation
   params?: P
   /** What a path parameter of the wrong form is: simply not there. */
@@ -112,20 +115,20 @@ export type Operation<
   bodyExample?: unknown
   /** What each header says; its form too, where a header of another form is refused. */
   requestHeaders?: Record<string, string | RequestHeader>
-  answers: Record<number, AnswerDescription>
+  responses: Record<number, ResponseDescription>
   errors?: readonly ErrorCode[]
   /** Headers that an error has besides those of all, by its code, and what they say. */
   errorHeaders?: Partial<Record<ErrorCode, Record<string, string>>>
   /** What is sent later to an address that the caller registers with this operation. */
   sends?: MessageDescription
   /** The answer holds a secret that is shown once and kept nowhere in the clear. */
-  hasSecretAnswer?: boolean
+  hasSecretResponse?: boolean
   /** The answer follows from the store and the address alone, so it holds until the store changes. */
-  isKept?: boolean
+  cacheable?: boolean
   /** The answer follows from the row alone that has this id; then it is kept until the row changes. */
-  keptAs?(params: Readonly<Record<string, string>>): number | undefined
-  read?(input: Input<P, Q, B>, context: Context): Soon<Answer>
-  write?(input: Input<P, Q, B>, context: WriteContext): Promise<Answer>
+  cacheKey?(params: Readonly<Record<string, string>>): number | undefined
+  read?(input: Input<P, Q, B>, context: Context): MaybePromise<OperationResult>
+  write?(input: Input<P, Q, B>, context: WriteContext): Promise<OperationResult>
 }
 
 /** Lets TypeScript infer the handler's input from the schemas beside it. */

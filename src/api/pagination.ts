@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
 import { ApiError } from './errors.ts'
-import { type Answer, answer } from './operation.ts'
+import { type OperationResult, respond } from './operation.ts'
 
 /** Cursors are opaque to callers: a JSON text with a checksum, so that a damaged one is noticed. */
 
@@ -57,13 +57,13 @@ export function pageAnswer<T>(
   found: readonly T[],
   show: (item: T) => unknown,
   options: PageOptions<T>,
-): Answer {
+): OperationResult {
   const { publicUrl, path, limit, filters = [], cursorAfter } = options
   const page = found.slice(0, limit)
   const last = page.at(-1)
-  if (found.length === page.length || last === undefined) return answer(200, page.map(show))
+  if (found.length === page.length || last === undefined) return respond(200, page.map(show))
   const query = [['limit', String(limit)] as const, ...filters, ['cursor', cursorAfter(last)] as const]
-  return answer(200, page.map(show), { Link: nextLink(publicUrl, path, query) })
+  return respond(200, page.map(show), { Link: nextLink(publicUrl, path, query) })
 }
 
 /** `Link: <...>; rel="next"`: the same list, one page on. */

@@ -3,68 +3,79 @@ import type { Kysely } from 'kysely'
 import type { Clock } from '../clock.ts'
 import type { Database } from '../database/database.ts'
 import type { Tables } from '../database/tables.ts'
-import { andThen, type Soon } from '../maybePromise.ts'
-import { clientAddress } from './clientAddress.ts'
+import { chain, type MaybePromise } from '../maybePromise.ts'
+import type { Authenticator, AuthResult } from './authentication.ts'
 import { readBody } from './body.ts'
+import { createCachedRead, type RowCacheOptions } from './cachedRead.ts'
+import { ApiCallerHeaders } from './callerHeaders.ts'
+import { clientAddress } from './clientAddress.ts'
 import { corsHeaders, preflightHeaders } from './cors.ts'
-import type { Admission, Door } from './authentication.ts'
 import { ApiError, toApiError } from './errors.ts'
-import { type Exchange, type Finished, givenRequestId, headersOf, isHome, newRequestId } from './requestContext.ts'
-import { eraseFromKeptAnswers, type IdempotentAnswers, idempotencyKey } from './idempotency.ts'
-import type { Incoming } from './request.ts'
+import { eraseFromIdempotencyRecords, type IdempotencyRecords, idempotencyKey } from './idempotency.ts'
 import { type AnyInput, readInput } from './input.ts'
-import { createLook, type KeptByRow } from './cachedRead.ts'
-import { type Answer, answer, type Caller, type Method, type Operation } from './operation.ts'
+import { type Method, type Operation, type OperationResult, type Principal, respond } from './operation.ts'
+import type { ApiRequest } from './request.ts'
 import {
+  givenRequestId,
+  headersOf,
+  isHome,
+  newRequestId,
+  type RequestContext,
+  type RequestLog,
+} from './requestContext.ts'
+import {
+  type ApiResponse,
   notModified,
-  type Outgoing,
-  plainStationery,
-  type Ready,
-  Stationery,
+  type PreparedResponse,
+  plainTemplate,
+  ResponseTemplate,
   withoutStream,
 } from './response.ts'
-import { allowedMethods, RouteTable } from './router.ts'
-import { SaidToCaller } from './callerHeaders.ts'
+import { allowedMethods, Router } from './router.ts'
 
 const basePath = '/v1'
 
 type ApiOptions = {
   readonly operations: readonly Operation[]
-  readonly door: Door
+  readonly door: Authenticator
   readonly database: Database
-  readonly idempotentAnswers: IdempotentAnswers
+  readonly idempotentAnswers: IdempotencyRecords
   readonly clock: Clock
   readonly trustedProxies: BlockList
   readonly publicUrl: string | undefined
   /** Nothing where nobody can tell which rows have changed. */
-  readonly keptRows: KeptByRow | undefined
-  onFinished(finished: Finished): void
+  readonly keptRows: RowCacheOptions | undefined
+  onFinished(finished: RequestLog): void
 }
 
 export function createApi(options: ApiOptions) {
   const { door, database, idempotentAnswers, clock, publicUrl } = options
-  const table = new RouteTable(options.operations)
-  const look = createLook({ clock, keptRows: options.keptRows, currentVersion: () => database.version() })
+  const table = new Router(options.operations)
+  const look = createCachedRead({
+    clock,
+    keptRows: options.keptRows,
+    currentVersion: () => database.version(),
+  })
   const stationeries = new Map(
-    options.operations.map((operation) => [operation, new Stationery(headersOf(operation, publicUrl))]),
+    options.operations.map((operation) => [operation, new ResponseTemplate(headersOf(operation, publicUrl))]),
   )
 
   /** The pipeline: every request under the base path goes through these steps, in this order. */
-  function serve(exchange: Exchange): Soon<Ready> {
+  function serve(exchange: RequestContext): MaybePromise<PreparedResponse> {
     if (exchange.method === 'OPTIONS') return describeOptions(exchange)
     const admission = admit(exchange) // 401, 403 for the origin, 429
-    return andThen(admission, () => work(exchange))
+    return chain(admission, () => work(exchange))
   }
 
-  function work(exchange: Exchange): Soon<Ready> {
+  function work(exchange: RequestContext): MaybePromise<PreparedResponse> {
     const operation = chooseOperation(exchange) // 404, 405, 410
-    const caller = authorize(exchange.incoming, exchange.caller, operation) // 403
+    const caller = authorize(exchange.incoming, exchange.principal, operation) // 403
     return operation.write ? change(exchange, operation, caller) : look(exchange, operation, caller) // 400 and on
   }
 
-  function handle(incoming: Incoming): Soon<Outgoing> {
+  function handle(incoming: ApiRequest): MaybePromise<ApiResponse> {
     const exchange = begin(incoming)
-    let served: Soon<Ready>
+    let served: MaybePromise<PreparedResponse>
     try {
       served =
         incoming.header('origin') === undefined
@@ -80,23 +91,38 @@ export function createApi(options: ApiOptions) {
     )
   }
 
-  function refuse(exchange: Exchange, thrown: unknown): Outgoing {
+  function refuse(exchange: RequestContext, thrown: unknown): ApiResponse {
     const error = toApiError(thrown)
     const fault = error.status >= 500 ? thrown : undefined
     const { status, body, headers } = error
-    return finish(exchange, exchange.stationery.ready(answer(status, body, headers)), error.code, fault)
+    return finish(exchange, exchange.stationery.prepare(respond(status, body, headers)), error.code, fault)
   }
 
-  function finish(exchange: Exchange, found: Ready, code?: string, fault?: unknown): Outgoing {
-    const { incoming, requestId, isOwnRequestId, method, path, operation, caller, address, more, startedAt } =
-      exchange
+  function finish(
+    exchange: RequestContext,
+    found: PreparedResponse,
+    code?: string,
+    fault?: unknown,
+  ): ApiResponse {
+    const {
+      incoming,
+      requestId,
+      isOwnRequestId,
+      method,
+      path,
+      operation,
+      principal: caller,
+      address,
+      more,
+      startedAt,
+    } = exchange
     const result = notModified(
       method,
       incoming.header('if-none-match'),
       method === 'HEAD' && found.stream ? withoutStream(found) : found,
     )
     // Where nobody was admitted, the address's windows are the ones that apply.
-    const said = new SaidToCaller(exchange.rates ?? door.ratesFor(address), requestId, more)
+    const said = new ApiCallerHeaders(exchange.rates ?? door.ratesFor(address), requestId, more)
     const seconds = (performance.now() - startedAt) / 1000
     const { status, letterhead, body, stream, isAscii = false } = result
     options.onFinished({
@@ -105,7 +131,7 @@ export function createApi(options: ApiOptions) {
       method,
       path,
       operation,
-      caller,
+      principal: caller,
       address,
       status,
       code,
@@ -115,7 +141,7 @@ export function createApi(options: ApiOptions) {
     return { status, letterhead, said, body, isAscii, stream }
   }
 
-  function begin(incoming: Incoming): Exchange {
+  function begin(incoming: ApiRequest): RequestContext {
     const startedAt = performance.now()
     const { method, target } = incoming
     const givenId = givenRequestId(incoming.header('x-request-id'))
@@ -137,48 +163,56 @@ export function createApi(options: ApiOptions) {
       operation,
       address,
       now: clock(),
-      stationery: (operation && stationeries.get(operation)) ?? plainStationery,
+      stationery: (operation && stationeries.get(operation)) ?? plainTemplate,
       more: undefined,
       rates: undefined,
-      caller: undefined,
+      principal: undefined,
       storeVersion: undefined,
     }
   }
 
   /** Until the key is known, an origin that any key is locked to may read what is answered, refusals included. */
-  async function allowOrigin(exchange: Exchange) {
+  async function allowOrigin(exchange: RequestContext) {
     const origin = exchange.incoming.header('origin')
     if (origin !== undefined && (await door.isKnownOrigin(origin))) exchange.more = corsHeaders(origin)
   }
 
-  function describeOptions({ incoming, route, more }: Exchange): Ready {
+  function describeOptions({ incoming, route, more }: RequestContext): PreparedResponse {
     const isPreflight = more !== undefined && incoming.header('access-control-request-method') !== undefined
     // A preflight that failed would hide the 404 of the request itself from the page.
     if (!route && !isPreflight) throw new ApiError('not_found')
-    return plainStationery.ready({
+    return plainTemplate.prepare({
       status: 204,
       headers: { ...(route && { Allow: allowedMethods(route) }), ...(more && preflightHeaders) },
     })
   }
 
-  function admit(exchange: Exchange): Soon<void> {
+  function admit(exchange: RequestContext): MaybePromise<void> {
     const { incoming, address, operation } = exchange
     const authorization = incoming.header('authorization')
     const origin = incoming.header('origin')
-    const admission = door.admit({ authorization, address, origin, isFree: operation?.isFree ?? false })
-    return andThen(admission, (given) => enter(exchange, given))
+    const admission = door.admit({
+      authorization,
+      address,
+      origin,
+      isFree: operation?.rateLimitExempt ?? false,
+    })
+    return chain(admission, (given) => enter(exchange, given))
   }
 
-  function enter(exchange: Exchange, { caller, refusal, rates, storeVersion }: Admission): void {
+  function enter(
+    exchange: RequestContext,
+    { principal: caller, refusal, rates, storeVersion }: AuthResult,
+  ): void {
     exchange.rates = rates
-    exchange.caller = caller
+    exchange.principal = caller
     exchange.storeVersion = storeVersion
     // Until now it says which origin may read the answer, and nothing else.
     if (caller && exchange.more && !isHome(exchange.incoming, caller)) exchange.more = undefined
     if (refusal) throw refusal
   }
 
-  function chooseOperation({ route, operation, now }: Exchange): Operation {
+  function chooseOperation({ route, operation, now }: RequestContext): Operation {
     if (!route) throw new ApiError('not_found')
     if (!operation)
       throw new ApiError('method_not_allowed', undefined, { headers: { Allow: allowedMethods(route) } })
@@ -188,7 +222,7 @@ export function createApi(options: ApiOptions) {
     return operation
   }
 
-  function authorize(incoming: Incoming, caller: Caller | undefined, operation: Operation): Caller {
+  function authorize(incoming: ApiRequest, caller: Principal | undefined, operation: Operation): Principal {
     if (!caller) throw new ApiError('missing_api_key')
     if (caller.origins.length > 0 && !isHome(incoming, caller)) throw new ApiError('origin_not_allowed')
     if (operation.scope !== undefined && !caller.scopes.has(operation.scope)) {
@@ -200,11 +234,15 @@ export function createApi(options: ApiOptions) {
     return caller
   }
 
-  async function change(exchange: Exchange, operation: Operation, admitted: Caller): Promise<Ready> {
+  async function change(
+    exchange: RequestContext,
+    operation: Operation,
+    admitted: Principal,
+  ): Promise<PreparedResponse> {
     const { incoming, method, path, address, now } = exchange
     const admittedAt = performance.now()
     const bytes = await readBody(incoming)
-    const current = await door.recall(admitted, performance.now() - admittedAt)
+    const current = await door.reauthenticate(admitted, performance.now() - admittedAt)
     if (!current) throw new ApiError('invalid_api_key', 'This API key ended while the request was coming in.')
     // The key can have become publishable, or lost a scope, while the body was coming in.
     const caller = current === admitted ? admitted : authorize(incoming, current, operation)
@@ -216,28 +254,36 @@ export function createApi(options: ApiOptions) {
       return operation.write?.(input, {
         now,
         clock,
-        caller,
+        principal: caller,
         address,
         header: (name) => incoming.header(name),
         trx,
-        eraseFromKeptAnswers: (concern, erase) => eraseFromKeptAnswers(trx, concern, erase),
+        eraseFromIdempotencyRecords: (concern, erase) => eraseFromIdempotencyRecords(trx, concern, erase),
         afterCommit: (action) => void actions.push(action),
-      }) as Promise<Answer>
+      }) as Promise<OperationResult>
     }
     const onDurable = () => {
       for (const action of actions) action()
     }
-    let result: Answer
+    let result: OperationResult
     if (key === undefined) {
       // Bad input is refused before it costs a place in the queue of writes.
       const input = readInput(exchange, operation, bytes)
       result = await database.write((trx) => run(trx, input), onDurable)
     } else {
-      const attempt = { key, caller, method, path, bytes, isSecret: operation.hasSecretAnswer ?? false, now }
+      const attempt = {
+        key,
+        caller,
+        method,
+        path,
+        bytes,
+        isSecret: operation.hasSecretResponse ?? false,
+        now,
+      }
       const once = (trx: Kysely<Tables>) => run(trx, readInput(exchange, operation, bytes))
       result = await idempotentAnswers.once(attempt, once, onDurable)
     }
-    return exchange.stationery.ready(result)
+    return exchange.stationery.prepare(result)
   }
 
   return handle

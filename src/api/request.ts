@@ -1,5 +1,5 @@
 /** A request as the API sees it, whichever server took it. */
-export type Incoming = {
+export type ApiRequest = {
   readonly method: string
   /** Path and query, as they were sent. */
   readonly target: string
@@ -11,7 +11,7 @@ export type Incoming = {
 }
 
 /** A request of the Fetch standard, which every runtime has. */
-export function fromRequest(request: Request, remoteAddress: string): Incoming {
+export function fromRequest(request: Request, remoteAddress: string): ApiRequest {
   const { url, headers } = request
   const start = url.indexOf('/', url.indexOf('://') + 3)
   const end = url.indexOf('#', start)

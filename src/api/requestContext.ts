@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../clock.ts'
+import type { RateLimitHeaders } from './callerHeaders.ts'
 import { deprecationHeaders } from './deprecation.ts'
-import type { Incoming } from './request.ts'
-import type { Caller, Context, Operation } from './operation.ts'
-import type { Stationery } from './response.ts'
+import type { Context, Operation, Principal } from './operation.ts'
+import type { ApiRequest } from './request.ts'
+import type { ResponseTemplate } from './response.ts'
 import type { Route } from './router.ts'
-import type { Rates } from './callerHeaders.ts'
 
 /** What is known of one request on its way. */
-export type Exchange = {
-  readonly incoming: Incoming
+export type RequestContext = {
+  readonly incoming: ApiRequest
   readonly startedAt: number
   readonly requestId: string
   readonly isOwnRequestId: boolean
@@ -20,25 +20,25 @@ export type Exchange = {
   readonly address: string
   readonly now: number
   /** What all answers of the operation say. */
-  readonly stationery: Stationery
+  readonly stationery: ResponseTemplate
   /** Set by the steps, sent with whatever answer there is: most have nothing to add. */
   more: Readonly<Record<string, string>> | undefined
   /** How the caller's windows stand, once it is counted. */
-  rates: Rates | undefined
-  caller: Caller | undefined
+  rates: RateLimitHeaders | undefined
+  principal: Principal | undefined
   /** Which state of the store the request has found, where that is known. */
   storeVersion: number | undefined
 }
 
 /** What is known of it in the end. */
-export type Finished = {
+export type RequestLog = {
   readonly requestId: string
   /** Whether it is one of ours, and not the caller's. */
   readonly isOwnRequestId: boolean
   readonly method: string
   readonly path: string
   readonly operation: Operation | undefined
-  readonly caller: Caller | undefined
+  readonly principal: Principal | undefined
   readonly address: string
   readonly status: number
   readonly code: string | undefined
@@ -53,12 +53,16 @@ export const headersOf = ({ stability, deprecation }: Operation, publicUrl: stri
   ...(deprecation && deprecationHeaders(deprecation, publicUrl)),
 })
 
-export function contextOf({ incoming, now, address }: Exchange, caller: Caller, clock: Clock): Context {
-  return { now, clock, caller, address, header: (name: string) => incoming.header(name) }
+export function contextOf(
+  { incoming, now, address }: RequestContext,
+  caller: Principal,
+  clock: Clock,
+): Context {
+  return { now, clock, principal: caller, address, header: (name: string) => incoming.header(name) }
 }
 
 /** Whether a request comes from one of the origins that its key is locked to. */
-export function isHome(incoming: Incoming, caller: Caller): boolean {
+export function isHome(incoming: ApiRequest, caller: Principal): boolean {
   const origin = incoming.header('origin')
   return origin !== undefined && caller.origins.includes(origin)
 }

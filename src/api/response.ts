@@ -1,6 +1,6 @@
+import { type CallerHeaders, headerLines } from './callerHeaders.ts'
 import { matchesAny } from './etag.ts'
-import type { Answer } from './operation.ts'
-import { headerLines, type Said } from './callerHeaders.ts'
+import type { OperationResult } from './operation.ts'
 import { type StreamBody, toReadableStream } from './streamBody.ts'
 
 type Headers = Record<string, string>
@@ -9,14 +9,14 @@ type Headers = Record<string, string>
  * What an answer says whoever asks. The answers that are kept share theirs, so it is put together once: the text, too,
  * that goes over the wire.
  */
-export class Letterhead {
+export class HeaderBlock {
   readonly #own: Readonly<Headers>
-  readonly #base: Letterhead | undefined
+  readonly #base: HeaderBlock | undefined
   #text: string | undefined
   #filledIn: FilledIn | undefined
 
   /** Says what another one says, too, where that says nothing of the same name. The lines are those of its own, where they are known. */
-  constructor(own: Readonly<Headers>, base?: Letterhead, lines?: string) {
+  constructor(own: Readonly<Headers>, base?: HeaderBlock, lines?: string) {
     this.#own = own
     this.#base = base
     if (base && lines !== undefined) this.#text = base.text + lines
@@ -30,7 +30,7 @@ export class Letterhead {
    * With what is said to this caller filled in, for an answer that copies it at once, as Bun's does: the next fills in
    * the same one. Most of it is what was said the last time.
    */
-  filledIn(said: Readonly<Headers>): globalThis.Headers {
+  sharedHeaders(said: Readonly<Headers>): globalThis.Headers {
     // Other names than last time: nothing of another's may be left.
     if (!this.#filledIn || !haveSameNames(said, this.#filledIn.said))
       this.#filledIn = { headers: new globalThis.Headers({ ...this.headers, ...said }), said }
@@ -58,10 +58,10 @@ function haveSameNames(these: Readonly<Headers>, those: Readonly<Headers>): bool
 }
 
 /** An answer on its way out: a body that is whole, a stream, or nothing. */
-export type Outgoing = {
+export type ApiResponse = {
   readonly status: number
-  readonly letterhead: Letterhead
-  readonly said: Said
+  readonly letterhead: HeaderBlock
+  readonly said: CallerHeaders
   readonly body?: string | undefined
   /** Whether the body's characters are its bytes. */
   readonly isAscii?: boolean
@@ -69,10 +69,10 @@ export type Outgoing = {
 }
 
 /** An answer that wants only what is said to its caller alone. */
-export type Ready = Omit<Outgoing, 'said'>
+export type PreparedResponse = Omit<ApiResponse, 'said'>
 
 /** An answer's JSON with what it would otherwise have to be looked through for. */
-export type Measured = {
+export type CachedBody = {
   readonly etag: string
   readonly json: string
   readonly bytes: number
@@ -94,16 +94,16 @@ const stream = {
 }
 
 /** What all answers of an operation say. */
-export class Stationery {
+export class ResponseTemplate {
   readonly #own: Readonly<Headers>
-  readonly #json: Letterhead
+  readonly #json: HeaderBlock
 
   constructor(own: Readonly<Headers> = {}) {
     this.#own = own
-    this.#json = new Letterhead({ ...json, ...own })
+    this.#json = new HeaderBlock({ ...json, ...own })
   }
 
-  ready({ status, headers, json: body, stream: events }: Answer): Ready {
+  prepare({ status, headers, json: body, stream: events }: OperationResult): PreparedResponse {
     const said: Headers = { ...headers }
     if (status === 401) said['WWW-Authenticate'] = 'Bearer'
     if (body === undefined)
@@ -111,45 +111,49 @@ export class Stationery {
     const length = Buffer.byteLength(body)
     said['Content-Length'] = String(length)
     const isOfOneLink = said.Link === undefined || this.#own.Link === undefined
-    const letterhead = isOfOneLink ? new Letterhead(said, this.#json) : this.#letterhead(json, said)
+    const letterhead = isOfOneLink ? new HeaderBlock(said, this.#json) : this.#letterhead(json, said)
     return { status, letterhead, body, isAscii: length === body.length }
   }
 
   /** An answer that was looked through when it was kept. */
-  readyAgain({ etag, json: body, bytes, isAscii }: Measured): Ready {
+  fromCache({ etag, json: body, bytes, isAscii }: CachedBody): PreparedResponse {
     const own = { ETag: etag, 'Content-Length': String(bytes) }
     const lines = `ETag: ${etag}\r\nContent-Length: ${bytes}\r\n`
-    const letterhead = new Letterhead(own, this.#json, lines)
+    const letterhead = new HeaderBlock(own, this.#json, lines)
     return { status: 200, letterhead, body, isAscii }
   }
 
-  #letterhead(common: Readonly<Headers>, said: Readonly<Headers>): Letterhead {
+  #letterhead(common: Readonly<Headers>, said: Readonly<Headers>): HeaderBlock {
     const links = [said.Link, this.#own.Link].filter((link) => link !== undefined)
     const all = { ...common, ...this.#own, ...said }
-    return new Letterhead(links.length > 0 ? { ...all, Link: links.join(', ') } : all)
+    return new HeaderBlock(links.length > 0 ? { ...all, Link: links.join(', ') } : all)
   }
 }
 
 /** For what is answered in no operation's name. */
-export const plainStationery = new Stationery()
+export const plainTemplate = new ResponseTemplate()
 
 /** A caller who knows the answer already is told just that. */
-export function notModified(method: string, known: string | undefined, found: Ready): Ready {
+export function notModified(
+  method: string,
+  known: string | undefined,
+  found: PreparedResponse,
+): PreparedResponse {
   if (known === undefined || found.status !== 200 || (method !== 'GET' && method !== 'HEAD')) return found
   const etag = found.letterhead.headers.ETag
   if (etag === undefined || !matchesAny(known, etag)) return found
   const { 'Content-Type': _, 'Content-Length': __, ...headers } = found.letterhead.headers
-  return { status: 304, letterhead: new Letterhead(headers) }
+  return { status: 304, letterhead: new HeaderBlock(headers) }
 }
 
 /** HEAD asks for the headers alone; nobody would ever read a stream. */
-export function withoutStream(found: Ready): Ready {
+export function withoutStream(found: PreparedResponse): PreparedResponse {
   found.stream?.cancel()
   return { status: found.status, letterhead: found.letterhead }
 }
 
 /** As the Fetch standard has it, which every runtime has. */
-export function toResponse({ status, letterhead, said, body, stream }: Outgoing): Response {
+export function toResponse({ status, letterhead, said, body, stream }: ApiResponse): Response {
   const headers = { ...letterhead.headers, ...said.headers }
   return new Response(body ?? (stream ? toReadableStream(stream) : null), { status, headers })
 }

@@ -1,4 +1,4 @@
-import type { Measured, Ready } from './response.ts'
+import type { CachedBody, PreparedResponse } from './response.ts'
 
 const pagesBytesMax = 16 * 1024 * 1024
 /** What an entry takes beside its characters, roughly. */
@@ -8,12 +8,12 @@ const pageBytes = 512
  * Answers that are a function of the store and of the address asked for alone. They hold for one version of the store;
  * with the next one all are forgotten, so that nobody is ever shown what an acknowledged change has made untrue.
  */
-export class KeptPages {
-  readonly #answers = new Map<string, Ready>()
+export class PageCache {
+  readonly #answers = new Map<string, PreparedResponse>()
   #version = -1
   #bytes = 0
 
-  find(version: number, target: string): Ready | undefined {
+  find(version: number, target: string): PreparedResponse | undefined {
     if (version === this.#version) return this.#answers.get(target)
     this.#forget()
     this.#version = version
@@ -21,7 +21,7 @@ export class KeptPages {
   }
 
   /** Keeps an answer that was read after the store was seen to have this version. */
-  keep(version: number, target: string, answer: Ready): void {
+  keep(version: number, target: string, answer: PreparedResponse): void {
     if (answer.body === undefined || version !== this.#version || this.#answers.has(target)) return
     const bytes = answer.body.length + target.length + pageBytes
     if (this.#bytes + bytes > pagesBytesMax) this.#forget()
@@ -36,7 +36,7 @@ export class KeptPages {
   }
 }
 
-export type KeptRow = { readonly etag: string; readonly json: string }
+export type CachedRow = { readonly etag: string; readonly json: string }
 
 /** How many rows have a place, and how many bytes there are for all of them. */
 type RowBounds = { readonly rowsMax: number; readonly pieces: number; readonly pieceBytes: number }
@@ -51,7 +51,7 @@ const recordBytesMax = 0xffff
  * may be of any row, so there all are forgotten. They lie one behind the other in a ring of bytes, where the newest take
  * the place of the oldest: as a hundred thousand texts they would take three times the room, and the collector's time.
  */
-export class KeptRows {
+export class RowCache {
   readonly #bounds: RowBounds
   readonly #bytesMax: number
   /** Two numbers for each place: whose answer it is, and where it begins in all that was ever kept. */
@@ -69,7 +69,7 @@ export class KeptRows {
     this.#bytesMax = bounds.pieces * bounds.pieceBytes
   }
 
-  find(epoch: number, id: number): Measured | undefined {
+  find(epoch: number, id: number): CachedBody | undefined {
     if (epoch !== this.#epoch) {
       this.#start = this.#end
       this.#epoch = epoch
@@ -88,7 +88,7 @@ export class KeptRows {
     return { etag: text.slice(0, split), json: text.slice(split), bytes: bytes - split, isAscii }
   }
 
-  keep(id: number, { etag, json }: KeptRow): void {
+  keep(id: number, { etag, json }: CachedRow): void {
     const { rowsMax, pieceBytes } = this.#bounds
     if (this.#places.length === 0) this.#places = new Float64Array(2 * rowsMax)
     const text = etag + json

@@ -11,7 +11,7 @@ type Template = { path: string; segments: readonly Segment[]; operations: Map<Me
  * Finds the operations of a path. There are a few dozen templates, so a walk through those of one length is enough; the
  * two usual kinds are found without taking the path apart.
  */
-export class RouteTable {
+export class Router {
   readonly #byPath = new Map<string, Route>()
   readonly #byLength = new Map<number, Template[]>()
   /** Templates whose one parameter is their end, by what stands before it. */

@@ -47,7 +47,7 @@ export const hashApiKey = (key: string): string => createHash('sha256').update(k
 const anySecret = /[0-9A-Za-z]{36,}/g
 
 /** For the log: makes keys that slipped into a text unreadable, ours by their form and the operator's own by its value. */
-export function secretHider(ownKey: string | undefined): (text: string) => string {
+export function redactor(ownKey: string | undefined): (text: string) => string {
   const hide = (text: string) => {
     const withoutOurs = text
       .replace(/ps_(live|test)_[0-9A-Za-z]+/gi, 'ps_$1_[redacted]')

@@ -1,6 +1,9 @@
 import type { Selectable } from 'kysely'
 import type { Database } from '../database/database.ts'
 import type { Tables } from '../database/tables.ts'
+import { effectiveLimits } from '../keys/key.ts'
+import type { KeyLimits, Limits, Plan } from '../keys/plans.ts'
+import { ownLimits } from '../keys/queries.ts'
 import {
   environmentOf,
   hashApiKey,
@@ -9,12 +12,9 @@ import {
   keyPrefixes,
   looksLikeApiKey,
 } from './apiKey.ts'
-import { effectiveLimits } from '../keys/key.ts'
-import type { KeyLimits, Limits, Plan } from '../keys/plans.ts'
-import { ownLimits } from '../keys/queries.ts'
 
 /** What a request needs to know of its key. */
-export type KnownKey = {
+export type ApiKeyRecord = {
   readonly id: number
   readonly name: string
   readonly plan: Plan
@@ -29,7 +29,7 @@ export type KnownKey = {
 }
 
 /** What the store has of a key beyond what every request needs. */
-type StoredKey = KnownKey & { readonly limits: KeyLimits }
+type StoredKey = ApiKeyRecord & { readonly limits: KeyLimits }
 
 type Lookup = { key: StoredKey } | { problem: string }
 
@@ -56,7 +56,7 @@ export type KeyRow = Pick<
   | 'unbanned_at'
 > & { secret_expires_at: number | null }
 
-export function knownKey(row: KeyRow, token: string): KnownKey {
+export function toApiKeyRecord(row: KeyRow, token: string): ApiKeyRecord {
   const plan = row.plan as Plan
   return {
     id: row.id,
@@ -77,7 +77,7 @@ export function knownKey(row: KeyRow, token: string): KnownKey {
  * Finds keys by their secret. What it finds is kept, by the secret as it was sent, so that a known key costs one look
  * into a map; a change of any key, here or by another process, empties it.
  */
-export class KeyDirectory {
+export class ApiKeyCache {
   readonly #database: Database
   readonly #environment: KeyEnvironment
   readonly #known = new Map<string, StoredKey>()
@@ -101,7 +101,7 @@ export class KeyDirectory {
   }
 
   /** A key that was found before and can be used now. */
-  known(token: string, now: number): KnownKey | undefined {
+  known(token: string, now: number): ApiKeyRecord | undefined {
     const key = this.#known.get(token)
     return key && this.problemOf(key, now) === undefined ? key : undefined
   }
@@ -131,7 +131,7 @@ export class KeyDirectory {
   }
 
   /** Why a key cannot be used, where it cannot. */
-  problemOf(key: KnownKey, now: number): string | undefined {
+  problemOf(key: ApiKeyRecord, now: number): string | undefined {
     if (!this.isOfThisEnvironment(key.environment)) {
       return `This API key is of the ${key.environment} environment, and this is ${this.#environment}: use the other base address, or a key of this one.`
     }
@@ -164,7 +164,7 @@ export class KeyDirectory {
       .executeTakeFirst()
     if (!row) return undefined
     const plan = row.plan as Plan
-    const key = { ...knownKey(row, token), limits: effectiveLimits({ plan, limits: ownLimits(row) }) }
+    const key = { ...toApiKeyRecord(row, token), limits: effectiveLimits({ plan, limits: ownLimits(row) }) }
     // What was read before a change must not outlive it.
     if (generation === this.#generation) {
       if (this.#known.size >= keysKeptMax) this.#known.delete(this.#known.keys().next().value as string)

@@ -1,27 +1,27 @@
-import type { Admission, Door, Visit } from '../api/authentication.ts'
+import type { Authenticator, AuthResult, Credentials } from '../api/authentication.ts'
 import { ApiError } from '../api/errors.ts'
-import type { Caller } from '../api/operation.ts'
-import type { KeyDirectory, KnownKey } from './apiKeyCache.ts'
-import { andThen } from '../maybePromise.ts'
-import type { Decision, Gate, Verdict } from '../limits/rateLimiter.ts'
+import type { Principal } from '../api/operation.ts'
 import { ratesOf, ratesOfBanned, retryAfter } from '../limits/headers.ts'
+import type { Decision, RateLimiter, RateLimitResult } from '../limits/rateLimiter.ts'
 import { freeLimits, tightest } from '../limits/window.ts'
+import { chain } from '../maybePromise.ts'
+import type { ApiKeyCache, ApiKeyRecord } from './apiKeyCache.ts'
 
 type DoorOptions = {
-  readonly gate: Gate
-  readonly directory: KeyDirectory
+  readonly gate: RateLimiter
+  readonly directory: ApiKeyCache
   onBan(keyId: number, untilMs: number): void
 }
 
 /** Keys and windows together: who is at the door, and whether there is room. */
-export function createDoor({ gate, directory, onBan }: DoorOptions): Door {
-  function admit({ authorization, address, origin, isFree }: Visit): Admission | Promise<Admission> {
+export function createAuthenticator({ gate, directory, onBan }: DoorOptions): Authenticator {
+  function admit({ authorization, address, origin, isFree }: Credentials): AuthResult | Promise<AuthResult> {
     const token = bearerToken(authorization)
     const verdict = gate.admit({ token, address, origin, isFree })
-    return andThen(verdict, (reached) => admissionOf(reached, token, isFree))
+    return chain(verdict, (reached) => admissionOf(reached, token, isFree))
   }
 
-  function admissionOf(verdict: Verdict, token: string | undefined, isFree: boolean): Admission {
+  function admissionOf(verdict: RateLimitResult, token: string | undefined, isFree: boolean): AuthResult {
     const { now, known, address, storeVersion } = verdict
     if (known?.decision.isNewBan) onBan(known.key.id, known.decision.bannedUntil)
     const refusedOnAddress = address && refusalOnAddress(verdict, address)
@@ -35,10 +35,10 @@ export function createDoor({ gate, directory, onBan }: DoorOptions): Door {
 
   return {
     admit,
-    recall: (admitted, agoMs) =>
+    reauthenticate: (admitted, agoMs) =>
       gate.isCurrent(agoMs)
         ? admitted
-        : andThen(gate.look(admitted.token), ({ known }) => known && admittedCaller(known, admitted.token)),
+        : chain(gate.look(admitted.token), ({ known }) => known && admittedCaller(known, admitted.token)),
     ratesFor: (address) => {
       const { windows, now } = gate.lookAtAddress(address)
       return ratesOf(windows, now)
@@ -48,10 +48,10 @@ export function createDoor({ gate, directory, onBan }: DoorOptions): Door {
 }
 
 /** A caller with what was found when it was admitted. Every caller that an operation is given is one. */
-export type AdmittedCaller = Caller & { readonly key: KnownKey; readonly decision: Decision }
+export type AdmittedCaller = Principal & { readonly key: ApiKeyRecord; readonly decision: Decision }
 
 /** The refusal of a request that its address pays for, if it is refused: for what is wrong with it, or for its rate. */
-function refusalOnAddress({ now, problem }: Verdict, address: Decision): Admission | undefined {
+function refusalOnAddress({ now, problem }: RateLimitResult, address: Decision): AuthResult | undefined {
   const rates = ratesOf(address.windows, now)
   const limited = refusalOf(address, now)
   if (!limited) return problem && { refusal: problem, rates }
@@ -64,9 +64,12 @@ function refusalOnAddress({ now, problem }: Verdict, address: Decision): Admissi
 }
 
 /** The caller to log for a rejected request. */
-function callerIn({ known, wrongOriginKey }: Verdict, token: string | undefined): Pick<Admission, 'caller'> {
+function callerIn(
+  { known, wrongOriginKey }: RateLimitResult,
+  token: string | undefined,
+): Pick<AuthResult, 'principal'> {
   const key = known?.key ?? wrongOriginKey
-  return key && token !== undefined ? { caller: callerOf(key, token) } : {}
+  return key && token !== undefined ? { principal: callerOf(key, token) } : {}
 }
 
 let lastAuthorization: string | undefined
@@ -81,14 +84,17 @@ function bearerToken(authorization: string | undefined): string | undefined {
   return lastToken
 }
 
-const callerOf = ({ id, scopes, origins }: KnownKey, token: string): Caller => ({
+const callerOf = ({ id, scopes, origins }: ApiKeyRecord, token: string): Principal => ({
   keyId: id,
   token,
   scopes,
   origins,
 })
 
-const admittedCaller = ({ key, decision }: NonNullable<Verdict['known']>, token: string): AdmittedCaller => ({
+const admittedCaller = (
+  { key, decision }: NonNullable<RateLimitResult['known']>,
+  token: string,
+): AdmittedCaller => ({
   ...callerOf(key, token),
   key,
   decision,

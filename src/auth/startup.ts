@@ -1,4 +1,4 @@
-import type { Gate } from '../limits/rateLimiter.ts'
+import type { RateLimiter } from '../limits/rateLimiter.ts'
 
 /**
  * Holds API requests until the start is finished: before that a valid key may not be in the store yet, and would get
@@ -11,7 +11,7 @@ export function createStartup() {
   let isFinished = false
   return {
     isFinished: () => isFinished,
-    delayUntilStarted: (gate: Gate): Gate => ({
+    delayUntilStarted: (gate: RateLimiter): RateLimiter => ({
       ...gate,
       admit: (visitor) => (isFinished ? gate.admit(visitor) : promise.then(() => gate.admit(visitor))),
     }),

@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely'
-import { compiledOnce } from '../database/preparedQuery.ts'
-import { readPosition, writePosition } from '../database/cursors.ts'
+import { readCursor, writeCursor } from '../database/cursors.ts'
+import { preparedQuery } from '../database/preparedQuery.ts'
 import type { Tables } from '../database/tables.ts'
 import { recordEvent } from '../events/queries.ts'
 import type { Category } from './category.ts'
@@ -8,7 +8,7 @@ import type { Category } from './category.ts'
 const assignedPosition = 'categories.assigned'
 const gapSearchRows = 500
 
-const insertUnnamed = compiledOnce<[id: bigint], { category_id: bigint }>((db) =>
+const insertUnnamed = preparedQuery<[id: bigint], { category_id: bigint }>((db) =>
   db
     .insertInto('categories')
     .values({ category_id: 0n })
@@ -80,13 +80,13 @@ export const shownCategory = ({ id, name }: Category) => (name === undefined ? {
 
 /** The highest id that the service has picked, also if its category is gone. */
 export async function lastAssignedCategoryId(db: Kysely<Tables>): Promise<number> {
-  return readPosition(db, assignedPosition)
+  return readCursor(db, assignedPosition)
 }
 
 /** Makes sure that ids up to this one are not picked again. */
 export async function reserveCategoryIds(trx: Kysely<Tables>, upTo: number): Promise<void> {
   if ((await lastAssignedCategoryId(trx)) >= upTo) return
-  await writePosition(trx, assignedPosition, upTo)
+  await writeCursor(trx, assignedPosition, upTo)
 }
 
 /** Counting goes on where it left off, past the ids that animals have brought in. */

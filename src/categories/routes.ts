@@ -1,9 +1,9 @@
 import * as z from 'zod'
-import type { Database } from '../database/database.ts'
 import { ApiError } from '../api/errors.ts'
-import { type Answer, answer, type Operation, operation } from '../api/operation.ts'
+import { type Operation, type OperationResult, operation, respond } from '../api/operation.ts'
 import { openCursor, pageAnswer, sealCursor } from '../api/pagination.ts'
 import { int64, int64Text, notBlankPattern, pageCursor, pageLimit } from '../api/validation.ts'
+import type { Database } from '../database/database.ts'
 import { type Category, isCategoryName, nameLengthMax } from './category.ts'
 import {
   addCategory,
@@ -48,7 +48,7 @@ export function categoryRoutes({ read }: Database, publicUrl: string | undefined
     operation({
       ...common,
       id: 'listCategories',
-      isKept: true,
+      cacheable: true,
       method: 'GET',
       path: '/categories',
       summary: 'List categories',
@@ -57,7 +57,7 @@ export function categoryRoutes({ read }: Database, publicUrl: string | undefined
         limit: pageLimit(),
         cursor: pageCursor(),
       }),
-      answers: {
+      responses: {
         200: {
           description: 'One page of categories.',
           schema: categories,
@@ -87,7 +87,7 @@ export function categoryRoutes({ read }: Database, publicUrl: string | undefined
       scope: 'categories:write',
       body: newCategory,
       bodyExample: { name: 'Rabbits' },
-      answers: {
+      responses: {
         201: {
           description: 'The category was added.',
           schema: category,
@@ -98,22 +98,22 @@ export function categoryRoutes({ read }: Database, publicUrl: string | undefined
       errors: ['malformed_json', 'validation_failed'],
       async write({ body }, { trx, now }) {
         const added = await addCategory(trx, body.name, now)
-        return answer(201, shown(added), { Location: `${publicUrl ?? ''}/v1/categories/${added.id}` })
+        return respond(201, shown(added), { Location: `${publicUrl ?? ''}/v1/categories/${added.id}` })
       },
     }),
 
     operation({
       ...one,
       id: 'getCategory',
-      isKept: true,
+      cacheable: true,
       method: 'GET',
       path: '/categories/{categoryId}',
       summary: 'Get a category',
       scope: 'categories:read',
-      answers: { 200: { description: 'The category.', schema: category, example } },
+      responses: { 200: { description: 'The category.', schema: category, example } },
       errors: ['category_not_found'],
       async read({ params: { categoryId } }) {
-        return answer(200, shown(present(await findCategory(read, categoryId))))
+        return respond(200, shown(present(await findCategory(read, categoryId))))
       },
     }),
 
@@ -126,12 +126,12 @@ export function categoryRoutes({ read }: Database, publicUrl: string | undefined
       scope: 'categories:write',
       body: categoryChange,
       bodyExample: { name: 'Rabbits' },
-      answers: { 200: { description: 'The category after the change.', schema: category, example } },
+      responses: { 200: { description: 'The category after the change.', schema: category, example } },
       errors: ['malformed_json', 'validation_failed', 'category_not_found'],
       async write({ params: { categoryId }, body }, { trx, now }) {
         const found = present(await findCategory(trx, categoryId))
         const name = body.name === undefined ? found.name : (body.name ?? undefined)
-        return answer(
+        return respond(
           200,
           shown(name === found.name ? found : await renameCategory(trx, categoryId, name, now)),
         )
@@ -146,9 +146,9 @@ export function categoryRoutes({ read }: Database, publicUrl: string | undefined
       summary: 'Remove a category',
       description: 'Only while no animal uses it.',
       scope: 'categories:write',
-      answers: { 204: { description: 'The category was removed.' } },
+      responses: { 204: { description: 'The category was removed.' } },
       errors: ['category_not_found', 'category_in_use'],
-      async write({ params: { categoryId } }, { trx, now }): Promise<Answer> {
+      async write({ params: { categoryId } }, { trx, now }): Promise<OperationResult> {
         present(await findCategory(trx, categoryId))
         if (await isCategoryUsed(trx, categoryId)) throw new ApiError('category_in_use')
         await removeCategory(trx, categoryId, now)

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { readConfig } from '../config.ts'
-import { copyStore } from '../database/sqlite/backup.ts'
+import { backupDatabase } from '../database/sqlite/backup.ts'
 import { repairModes } from '../database/sqlite/files.ts'
 import { databaseFile } from '../database/sqlite/open.ts'
 import { readArguments, UsageError } from './arguments.ts'
@@ -21,6 +21,6 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
   if (!existsSync(source)) throw new Error(`There is no store at ${source} yet: start the service once.`)
   // Reading it creates files beside it, which get its mode.
   repairModes(source)
-  const bytes = await copyStore(source, file)
+  const bytes = await backupDatabase(source, file)
   report(values.json, { file, bytes }, `Backed up ${bytes} bytes to ${file}.`)
 }

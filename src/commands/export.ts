@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import type { Kysely } from 'kysely'
+import { toJson } from '../api/json.ts'
 import { lastAssignedCategoryId } from '../categories/queries.ts'
 import type { Database } from '../database/database.ts'
-import type { Dialect } from '../database/dialect.ts'
+import type { SqlDialect } from '../database/dialect.ts'
 import type { Tables } from '../database/tables.ts'
-import { toJson } from '../api/json.ts'
 import type { OrderStatus } from '../orders/order.ts'
 import { readArguments } from './arguments.ts'
 import { formatVersion } from './records.ts'
@@ -53,7 +53,7 @@ async function* records(
   if (hasKeys) yield* keyRecords(db)
 }
 
-const counters = async (db: Kysely<Tables>, dialect: Dialect) => ({
+const counters = async (db: Kysely<Tables>, dialect: SqlDialect) => ({
   lastPetId: await dialect.lastAssignedId(db, 'pets'),
   lastKeyId: await dialect.lastAssignedId(db, 'api_keys'),
   lastCategoryId: await lastAssignedCategoryId(db),

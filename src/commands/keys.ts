@@ -1,15 +1,15 @@
 import type { Kysely } from 'kysely'
+import { ApiError, type Detail } from '../api/errors.ts'
+import { validate } from '../api/validation.ts'
 import { systemClock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import type { Tables } from '../database/tables.ts'
-import { ApiError, type Detail } from '../api/errors.ts'
-import { validate } from '../api/validation.ts'
 import { type Key, overlapSecondsMax } from '../keys/key.ts'
 import { ownLimitMax, ownStreamsMax } from '../keys/plans.ts'
 import { changeKey, createKey, findKey, listKeys, revokeKey, rotateKey, unbanKey } from '../keys/queries.ts'
 import { changedSettings, checkSettings, keyChange, newKey, newSettings } from '../keys/schemas.ts'
-import { shown } from '../keys/serialize.ts'
+import { serializeKey } from '../keys/serialize.ts'
 import { readArguments, UsageError, wholeNumber } from './arguments.ts'
 import { report, withStore } from './store.ts'
 
@@ -69,7 +69,7 @@ const actions: Record<string, { needsId: boolean; takes: readonly string[]; run:
       const now = systemClock()
       checkSettings(settings, now)
       const { key, secret } = await database.write((trx) => createKey(trx, settings, environment, now))
-      report(values.json, { ...shown(key, now), key: secret }, madeText(key, secret))
+      report(values.json, { ...serializeKey(key, now), key: secret }, madeText(key, secret))
     },
   },
   list: {
@@ -80,7 +80,7 @@ const actions: Record<string, { needsId: boolean; takes: readonly string[]; run:
       let belowId: number | undefined
       for (;;) {
         const page = await listKeys(database.read, pageKeys, belowId)
-        for (const key of page) report(json, shown(key, now), listLine(key, now))
+        for (const key of page) report(json, serializeKey(key, now), listLine(key, now))
         if (page.length < pageKeys) return
         belowId = page.at(-1)?.id
       }
@@ -100,7 +100,7 @@ const actions: Record<string, { needsId: boolean; takes: readonly string[]; run:
         checkSettings(settings, body.expiresAt === undefined ? 0 : now)
         await changeKey(trx, id, settings, now)
       })
-      report(values.json, shown(key, now), `Key ${id} is changed:\n${listLine(key, now)}`)
+      report(values.json, serializeKey(key, now), `Key ${id} is changed:\n${listLine(key, now)}`)
     },
   },
   revoke: {
@@ -109,7 +109,7 @@ const actions: Record<string, { needsId: boolean; takes: readonly string[]; run:
     async run(database, _config, { json }, id) {
       const now = systemClock()
       const key = await change(database, id, (trx) => revokeKey(trx, id, now))
-      report(json, shown(key, now), `Key ${id} (${key.name}) is revoked.`)
+      report(json, serializeKey(key, now), `Key ${id} (${key.name}) is revoked.`)
     },
   },
   rotate: {
@@ -125,7 +125,7 @@ const actions: Record<string, { needsId: boolean; takes: readonly string[]; run:
           throw new Error(`Key ${id} is revoked, and that is for good: make a new one.`)
         secret = await rotateKey(trx, id, environment, overlapSeconds * 1000, now)
       })
-      report(values.json, { ...shown(key, now), key: secret }, madeText(key, secret))
+      report(values.json, { ...serializeKey(key, now), key: secret }, madeText(key, secret))
     },
   },
   unban: {
@@ -134,7 +134,11 @@ const actions: Record<string, { needsId: boolean; takes: readonly string[]; run:
     async run(database, _config, { json }, id) {
       const now = systemClock()
       const key = await change(database, id, (trx) => unbanKey(trx, id, now))
-      report(json, shown(key, now), `Key ${id} (${key.name}) may be used again: any ban on it is lifted.`)
+      report(
+        json,
+        serializeKey(key, now),
+        `Key ${id} (${key.name}) may be used again: any ban on it is lifted.`,
+      )
     },
   },
 }
@@ -218,7 +222,7 @@ const madeText = (key: Key, secret: string) =>
   `Key ${key.id} (${key.name}, ${key.plan}). Its secret is shown this once and kept nowhere:\n\n  ${secret}`
 
 function listLine(key: Key, now: number): string {
-  const { bannedUntil, lastUsedAt } = shown(key, now)
+  const { bannedUntil, lastUsedAt } = serializeKey(key, now)
   const state = key.revokedAt
     ? 'revoked'
     : key.expiresAt !== undefined && key.expiresAt <= now

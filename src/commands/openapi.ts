@@ -1,12 +1,12 @@
 import { writeFileSync } from 'node:fs'
+import type { ApiKeyCache } from '../auth/apiKeyCache.ts'
 import { readConfig } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import type { EventBroadcaster } from '../events/broadcaster.ts'
 import { usualStreamBounds } from '../events/stream.ts'
+import type { RateLimiter } from '../limits/rateLimiter.ts'
 import { documentText, openApiDocument } from '../openapi/document.ts'
 import { toYaml } from '../openapi/yaml.ts'
-import type { KeyDirectory } from '../auth/apiKeyCache.ts'
-import type { Gate } from '../limits/rateLimiter.ts'
 import { createOperations } from '../operations.ts'
 import { readArguments } from './arguments.ts'
 
@@ -31,7 +31,7 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
 /** Operations only hold on to what they are given, so describing them takes no store. */
 export function describe(env: NodeJS.ProcessEnv): Record<string, unknown> {
   const config = readConfig(env)
-  const nothing = {} as Database & KeyDirectory & Gate & EventBroadcaster
+  const nothing = {} as Database & ApiKeyCache & RateLimiter & EventBroadcaster
   const operations = createOperations({
     database: nothing,
     directory: nothing,

@@ -1,7 +1,7 @@
 import * as z from 'zod'
+import { int64, integer } from '../api/validation.ts'
 import { isCategoryName } from '../categories/category.ts'
 import { timeMaxMs } from '../clock.ts'
-import { int64, integer } from '../api/validation.ts'
 import { type KeySettings, settingsProblems } from '../keys/key.ts'
 import { ownLimitMax, ownStreamsMax } from '../keys/plans.ts'
 import { secretsKeptMax } from '../keys/queries.ts'

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { systemClock } from '../clock.ts'
 import { readConfig } from '../config.ts'
-import { restoreStore } from '../database/sqlite/backup.ts'
+import { restoreDatabase } from '../database/sqlite/backup.ts'
 import { databaseFile } from '../database/sqlite/open.ts'
 import { restartFeed } from '../events/queries.ts'
 import { readArguments, UsageError } from './arguments.ts'
@@ -28,7 +28,7 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
     throw new Error(`There is a store in ${dataDir} already: give --replace to replace it, all of it.`)
   }
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-  const bytes = await restoreStore(file, dataDir, systemClock(), (restored, lastEventId) =>
+  const bytes = await restoreDatabase(file, dataDir, systemClock(), (restored, lastEventId) =>
     restored.write((trx) => restartFeed(trx, restored.dialect, lastEventId)),
   )
   report(values.json, { file, bytes }, `Restored ${bytes} bytes from ${file}.`)

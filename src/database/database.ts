@@ -1,11 +1,11 @@
 import type { Kysely } from 'kysely'
-import type { Soon } from '../maybePromise.ts'
-import type { Dialect } from './dialect.ts'
+import type { MaybePromise } from '../maybePromise.ts'
+import type { SqlDialect } from './dialect.ts'
 import type { Tables } from './tables.ts'
 
 /** What the features know of a store, whichever engine is behind it. */
 export type Database = {
-  readonly dialect: Dialect
+  readonly dialect: SqlDialect
   /** Reads of what is committed; they never wait for a writer. */
   readonly read: Kysely<Tables>
   /**
@@ -19,9 +19,9 @@ export type Database = {
    * For bookkeeping that no event tells of: a transaction like the other, but it need not be the only one, so that
    * whatever it decides on it must lock.
    */
-  writeApart<T>(work: (trx: Kysely<Tables>) => Promise<T>): Promise<T>
+  writeConcurrently<T>(work: (trx: Kysely<Tables>) => Promise<T>): Promise<T>
   /** A write that may take as long as it needs, such as a change of the schema. */
-  upgrade<T>(work: (trx: Kysely<Tables>) => Promise<T>): Promise<T>
+  migrate<T>(work: (trx: Kysely<Tables>) => Promise<T>): Promise<T>
   /** Runs the work on one unchanging view of the store. */
   snapshot<T>(work: (db: Kysely<Tables>) => Promise<T>): Promise<T>
   /**
@@ -41,15 +41,15 @@ export type Database = {
    * what is on disk: reads can show commits a moment before they are durable. Commits of other processes are included,
    * which may have to be waited for. The query runs often, so it should be one of `compiledOnce`.
    */
-  trackDurable(query: (db: Kysely<Tables>) => Soon<number>): Promise<() => Soon<number>>
+  trackDurable(query: (db: Kysely<Tables>) => MaybePromise<number>): Promise<() => MaybePromise<number>>
   /** Calls back when the disk has failed, does not respond in time, or responds again. */
   onStorageFault(listener: (fault: StorageFault) => void): void
   /** Overwrites what was deleted, also in the files beside the store, as soon as nobody reads it any more. */
-  scrub(): void
+  truncateWal(): void
   /** Calls back when another process has changed the store, or may have. */
   onForeignChange(listener: () => void): void
   /** What is under way, for whoever watches. */
-  load(): Load
+  stats(): DatabaseStats
   /** Throws unless the store can be reached. */
   ping(): Promise<void>
   close(): Promise<void>
@@ -66,9 +66,9 @@ export type StorageFault = {
 }
 
 /** As much of a store as a list needs. */
-export type Reading = Pick<Database, 'read' | 'dialect'>
+export type DatabaseReader = Pick<Database, 'read' | 'dialect'>
 
-export type Load = {
+export type DatabaseStats = {
   /** Changes that wait for their commit. */
   readonly writesWaiting: number
   /** Connections to the store that are in use. */
@@ -78,10 +78,10 @@ export type Load = {
 }
 
 /** The store cannot serve right now; nothing was changed, and the same call may succeed later. */
-export class StoreUnavailableError extends Error {}
+export class DatabaseUnavailableError extends Error {}
 
 /** The commit was not confirmed: the change may have been applied or not. */
-export class OutcomeUnknownError extends StoreUnavailableError {}
+export class OutcomeUnknownError extends DatabaseUnavailableError {}
 
 /** A thread of this process waits for a disk that does not respond, so the store cannot be closed. */
 export class DiskUnresponsiveError extends Error {}

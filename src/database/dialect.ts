@@ -11,7 +11,7 @@ import type { Tables } from './tables.ts'
 type TableWithIdentity = 'pets' | 'api_keys' | 'orders' | 'events'
 
 /** Every difference between the engines, as functions; no feature asks which engine it runs on. */
-export type Dialect = {
+export type SqlDialect = {
   /** The type of a 64-bit integer column. */
   readonly integer: RawBuilder<unknown>
   /** The type and rules of a column whose value the store assigns, rising and never used twice. */
@@ -45,7 +45,7 @@ export type Dialect = {
   reserveIds(trx: Kysely<Tables>, table: TableWithIdentity, upTo: number): Promise<void>
 }
 
-export const sqliteDialect: Dialect = {
+export const sqliteDialect: SqlDialect = {
   integer: sql`integer`,
   identityType: sql`integer`,
   identity: (column) => column.primaryKey().autoIncrement(),
@@ -107,7 +107,7 @@ const lastEventId = sql`greatest(
   coalesce((SELECT max(id) FROM events), 0),
   coalesce((SELECT value FROM positions WHERE name = 'events.pruned'), 0))`
 
-export const postgresDialect: Dialect = {
+export const postgresDialect: SqlDialect = {
   integer: sql`bigint`,
   identityType: sql`bigint`,
   identity: (column) => column.primaryKey().generatedByDefaultAsIdentity(),

@@ -5,14 +5,14 @@ import type { Tables } from './tables.ts'
 
 /** What a store knows of itself. */
 
-type Fact = 'environment' | 'identity'
+type MetadataName = 'environment' | 'identity'
 
-export async function readFact(db: Kysely<Tables>, name: Fact): Promise<string | undefined> {
+export async function readMetadata(db: Kysely<Tables>, name: MetadataName): Promise<string | undefined> {
   const row = await db.selectFrom('store_facts').select('value').where('name', '=', name).executeTakeFirst()
   return row?.value
 }
 
-async function writeFact(trx: Kysely<Tables>, name: Fact, value: string): Promise<void> {
+async function writeMetadata(trx: Kysely<Tables>, name: MetadataName, value: string): Promise<void> {
   await trx
     .insertInto('store_facts')
     .values({ name, value })
@@ -22,11 +22,11 @@ async function writeFact(trx: Kysely<Tables>, name: Fact, value: string): Promis
 
 /** A store is of one environment for good: the keys of one are nothing to the other. */
 export async function claimEnvironment(database: Database, environment: string): Promise<void> {
-  if (isOf(environment, await readFact(database.read, 'environment'))) return
+  if (isOf(environment, await readMetadata(database.read, 'environment'))) return
   await database.write(async (trx) => {
     // Asked again, for another process may have claimed it meanwhile.
-    if (!isOf(environment, await readFact(trx, 'environment')))
-      await writeFact(trx, 'environment', environment)
+    if (!isOf(environment, await readMetadata(trx, 'environment')))
+      await writeMetadata(trx, 'environment', environment)
   })
 }
 
@@ -39,4 +39,4 @@ function isOf(environment: string, known: string | undefined): boolean {
 
 /** Marks a store as another one than before, so that whoever has it open notices that it was replaced. */
 export const renewIdentity = (database: Database): Promise<void> =>
-  database.write((trx) => writeFact(trx, 'identity', randomUUID()))
+  database.write((trx) => writeMetadata(trx, 'identity', randomUUID()))

@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely'
 import { type Database, SchemaTooNewError } from './database.ts'
-import type { Dialect } from './dialect.ts'
+import type { SqlDialect } from './dialect.ts'
 import type { Migration } from './migration.ts'
 import { firstRelease } from './migrations/0001-first-release.ts'
 import { store } from './migrations/0002-store.ts'
@@ -22,7 +22,7 @@ export const isMigrated = async ({ read, dialect }: Database): Promise<boolean> 
 export async function migrate(database: Database, now: number): Promise<string[]> {
   const newest = migrations.length
   if (await isMigrated(database)) return []
-  return database.upgrade(async (trx) => {
+  return database.migrate(async (trx) => {
     await trx.schema
       .createTable('schema_migrations')
       .ifNotExists()
@@ -48,7 +48,7 @@ export async function migrate(database: Database, now: number): Promise<string[]
   })
 }
 
-async function appliedVersion(db: Kysely<Tables>, dialect: Dialect): Promise<number> {
+async function appliedVersion(db: Kysely<Tables>, dialect: SqlDialect): Promise<number> {
   if (!(await dialect.hasTable(db, 'schema_migrations'))) return 0
   const row = await db
     .selectFrom('schema_migrations')

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Database, StoreUnavailableError } from './database.ts'
+import { type Database, DatabaseUnavailableError } from './database.ts'
 import { claimEnvironment } from './metadata.ts'
 import { isMigrated, migrate } from './migrate.ts'
 import { explain, isFinal } from './postgres/errors.ts'
@@ -74,7 +74,7 @@ async function opened(
     return database
   } catch (error) {
     await database.close()
-    if (!(error instanceof StoreUnavailableError) || location.databaseUrl === undefined) throw error
+    if (!(error instanceof DatabaseUnavailableError) || location.databaseUrl === undefined) throw error
     throw new Error(
       `The PostgreSQL at ${shownUrl(location.databaseUrl)} cannot be used (${explain(error)}): see DATABASE_URL.`,
     )
@@ -89,7 +89,11 @@ async function patiently(work: () => Promise<unknown>): Promise<void> {
       await work()
       return
     } catch (error) {
-      if (!(error instanceof StoreUnavailableError) || isFinal(error.cause) || performance.now() > deadline)
+      if (
+        !(error instanceof DatabaseUnavailableError) ||
+        isFinal(error.cause) ||
+        performance.now() > deadline
+      )
         throw error
       await pause(openRetryMs)
     }

@@ -1,6 +1,6 @@
 import type { CompiledQuery, InsertQueryBuilder, InsertResult, Kysely } from 'kysely'
-import { andThen, type Soon } from '../maybePromise.ts'
-import { atOnce, insertAtOnce } from './sqlite/driver.ts'
+import { chain, type MaybePromise } from '../maybePromise.ts'
+import { insertSync, querySync } from './sqlite/driver.ts'
 import type { Tables } from './tables.ts'
 
 type Compilable<R> = { compile(): CompiledQuery<R> }
@@ -10,28 +10,28 @@ type Compilable<R> = { compile(): CompiledQuery<R> }
  * putting them together costs more than running them. `build` is given any values, in the order of the parameters.
  * The embedded store answers at once.
  */
-export function compiledOnce<P extends readonly unknown[], R>(
+export function preparedQuery<P extends readonly unknown[], R>(
   build: (db: Kysely<Tables>) => Compilable<R>,
-): (db: Kysely<Tables>, ...parameters: P) => Soon<readonly R[]> {
+): (db: Kysely<Tables>, ...parameters: P) => MaybePromise<readonly R[]> {
   const compiledFor = perEngine(build)
   return (db, ...parameters) => {
     const compiled = compiledFor(db)
     return (
-      atOnce<R>(db, compiled.sql, parameters) ??
+      querySync<R>(db, compiled.sql, parameters) ??
       db.executeQuery<R>({ ...compiled, parameters }).then(({ rows }) => rows)
     )
   }
 }
 
 /** The same for an insert of one row, which answers the id that the row is given: SQLite tells it without being asked. */
-export function insertedId<P extends readonly unknown[]>(
+export function insertReturningId<P extends readonly unknown[]>(
   build: (db: Kysely<Tables>) => InsertQueryBuilder<Tables, 'pets', InsertResult>,
-): (db: Kysely<Tables>, ...parameters: P) => Soon<number> {
+): (db: Kysely<Tables>, ...parameters: P) => MaybePromise<number> {
   const compiledFor = perEngine(build)
-  const returning = compiledOnce<P, { id: number }>((db) => build(db).returning('id'))
+  const returning = preparedQuery<P, { id: number }>((db) => build(db).returning('id'))
   return (db, ...parameters) =>
-    insertAtOnce(db, compiledFor(db).sql, parameters) ??
-    andThen(returning(db, ...parameters), ([row]) => (row as { id: number }).id)
+    insertSync(db, compiledFor(db).sql, parameters) ??
+    chain(returning(db, ...parameters), ([row]) => (row as { id: number }).id)
 }
 
 function perEngine<R>(
@@ -63,7 +63,7 @@ export function insertMany(
         rows.map((row) => Object.fromEntries(columns.map((column, index) => [column, row[index]])) as never),
       )
   const emptyRow = columns.map(() => 0)
-  const insertPiece = compiledOnce((db) =>
+  const insertPiece = preparedQuery((db) =>
     build(
       db,
       Array.from({ length: rowsAtOnce }, () => emptyRow),

@@ -3,7 +3,7 @@ import type { OutcomeUnknownError } from './database.ts'
 import type { Tables } from './tables.ts'
 
 /** One piece of work that waits for its commit. */
-export type Unit = {
+export type WriteJob = {
   addedAt: number
   work: (trx: Kysely<Tables>) => Promise<unknown>
   onDurable: (() => void) | undefined
@@ -12,7 +12,7 @@ export type Unit = {
 }
 
 /** How a unit ended; its caller is told once the commit is on disk. `result` is the error where it failed. */
-export type Outcome = { readonly unit: Unit; readonly hasFailed: boolean; readonly result: unknown }
+export type Outcome = { readonly unit: WriteJob; readonly hasFailed: boolean; readonly result: unknown }
 
 export function settle({ unit, hasFailed, result }: Outcome): void {
   if (hasFailed) {

@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Kysely } from 'kysely'
-import { OutcomeUnknownError, StoreUnavailableError } from './database.ts'
+import { DatabaseUnavailableError, OutcomeUnknownError } from './database.ts'
 import type { Tables } from './tables.ts'
-import { type Outcome, settle, settleUnknown, type Unit } from './writeJob.ts'
+import { type Outcome, settle, settleUnknown, type WriteJob } from './writeJob.ts'
 
 const writesWaitingMax = 10_000
 const writesPerCommitMax = 256
@@ -60,7 +60,7 @@ class Turns {
  */
 export class WriteQueue {
   readonly #engine: Engine
-  readonly #waiting: Unit[] = []
+  readonly #waiting: WriteJob[] = []
   readonly #listeners: (() => void)[] = []
   #draining: Promise<void> | undefined
   /** Commits that are not known to be on disk yet. */
@@ -75,11 +75,11 @@ export class WriteQueue {
 
   add<T>(work: (trx: Kysely<Tables>) => Promise<T>, onDurable?: () => void): Promise<T> {
     if (this.#waiting.length >= writesWaitingMax) {
-      return Promise.reject(new StoreUnavailableError('Too many writes are waiting.'))
+      return Promise.reject(new DatabaseUnavailableError('Too many writes are waiting.'))
     }
     const { promise, resolve, reject } = Promise.withResolvers<T>()
     const addedAt = performance.now()
-    this.#waiting.push({ addedAt, work, onDurable, resolve: resolve as Unit['resolve'], reject })
+    this.#waiting.push({ addedAt, work, onDurable, resolve: resolve as WriteJob['resolve'], reject })
     this.#draining ??= this.#drain()
     return promise
   }
@@ -141,13 +141,13 @@ export class WriteQueue {
   #refuseLate(): void {
     const inTime = this.#waiting.findIndex(({ addedAt }) => performance.now() - addedAt < waitMaxMs)
     for (const unit of this.#waiting.splice(0, inTime === -1 ? this.#waiting.length : inTime)) {
-      unit.reject(new StoreUnavailableError('The change has waited too long.'))
+      unit.reject(new DatabaseUnavailableError('The change has waited too long.'))
     }
   }
 
   async #commitBatch(): Promise<void> {
     if (this.#waiting.length === 0) return
-    const taken: Unit[] = []
+    const taken: WriteJob[] = []
     let outcomes: Outcome[]
     try {
       outcomes = await this.#commitTaken(taken)
@@ -155,9 +155,9 @@ export class WriteQueue {
       // Who waited for a turn that never came has waited long enough, also those that a later commit would have had.
       const refused = taken.length > 0 ? taken : this.#waiting.splice(0)
       const failure =
-        error instanceof StoreUnavailableError
+        error instanceof DatabaseUnavailableError
           ? error
-          : new StoreUnavailableError('The store did not take the change.', { cause: error })
+          : new DatabaseUnavailableError('The store did not take the change.', { cause: error })
       for (const unit of refused) unit.reject(failure)
       return
     }
@@ -180,7 +180,7 @@ export class WriteQueue {
     if (this.#unsynced.size > commitsAheadMax) await this.#untilSettledOrStalled(settled)
   }
 
-  async #commitTaken(taken: Unit[]): Promise<Outcome[]> {
+  async #commitTaken(taken: WriteJob[]): Promise<Outcome[]> {
     let areApart = false
     let hasPassed = false
     for (;;) {
@@ -206,13 +206,13 @@ export class WriteQueue {
   }
 
   /** Runs the units that were taken before, then takes others while there is time: another process may want its turn. */
-  async #commit(turn: Turn, taken: Unit[], areApart: boolean): Promise<Outcome[]> {
+  async #commit(turn: Turn, taken: WriteJob[], areApart: boolean): Promise<Outcome[]> {
     const outcomes: Outcome[] = []
     const deadline = performance.now() + turnMaxMs
     const others = new Turns()
     try {
       if (taken.length + this.#waiting.length === 1) {
-        const only = taken[0] ?? (this.#waiting.shift() as Unit)
+        const only = taken[0] ?? (this.#waiting.shift() as WriteJob)
         taken[0] = only
         return [await this.#runAlone(turn, only)]
       }
@@ -248,7 +248,7 @@ export class WriteQueue {
   }
 
   /** A unit without neighbours needs no savepoint: if it fails, all of the transaction goes. */
-  async #runAlone(turn: Turn, unit: Unit): Promise<Outcome> {
+  async #runAlone(turn: Turn, unit: WriteJob): Promise<Outcome> {
     let result: unknown
     try {
       result = await unit.work(turn.trx)
@@ -261,7 +261,7 @@ export class WriteQueue {
     return { unit, hasFailed: false, result }
   }
 
-  async #runUnit(turn: Turn, unit: Unit, isApart: boolean): Promise<Outcome> {
+  async #runUnit(turn: Turn, unit: WriteJob, isApart: boolean): Promise<Outcome> {
     const { traces } = turn
     if (isApart) await turn.run('SAVEPOINT unit')
     try {

@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { type StreamBody, StreamChunk } from '../api/streamBody.ts'
 import type { Clock } from '../clock.ts'
 import type { Database } from '../database/database.ts'
-import { type StreamBody, StreamChunk } from '../api/streamBody.ts'
-import type { Soon } from '../maybePromise.ts'
+import type { MaybePromise } from '../maybePromise.ts'
 import { AccessTable, type FindAccess, type KeyAccess } from './access.ts'
 import { isPrivate, type StoreEvent } from './event.ts'
 import { streamText } from './format.ts'
@@ -32,7 +32,7 @@ type BroadcasterOptions = {
   readonly bounds: StreamBounds
   readonly findAccess: FindAccess
   /** The id up to which events are durable; later ones are not sent yet. */
-  durableThrough(): Soon<number>
+  durableThrough(): MaybePromise<number>
   onFault(error: unknown): void
 }
 

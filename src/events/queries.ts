@@ -1,10 +1,10 @@
 import { type Kysely, sql } from 'kysely'
-import { compiledOnce, insertMany } from '../database/preparedQuery.ts'
-import type { Dialect } from '../database/dialect.ts'
-import { readPosition, writePosition } from '../database/cursors.ts'
-import type { Tables } from '../database/tables.ts'
 import { toJson } from '../api/json.ts'
-import { andThen, type Soon } from '../maybePromise.ts'
+import { readCursor, writeCursor } from '../database/cursors.ts'
+import type { SqlDialect } from '../database/dialect.ts'
+import { insertMany, preparedQuery } from '../database/preparedQuery.ts'
+import type { Tables } from '../database/tables.ts'
+import { chain, type MaybePromise } from '../maybePromise.ts'
 import { type EventType, isPrivate, type StoreEvent } from './event.ts'
 
 export const keptMs = 30 * 24 * 60 * 60 * 1000
@@ -15,9 +15,10 @@ const restartGap = 1_000_000
 
 type NewEvent = { type: EventType; data: unknown }
 
-const insertEvent = compiledOnce<[type: string, createdAt: number, data: string, isPrivate: number], unknown>(
-  (db) => db.insertInto('events').values({ type: '', created_at: 0, data: '', is_private: 0 }),
-)
+const insertEvent = preparedQuery<
+  [type: string, createdAt: number, data: string, isPrivate: number],
+  unknown
+>((db) => db.insertInto('events').values({ type: '', created_at: 0, data: '', is_private: 0 }))
 
 const insertEvents = insertMany('events', ['type', 'created_at', 'data', 'is_private'])
 
@@ -27,7 +28,7 @@ export const recordEvent = (
   now: number,
   type: EventType,
   data: unknown,
-): Soon<readonly unknown[]> => insertEvent(trx, type, now, toJson(data), isPrivate(type) ? 1 : 0)
+): MaybePromise<readonly unknown[]> => insertEvent(trx, type, now, toJson(data), isPrivate(type) ? 1 : 0)
 
 /** The same for many. */
 export const recordEvents = (trx: Kysely<Tables>, now: number, events: readonly NewEvent[]): Promise<void> =>
@@ -36,13 +37,13 @@ export const recordEvents = (trx: Kysely<Tables>, now: number, events: readonly 
     events.map(({ type, data }) => [type, now, toJson(data), isPrivate(type) ? 1 : 0]),
   )
 
-const selectNewestId = compiledOnce<[], { id: number }>((db) =>
+const selectNewestId = preparedQuery<[], { id: number }>((db) =>
   db.selectFrom('events').select('id').orderBy('id', 'desc').limit(sql.lit(1)),
 )
 
 /** The newest event's id, for `Database.trackDurable`. */
-export const newestEventId = (db: Kysely<Tables>): Soon<number> =>
-  andThen(selectNewestId(db), ([row]) => row?.id ?? 0)
+export const newestEventId = (db: Kysely<Tables>): MaybePromise<number> =>
+  chain(selectNewestId(db), ([row]) => row?.id ?? 0)
 
 /** In place of a durable position, for what reads inside of a transaction. */
 export const allEvents = Number.MAX_SAFE_INTEGER
@@ -86,7 +87,7 @@ export async function lastEventId(db: Kysely<Tables>, through: number): Promise<
 
 /** Events up to this id are no longer kept. */
 export async function prunedThrough(db: Kysely<Tables>): Promise<number> {
-  return readPosition(db, prunedPosition)
+  return readCursor(db, prunedPosition)
 }
 
 /** Lets go of a bounded number of events that are older than promised; answers how many. */
@@ -103,24 +104,28 @@ export async function pruneEvents(trx: Kysely<Tables>, now: number): Promise<num
   const last = gone.at(-1)
   if (!last) return 0
   await trx.deleteFrom('events').where('id', '<=', last.id).execute()
-  await writePosition(trx, prunedPosition, last.id)
+  await writeCursor(trx, prunedPosition, last.id)
   return gone.length
 }
 
 /** Lets the feed go on where that of another store stood; what came before is not kept here. */
-export async function continueFeed(trx: Kysely<Tables>, dialect: Dialect, lastId: number): Promise<void> {
+export async function continueFeed(trx: Kysely<Tables>, dialect: SqlDialect, lastId: number): Promise<void> {
   if (lastId <= (await dialect.lastAssignedId(trx, 'events'))) return
   await dialect.reserveIds(trx, 'events', lastId)
-  await writePosition(trx, prunedPosition, lastId)
+  await writeCursor(trx, prunedPosition, lastId)
 }
 
 /**
  * Begins the feed anew, far above every id that anybody has seen: the store is another one now, and whoever followed the
  * old one must list it again.
  */
-export async function restartFeed(trx: Kysely<Tables>, dialect: Dialect, lastSeenId: number): Promise<void> {
+export async function restartFeed(
+  trx: Kysely<Tables>,
+  dialect: SqlDialect,
+  lastSeenId: number,
+): Promise<void> {
   const start = Math.max(lastSeenId, await lastEventId(trx, allEvents)) + restartGap
   await trx.deleteFrom('events').execute()
   await dialect.reserveIds(trx, 'events', start)
-  await writePosition(trx, prunedPosition, start)
+  await writeCursor(trx, prunedPosition, start)
 }

@@ -1,10 +1,10 @@
 import * as z from 'zod'
-import type { Database } from '../database/database.ts'
 import { ApiError, validationFailed } from '../api/errors.ts'
-import { type Caller, type Context, type Operation, operation } from '../api/operation.ts'
+import { type Context, type Operation, operation, type Principal } from '../api/operation.ts'
 import { nextLink } from '../api/pagination.ts'
 import { digitsText, pageLimit } from '../api/validation.ts'
-import type { Soon } from '../maybePromise.ts'
+import type { Database } from '../database/database.ts'
+import type { MaybePromise } from '../maybePromise.ts'
 import type { FindAccess } from './access.ts'
 import type { EventBroadcaster } from './broadcaster.ts'
 import { eventsScope, privateEventsScope } from './event.ts'
@@ -26,7 +26,7 @@ export type EventRoutesOptions = {
   readonly streamsMax: number
   readonly publicUrl: string | undefined
   /** The id up to which events are durable; later ones are treated as if they were not there. */
-  durableThrough(): Soon<number>
+  durableThrough(): MaybePromise<number>
   /** What events there are, for the description of the API. */
   readonly kinds: readonly EventKind[]
 }
@@ -35,7 +35,7 @@ export function eventRoutes(options: EventRoutesOptions): Operation[] {
   const { database, broadcaster, findAccess, publicUrl, durableThrough, kinds } = options
   const counter = new StreamCounter(options.streamsMax)
 
-  async function stream(after: number, newest: number, { keyId, token }: Caller) {
+  async function stream(after: number, newest: number, { keyId, token }: Principal) {
     const access = await findAccess(token)
     if (!access) throw new ApiError('invalid_api_key', 'This API key ended while the request was served.')
     const headers = { 'Retry-After': retrySeconds }
@@ -74,7 +74,7 @@ export function eventRoutes(options: EventRoutesOptions): Operation[] {
           schema: { pattern: '^[0-9]{0,16}$' },
         },
       },
-      answers: {
+      responses: {
         200: {
           description: 'Events after the position.',
           schema: eventsSchema(kinds),
@@ -94,7 +94,7 @@ export function eventRoutes(options: EventRoutesOptions): Operation[] {
       errors: ['validation_failed', 'events_expired', 'too_many_streams'],
       errorHeaders: { events_expired: { Link: 'Where the events that are kept begin, with `rel="next"`.' } },
       async read({ query: { after, limit } }, context) {
-        const seesPrivate = context.caller.scopes.has(privateEventsScope)
+        const seesPrivate = context.principal.scopes.has(privateEventsScope)
         const isStream = /(?:^|,)\s*text\/event-stream\s*(?:;|,|$)/i.test(context.header('accept') ?? '')
         const pruned = await prunedThrough(database.read)
         const position =
@@ -105,7 +105,7 @@ export function eventRoutes(options: EventRoutesOptions): Operation[] {
           throw expired(position, pruned, newest, publicUrl)
         const headers = { 'Last-Event-Id': String(newest) }
         if (isStream)
-          return { status: 200, stream: await stream(position ?? newest, newest, context.caller), headers }
+          return { status: 200, stream: await stream(position ?? newest, newest, context.principal), headers }
         const found = await eventsAfter(database.read, position ?? pruned, limit + 1, seesPrivate, through)
         const page = found.slice(0, limit)
         const json = `[${page.map(eventJson).join(',')}]`

@@ -1,6 +1,6 @@
 import * as z from 'zod'
+import { type Operation, operation, respond } from '../api/operation.ts'
 import type { Database } from '../database/database.ts'
-import { answer, type Operation, operation } from '../api/operation.ts'
 import { petStatuses } from '../pets/pet.ts'
 
 const count = z.int().meta({ format: 'int64', minimum: 0 })
@@ -19,7 +19,7 @@ export function inventoryRoutes({ read }: Database): Operation[] {
       description: 'By status, at a constant cost: the store keeps the counts with every change.',
       stability: 'beta',
       scope: 'pets:read',
-      answers: {
+      responses: {
         200: {
           description: 'The counts.',
           schema: inventory,
@@ -29,7 +29,10 @@ export function inventoryRoutes({ read }: Database): Operation[] {
       async read() {
         const rows = await read.selectFrom('inventory').selectAll().execute()
         const counts = new Map(rows.map((row) => [row.status, row.count]))
-        return answer(200, Object.fromEntries(petStatuses.map((status) => [status, counts.get(status) ?? 0])))
+        return respond(
+          200,
+          Object.fromEntries(petStatuses.map((status) => [status, counts.get(status) ?? 0])),
+        )
       },
     }),
   ]

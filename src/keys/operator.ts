@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Kysely } from 'kysely'
+import { hashApiKey, type KeyEnvironment } from '../auth/apiKey.ts'
 import type { Database } from '../database/database.ts'
 import type { Tables } from '../database/tables.ts'
-import { hashApiKey, type KeyEnvironment } from '../auth/apiKey.ts'
 import { type KeySettings, scopes } from './key.ts'
 import { createKey, findKey, insertKey, keepSecret, replaceSecrets, tellOfKey } from './queries.ts'
 

@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Kysely, Selectable } from 'kysely'
+import { hashApiKey, type KeyEnvironment, makeApiKey } from '../auth/apiKey.ts'
 import type { Tables } from '../database/tables.ts'
 import type { EventType } from '../events/event.ts'
 import { recordEvent } from '../events/queries.ts'
-import { hashApiKey, type KeyEnvironment, makeApiKey } from '../auth/apiKey.ts'
 import type { Key, KeySettings, Scope } from './key.ts'
 import type { KeyLimits, Plan } from './plans.ts'
-import { shown } from './serialize.ts'
+import { serializeKey } from './serialize.ts'
 
 /** Secrets that a key has had are remembered, so that its holder can be told why one no longer works; this many. */
 export const secretsKeptMax = 10
@@ -151,7 +151,7 @@ export async function listKeys(
 /** Records an event of a key, and answers the key as it is then. Every change of a key ends here. */
 export async function tellOfKey(trx: Kysely<Tables>, type: EventType, id: number, now: number): Promise<Key> {
   const key = (await findKey(trx, id)) as Key
-  await recordEvent(trx, now, type, shown(key, now))
+  await recordEvent(trx, now, type, serializeKey(key, now))
   return key
 }
 

@@ -1,11 +1,17 @@
 import * as z from 'zod'
-import type { Database } from '../database/database.ts'
 import { ApiError } from '../api/errors.ts'
-import { type Answer, answer, type Operation, operation, type WriteContext } from '../api/operation.ts'
+import {
+  type Operation,
+  type OperationResult,
+  operation,
+  respond,
+  type WriteContext,
+} from '../api/operation.ts'
 import { idCursor, openCursor, pageAnswer, sealCursor } from '../api/pagination.ts'
 import { int64Text, pageCursor, pageLimit } from '../api/validation.ts'
 import type { KeyEnvironment } from '../auth/apiKey.ts'
-import type { KeyDirectory } from '../auth/apiKeyCache.ts'
+import type { ApiKeyCache } from '../auth/apiKeyCache.ts'
+import type { Database } from '../database/database.ts'
 import type { Key } from './key.ts'
 import { changeKey, createKey, findKey, listKeys, revokeKey, rotateKey, unbanKey } from './queries.ts'
 import {
@@ -19,7 +25,7 @@ import {
   shownKey,
   shownKeys,
 } from './schemas.ts'
-import { shown } from './serialize.ts'
+import { serializeKey } from './serialize.ts'
 
 const example = {
   id: 7,
@@ -38,7 +44,7 @@ const params = z.object({ keyId: int64Text().meta({ description: 'The identifier
 
 type KeyRoutesOptions = {
   readonly database: Database
-  readonly directory: KeyDirectory
+  readonly directory: ApiKeyCache
   readonly environment: KeyEnvironment
   readonly publicUrl: string | undefined
   /** Brings the counts of the limiter into the store, so that what is read there is current. */
@@ -80,7 +86,7 @@ export function keyRoutes({
         limit: pageLimit(),
         cursor: pageCursor(),
       }),
-      answers: {
+      responses: {
         200: {
           description: 'One page of keys.',
           schema: shownKeys,
@@ -93,7 +99,7 @@ export function keyRoutes({
         await flushUsage()
         const belowId = cursor === undefined ? undefined : openCursor('keys', idCursor, cursor)[0]
         const found = await listKeys(database.read, limit + 1, belowId)
-        return pageAnswer(found, (key) => shown(key, now), {
+        return pageAnswer(found, (key) => serializeKey(key, now), {
           publicUrl,
           path: '/v1/keys',
           limit,
@@ -109,7 +115,7 @@ export function keyRoutes({
       path: '/keys',
       summary: 'Make a key',
       description: 'The answer has the secret in `key`. It is shown this once and kept nowhere.',
-      hasSecretAnswer: true,
+      hasSecretResponse: true,
       body: newKey,
       bodyExample: {
         name: 'Web site',
@@ -117,7 +123,7 @@ export function keyRoutes({
         scopes: ['pets:read'],
         origins: ['https://shelter.example'],
       },
-      answers: {
+      responses: {
         201: {
           description: 'The key was made.',
           schema: keyWithSecret,
@@ -131,9 +137,9 @@ export function keyRoutes({
         checkSettings(settings, now)
         const { key, secret } = await createKey(trx, settings, environment, now)
         afterCommit(() => directory.forget())
-        return answer(
+        return respond(
           201,
-          { ...shown(key, now), key: secret },
+          { ...serializeKey(key, now), key: secret },
           { Location: `${publicUrl ?? ''}/v1/keys/${key.id}` },
         )
       },
@@ -146,13 +152,13 @@ export function keyRoutes({
       path: '/keys/{keyId}',
       summary: 'Get a key',
       description: 'The key without its secret, which is kept nowhere.',
-      answers: { 200: { description: 'The key.', schema: shownKey, example } },
+      responses: { 200: { description: 'The key.', schema: shownKey, example } },
       errors: ['key_not_found'],
       async read({ params: { keyId } }, { now }) {
         await flushUsage()
         const key = await findKey(database.read, Number(keyId))
         if (!key) throw new ApiError('key_not_found')
-        return answer(200, shown(key, now))
+        return respond(200, serializeKey(key, now))
       },
     }),
 
@@ -166,7 +172,7 @@ export function keyRoutes({
         'Changes what is given and leaves the rest. It takes effect within two seconds everywhere.',
       body: keyChange,
       bodyExample: { plan: 'business' },
-      answers: {
+      responses: {
         200: {
           description: 'The key after the change.',
           schema: shownKey,
@@ -180,7 +186,7 @@ export function keyRoutes({
           checkSettings(settings, body.expiresAt === undefined ? 0 : context.now)
           await changeKey(context.trx, key.id, settings, context.now)
         })
-        return answer(200, shown(changed, context.now))
+        return respond(200, serializeKey(changed, context.now))
       },
     }),
 
@@ -191,9 +197,9 @@ export function keyRoutes({
       path: '/keys/{keyId}',
       summary: 'Revoke a key',
       description: 'For good. The key stays in the list, with `revokedAt`.',
-      answers: { 204: { description: 'The key is revoked.' } },
+      responses: { 204: { description: 'The key is revoked.' } },
       errors: ['key_not_found'],
-      async write({ params: { keyId } }, context): Promise<Answer> {
+      async write({ params: { keyId } }, context): Promise<OperationResult> {
         await change(keyId, context, (key) => revokeKey(context.trx, key.id, context.now))
         return { status: 204 }
       },
@@ -207,11 +213,11 @@ export function keyRoutes({
       summary: 'Rotate the secret of a key',
       description:
         'Answers the new secret, once. The old one lives on for `overlapSeconds`; both count as one key. A key has two secrets at the most: if you rotate again within the overlap, the oldest ends at once.',
-      hasSecretAnswer: true,
+      hasSecretResponse: true,
       body: rotation,
       isBodyOptional: true,
       bodyExample: { overlapSeconds: 3600 },
-      answers: {
+      responses: {
         200: {
           description: 'The key with its new secret.',
           schema: keyWithSecret,
@@ -226,7 +232,7 @@ export function keyRoutes({
           if (revokedAt !== undefined) throw new ApiError('illegal_transition', revokedText)
           secret = await rotateKey(trx, id, environment, (body.overlapSeconds ?? 0) * 1000, now)
         })
-        return answer(200, { ...shown(key, now), key: secret })
+        return respond(200, { ...serializeKey(key, now), key: secret })
       },
     }),
 
@@ -237,9 +243,9 @@ export function keyRoutes({
       path: '/keys/{keyId}/ban',
       summary: 'Lift the ban on a key',
       description: 'The key may be used again at once, and the ban counts for nothing in later ones.',
-      answers: { 204: { description: 'The key is not banned.' } },
+      responses: { 204: { description: 'The key is not banned.' } },
       errors: ['key_not_found'],
-      async write({ params: { keyId } }, context): Promise<Answer> {
+      async write({ params: { keyId } }, context): Promise<OperationResult> {
         await change(keyId, context, (key) => unbanKey(context.trx, key.id, context.now))
         return { status: 204 }
       },

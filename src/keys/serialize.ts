@@ -2,7 +2,7 @@ import { timestamp } from '../clock.ts'
 import type { Key } from './key.ts'
 
 /** A key as its operator sees it, in answers and in events: without its secret. */
-export const shown = (key: Key, now: number) => ({
+export const serializeKey = (key: Key, now: number) => ({
   id: key.id,
   name: key.name,
   plan: key.plan,

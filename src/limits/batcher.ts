@@ -18,7 +18,7 @@ type Waiting<Q, R> = {
  * Requests with one key that come while others of it are being counted wait for those, and are then counted together:
  * a busy key costs as many round trips as there is time for, not as many as it has requests.
  */
-export class Crowd<Q, R> {
+export class KeyedBatcher<Q, R> {
   readonly #ask: (token: string, requests: readonly Q[]) => Promise<R>
   readonly #isCounted: (result: R, request: Q) => boolean
   /** Those who wait behind the call that is under way, by key. */
@@ -33,7 +33,7 @@ export class Crowd<Q, R> {
     this.#isCounted = isCounted
   }
 
-  join(token: string, request: Q): Promise<Counted<R>> {
+  add(token: string, request: Q): Promise<Counted<R>> {
     return new Promise((resolve, reject) => {
       const waiting = this.#waiting.get(token)
       const one = { request, resolve, reject }

@@ -1,10 +1,10 @@
-import type { Rates } from '../api/callerHeaders.ts'
+import type { RateLimitHeaders } from '../api/callerHeaders.ts'
 import { tightest, type Window, type Windows } from './window.ts'
 
 const secondsUp = (ms: number) => Math.ceil(ms / 1000)
 
 /** The three numbers of the interface, and both windows in the IETF draft's syntax (draft-ietf-httpapi-ratelimit-headers). */
-export function ratesOf(windows: Windows, now: number): Rates {
+export function ratesOf(windows: Windows, now: number): RateLimitHeaders {
   const { minute, day } = windows
   const { limit, remaining, resetsAt } = tightest(windows)
   return {
@@ -17,7 +17,7 @@ export function ratesOf(windows: Windows, now: number): Rates {
 }
 
 /** While a key is banned nothing is left, whatever its windows say. */
-export const ratesOfBanned = (windows: Windows, bannedUntil: number, now: number): Rates => ({
+export const ratesOfBanned = (windows: Windows, bannedUntil: number, now: number): RateLimitHeaders => ({
   ...ratesOf(windows, now),
   remaining: '0',
   reset: String(secondsUp(bannedUntil)),

@@ -1,22 +1,25 @@
-import type { Clock } from '../clock.ts'
 import { addressGroup } from '../api/clientAddress.ts'
 import { ApiError } from '../api/errors.ts'
-import type { KeyDirectory, KnownKey } from '../auth/apiKeyCache.ts'
+import type { ApiKeyCache, ApiKeyRecord } from '../auth/apiKeyCache.ts'
+import type { Clock } from '../clock.ts'
 import { isPublishable, isUsableFrom } from '../keys/key.ts'
-import { andThen, type Soon } from '../maybePromise.ts'
-import type { Decision, Gate, Verdict, Visitor } from './rateLimiter.ts'
-import type { MemoryLimiter } from './memoryCounts.ts'
+import { chain, type MaybePromise } from '../maybePromise.ts'
+import type { MemoryCounts } from './memoryCounts.ts'
+import type { Decision, RateLimiter, RateLimitResult, Subject } from './rateLimiter.ts'
 import { addressLimits, freeLimits } from './window.ts'
 
 /** Keys from the directory and windows in memory: for a store that one instance has to itself. */
-export function memoryGate(directory: KeyDirectory, limiter: MemoryLimiter, clock: Clock): Gate {
+export function memoryRateLimiter(directory: ApiKeyCache, limiter: MemoryCounts, clock: Clock): RateLimiter {
   const pay = (address: string, now: number) =>
     limiter.admitAddress(addressGroup(address), addressLimits, now)
 
-  const hasFreeRequest = (key: KnownKey, now: number) =>
+  const hasFreeRequest = (key: ApiKeyRecord, now: number) =>
     limiter.admitAddress(`key ${key.id}`, freeLimits, now).outcome === 'admitted'
 
-  function count(key: KnownKey, { address, origin, isFree }: Visitor): Verdict | Promise<Verdict> {
+  function count(
+    key: ApiKeyRecord,
+    { address, origin, isFree }: Subject,
+  ): RateLimitResult | Promise<RateLimitResult> {
     const now = clock()
     if (!isUsableFrom(key, origin))
       return {
@@ -25,27 +28,27 @@ export function memoryGate(directory: KeyDirectory, limiter: MemoryLimiter, cloc
         problem: new ApiError('origin_not_allowed'),
         address: pay(address, now),
       }
-    if (isFree) return andThen(lookAt(key, now), (found) => charge(found, address))
+    if (isFree) return chain(lookAt(key, now), (found) => charge(found, address))
     const { id, limits, unbannedAt } = key
-    return andThen(
+    return chain(
       limiter.admitKey(id, limits, unbannedAt, now, !isPublishable(key)),
-      (decision: Decision): Verdict => ({ now, known: { key, decision } }),
+      (decision: Decision): RateLimitResult => ({ now, known: { key, decision } }),
     )
   }
 
   /** What is free of charge for the key, up to an allowance; beyond it, and while the key is banned, its address pays. */
-  function charge({ now, known }: LookedAt, address: string): Verdict {
+  function charge({ now, known }: LookedAt, address: string): RateLimitResult {
     const isPaid = known.decision.outcome !== 'banned' && hasFreeRequest(known.key, now)
     return isPaid ? { now, known } : { now, known, address: pay(address, now) }
   }
 
-  const lookAt = (key: KnownKey, now: number): Soon<LookedAt> =>
-    andThen(
+  const lookAt = (key: ApiKeyRecord, now: number): MaybePromise<LookedAt> =>
+    chain(
       limiter.lookAtKey(key.id, key.limits, key.unbannedAt, now, !isPublishable(key)),
       (decision: Decision) => ({ now, known: { key, decision } }),
     )
 
-  async function admitUnknown(visitor: Visitor): Promise<Verdict> {
+  async function admitUnknown(visitor: Subject): Promise<RateLimitResult> {
     const { token, address } = visitor
     const lookup = token === undefined ? undefined : await directory.find(token, clock())
     if (lookup && 'key' in lookup) return count(lookup.key, visitor)
@@ -83,4 +86,4 @@ export function memoryGate(directory: KeyDirectory, limiter: MemoryLimiter, cloc
   }
 }
 
-type LookedAt = Required<Pick<Verdict, 'now' | 'known'>>
+type LookedAt = Required<Pick<RateLimitResult, 'now' | 'known'>>

@@ -2,9 +2,9 @@ import type { Kysely } from 'kysely'
 import type { Database } from '../database/database.ts'
 import type { Tables } from '../database/tables.ts'
 import type { Limits } from '../keys/plans.ts'
-import type { Decision, Outcome } from './rateLimiter.ts'
 import { findUsage, type KeyUsage, putUsage } from './queries.ts'
-import { forgive, isBanned, noUsage, refuse, settle, take, type Usage, windowsOf } from './window.ts'
+import type { Decision, Outcome } from './rateLimiter.ts'
+import { advance, clearBan, consume, isBanned, noUsage, refuse, type Usage, windowsOf } from './window.ts'
 
 type Entry = { usage: Usage; lastUsedAt: number }
 
@@ -23,7 +23,7 @@ const rowsPerWrite = 100
  * back from there: an open window is never forgotten. Addresses are many and anonymous: of those the least recently
  * seen are forgotten beyond a bound.
  */
-export class MemoryLimiter {
+export class MemoryCounts {
   readonly #database: Database
   readonly #banAfterRefusals: number
   readonly #bounds: Bounds
@@ -56,9 +56,9 @@ export class MemoryLimiter {
   ): Decision | Promise<Decision> {
     return this.#withEntry(id, (entry) => {
       entry.lastUsedAt = now
-      const before = settle(forgive(entry.usage, unbannedAt), now)
+      const before = advance(clearBan(entry.usage, unbannedAt), now)
       if (isBannable && isBanned(before, now)) return this.#decide(id, entry, before, limits, now, 'banned')
-      const taken = take(before, limits, now)
+      const taken = consume(before, limits, now)
       if (taken) return this.#decide(id, entry, taken, limits, now, 'admitted')
       if (!isBannable) return this.#decide(id, entry, before, limits, now, 'limited')
       const refused = refuse(before, limits, now, this.#banAfterRefusals)
@@ -76,7 +76,7 @@ export class MemoryLimiter {
     isBannable = true,
   ): Decision | Promise<Decision> {
     return this.#withEntry(id, (entry) => {
-      const usage = settle(forgive(entry.usage, unbannedAt), now)
+      const usage = advance(clearBan(entry.usage, unbannedAt), now)
       return decision(usage, limits, now, isBannable && isBanned(usage, now) ? 'banned' : 'admitted')
     })
   }
@@ -84,7 +84,7 @@ export class MemoryLimiter {
   /** Counts for an address, or for anything else that has windows but no row in the store. */
   admitAddress(address: string, limits: Limits, now: number): Decision {
     const before = this.#usageOfAddress(address, now)
-    const taken = take(before, limits, now)
+    const taken = consume(before, limits, now)
     // Set anew, so that the order of the map is the order of use.
     this.#addresses.delete(address)
     this.#addresses.set(address, taken ?? before)
@@ -117,7 +117,7 @@ export class MemoryLimiter {
   }
 
   #usageOfAddress(address: string, now: number): Usage {
-    return settle(this.#addresses.get(address) ?? noUsage, now)
+    return advance(this.#addresses.get(address) ?? noUsage, now)
   }
 
   /**

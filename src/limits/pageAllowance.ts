@@ -1,10 +1,10 @@
 import type { BlockList } from 'node:net'
-import type { Clock } from '../clock.ts'
 import { addressGroup, clientAddress } from '../api/clientAddress.ts'
 import { ApiError } from '../api/errors.ts'
+import type { Clock } from '../clock.ts'
 import type { Limits } from '../keys/plans.ts'
 import { retryAfter } from './headers.ts'
-import { noUsage, settle, take, type Usage, windowsOf } from './window.ts'
+import { advance, consume, noUsage, type Usage, windowsOf } from './window.ts'
 
 /** For everything outside the API, by client address and instance. */
 export const pageLimits: Limits = { perMinute: 600, perDay: Number.POSITIVE_INFINITY }
@@ -25,8 +25,8 @@ export function createPageAllowance({ clock, trustedProxies }: PageAllowanceOpti
   return (remoteAddress, forwardedFor) => {
     const address = addressGroup(clientAddress(remoteAddress, forwardedFor, trustedProxies))
     const now = clock()
-    const before = settle(usages.get(address) ?? noUsage, now)
-    const taken = take(before, pageLimits, now)
+    const before = advance(usages.get(address) ?? noUsage, now)
+    const taken = consume(before, pageLimits, now)
     // Removed and added, so that the order of the map is the order of use.
     usages.delete(address)
     usages.set(address, taken ?? before)

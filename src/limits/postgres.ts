@@ -1,15 +1,14 @@
 import { type Kysely, sql } from 'kysely'
-import type { Clock } from '../clock.ts'
-import type { Database } from '../database/database.ts'
-import type { Tables } from '../database/tables.ts'
 import { addressGroup } from '../api/clientAddress.ts'
 import { ApiError } from '../api/errors.ts'
 import { environmentOf, hashApiKey, isWellFormed, looksLikeApiKey } from '../auth/apiKey.ts'
-import { type KeyDirectory, type KnownKey, knownKey } from '../auth/apiKeyCache.ts'
+import { type ApiKeyCache, type ApiKeyRecord, toApiKeyRecord } from '../auth/apiKeyCache.ts'
+import type { Clock } from '../clock.ts'
+import type { Database } from '../database/database.ts'
+import type { Tables } from '../database/tables.ts'
 import { isUsableFrom } from '../keys/key.ts'
 import { planLimits } from '../keys/plans.ts'
-import { Crowd } from './batcher.ts'
-import type { Gate, Verdict, Visitor } from './rateLimiter.ts'
+import { KeyedBatcher } from './batcher.ts'
 import {
   type AdmissionRow,
   addressDecision,
@@ -18,7 +17,8 @@ import {
   keyDecision,
   keyRow,
 } from './postgresAdmission.ts'
-import { addressLimits, freeLimits, minuteMs, noUsage, settle, type Windows, windowsOf } from './window.ts'
+import type { RateLimiter, RateLimitResult, Subject } from './rateLimiter.ts'
+import { addressLimits, advance, freeLimits, minuteMs, noUsage, type Windows, windowsOf } from './window.ts'
 
 /** A body that was there with its headers took no longer than this; nobody can say what came first. */
 const currentMs = 1
@@ -29,7 +29,7 @@ const plans = JSON.stringify(planLimits)
 
 type PostgresGateOptions = {
   readonly database: Database
-  readonly directory: KeyDirectory
+  readonly directory: ApiKeyCache
   readonly banAfterRefusals: number
   readonly clock: Clock
   /** Decides over windows in place of the database's own clock. */
@@ -41,13 +41,13 @@ type PostgresGateOptions = {
  * decides by its own clock. Nothing of a key is remembered here but that its free requests are used up, so a change of it
  * holds at once and everywhere.
  */
-export function postgresGate({
+export function postgresRateLimiter({
   database,
   directory,
   banAfterRefusals,
   clock,
   limitClock,
-}: PostgresGateOptions): Gate {
+}: PostgresGateOptions): RateLimiter {
   const addresses = new Map<string, Windows>()
   /** By the hash of the secret. */
   const freeUsedUpUntil = new Map<string, number>()
@@ -66,7 +66,7 @@ export function postgresGate({
       dayEndsAt: day.isOpen ? day.resetsAt : 0,
       dayUsed: day.limit - day.remaining,
     }
-    const settled = settle(usage, now)
+    const settled = advance(usage, now)
     return { now, windows: windowsOf(settled, addressLimits, now), isCurrent: settled === usage }
   }
 
@@ -92,7 +92,7 @@ export function postgresGate({
     return { now: row.at, address: decision }
   }
 
-  async function admit({ token, origin, isFree, ...visitor }: Visitor): Promise<Verdict> {
+  async function admit({ token, origin, isFree, ...visitor }: Subject): Promise<RateLimitResult> {
     const address = addressGroup(visitor.address)
     if (token === undefined) return { ...(await pay(address)), problem: new ApiError('missing_api_key') }
     if (looksLikeApiKey(token) && !isWellFormed(token))
@@ -101,7 +101,7 @@ export function postgresGate({
       const refused = refusedFromMemory(address)
       if (refused) return refused
     }
-    const counted = await (isFree ? freeRequests : requests).join(token, { address, origin })
+    const counted = await (isFree ? freeRequests : requests).add(token, { address, origin })
     const { result, index, isOnlyRequest } = counted
     const { row, key } = result
     const known = index === undefined ? undefined : knownIn(result, isFree ? 0 : index)
@@ -112,8 +112,14 @@ export function postgresGate({
     return known ? { ...paid, known, storeVersion } : { ...paid, ...problemOf(key, paid.now) }
   }
 
-  const requests = new Crowd((token: string, all: readonly Request[]) => ask(token, all, false), isCounted)
-  const freeRequests = new Crowd((token: string, all: readonly Request[]) => ask(token, all, true), isCounted)
+  const requests = new KeyedBatcher(
+    (token: string, all: readonly Request[]) => ask(token, all, false),
+    isCounted,
+  )
+  const freeRequests = new KeyedBatcher(
+    (token: string, all: readonly Request[]) => ask(token, all, true),
+    isCounted,
+  )
 
   /** Whether this instance knows that the key has no free request left: then only its address can pay. */
   function isFreeUsedUp(token: string): boolean {
@@ -146,14 +152,17 @@ export function postgresGate({
     if (!row) throw new Error('Invariant violated: admit_1 returned no row.')
     aheadMs = row.at - clock()
     if (hash !== null && row.free_used_up_until > 0) remember(freeUsedUpUntil, hash, row.free_used_up_until)
-    const key = row.key_id === null || token === undefined ? undefined : knownKey(keyRow(row), token)
+    const key = row.key_id === null || token === undefined ? undefined : toApiKeyRecord(keyRow(row), token)
     return { row, key }
   }
 
   const invalidKey = (problem = directory.unknown()) => new ApiError('invalid_api_key', problem)
 
   /** Why nothing was counted for a key. */
-  function problemOf(key: KnownKey | undefined, now: number): Pick<Verdict, 'problem' | 'wrongOriginKey'> {
+  function problemOf(
+    key: ApiKeyRecord | undefined,
+    now: number,
+  ): Pick<RateLimitResult, 'problem' | 'wrongOriginKey'> {
     if (!key) return { problem: invalidKey() }
     const problem = directory.problemOf(key, now)
     return problem === undefined
@@ -161,7 +170,7 @@ export function postgresGate({
       : { problem: invalidKey(problem) }
   }
 
-  async function look(token: string): Promise<Verdict> {
+  async function look(token: string): Promise<RateLimitResult> {
     const found = await ask(token, [], false)
     const known = found.row.admitted === null ? undefined : knownIn(found, 0)
     return known ? { now: found.row.at, known } : { now: found.row.at, ...problemOf(found.key, found.row.at) }
@@ -179,13 +188,13 @@ export function postgresGate({
 }
 
 type Request = { readonly address: string; readonly origin?: string | undefined }
-type Found = { readonly row: AdmissionRow; readonly key: KnownKey | undefined }
-type Paid = Required<Pick<Verdict, 'now' | 'address'>>
+type Found = { readonly row: AdmissionRow; readonly key: ApiKeyRecord | undefined }
+type Paid = Required<Pick<RateLimitResult, 'now' | 'address'>>
 
 const isCounted = ({ row, key }: Found, { origin }: Request): boolean =>
   row.admitted !== null && key !== undefined && isUsableFrom(key, origin)
 
-const knownIn = ({ row, key }: Found, index: number): Verdict['known'] =>
+const knownIn = ({ row, key }: Found, index: number): RateLimitResult['known'] =>
   key && { key, decision: keyDecision(row, key, index) }
 
 /** Keeps the most recent ones, up to a bound. */
@@ -205,7 +214,7 @@ async function sweepAddresses(database: Database, limitClock: Clock | undefined)
         WHERE day_ends_at <= ${now} OR (SELECT count(*) FROM address_usage) > ${addressRowsMax}::bigint
         ORDER BY day_ends_at LIMIT ${sweepRowsMax} FOR UPDATE SKIP LOCKED)`.execute(trx)
   for (;;) {
-    const { numAffectedRows = 0n } = await database.writeApart(forget)
+    const { numAffectedRows = 0n } = await database.writeConcurrently(forget)
     if (numAffectedRows < sweepRowsMax) return
   }
 }

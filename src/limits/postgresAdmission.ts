@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
-import { compiledOnce } from '../database/preparedQuery.ts'
-import type { KeyRow, KnownKey } from '../auth/apiKeyCache.ts'
+import type { ApiKeyRecord, KeyRow } from '../auth/apiKeyCache.ts'
+import { preparedQuery } from '../database/preparedQuery.ts'
 import type { Decision, Outcome } from './rateLimiter.ts'
 import { addressLimits, noUsage, type Windows, windowsOf } from './window.ts'
 
@@ -41,7 +41,7 @@ export type AdmissionRow = {
   address_day_used: number
 }
 
-export const callAdmit = compiledOnce<
+export const callAdmit = preparedQuery<
   [
     hash: string | null,
     isElsewhere: boolean,
@@ -69,7 +69,7 @@ export const callAdmit = compiledOnce<
 export const keyRow = (row: AdmissionRow): KeyRow => ({ ...row, id: row.key_id as number })
 
 /** The first are admitted, each with one less left; the next are refused. Requests after the ban starts are banned. */
-export function keyDecision(row: AdmissionRow, key: KnownKey, index: number): Decision {
+export function keyDecision(row: AdmissionRow, key: ApiKeyRecord, index: number): Decision {
   const { at, banned_until, limited } = row
   const admitted = row.admitted ?? 0
   const isAdmitted = index < admitted

@@ -1,10 +1,10 @@
 import * as z from 'zod'
-import { timestamp } from '../clock.ts'
-import { answer, type Operation, operation } from '../api/operation.ts'
+import { type Operation, operation, respond } from '../api/operation.ts'
 import { int64 } from '../api/validation.ts'
 import type { KeyEnvironment } from '../auth/apiKey.ts'
-import { keyName, keyScopes, plan } from '../keys/schemas.ts'
 import type { AdmittedCaller } from '../auth/authenticator.ts'
+import { timestamp } from '../clock.ts'
+import { keyName, keyScopes, plan } from '../keys/schemas.ts'
 import { freeLimits, type Window } from './window.ts'
 
 const time = z.iso.datetime()
@@ -52,13 +52,13 @@ export function limitRoutes(environment: KeyEnvironment): Operation[] {
       tag: 'Limits',
       summary: 'See your limits',
       description: `Who you are, your plan, both windows and any ban. It takes nothing from these windows. Up to ${freeLimits.perMinute} requests a minute with one key are free of charge; further ones, and those with a banned key, count for the client's address, as requests without a key do. A 429 here never counts towards a ban.`,
-      isFree: true,
-      answers: { 200: { description: "The caller's limits.", schema: limits, example } },
-      read(_input, { caller }) {
+      rateLimitExempt: true,
+      responses: { 200: { description: "The caller's limits.", schema: limits, example } },
+      read(_input, { principal: caller }) {
         // Admission has found all of this: a second look would cost a shared store another round trip.
         const { key, decision } = caller as AdmittedCaller
         const { outcome, windows, bannedUntil } = decision
-        return answer(200, {
+        return respond(200, {
           keyId: key.id,
           name: key.name,
           scopes: [...key.scopes],

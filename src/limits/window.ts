@@ -57,7 +57,7 @@ const banMemoryMs = dayMs
  * Usage as it holds at this moment. A clock that was set back must hold nothing for longer than it was meant to last:
  * what would have begun later than now begins now. The result is to be kept, or the end would move on with the clock.
  */
-export function settle(usage: Usage, now: number): Usage {
+export function advance(usage: Usage, now: number): Usage {
   const minuteEndsAt = Math.min(usage.minuteEndsAt, now + minuteMs)
   const dayEndsAt = Math.min(usage.dayEndsAt, now + dayMs)
   const aheadMs = Math.max(0, usage.bannedAt - now)
@@ -83,7 +83,7 @@ export function tightest({ minute, day }: Windows): Window {
 export const isBanned = (usage: Usage, now: number): boolean => now < usage.bannedUntil
 
 /** Takes one from both windows, or returns nothing where one of them has no room. */
-export function take(usage: Usage, limits: Limits, now: number): Usage | undefined {
+export function consume(usage: Usage, limits: Limits, now: number): Usage | undefined {
   const { minute, day } = windowsOf(usage, limits, now)
   if (minute.remaining === 0 || day.remaining === 0) return undefined
   return {
@@ -107,7 +107,7 @@ export function refuse(usage: Usage, limits: Limits, now: number, banAfterRefusa
 }
 
 /** A ban that the operator has lifted never was. */
-export const forgive = (usage: Usage, unbannedAt: number): Usage =>
+export const clearBan = (usage: Usage, unbannedAt: number): Usage =>
   usage.bannedAt > 0 && usage.bannedAt <= unbannedAt
     ? { ...usage, bannedAt: 0, bannedUntil: 0, banLevel: 0 }
     : usage

@@ -1,11 +1,11 @@
 import type * as z from 'zod'
 import { bodyBytesMax } from '../api/body.ts'
-import { addExample, type Json, jsonSchema } from './jsonSchema.ts'
+import type { MessageDescription, Operation } from '../api/operation.ts'
 import { describeOwnErrors, errorSchemas } from './errors.ts'
+import { addExample, type Json, jsonSchema } from './jsonSchema.ts'
 import { messageHeaders, parametersOf } from './parameters.ts'
 import { responsesOf } from './responses.ts'
 import { type Components, shareRepeated } from './sharedComponents.ts'
-import type { MessageDescription, Operation } from '../api/operation.ts'
 
 type OpenApiOptions = {
   readonly operations: readonly Operation[]

@@ -1,6 +1,6 @@
 import { catalogue, detailsMax, type ErrorCode, errorCodes } from '../api/errors.ts'
-import type { Json } from './jsonSchema.ts'
 import type { Operation } from '../api/operation.ts'
+import type { Json } from './jsonSchema.ts'
 
 /** The body of an error. The code is an open list: see docs/decisions/0023-openapi-for-generators.md. */
 export const errorSchemas: Json = {
@@ -76,14 +76,21 @@ const waitingCodes: readonly ErrorCode[] = [
 export const hasRetryAfter = (code: ErrorCode): boolean => waitingCodes.includes(code)
 
 /** Everything that an operation can return with an error body: its own errors, and those of the pipeline. */
-export function codesOf({ errors = [], scope, isFree, body, method, write }: Operation): ErrorCode[] {
+export function codesOf({
+  errors = [],
+  scope,
+  rateLimitExempt,
+  body,
+  method,
+  write,
+}: Operation): ErrorCode[] {
   const codes: (ErrorCode | false)[] = [
     'missing_api_key',
     'invalid_api_key',
     'origin_not_allowed',
     scope !== undefined && 'insufficient_scope',
     'rate_limit_exceeded',
-    !isFree && 'key_banned',
+    !rateLimitExempt && 'key_banned',
     ...errors,
     write !== undefined && 'body_too_large',
     body !== undefined && 'unsupported_media_type',

@@ -1,7 +1,7 @@
 import { catalogue, type ErrorCode } from '../api/errors.ts'
-import type { Json } from './jsonSchema.ts'
-import { hasRetryAfter, isOfPipeline } from './errors.ts'
 import type { Operation } from '../api/operation.ts'
+import { hasRetryAfter, isOfPipeline } from './errors.ts'
+import type { Json } from './jsonSchema.ts'
 
 const text = { type: 'string' }
 const count = { type: 'integer', format: 'int32', minimum: 0 }
@@ -73,14 +73,14 @@ const marks = (operation: Operation): Json => ({
   ...(operation.deprecation && deprecation),
 })
 
-export function successHeaders(operation: Operation, answer: Operation['answers'][number]): Json {
+export function successHeaders(operation: Operation, response: Operation['responses'][number]): Json {
   return {
     ...commonHeaders,
     ...marks(operation),
     ...(operation.method === 'POST' && replayed),
     ...(operation.body && preference),
-    ...mapValues(answer.headers ?? {}, (description) => requiredHeader(description)),
-    ...mapValues(answer.optionalHeaders ?? {}, (description) => optionalHeader(description)),
+    ...mapValues(response.headers ?? {}, (description) => requiredHeader(description)),
+    ...mapValues(response.optionalHeaders ?? {}, (description) => optionalHeader(description)),
   }
 }
 

@@ -1,7 +1,7 @@
 import type * as z from 'zod'
-import { type Json, jsonSchema } from './jsonSchema.ts'
 import type { MessageDescription, Operation, RequestHeader } from '../api/operation.ts'
 import { isListSchema } from '../api/query.ts'
+import { type Json, jsonSchema } from './jsonSchema.ts'
 
 const headerParameter = (name: string, header: string | RequestHeader): Json => {
   const { description, schema } = typeof header === 'string' ? { description: header, schema: {} } : header

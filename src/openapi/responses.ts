@@ -1,9 +1,9 @@
 import { catalogue, type ErrorCode, errorCodes } from '../api/errors.ts'
-import { addExample, componentName, type Json, jsonSchema } from './jsonSchema.ts'
+import type { Operation } from '../api/operation.ts'
 import { codesOf, describeCodes, errorExample } from './errors.ts'
 import { errorHeaders, mergeHeaders, successHeaders } from './headers.ts'
+import { addExample, componentName, type Json, jsonSchema } from './jsonSchema.ts'
 import type { Components } from './sharedComponents.ts'
-import type { Operation } from '../api/operation.ts'
 
 /** A response of one operation, before it is known which others have the same. */
 type Draft = {
@@ -75,7 +75,7 @@ function merge(group: readonly Draft[], examples: Json): Json {
 }
 
 function successDrafts(operation: Operation, schemas: Json): Draft[] {
-  return Object.entries(operation.answers).map(([status, answer]) => {
+  return Object.entries(operation.responses).map(([status, answer]) => {
     const { description, schema, example, stream } = answer
     const made = schema && jsonSchema(schema, schemas)
     if (made) addExample(made, example, schemas)

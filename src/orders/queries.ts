@@ -1,5 +1,5 @@
 import { type Kysely, type Selectable, sql } from 'kysely'
-import type { Reading } from '../database/database.ts'
+import type { DatabaseReader } from '../database/database.ts'
 import type { Tables } from '../database/tables.ts'
 import { recordEvent } from '../events/queries.ts'
 import type { Pet } from '../pets/pet.ts'
@@ -24,7 +24,7 @@ const lapsesMaxMs = 200
 
 /** One page, newest first, of orders below an id; each combination of filters has its index. */
 export function ordersPage(
-  { read: db, dialect }: Reading,
+  { read: db, dialect }: DatabaseReader,
   filter: OrderFilter,
   limit: number,
   belowId = aboveAllIds,
@@ -35,7 +35,12 @@ export function ordersPage(
   return dialect.pageBelow(db.selectFrom('orders').selectAll(), filters, belowId).limit(limit)
 }
 
-export async function listOrders(store: Reading, filter: OrderFilter, limit: number, belowId?: number) {
+export async function listOrders(
+  store: DatabaseReader,
+  filter: OrderFilter,
+  limit: number,
+  belowId?: number,
+) {
   return (await ordersPage(store, filter, limit, belowId).execute()).map(toOrder)
 }
 

@@ -1,11 +1,11 @@
 import * as z from 'zod'
-import { timestamp } from '../clock.ts'
-import type { Database } from '../database/database.ts'
 import { ApiError } from '../api/errors.ts'
 import { toJson } from '../api/json.ts'
-import { type Answer, answer, type Operation, operation } from '../api/operation.ts'
+import { type Operation, type OperationResult, operation, respond } from '../api/operation.ts'
 import { openCursor, pageAnswer, sealCursor } from '../api/pagination.ts'
 import { int64, int64Text, notBlankPattern, pageCursor, pageLimit } from '../api/validation.ts'
+import { timestamp } from '../clock.ts'
+import type { Database } from '../database/database.ts'
 import { findPet } from '../pets/queries.ts'
 import {
   customerNameLengthMax,
@@ -117,7 +117,7 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
         petId: int64Text().optional().meta({ description: 'Only orders for this animal.' }),
         cursor: pageCursor(),
       }),
-      answers: {
+      responses: {
         200: {
           description: 'One page of orders.',
           schema: orders,
@@ -153,7 +153,7 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
       scope: 'orders:write',
       body: newOrder,
       bodyExample: { petId: 42, customer: { name: 'Ada Example', email: 'ada@example.com' } },
-      answers: {
+      responses: {
         201: {
           description: 'The order is placed.',
           schema: order,
@@ -162,7 +162,7 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
         },
       },
       errors: ['malformed_json', 'validation_failed', 'pet_not_found', 'pet_unavailable'],
-      async write({ body }, { trx, now }): Promise<Answer> {
+      async write({ body }, { trx, now }): Promise<OperationResult> {
         // A hold that ran out a moment ago must not stand in the way of the next adopter.
         const open = await openOrderOf(trx, body.petId, now)
         const pet = await findPet(trx, body.petId)
@@ -170,7 +170,7 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
         if (open || pet.status !== 'available') throw new ApiError('pet_unavailable')
         const placed = await placeOrder(trx, pet, { customer: body.customer, note: body.note, holdMs }, now)
         const Location = `${publicUrl ?? ''}/v1/store/orders/${placed.id}`
-        return { ...answer(201, shown(placed), { Location }), concerns: concernOf(placed.id) }
+        return { ...respond(201, shown(placed), { Location }), subjectRef: concernOf(placed.id) }
       },
     }),
 
@@ -181,12 +181,12 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
       path: '/store/orders/{orderId}',
       summary: 'Get an order',
       scope: 'orders:read',
-      answers: { 200: { description: 'The order.', schema: order, example } },
+      responses: { 200: { description: 'The order.', schema: order, example } },
       errors: ['order_not_found'],
       async read({ params: { orderId } }) {
         const found = await findOrder(database.read, Number(orderId))
         if (!found) throw new ApiError('order_not_found')
-        return answer(200, shown(found))
+        return respond(200, shown(found))
       },
     }),
 
@@ -201,7 +201,7 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
       scope: 'orders:write',
       body: orderChange,
       bodyExample: { status: 'approved' },
-      answers: {
+      responses: {
         200: {
           description: 'The order after the change.',
           schema: order,
@@ -209,7 +209,7 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
         },
       },
       errors: ['malformed_json', 'validation_failed', 'order_not_found', 'illegal_transition'],
-      async write({ params: { orderId }, body }, { trx, now, caller }) {
+      async write({ params: { orderId }, body }, { trx, now, principal: caller }) {
         const found = await findOrder(trx, Number(orderId))
         if (!found) throw new ApiError('order_not_found')
         // A hold that has run out is over, also if nobody has noticed yet.
@@ -219,7 +219,7 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
         const isSame = current.status === body.status
         const moved = isSame ? current : await moveOrder(trx, current, body.status, now)
         // Who may only write orders does not get to see whose they are.
-        return answer(200, shown(caller.scopes.has('orders:read') ? moved : impersonal(moved)))
+        return respond(200, shown(caller.scopes.has('orders:read') ? moved : impersonal(moved)))
       },
     }),
 
@@ -231,14 +231,17 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
       summary: "Erase an order's customer",
       description: 'Erases the customer and the note for good. The order itself stays.',
       scope: 'orders:write',
-      answers: { 204: { description: 'Nothing personal is left of the order.' } },
+      responses: { 204: { description: 'Nothing personal is left of the order.' } },
       errors: ['order_not_found'],
-      async write({ params: { orderId } }, { trx, now, eraseFromKeptAnswers, afterCommit }): Promise<Answer> {
+      async write(
+        { params: { orderId } },
+        { trx, now, eraseFromIdempotencyRecords: eraseFromKeptAnswers, afterCommit },
+      ): Promise<OperationResult> {
         const found = await findOrder(trx, Number(orderId))
         if (!found) throw new ApiError('order_not_found')
         await eraseCustomer(trx, found.id, now)
         await eraseFromKeptAnswers(concernOf(found.id), withoutCustomer)
-        afterCommit(() => database.scrub())
+        afterCommit(() => database.truncateWal())
         return { status: 204 }
       },
     }),

@@ -1,10 +1,10 @@
 import { type Context, Hono } from 'hono'
-import type { Soon } from '../maybePromise.ts'
 import { corsHeaders, preflightHeaders } from '../api/cors.ts'
 import { ApiError } from '../api/errors.ts'
+import { type ApiRequest, fromRequest } from '../api/request.ts'
 import { givenRequestId, newRequestId } from '../api/requestContext.ts'
-import { fromRequest, type Incoming } from '../api/request.ts'
-import { type Outgoing, toResponse } from '../api/response.ts'
+import { type ApiResponse, toResponse } from '../api/response.ts'
+import type { MaybePromise } from '../maybePromise.ts'
 
 type Env = { Bindings: { remoteAddress: string } }
 export type App = Hono<Env>
@@ -22,7 +22,7 @@ export type Page = {
 
 type HeaderFields = Readonly<Record<string, string>>
 
-export type Api = (incoming: Incoming) => Soon<Outgoing>
+export type Api = (incoming: ApiRequest) => MaybePromise<ApiResponse>
 
 export type AppOptions = {
   readonly pages: readonly Page[]

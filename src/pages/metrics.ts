@@ -1,13 +1,13 @@
 import type { BlockList } from 'node:net'
+import type { Authenticator } from '../api/authentication.ts'
 import { clientAddress } from '../api/clientAddress.ts'
-import { type Page, refusal } from './app.ts'
-import type { Door } from '../api/authentication.ts'
 import { ApiError } from '../api/errors.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import { type Page, refusal } from './app.ts'
 
 type MetricsPageOptions = {
   readonly metrics: Metrics
-  readonly door: Door
+  readonly door: Authenticator
   /** The operator has opened it: no key is needed. */
   readonly isOpen: boolean
   readonly trustedProxies: BlockList
@@ -34,7 +34,11 @@ export function metricsPage({ metrics, door, isOpen, trustedProxies }: MetricsPa
     const authorization = headers.get('authorization') ?? undefined
     const forwardedFor = headers.get('x-forwarded-for') ?? undefined
     const address = clientAddress(remoteAddress, forwardedFor, trustedProxies)
-    const { caller, refusal: refused } = await door.admit({ authorization, address, isFree: false })
+    const { principal: caller, refusal: refused } = await door.admit({
+      authorization,
+      address,
+      isFree: false,
+    })
     if (refused) return refused
     if (caller?.scopes.has('keys:manage')) return undefined
     return new ApiError(

@@ -1,18 +1,18 @@
+import { noCallerHeaders } from '../api/callerHeaders.ts'
+import { type ApiResponse, HeaderBlock, toResponse } from '../api/response.ts'
 import type { Page } from './app.ts'
-import { Letterhead, type Outgoing, toResponse } from '../api/response.ts'
-import { nothingSaid } from '../api/callerHeaders.ts'
 
-function probeAnswer(status: number, body: string, more: Record<string, string> = {}): Outgoing {
+function probeAnswer(status: number, body: string, more: Record<string, string> = {}): ApiResponse {
   const headers = {
     'Content-Type': 'application/json; charset=utf-8',
     'Cache-Control': 'no-store',
     'Content-Length': String(body.length),
   }
-  const letterhead = new Letterhead({ ...headers, ...more })
-  return { status, letterhead, said: nothingSaid, body, isAscii: true }
+  const letterhead = new HeaderBlock({ ...headers, ...more })
+  return { status, letterhead, said: noCallerHeaders, body, isAscii: true }
 }
 
-export type Probes = ReadonlyMap<string, () => Promise<Outgoing>>
+export type Probes = ReadonlyMap<string, () => Promise<ApiResponse>>
 
 /** Probes for those that watch over the process, by their paths. */
 export const createProbes = (isReady: () => Promise<boolean>): Probes =>

@@ -1,9 +1,9 @@
-import type { Config } from '../config.ts'
-import { type App, type AppOptions, createApp } from './app.ts'
-import type { Door } from '../api/authentication.ts'
-import { openApiDocument } from '../openapi/document.ts'
+import type { Authenticator } from '../api/authentication.ts'
 import type { Operation } from '../api/operation.ts'
+import type { Config } from '../config.ts'
+import { openApiDocument } from '../openapi/document.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import { type App, type AppOptions, createApp } from './app.ts'
 import { guidePages } from './guides.ts'
 import { homePage } from './home.ts'
 import { metricsPage } from './metrics.ts'
@@ -15,7 +15,7 @@ type SiteOptions = Omit<AppOptions, 'pages'> & {
   readonly config: Config
   readonly operations: readonly Operation[]
   readonly metrics: Metrics
-  readonly door: Door
+  readonly door: Authenticator
   readonly probes: Probes
 }
 

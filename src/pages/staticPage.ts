@@ -1,8 +1,8 @@
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
+import { etagOf, matchesAny } from '../api/etag.ts'
 import { acceptsGzip } from './acceptEncoding.ts'
 import type { Page } from './app.ts'
-import { etagOf, matchesAny } from '../api/etag.ts'
 
 /** A page that is the same for every client. */
 export type StaticPage = {

@@ -1,11 +1,11 @@
 import { type Kysely, sql } from 'kysely'
 import { ensureCategory } from '../categories/queries.ts'
-import { compiledOnce, insertedId, insertMany } from '../database/preparedQuery.ts'
-import type { Reading } from '../database/database.ts'
-import type { Dialect } from '../database/dialect.ts'
+import type { DatabaseReader } from '../database/database.ts'
+import type { SqlDialect } from '../database/dialect.ts'
+import { insertMany, insertReturningId, preparedQuery } from '../database/preparedQuery.ts'
 import type { Tables } from '../database/tables.ts'
 import { recordEvent, recordEvents } from '../events/queries.ts'
-import { andThen, type Soon } from '../maybePromise.ts'
+import { chain, type MaybePromise } from '../maybePromise.ts'
 import type { NewPet, Pet, PetChange, PetStatus } from './pet.ts'
 
 export type PetFilter = {
@@ -20,7 +20,7 @@ const columns = ['id', 'name', 'category_id', 'status'] as const
 
 /** One page, newest first, of animals below an id. Every combination of filters is answered by an index alone. */
 export function petsPage(
-  { read: db, dialect }: Reading,
+  { read: db, dialect }: DatabaseReader,
   filter: PetFilter,
   limit: number,
   belowId = aboveAllIds,
@@ -43,7 +43,7 @@ export function petsPage(
 }
 
 export async function listPets(
-  store: Reading,
+  store: DatabaseReader,
   filter: PetFilter,
   limit: number,
   belowId?: number,
@@ -51,15 +51,15 @@ export async function listPets(
   return (await petsPage(store, filter, limit, belowId).execute()).map(toPet)
 }
 
-export function findPet(db: Kysely<Tables>, id: bigint): Soon<Pet | undefined> {
+export function findPet(db: Kysely<Tables>, id: bigint): MaybePromise<Pet | undefined> {
   if (id < 1n || id > BigInt(aboveAllIds)) return undefined
-  return andThen(selectPet(db, Number(id)), ([row]) => row && toPet(row))
+  return chain(selectPet(db, Number(id)), ([row]) => row && toPet(row))
 }
 
-const insertPet = insertedId<[name: string, categoryId: bigint, status: PetStatus]>((db) =>
+const insertPet = insertReturningId<[name: string, categoryId: bigint, status: PetStatus]>((db) =>
   db.insertInto('pets').values({ name: '', category_id: 0n, status: '' }),
 )
-const selectPet = compiledOnce<[id: number], PetRow>((db) =>
+const selectPet = preparedQuery<[id: number], PetRow>((db) =>
   db.selectFrom('pets').select(columns).where('id', '=', 0),
 )
 
@@ -84,7 +84,7 @@ const insertPets = insertMany('pets', columns)
 /** Adds many animals that are not there yet, under ids of the store's choice where they have none of their own. */
 export async function addPets(
   trx: Kysely<Tables>,
-  dialect: Dialect,
+  dialect: SqlDialect,
   pets: readonly (NewPet & { id?: number | undefined })[],
   now: number,
 ): Promise<void> {

@@ -1,15 +1,15 @@
 import type { Kysely } from 'kysely'
 import * as z from 'zod'
-import type { Database } from '../database/database.ts'
-import type { Tables } from '../database/tables.ts'
 import type { Deprecation } from '../api/deprecation.ts'
 import { ApiError } from '../api/errors.ts'
 import { etagOf, matchesExactly } from '../api/etag.ts'
 import { toJson } from '../api/json.ts'
-import { type Answer, type Operation, operation, type WriteContext } from '../api/operation.ts'
+import { type Operation, type OperationResult, operation, type WriteContext } from '../api/operation.ts'
 import { pageAnswer } from '../api/pagination.ts'
 import { int64, int64Text, notBlankPattern, pageCursor, pageLimit } from '../api/validation.ts'
-import { andThen } from '../maybePromise.ts'
+import type { Database } from '../database/database.ts'
+import type { Tables } from '../database/tables.ts'
+import { chain } from '../maybePromise.ts'
 import { idsMax, openPetCursor, sealPetCursor } from './cursor.ts'
 import { isName, mayBecome, nameLengthMax, type Pet, petStatuses } from './pet.ts'
 import { addPet, changePet, findPet, listPets, type PetFilter, removePet } from './queries.ts'
@@ -86,7 +86,7 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
   return [
     operation({
       id: 'listPets',
-      isKept: true,
+      cacheable: true,
       method: 'GET',
       path: '/pets',
       tag: 'Pets',
@@ -106,7 +106,7 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
         cursor: pageCursor(),
       }),
       requestHeaders: { 'If-None-Match': 'Answers 304 if the page still has this ETag.' },
-      answers: {
+      responses: {
         200: {
           description: 'One page of animals.',
           schema: pets,
@@ -155,7 +155,7 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
       scope: 'pets:write',
       body: newPet,
       bodyExample: { name: 'Milo', categoryId: 3 },
-      answers: {
+      responses: {
         201: {
           description: 'The animal was added; the body has its `id`.',
           schema: pet,
@@ -172,8 +172,8 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
 
     operation({
       id: 'getPet',
-      isKept: true,
-      keptAs: ({ petId = '' }) => (/^[1-9]\d{0,14}$/.test(petId) ? Number(petId) : undefined),
+      cacheable: true,
+      cacheKey: ({ petId = '' }) => (/^[1-9]\d{0,14}$/.test(petId) ? Number(petId) : undefined),
       method: 'GET',
       path: '/pets/{petId}',
       tag: 'Pets',
@@ -185,13 +185,13 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
       params,
       notFound: 'pet_not_found',
       requestHeaders: { 'If-None-Match': 'Answers 304 if the animal still has this ETag.' },
-      answers: {
+      responses: {
         200: { description: 'The animal.', schema: pet, headers: etag, example },
         304: { description: 'The animal is still the one you know.', headers: etag },
       },
       errors: ['pet_not_found', 'operation_removed'],
       read: ({ params: { petId } }) =>
-        andThen(findPet(read, petId), (found) => {
+        chain(findPet(read, petId), (found) => {
           if (!found) throw new ApiError('pet_not_found')
           return petAnswer(200, found)
         }),
@@ -211,7 +211,7 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
       body: petChange,
       bodyExample: { status: 'pending' },
       requestHeaders: ifMatch,
-      answers: {
+      responses: {
         200: {
           description: 'The animal after the change.',
           schema: pet,
@@ -254,7 +254,7 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
       params,
       notFound: 'pet_not_found',
       requestHeaders: ifMatch,
-      answers: { 204: { description: 'The animal was removed.' } },
+      responses: { 204: { description: 'The animal was removed.' } },
       errors: ['pet_not_found', 'pet_has_open_order', 'precondition_failed'],
       async write({ params: { petId } }, context) {
         const { found, isOrdered } = await petToChange(petId, context)
@@ -266,7 +266,7 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
   ]
 }
 
-function petAnswer(status: number, shown: Pet, headers: Record<string, string> = {}): Answer {
+function petAnswer(status: number, shown: Pet, headers: Record<string, string> = {}): OperationResult {
   const json = toJson(shown)
   return { status, json, headers: { ...headers, ETag: etagOf(json) } }
 }

@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { andThen } from '../maybePromise.ts'
 import { fromRequest } from '../api/request.ts'
-import type { Handlers, Listener, Place } from './server.ts'
-import { isPlainTarget } from './nodeAdapter.ts'
-import type { Outgoing } from '../api/response.ts'
+import type { ApiResponse } from '../api/response.ts'
 import { toReadableStream } from '../api/streamBody.ts'
+import { chain } from '../maybePromise.ts'
+import { isPlainTarget } from './nodeAdapter.ts'
+import type { Handlers, ListenAddress, RunningServer } from './server.ts'
 
 /** As much of Bun as is used here: its own types would stand in the way of Node's. */
 type BunServer = {
@@ -36,8 +36,8 @@ export const bun = (globalThis as { Bun?: Bun }).Bun
 export async function listenOnBun(
   { serve }: Bun,
   { fetch, direct }: Handlers,
-  { host, port }: Place,
-): Promise<Listener> {
+  { host, port }: ListenAddress,
+): Promise<RunningServer> {
   // Not by its name, which Node's types do not know.
   const { edenGC }: Engine = await import('bun:jsc' as string)
   let requests = 0
@@ -50,7 +50,7 @@ export async function listenOnBun(
       const incoming = fromRequest(request, own.requestIP(request)?.address ?? '')
       // A stream has heartbeats of its own.
       if (/event-stream/i.test(incoming.header('accept') ?? '')) own.timeout(request, 0)
-      if (isPlainTarget(request.method, incoming.target)) return andThen(direct(incoming), answerOf)
+      if (isPlainTarget(request.method, incoming.target)) return chain(direct(incoming), answerOf)
       return fetch(request, incoming.remoteAddress)
     },
   })
@@ -64,8 +64,8 @@ export async function listenOnBun(
 }
 
 /** Bun copies the headers that an answer is made with, so that they can be filled in anew for the next. */
-export const answerOf = ({ status, letterhead, said, body, stream }: Outgoing): Response =>
+export const answerOf = ({ status, letterhead, said, body, stream }: ApiResponse): Response =>
   new Response(body ?? (stream ? toReadableStream(stream) : null), {
     status,
-    headers: letterhead.filledIn(said.headers),
+    headers: letterhead.sharedHeaders(said.headers),
   })

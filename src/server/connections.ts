@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import type { BlockList, Socket } from 'node:net'
 import { connectionGroup } from '../api/clientAddress.ts'
-import type { ConnectionCloseReason } from './server.ts'
 import { isUnanswered } from './protocolErrors.ts'
+import type { ConnectionCloseReason } from './server.ts'
 
 /** When fewer places than this are left, connections that are not in use are closed. */
 const connectionsSpare = 100

@@ -1,13 +1,13 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { type AddressInfo, BlockList, Server as NetServer, type Socket } from 'node:net'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
-import { andThen } from '../maybePromise.ts'
 import { clientAddress } from '../api/clientAddress.ts'
-import type { Handlers, ListenBounds, Listener, Place } from './server.ts'
-import { nodeAdapter } from './nodeFetchAdapter.ts'
+import { chain } from '../maybePromise.ts'
 import { beginRequest, type Connection, Connections, timesIdleMax } from './connections.ts'
 import { isPlain, keepAliveSeconds, serveDirectly } from './nodeAdapter.ts'
+import { nodeAdapter } from './nodeFetchAdapter.ts'
 import { connectCode, type Refused, refuse } from './protocolErrors.ts'
+import type { Handlers, ListenAddress, ListenBounds, RunningServer } from './server.ts'
 
 const headersTimeoutMs = 5_000
 const requestTimeoutMs = 10_000
@@ -48,9 +48,9 @@ function resumeReading(socket: Socket & Paused): void {
 /** A hardened HTTP server on Node: slow, oversized and idle callers are cut off by the bounds above. */
 export async function listenOnNode(
   { fetch, direct, onFinished, onConnectionClosed }: Handlers,
-  { host, port }: Place,
+  { host, port }: ListenAddress,
   bounds: ListenBounds,
-): Promise<Listener> {
+): Promise<RunningServer> {
   const { stalledMs, idleMs = keepAliveSeconds * 1000, connectionsMax = usualConnectionsMax } = bounds
   const { trustedProxies = new BlockList() } = bounds
   const connections = new Connections({
@@ -67,7 +67,7 @@ export async function listenOnNode(
     onFinished?.({
       ...refused,
       operation: undefined,
-      caller: undefined,
+      principal: undefined,
       address: clientAddress(socket.remoteAddress ?? '', undefined, trustedProxies),
       status,
       code,
@@ -91,7 +91,7 @@ export async function listenOnNode(
       watch(incoming, outgoing)
       return adapt(incoming, outgoing)
     }
-    return andThen(serveDirectly(direct, incoming, outgoing), () => {
+    return chain(serveDirectly(direct, incoming, outgoing), () => {
       const isOut = outgoing.writableEnded && outgoing.socket?.writableLength === 0
       if (!isOut) watch(incoming, outgoing)
     })

@@ -1,12 +1,12 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import type { ApiRequest } from '../api/request.ts'
+import type { ApiResponse } from '../api/response.ts'
 import { systemClock } from '../clock.ts'
-import { andThen, type Soon } from '../maybePromise.ts'
+import { chain, type MaybePromise } from '../maybePromise.ts'
 import type { Api } from '../pages/app.ts'
-import type { Incoming } from '../api/request.ts'
 import { lingeringClose } from './lingeringClose.ts'
-import { bodyErrorEvent } from './protocolErrors.ts'
 import { sendStream } from './nodeStream.ts'
-import type { Outgoing } from '../api/response.ts'
+import { bodyErrorEvent } from './protocolErrors.ts'
 
 /** The API straight on Node's own requests and answers: making a Request and a Response would cost as much as the rest. */
 
@@ -32,9 +32,13 @@ export function isPlain({ method, url = '', headers, httpVersion }: IncomingMess
 export const isPlainTarget = (method: string | undefined, target: string): boolean =>
   plainTarget.test(target) || (probeTarget.test(target) && (method === 'GET' || method === 'HEAD'))
 
-export function serveDirectly(direct: Api, message: IncomingMessage, response: ServerResponse): Soon<void> {
+export function serveDirectly(
+  direct: Api,
+  message: IncomingMessage,
+  response: ServerResponse,
+): MaybePromise<void> {
   const incoming = new NodeIncoming(message, response)
-  return andThen(direct(incoming), (answered) => {
+  return chain(direct(incoming), (answered) => {
     // The client may send the body or not: what comes next on this connection cannot be understood.
     if (incoming.isContinueAwaited) response.setHeader('Connection', 'close')
     send(answered, response)
@@ -45,7 +49,7 @@ export function serveDirectly(direct: Api, message: IncomingMessage, response: S
 export const expectsContinue = ({ headers: { expect }, httpVersion }: IncomingMessage): boolean =>
   expect !== undefined && httpVersion === '1.1' && /(?:^|\W)100-continue(?:$|\W)/i.test(expect)
 
-class NodeIncoming implements Incoming {
+class NodeIncoming implements ApiRequest {
   readonly #message: IncomingMessage
   readonly #headers: IncomingHttpHeaders
   readonly method: string
@@ -90,7 +94,10 @@ class NodeIncoming implements Incoming {
 /** Where Node keeps the head of an answer until it is sent. */
 type Head = { _header?: string | null }
 
-function send({ status, letterhead, said, body, isAscii, stream }: Outgoing, response: ServerResponse): void {
+function send(
+  { status, letterhead, said, body, isAscii, stream }: ApiResponse,
+  response: ServerResponse,
+): void {
   if (stream) {
     sayKeptAlive(response)
     const headers = { ...letterhead.headers, ...said.headers, 'Transfer-Encoding': 'chunked' }

@@ -1,14 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { ApiError } from '../api/errors.ts'
+import { respond } from '../api/operation.ts'
 import { givenRequestId, newRequestId } from '../api/requestContext.ts'
+import { plainTemplate, toResponse } from '../api/response.ts'
 import { lingeringClose } from './lingeringClose.ts'
-import type { Handlers } from './server.ts'
 import { closesBeforeRequestEnd, expectsContinue, sayKeptAlive } from './nodeAdapter.ts'
-import type { Refused } from './protocolErrors.ts'
 import { destroyOnClientEnd } from './nodeStream.ts'
-import { answer } from '../api/operation.ts'
-import { plainStationery, toResponse } from '../api/response.ts'
+import type { Refused } from './protocolErrors.ts'
+import type { Handlers } from './server.ts'
 
 type Adapter = (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void>
 
@@ -27,7 +27,7 @@ export function nodeAdapter(
     const requestId = given ?? newRequestId()
     const [path = ''] = url.split('?', 1)
     onRefused(socket, { requestId, isOwnRequestId: given === undefined, method, path, error, fault })
-    const ready = plainStationery.ready(answer(error.status, error.body, error.headers))
+    const ready = plainTemplate.prepare(respond(error.status, error.body, error.headers))
     return toResponse({ ...ready, said: { headers: { 'X-Request-Id': requestId }, lines: '' } })
   }
 

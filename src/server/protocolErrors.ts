@@ -1,11 +1,11 @@
 import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import { systemClock } from '../clock.ts'
 import { ApiError } from '../api/errors.ts'
-import { type Finished, newRequestId } from '../api/requestContext.ts'
+import { respond } from '../api/operation.ts'
+import { newRequestId, type RequestLog } from '../api/requestContext.ts'
+import { plainTemplate } from '../api/response.ts'
+import { systemClock } from '../clock.ts'
 import { lingeringClose } from './lingeringClose.ts'
-import { answer } from '../api/operation.ts'
-import { plainStationery } from '../api/response.ts'
 
 /** The event of a request whose body turns out not to be HTTP, or does not arrive in time; carries the error. */
 export const bodyErrorEvent = 'petstore:bodyError'
@@ -54,7 +54,7 @@ export const isUnanswered = (answer: ServerResponse | undefined): answer is Serv
   answer !== undefined && !answer.writableFinished && !answer.destroyed
 
 /** What is refused before it reaches the pipeline. Method and path are empty where they could not be read. */
-export type Refused = Pick<Finished, 'requestId' | 'isOwnRequestId' | 'method' | 'path'> & {
+export type Refused = Pick<RequestLog, 'requestId' | 'isOwnRequestId' | 'method' | 'path'> & {
   readonly error: ApiError
   /** What was thrown, where the response is a 5xx. */
   readonly fault?: unknown
@@ -95,7 +95,7 @@ export function refuse(
 }
 
 function responseText({ status, body, headers }: ApiError, requestId: string): string {
-  const { letterhead, body: json } = plainStationery.ready(answer(status, body, headers))
+  const { letterhead, body: json } = plainTemplate.prepare(respond(status, body, headers))
   const date = new Date(systemClock()).toUTCString()
   return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${letterhead.text}X-Request-Id: ${requestId}\r\nDate: ${date}\r\n\r\n${json}`
 }

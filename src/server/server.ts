@@ -1,8 +1,8 @@
 import type { BlockList } from 'node:net'
+import type { RequestLog } from '../api/requestContext.ts'
 import type { Api } from '../pages/app.ts'
-import type { Finished } from '../api/requestContext.ts'
 
-export type Listener = {
+export type RunningServer = {
   readonly port: number
   /** Answers what has come in, then closes every connection; after the deadline, by force. */
   stop(): Promise<void>
@@ -14,14 +14,14 @@ export type Handlers = {
   /** Answers the API and the probes, without the cost of making a Request and a Response. */
   direct: Api
   /** Told of what is refused before it reaches the pipeline, such as bytes that are not HTTP. */
-  onFinished?(finished: Finished): void
+  onFinished?(finished: RequestLog): void
   onConnectionClosed?(reason: ConnectionCloseReason, address: string): void
 }
 
 /** Why a connection was closed to stay within a bound: of one address, of all, or to make room for a new one. */
 export type ConnectionCloseReason = 'address_limit' | 'connection_limit' | 'unfinished' | 'idle'
 
-export type Place = { readonly host: string; readonly port: number }
+export type ListenAddress = { readonly host: string; readonly port: number }
 
 export type ListenBounds = {
   /** How long a caller may take nothing of an answer. */

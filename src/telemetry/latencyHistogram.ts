@@ -6,7 +6,7 @@ const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 
 type Series = { readonly counts: number[]; sum: number }
 
-export class Durations {
+export class LatencyHistogram {
   readonly #byOperation = new Map<string, Map<number, Series>>()
 
   observe(operation: string, status: number, seconds: number): void {

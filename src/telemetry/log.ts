@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type DestinationStream, destination, type Logger, pino } from 'pino'
+import type { RequestLog } from '../api/requestContext.ts'
 import { systemClock, timestamp } from '../clock.ts'
-import type { Finished } from '../api/requestContext.ts'
 
 export type Log = Logger
 
@@ -68,14 +68,14 @@ function gatherFor(sink: DestinationStream) {
 }
 
 /** One line a request: never a query, a header or a body, for that is where secrets and personal data travel. */
-export function logRequest(log: Log, finished: Finished, hideSecrets: (text: string) => string): void {
+export function logRequest(log: Log, finished: RequestLog, hideSecrets: (text: string) => string): void {
   const { fault } = finished
   // Put together by hand, for there is one with every request, and written as pino writes.
   if (fault === undefined) {
     if (log.isLevelEnabled('info')) streamOf(log).write(requestLine(finished, hideSecrets))
     return
   }
-  const { requestId, method, path, operation, caller, address, status, code, seconds } = finished
+  const { requestId, method, path, operation, principal: caller, address, status, code, seconds } = finished
   const line = {
     requestId: hideSecrets(requestId),
     method,
@@ -93,28 +93,28 @@ export function logRequest(log: Log, finished: Finished, hideSecrets: (text: str
 const streamOf = (log: Log) =>
   (log as unknown as Record<symbol, unknown>)[pino.symbols.streamSym] as DestinationStream
 
-function requestLine(finished: Finished, hideSecrets: (text: string) => string): string {
+function requestLine(finished: RequestLog, hideSecrets: (text: string) => string): string {
   const { requestId, isOwnRequestId, method, path, seconds } = finished
   const id = isOwnRequestId ? requestId : hidden(requestId, hideSecrets)
   const outcome = outcomeOf(finished)
   return `{"level":30,"time":"${timeNow()}","requestId":"${id}","method":"${method}","path":${JSON.stringify(hidden(path, hideSecrets))}${outcome}${shownMilliseconds(seconds)},"msg":"request"}\n`
 }
 
-let shownOf: Pick<Finished, 'operation' | 'caller' | 'address' | 'status' | 'code'> | undefined
+let shownOf: Pick<RequestLog, 'operation' | 'principal' | 'address' | 'status' | 'code'> | undefined
 let shownOutcome = ''
 
 /** The middle of a line, which is often that of the line before. */
-function outcomeOf(finished: Finished): string {
-  const { operation, caller, address, status, code } = finished
+function outcomeOf(finished: RequestLog): string {
+  const { operation, principal: caller, address, status, code } = finished
   if (
     shownOf?.operation === operation &&
-    shownOf?.caller?.keyId === caller?.keyId &&
+    shownOf?.principal?.keyId === caller?.keyId &&
     shownOf?.address === address &&
     shownOf.status === status &&
     shownOf.code === code
   )
     return shownOutcome
-  shownOf = { operation, caller, address, status, code }
+  shownOf = { operation, principal: caller, address, status, code }
   shownOutcome = `${operation === undefined ? '' : `,"operation":"${operation.id}"`},"status":${status}${
     code === undefined ? '' : `,"code":"${code}"`
   }${caller === undefined ? '' : `,"keyId":${caller.keyId}`},"address":${JSON.stringify(address)},"ms":`

@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client'
-import type { Finished } from '../api/requestContext.ts'
-import { Durations } from './latencyHistogram.ts'
+import type { RequestLog } from '../api/requestContext.ts'
+import { LatencyHistogram } from './latencyHistogram.ts'
 import type { Counted, GaugeOf } from './registry.ts'
 
 /** Keys that have a line of their own; what comes after them is counted together. */
@@ -11,7 +11,7 @@ type MetricsText = { readonly text: string; readonly contentType: string }
 /** Counts by hand, since many a request is in it; the library that writes them out is loaded when somebody asks. */
 export class Metrics {
   readonly #gauges: readonly GaugeOf[]
-  readonly #durations = new Durations()
+  readonly #durations = new LatencyHistogram()
   readonly #refusals = new Map<string, number>()
   readonly #attempts = new Map<string, number>()
   readonly #uses = new Map<string, Map<number | string, number>>()
@@ -25,7 +25,7 @@ export class Metrics {
     this.#gauges = gauges
   }
 
-  countRequest({ operation, status, code, caller, seconds }: Finished): void {
+  countRequest({ operation, status, code, principal: caller, seconds }: RequestLog): void {
     this.#durations.observe(operation?.id ?? 'none', status, seconds)
     if (code !== undefined) countOne(this.#refusals, code)
     if (operation?.deprecation) countOne(this.#usesOf(operation.id), this.#keyLabel(caller?.keyId))

@@ -1,6 +1,6 @@
 import { type Clock, timestamp } from '../clock.ts'
 import type { Database } from '../database/database.ts'
-import type { Soon } from '../maybePromise.ts'
+import type { MaybePromise } from '../maybePromise.ts'
 import {
   type Claim,
   claimDelivery,
@@ -22,7 +22,7 @@ type DelivererOptions = {
   readonly clock: Clock
   readonly sending: SendOptions
   /** The id up to which events are durable; nothing is sent of later ones. */
-  durableThrough(): Soon<number>
+  durableThrough(): MaybePromise<number>
   onAttempt(outcome: Outcome): void
   onFault(error: unknown): void
 }
@@ -116,7 +116,7 @@ export class Deliverer {
     const { database, clock, sending } = this.#options
     const turnEndsAt = performance.now() + turnMs
     do {
-      const claim = await database.writeApart((trx) =>
+      const claim = await database.writeConcurrently((trx) =>
         claimDelivery(trx, database.dialect, webhookId, lane, clock()),
       )
       if (!claim) return
@@ -127,7 +127,7 @@ export class Deliverer {
       const outcome = await send(claim.webhook.url, body, headers, { ...sending, signal })
       const isBrokenOff = signal.aborted && 'error' in outcome
       if (!isBrokenOff) this.#options.onAttempt(outcome)
-      await database.writeApart((trx) =>
+      await database.writeConcurrently((trx) =>
         isBrokenOff
           ? releaseDelivery(trx, claim)
           : finishAttempt(trx, database.dialect, claim, outcome, clock(), Math.random()),

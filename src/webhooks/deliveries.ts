@@ -1,6 +1,6 @@
 import { type Kysely, type RawBuilder, type Selectable, type SelectQueryBuilder, sql } from 'kysely'
-import type { Reading } from '../database/database.ts'
-import type { Dialect } from '../database/dialect.ts'
+import type { DatabaseReader } from '../database/database.ts'
+import type { SqlDialect } from '../database/dialect.ts'
 import type { Tables } from '../database/tables.ts'
 import { keptMs } from '../events/queries.ts'
 import { setWebhookStatus, toWebhook } from './queries.ts'
@@ -37,7 +37,7 @@ export async function findDelivery(
 }
 
 export async function listDeliveries(
-  { read, dialect }: Reading,
+  { read, dialect }: DatabaseReader,
   webhookId: number,
   limit: number,
   belowId = Number.MAX_SAFE_INTEGER,
@@ -132,7 +132,7 @@ export type Claim = {
 /** Takes the next due delivery of an endpoint for one attempt, if nobody else has it. */
 export async function claimDelivery(
   trx: Kysely<Tables>,
-  { lock, lockFree }: Dialect,
+  { lock, lockFree }: SqlDialect,
   webhookId: number,
   lane: Lane,
   now: number,
@@ -170,7 +170,7 @@ export const isDelivered = (outcome: Outcome): boolean =>
 /** Notes how an attempt ended, and what comes of it. */
 export async function finishAttempt(
   trx: Kysely<Tables>,
-  { lock }: Dialect,
+  { lock }: SqlDialect,
   claim: Claim,
   outcome: Outcome,
   now: number,

@@ -1,7 +1,7 @@
 import * as z from 'zod'
-import type { Database } from '../database/database.ts'
-import { answer, type Operation, operation } from '../api/operation.ts'
+import { type Operation, operation, respond } from '../api/operation.ts'
 import { idCursor, openCursor, pageAnswer, sealCursor } from '../api/pagination.ts'
+import type { Database } from '../database/database.ts'
 import { addTestDelivery, findDelivery, listDeliveries, retryDelivery } from './deliveries.ts'
 import { checkEvents, present } from './guards.ts'
 import { findWebhook } from './queries.ts'
@@ -14,7 +14,7 @@ import {
   shownDeliveries,
   shownDelivery,
 } from './schemas.ts'
-import { shownAttempts } from './serialize.ts'
+import { serializeDelivery } from './serialize.ts'
 
 const noDelivery = 'This webhook has no delivery with this id: GET its deliveries lists those that exist.'
 
@@ -28,7 +28,7 @@ export function deliveryRoutes(database: Database, publicUrl: string | undefined
       path: '/webhooks/{webhookId}/test',
       summary: 'Send a test message',
       description: 'Queues a message of the type `webhook.test`; the deliveries show how it went.',
-      answers: {
+      responses: {
         202: {
           description: 'The message is queued.',
           schema: shownDelivery,
@@ -44,7 +44,7 @@ export function deliveryRoutes(database: Database, publicUrl: string | undefined
       errors: ['webhook_not_found'],
       async write({ params: { webhookId: id } }, { trx, now }) {
         const found = present(await findWebhook(trx, Number(id)))
-        return answer(202, shownAttempts(await addTestDelivery(trx, found.id, now)))
+        return respond(202, serializeDelivery(await addTestDelivery(trx, found.id, now)))
       },
     }),
 
@@ -56,7 +56,7 @@ export function deliveryRoutes(database: Database, publicUrl: string | undefined
       summary: 'List deliveries',
       description: 'Newest first. Kept 30 days, like the events.',
       query: z.object(page),
-      answers: {
+      responses: {
         200: {
           description: 'One page of deliveries, newest first.',
           schema: shownDeliveries,
@@ -70,7 +70,7 @@ export function deliveryRoutes(database: Database, publicUrl: string | undefined
         const belowId = cursor === undefined ? undefined : openCursor(kind, idCursor, cursor)[0]
         const found = present(await findWebhook(database.read, Number(id)))
         const deliveries = await listDeliveries(database, found.id, limit + 1, belowId)
-        return pageAnswer(deliveries, shownAttempts, {
+        return pageAnswer(deliveries, serializeDelivery, {
           publicUrl,
           path: `/v1/webhooks/${found.id}/deliveries`,
           limit,
@@ -85,7 +85,7 @@ export function deliveryRoutes(database: Database, publicUrl: string | undefined
       method: 'POST',
       path: '/webhooks/{webhookId}/deliveries/{deliveryId}/retry',
       summary: 'Try a delivery again now',
-      answers: {
+      responses: {
         202: {
           description: 'It is queued again.',
           schema: shownDelivery,
@@ -93,11 +93,11 @@ export function deliveryRoutes(database: Database, publicUrl: string | undefined
         },
       },
       errors: ['webhook_not_found'],
-      async write({ params: { webhookId: id, deliveryId } }, { trx, now, caller }) {
+      async write({ params: { webhookId: id, deliveryId } }, { trx, now, principal: caller }) {
         const found = present(await findDelivery(trx, Number(id), Number(deliveryId)), noDelivery)
         checkEvents([found.eventType], caller)
         await retryDelivery(trx, found.id, now)
-        return answer(202, shownAttempts(present(await findDelivery(trx, found.webhookId, found.id))))
+        return respond(202, serializeDelivery(present(await findDelivery(trx, found.webhookId, found.id))))
       },
     }),
   ]

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely'
-import { compiledOnce } from '../database/preparedQuery.ts'
-import { readPosition, writePosition } from '../database/cursors.ts'
+import { readCursor, writeCursor } from '../database/cursors.ts'
+import { preparedQuery } from '../database/preparedQuery.ts'
 import type { Tables } from '../database/tables.ts'
 import { eventsAfter, lastEventId } from '../events/queries.ts'
 import { insertDeliveries } from './deliveries.ts'
@@ -22,10 +22,10 @@ export async function dispatchEvents(trx: Kysely<Tables>, now: number, through: 
   )
   if (deliveries.length > 0) await insertDeliveries(trx, deliveries, now)
   // Events may have been let go while nobody was there to dispatch them.
-  await writePosition(trx, dispatchedPosition, events.at(-1)?.id ?? (await lastEventId(trx, through)))
+  await writeCursor(trx, dispatchedPosition, events.at(-1)?.id ?? (await lastEventId(trx, through)))
 }
 
-const selectWebhook = compiledOnce<[], { id: number }>((db) =>
+const selectWebhook = preparedQuery<[], { id: number }>((db) =>
   db.selectFrom('webhooks').select('id').where('status', '<>', sql.lit('disabled')).limit(sql.lit(1)),
 )
 
@@ -44,5 +44,5 @@ async function dispatchedThrough(db: Kysely<Tables>): Promise<number> {
     .select(({ fn }) => fn.min('from_event_id').as('first'))
     .where('status', '<>', 'disabled')
     .executeTakeFirstOrThrow()
-  return Math.max(await readPosition(db, dispatchedPosition), first ?? Number.MAX_SAFE_INTEGER)
+  return Math.max(await readCursor(db, dispatchedPosition), first ?? Number.MAX_SAFE_INTEGER)
 }

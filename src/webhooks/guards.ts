@@ -1,5 +1,5 @@
 import { ApiError } from '../api/errors.ts'
-import type { Caller } from '../api/operation.ts'
+import type { Principal } from '../api/operation.ts'
 import { wantsPrivate } from './webhook.ts'
 
 export function present<T>(found: T | undefined, message?: string): T {
@@ -8,7 +8,7 @@ export function present<T>(found: T | undefined, message?: string): T {
 }
 
 /** Events of keys are for those who manage keys, whichever way they would come by them. */
-export function checkEvents(events: readonly string[], caller: Caller): void {
+export function checkEvents(events: readonly string[], caller: Principal): void {
   if (wantsPrivate(events) && !caller.scopes.has('keys:manage')) {
     throw new ApiError(
       'insufficient_scope',

@@ -1,6 +1,6 @@
 import * as z from 'zod'
-import { type EventKind, eventExample, unionOfKinds } from '../events/schemas.ts'
 import type { MessageDescription } from '../api/operation.ts'
+import { type EventKind, eventExample, unionOfKinds } from '../events/schemas.ts'
 import { attemptTimeoutMs, retryDelaysMs, testEvent } from './webhook.ts'
 
 const testData = z

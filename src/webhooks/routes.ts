@@ -1,11 +1,11 @@
 import { type BlockList, isIP } from 'node:net'
 import * as z from 'zod'
+import { validationFailed } from '../api/errors.ts'
+import { type Operation, type OperationResult, operation, respond } from '../api/operation.ts'
+import { idCursor, openCursor, pageAnswer, sealCursor } from '../api/pagination.ts'
 import type { Database } from '../database/database.ts'
 import { allEvents, lastEventId } from '../events/queries.ts'
 import type { EventKind } from '../events/schemas.ts'
-import { validationFailed } from '../api/errors.ts'
-import { type Answer, answer, type Operation, operation } from '../api/operation.ts'
-import { idCursor, openCursor, pageAnswer, sealCursor } from '../api/pagination.ts'
 import { isAllowed, isGlobal } from './addresses.ts'
 import { failWaiting } from './deliveries.ts'
 import { deliveryRoutes } from './deliveryRoutes.ts'
@@ -36,7 +36,7 @@ import {
   webhookChange,
   webhookWithSecret,
 } from './schemas.ts'
-import { shown } from './serialize.ts'
+import { serializeWebhook } from './serialize.ts'
 import { testEvent, webhooksMax } from './webhook.ts'
 
 type WebhookRoutesOptions = {
@@ -70,7 +70,7 @@ export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRo
       path: '/webhooks',
       summary: 'List webhooks',
       query: z.object(page),
-      answers: {
+      responses: {
         200: {
           description: 'One page of webhooks.',
           schema: shownWebhooks,
@@ -82,7 +82,7 @@ export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRo
       async read({ query: { limit, cursor } }) {
         const belowId = cursor === undefined ? undefined : openCursor('webhooks', idCursor, cursor)[0]
         const found = await listWebhooks(database.read, limit + 1, belowId)
-        return pageAnswer(found, shown, {
+        return pageAnswer(found, serializeWebhook, {
           publicUrl,
           path: '/v1/webhooks',
           limit,
@@ -98,11 +98,11 @@ export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRo
       path: '/webhooks',
       summary: 'Register a webhook',
       description: 'The answer has the signing secret in `secret`. It is shown this once.',
-      hasSecretAnswer: true,
+      hasSecretResponse: true,
       sends: webhookMessage(kinds),
       body: newWebhook,
       bodyExample: { url: example.url, events: example.events },
-      answers: {
+      responses: {
         201: {
           description: 'The webhook is registered.',
           schema: webhookWithSecret,
@@ -111,7 +111,7 @@ export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRo
         },
       },
       errors: ['malformed_json', 'validation_failed'],
-      async write({ body }, { trx, now, caller }) {
+      async write({ body }, { trx, now, principal: caller }) {
         checkUrl(body.url)
         checkEvents(body.events, caller)
         if ((await countWebhooks(trx)) >= webhooksMax) {
@@ -120,9 +120,9 @@ export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRo
           ])
         }
         const { webhook, secret } = await addWebhook(trx, body, await lastEventId(trx, allEvents), now)
-        return answer(
+        return respond(
           201,
-          { ...shown(webhook), secret },
+          { ...serializeWebhook(webhook), secret },
           { Location: `${publicUrl ?? ''}/v1/webhooks/${webhook.id}` },
         )
       },
@@ -134,10 +134,10 @@ export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRo
       method: 'GET',
       path: '/webhooks/{webhookId}',
       summary: 'Get a webhook',
-      answers: { 200: { description: 'The webhook.', schema: shownWebhook, example } },
+      responses: { 200: { description: 'The webhook.', schema: shownWebhook, example } },
       errors: ['webhook_not_found'],
       async read({ params: { webhookId: id } }) {
-        return answer(200, shown(present(await findWebhook(database.read, Number(id)))))
+        return respond(200, serializeWebhook(present(await findWebhook(database.read, Number(id)))))
       },
     }),
 
@@ -151,7 +151,7 @@ export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRo
         'While it is paused messages wait. One that was disabled is told of what happens after it is enabled again.',
       body: webhookChange,
       bodyExample: { status: 'paused' },
-      answers: {
+      responses: {
         200: {
           description: 'The webhook after the change.',
           schema: shownWebhook,
@@ -159,7 +159,7 @@ export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRo
         },
       },
       errors: ['malformed_json', 'validation_failed', 'webhook_not_found'],
-      async write({ params: { webhookId: id }, body }, { trx, now, caller }) {
+      async write({ params: { webhookId: id }, body }, { trx, now, principal: caller }) {
         const found = present(await findWebhook(trx, Number(id)))
         if (body.url !== undefined) checkUrl(body.url)
         const events = body.events ?? found.events
@@ -170,7 +170,7 @@ export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRo
         if (body.status === 'enabled' && found.status === 'disabled')
           await restartWebhook(trx, found.id, await lastEventId(trx, allEvents))
         else if (body.status !== undefined) await setWebhookStatus(trx, found.id, body.status)
-        return answer(200, shown(present(await findWebhook(trx, found.id))))
+        return respond(200, serializeWebhook(present(await findWebhook(trx, found.id))))
       },
     }),
 
@@ -180,9 +180,9 @@ export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRo
       method: 'DELETE',
       path: '/webhooks/{webhookId}',
       summary: 'Remove a webhook',
-      answers: { 204: { description: 'The webhook is removed, with its deliveries.' } },
+      responses: { 204: { description: 'The webhook is removed, with its deliveries.' } },
       errors: ['webhook_not_found'],
-      async write({ params: { webhookId: id } }, { trx, caller }): Promise<Answer> {
+      async write({ params: { webhookId: id } }, { trx, principal: caller }): Promise<OperationResult> {
         const found = present(await findWebhook(trx, Number(id)))
         checkEvents(found.events, caller)
         await removeWebhook(trx, found.id)
@@ -198,11 +198,11 @@ export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRo
       summary: 'Rotate the signing secret',
       description:
         'Answers the new secret, once. Until the overlap ends, messages are signed with both. Two secrets sign at the most: if you rotate again within the overlap, the oldest ends at once.',
-      hasSecretAnswer: true,
+      hasSecretResponse: true,
       body: secretRotation,
       isBodyOptional: true,
       bodyExample: { overlapSeconds: 3600 },
-      answers: {
+      responses: {
         200: {
           description: 'The webhook with its new secret.',
           schema: webhookWithSecret,
@@ -210,7 +210,7 @@ export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRo
         },
       },
       errors: ['malformed_json', 'validation_failed', 'webhook_not_found'],
-      async write({ params: { webhookId: id }, body }, { trx, now, caller }) {
+      async write({ params: { webhookId: id }, body }, { trx, now, principal: caller }) {
         const found = present(await findWebhook(trx, Number(id)))
         checkEvents(found.events, caller)
         const secret = await rotateSecret(
@@ -219,7 +219,7 @@ export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRo
           (body.overlapSeconds ?? overlapSecondsDefault) * 1000,
           now,
         )
-        return answer(200, { ...shown(found), secret })
+        return respond(200, { ...serializeWebhook(found), secret })
       },
     }),
 

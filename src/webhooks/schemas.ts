@@ -1,7 +1,7 @@
 import * as z from 'zod'
+import { int64, int64Text, integer, pageCursor, pageLimit } from '../api/validation.ts'
 import { eventTypes } from '../events/event.ts'
 import { eventType, knownEventType } from '../events/schemas.ts'
-import { int64, int64Text, integer, pageCursor, pageLimit } from '../api/validation.ts'
 import { urlLengthMax, webhookStatuses } from './webhook.ts'
 
 const overlapSecondsMax = 30 * 24 * 60 * 60

@@ -2,7 +2,7 @@ import { timestamp } from '../clock.ts'
 import type { Delivery, Webhook } from './webhook.ts'
 
 /** A webhook as callers see it: without its secret. */
-export const shown = ({ id, url, events, status, statusReason, createdAt }: Webhook) => ({
+export const serializeWebhook = ({ id, url, events, status, statusReason, createdAt }: Webhook) => ({
   id,
   url,
   events,
@@ -11,7 +11,7 @@ export const shown = ({ id, url, events, status, statusReason, createdAt }: Webh
   createdAt: timestamp(createdAt),
 })
 
-export const shownAttempts = (delivery: Delivery) => ({
+export const serializeDelivery = (delivery: Delivery) => ({
   id: delivery.id,
   ...(delivery.eventId !== undefined && { eventId: delivery.eventId }),
   eventType: delivery.eventType,

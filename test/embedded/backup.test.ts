@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, type TestContext, test } from 'node:test'
-import { restoreStore } from '../../src/database/sqlite/backup.ts'
+import { restoreDatabase } from '../../src/database/sqlite/backup.ts'
 import {
   assertRefused,
   assertSameStore,
@@ -310,7 +310,7 @@ describe('backup and restore', { concurrency: 2 }, () => {
       const service = await startTestService({ PETSTORE_ADMIN_KEY: adminKey })
       t.after(() => service.stop())
       // Not used before, so that no cache knows it; and asked for before the service looks for changes again.
-      await restoreStore(backup, service.dataDir, 0, async () => {})
+      await restoreDatabase(backup, service.dataDir, 0, async () => {})
       const asked = Array.from({ length: 3 }, () => service.request('GET', '/v1/keys', { key: adminKey }))
       const statuses = (await Promise.all(asked)).map(({ status }) => status)
       assert.deepEqual(statuses, [200, 200, 200])

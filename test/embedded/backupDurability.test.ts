@@ -4,7 +4,7 @@ import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { mock, type TestContext, test } from 'node:test'
-import { copyStore, restoreStore } from '../../src/database/sqlite/backup.ts'
+import { backupDatabase, restoreDatabase } from '../../src/database/sqlite/backup.ts'
 import { databaseFile } from '../../src/database/sqlite/open.ts'
 import { assertRefused, storeAt } from '../support/commands.ts'
 import { folderFor } from '../support/servers.ts'
@@ -50,7 +50,7 @@ test('a backup is on disk before it has its name, and so is the name before the 
   const { dataDir } = await seededStore(folder)
   const target = join(folder, 'copy.db')
   const steps = watchDisk(t)
-  await copyStore(databaseFile(dataDir), target)
+  await backupDatabase(databaseFile(dataDir), target)
   assert.deepEqual(steps, [`sync ${target}.unfinished`, `rename to ${target}`, `sync ${folder}`])
 })
 
@@ -62,10 +62,10 @@ test('a disk that fails to sync fails the backup, which leaves no file', async (
   watchDisk(t, (path) => {
     if (path === failing) throw Object.assign(new Error('i/o error'), { code: 'EIO' })
   })
-  await assert.rejects(copyStore(databaseFile(dataDir), target), /i\/o error/)
+  await assert.rejects(backupDatabase(databaseFile(dataDir), target), /i\/o error/)
   assert.deepEqual(readdirSync(folder), ['data'])
   failing = folder
-  await assert.rejects(copyStore(databaseFile(dataDir), target), /i\/o error/)
+  await assert.rejects(backupDatabase(databaseFile(dataDir), target), /i\/o error/)
   assert.deepEqual(readdirSync(folder), ['data'])
 })
 
@@ -75,7 +75,7 @@ test('a file system that cannot sync folders does not fail the backup', async (t
   watchDisk(t, (path) => {
     if (path === folder) throw Object.assign(new Error('invalid argument'), { code: 'EINVAL' })
   })
-  await copyStore(databaseFile(dataDir), join(folder, 'copy.db'))
+  await backupDatabase(databaseFile(dataDir), join(folder, 'copy.db'))
   assert.deepEqual(readdirSync(folder).sort(), ['copy.db', 'data'])
 })
 
@@ -83,14 +83,14 @@ test('a restore syncs the folder of the store', async (t) => {
   const folder = folderFor(t)
   const { dataDir } = await seededStore(folder)
   const backup = join(folder, 'copy.db')
-  await copyStore(databaseFile(dataDir), backup)
+  await backupDatabase(databaseFile(dataDir), backup)
   for (const damage of [undefined, 'no database '.repeat(1_000)]) {
     const target = join(folder, `restored-${damage?.length}`)
     fs.mkdirSync(target)
     if (damage !== undefined) fs.writeFileSync(databaseFile(target), damage)
     await t.test(damage === undefined ? 'a new one' : 'in place of a damaged one', async (t) => {
       const steps = watchDisk(t)
-      await restoreStore(backup, target, 0, async () => {})
+      await restoreDatabase(backup, target, 0, async () => {})
       assert.equal(steps.at(-1), `sync ${target}`)
       const renamed = steps.indexOf(`rename to ${databaseFile(target)}`)
       if (damage !== undefined) assert.match(String(steps[renamed - 1]), /^sync .*restore-.*petstore\.db$/)

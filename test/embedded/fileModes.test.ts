@@ -3,8 +3,8 @@ import fs, { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileS
 import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { describe, mock, test } from 'node:test'
-import { copyStore } from '../../src/database/sqlite/backup.ts'
 import { openMigrated } from '../../src/database/open.ts'
+import { backupDatabase } from '../../src/database/sqlite/backup.ts'
 import { databaseFile } from '../../src/database/sqlite/open.ts'
 import { storeAt } from '../support/commands.ts'
 import { eventually } from '../support/eventually.ts'
@@ -107,7 +107,7 @@ test('a backup is for its owner alone from its first byte', async (t) => {
   await store.ok(['seed', '--count', '20000'])
   const backup = join(folder, 'copy.db')
   let isDone = false
-  const copied = copyStore(databaseFile(store.dataDir), backup).finally(() => {
+  const copied = backupDatabase(databaseFile(store.dataDir), backup).finally(() => {
     isDone = true
   })
   const modes = new Set<string>()

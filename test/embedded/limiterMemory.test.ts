@@ -5,7 +5,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import fc from 'fast-check'
 import type { Database } from '../../src/database/database.ts'
 import { databaseFile } from '../../src/database/sqlite/open.ts'
-import { MemoryLimiter } from '../../src/limits/memoryCounts.ts'
+import { MemoryCounts } from '../../src/limits/memoryCounts.ts'
 import { findUsage } from '../../src/limits/queries.ts'
 import { dayMs, minuteMs } from '../../src/limits/window.ts'
 import { newStore, openStore, removeStore, type StoreEnv } from '../support/engine.ts'
@@ -26,7 +26,7 @@ afterEach(async () => {
 })
 
 const limiterWith = (keysMax: number, addressesMax = keysMax) =>
-  new MemoryLimiter(database, banAfter, { keysMax, addressesMax })
+  new MemoryCounts(database, banAfter, { keysMax, addressesMax })
 
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => from + index)
 
@@ -164,7 +164,7 @@ test('whoever asks for the counts to be written while they are being written sha
       return database.write(work)
     },
   }
-  const limiter = new MemoryLimiter(counting, banAfter)
+  const limiter = new MemoryCounts(counting, banAfter)
   await limiter.admitKey(1, limits, 0, start)
   const first = limiter.flush()
   await nextTurn()
@@ -179,7 +179,7 @@ test('whoever asks for the counts to be written while they are being written sha
 
 test('counts of another store are not written into the one that took its place, but forgotten', async () => {
   let isSame = true
-  const limiter = new MemoryLimiter(database, banAfter, undefined, async () => isSame)
+  const limiter = new MemoryCounts(database, banAfter, undefined, async () => isSame)
   await limiter.admitKey(1, limits, 0, start)
   await limiter.flush()
   for (const _ of range(0, 5)) await limiter.admitKey(1, limits, 0, start)

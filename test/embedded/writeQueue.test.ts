@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import type { Kysely } from 'kysely'
-import { type Database, StoreUnavailableError } from '../../src/database/database.ts'
+import { type Database, DatabaseUnavailableError } from '../../src/database/database.ts'
 import { databaseFile } from '../../src/database/sqlite/open.ts'
 import type { Tables } from '../../src/database/tables.ts'
 import { databaseFor } from '../support/engine.ts'
@@ -63,7 +63,7 @@ describe('while another process has the write lock', { concurrency: true }, () =
     const writes = Array.from({ length: 600 }, (_, id) => store.write(addCategory(id)))
     for (const result of await Promise.allSettled(writes)) {
       assert.equal(result.status, 'rejected')
-      assert.ok(result.reason instanceof StoreUnavailableError)
+      assert.ok(result.reason instanceof DatabaseUnavailableError)
     }
     const waitedMs = performance.now() - since
     assert.ok(waitedMs > lockWaitMaxMs - slackMs && waitedMs < lockWaitMaxMs + slackMs, `${waitedMs} ms`)
@@ -77,7 +77,7 @@ describe('while another process has the write lock', { concurrency: true }, () =
     const store = await storeFor(t)
     const lock = await holdWriteLock(t, databaseFile(store.dataDir))
     const writes = Array.from({ length: writesWaitingMax }, (_, id) => store.write(addCategory(id)))
-    await assert.rejects(store.write(addCategory(-1)), StoreUnavailableError)
+    await assert.rejects(store.write(addCategory(-1)), DatabaseUnavailableError)
     await lock.release()
     assert.equal((await Promise.all(writes)).length, writesWaitingMax)
     assert.equal((await categories(store)).length, writesWaitingMax)

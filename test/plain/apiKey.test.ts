@@ -10,7 +10,7 @@ import {
   isWellFormed,
   looksLikeApiKey,
   makeApiKey,
-  secretHider,
+  redactor,
 } from '../../src/auth/apiKey.ts'
 
 const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
@@ -94,7 +94,7 @@ test('an operator is told what is wrong with a key of their own choice', () => {
 })
 
 test("an operator's own key, and one behind percent signs, are made unreadable too", () => {
-  const hide = secretHider('a-secret-of-my-own-choice')
+  const hide = redactor('a-secret-of-my-own-choice')
   const key = makeApiKey('production')
   assert.equal(hide('/v1/pets/a-secret-of-my-own-choice'), '/v1/pets/[redacted]')
   assert.equal(hide('/v1/pets/a%2Dsecret-of-my-own-choice'), '/v1/pets/[redacted]')
@@ -112,7 +112,7 @@ test('every key in a text is made unreadable, and the rest stays', () => {
         // A character that no key has keeps one key from running into what follows it.
         const pieces = parts.map(([text, environment]) => ({ text, key: makeApiKey(environment) }))
         const whole = pieces.map(({ text, key }) => `${text} ${key} `).join('') + end
-        const redacted = secretHider(undefined)(whole)
+        const redacted = redactor(undefined)(whole)
         for (const { key } of pieces) assert.ok(!redacted.includes(key.slice(8)))
         assert.equal(
           redacted,

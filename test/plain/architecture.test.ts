@@ -3,7 +3,7 @@ import { posix } from 'node:path'
 import { describe, test } from 'node:test'
 import { importsOf, type Source, sources } from '../support/sources.ts'
 
-const features = ['pets', 'categories', 'keys', 'limits', 'orders', 'inventory', 'events', 'webhooks']
+const features = ['pets', 'categories', 'keys', 'orders', 'inventory', 'events', 'webhooks', 'limits']
 
 /** Files at the top of src/ that stand for a room of their own. */
 const rooms = [
@@ -13,32 +13,41 @@ const rooms = [
   'operations',
   'config',
   'clock',
-  'soon',
+  'maybePromise',
   'pages',
   'telemetry',
   ...features,
-  'http',
+  'server',
+  'openapi',
+  'auth',
+  'api',
   'database',
 ]
 
-/** Which rooms each room may use. */
+/** Which folders each folder may use. */
 const arrows: Record<string, readonly string[]> = {
   main: ['commands', 'config'],
   commands: rooms,
   service: rooms.filter((room) => room !== 'commands'),
   schedule: [...features, 'clock', 'database', 'telemetry'],
-  operations: [...features, 'config', 'http', 'database'],
+  operations: [...features, 'auth', 'config', 'api', 'database'],
   // A setting that is an API key is checked as one.
-  config: ['keys'],
+  config: ['auth'],
   clock: [],
-  soon: [],
-  pages: ['config', 'telemetry', 'http'],
-  telemetry: ['clock', 'http', 'keys'],
+  maybePromise: [],
+  pages: ['config', 'telemetry', 'openapi', 'api'],
+  telemetry: ['clock', 'auth', 'api'],
   ...Object.fromEntries(
-    features.map((feature) => [feature, [...features, 'clock', 'soon', 'http', 'database']]),
+    features.map((feature) => [
+      feature,
+      [...features, 'clock', 'maybePromise', 'auth', 'openapi', 'api', 'database'],
+    ]),
   ),
-  http: ['clock', 'soon', 'database'],
-  database: ['clock', 'soon'],
+  auth: ['clock', 'maybePromise', 'keys', 'limits', 'api', 'database'],
+  openapi: ['api'],
+  server: ['clock', 'maybePromise', 'api'],
+  api: ['clock', 'maybePromise', 'database'],
+  database: ['clock', 'maybePromise'],
 }
 
 /** Pure: types and rules, without HTTP and SQL. */
@@ -50,7 +59,7 @@ const rules = [
   'webhooks/webhook.ts',
   'keys/key.ts',
   'keys/plans.ts',
-  'keys/apiKey.ts',
+  'auth/apiKey.ts',
   'limits/window.ts',
 ]
 

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { BlockList, connect, type Socket } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { describe, type TestContext, test } from 'node:test'
+import { noCallerHeaders } from '../../src/api/callerHeaders.ts'
+import { HeaderBlock } from '../../src/api/response.ts'
 import { listen } from '../../src/server/listen.ts'
-import type { Handlers, ListenBounds, Place } from '../../src/server/server.ts'
-import { Letterhead } from '../../src/api/response.ts'
-import { nothingSaid } from '../../src/api/callerHeaders.ts'
+import type { Handlers, ListenAddress, ListenBounds } from '../../src/server/server.ts'
 import { eventually } from '../support/eventually.ts'
 import { startTestService } from '../support/service.ts'
 import { type Caller, call } from '../support/socket.ts'
@@ -18,7 +18,7 @@ const anywhere = { host: '127.0.0.1', port: 0 }
 /** Nothing here is the API's. */
 const handlers = (fetch: Handlers['fetch']): Handlers => ({
   fetch,
-  direct: async () => ({ status: 500, letterhead: new Letterhead({}), said: nothingSaid }),
+  direct: async () => ({ status: 500, letterhead: new HeaderBlock({}), said: noCallerHeaders }),
 })
 
 async function ask(caller: Caller, path = '/'): Promise<string> {
@@ -167,8 +167,8 @@ test('who takes nothing of a second answer is cut off as well', async () => {
       fetch: ({ url }) => new Response(bodyAt(url)),
       direct: async ({ target }) => ({
         status: 200,
-        letterhead: new Letterhead({ 'Content-Length': String(bodyAt(target).length) }),
-        said: nothingSaid,
+        letterhead: new HeaderBlock({ 'Content-Length': String(bodyAt(target).length) }),
+        said: noCallerHeaders,
         body: bodyAt(target),
       }),
     },
@@ -266,7 +266,7 @@ describe('connections from one address', () => {
   const hasIpv6 = Object.values(networkInterfaces())
     .flat()
     .some((found) => found?.address === '::1')
-  const place: Place = { host: hasIpv6 ? '::' : '127.0.0.1', port: 0 }
+  const place: ListenAddress = { host: hasIpv6 ? '::' : '127.0.0.1', port: 0 }
 
   async function stage(t: TestContext, more: Partial<ListenBounds>) {
     const closed: string[] = []

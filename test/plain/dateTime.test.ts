@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { timestamp } from '../../src/clock.ts'
 import { parseDateTime } from '../../src/api/dateTime.ts'
+import { timestamp } from '../../src/clock.ts'
 
 const accepted: [text: string, utc: string][] = [
   ['2027-01-31T12:00:00Z', '2027-01-31T12:00:00.000Z'],

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { type KeptRow, KeptRows } from '../../src/api/responseCache.ts'
+import { type CachedRow, RowCache } from '../../src/api/responseCache.ts'
 
 const row = (name: string) => ({ etag: `"${Buffer.from(name).toString('hex')}"`, json: `{"name":"${name}"}` })
 
 /** As it is found: with what its answer needs to know of it. */
-function measured({ etag, json }: KeptRow) {
+function measured({ etag, json }: CachedRow) {
   const bytes = new TextEncoder().encode(json).length
   return { etag, json, bytes, isAscii: bytes === json.length }
 }
@@ -28,7 +28,7 @@ test('what is found is what was kept last, or nothing', () => {
   fc.assert(
     fc.property(fc.array(step, { minLength: 30, maxLength: 100 }), (steps) => {
       // So small that the ring comes round, and that ids share places.
-      const kept = new KeptRows({ rowsMax: 32, pieces: 3, pieceBytes: 250 })
+      const kept = new RowCache({ rowsMax: 32, pieces: 3, pieceBytes: 250 })
       const model = new Map<number, ReturnType<typeof measured>>()
       let epoch = 1
       for (const one of steps) {
@@ -57,7 +57,7 @@ test('what is found is what was kept last, or nothing', () => {
 })
 
 test('what fits is kept, up to ids beyond 32 bits', () => {
-  const kept = new KeptRows()
+  const kept = new RowCache()
   const ids = [1, 77, 2 ** 17 + 2, 2 ** 31 + 3, 999_999_999_999_999]
   for (const id of ids) {
     assert.equal(kept.find(1, id), undefined)
@@ -67,7 +67,7 @@ test('what fits is kept, up to ids beyond 32 bits', () => {
 })
 
 test('a hundred thousand of the usual size are kept together', () => {
-  const kept = new KeptRows()
+  const kept = new RowCache()
   const count = 100_000
   const of = (id: number) => ({
     etag: `"${'e'.repeat(27)}"`,

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
-import { eventTypes } from '../../src/events/event.ts'
 import { errorCodes } from '../../src/api/errors.ts'
+import { eventTypes } from '../../src/events/event.ts'
 import { webhookStatuses } from '../../src/webhooks/webhook.ts'
 import { type Node, operationsOf, readDocument, resolve, root } from '../support/openapi.ts'
 

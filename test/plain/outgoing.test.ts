@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { HeaderBlock, toResponse } from '../../src/api/response.ts'
 import { answerOf } from '../../src/server/bun.ts'
-import { Letterhead, toResponse } from '../../src/api/response.ts'
 
 // The second is Bun's way, which is right wherever an answer copies its headers at once.
 for (const [way, make] of Object.entries({ toResponse, answerOf })) {
   test(`answers that share a letterhead say what is said to their own caller, and nothing of another: ${way}`, async () => {
-    const letterhead = new Letterhead({ 'Content-Type': 'application/json', Vary: 'Origin' })
+    const letterhead = new HeaderBlock({ 'Content-Type': 'application/json', Vary: 'Origin' })
     const callers: Record<string, string>[] = [
       { 'X-RateLimit-Remaining': '59', 'X-Request-Id': 'a' },
       { 'X-RateLimit-Remaining': '58', 'X-Request-Id': 'b' },

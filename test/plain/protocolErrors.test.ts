@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { noCallerHeaders } from '../../src/api/callerHeaders.ts'
+import { HeaderBlock } from '../../src/api/response.ts'
 import { listen } from '../../src/server/listen.ts'
-import { Letterhead } from '../../src/api/response.ts'
-import { nothingSaid } from '../../src/api/callerHeaders.ts'
 import { eventually } from '../support/eventually.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import { call } from '../support/socket.ts'
@@ -141,7 +141,7 @@ test('a handler that fails is a fault of the server, not of the request', async 
   const listener = await listen(
     {
       fetch: () => Promise.reject(fault),
-      direct: async () => ({ status: 500, letterhead: new Letterhead({}), said: nothingSaid }),
+      direct: async () => ({ status: 500, letterhead: new HeaderBlock({}), said: noCallerHeaders }),
       onFinished: (finished) => void faults.push(finished.fault),
     },
     { host: '127.0.0.1', port: 0 },

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { operation } from '../../src/api/operation.ts'
-import { RouteTable } from '../../src/api/router.ts'
+import { Router } from '../../src/api/router.ts'
 
 const tableOf = (paths: readonly string[]) =>
-  new RouteTable(
+  new Router(
     paths.map((path) =>
       operation({
         id: path,
@@ -13,7 +13,7 @@ const tableOf = (paths: readonly string[]) =>
         path,
         tag: '',
         summary: '',
-        answers: {},
+        responses: {},
         read: () => ({ status: 204 }),
       }),
     ),

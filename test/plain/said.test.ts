@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { SaidToCaller } from '../../src/api/callerHeaders.ts'
+import { ApiCallerHeaders } from '../../src/api/callerHeaders.ts'
 
 const rates = {
   limit: '60',
@@ -16,7 +16,7 @@ test('the lines of a head say what the headers say', () => {
     {},
     { 'Access-Control-Allow-Origin': 'https://a.example', Vary: 'Origin' },
   ]) {
-    const said = new SaidToCaller(rates, 'abc', more)
+    const said = new ApiCallerHeaders(rates, 'abc', more)
     assert.ok(said.lines.endsWith('\r\n'))
     const lines = said.lines.slice(0, -2).split('\r\n')
     assert.deepEqual(
@@ -28,6 +28,6 @@ test('the lines of a head say what the headers say', () => {
 })
 
 test('what could end a line early is refused', () => {
-  const said = new SaidToCaller(rates, 'abc', { 'Access-Control-Allow-Origin': 'a\r\nSet-Cookie: b' })
+  const said = new ApiCallerHeaders(rates, 'abc', { 'Access-Control-Allow-Origin': 'a\r\nSet-Cookie: b' })
   assert.throws(() => said.lines, TypeError)
 })

@@ -4,14 +4,14 @@ import fc from 'fast-check'
 import type { Limits } from '../../src/keys/plans.ts'
 import { ratesOf, retryAfter } from '../../src/limits/headers.ts'
 import {
+  advance,
+  clearBan,
+  consume,
   dayMs,
-  forgive,
   isBanned,
   minuteMs,
   noUsage,
   refuse,
-  settle,
-  take,
   tightest,
   type Usage,
   type Windows,
@@ -31,14 +31,14 @@ class Subject {
   }
 
   request(limits: Limits, now: number): Outcome {
-    const before = settle(forgive(this.usage, this.unbannedAt), now)
-    const taken = isBanned(before, now) ? undefined : take(before, limits, now)
+    const before = advance(clearBan(this.usage, this.unbannedAt), now)
+    const taken = isBanned(before, now) ? undefined : consume(before, limits, now)
     this.usage = isBanned(before, now) ? before : (taken ?? refuse(before, limits, now, this.#banAfter))
     return taken ? 'admitted' : isBanned(this.usage, now) ? 'banned' : 'limited'
   }
 
   windows(limits: Limits, now: number): Windows {
-    return windowsOf(settle(this.usage, now), limits, now)
+    return windowsOf(advance(this.usage, now), limits, now)
   }
 }
 

@@ -2,18 +2,18 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import { sql } from 'kysely'
+import { hashApiKey, makeApiKey } from '../../src/auth/apiKey.ts'
+import { ApiKeyCache } from '../../src/auth/apiKeyCache.ts'
 import type { Clock } from '../../src/clock.ts'
 import { readConfig } from '../../src/config.ts'
 import type { Database } from '../../src/database/database.ts'
 import { openMigrated } from '../../src/database/open.ts'
-import { hashApiKey, makeApiKey } from '../../src/auth/apiKey.ts'
-import { KeyDirectory } from '../../src/auth/apiKeyCache.ts'
 import { type Plan, planNames } from '../../src/keys/plans.ts'
-import type { Gate, Verdict } from '../../src/limits/rateLimiter.ts'
-import { MemoryLimiter } from '../../src/limits/memoryCounts.ts'
-import { memoryGate } from '../../src/limits/memory.ts'
-import { postgresGate } from '../../src/limits/postgres.ts'
+import { memoryRateLimiter } from '../../src/limits/memory.ts'
+import { MemoryCounts } from '../../src/limits/memoryCounts.ts'
+import { postgresRateLimiter } from '../../src/limits/postgres.ts'
 import { findUsage } from '../../src/limits/queries.ts'
+import type { RateLimiter, RateLimitResult } from '../../src/limits/rateLimiter.ts'
 import { addressLimits, dayMs, freeLimits, minuteMs } from '../../src/limits/window.ts'
 import { startService } from '../../src/service.ts'
 import { createLog } from '../../src/telemetry/log.ts'
@@ -29,22 +29,22 @@ const otherHome = 'https://other-shelter.example'
 type Settings = { plan: Plan; perMinute: number | null; perDay: number | null; origins?: string[] }
 
 /** One store with its gate, whichever of the two it is. */
-type Side = { database: Database; directory: KeyDirectory; gate: Gate }
+type Side = { database: Database; directory: ApiKeyCache; gate: RateLimiter }
 
 function postgresSide(database: Database, clock: Clock, banAfterRefusals: number): Side {
-  const directory = new KeyDirectory(database, 'production')
-  const gate = postgresGate({ database, directory, banAfterRefusals, clock, limitClock: clock })
+  const directory = new ApiKeyCache(database, 'production')
+  const gate = postgresRateLimiter({ database, directory, banAfterRefusals, clock, limitClock: clock })
   return { database, directory, gate }
 }
 
 function memorySide(database: Database, clock: Clock, banAfterRefusals: number): Side {
-  const directory = new KeyDirectory(database, 'production')
-  const gate = memoryGate(directory, new MemoryLimiter(database, banAfterRefusals), clock)
+  const directory = new ApiKeyCache(database, 'production')
+  const gate = memoryRateLimiter(directory, new MemoryCounts(database, banAfterRefusals), clock)
   return { database, directory, gate }
 }
 
 /** What was decided, without the state of the store that was seen on the way. */
-const decided = ({ storeVersion: _version, ...verdict }: Verdict): Verdict => verdict
+const decided = ({ storeVersion: _version, ...verdict }: RateLimitResult): RateLimitResult => verdict
 
 async function embeddedFor(t: TestContext): Promise<Database> {
   const database = await openMigrated({ dataDir: folderFor(t) }, 0)
@@ -170,7 +170,7 @@ test('PostgreSQL decides over keys as the arithmetic in memory does: each verdic
       else if (next.kind === 'unban') await change({ unbanned_at: now - next.agoMs })
       else {
         now += next.ms
-        const ask = (gate: Gate) =>
+        const ask = (gate: RateLimiter) =>
           next.kind === 'look'
             ? gate.look(token)
             : gate.admit({ token, address, origin: next.origin, isFree: next.kind === 'free' })
@@ -179,7 +179,7 @@ test('PostgreSQL decides over keys as the arithmetic in memory does: each verdic
             sides.map(async ({ gate }) => decided(await ask(gate))),
           )
           assert.deepEqual(counted, expected)
-          note(counted as Verdict)
+          note(counted as RateLimitResult)
         }
       }
     }
@@ -188,7 +188,7 @@ test('PostgreSQL decides over keys as the arithmetic in memory does: each verdic
     assert.deepEqual(stored, expected)
   }
 
-  function note({ known, wrongOriginKey, address }: Verdict) {
+  function note({ known, wrongOriginKey, address }: RateLimitResult) {
     const outcome = wrongOriginKey ? 'foreign' : String(known?.decision.outcome)
     const all = [
       outcome,
@@ -495,7 +495,7 @@ test('the addresses of strangers in the store are bounded: beyond a hundred thou
   const { database } = await databaseFor(t)
   const { gate } = postgresSide(database, () => start, 3)
   const rowsMax = 100_000
-  await database.upgrade((trx) =>
+  await database.migrate((trx) =>
     sql`
       INSERT INTO address_usage
       SELECT 'address ' || n, ${start}, 1, ${start}::bigint + n, 1 FROM generate_series(1, ${sql.lit(rowsMax + 1_500)}) AS n`.execute(

@@ -34,8 +34,8 @@ for (const level of levels) {
       t.after(() => database.close())
       assert.equal(await levelIn(database.read), 'read committed')
       assert.equal(await database.write(levelIn), 'read committed')
-      assert.equal(await database.writeApart(levelIn), 'read committed')
-      assert.equal(await database.upgrade(levelIn), 'read committed')
+      assert.equal(await database.writeConcurrently(levelIn), 'read committed')
+      assert.equal(await database.migrate(levelIn), 'read committed')
       assert.equal(await database.snapshot(levelIn), 'repeatable read')
     })
 

@@ -359,8 +359,8 @@ for (const { when, timing, isReplayed } of moments) {
     const { storeEnv, all } = await instancesFor(t, {}, 2)
     const [killed, other] = all as [Server, Server]
     // PostgreSQL takes its time, where it says so: with the row, or with the commit.
-    await inStore(storeEnv, ({ upgrade }) =>
-      upgrade(async (trx) => {
+    await inStore(storeEnv, ({ migrate }) =>
+      migrate(async (trx) => {
         await sql`CREATE FUNCTION be_slow() RETURNS trigger LANGUAGE plpgsql
           AS 'BEGIN PERFORM pg_sleep(1); RETURN NULL; END'`.execute(trx)
         await sql`CREATE CONSTRAINT TRIGGER be_slow AFTER INSERT ON pets DEFERRABLE INITIALLY ${sql.raw(timing)}

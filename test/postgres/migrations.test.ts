@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { describe, type TestContext, test } from 'node:test'
 import pg from 'pg'
+import { hashApiKey, makeApiKey } from '../../src/auth/apiKey.ts'
 import { SchemaTooNewError } from '../../src/database/database.ts'
 import { firstRelease } from '../../src/database/migrations/0001-first-release.ts'
 import { migrateStore, openMigrated } from '../../src/database/open.ts'
 import { openPostgres } from '../../src/database/postgres/open.ts'
-import { hashApiKey, makeApiKey } from '../../src/auth/apiKey.ts'
 import { amplePlan, assertRefused } from '../support/answers.ts'
 import { newStore, removeStore, type StoreEnv } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
@@ -60,7 +60,7 @@ async function query(env: StoreEnv, text: string, values: unknown[] = []): Promi
 async function firstReleaseStoreFor(t: After): Promise<{ env: StoreEnv; key: string }> {
   const env = await bareStoreFor(t)
   const database = openPostgres({ url: env.DATABASE_URL as string, poolMax: 1 })
-  await database.upgrade((trx) => firstRelease.up(trx, database.dialect))
+  await database.migrate((trx) => firstRelease.up(trx, database.dialect))
   await database.close()
   const run = (text: string, ...values: unknown[]) => query(env, text, values)
   await run(

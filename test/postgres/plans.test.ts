@@ -2,15 +2,15 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { type CompiledQuery, type Kysely, sql } from 'kysely'
 import pg from 'pg'
+import { eraseFromIdempotencyRecords, IdempotencyRecords } from '../../src/api/idempotency.ts'
+import { hashApiKey, makeApiKey } from '../../src/auth/apiKey.ts'
+import { ApiKeyCache } from '../../src/auth/apiKeyCache.ts'
 import { isCategoryUsed, listCategories } from '../../src/categories/queries.ts'
 import type { Database } from '../../src/database/database.ts'
 import type { Tables } from '../../src/database/tables.ts'
 import { allEvents, eventsAfter, lastEventId, pruneEvents } from '../../src/events/queries.ts'
-import { eraseFromKeptAnswers, IdempotentAnswers } from '../../src/api/idempotency.ts'
-import { hashApiKey, makeApiKey } from '../../src/auth/apiKey.ts'
-import { KeyDirectory } from '../../src/auth/apiKeyCache.ts'
 import { findKey, listKeys } from '../../src/keys/queries.ts'
-import { postgresGate } from '../../src/limits/postgres.ts'
+import { postgresRateLimiter } from '../../src/limits/postgres.ts'
 import { orderStatuses } from '../../src/orders/order.ts'
 import { findOrder, hasDueOrders, lapseDueOrders, openOrderOf, ordersPage } from '../../src/orders/queries.ts'
 import { findPet, type PetFilter, petsPage } from '../../src/pets/queries.ts'
@@ -92,7 +92,7 @@ const filling = [
 before(async () => {
   env = await newStore()
   database = await openStore(env)
-  await database.upgrade(async (trx) => {
+  await database.migrate(async (trx) => {
     // Nothing that comes in is checked: it is known to be right, and there is much of it.
     await sql`SET LOCAL session_replication_role = replica`.execute(trx)
     for (const statement of filling) await sql.raw(statement).execute(trx)
@@ -143,7 +143,7 @@ async function plansOf({
   const plans: Plan[] = []
   const undone = new Error('undone')
   await database
-    .upgrade(async (trx) => {
+    .migrate(async (trx) => {
       for (const mode of ['force_custom_plan', 'force_generic_plan']) {
         await sql.raw(`SAVEPOINT before_plan`).execute(trx)
         await sql.raw(`SET LOCAL plan_cache_mode = ${mode}`).execute(trx)
@@ -273,15 +273,15 @@ const works: [what: string, work: (db: Kysely<Tables>) => Promise<unknown>, rows
   ['one key', (db) => findKey(db, 5), 1],
   [
     'a key by its secret',
-    (db) => new KeyDirectory({ ...database, read: db }, 'production').find(secret, 0),
+    (db) => new ApiKeyCache({ ...database, read: db }, 'production').find(secret, 0),
     1,
   ],
-  ['kept answers to erase', (db) => eraseFromKeptAnswers(db, 'order 50', (json) => json), 1],
+  ['kept answers to erase', (db) => eraseFromIdempotencyRecords(db, 'order 50', (json) => json), 1],
   [
     'kept answers that are forgotten',
     (db) => {
       const write: Database['write'] = (work) => work(db)
-      return new IdempotentAnswers({ ...database, write }).sweep(dayMs + 1_000_500)
+      return new IdempotencyRecords({ ...database, write }).sweep(dayMs + 1_000_500)
     },
     pieceMax,
   ],
@@ -306,9 +306,9 @@ test('counting a request reads no table from end to end', async () => {
     return rows
   }
   const counting = await openStore(env)
-  const gate = postgresGate({
+  const gate = postgresRateLimiter({
     database: counting,
-    directory: new KeyDirectory(counting, 'production'),
+    directory: new ApiKeyCache(counting, 'production'),
     banAfterRefusals: 100,
     clock: Date.now,
     limitClock: undefined,

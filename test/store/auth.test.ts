@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { ConfigError, readConfig } from '../../src/config.ts'
 import { makeApiKey } from '../../src/auth/apiKey.ts'
+import { ConfigError, readConfig } from '../../src/config.ts'
 import { scopes } from '../../src/keys/key.ts'
 import { getPetDeprecation } from '../../src/pets/routes.ts'
 import { removeStore, storeFor } from '../support/engine.ts'

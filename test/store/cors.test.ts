@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
-import { KeyDirectory } from '../../src/auth/apiKeyCache.ts'
+import { ApiKeyCache } from '../../src/auth/apiKeyCache.ts'
 import { createKey } from '../../src/keys/queries.ts'
 import type { Answer } from '../support/client.ts'
 import { databaseFor } from '../support/engine.ts'
@@ -377,7 +377,7 @@ test('an origin is known as long as a key is locked to it', async () => {
 
 test('a store that could not be read for a moment does not make origins unknown for longer', async (t) => {
   const { database } = await databaseFor(t)
-  const directory = new KeyDirectory(database, 'production')
+  const directory = new ApiKeyCache(database, 'production')
   const rename = (from: string, to: string) =>
     database.write((trx) => trx.schema.alterTable(from).renameTo(to).execute())
   await rename('api_keys', 'out_of_reach')
@@ -388,7 +388,7 @@ test('a store that could not be read for a moment does not make origins unknown 
 
 test('an origin that was known is known while the store cannot be read, so that its 503 can be read', async (t) => {
   const { database } = await databaseFor(t)
-  const directory = new KeyDirectory(database, 'production')
+  const directory = new ApiKeyCache(database, 'production')
   const settings = {
     name: 'page',
     plan: 'free',

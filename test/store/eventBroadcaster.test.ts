@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
+import type { StreamChunk, StreamEvents } from '../../src/api/streamBody.ts'
 import type { KeyAccess } from '../../src/events/access.ts'
 import { EventBroadcaster } from '../../src/events/broadcaster.ts'
 import { allEvents, lastEventId, recordEvents } from '../../src/events/queries.ts'
 import { usualStreamBounds } from '../../src/events/stream.ts'
-import type { StreamChunk, StreamEvents } from '../../src/api/streamBody.ts'
 import { databaseFor } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { noCallerHeaders } from '../../src/api/callerHeaders.ts'
+import { HeaderBlock } from '../../src/api/response.ts'
+import { type StreamBody, StreamChunk, toReadableStream } from '../../src/api/streamBody.ts'
 import type { StoreEvent } from '../../src/events/event.ts'
 import { recordEvents } from '../../src/events/queries.ts'
 import { usualStreamBounds } from '../../src/events/stream.ts'
 import { listen as serve } from '../../src/server/listen.ts'
-import { Letterhead } from '../../src/api/response.ts'
-import { nothingSaid } from '../../src/api/callerHeaders.ts'
-import { type StreamBody, StreamChunk, toReadableStream } from '../../src/api/streamBody.ts'
 import { amplePlan, assertRefused } from '../support/answers.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Listening, type ListenOptions, listenTo } from '../support/listening.ts'
@@ -311,8 +311,8 @@ describe('a reader that takes nothing', () => {
           fetch: () => new Response(toReadableStream(endless)),
           direct: () => ({
             status: 200,
-            letterhead: new Letterhead({}),
-            said: nothingSaid,
+            letterhead: new HeaderBlock({}),
+            said: noCallerHeaders,
             stream: endless,
           }),
         },

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { Letterhead } from '../../src/api/response.ts'
+import { HeaderBlock } from '../../src/api/response.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import { call } from '../support/socket.ts'
 
@@ -66,7 +66,7 @@ describe('the head of an answer is the same, whoever writes it', () => {
 
   for (const value of ['a\r\nSet-Cookie: b', 'a\nb', 'a\0b', '\u20ac']) {
     test(`a value that no header may have is refused: ${JSON.stringify(value)}`, () => {
-      assert.throws(() => new Letterhead({ 'X-Any': value }).text, TypeError)
+      assert.throws(() => new HeaderBlock({ 'X-Any': value }).text, TypeError)
     })
   }
 })

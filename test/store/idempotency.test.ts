@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { IdempotentAnswers } from '../../src/api/idempotency.ts'
+import { IdempotencyRecords } from '../../src/api/idempotency.ts'
 import { amplePlan, assertAnswerForm, assertRefused } from '../support/answers.ts'
 import type { Answer, RequestOptions } from '../support/client.ts'
 import { allThatIsStored, databaseFor, holdTurn } from '../support/engine.ts'
@@ -273,7 +273,7 @@ test('the sweep forgets all that has expired, more than fits one write, and noth
     for (let at = 0; at < old.length; at += 500) await add(old.slice(at, at + 500))
     await add(answers('young', now - dayMs + 1))
   })
-  await new IdempotentAnswers(database).sweep(now)
+  await new IdempotencyRecords(database).sweep(now)
   const left = await database.read
     .selectFrom('idempotent_answers')
     .select(['key_id', 'idempotency_key'])

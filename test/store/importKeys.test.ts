@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
-import { readRecords } from '../../src/commands/readRecords.ts'
 import { hashApiKey, makeApiKey } from '../../src/auth/apiKey.ts'
+import { readRecords } from '../../src/commands/readRecords.ts'
 import { scopes } from '../../src/keys/key.ts'
 import {
   assertRefused,

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { hashApiKey, isWellFormed, makeApiKey } from '../../src/auth/apiKey.ts'
-import { KeyDirectory } from '../../src/auth/apiKeyCache.ts'
+import { ApiKeyCache } from '../../src/auth/apiKeyCache.ts'
 import { allThatIsStored, openStore, storeFor } from '../support/engine.ts'
 import { startTestService } from '../support/service.ts'
 
 test('a key whose checksum is wrong is refused without a look into the store', async (t) => {
   const database = await openStore(await storeFor(t))
-  const directory = new KeyDirectory(database, 'production')
+  const directory = new ApiKeyCache(database, 'production')
   await database.close()
   const key = makeApiKey('production')
   const damaged = key.slice(0, -1) + (key.endsWith('x') ? 'y' : 'x')

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { timestamp } from '../../src/clock.ts'
 import type { ErrorCode } from '../../src/api/errors.ts'
+import { timestamp } from '../../src/clock.ts'
 import { orderStatuses } from '../../src/orders/order.ts'
 import { amplePlan, assertRefused, nextPage } from '../support/answers.ts'
 import { type Answer, createClient } from '../support/client.ts'

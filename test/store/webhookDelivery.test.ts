@@ -366,9 +366,9 @@ describe('an endpoint that does not answer as it should', () => {
         writes++
         return database.write(work)
       },
-      writeApart(work) {
+      writeConcurrently(work) {
         writes++
-        return database.writeApart(work)
+        return database.writeConcurrently(work)
       },
     }
     const deliverer = new Deliverer({

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, type TestContext, test } from 'node:test'
 import type { Kysely } from 'kysely'
-import { type Database, SchemaTooNewError, StoreUnavailableError } from '../../src/database/database.ts'
+import { type Database, DatabaseUnavailableError, SchemaTooNewError } from '../../src/database/database.ts'
 import { databaseFile } from '../../src/database/sqlite/open.ts'
 import type { Tables } from '../../src/database/tables.ts'
 import {
@@ -231,7 +231,7 @@ describe('while somebody else writes to the store and does not come to an end', 
     assert.deepEqual(await categories(store), [])
     for (const result of await writes) {
       assert.equal(result.status, 'rejected')
-      assert.ok(result.reason instanceof StoreUnavailableError)
+      assert.ok(result.reason instanceof DatabaseUnavailableError)
     }
     assert.deepEqual(await categories(store), [])
     await other.release()

@@ -113,7 +113,7 @@ export async function holdTurn(env: StoreEnv): Promise<{ release(): Promise<void
   const database = await openStore(env)
   const released = Promise.withResolvers<void>()
   const held = Promise.withResolvers<void>()
-  const turn = database.upgrade(async () => {
+  const turn = database.migrate(async () => {
     held.resolve()
     await released.promise
   })

@@ -9,10 +9,10 @@ import {
   type QueryResult,
 } from 'kysely'
 import type { ClientBase, QueryArrayConfig, QueryConfig } from 'pg'
-import { StoreUnavailableError } from '../database.ts'
-import { isOutOfOrder, isStalePlan } from './errors.ts'
+import { DatabaseUnavailableError } from '../database.ts'
 import type { Tables } from '../tables.ts'
 import { isReading } from '../writeQueue.ts'
+import { isOutOfOrder, isStalePlan } from './errors.ts'
 
 /** Where connections come from, and how long one may take to answer. */
 export type Lease = {
@@ -58,13 +58,13 @@ export async function ask(
   answerMaxMs: number,
   name?: string,
 ) {
-  if (answerMaxMs <= 0) throw new StoreUnavailableError('The time for this change is up.')
+  if (answerMaxMs <= 0) throw new DatabaseUnavailableError('The time for this change is up.')
   const query = { text, values: [...values], ...(name !== undefined && { name }), query_timeout: answerMaxMs }
   try {
     return await client.query(query as QueryConfig & Partial<QueryArrayConfig>)
   } catch (error) {
     if (!isOutOfOrder(error)) throw error
-    throw new StoreUnavailableError('The store did not answer.', { cause: error })
+    throw new DatabaseUnavailableError('The store did not answer.', { cause: error })
   }
 }
 
@@ -112,7 +112,7 @@ class PostgresConnection implements DatabaseConnection {
     } catch (error) {
       this.#lease.onTrace?.()
       // A prepared statement that has gone stale stays so for as long as its connection.
-      if (error instanceof StoreUnavailableError || isStalePlan(error)) this.fault = error
+      if (error instanceof DatabaseUnavailableError || isStalePlan(error)) this.fault = error
       throw error
     }
   }

@@ -1,13 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Kysely } from 'kysely'
 import { type ClientBase, Pool, type PoolClient, type PoolConfig } from 'pg'
-import { type Database, StoreUnavailableError } from '../database.ts'
+import { type Database, DatabaseUnavailableError } from '../database.ts'
 import { postgresDialect } from '../dialect.ts'
-import { watchForeignChanges } from './changes.ts'
-import { isConflict, isCrowded, isReadOnly, isRefusal, isStalePlan } from './errors.ts'
-import { ask, type Lease, postgresKysely } from './driver.ts'
 import type { Tables } from '../tables.ts'
 import { type Engine, type Turn, WriteQueue } from '../writeQueue.ts'
+import { watchForeignChanges } from './changes.ts'
+import { ask, type Lease, postgresKysely } from './driver.ts'
+import { isConflict, isCrowded, isReadOnly, isRefusal, isStalePlan } from './errors.ts'
 
 /** How long a request waits for a connection: for a free one, or for a new one. */
 const connectWaitMaxMs = 2_000
@@ -39,8 +39,8 @@ export function openPostgres({ url, poolMax }: PostgresOptions): Database {
     dialect: postgresDialect,
     read,
     write: (work, onDurable) => queue.add(work, onDurable),
-    writeApart: (work) => inTransaction(usual, begin, answerWaitMaxMs, work),
-    upgrade: (work) =>
+    writeConcurrently: (work) => inTransaction(usual, begin, answerWaitMaxMs, work),
+    migrate: (work) =>
       inTransaction(
         leaseOf(pool, () => unlimitedMs),
         `${begin}; SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0; ${takeTurn}`,
@@ -61,9 +61,9 @@ export function openPostgres({ url, poolMax }: PostgresOptions): Database {
     trackDurable: async () => () => Number.MAX_SAFE_INTEGER,
     onStorageFault() {},
     // Old versions of rows are PostgreSQL's own to clean up: see docs/guides/personal-data.md.
-    scrub() {},
+    truncateWal() {},
     onForeignChange: watch.listen,
-    load: () => ({
+    stats: () => ({
       writesWaiting: queue.waiting,
       connectionsBusy: pool.totalCount - pool.idleCount + writerPool.totalCount - writerPool.idleCount,
       connectionsAwaited: pool.waitingCount,
@@ -124,7 +124,7 @@ function leaseOf(pool: Pool, answerMaxMs: () => number): Lease {
   return {
     async take() {
       if (pool.waitingCount >= waitingForConnectionMax) {
-        throw new StoreUnavailableError('Too many are waiting for a connection.')
+        throw new DatabaseUnavailableError('Too many are waiting for a connection.')
       }
       const deadline = performance.now() + connectWaitMaxMs
       for (;;) {
@@ -136,7 +136,7 @@ function leaseOf(pool: Pool, answerMaxMs: () => number): Lease {
           // Where there can be no more connections, those that there are will come free.
           const isWorthWaiting = isCrowded(error) && pool.totalCount > 0 && performance.now() < deadline
           if (!isWorthWaiting)
-            throw new StoreUnavailableError('The store cannot be reached.', { cause: error })
+            throw new DatabaseUnavailableError('The store cannot be reached.', { cause: error })
           await pause(crowdedRetryMs)
         }
       }
@@ -159,7 +159,7 @@ async function ping(lease: Lease): Promise<void> {
   try {
     const text = `SELECT current_setting('transaction_read_only') AS "isReadOnly" FROM schema_migrations LIMIT 1`
     const { rows } = await ask(client, text, [], pingMaxMs)
-    if (rows[0]?.isReadOnly !== 'off') throw new StoreUnavailableError('The store cannot be written to.')
+    if (rows[0]?.isReadOnly !== 'off') throw new DatabaseUnavailableError('The store cannot be written to.')
   } catch (error) {
     fault = error
     throw error
@@ -206,7 +206,7 @@ const heldBy = (
 /** A transaction that has failed answers COMMIT with a ROLLBACK, and without an error. */
 async function commit(client: ClientBase, answerMaxMs: number): Promise<void> {
   const { command } = await ask(client, 'COMMIT', [], answerMaxMs)
-  if (command !== 'COMMIT') throw new StoreUnavailableError('The store did not take the change.')
+  if (command !== 'COMMIT') throw new DatabaseUnavailableError('The store did not take the change.')
 }
 
 function postgresEngine(pool: Pool): Engine {
@@ -260,7 +260,7 @@ function postgresEngine(pool: Pool): Engine {
     // Without a cause it never left, or was answered.
     isOutcomeUnknown: (error) => {
       const { cause } = error as Error
-      return error instanceof StoreUnavailableError && cause !== undefined && !isRefusal(cause)
+      return error instanceof DatabaseUnavailableError && cause !== undefined && !isRefusal(cause)
     },
   }
 }

@@ -5,10 +5,10 @@ import { backup, DatabaseSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Database } from '../database.ts'
 import { renewIdentity } from '../metadata.ts'
-import { makePrivate, repairModes, syncFile, syncFolder } from './files.ts'
 import { openMigrated } from '../open.ts'
-import { databaseFile, holdServerLock } from './open.ts'
 import { isLocked } from './driver.ts'
+import { makePrivate, repairModes, syncFile, syncFolder } from './files.ts'
+import { databaseFile, holdServerLock } from './open.ts'
 
 const lockWaitMs = 10_000
 const lockRetryMs = 20
@@ -20,7 +20,7 @@ const pageBytes = 4096
  * A backup: a whole copy of an embedded store as it is at one moment. It gets its name only once it is complete, checked
  * and on disk.
  */
-export async function copyStore(source: string, target: string): Promise<number> {
+export async function backupDatabase(source: string, target: string): Promise<number> {
   const unfinished = `${target}.unfinished`
   try {
     rmSync(unfinished, { force: true })
@@ -83,7 +83,7 @@ function makeSingleFile(file: string): void {
 }
 
 /** Replaces the store by a backup. The backup is checked, migrated and prepared on the side, so a bad one changes nothing. */
-export async function restoreStore(
+export async function restoreDatabase(
   file: string,
   dataDir: string,
   now: number,

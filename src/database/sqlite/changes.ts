@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { isLocked } from './driver.ts'
 import type { WriteQueue } from '../writeQueue.ts'
+import { isLocked } from './driver.ts'
 
 const foreignChangePollMs = 500
 

@@ -9,7 +9,7 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely'
-import { StoreUnavailableError } from '../database.ts'
+import { DatabaseUnavailableError } from '../database.ts'
 import type { Tables } from '../tables.ts'
 import { isReading } from '../writeQueue.ts'
 
@@ -31,14 +31,14 @@ export function sqliteKysely(connection: DatabaseSync): Kysely<Tables> {
 const connections = new WeakMap<Kysely<Tables>, SqliteConnection>()
 
 /** The rows of a query that is compiled already, where the store is embedded: nothing there has to be waited for. */
-export const atOnce = <R>(
+export const querySync = <R>(
   db: Kysely<Tables>,
   text: string,
   parameters: readonly unknown[],
 ): R[] | undefined => connections.get(db)?.query<R>(text, parameters)
 
 /** Likewise an insert of one row; answers its id. */
-export const insertAtOnce = (
+export const insertSync = (
   db: Kysely<Tables>,
   text: string,
   parameters: readonly unknown[],
@@ -168,7 +168,7 @@ const isOutOfOrder = (error: unknown): boolean => outOfOrderCodes.includes(codeO
 
 function refuse(error: unknown): never {
   if (!isOutOfOrder(error)) throw error
-  throw new StoreUnavailableError('The store did not answer.', { cause: error })
+  throw new DatabaseUnavailableError('The store did not answer.', { cause: error })
 }
 
 /** Whole numbers are bound as integers: `node:sqlite` would bind them as floating point. */

@@ -1,10 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Kysely } from 'kysely'
-import type { Soon } from '../../maybePromise.ts'
-import { Checkpointer, logBytesUsual } from './checkpointer.ts'
+import type { MaybePromise } from '../../maybePromise.ts'
 import { DiskUnresponsiveError, type StorageFault } from '../database.ts'
-import { markFailed } from './recovery.ts'
 import type { Tables } from '../tables.ts'
+import { Checkpointer, logBytesUsual } from './checkpointer.ts'
+import { markFailed } from './recovery.ts'
 import { WalSync } from './walSync.ts'
 
 /** After this time the writes that wait for a sync are answered, and further ones are refused until it completes. */
@@ -36,7 +36,7 @@ const failed: StorageFault = {
     'The disk failed to store changes, so the service stops. Check the disk and start the service again: the start recovers the store.',
 }
 
-type Followed = { readonly query: (db: Kysely<Tables>) => Soon<number>; value: number }
+type Followed = { readonly query: (db: Kysely<Tables>) => MaybePromise<number>; value: number }
 
 /**
  * What makes the commits of a server durable. They return as soon as they are in the log; waiting for the disk is then
@@ -90,7 +90,7 @@ export class Durability {
   }
 
   /** See `Database.trackDurable`. */
-  async follow(query: Followed['query']): Promise<() => Soon<number>> {
+  async follow(query: Followed['query']): Promise<() => MaybePromise<number>> {
     const followed: Followed = { query, value: 0 }
     this.#followed.push(followed)
     await this.#log.sync()

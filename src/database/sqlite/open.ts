@@ -3,15 +3,15 @@ import { join } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Kysely } from 'kysely'
-import { type Database, type StorageFault, StoreUnavailableError } from '../database.ts'
+import { type Database, DatabaseUnavailableError, type StorageFault } from '../database.ts'
 import { sqliteDialect } from '../dialect.ts'
+import type { Tables } from '../tables.ts'
+import { type Engine, type Turn, WriteQueue } from '../writeQueue.ts'
+import { touchedPets, versionOf, watchForeignChanges } from './changes.ts'
+import { isIoError, isLocked, sqliteKysely, tracesOf } from './driver.ts'
 import { Durability, defaultSyncMaxMs } from './durability.ts'
 import { makePrivate } from './files.ts'
 import { needsRecovery, recoverStore } from './recovery.ts'
-import { touchedPets, versionOf, watchForeignChanges } from './changes.ts'
-import { isIoError, isLocked, sqliteKysely, tracesOf } from './driver.ts'
-import type { Tables } from '../tables.ts'
-import { type Engine, type Turn, WriteQueue } from '../writeQueue.ts'
 
 const openWaitMaxMs = 5_000
 const readWaitMaxMs = 50
@@ -67,8 +67,8 @@ export function openSqlite(dataDir: string, { isServing, syncMaxMs }: SqliteOpti
     dialect: sqliteDialect,
     read,
     write: (work, onDurable) => queue.add(work, onDurable),
-    writeApart: (work) => queue.add(work),
-    upgrade: (work) => queue.add(work),
+    writeConcurrently: (work) => queue.add(work),
+    migrate: (work) => queue.add(work),
     snapshot: (work) => snapshot(file, work),
     version: versionOf(reader, queue),
     watchPets(listener) {
@@ -79,14 +79,14 @@ export function openSqlite(dataDir: string, { isServing, syncMaxMs }: SqliteOpti
     trackDurable: async (query) => disk?.follow(query) ?? (() => Number.MAX_SAFE_INTEGER),
     onStorageFault: (listener) => void faultListeners.push(listener),
     // A command empties the log when it closes the store as the last process.
-    scrub: () => disk?.truncate(),
+    truncateWal: () => disk?.truncate(),
     onForeignChange: watch.listen,
-    load: () => ({ writesWaiting: queue.waiting, connectionsBusy: 0, connectionsAwaited: 0 }),
+    stats: () => ({ writesWaiting: queue.waiting, connectionsBusy: 0, connectionsAwaited: 0 }),
     async ping() {
       disk?.assertWritable()
       reader.prepare('SELECT version FROM schema_migrations').get()
       // Files that were deleted under us still take what is written, and lose it when we end.
-      if (statSync(file).ino !== inode) throw new StoreUnavailableError('The store is gone.')
+      if (statSync(file).ino !== inode) throw new DatabaseUnavailableError('The store is gone.')
     },
     async close() {
       watch.stop()

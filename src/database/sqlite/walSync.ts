@@ -1,7 +1,7 @@
 import { close, fdatasync, fsync, open } from 'node:fs'
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
-import { StoreUnavailableError } from '../database.ts'
+import { DatabaseUnavailableError } from '../database.ts'
 import { isSyncUnsupported } from './files.ts'
 
 const openFile = promisify(open)
@@ -73,8 +73,8 @@ export class WalSync {
   /** Throws while nothing may be written. */
   assertWritable(): void {
     if (this.#failure !== undefined)
-      throw new StoreUnavailableError('The disk has failed.', { cause: this.#failure })
-    if (this.#isOverdue) throw new StoreUnavailableError('The disk does not respond.')
+      throw new DatabaseUnavailableError('The disk has failed.', { cause: this.#failure })
+    if (this.#isOverdue) throw new DatabaseUnavailableError('The disk does not respond.')
   }
 
   /** Returns false where a sync does not end. */
