@@ -25,7 +25,7 @@ import { createOperations } from './operations.ts'
 import type { App } from './pages/app.ts'
 import { createProbes } from './pages/probes.ts'
 import { createReadiness } from './pages/readiness.ts'
-import { lapseHolds, pruneAll, startSchedule } from './schedule.ts'
+import { expireHolds, pruneAll, startSchedule } from './schedule.ts'
 import { listen } from './server/listen.ts'
 import { closedConnections } from './telemetry/connections.ts'
 import { databaseGauges } from './telemetry/databaseGauges.ts'
@@ -267,7 +267,7 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
       { everyMs: bounds.sweepMs, run: () => idempotentAnswers.sweep(clock()) },
       { everyMs: bounds.sweepMs, run: () => gate.sweep() },
       { everyMs: bounds.sweepMs, run: () => pruneAll(database, clock) },
-      { everyMs: dueMs, run: () => lapseHolds(database, clock) },
+      { everyMs: dueMs, run: () => expireHolds(database, clock) },
       { everyMs: dueMs, run: async () => deliverer.wake() },
       { everyMs: dueMs, run: async () => void (isRestorePending && (await checkForRestore())) },
     ],

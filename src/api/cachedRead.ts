@@ -26,7 +26,7 @@ export function createCachedRead({ clock, keptRows, currentVersion }: LookOption
     caller: Principal,
   ): MaybePromise<PreparedResponse> {
     if (operation.cacheKey && keptRows) return readCachedRow(exchange, operation, caller, keptRows)
-    const { incoming, stationery } = exchange
+    const { request: incoming, template: stationery } = exchange
     // Asked before anything is read: what is read from now on is not older.
     const version = operation.cacheable ? (exchange.storeVersion ?? currentVersion()) : undefined
     const kept = version === undefined ? undefined : keptPages.find(version, incoming.target)
@@ -45,7 +45,7 @@ export function createCachedRead({ clock, keptRows, currentVersion }: LookOption
     caller: Principal,
     { rows, epoch }: RowCacheOptions,
   ): MaybePromise<PreparedResponse> {
-    const { stationery, route } = exchange
+    const { template: stationery, route } = exchange
     const id = route && operation.cacheKey?.(route.params)
     const kept = id === undefined ? undefined : rows.find(epoch(), id)
     if (kept) return stationery.fromCache(kept)

@@ -10,7 +10,7 @@ export type AnyInput = Input<z.ZodObject, z.ZodObject, z.ZodObject>
 
 /** Path, query and body as the operation's schemas read them, or a refusal. */
 export function readInput(exchange: RequestContext, operation: Operation, bytes?: Uint8Array): AnyInput {
-  const { incoming, route } = exchange
+  const { request: incoming, route } = exchange
   const input: { params: unknown; query: unknown; body: unknown } = { params: {}, query: {}, body: {} }
   if (operation.params) {
     const parsed = operation.params.safeParse(route?.params)
@@ -23,7 +23,7 @@ export function readInput(exchange: RequestContext, operation: Operation, bytes?
     // Asked first: a field that seems to be missing may be there under a misspelt name.
     if (/(?:^|[,;\s])handling\s*=\s*"?strict\b(?!-)/i.test(incoming.header('prefer') ?? '')) {
       refuseUnknownFields(operation.body, body)
-      exchange.more = { ...exchange.more, 'Preference-Applied': 'handling=strict' }
+      exchange.corsHeaders = { ...exchange.corsHeaders, 'Preference-Applied': 'handling=strict' }
     }
     input.body = validate(operation.body, body, 'body')
   }

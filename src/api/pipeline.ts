@@ -69,7 +69,7 @@ export function createApi(options: ApiOptions) {
 
   function work(exchange: RequestContext): MaybePromise<PreparedResponse> {
     const operation = chooseOperation(exchange) // 404, 405, 410
-    const caller = authorize(exchange.incoming, exchange.principal, operation) // 403
+    const caller = authorize(exchange.request, exchange.principal, operation) // 403
     return operation.write ? change(exchange, operation, caller) : look(exchange, operation, caller) // 400 and on
   }
 
@@ -95,7 +95,7 @@ export function createApi(options: ApiOptions) {
     const error = toApiError(thrown)
     const fault = error.status >= 500 ? thrown : undefined
     const { status, body, headers } = error
-    return finish(exchange, exchange.stationery.prepare(respond(status, body, headers)), error.code, fault)
+    return finish(exchange, exchange.template.prepare(respond(status, body, headers)), error.code, fault)
   }
 
   function finish(
@@ -105,15 +105,15 @@ export function createApi(options: ApiOptions) {
     fault?: unknown,
   ): ApiResponse {
     const {
-      incoming,
+      request: incoming,
       requestId,
-      isOwnRequestId,
+      isRequestIdGenerated: isOwnRequestId,
       method,
       path,
       operation,
       principal: caller,
       address,
-      more,
+      corsHeaders: more,
       startedAt,
     } = exchange
     const result = notModified(
@@ -122,12 +122,16 @@ export function createApi(options: ApiOptions) {
       method === 'HEAD' && found.stream ? withoutStream(found) : found,
     )
     // Where nobody was admitted, the address's windows are the ones that apply.
-    const said = new ApiCallerHeaders(exchange.rates ?? door.ratesFor(address), requestId, more)
+    const said = new ApiCallerHeaders(
+      exchange.rateLimitHeaders ?? door.rateLimitHeadersFor(address),
+      requestId,
+      more,
+    )
     const seconds = (performance.now() - startedAt) / 1000
     const { status, letterhead, body, stream, isAscii = false } = result
     options.onFinished({
       requestId,
-      isOwnRequestId,
+      isRequestIdGenerated: isOwnRequestId,
       method,
       path,
       operation,
@@ -136,7 +140,7 @@ export function createApi(options: ApiOptions) {
       status,
       code,
       seconds,
-      fault,
+      error: fault,
     })
     return { status, letterhead, said, body, isAscii, stream }
   }
@@ -153,19 +157,19 @@ export function createApi(options: ApiOptions) {
     const forwarded = incoming.header('x-forwarded-for')
     const address = clientAddress(incoming.remoteAddress, forwarded, options.trustedProxies)
     return {
-      incoming,
+      request: incoming,
       startedAt,
       requestId,
-      isOwnRequestId: givenId === undefined,
+      isRequestIdGenerated: givenId === undefined,
       method,
       path,
       route,
       operation,
       address,
       now: clock(),
-      stationery: (operation && stationeries.get(operation)) ?? plainTemplate,
-      more: undefined,
-      rates: undefined,
+      template: (operation && stationeries.get(operation)) ?? plainTemplate,
+      corsHeaders: undefined,
+      rateLimitHeaders: undefined,
       principal: undefined,
       storeVersion: undefined,
     }
@@ -173,11 +177,15 @@ export function createApi(options: ApiOptions) {
 
   /** Until the key is known, an origin that any key is locked to may read what is answered, refusals included. */
   async function allowOrigin(exchange: RequestContext) {
-    const origin = exchange.incoming.header('origin')
-    if (origin !== undefined && (await door.isKnownOrigin(origin))) exchange.more = corsHeaders(origin)
+    const origin = exchange.request.header('origin')
+    if (origin !== undefined && (await door.isKnownOrigin(origin))) exchange.corsHeaders = corsHeaders(origin)
   }
 
-  function describeOptions({ incoming, route, more }: RequestContext): PreparedResponse {
+  function describeOptions({
+    request: incoming,
+    route,
+    corsHeaders: more,
+  }: RequestContext): PreparedResponse {
     const isPreflight = more !== undefined && incoming.header('access-control-request-method') !== undefined
     // A preflight that failed would hide the 404 of the request itself from the page.
     if (!route && !isPreflight) throw new ApiError('not_found')
@@ -188,27 +196,27 @@ export function createApi(options: ApiOptions) {
   }
 
   function admit(exchange: RequestContext): MaybePromise<void> {
-    const { incoming, address, operation } = exchange
+    const { request: incoming, address, operation } = exchange
     const authorization = incoming.header('authorization')
     const origin = incoming.header('origin')
-    const admission = door.admit({
+    const admission = door.authenticate({
       authorization,
       address,
       origin,
-      isFree: operation?.rateLimitExempt ?? false,
+      rateLimitExempt: operation?.rateLimitExempt ?? false,
     })
     return chain(admission, (given) => enter(exchange, given))
   }
 
   function enter(
     exchange: RequestContext,
-    { principal: caller, refusal, rates, storeVersion }: AuthResult,
+    { principal: caller, error: refusal, rateLimitHeaders: rates, storeVersion }: AuthResult,
   ): void {
-    exchange.rates = rates
+    exchange.rateLimitHeaders = rates
     exchange.principal = caller
     exchange.storeVersion = storeVersion
     // Until now it says which origin may read the answer, and nothing else.
-    if (caller && exchange.more && !isHome(exchange.incoming, caller)) exchange.more = undefined
+    if (caller && exchange.corsHeaders && !isHome(exchange.request, caller)) exchange.corsHeaders = undefined
     if (refusal) throw refusal
   }
 
@@ -239,7 +247,7 @@ export function createApi(options: ApiOptions) {
     operation: Operation,
     admitted: Principal,
   ): Promise<PreparedResponse> {
-    const { incoming, method, path, address, now } = exchange
+    const { request: incoming, method, path, address, now } = exchange
     const admittedAt = performance.now()
     const bytes = await readBody(incoming)
     const current = await door.reauthenticate(admitted, performance.now() - admittedAt)
@@ -283,7 +291,7 @@ export function createApi(options: ApiOptions) {
       const once = (trx: Kysely<Tables>) => run(trx, readInput(exchange, operation, bytes))
       result = await idempotentAnswers.once(attempt, once, onDurable)
     }
-    return exchange.stationery.prepare(result)
+    return exchange.template.prepare(result)
   }
 
   return handle

@@ -9,10 +9,10 @@ import type { Route } from './router.ts'
 
 /** What is known of one request on its way. */
 export type RequestContext = {
-  readonly incoming: ApiRequest
+  readonly request: ApiRequest
   readonly startedAt: number
   readonly requestId: string
-  readonly isOwnRequestId: boolean
+  readonly isRequestIdGenerated: boolean
   readonly method: string
   readonly path: string
   readonly route: Route | undefined
@@ -20,11 +20,11 @@ export type RequestContext = {
   readonly address: string
   readonly now: number
   /** What all answers of the operation say. */
-  readonly stationery: ResponseTemplate
+  readonly template: ResponseTemplate
   /** Set by the steps, sent with whatever answer there is: most have nothing to add. */
-  more: Readonly<Record<string, string>> | undefined
+  corsHeaders: Readonly<Record<string, string>> | undefined
   /** How the caller's windows stand, once it is counted. */
-  rates: RateLimitHeaders | undefined
+  rateLimitHeaders: RateLimitHeaders | undefined
   principal: Principal | undefined
   /** Which state of the store the request has found, where that is known. */
   storeVersion: number | undefined
@@ -34,7 +34,7 @@ export type RequestContext = {
 export type RequestLog = {
   readonly requestId: string
   /** Whether it is one of ours, and not the caller's. */
-  readonly isOwnRequestId: boolean
+  readonly isRequestIdGenerated: boolean
   readonly method: string
   readonly path: string
   readonly operation: Operation | undefined
@@ -44,7 +44,7 @@ export type RequestLog = {
   readonly code: string | undefined
   readonly seconds: number
   /** What was thrown, where the answer is a 5xx. */
-  readonly fault: unknown
+  readonly error: unknown
 }
 
 /** What all answers of an operation say. */
@@ -54,7 +54,7 @@ export const headersOf = ({ stability, deprecation }: Operation, publicUrl: stri
 })
 
 export function contextOf(
-  { incoming, now, address }: RequestContext,
+  { request: incoming, now, address }: RequestContext,
   caller: Principal,
   clock: Clock,
 ): Context {

@@ -15,9 +15,14 @@ type DoorOptions = {
 
 /** Keys and windows together: who is at the door, and whether there is room. */
 export function createAuthenticator({ gate, directory, onBan }: DoorOptions): Authenticator {
-  function admit({ authorization, address, origin, isFree }: Credentials): AuthResult | Promise<AuthResult> {
+  function admit({
+    authorization,
+    address,
+    origin,
+    rateLimitExempt: isFree,
+  }: Credentials): AuthResult | Promise<AuthResult> {
     const token = bearerToken(authorization)
-    const verdict = gate.admit({ token, address, origin, isFree })
+    const verdict = gate.consume({ token, address, origin, rateLimitExempt: isFree })
     return chain(verdict, (reached) => admissionOf(reached, token, isFree))
   }
 
@@ -29,18 +34,22 @@ export function createAuthenticator({ gate, directory, onBan }: DoorOptions): Au
     if (!known || token === undefined) throw new Error('Invariant violated: a request was not counted.')
     const { decision } = known
     const refusal = isFree ? undefined : refusalOf(decision, now)
-    const admission = { caller: admittedCaller(known, token), rates: ratesAfter(decision, now), storeVersion }
-    return refusal ? { ...admission, refusal } : admission
+    const admission = {
+      principal: admittedCaller(known, token),
+      rateLimitHeaders: ratesAfter(decision, now),
+      storeVersion,
+    }
+    return refusal ? { ...admission, error: refusal } : admission
   }
 
   return {
-    admit,
+    authenticate: admit,
     reauthenticate: (admitted, agoMs) =>
       gate.isCurrent(agoMs)
         ? admitted
-        : chain(gate.look(admitted.token), ({ known }) => known && admittedCaller(known, admitted.token)),
-    ratesFor: (address) => {
-      const { windows, now } = gate.lookAtAddress(address)
+        : chain(gate.peek(admitted.token), ({ known }) => known && admittedCaller(known, admitted.token)),
+    rateLimitHeadersFor: (address) => {
+      const { windows, now } = gate.peekAddress(address)
       return ratesOf(windows, now)
     },
     isKnownOrigin: (origin) => directory.isKnownOrigin(origin),
@@ -54,13 +63,16 @@ export type AdmittedCaller = Principal & { readonly key: ApiKeyRecord; readonly 
 function refusalOnAddress({ now, problem }: RateLimitResult, address: Decision): AuthResult | undefined {
   const rates = ratesOf(address.windows, now)
   const limited = refusalOf(address, now)
-  if (!limited) return problem && { refusal: problem, rates }
+  if (!limited) return problem && { error: problem, rateLimitHeaders: rates }
   // Waiting alone does not help where something is wrong with the key or its origin.
   const reason = problem
     ? `Requests that cannot be authenticated count for your address. ${problem.message}`
     : `GET /limits counts for your address beyond ${freeLimits.perMinute} a minute, and while the key is banned.`
   const message = `${limited.message} ${reason}`
-  return { refusal: new ApiError('rate_limit_exceeded', message, { headers: limited.headers }), rates }
+  return {
+    error: new ApiError('rate_limit_exceeded', message, { headers: limited.headers }),
+    rateLimitHeaders: rates,
+  }
 }
 
 /** The caller to log for a rejected request. */

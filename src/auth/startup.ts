@@ -13,7 +13,7 @@ export function createStartup() {
     isFinished: () => isFinished,
     delayUntilStarted: (gate: RateLimiter): RateLimiter => ({
       ...gate,
-      admit: (visitor) => (isFinished ? gate.admit(visitor) : promise.then(() => gate.admit(visitor))),
+      consume: (visitor) => (isFinished ? gate.consume(visitor) : promise.then(() => gate.consume(visitor))),
     }),
     finish() {
       isFinished = true

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Kysely, Selectable } from 'kysely'
 import type * as z from 'zod'
 import type { Tables } from '../database/tables.ts'
-import { findKey, secretsKeptMax, settingsRow, tellOfKey } from '../keys/queries.ts'
+import { findKey, recordKeyEvent, secretsKeptMax, settingsRow } from '../keys/queries.ts'
 import { type keyRecord, settingsIn } from './records.ts'
 
 type KeyRecord = z.output<typeof keyRecord>
@@ -31,7 +31,7 @@ export async function applyKey(trx: Kysely<Tables>, record: KeyRecord, now: numb
     .execute()
   const hasNewSecrets = await mergeSecrets(trx, known.id, record)
   const isChanged = hasNewSecrets || !isDeepStrictEqual(before, await findKey(trx, known.id))
-  if (isChanged) await tellOfKey(trx, 'key.updated', known.id, now)
+  if (isChanged) await recordKeyEvent(trx, 'key.updated', known.id, now)
   return 'imported'
 }
 
@@ -95,7 +95,7 @@ async function addKey(trx: Kysely<Tables>, record: KeyRecord, now: number): Prom
     .returning('id')
     .executeTakeFirstOrThrow()
   await mergeSecrets(trx, id, record)
-  await tellOfKey(trx, 'key.created', id, now)
+  await recordKeyEvent(trx, 'key.created', id, now)
   return isTaken ? 'renumbered' : 'imported'
 }
 

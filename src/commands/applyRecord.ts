@@ -5,7 +5,7 @@ import type { Database } from '../database/database.ts'
 import type { Tables } from '../database/tables.ts'
 import { continueFeed, recordEvent } from '../events/queries.ts'
 import { isOpen, petStatusAfter } from '../orders/order.ts'
-import { findOrder, letPetFollow, openOrderOf } from '../orders/queries.ts'
+import { findOrder, openOrderOf, syncPetStatus } from '../orders/queries.ts'
 import { addPet, addPets, changePet, findPet } from '../pets/queries.ts'
 import { applyKey, type KeyOutcome } from './applyKey.ts'
 import {
@@ -206,6 +206,6 @@ async function applyOrder(trx: Kysely<Tables>, record: z.output<typeof orderReco
   await recordEvent(trx, now, `order.${status}`, data)
   // The animal goes with an order that is, or was, open here; what one that ended elsewhere means for it is in its own line.
   if (known && isOpen(known.status))
-    await letPetFollow(trx, known.petId, known.petId === petId ? status : 'cancelled', now)
-  if (isOpen(status)) await letPetFollow(trx, petId, status, now)
+    await syncPetStatus(trx, known.petId, known.petId === petId ? status : 'cancelled', now)
+  if (isOpen(status)) await syncPetStatus(trx, petId, status, now)
 }

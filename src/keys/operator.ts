@@ -4,7 +4,7 @@ import { hashApiKey, type KeyEnvironment } from '../auth/apiKey.ts'
 import type { Database } from '../database/database.ts'
 import type { Tables } from '../database/tables.ts'
 import { type KeySettings, scopes } from './key.ts'
-import { createKey, findKey, insertKey, keepSecret, replaceSecrets, tellOfKey } from './queries.ts'
+import { createKey, findKey, insertKey, keepSecret, recordKeyEvent, replaceSecrets } from './queries.ts'
 
 const settings: KeySettings = {
   name: 'operator',
@@ -57,6 +57,6 @@ async function applySetting(trx: Kysely<Tables>, adminKey: string, now: number):
   if (!holder) await replaceSecrets(trx, current.id, adminKey, now)
   else await keepSecret(trx, adminKey)
   const isChanged = !holder || !isDeepStrictEqual(before, await findKey(trx, current.id))
-  if (isChanged) await tellOfKey(trx, 'key.updated', current.id, now)
+  if (isChanged) await recordKeyEvent(trx, 'key.updated', current.id, now)
   return undefined
 }

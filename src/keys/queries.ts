@@ -43,7 +43,7 @@ export async function insertKey(
     .returning('id')
     .executeTakeFirstOrThrow()
   await insertSecret(trx, id, secret, now)
-  return tellOfKey(trx, 'key.created', id, now)
+  return recordKeyEvent(trx, 'key.created', id, now)
 }
 
 export async function changeKey(
@@ -56,7 +56,7 @@ export async function changeKey(
   // What changes nothing is nothing to tell of.
   if (before && isDeepStrictEqual(settingsRow(before), settingsRow(settings))) return
   await trx.updateTable('api_keys').set(settingsRow(settings)).where('id', '=', id).execute()
-  await tellOfKey(trx, 'key.updated', id, now)
+  await recordKeyEvent(trx, 'key.updated', id, now)
 }
 
 export async function revokeKey(trx: Kysely<Tables>, id: number, now: number): Promise<void> {
@@ -66,7 +66,7 @@ export async function revokeKey(trx: Kysely<Tables>, id: number, now: number): P
     .where('id', '=', id)
     .where('revoked_at', 'is', null)
     .executeTakeFirst()
-  if (numUpdatedRows > 0n) await tellOfKey(trx, 'key.revoked', id, now)
+  if (numUpdatedRows > 0n) await recordKeyEvent(trx, 'key.revoked', id, now)
 }
 
 export async function unbanKey(trx: Kysely<Tables>, id: number, now: number): Promise<void> {
@@ -78,7 +78,7 @@ export async function unbanKey(trx: Kysely<Tables>, id: number, now: number): Pr
   // Another clock than ours may have dated the ban.
   const unbanned_at = Math.max(now, usage?.banned_at ?? 0)
   await trx.updateTable('api_keys').set({ unbanned_at }).where('id', '=', id).execute()
-  await tellOfKey(trx, 'key.updated', id, now)
+  await recordKeyEvent(trx, 'key.updated', id, now)
 }
 
 /** A new secret; the one before lives on for the overlap, and any older one ends now. */
@@ -106,7 +106,7 @@ export async function rotateKey(
   }
   const secret = makeApiKey(environment)
   await insertSecret(trx, id, secret, now)
-  await tellOfKey(trx, 'key.updated', id, now)
+  await recordKeyEvent(trx, 'key.updated', id, now)
   return secret
 }
 
@@ -149,7 +149,12 @@ export async function listKeys(
 }
 
 /** Records an event of a key, and answers the key as it is then. Every change of a key ends here. */
-export async function tellOfKey(trx: Kysely<Tables>, type: EventType, id: number, now: number): Promise<Key> {
+export async function recordKeyEvent(
+  trx: Kysely<Tables>,
+  type: EventType,
+  id: number,
+  now: number,
+): Promise<Key> {
   const key = (await findKey(trx, id)) as Key
   await recordEvent(trx, now, type, serializeKey(key, now))
   return key

@@ -18,7 +18,7 @@ export function memoryRateLimiter(directory: ApiKeyCache, limiter: MemoryCounts,
 
   function count(
     key: ApiKeyRecord,
-    { address, origin, isFree }: Subject,
+    { address, origin, rateLimitExempt: isFree }: Subject,
   ): RateLimitResult | Promise<RateLimitResult> {
     const now = clock()
     if (!isUsableFrom(key, origin))
@@ -58,11 +58,11 @@ export function memoryRateLimiter(directory: ApiKeyCache, limiter: MemoryCounts,
   }
 
   return {
-    admit(visitor) {
+    consume(visitor) {
       const key = visitor.token === undefined ? undefined : directory.known(visitor.token, clock())
       return key ? count(key, visitor) : admitUnknown(visitor)
     },
-    look(token) {
+    peek(token) {
       const now = clock()
       const known = directory.known(token, now)
       if (known) return lookAt(known, now)
@@ -76,7 +76,7 @@ export function memoryRateLimiter(directory: ApiKeyCache, limiter: MemoryCounts,
     },
     // Looking costs nothing here.
     isCurrent: () => false,
-    lookAtAddress(address) {
+    peekAddress(address) {
       const now = clock()
       return { now, windows: limiter.lookAtAddress(addressGroup(address), addressLimits, now).windows }
     },

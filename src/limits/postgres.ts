@@ -92,7 +92,12 @@ export function postgresRateLimiter({
     return { now: row.at, address: decision }
   }
 
-  async function admit({ token, origin, isFree, ...visitor }: Subject): Promise<RateLimitResult> {
+  async function admit({
+    token,
+    origin,
+    rateLimitExempt: isFree,
+    ...visitor
+  }: Subject): Promise<RateLimitResult> {
     const address = addressGroup(visitor.address)
     if (token === undefined) return { ...(await pay(address)), problem: new ApiError('missing_api_key') }
     if (looksLikeApiKey(token) && !isWellFormed(token))
@@ -177,10 +182,10 @@ export function postgresRateLimiter({
   }
 
   return {
-    admit,
-    look,
+    consume: admit,
+    peek: look,
     isCurrent: (agoMs) => agoMs < currentMs,
-    lookAtAddress,
+    peekAddress: lookAtAddress,
     async flush() {},
     sweep: () => sweepAddresses(database, limitClock),
     forgetKeys() {},

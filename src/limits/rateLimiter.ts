@@ -14,7 +14,7 @@ export type Subject = {
   /** The `Origin` header: a publishable key is valid only with one of its own. */
   readonly origin?: string | undefined
   /** Takes nothing from the key's windows. The address pays where the key is banned or has used up its free requests. */
-  readonly isFree: boolean
+  readonly rateLimitExempt: boolean
 }
 
 /** Who came, and what the windows say, at one moment of the clock that decides. */
@@ -35,13 +35,13 @@ export type RateLimitResult = {
 /** Where keys and windows are: in the memory of a single instance, or in a store that several share. */
 export type RateLimiter = {
   /** Finds the key and takes from both of its windows or from neither, exactly, whoever else does so at this moment. */
-  admit(visitor: Subject): RateLimitResult | Promise<RateLimitResult>
+  consume(visitor: Subject): RateLimitResult | Promise<RateLimitResult>
   /** The key and its windows, with nothing taken from anybody. */
-  look(token: string): MaybePromise<RateLimitResult>
+  peek(token: string): MaybePromise<RateLimitResult>
   /** Whether a key that was found so long ago may be taken for what it was then. */
   isCurrent(agoMs: number): boolean
   /** The windows of an address as far as this instance knows them, with nothing taken. */
-  lookAtAddress(address: string): { windows: Windows; now: number }
+  peekAddress(address: string): { windows: Windows; now: number }
   /** Brings what was counted into the store. */
   flush(): Promise<void>
   /** Lets go of what is no longer needed. */

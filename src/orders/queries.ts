@@ -63,7 +63,7 @@ export async function openOrderOf(
     .where('status', 'in', [sql.lit('placed'), sql.lit('approved')])
     .executeTakeFirst()
   if (!row) return undefined
-  const order = await lapse(trx, toOrder(row), now)
+  const order = await expireHold(trx, toOrder(row), now)
   return isOpen(order.status) ? order : undefined
 }
 
@@ -110,7 +110,7 @@ export async function moveOrder(
 }
 
 /** Puts an end to a hold that has run out; the order is returned as it is then. */
-export async function lapse(trx: Kysely<Tables>, order: Order, now: number): Promise<Order> {
+export async function expireHold(trx: Kysely<Tables>, order: Order, now: number): Promise<Order> {
   return hasLapsed(order, now) ? moveOrder(trx, order, 'cancelled', now, holdExpired) : order
 }
 
@@ -125,7 +125,7 @@ export async function hasDueOrders(db: Kysely<Tables>, now: number): Promise<boo
 }
 
 /** Ends a bounded number of holds that have run out; answers how many. */
-export async function lapseDueOrders(trx: Kysely<Tables>, now: number): Promise<number> {
+export async function expireDueHolds(trx: Kysely<Tables>, now: number): Promise<number> {
   const due = await trx
     .selectFrom('orders')
     .selectAll()
@@ -137,7 +137,7 @@ export async function lapseDueOrders(trx: Kysely<Tables>, now: number): Promise<
   let ended = 0
   for (const row of due) {
     if (ended > 0 && performance.now() > deadline) break
-    await lapse(trx, toOrder(row), now)
+    await expireHold(trx, toOrder(row), now)
     ended++
   }
   return ended
@@ -162,11 +162,11 @@ async function moved(
 ): Promise<void> {
   const data = { id, petId, status, ...(cancelReason !== undefined && { cancelReason }) }
   await recordEvent(trx, now, `order.${status}`, data)
-  await letPetFollow(trx, petId, status, now)
+  await syncPetStatus(trx, petId, status, now)
 }
 
 /** Gives an animal the status that its order's status means for it. */
-export async function letPetFollow(
+export async function syncPetStatus(
   trx: Kysely<Tables>,
   petId: number,
   status: OrderStatus,

@@ -19,8 +19,8 @@ import {
 } from './order.ts'
 import {
   eraseCustomer,
+  expireHold,
   findOrder,
-  lapse,
   listOrders,
   moveOrder,
   type OrderFilter,
@@ -213,7 +213,7 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
         const found = await findOrder(trx, Number(orderId))
         if (!found) throw new ApiError('order_not_found')
         // A hold that has run out is over, also if nobody has noticed yet.
-        const current = await lapse(trx, found, now)
+        const current = await expireHold(trx, found, now)
         if (!mayBecome(current.status, body.status))
           throw new ApiError('illegal_transition', refusalText(current.status, body.status))
         const isSame = current.status === body.status

@@ -34,10 +34,10 @@ export function metricsPage({ metrics, door, isOpen, trustedProxies }: MetricsPa
     const authorization = headers.get('authorization') ?? undefined
     const forwardedFor = headers.get('x-forwarded-for') ?? undefined
     const address = clientAddress(remoteAddress, forwardedFor, trustedProxies)
-    const { principal: caller, refusal: refused } = await door.admit({
+    const { principal: caller, error: refused } = await door.authenticate({
       authorization,
       address,
-      isFree: false,
+      rateLimitExempt: false,
     })
     if (refused) return refused
     if (caller?.scopes.has('keys:manage')) return undefined

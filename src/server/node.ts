@@ -72,7 +72,7 @@ export async function listenOnNode(
       status,
       code,
       seconds: 0,
-      fault,
+      error: fault,
     })
   const adapt = nodeAdapter(fetch, onRefused)
   /**

@@ -26,7 +26,7 @@ export function nodeAdapter(
     const given = givenRequestId(headers['x-request-id'] as string | undefined)
     const requestId = given ?? newRequestId()
     const [path = ''] = url.split('?', 1)
-    onRefused(socket, { requestId, isOwnRequestId: given === undefined, method, path, error, fault })
+    onRefused(socket, { requestId, isRequestIdGenerated: given === undefined, method, path, error, fault })
     const ready = plainTemplate.prepare(respond(error.status, error.body, error.headers))
     return toResponse({ ...ready, said: { headers: { 'X-Request-Id': requestId }, lines: '' } })
   }

@@ -54,7 +54,7 @@ export const isUnanswered = (answer: ServerResponse | undefined): answer is Serv
   answer !== undefined && !answer.writableFinished && !answer.destroyed
 
 /** What is refused before it reaches the pipeline. Method and path are empty where they could not be read. */
-export type Refused = Pick<RequestLog, 'requestId' | 'isOwnRequestId' | 'method' | 'path'> & {
+export type Refused = Pick<RequestLog, 'requestId' | 'isRequestIdGenerated' | 'method' | 'path'> & {
   readonly error: ApiError
   /** What was thrown, where the response is a 5xx. */
   readonly fault?: unknown
@@ -85,7 +85,7 @@ export function refuse(
   if (unfinished?.headersSent) return void socket.destroySoon()
   if (unfinished?.req.emit(bodyErrorEvent, error)) return
   const requestId = newRequestId()
-  if (!unfinished) onRefused({ requestId, isOwnRequestId: true, method: '', path: '', error })
+  if (!unfinished) onRefused({ requestId, isRequestIdGenerated: true, method: '', path: '', error })
   const text = responseText(error, requestId)
   // A timed-out client is not sending, so a lingering close is unnecessary.
   if (code === timeoutCode) {

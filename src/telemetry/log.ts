@@ -69,7 +69,7 @@ function gatherFor(sink: DestinationStream) {
 
 /** One line a request: never a query, a header or a body, for that is where secrets and personal data travel. */
 export function logRequest(log: Log, finished: RequestLog, hideSecrets: (text: string) => string): void {
-  const { fault } = finished
+  const { error: fault } = finished
   // Put together by hand, for there is one with every request, and written as pino writes.
   if (fault === undefined) {
     if (log.isLevelEnabled('info')) streamOf(log).write(requestLine(finished, hideSecrets))
@@ -94,7 +94,7 @@ const streamOf = (log: Log) =>
   (log as unknown as Record<symbol, unknown>)[pino.symbols.streamSym] as DestinationStream
 
 function requestLine(finished: RequestLog, hideSecrets: (text: string) => string): string {
-  const { requestId, isOwnRequestId, method, path, seconds } = finished
+  const { requestId, isRequestIdGenerated: isOwnRequestId, method, path, seconds } = finished
   const id = isOwnRequestId ? requestId : hidden(requestId, hideSecrets)
   const outcome = outcomeOf(finished)
   return `{"level":30,"time":"${timeNow()}","requestId":"${id}","method":"${method}","path":${JSON.stringify(hidden(path, hideSecrets))}${outcome}${shownMilliseconds(seconds)},"msg":"request"}\n`

@@ -8,7 +8,7 @@ import type { Database } from '../../src/database/database.ts'
 import { databaseFile } from '../../src/database/sqlite/open.ts'
 import type { Tables } from '../../src/database/tables.ts'
 import { orderStatuses } from '../../src/orders/order.ts'
-import { findOrder, hasDueOrders, lapseDueOrders, openOrderOf, ordersPage } from '../../src/orders/queries.ts'
+import { expireDueHolds, findOrder, hasDueOrders, openOrderOf, ordersPage } from '../../src/orders/queries.ts'
 import { openStore, temporaryFolder } from '../support/engine.ts'
 
 const orders = 50_000
@@ -91,7 +91,7 @@ const others: [what: string, work: (db: Kysely<Tables>) => Promise<unknown>][] =
   ['one order', (db) => findOrder(db, 5)],
   ['the open order of an animal', (db) => openOrderOf(db, 7n, 0)],
   ['whether a hold has run out', (db) => hasDueOrders(db, 0)],
-  ['the holds that have run out', (db) => lapseDueOrders(db, 0)],
+  ['the holds that have run out', (db) => expireDueHolds(db, 0)],
   ['whether an animal uses a category', (db) => isCategoryUsed(db, 3n)],
   ['a page of categories', (db) => listCategories(db, 101, 3n)],
 ]

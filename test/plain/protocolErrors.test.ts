@@ -142,7 +142,7 @@ test('a handler that fails is a fault of the server, not of the request', async 
     {
       fetch: () => Promise.reject(fault),
       direct: async () => ({ status: 500, letterhead: new HeaderBlock({}), said: noCallerHeaders }),
-      onFinished: (finished) => void faults.push(finished.fault),
+      onFinished: (finished) => void faults.push(finished.error),
     },
     { host: '127.0.0.1', port: 0 },
     { stalledMs: 60_000 },

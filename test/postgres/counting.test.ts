@@ -172,8 +172,8 @@ test('PostgreSQL decides over keys as the arithmetic in memory does: each verdic
         now += next.ms
         const ask = (gate: RateLimiter) =>
           next.kind === 'look'
-            ? gate.look(token)
-            : gate.admit({ token, address, origin: next.origin, isFree: next.kind === 'free' })
+            ? gate.peek(token)
+            : gate.consume({ token, address, origin: next.origin, rateLimitExempt: next.kind === 'free' })
         for (let n = 0; n < next.times; n++) {
           const [counted, expected] = await Promise.all(
             sides.map(async ({ gate }) => decided(await ask(gate))),
@@ -244,13 +244,13 @@ test('PostgreSQL counts strangers by their address as memory does, whatever they
         now += ms
         for (let n = 0; n < times; n++) {
           const [counted, expected] = await Promise.all(
-            sides.map(({ gate }) => gate.admit({ token, address, isFree: false })),
+            sides.map(({ gate }) => gate.consume({ token, address, rateLimitExempt: false })),
           )
           assert.deepEqual(counted, expected)
           const outcome = String(counted?.address?.outcome)
           outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
         }
-        const [looked, expected] = sides.map(({ gate: { lookAtAddress } }) => {
+        const [looked, expected] = sides.map(({ gate: { peekAddress: lookAtAddress } }) => {
           const { now: at, windows } = lookAtAddress(address)
           return { at, windows }
         })
@@ -269,7 +269,7 @@ test('an address that is used up when the clock is set back is held for a minute
   let now = start
   const { gate } = postgresSide(database, () => now, 3)
   const knock = async () =>
-    (await gate.admit({ token: undefined, address: '192.0.2.1', isFree: false })).address?.outcome
+    (await gate.consume({ token: undefined, address: '192.0.2.1', rateLimitExempt: false })).address?.outcome
   for (let n = 0; n < addressLimits.perMinute; n++) assert.equal(await knock(), 'admitted')
   assert.equal(await knock(), 'limited')
   now -= hourMs
@@ -291,20 +291,20 @@ test('a look takes nothing, from the key or from its address, and leaves no coun
     (await sql`SELECT address, minute_used FROM address_usage`.execute(database.read)).rows,
   ]
   for (let n = 0; n < 5; n++) {
-    const seen = await gate.look(token)
+    const seen = await gate.peek(token)
     assert.equal(seen.known?.decision.windows.minute.remaining, 2)
   }
   assert.deepEqual(await rows(), [[], []])
   for (let n = 0; n < 5; n++) {
-    const free = await gate.admit({ token, address: '192.0.2.1', isFree: true })
+    const free = await gate.consume({ token, address: '192.0.2.1', rateLimitExempt: true })
     assert.equal(free.known?.decision.windows.minute.remaining, 2)
   }
   assert.deepEqual(await rows(), [[], [{ address: 'key 1', minute_used: 5 }]])
-  await gate.admit({ token, address: '192.0.2.1', isFree: false })
+  await gate.consume({ token, address: '192.0.2.1', rateLimitExempt: false })
   const before = await rows()
   assert.equal(before[0]?.length, 1)
   now += 1_000
-  const seen = await gate.look(token)
+  const seen = await gate.peek(token)
   assert.equal(seen.known?.decision.windows.minute.remaining, 1)
   assert.deepEqual(await rows(), before)
 })
@@ -317,7 +317,7 @@ test('instances that count at the same moment let in exactly the allowance', asy
   await addKey({ database }, 1, token, { plan: 'enterprise', perMinute: 50, perDay: 1_000 })
   const gates = [database, other].map((each) => postgresSide(each, () => start, 10).gate)
   const knocks = gates.flatMap((gate) =>
-    Array.from({ length: 40 }, () => gate.admit({ token, address: '192.0.2.1', isFree: false })),
+    Array.from({ length: 40 }, () => gate.consume({ token, address: '192.0.2.1', rateLimitExempt: false })),
   )
   const verdicts = await Promise.all(knocks)
   const count = (outcome: string) =>
@@ -335,7 +335,9 @@ test('instances that count free requests at the same moment give away exactly th
   const gates = [database, other].map((each) => postgresSide(each, () => start, 10).gate)
   const verdicts = await Promise.all(
     gates.flatMap((gate, instance) =>
-      Array.from({ length: 100 }, () => gate.admit({ token, address: `192.0.2.${instance}`, isFree: true })),
+      Array.from({ length: 100 }, () =>
+        gate.consume({ token, address: `192.0.2.${instance}`, rateLimitExempt: true }),
+      ),
     ),
   )
   assert.equal(verdicts.filter(({ address }) => address === undefined).length, freeLimits.perMinute)
@@ -352,7 +354,7 @@ test('a mixed crowd of one publishable key is counted for the key or for each ad
     Array.from({ length: 120 }, async (_, n) => {
       const origin = [home, otherHome, undefined][n % 3]
       const address = `192.0.2.${n % 2}`
-      return { origin, verdict: await gate.admit({ token, address, origin, isFree: false }) }
+      return { origin, verdict: await gate.consume({ token, address, origin, rateLimitExempt: false }) }
     }),
   )
   const atHome = verdicts.filter(({ origin }) => origin === home).map(({ verdict }) => verdict)
@@ -367,7 +369,7 @@ test('a mixed crowd of one publishable key is counted for the key or for each ad
   const foreign = verdicts.filter(({ origin }) => origin !== home).map(({ verdict }) => verdict)
   assert.ok(foreign.every(({ wrongOriginKey, known, address }) => wrongOriginKey && !known && address))
   for (const address of ['192.0.2.0', '192.0.2.1']) {
-    const { windows } = gate.lookAtAddress(address)
+    const { windows } = gate.peekAddress(address)
     assert.equal(windows.minute.remaining, addressLimits.perMinute - 40)
   }
 })
@@ -386,7 +388,7 @@ test('GET /limits is one round trip, shared by those that wait, and none once ke
   const { gate } = postgresSide(counting, () => now, 10)
   const token = makeApiKey('production')
   await addKey({ database }, 1, token, ample)
-  const ask = () => gate.admit({ token, address: '192.0.2.1', isFree: true })
+  const ask = () => gate.consume({ token, address: '192.0.2.1', rateLimitExempt: true })
   await ask()
   assert.equal(roundTrips, 1)
   await Promise.all(Array.from({ length: freeLimits.perMinute - 1 }, ask))
@@ -472,7 +474,7 @@ test('addresses whose windows have ended are swept from the store, and the other
         database.read,
       )
     ).rows.map(({ address }) => address)
-  const knock = (address: string) => gate.admit({ token: undefined, address, isFree: false })
+  const knock = (address: string) => gate.consume({ token: undefined, address, rateLimitExempt: false })
   // More than one round of sweeping takes.
   await sql`
     INSERT INTO address_usage SELECT 'old ' || n, ${start}, 1, ${start + dayMs - 1}, 1 FROM generate_series(1, 2500) AS n`.execute(

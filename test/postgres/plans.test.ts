@@ -12,7 +12,7 @@ import { allEvents, eventsAfter, lastEventId, pruneEvents } from '../../src/even
 import { findKey, listKeys } from '../../src/keys/queries.ts'
 import { postgresRateLimiter } from '../../src/limits/postgres.ts'
 import { orderStatuses } from '../../src/orders/order.ts'
-import { findOrder, hasDueOrders, lapseDueOrders, openOrderOf, ordersPage } from '../../src/orders/queries.ts'
+import { expireDueHolds, findOrder, hasDueOrders, openOrderOf, ordersPage } from '../../src/orders/queries.ts'
 import { findPet, type PetFilter, petsPage } from '../../src/pets/queries.ts'
 import {
   claimDelivery,
@@ -248,7 +248,7 @@ const works: [what: string, work: (db: Kysely<Tables>) => Promise<unknown>, rows
   ['the open order of an animal that has none', (db) => openOrderOf(db, 7n, 0), 1],
   ['whether a hold has run out', (db) => hasDueOrders(db, 20_000), 1],
   ['whether a hold has run out where none has', (db) => hasDueOrders(db, 0), 1],
-  ['the holds that have run out', (db) => lapseDueOrders(db, 11_030)],
+  ['the holds that have run out', (db) => expireDueHolds(db, 11_030)],
   ['the first page of events', (db) => eventsAfter(db, 0, pageMax, false, allEvents)],
   [
     'a page of events after many that are private',
@@ -315,11 +315,11 @@ test('counting a request reads no table from end to end', async () => {
   })
   const before = await scansOf()
   for (let n = 0; n < 20; n++) {
-    const { known } = await gate.admit({ token: secret, address: '192.0.2.1', isFree: false })
+    const { known } = await gate.consume({ token: secret, address: '192.0.2.1', rateLimitExempt: false })
     assert.equal(known?.decision.outcome, 'admitted')
-    await gate.look(secret)
-    await gate.admit({ token: makeApiKey('production'), address: `192.0.2.${n}`, isFree: false })
-    await gate.admit({ token: undefined, address: '192.0.2.1', isFree: false })
+    await gate.peek(secret)
+    await gate.consume({ token: makeApiKey('production'), address: `192.0.2.${n}`, rateLimitExempt: false })
+    await gate.consume({ token: undefined, address: '192.0.2.1', rateLimitExempt: false })
   }
   // What a connection has done is known to others at its end at the latest.
   await counting.close()
