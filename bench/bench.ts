@@ -1,107 +1,120 @@
-/**
- * How fast the service is, against bare servers and against its peers. README.md beside this has what every row means,
- * docs/performance.md the figures; `npm run bench -- --help` the options.
- */
-import { checkFigures, isChecked } from './check.ts'
-import { type Figure, notRun, numberOf, order, rows } from './figures.ts'
-import { chooseLoad, type Load } from './load.ts'
-import { assignCores, type Cores, moveTo } from './machine.ts'
+/** Entry point of `npm run bench`. README.md describes the rows and the method, `--help` the options. */
+import { checkResults, isChecked } from './check.ts'
+import { compareCheckouts } from './compareCheckouts.ts'
+import { openCheckout } from './data/checkout.ts'
+import { removeRunDirs, removeStaleDirs } from './data/databases.ts'
+import { assignCores, moveTo } from './host/cores.ts'
+import { killChildren } from './host/processes.ts'
+import { repositoryDir } from './host/programs.ts'
+import { createLoadGenerator } from './load/load.ts'
+import { type BenchContext, isSelected } from './measure/context.ts'
+import { failedResult, type Result } from './measure/result.ts'
 import { type Options, readOptions, UsageError, usage } from './options.ts'
-import { killAll } from './processes.ts'
-import { resultsFolder, writeReport } from './report.ts'
-import { runners } from './rows.ts'
-import { startService } from './servers.ts'
-import { measureServiceIn, removeLeftovers, removeRunFolder } from './stores.ts'
+import { resultsDir, writeReport } from './report/report.ts'
+import { measurements } from './rows/measurements.ts'
+import { startService } from './servers/service.ts'
+import { allRows, numberOf } from './targets.ts'
 
-/** What every row is given. */
-export type Bench = {
-  readonly options: Options
-  readonly cores: Cores
-  readonly load: Load
-  progress(text: string): void
-}
+const startedAt = performance.now()
+const elapsedSeconds = () => (performance.now() - startedAt) / 1000
 
-const started = performance.now()
-
-/** On a terminal one line that changes; elsewhere, such as in CI, a line each. */
+/** On a terminal one line that is overwritten, otherwise a line per message. */
 function progress(text: string): void {
-  const seconds = ((performance.now() - started) / 1000).toFixed(0).padStart(4)
-  const line = `[${seconds} s] ${text}`
-  process.stderr.write(
-    process.stderr.isTTY ? `\r\u001b[K${line.slice(0, (process.stderr.columns || 80) - 1)}` : `${line}\n`,
-  )
+  const line = `[${elapsedSeconds().toFixed(0).padStart(4)} s] ${text}`
+  const { isTTY, columns } = process.stderr
+  process.stderr.write(isTTY ? `\r\u001b[K${line.slice(0, (columns || 80) - 1)}` : `${line}\n`)
 }
 
-async function main(): Promise<void> {
+async function main(): Promise<number> {
   const options = readOptions(process.argv.slice(2))
-  if (!options) return console.log(usage)
-  if (
-    options.isCheck &&
-    !Object.values(rows).some((row) => options.rows.has(numberOf(row)) && isChecked(row))
-  )
-    throw new UsageError('--check: nothing in these rows can be checked.')
-  if (options.service !== undefined) measureServiceIn(options.service)
-  const cores = assignCores()
-  const bench: Bench = { options, cores, load: chooseLoad(options.load, cores), progress }
-  // The bench itself and what it starts to measure with stay off the server's core.
-  moveTo(cores, cores.load)
-  removeLeftovers()
-  // The first start after an update compiles what all later ones find compiled.
-  await (await startService(cores)).stop()
-  const figures = await measure(bench)
-  if (process.stderr.isTTY) process.stderr.write('\r\u001b[K')
-  console.log(writeReport(bench, figures, (performance.now() - started) / 1000))
-  process.stderr.write(`\nWritten to ${resultsFolder}.\n`)
-  if (options.isCheck) process.exitCode = await check(bench, figures)
-  else if (figures.some(({ problem }) => problem !== undefined)) process.exitCode = 1
+  if (!options) {
+    console.log(usage)
+    return 0
+  }
+  if (options.isCheck && !allRows.some((row) => isSelected({ options }, row) && isChecked(row)))
+    throw new UsageError('--check: none of these rows is checked.')
+  const context = createContext(options)
+  // Keeps the bench and its tools off the server's core.
+  moveTo(context.cores, context.cores.load)
+  removeStaleDirs()
+  // The first start after an update fills the compile cache.
+  await (await startService(context.cores, context.checkout)).stop()
+  if (options.compareDir !== undefined) {
+    const table = await compareCheckouts(context, options.compareDir)
+    clearProgress()
+    console.log(table)
+    return 0
+  }
+  const results = await measure(context)
+  clearProgress()
+  console.log(writeReport(context, results, elapsedSeconds()))
+  process.stderr.write(`\nResults are in ${resultsDir}.\n`)
+  if (options.isCheck) return check(context, results)
+  return results.some(({ problem }) => problem !== undefined) ? 1 : 0
 }
 
-/** A row that could not be measured stands in the table with the reason, and the others are measured all the same. */
-async function measure(bench: Bench): Promise<Figure[]> {
-  const { options } = bench
-  const found: Figure[] = []
-  for (const { rows: numbers, run } of runners) {
-    const wanted = numbers.filter((number) => options.rows.has(number))
-    if (wanted.length === 0) continue
+function createContext(options: Options): BenchContext {
+  const cores = assignCores()
+  return {
+    options,
+    cores,
+    load: createLoadGenerator(options.load, cores),
+    checkout: openCheckout(options.serviceDir ?? repositoryDir),
+    progress,
+  }
+}
+
+const clearProgress = () => {
+  if (process.stderr.isTTY) process.stderr.write('\r\u001b[K')
+}
+
+/** A row that fails is reported with its error. The others are still measured. */
+async function measure(context: BenchContext): Promise<Result[]> {
+  const results: Result[] = []
+  for (const { rows, run } of measurements) {
+    const selected = rows.filter((row) => isSelected(context, row))
+    if (selected.length === 0) continue
     try {
-      found.push(...(await run(bench)))
+      results.push(...(await run(context)).filter(({ row }) => isSelected(context, row)))
     } catch (error) {
-      const missing = Object.values(rows).filter((row) => wanted.includes(numberOf(row)))
-      found.push(...missing.map((row) => notRun(row, error)))
+      results.push(...selected.map((row) => failedResult(row, error)))
     }
   }
-  return found.toSorted((a, b) => order(a.row) - order(b.row))
+  const position = ({ row }: Result) => allRows.findIndex(({ id }) => id === row.id)
+  return results.toSorted((a, b) => position(a) - position(b))
 }
 
-/** What fails is measured once more, in more rounds: only what fails twice is an accident. */
-async function check(bench: Bench, figures: readonly Figure[]): Promise<number> {
-  const first = checkFigures(figures)
+/** Rows that fail are measured again in twice as many rounds. Only a row that fails both times fails the check. */
+async function check(context: BenchContext, results: readonly Result[]): Promise<number> {
+  const first = checkResults(results)
   console.log(`\n${first.text}`)
   if (first.failed.length === 0) return 0
-  const again = new Set(first.failed.map(numberOf))
-  const longer = { ...bench.options, rows: again, rounds: bench.options.rounds * 2 }
-  const measured = await measure({ ...bench, options: longer })
-  // A row has parts: those that were good are not judged again.
-  const second = checkFigures(measured.filter(({ row }) => first.failed.some(({ id }) => id === row.id)))
-  console.log(`\nOnce more, what failed:\n${second.text}`)
+  const options = {
+    ...context.options,
+    rows: new Set(first.failed.map(numberOf)),
+    rounds: context.options.rounds * 2,
+  }
+  const repeated = await measure({ ...context, options })
+  const failedIds = first.failed.map(({ id }) => id)
+  const second = checkResults(repeated.filter(({ row }) => failedIds.includes(row.id)))
+  console.log(`\nSecond attempt:\n${second.text}`)
   return second.failed.length === 0 ? 0 : 1
 }
 
-function cleanUp(): void {
-  killAll()
-  removeRunFolder()
-}
-
-process.on('exit', cleanUp)
+process.on('exit', () => {
+  killChildren()
+  removeRunDirs()
+})
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
   process.on(signal, () => {
     process.stderr.write('\nStopped.\n')
     process.exit(130)
   })
 
-await main().catch((error: unknown) => {
-  console.error(error instanceof UsageError ? error.message : error)
-  process.exitCode = error instanceof UsageError ? 2 : 1
-})
-// Timers that guard a start may still be running.
-process.exit()
+// Exits explicitly, because timers of started servers may be pending.
+process.exit(
+  await main().catch((error: unknown) => {
+    console.error(error instanceof UsageError ? error.message : error)
+    return error instanceof UsageError ? 2 : 1
+  }),
+)

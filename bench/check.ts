@@ -1,38 +1,31 @@
-import { type Figure, isMoreBetter, type Row, reaches } from './figures.ts'
+import type { Result } from './measure/result.ts'
+import { isMoreBetter, type Row, reaches } from './targets.ts'
 
 export const isChecked = (row: Row): row is Row & { must: number } =>
-  row.notChecked === undefined && row.must !== undefined
+  !row.isUnchecked && row.must !== undefined
 
 /**
- * For CI: notices an accident, such as a page that is no longer kept, and is not upset by noise. What must be reached is
- * halved, and a row fails only if everything speaks against it, twice, as what fails is measured once more:
- *
- * - the median of its rounds, in which both sides met the same machine one right after the other;
- * - the same ratio by processor time: other programs on the machine make a server wait, but hardly have it use more;
- * - its best round, where there is no ratio by processor time.
- *
- * Percentiles of times and absolute figures are not checked: they say as much about the machine as about the service.
- * README.md has the spread of repeated runs on a busy machine.
+ * Detects regressions in CI without failing on noise. The bound is half of "must" (twice, if less is better). A row
+ * fails only if both its median and its ratio by CPU time are beyond the bound. If there is no ratio by CPU time, the
+ * best round is used. README.md has the spread of repeated runs on a busy machine.
  */
-export function checkFigures(figures: readonly Figure[]): { failed: readonly Row[]; text: string } {
+export function checkResults(results: readonly Result[]): { failed: readonly Row[]; text: string } {
   const lines: string[] = []
   const failed: Row[] = []
-  for (const figure of figures) {
-    const { row, found, byCpu, problem } = figure
+  for (const { row, measured, byCpuTime, problem } of results) {
     if (!isChecked(row)) continue
-    const bound = isMoreBetter(row) ? row.must / 2 : row.must * 2
-    if (!found) {
+    if (!measured) {
       failed.push(row)
-      lines.push(`FAILED ${row.id} ${row.what}: could not be run. ${problem ?? ''}`)
+      lines.push(`FAILED ${row.id} ${row.what}: not run. ${problem ?? ''}`)
       continue
     }
-    const second = byCpu ?? (isMoreBetter(row) ? found.max : found.min)
-    const isReached = reaches(row, found.value, bound) || reaches(row, second, bound)
-    if (!isReached) failed.push(row)
-    const shown = `${found.value.toFixed(2)}, ${byCpu === undefined ? 'best round' : 'by processor time'} ${second.toFixed(2)}`
-    lines.push(
-      `${isReached ? 'ok    ' : 'FAILED'} ${row.id} ${row.what}: ${shown}; bound ${bound.toFixed(2)}`,
-    )
+    const bound = isMoreBetter(row) ? row.must / 2 : row.must * 2
+    const second = byCpuTime ?? (isMoreBetter(row) ? measured.max : measured.min)
+    const isOk = reaches(row, measured.value, bound) || reaches(row, second, bound)
+    if (!isOk) failed.push(row)
+    const label = byCpuTime === undefined ? 'best round' : 'by CPU time'
+    const values = `${measured.value.toFixed(2)}, ${label} ${second.toFixed(2)}; bound ${bound.toFixed(2)}`
+    lines.push(`${isOk ? 'ok    ' : 'FAILED'} ${row.id} ${row.what}: ${values}`)
   }
   return { failed, text: lines.join('\n') }
 }

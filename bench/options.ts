@@ -1,75 +1,73 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { findProgram } from './host/programs.ts'
+import type { LoadName } from './load/load.ts'
+import { type Operation, operations } from './servers/requests.ts'
+import { rowNumbers } from './targets.ts'
 
 export const usage = `npm run bench -- [options]
 
-  --quick            fewer and shorter rounds, 300,000 animals in place of 10,000,000; under two minutes
-  --rows 1,4         only these rows of the table, 1 to 11 and 13
-  --rounds N         how many rounds (15; quick: 3)
-  --seconds N        how long a measurement takes (1.5; quick: 0.6)
-  --load NAME        wrk or autocannon (wrk where it is installed)
-  --service DIR      the service to measure, such as a checkout of the last release (this one)
-  --out DIR          also writes DIR/performance.md, and figures and chart into DIR/performance; of a full run only, as long as it is meant to be
-  --check            exit status 1 if a ratio is below half of what it must be`
+  --quick            fewer and shorter rounds, smaller databases; takes about two minutes
+  --rows 1,4         measures only these rows (${rowNumbers.join(', ')})
+  --rounds N         number of rounds (15; quick: 3)
+  --seconds N        duration of a measurement (1.5; quick: 0.6)
+  --load NAME        wrk or autocannon (default: wrk if it is installed)
+  --service DIR      measures another checkout of the service
+  --out DIR          also updates DIR/performance.md and DIR/performance/; requires a full run
+  --check            exits with status 1 if a ratio is below half of its "must"
+
+  --compare DIR      compares this checkout with another one: CPU time per request and memory, interleaved.
+                     Uses --rounds, --seconds, --load and:
+  --operations list  only these operations (list, read, create)
+  --bun              runs both on Bun`
 
 export type Options = {
   readonly isQuick: boolean
   readonly rows: ReadonlySet<number>
   readonly rounds: number
   readonly seconds: number
-  /** Before the first round, and before each. */
-  readonly firstWarmUpSeconds: number
+  /** Before the first round. */
+  readonly initialWarmUpSeconds: number
+  /** Before each round. */
   readonly warmUpSeconds: number
-  readonly load: 'wrk' | 'autocannon' | undefined
-  readonly service: string | undefined
-  readonly out: string | undefined
+  readonly load: LoadName
+  readonly serviceDir: string | undefined
+  readonly outDir: string | undefined
   readonly isCheck: boolean
+  readonly compareDir: string | undefined
+  readonly operations: readonly Operation[]
+  readonly isBun: boolean
 }
 
-export const rowsAll = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13] as const
-
-/** Whoever calls has made a mistake, and is told which. */
 export class UsageError extends Error {
   constructor(problem: string) {
-    super(`${problem}\nAll options: npm run bench -- --help`)
+    super(`${problem}\nFor all options: npm run bench -- --help`)
   }
 }
 
-/** Nothing where help was asked for. */
+/** Returns undefined for --help. */
 export function readOptions(args: string[]): Options | undefined {
   const values = parse(args)
   if (values.help) return undefined
-  const isShaped =
-    values.quick || [values.rows, values.rounds, values.seconds].some((value) => value !== undefined)
-  if (values.out !== undefined && isShaped)
-    throw new UsageError('--out publishes full runs: leave --quick, --rows, --rounds and --seconds out.')
-  const { load, service } = values
-  if (load !== undefined && load !== 'wrk' && load !== 'autocannon')
-    throw new UsageError(`--load is wrk or autocannon, not ${load}.`)
-  if (service !== undefined && !existsSync(join(service, 'bin', 'petstore.js')))
-    throw new UsageError(`--service: there is no petstore in ${service}.`)
+  const { quick } = values
+  const isPartial = quick || [values.rows, values.rounds, values.seconds].some((value) => value !== undefined)
+  if (values.out !== undefined && isPartial)
+    throw new UsageError('--out requires a full run, without --quick, --rows, --rounds and --seconds.')
   return {
-    isQuick: values.quick,
-    rows: new Set(values.rows?.split(',').map(rowOf) ?? rowsAll),
-    rounds: number(
-      '--rounds',
-      values.rounds ?? (values.quick ? '3' : '15'),
-      /^[1-9]\d{0,3}$/,
-      'a whole number',
-    ),
-    seconds: number(
-      '--seconds',
-      values.seconds ?? (values.quick ? '0.6' : '1.5'),
-      secondsPattern,
-      '0.1 or more',
-    ),
-    firstWarmUpSeconds: values.quick ? 1.2 : 3,
-    warmUpSeconds: values.quick ? 0.1 : 0.5,
-    load,
-    service,
-    out: values.out,
+    isQuick: quick,
+    rows: new Set(values.rows?.split(',').map(parseRow) ?? rowNumbers),
+    rounds: parseNumber('--rounds', values.rounds ?? (quick ? '3' : '15'), /^[1-9]\d{0,3}$/),
+    seconds: parseNumber('--seconds', values.seconds ?? (quick ? '0.6' : '1.5'), secondsPattern),
+    initialWarmUpSeconds: quick ? 1.2 : 3,
+    warmUpSeconds: quick ? 0.1 : 0.5,
+    load: parseLoad(values.load),
+    serviceDir: checkoutDir('--service', values.service),
+    outDir: values.out,
     isCheck: values.check,
+    compareDir: checkoutDir('--compare', values.compare),
+    operations: values.operations?.split(',').map(parseOperation) ?? operations,
+    isBun: values.bun,
   }
 }
 
@@ -85,6 +83,9 @@ function parse(args: string[]) {
     service: { type: 'string' },
     out: { type: 'string' },
     check: { type: 'boolean', default: false },
+    compare: { type: 'string' },
+    operations: { type: 'string' },
+    bun: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   } as const
   try {
@@ -94,15 +95,35 @@ function parse(args: string[]) {
   }
 }
 
-/** `5a` is a part of row 5, which is measured as a whole. */
-function rowOf(text: string): number {
-  const row = Number(/^(\d+)[abc]?$/.exec(text.trim())?.[1])
-  if (!rowsAll.some((known) => known === row))
-    throw new UsageError(`--rows: there is no row "${text}"; they are 1 to 11 and 13.`)
+/** `5a` selects row 5, whose parts are measured together. */
+function parseRow(text: string): number {
+  const row = Number(/^(\d+)[a-z]?$/.exec(text.trim())?.[1])
+  if (!rowNumbers.includes(row))
+    throw new UsageError(`--rows: unknown row "${text}". Rows: ${rowNumbers.join(', ')}.`)
   return row
 }
 
-function number(option: string, text: string, pattern: RegExp, wanted: string): number {
-  if (!pattern.test(text)) throw new UsageError(`${option} must be ${wanted}, not ${text}.`)
+function parseOperation(text: string): Operation {
+  const operation = operations.find((name) => name === text.trim())
+  if (!operation) throw new UsageError(`--operations: unknown operation "${text}".`)
+  return operation
+}
+
+function parseNumber(option: string, text: string, pattern: RegExp): number {
+  if (!pattern.test(text)) throw new UsageError(`${option}: invalid value "${text}".`)
   return Number(text)
+}
+
+function parseLoad(name: string | undefined): LoadName {
+  const isInstalled = findProgram('wrk') !== undefined
+  if (name === undefined) return isInstalled ? 'wrk' : 'autocannon'
+  if (name !== 'wrk' && name !== 'autocannon') throw new UsageError(`--load: unknown name "${name}".`)
+  if (name === 'wrk' && !isInstalled) throw new UsageError('--load: wrk is not installed.')
+  return name
+}
+
+function checkoutDir(option: string, dir: string | undefined): string | undefined {
+  if (dir !== undefined && !existsSync(join(dir, 'bin', 'petstore.js')))
+    throw new UsageError(`${option}: ${dir} has no bin/petstore.js.`)
+  return dir
 }

@@ -5,13 +5,13 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2
 }
 
-/** The value that this share of all values does not exceed. */
+/** The smallest value that at least this share of the values does not exceed. */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b)
   return sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN
 }
 
-/** A median with the least and the greatest value. */
+/** A median with the minimum and maximum. */
 export type Spread = { readonly value: number; readonly min: number; readonly max: number }
 
 export const spreadOf = (values: readonly number[]): Spread => ({
@@ -20,7 +20,7 @@ export const spreadOf = (values: readonly number[]): Spread => ({
   max: Math.max(...values),
 })
 
-/** Numbers from 0 to 1 that are the same in every run (mulberry32). */
+/** A reproducible sequence of numbers from 0 to 1 (mulberry32). */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0
   return () => {
@@ -29,16 +29,4 @@ export function seededRandom(seed: number): () => number {
     mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
   }
-}
-
-/** What a program that times answers has found, as one line of JSON for whoever started it. */
-export function printTimes(timesMs: number[]): void {
-  console.log(
-    JSON.stringify({
-      requests: timesMs.length,
-      p50Ms: percentile(timesMs, 0.5),
-      p99Ms: percentile(timesMs, 0.99),
-      maxMs: percentile(timesMs, 1),
-    }),
-  )
 }

@@ -1,13 +1,10 @@
-/** The same as node.ts, on Bun's own server. A handler answers, not a fixed route, which would never reach JavaScript. */
+/** The same as node.ts on `Bun.serve`, with a handler: a static route does not run JavaScript. */
 import { readFileSync } from 'node:fs'
-import type { Answer } from '../answers.ts'
+import type { RecordedResponse } from '../servers/recordedResponse.ts'
 
-declare const Bun: {
-  serve(options: { port: number; hostname: string; fetch(request: Request): Response }): { port: number }
-}
-
-const { status, headers, body }: Answer = JSON.parse(readFileSync(process.env.BENCH_ANSWER ?? '', 'utf8'))
-
+const { status, headers, body }: RecordedResponse = JSON.parse(
+  readFileSync(process.env.BENCH_RESPONSE ?? '', 'utf8'),
+)
 const init = { status, headers: headers.map(([name, value]): [string, string] => [name, value]) }
 
 const server = Bun.serve({

@@ -1,4 +1,4 @@
-/** One `pg` query a request, over `node:http`: no key, no limit, no validation, nothing counted. */
+/** One `pg` query per request over `node:http`, without key, rate limit or validation. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Pool, types } from 'pg'

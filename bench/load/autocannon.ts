@@ -1,43 +1,38 @@
-/** autocannon as a program of its own, with what wrk.lua takes and gives: for machines that have no wrk. */
+/** Runs autocannon with the input and output of wrk.lua, for machines without wrk. */
 import autocannon from 'autocannon'
 import { seededRandom } from '../statistics.ts'
 
-const {
-  BENCH_URL: url = '',
-  BENCH_METHOD: method = 'GET',
-  BENCH_PATH: path = '/',
-  BENCH_BODY: body,
-} = process.env
-const { BENCH_HEADERS: headerLines = '', BENCH_IDS: ids = '0', BENCH_SEED: seed = '1' } = process.env
-const { BENCH_CONNECTIONS: connections = '1', BENCH_SECONDS: seconds = '1' } = process.env
+const { env } = process
+const path = env.BENCH_PATH ?? '/'
+const seconds = Number(env.BENCH_SECONDS)
 
 const headers = Object.fromEntries(
-  headerLines
+  (env.BENCH_HEADERS ?? '')
     .split('\n')
     .filter((line) => line !== '')
     .map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)]),
 )
-const random = seededRandom(Number(seed))
-const common = {
-  method: method as 'GET' | 'POST',
+const random = seededRandom(Number(env.BENCH_SEED))
+const request = {
+  method: env.BENCH_METHOD as 'GET' | 'POST',
   path,
   headers,
-  ...(body !== undefined && { body }),
+  ...(env.BENCH_BODY !== undefined && { body: env.BENCH_BODY }),
 }
-const setupRequest = (request: autocannon.Request) => ({
-  ...request,
-  path: path.replace('{id}', String(1 + Math.floor(random() * Number(ids)))),
+const setupRequest = (each: autocannon.Request) => ({
+  ...each,
+  path: path.replace('{id}', String(1 + Math.floor(random() * Number(env.BENCH_IDS)))),
 })
 
-const started = performance.now()
+const startedAt = performance.now()
 const run = autocannon(
   {
-    url,
-    connections: Number(connections),
-    // It takes whole seconds; what is shorter is stopped below.
-    duration: Math.ceil(Number(seconds)),
+    url: env.BENCH_URL ?? '',
+    connections: Number(env.BENCH_CONNECTIONS),
+    // autocannon accepts whole seconds only. The timer below stops it earlier if needed.
+    duration: Math.ceil(seconds),
     timeout: 60,
-    requests: [path.includes('{id}') ? { ...common, setupRequest } : common],
+    requests: [path.includes('{id}') ? { ...request, setupRequest } : request],
   },
   (error, result) => {
     if (error) throw error
@@ -45,19 +40,16 @@ const run = autocannon(
     console.log(
       JSON.stringify({
         requests: result['2xx'] + result.non2xx,
-        seconds: (performance.now() - started) / 1000,
+        seconds: (performance.now() - startedAt) / 1000,
         bytes: result.throughput.total,
-        badAnswers: result.non2xx,
-        failures: result.errors + result.timeouts,
-        p50Ms: result.latency.p50,
-        p99Ms: result.latency.p99,
+        non2xx: result.non2xx,
+        errors: result.errors + result.timeouts,
         cpuSeconds: (cpu.user + cpu.system) / 1e6,
       }),
     )
   },
 )
-// Whoever started us may stop us from now on.
 const stop = () => (run as unknown as { stop(): void }).stop()
 process.on('SIGINT', stop)
-console.error('begun')
-if (!Number.isInteger(Number(seconds))) setTimeout(stop, Number(seconds) * 1000)
+console.error('started')
+if (!Number.isInteger(seconds)) setTimeout(stop, seconds * 1000)

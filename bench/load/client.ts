@@ -1,16 +1,16 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
-type Reply = { readonly status: number; readonly head: string; readonly body: Buffer }
+type RawResponse = { readonly status: number; readonly head: string; readonly body: Buffer }
 
 /**
- * A plain HTTP/1.1 connection that is kept open: one request at a time, no more than is needed to measure with. Its
- * own cost is a few microseconds, where a full client's would drown what is measured.
+ * A minimal HTTP/1.1 keep-alive connection for one request at a time. It costs a few microseconds per request; a full
+ * HTTP client costs more than the server that is measured.
  */
 export class Connection {
   readonly #socket: Socket
   #received: Buffer = Buffer.alloc(0)
-  #waiting: { resolve(reply: Reply): void; reject(error: Error): void } | undefined
+  #pending: { resolve(response: RawResponse): void; reject(error: Error): void } | undefined
 
   private constructor(socket: Socket) {
     this.#socket = socket
@@ -26,12 +26,12 @@ export class Connection {
     return new Connection(socket)
   }
 
-  /** Sends a whole request, such as `requestText` makes, and waits for the whole answer. */
-  send(text: string): Promise<Reply> {
-    if (this.#waiting) throw new Error('One request at a time.')
+  /** Sends a serialized request and waits for the complete response. */
+  send(text: string): Promise<RawResponse> {
+    if (this.#pending) throw new Error('Another request is in progress.')
     if (this.#socket.closed) throw new Error('The server has closed the connection.')
     return new Promise((resolve, reject) => {
-      this.#waiting = { resolve, reject }
+      this.#pending = { resolve, reject }
       this.#socket.write(text, 'latin1')
     })
   }
@@ -47,25 +47,25 @@ export class Connection {
     const head = this.#received.toString('latin1', 0, headEnd)
     const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1]
     if (length === undefined) {
-      this.#fail(new Error(`An answer without Content-Length:\n${head}`))
+      this.#fail(new Error(`Response without Content-Length:\n${head}`))
       return
     }
     const end = headEnd + 4 + Number(length)
     if (this.#received.length < end) return
     const body = this.#received.subarray(headEnd + 4, end)
     this.#received = this.#received.subarray(end)
-    const waiting = this.#waiting
-    this.#waiting = undefined
-    waiting?.resolve({ status: Number(head.slice(9, 12)), head, body })
+    const pending = this.#pending
+    this.#pending = undefined
+    pending?.resolve({ status: Number(head.slice(9, 12)), head, body })
   }
 
   #fail(error: Error): void {
-    this.#waiting?.reject(error)
-    this.#waiting = undefined
+    this.#pending?.reject(error)
+    this.#pending = undefined
   }
 }
 
-export function requestText(
+export function serializeRequest(
   method: string,
   path: string,
   headers: Readonly<Record<string, string>>,
@@ -80,8 +80,8 @@ export function requestText(
   return `${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n${body ?? ''}`
 }
 
-/** One request on a connection of its own. */
-export async function ask(port: number, text: string): Promise<Reply> {
+/** Sends one request on a new connection. */
+export async function sendOnce(port: number, text: string): Promise<RawResponse> {
   const connection = await Connection.open(port)
   try {
     return await connection.send(text)

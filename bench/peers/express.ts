@@ -1,21 +1,12 @@
-/** The afternoon version: Express, node:sqlite, zod, express-rate-limit. */
+/** Express, zod, express-rate-limit and node:sqlite. */
 import type { AddressInfo } from 'node:net'
+import { DatabaseSync } from 'node:sqlite'
 import express, { type NextFunction, type Request, type Response } from 'express'
 import { rateLimit } from 'express-rate-limit'
-import * as z from 'zod'
-import { type Key, openPets, statuses } from './pets.ts'
+import { databaseFile, type Key, openPets } from './pets.ts'
+import { listQuery, newPet, petId } from './validation.ts'
 
-const pets = openPets(process.env.PETS_FILE ?? 'pets.db')
-const listQuery = z.object({
-  limit: z.coerce.number().int().min(1).max(100).default(20),
-  status: z.enum(statuses).optional(),
-})
-const petId = z.coerce.number().int().positive()
-const newPet = z.object({
-  name: z.string().min(1).max(100),
-  categoryId: z.int(),
-  status: z.enum(statuses).optional(),
-})
+const pets = openPets(new DatabaseSync(databaseFile))
 
 type Locals = { key: Key }
 
@@ -54,7 +45,7 @@ app.get('/v1/pets/:id', (request, response) => {
   const id = petId.safeParse(request.params.id)
   const pet = id.success ? pets.find(id.data) : undefined
   if (!pet) {
-    response.status(404).json({ code: 'not_found', message: 'There is no such animal.' })
+    response.status(404).json({ code: 'not_found', message: 'There is no such pet.' })
     return
   }
   response.json(pet)

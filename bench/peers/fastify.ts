@@ -1,10 +1,11 @@
-/** Fastify with its own plugins: keys by @fastify/bearer-auth, limits by @fastify/rate-limit, checks and answers by schema. */
+/** Fastify with @fastify/bearer-auth, @fastify/rate-limit and JSON schemas for validation and serialization. */
+import { DatabaseSync } from 'node:sqlite'
 import bearerAuth from '@fastify/bearer-auth'
 import rateLimit from '@fastify/rate-limit'
 import fastify, { type FastifyRequest } from 'fastify'
-import { type Key, type NewPet, openPets, type Status, statuses } from './pets.ts'
+import { databaseFile, type Key, type NewPet, openPets, type Status, statuses } from './pets.ts'
 
-const pets = openPets(process.env.PETS_FILE ?? 'pets.db')
+const pets = openPets(new DatabaseSync(databaseFile))
 const status = { type: 'string', enum: statuses }
 const pet = {
   type: 'object',
@@ -63,7 +64,7 @@ app.get<{ Params: { id: number } }>(
   { schema: { params: petParams, response: { 200: pet } } },
   async ({ params }, reply) => {
     const found = pets.find(params.id)
-    return found ?? reply.code(404).send({ code: 'not_found', message: 'There is no such animal.' })
+    return found ?? reply.code(404).send({ code: 'not_found', message: 'There is no such pet.' })
   },
 )
 

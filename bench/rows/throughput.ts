@@ -1,116 +1,158 @@
-/** Rows 1, 3, 4, 9 and 10: how many answers a second, embedded, on Node. */
-import type { Bench } from '../bench.ts'
-import { type Figure, notRun, numberOf, type Row, rows } from '../figures.ts'
-import type { Request } from '../load.ts'
-import type { Server } from '../processes.ts'
-import { requestsWith } from '../requests.ts'
-import { type Contestant, compare, describeRounds, playRounds, type Rounds, rateOf } from '../rounds.ts'
-import { type PeerName, requestOf, startBare, startPeer, startService } from '../servers.ts'
-import { keyIn, petstoreStore } from '../stores.ts'
+/** Rows 1 to 4, 9 and 10: requests per second and memory with SQLite, on Node and on Bun. */
+import { readKey, seededDatabase } from '../data/databases.ts'
+import { type Server, stopAll } from '../host/processes.ts'
+import { findBun } from '../host/programs.ts'
+import { compareRounds, describeRounds, rateOf } from '../measure/comparison.ts'
+import { type BenchContext, isSelected, type Measurement } from '../measure/context.ts'
+import { failedResult, type Result } from '../measure/result.ts'
+import { type Candidate, measureRounds, type Rounds } from '../measure/rounds.ts'
+import { startBare } from '../servers/bare.ts'
+import { bunPeers, nodePeers, type PeerName, requestFor, startPeer } from '../servers/peers.ts'
+import { type Operation, requestsWith } from '../servers/requests.ts'
+import { startService } from '../servers/service.ts'
+import { type Row, rows } from '../targets.ts'
 
 type Part = {
-  readonly title: string
-  readonly request: Request
+  readonly operation: Operation
   readonly bare?: Row
-  /** Against the afternoon version alone. */
-  readonly afternoon?: Row
+  readonly express?: Row
   readonly peers: Row
+  readonly memory?: Row
 }
 
-const peersAll: readonly PeerName[] = ['express', 'fastify', 'json-server']
+type Runtime = {
+  readonly name: string
+  readonly peers: readonly PeerName[]
+  readonly parts: readonly Part[]
+  /** The executable, if it is not this Node. */
+  findBun(): string | undefined
+}
 
-export async function throughput(bench: Bench): Promise<Figure[]> {
-  const { rows: wanted } = bench.options
-  const { list, read, create } = requestsWith(keyIn(await petstoreStore()))
-  const parts: Part[] = []
-  const isListed = wanted.has(1) || wanted.has(9) || wanted.has(10)
-  if (isListed) parts.push({ title: 'list', request: list, bare: rows.list, peers: rows.listPeers })
-  if (wanted.has(3) || wanted.has(9) || wanted.has(10))
-    parts.push({ title: 'read', request: read, bare: rows.read, peers: rows.readPeers })
-  if (wanted.has(4) || wanted.has(9) || wanted.has(10))
-    parts.push({ title: 'create', request: create, afternoon: rows.create, peers: rows.createPeers })
+const node: Runtime = {
+  name: 'Node',
+  peers: nodePeers,
+  parts: [
+    { operation: 'list', bare: rows.list, peers: rows.listPeers, memory: rows.memory },
+    { operation: 'read', bare: rows.read, peers: rows.readPeers, memory: rows.memory },
+    { operation: 'create', express: rows.create, peers: rows.createPeers, memory: rows.memory },
+  ],
+  findBun: () => undefined,
+}
 
-  const figures: Figure[] = []
-  const memory: number[] = []
-  for (const part of parts) {
+const bun: Runtime = {
+  name: 'Bun',
+  peers: bunPeers,
+  parts: [
+    { operation: 'list', bare: rows.listBun, peers: rows.listPeersBun, memory: rows.memoryBun },
+    { operation: 'read', peers: rows.readPeersBun },
+    { operation: 'create', peers: rows.createPeersBun, memory: rows.memoryBunCreate },
+  ],
+  findBun,
+}
+
+const rowsOf = ({ bare, express, peers, memory }: Part): Row[] =>
+  [bare, express, peers, memory].filter((row) => row !== undefined)
+
+const measurementOf = (runtime: Runtime): Measurement => ({
+  rows: [...new Set(runtime.parts.flatMap(rowsOf))],
+  run: (context) => measureRuntime(context, runtime),
+})
+
+export const throughputOnNode = measurementOf(node)
+export const throughputOnBun = measurementOf(bun)
+
+async function measureRuntime(context: BenchContext, runtime: Runtime): Promise<Result[]> {
+  const results: Result[] = []
+  const memorySamples = new Map<Row, number[]>()
+  for (const part of runtime.parts) {
+    if (!rowsOf(part).some((row) => isSelected(context, row))) continue
     try {
-      const { found, service } = await playPart(bench, part)
-      figures.push(...figuresOf(bench, part, found))
-      memory.push(...service.map(({ residentMb }) => residentMb))
+      const entries = await measurePart(context, runtime, part)
+      results.push(...resultsOf(part, entries))
+      const samples = entries.find(({ kind }) => kind === 'service')?.rounds.map((round) => round.residentMb)
+      if (part.memory && samples)
+        memorySamples.set(part.memory, [...(memorySamples.get(part.memory) ?? []), ...samples])
     } catch (error) {
-      const concerned = [part.bare, part.afternoon, part.peers].filter((row) => row !== undefined)
-      figures.push(...concerned.filter((row) => wanted.has(numberOf(row))).map((row) => notRun(row, error)))
+      results.push(
+        ...rowsOf(part)
+          .filter((row) => row !== part.memory)
+          .map((row) => failedResult(row, error)),
+      )
     }
   }
-  if (wanted.has(10)) figures.push(memoryFigure(rows.memory, memory))
-  return figures
+  for (const row of new Set(runtime.parts.flatMap(({ memory }) => (memory ? [memory] : []))))
+    results.push(memoryResult(row, memorySamples.get(row) ?? []))
+  return results
 }
 
-export function memoryFigure(row: Row, samples: readonly number[]): Figure {
+function memoryResult(row: Row, samples: readonly number[]): Result {
   const value = Math.max(...samples)
-  if (!Number.isFinite(value)) return notRun(row, 'No round was played, or there is no /proc to look at.')
+  if (!Number.isFinite(value)) return failedResult(row, 'No round was measured, or there is no /proc.')
   return {
     row,
-    found: { value, min: Math.min(...samples), max: value },
-    detail: `the greatest of ${samples.length}, each at the end of a round`,
+    measured: { value, min: Math.min(...samples), max: value },
+    detail: `maximum of ${samples.length} samples, one at the end of each round`,
   }
 }
 
-type Played = { name: string; kind: 'service' | 'bare' | PeerName; rounds: Rounds }
+type Entry = { readonly name: string; readonly kind: 'service' | 'bare' | PeerName; readonly rounds: Rounds }
 
-async function playPart(bench: Bench, part: Part): Promise<{ found: Played[]; service: Rounds }> {
-  const { cores, options } = bench
+async function measurePart(context: BenchContext, runtime: Runtime, part: Part): Promise<Entry[]> {
+  const { cores, checkout } = context
+  const bunProgram = runtime.findBun()
+  const request = requestsWith(readKey(await seededDatabase(checkout)))[part.operation]
   const servers: Server[] = []
-  const kinds = new Map<Contestant, Played['kind']>()
-  const join = (kind: Played['kind'], server: Server, request = part.request) => {
+  const entries: { kind: Entry['kind']; candidate: Candidate }[] = []
+  const add = (kind: Entry['kind'], server: Server, sent = request) => {
     servers.push(server)
-    kinds.set({ name: server.name, servers: [server], request }, kind)
+    entries.push({ kind, candidate: { name: server.name, servers: [server], request: sent } })
   }
   try {
-    const service = await startService(cores)
-    join('service', service)
-    if (part.bare && options.rows.has(numberOf(part.bare)))
-      join('bare', await startBare(cores, service, part.request))
-    for (const name of peersFor(bench, part))
-      join(name, await startPeer(cores, name), requestOf(name, part.request))
-    const found = await playRounds(bench, part.title, [...kinds.keys()])
-    const played = [...found].map(([contestant, rounds]) => ({
-      name: contestant.name,
-      kind: kinds.get(contestant) ?? 'service',
-      rounds,
+    const service = await startService(cores, checkout, { bun: bunProgram })
+    add('service', service)
+    if (part.bare && isSelected(context, part.bare))
+      add('bare', await startBare(cores, service, request, bunProgram))
+    for (const peer of peersFor(context, runtime, part))
+      add(peer, await startPeer(cores, checkout, peer), requestFor(peer, request))
+    const title = `${part.operation} on ${runtime.name}`
+    const measured = await measureRounds(
+      context,
+      title,
+      entries.map(({ candidate }) => candidate),
+    )
+    return entries.map(({ kind, candidate }, index) => ({
+      name: candidate.name,
+      kind,
+      rounds: measured[index] ?? [],
     }))
-    return { found: played, service: played.find(({ kind }) => kind === 'service')?.rounds ?? [] }
   } finally {
-    await Promise.all(servers.map((server) => server.stop()))
+    await stopAll(servers)
   }
 }
 
-function peersFor({ options }: Bench, { afternoon }: Part): readonly PeerName[] {
-  if (options.rows.has(9))
-    return options.isQuick ? peersAll.filter((name) => name !== 'json-server') : peersAll
-  return afternoon && options.rows.has(4) ? ['express'] : []
+/** json-server is too slow for a quick run. */
+function peersFor(context: BenchContext, { peers }: Runtime, part: Part): readonly PeerName[] {
+  if (isSelected(context, part.peers))
+    return context.options.isQuick ? peers.filter((name) => name !== 'json-server') : peers
+  return part.express && isSelected(context, part.express) ? ['express'] : []
 }
 
-function figuresOf({ options }: Bench, part: Part, played: readonly Played[]): Figure[] {
-  const service = played.find(({ kind }) => kind === 'service')
-  if (!service) throw new Error('The service did not take part.')
-  const against = (row: Row, other: Played | undefined, more = ''): Figure[] => {
-    if (!other) return []
+function resultsOf(part: Part, entries: readonly Entry[]): Result[] {
+  const find = (kind: Entry['kind']) => entries.find((entry) => entry.kind === kind)
+  const service = find('service')
+  if (!service) throw new Error('The service was not measured.')
+  const against = (row: Row | undefined, other: Entry | undefined, more = ''): Result[] => {
+    if (!row || !other) return []
     const detail = `${describeRounds(service.rounds)}; ${other.name} ${describeRounds(other.rounds)}${more}`
-    return [{ row, ...compare(service.rounds, other.rounds), detail }]
+    return [compareRounds(row, service.rounds, other.rounds, detail)]
   }
-  const peers = played.filter(({ kind }) => kind !== 'service' && kind !== 'bare')
-  const [fastest, ...slower] = peers.toSorted((a, b) => rateOf(b.rounds) - rateOf(a.rounds))
+  const [fastest, ...slower] = entries
+    .filter(({ kind }) => kind !== 'service' && kind !== 'bare')
+    .toSorted((a, b) => rateOf(b.rounds) - rateOf(a.rounds))
   const others = slower.map(({ name, rounds }) => `; ${name} ${describeRounds(rounds)}`).join('')
-  const express = peers.find(({ kind }) => kind === 'express')
   return [
-    ...(part.bare
-      ? against(
-          part.bare,
-          played.find(({ kind }) => kind === 'bare'),
-        )
-      : []),
-    ...(part.afternoon && options.rows.has(4) ? against(part.afternoon, express) : []),
-    ...(options.rows.has(9) ? against(part.peers, fastest, others) : []),
+    ...against(part.bare, find('bare')),
+    ...against(part.express, find('express')),
+    ...against(part.peers, fastest, others),
   ]
 }

@@ -1,10 +1,8 @@
-import { type Figure, isMoreBetter, type Row } from './figures.ts'
-import { showBound, showValue } from './report.ts'
+import type { Result } from '../measure/result.ts'
+import { isMoreBetter, type Row } from '../targets.ts'
+import { formatTarget, formatValue } from './format.ts'
 
-/**
- * Bars of what was reached, with a mark for what must be and one for the aim. All are drawn in units of "must", and so
- * that longer is better, whatever the unit of the row.
- */
+/** A bar chart in units of "must", with marks for must and aim. A longer bar is better in every row. */
 const width = 960
 const labelWidth = 400
 const valueWidth = 180
@@ -12,7 +10,7 @@ const barMax = width - labelWidth - valueWidth
 const lineHeight = 34
 const barHeight = 14
 const top = 56
-/** What is more than this many times as good as it must be ends at the edge. */
+/** Longer bars are cut off. */
 const unitsMax = 4
 
 const style = `
@@ -34,15 +32,15 @@ const style = `
       .must, .aim { stroke: #e6edf3 }
     }`
 
-export function chart(figures: readonly Figure[]): string {
-  const shown = figures.filter(({ row }) => row.must !== undefined)
+export function renderChart(results: readonly Result[]): string {
+  const shown = results.filter(({ row }) => row.must !== undefined)
   const height = top + shown.length * lineHeight + 10
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="What was reached, row by row">
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="Measured values by row">
   <style>${style}
   </style>
-  <text x="0" y="18">Reached, in units of what must be reached: longer is better</text>
+  <text x="0" y="18">Measured, in units of must (longer is better)</text>
   ${legend()}
-${shown.map((figure, index) => line(figure, top + index * lineHeight)).join('\n')}
+${shown.map((result, index) => line(result, top + index * lineHeight)).join('\n')}
 </svg>
 `
 }
@@ -62,37 +60,36 @@ function legend(): string {
   ].join('')
 }
 
-function line({ row, found }: Figure, y: number): string {
-  const label = `<text x="0" y="${y + 12}">${escaped(`${row.id}  ${plainText(row.what)}`)}</text>`
+function line({ row, measured }: Result, y: number): string {
+  const label = `<text x="0" y="${y + 12}">${escapeXml(`${row.id}  ${stripCode(row.what)}`)}</text>`
   const against = row.against
-    ? `<text class="small" x="0" y="${y + 26}">against ${escaped(plainText(row.against))}</text>`
+    ? `<text class="small" x="0" y="${y + 26}">against ${escapeXml(stripCode(row.against))}</text>`
     : ''
   const track = `<rect class="track" x="${labelWidth}" y="${y}" width="${barMax}" height="${barHeight}" rx="2"/>`
   const marks = [mark('must', 1, y), ...(row.aim === undefined ? [] : [mark('aim', units(row, row.aim), y)])]
   const x = width - valueWidth + 10
-  const bounds = `<text class="small" x="${x}" y="${y + 26}">must ${showBound(row, row.must)}, aim ${showBound(row, row.aim)}</text>`
-  const value = `<text x="${x}" y="${y + 12}">${found ? showValue(row, found.value) : 'not run'}</text>${bounds}`
-  return `  ${label}${against}${track}${found ? bar(row, found.value, y) : ''}${marks.join('')}${value}`
+  const bounds = `<text class="small" x="${x}" y="${y + 26}">must ${formatTarget(row, row.must)}, aim ${formatTarget(row, row.aim)}</text>`
+  const value = `<text x="${x}" y="${y + 12}">${measured ? formatValue(row, measured.value) : 'not run'}</text>${bounds}`
+  return `  ${label}${against}${track}${measured ? bar(row, measured.value, y) : ''}${marks.join('')}${value}`
 }
 
 function bar(row: Row, value: number, y: number): string {
   const reached = units(row, value)
   const kind = reached < 1 ? 'poor' : reached < units(row, row.aim ?? row.must ?? 1) ? 'fair' : 'good'
-  return `<rect class="${kind}" x="${labelWidth}" y="${y}" width="${place(reached)}" height="${barHeight}" rx="2"/>`
+  return `<rect class="${kind}" x="${labelWidth}" y="${y}" width="${toPixels(reached)}" height="${barHeight}" rx="2"/>`
 }
 
 function mark(kind: string, at: number, y: number): string {
-  const x = labelWidth + place(at)
+  const x = labelWidth + toPixels(at)
   return `<line class="${kind}" x1="${x}" y1="${y - 3}" x2="${x}" y2="${y + barHeight + 3}"/>`
 }
 
-/** How many times as good as it must be. */
 const units = (row: Row, value: number) =>
   isMoreBetter(row) ? value / (row.must ?? 1) : (row.must ?? 1) / value
 
-const place = (amount: number) => Math.round((Math.min(amount, unitsMax) / unitsMax) * barMax)
+const toPixels = (amount: number) => Math.round((Math.min(amount, unitsMax) / unitsMax) * barMax)
 
-const plainText = (text: string) => text.replaceAll('`', '')
+const stripCode = (text: string) => text.replaceAll('`', '')
 
-const escaped = (text: string) =>
+const escapeXml = (text: string) =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')

@@ -1,0 +1,25 @@
+import type { Measurement } from '../measure/context.ts'
+import { rows } from '../targets.ts'
+import { importSpeed } from './import.ts'
+import { readLatency } from './readLatency.ts'
+import { scale } from './scale.ts'
+import { startUp } from './startUp.ts'
+import { throughputOnBun, throughputOnNode } from './throughput.ts'
+
+/** All measurements, in the order in which they run. PostgreSQL and its driver are loaded only if they are used. */
+export const measurements: readonly Measurement[] = [
+  throughputOnNode,
+  throughputOnBun,
+  readLatency,
+  scale,
+  {
+    rows: [rows.listPostgres, rows.listPostgresThree],
+    run: async (context) => (await import('./postgres.ts')).listOnPostgres.run(context),
+  },
+  startUp,
+  {
+    rows: [rows.eventStreams, rows.eventStreamsPostgres],
+    run: async (context) => (await import('./eventStreams.ts')).eventStreams.run(context),
+  },
+  importSpeed,
+]
