@@ -37,7 +37,7 @@ async function main(): Promise<number> {
   // Keeps the bench and its tools off the server's core.
   moveTo(context.cores, context.cores.load)
   removeStaleDirs()
-  // The first start after an update fills the compile cache.
+  // The first start after an update fills the compile cache, and uses more memory.
   await (await startService(context.cores, context.checkout)).stop()
   if (options.compareDir !== undefined) {
     const table = await compareCheckouts(context, options.compareDir)

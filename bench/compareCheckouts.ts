@@ -15,6 +15,8 @@ import { spreadOf } from './statistics.ts'
 export async function compareCheckouts(context: BenchContext, otherDir: string): Promise<string> {
   const { options, checkout } = context
   const other = openCheckout(otherDir)
+  // The first start after an update fills the compile cache, and uses more memory.
+  await (await startService(context.cores, other)).stop()
   const lines: string[] = []
   for (const operation of options.operations) {
     const [ours = [], theirs = []] = await measureOperation(context, [checkout, other], operation)
