@@ -10,7 +10,17 @@ import { startServer } from '../support/process.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const guides = readdirSync(`${root}docs/guides`).map((file) => `docs/guides/${file}`)
-const pages = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...guides]
+const decisions = readdirSync(`${root}docs/decisions`).map((file) => `docs/decisions/${file}`)
+const pages = [
+  'README.md',
+  'ARCHITECTURE.md',
+  'CONTRIBUTING.md',
+  'CHANGELOG.md',
+  'SECURITY.md',
+  'docs/releasing.md',
+  ...guides,
+  ...decisions,
+]
 
 type Block = { page: string; language: string; code: string; line: number }
 

@@ -39,6 +39,7 @@ describe('the packages', () => {
 
   test('bring one Node for each platform, for development only', () => {
     const { version } = readJson('tools/node/package.json')
+    assert.equal(readFileSync(new URL('.nvmrc', root), 'utf8').trim(), version)
     const nodes = locked('package-lock.json').filter(([path]) => /\/node-(bin-)?(linux|darwin)-/.test(path))
     const platforms = nodes.map(([, { os, cpu }]) => `${os}-${cpu}`)
     assert.deepEqual(platforms.toSorted(), ['darwin-arm64', 'darwin-x64', 'linux-arm64', 'linux-x64'])

@@ -1,0 +1,143 @@
+/**
+ * Makes a release: `npm run release -- X.Y.Z [--dry-run]`. See docs/releasing.md.
+ *
+ * Everything that can fail happens before the commit. A failure restores the working tree, which was clean before.
+ */
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+
+const root = fileURLToPath(new URL('../', import.meta.url))
+const branch = 'main'
+const artifactFolder = 'dist'
+const unreleasedHeading = '## [Unreleased]\n'
+/** Files that name the image, and with it the version. */
+const deploymentPaths = ['Dockerfile', 'compose.yaml', 'deploy', 'docs/guides']
+const imageVersion = /(\bpetstore:|^ARG VERSION=)\d[\w.-]*/gm
+
+const run = (command: string, ...args: string[]): string =>
+  execFileSync(command, args, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] }).trim()
+const git = (...args: string[]): string => run('git', ...args)
+const read = (path: string): string => readFileSync(`${root}${path}`, 'utf8')
+const write = (path: string, text: string): void => writeFileSync(`${root}${path}`, text)
+const linesOf = (text: string): string[] => text.split('\n').filter((line) => line !== '')
+
+/** The numbers of a version X.Y.Z, or undefined for any other text. */
+function parseVersion(text: string): number[] | undefined {
+  const match = /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)$/.exec(text)
+  return match?.slice(1).map(Number)
+}
+
+function isNewer(version: number[], other: number[]): boolean {
+  const index = version.findIndex((part, at) => part !== other[at])
+  return index !== -1 && Number(version[index]) > Number(other[index])
+}
+
+/** The text between the heading of the unreleased changes and the next version. */
+function unreleasedNotes(changelog: string): string {
+  const start = changelog.indexOf(unreleasedHeading)
+  if (start === -1) throw new Error('CHANGELOG.md has no section "## [Unreleased]".')
+  const rest = changelog.slice(start + unreleasedHeading.length)
+  const end = rest.search(/^## /m)
+  return end === -1 ? rest : rest.slice(0, end)
+}
+
+function checkRelease(version: string): void {
+  const parsed = parseVersion(version)
+  if (parsed === undefined) throw new Error(`"${version}" is not a version of the form X.Y.Z.`)
+  const current = git('branch', '--show-current')
+  if (current !== branch) throw new Error(`Releases are made on ${branch}, not on "${current}".`)
+  if (git('status', '--porcelain') !== '')
+    throw new Error('The working tree has changes. Commit or remove them first.')
+  for (const tag of linesOf(git('tag', '--list', 'v*'))) {
+    const released = parseVersion(tag.slice(1))
+    if (released !== undefined && !isNewer(parsed, released))
+      throw new Error(`Version ${version} is not newer than ${tag}.`)
+  }
+  if (!/^- /m.test(unreleasedNotes(read('CHANGELOG.md'))))
+    throw new Error('CHANGELOG.md lists no unreleased changes.')
+}
+
+const filesWithImage = (): string[] =>
+  linesOf(git('ls-files', '--', ...deploymentPaths)).filter((path) => read(path).search(imageVersion) !== -1)
+
+function updateFiles(version: string, date: string): void {
+  run('npm', 'version', version, '--no-git-tag-version', '--allow-same-version', '--ignore-scripts')
+  for (const path of filesWithImage())
+    write(
+      path,
+      read(path).replace(imageVersion, (_, prefix: string) => `${prefix}${version}`),
+    )
+  write(
+    'CHANGELOG.md',
+    read('CHANGELOG.md').replace(unreleasedHeading, `${unreleasedHeading}\n## [${version}] - ${date}\n`),
+  )
+  run('npm', 'run', '--silent', 'openapi')
+  if (git('status', '--porcelain', '--', 'openapi.json') !== '')
+    throw new Error('openapi.json is not current. Run "npm run openapi" and commit the result first.')
+  run('npm', 'run', '--silent', 'openapi:baseline')
+}
+
+function makeArtifacts(): void {
+  const folder = `${root}${artifactFolder}/`
+  mkdirSync(folder)
+  run('npm', 'pack', '--silent', '--ignore-scripts', '--pack-destination', artifactFolder)
+  copyFileSync(`${root}openapi.json`, `${folder}openapi.json`)
+  const sums = readdirSync(folder)
+    .sort()
+    .map(
+      (name) =>
+        `${createHash('sha256')
+          .update(readFileSync(`${folder}${name}`))
+          .digest('hex')}  ${name}\n`,
+    )
+  writeFileSync(`${folder}SHA256SUMS`, sums.join(''))
+}
+
+const removeArtifacts = (): void => rmSync(`${root}${artifactFolder}`, { recursive: true, force: true })
+
+function release(version: string, date: string): void {
+  removeArtifacts()
+  try {
+    updateFiles(version, date)
+    makeArtifacts()
+    git('commit', '--quiet', '--all', '--message', `Release ${version}`)
+  } catch (error) {
+    git('restore', '--staged', '--worktree', '.')
+    removeArtifacts()
+    throw error
+  }
+  git('tag', '--annotate', `v${version}`, '--message', `Petstore ${version}`)
+  console.log(`Committed and tagged v${version}. Artifacts:`)
+  for (const name of readdirSync(`${root}${artifactFolder}`)) console.log(`  ${artifactFolder}/${name}`)
+  console.log(`Nothing has been pushed. To publish: git push --atomic origin ${branch} v${version}`)
+}
+
+function describeRelease(version: string, date: string): void {
+  console.log(`Dry run: nothing is changed. A release of ${version} would`)
+  console.log(`- move these changes in CHANGELOG.md to "## [${version}] - ${date}":`)
+  console.log(unreleasedNotes(read('CHANGELOG.md')).trim().replaceAll(/^/gm, '    '))
+  console.log(`- set the version in package.json, package-lock.json, ${filesWithImage().join(', ')}`)
+  console.log('- check openapi.json and record the OpenAPI baseline')
+  console.log(`- write petstore-${version}.tgz, openapi.json and SHA256SUMS to ${artifactFolder}/`)
+  console.log(`- commit "Release ${version}" and tag it v${version}`)
+}
+
+try {
+  const { values, positionals } = parseArgs({
+    options: { 'dry-run': { type: 'boolean' } },
+    allowPositionals: true,
+  })
+  const [version, ...others] = positionals
+  if (version === undefined || others.length > 0)
+    throw new Error('Usage: npm run release -- X.Y.Z [--dry-run]')
+  checkRelease(version)
+  const date = new Date().toISOString().slice(0, 10)
+  if (values['dry-run']) describeRelease(version, date)
+  else release(version, date)
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error)
+  process.exitCode = 1
+}
