@@ -26,7 +26,7 @@ import { createProbes } from './pages/probes.ts'
 import { createReadiness } from './pages/readiness.ts'
 import { expireHolds, pruneAll, startSchedule } from './schedule.ts'
 import { listen } from './server/listen.ts'
-import { closedConnections } from './telemetry/connections.ts'
+import { createCloseReporter } from './telemetry/closedConnections.ts'
 import { databaseGauges } from './telemetry/databaseGauges.ts'
 import type { Log } from './telemetry/log.ts'
 import { Metrics } from './telemetry/metrics.ts'
@@ -237,7 +237,7 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
         return (await site).fetch(request, { remoteAddress })
       },
       onFinished,
-      onConnectionClosed: closedConnections(log, metrics),
+      onConnectionClosed: createCloseReporter(log, metrics),
     },
     config,
     {

@@ -112,7 +112,7 @@ function requestLine(request: RequestLog, redact: LogOptions['redact']): string 
     redact,
   )
   const known = `${operation === undefined ? '' : `,"operation":"${operation}"`},"status":${status}${code === undefined ? '' : `,"code":"${code}"`}${keyId === undefined ? '' : `,"keyId":${keyId}`}`
-  return `{"level":30,"time":"${timestamp(systemClock())}","requestId":"${requestId}","method":"${method}","path":${JSON.stringify(path)}${known},"address":${JSON.stringify(address)},"ms":${ms},"msg":"request"}\n`
+  return `{"level":30,"time":"${timeNow()}","requestId":"${requestId}","method":"${method}","path":${JSON.stringify(path)}${known},"address":${JSON.stringify(address)},"ms":${ms},"msg":"request"}\n`
 }
 
 /** Every secret is longer than this. */
@@ -120,3 +120,16 @@ const secretLengthMin = 20
 
 const redactLong = (text: string, redact: LogOptions['redact']): string =>
   text.length < secretLengthMin ? text : redact(text)
+
+let lastMs = 0
+let lastTime = ''
+
+/** Requests within one millisecond share the text. */
+function timeNow(): string {
+  const now = systemClock()
+  if (now !== lastMs) {
+    lastMs = now
+    lastTime = timestamp(now)
+  }
+  return lastTime
+}

@@ -36,7 +36,7 @@ const arrows: Record<string, readonly string[]> = {
   clock: [],
   maybePromise: [],
   pages: ['config', 'telemetry', 'openapi', 'api'],
-  telemetry: ['clock', 'auth', 'api'],
+  telemetry: ['clock', 'api', 'database', 'server'],
   ...Object.fromEntries(
     features.map((feature) => [
       feature,
