@@ -1,17 +1,19 @@
-// A complete receiver of webhooks: verifies each message, answers at once, and does the work once.
+// A complete webhook receiver: it verifies each message, responds immediately, and processes each message once.
 import { createServer } from 'node:http'
 import { Webhook } from 'standardwebhooks'
 
 const secret = process.env.WEBHOOK_SECRET ?? ''
 if (!/^whsec_[A-Za-z0-9+/]{32,}=*$/.test(secret)) {
-  console.error('Set WEBHOOK_SECRET to the secret that POST /webhooks answered: whsec_ and 44 characters.')
+  console.error(
+    'Set WEBHOOK_SECRET to the secret in the response of POST /webhooks: whsec_ and 44 characters.',
+  )
   process.exit(1)
 }
 const verifier = new Webhook(secret)
 const port = Number(process.env.PORT ?? 3000)
 const bodyBytesMax = 256 * 1024
-const rememberedMax = 10_000
-const seen = new Set()
+const processedIdsMax = 10_000
+const processedIds = new Set()
 
 const server = createServer(async (request, response) => {
   if (request.method !== 'POST') return response.writeHead(405).end()
@@ -30,11 +32,11 @@ const server = createServer(async (request, response) => {
   }
   response.writeHead(204).end()
 
-  // A message can come more than once; its id is the same each time.
+  // A message can be delivered more than once, always with the same id.
   const id = request.headers['webhook-id']
-  if (seen.has(id)) return
-  seen.add(id)
-  if (seen.size > rememberedMax) seen.delete(seen.values().next().value)
+  if (processedIds.has(id)) return
+  processedIds.add(id)
+  if (processedIds.size > processedIdsMax) processedIds.delete(processedIds.values().next().value)
   console.log(message.type, JSON.stringify(message.data))
 })
 

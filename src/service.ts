@@ -2,7 +2,6 @@ import { IdempotencyRecords } from './api/idempotency.ts'
 import { createApi } from './api/pipeline.ts'
 import type { RequestLog } from './api/requestContext.ts'
 import { RowCache } from './api/responseCache.ts'
-import { redactor } from './auth/apiKey.ts'
 import { ApiKeyCache } from './auth/apiKeyCache.ts'
 import { createAuthenticator } from './auth/authenticator.ts'
 import { createStartup } from './auth/startup.ts'
@@ -27,9 +26,9 @@ import { createProbes } from './pages/probes.ts'
 import { createReadiness } from './pages/readiness.ts'
 import { expireHolds, pruneAll, startSchedule } from './schedule.ts'
 import { listen } from './server/listen.ts'
-import { closedConnections } from './telemetry/connections.ts'
+import { createCloseReporter } from './telemetry/closedConnections.ts'
 import { databaseGauges } from './telemetry/databaseGauges.ts'
-import { type Log, logRequest } from './telemetry/log.ts'
+import type { Log } from './telemetry/log.ts'
 import { Metrics } from './telemetry/metrics.ts'
 import { Deliverer } from './webhooks/deliverer.ts'
 import { isDelivered } from './webhooks/deliveries.ts'
@@ -97,7 +96,6 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
   const background = (work: Promise<unknown>) =>
     void work.catch((error: unknown) => log.error({ err: error }, 'background work failed'))
   const metrics = new Metrics(databaseGauges(() => database.stats()))
-  const hideSecrets = redactor(config.adminKey)
   const startup = createStartup()
   const directory = new ApiKeyCache(database, config.environment, {
     isStale: async (token) => token === config.adminKey && (await checkForRestore()),
@@ -173,7 +171,7 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
   })
   const onFinished = (finished: RequestLog) => {
     metrics.countRequest(finished)
-    logRequest(log, finished, hideSecrets)
+    log.request(finished)
   }
   const rows = new RowCache()
   const epoch = database.watchPets((id) => rows.forget(id))
@@ -239,7 +237,7 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
         return (await site).fetch(request, { remoteAddress })
       },
       onFinished,
-      onConnectionClosed: closedConnections(log, metrics),
+      onConnectionClosed: createCloseReporter(log, metrics),
     },
     config,
     {

@@ -1,6 +1,6 @@
--- Begins the feed of events anew, far above every id that anybody has seen. For PostgreSQL after a restore to an earlier
--- moment, with all instances stopped: ids that followers know would otherwise be given out a second time, to other events.
--- Whoever follows is then answered 410 events_expired, and lists anew.
+-- Restarts the event feed at an id far above all ids that clients have seen. Run it after a restore of PostgreSQL to an
+-- earlier point in time, while all instances are stopped. Without it, event ids would be assigned twice. Clients that
+-- follow the feed then get 410 events_expired and read the full list again.
 --   psql "$DATABASE_URL" -v ON_ERROR_STOP=1 -f deploy/postgres/restart-feed.sql
 BEGIN;
 INSERT INTO positions (name, value)

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { redactor } from '../auth/apiKey.ts'
 import { systemClock } from '../clock.ts'
 import { type Config, readConfig } from '../config.ts'
 import { DiskUnresponsiveError } from '../database/database.ts'
@@ -19,7 +20,7 @@ const stopMaxMs = 15_000
 export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
   readArguments(args, usage, {})
   const config = readConfig(env)
-  const { log, close, abandon } = createLog(config.logLevel)
+  const { log, close, abandon } = createLog({ level: config.logLevel, redact: redactor(config.adminKey) })
   // As the first process of a container we would not hear a signal that nobody listens for.
   const onEarlySignal = () => {
     abandon()

@@ -24,7 +24,7 @@ export function metricsPage({ metrics, door, isOpen, trustedProxies }: MetricsPa
     async serve(request, remoteAddress, common) {
       const error = isOpen ? undefined : await problem(request, remoteAddress)
       if (error) return refusal(error, common)
-      const { text, contentType } = await metrics.answer()
+      const { text, contentType } = await metrics.render()
       const headers = { ...common, 'Content-Type': contentType, 'Cache-Control': 'no-store' }
       return new Response(text, { headers })
     },

@@ -1,25 +1,20 @@
-import type { GaugeOf } from './registry.ts'
+import type { DatabaseStats } from '../database/database.ts'
+import type { GaugeSource } from './registry.ts'
 
-type DatabaseLoad = {
-  readonly writesWaiting: number
-  readonly connectionsBusy: number
-  readonly connectionsAwaited: number
-}
-
-export const databaseGauges = (load: () => DatabaseLoad): GaugeOf[] => [
+export const databaseGauges = (stats: () => DatabaseStats): GaugeSource[] => [
   {
     name: 'petstore_writes_waiting',
-    help: 'Changes that wait for their commit.',
-    value: () => load().writesWaiting,
+    help: 'Writes that wait for their commit.',
+    value: () => stats().writesWaiting,
   },
   {
     name: 'petstore_database_connections_busy',
     help: 'Connections to PostgreSQL in use.',
-    value: () => load().connectionsBusy,
+    value: () => stats().connectionsBusy,
   },
   {
     name: 'petstore_database_connections_awaited',
     help: 'Requests that wait for a connection to PostgreSQL.',
-    value: () => load().connectionsAwaited,
+    value: () => stats().connectionsAwaited,
   },
 ]

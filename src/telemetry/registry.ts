@@ -1,11 +1,11 @@
-import { setTimeout as pause } from 'node:timers/promises'
+import { setTimeout as delay } from 'node:timers/promises'
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 
-/** A figure that is read when somebody asks for it. */
-export type GaugeOf = { readonly name: string; readonly help: string; value(): number }
+/** A value that is read when the metrics are requested. */
+export type GaugeSource = { readonly name: string; readonly help: string; value(): number }
 
-/** What was counted under each of the values that a label has, or of several. */
-export type Counted = {
+/** A counter whose values are kept elsewhere, one for each combination of label values. */
+export type CounterSource = {
   readonly name: string
   readonly help: string
   readonly labels: readonly string[]
@@ -14,20 +14,20 @@ export type Counted = {
 
 const firstSamplesMs = 50
 
-/** What is counted elsewhere, with the figures of the runtime, as Prometheus reads it. */
-export async function openRegistry(
-  counters: readonly Counted[],
-  gauges: readonly GaugeOf[],
+/** A prom-client registry of these counters and gauges and of the metrics of the process. */
+export async function createRegistry(
+  counters: readonly CounterSource[],
+  gauges: readonly GaugeSource[],
 ): Promise<Registry> {
   const registry = new Registry()
   const registers = [registry]
   const { user, system } = process.cpuUsage()
   collectDefaultMetrics({ register: registry })
-  // What was used before anybody asked.
+  // Processor time before the registry was created.
   for (const [kind, micros] of Object.entries({ user_: user, system_: system, '': user + system }))
     (registry.getSingleMetric(`process_cpu_${kind}seconds_total`) as Counter | undefined)?.inc(micros / 1e6)
-  // The delays of the event loop are sampled: without a sample there would be none to show.
-  await pause(firstSamplesMs)
+  // The delay of the event loop is sampled: without a sample there is nothing to show.
+  await delay(firstSamplesMs)
   for (const { name, help, labels, counts } of counters) {
     new Counter({
       name,

@@ -1,56 +1,51 @@
 import assert from 'node:assert/strict'
 import { posix } from 'node:path'
 import { describe, test } from 'node:test'
-import { importsOf, type Source, sources } from '../support/sources.ts'
+import { benchSources, importsOf, type Source, sources } from '../support/sources.ts'
 
-const features = ['pets', 'categories', 'keys', 'orders', 'inventory', 'events', 'webhooks', 'limits']
+const features = ['pets', 'categories', 'keys', 'orders', 'inventory', 'events', 'webhooks']
 
-/** Files at the top of src/ that stand for a room of their own. */
-const rooms = [
-  'commands',
-  'service',
-  'schedule',
-  'operations',
-  'config',
-  'clock',
-  'maybePromise',
-  'pages',
-  'telemetry',
+/** What any part may import. */
+const everywhere = ['clock', 'maybePromise']
+const foundation = [...everywhere, 'api', 'database']
+/** Everything except the commands and what starts them. */
+const parts = [
+  ...foundation,
   ...features,
-  'server',
-  'openapi',
   'auth',
-  'api',
-  'database',
+  'config',
+  'limits',
+  'openapi',
+  'operations',
+  'pages',
+  'schedule',
+  'server',
+  'telemetry',
 ]
 
-/** Which folders each folder may use. */
+/** Which folders, and files at the top of src/, each of them may import. */
 const arrows: Record<string, readonly string[]> = {
   main: ['commands', 'config'],
-  commands: rooms,
-  service: rooms.filter((room) => room !== 'commands'),
-  schedule: [...features, 'clock', 'database', 'telemetry'],
-  operations: [...features, 'auth', 'config', 'api', 'database'],
-  // A setting that is an API key is checked as one.
+  commands: [...parts, 'service'],
+  service: parts,
+  schedule: [...features, ...everywhere, 'database', 'telemetry'],
+  operations: [...features, ...foundation, 'auth', 'config', 'limits'],
+  // PETSTORE_ADMIN_KEY is checked like any other API key.
   config: ['auth'],
-  clock: [],
-  maybePromise: [],
-  pages: ['config', 'telemetry', 'openapi', 'api'],
-  telemetry: ['clock', 'auth', 'api'],
-  ...Object.fromEntries(
-    features.map((feature) => [
-      feature,
-      [...features, 'clock', 'maybePromise', 'auth', 'openapi', 'api', 'database'],
-    ]),
-  ),
-  auth: ['clock', 'maybePromise', 'keys', 'limits', 'api', 'database'],
+  pages: [...foundation, 'config', 'openapi', 'telemetry'],
+  telemetry: [...foundation, 'server'],
+  ...Object.fromEntries(features.map((feature) => [feature, [...features, ...foundation, 'auth', 'limits']])),
+  auth: [...foundation, 'limits'],
+  limits: foundation,
   openapi: ['api'],
-  server: ['clock', 'maybePromise', 'api'],
-  api: ['clock', 'maybePromise', 'database'],
-  database: ['clock', 'maybePromise'],
+  server: [...everywhere, 'api'],
+  api: [...everywhere, 'database'],
+  database: everywhere,
+  maybePromise: [],
+  clock: [],
 }
 
-/** Pure: types and rules, without HTTP and SQL. */
+/** Rules: pure functions and types, without HTTP and SQL. */
 const rules = [
   'pets/pet.ts',
   'categories/category.ts',
@@ -58,121 +53,143 @@ const rules = [
   'events/event.ts',
   'webhooks/webhook.ts',
   'keys/key.ts',
-  'keys/plans.ts',
   'auth/apiKey.ts',
+  'limits/plans.ts',
   'limits/window.ts',
 ]
 
-const linesMax = 300
+const filesPerFolderMax = 20
 
-const roomOf = ({ room, path }: Source) => (room === '' ? path.replace(/\.ts$/, '') : room)
+const partOf = ({ folder, path }: Source) => (folder === '' ? path.replace(/\.ts$/, '') : folder)
 const byPath = new Map(sources.map((source) => [source.path, source]))
-const localImports = ({ path, text }: Source) =>
-  importsOf({ text })
+
+function localImports(source: Source, all: ReadonlyMap<string, Source>): Source[] {
+  return importsOf(source)
     .filter((name) => name.startsWith('.'))
-    .map((name) => posix.join(posix.dirname(path), name))
+    .map((name) => posix.join(posix.dirname(source.path), name))
+    .flatMap((path) => all.get(path) ?? [])
+}
 
-const filesOfRoom = Map.groupBy(sources, roomOf)
-const usesOf = (source: Source): Source[] =>
-  localImports(source).map((path) => {
-    const used = byPath.get(path)
-    assert.ok(used, `${source.path} imports ${path}, which is not in src/.`)
-    return used
+const filesOf = Map.groupBy(sources, partOf)
+
+describe('imports in src/', () => {
+  test('every part has a rule', () => {
+    for (const part of filesOf.keys()) assert.ok(part in arrows, `src/${part} is missing in this test.`)
   })
 
-describe('the arrows of the architecture', () => {
-  test('every room is on the map', () => {
-    for (const room of filesOfRoom.keys())
-      assert.ok(room in arrows, `src/${room} is not on the map of this test.`)
-  })
-
-  for (const [room, files] of filesOfRoom) {
-    test(`${room} imports only what it may`, () => {
+  for (const [part, files] of filesOf) {
+    test(`${part} imports only what it may`, () => {
       for (const file of files) {
-        for (const used of usesOf(file)) {
-          const target = roomOf(used)
-          assert.ok(target === room || arrows[room]?.includes(target), `${file.path} imports ${used.path}.`)
+        for (const imported of localImports(file, byPath)) {
+          const target = partOf(imported)
+          assert.ok(
+            target === part || arrows[part]?.includes(target),
+            `${file.path} imports ${imported.path}.`,
+          )
         }
       }
     })
   }
 
-  test('rules know neither HTTP nor SQL', () => {
+  test('rules import neither HTTP nor SQL', () => {
     for (const path of rules) {
       const source = byPath.get(path)
-      assert.ok(source, `${path} is gone: keep the list of rules current.`)
-      for (const used of usesOf(source)) assert.ok(rules.includes(used.path), `${path} imports ${used.path}.`)
+      assert.ok(source, `${path} does not exist: update the list of rules.`)
+      for (const imported of localImports(source, byPath))
+        assert.ok(rules.includes(imported.path), `${path} imports ${imported.path}.`)
       const packages = importsOf(source).filter((name) => !name.startsWith('.'))
       for (const name of packages) assert.match(name, /^node:(crypto|zlib)$/, `${path} imports ${name}.`)
     }
   })
 
-  test('no file needs itself, by whatever way', () => {
-    assert.deepEqual(
-      cycles(sources, usesOf, ({ path }) => path),
-      [],
-    )
+  test('the folders have no cycle', () => {
+    const imports = (part: string) => {
+      const imported = (filesOf.get(part) ?? []).flatMap((file) => localImports(file, byPath)).map(partOf)
+      return [...new Set(imported)].filter((other) => other !== part)
+    }
+    assert.deepEqual(cycles([...filesOf.keys()], imports, String), [])
   })
 
-  test('no feature needs itself by way of another', () => {
-    const needs = (room: string) =>
-      [...new Set((filesOfRoom.get(room) ?? []).flatMap(usesOf).map(roomOf))].filter(
-        (other) => other !== room,
+  test('name existing files, with their extension', () => {
+    for (const source of sources) {
+      for (const name of importsOf(source).filter((name) => name.startsWith('.'))) {
+        assert.match(name, /\.ts$/, `${source.path} imports ${name}.`)
+        const path = posix.join(posix.dirname(source.path), name)
+        assert.ok(byPath.has(path), `${source.path} imports ${path}.`)
+      }
+    }
+  })
+})
+
+describe('the files of src/ and bench/', () => {
+  for (const [name, all] of [
+    ['src', sources],
+    ['bench', benchSources],
+  ] as const) {
+    test(`${name}: no file imports itself through others`, () => {
+      const paths = new Map(all.map((source) => [source.path, source]))
+      const imports = (source: Source) => localImports(source, paths)
+      assert.deepEqual(
+        cycles(all, imports, ({ path }) => path),
+        [],
       )
-    assert.deepEqual(
-      cycles(features, needs, (room) => room),
-      [],
-    )
+    })
+
+    test(`${name}: a folder has at most ${filesPerFolderMax} files`, () => {
+      const folders = Map.groupBy(all, ({ path }) => posix.dirname(path))
+      for (const [folder, files] of folders)
+        assert.ok(files.length <= filesPerFolderMax, `${name}/${folder} has ${files.length} files.`)
+    })
+
+    test(`${name}: only public interfaces of Node, Bun and packages are used`, () => {
+      for (const { path, text } of all) {
+        const code = withoutComments(text)
+        for (const pattern of privateAccess) assert.doesNotMatch(code, pattern, `${name}/${path}`)
+      }
+    })
+  }
+
+  test('are named after a subject', () => {
+    for (const { path } of sources) {
+      assert.doesNotMatch(path, /(?:^|\/)index\.ts$/, `${path} is a barrel.`)
+      assert.doesNotMatch(path, /(?:utils?|helpers?|common|managers?)(?:\.ts|\/)/i, `${path} has no subject.`)
+    }
   })
 
-  test('the time is read in one place only', () => {
+  test('export only what they define', () => {
+    for (const { path, text } of sources) assert.doesNotMatch(text, /^export [^'"`;=(]*from '/m, path)
+  })
+
+  test('read the time in clock.ts only', () => {
     for (const { path, text } of sources) {
       if (path !== 'clock.ts') assert.doesNotMatch(text, /Date\.now|new Date\(\)/, `${path} reads the time.`)
     }
   })
 
-  test('the environment is read at the door only', () => {
-    for (const { path, room, text } of sources) {
-      if (path === 'main.ts' || path === 'config.ts' || room === 'commands') continue
+  test('read the environment in main.ts, config.ts and commands/ only', () => {
+    for (const { path, folder, text } of sources) {
+      if (path === 'main.ts' || path === 'config.ts' || folder === 'commands') continue
       assert.doesNotMatch(text, /process\.env/, `${path} reads the environment.`)
     }
   })
 })
 
-describe('the files of src', () => {
-  test('are named after a subject', () => {
-    for (const { path } of sources) {
-      assert.doesNotMatch(path, /(?:^|\/)index\.ts$/, `${path} is a barrel.`)
-      assert.doesNotMatch(
-        path,
-        /(?:utils?|helpers?|common|managers?)(?:\.ts|\/)/i,
-        `${path} is named after nothing.`,
-      )
-    }
-  })
+/** Fields, symbols and prototypes that are no documented interface and can change with any update. */
+const privateAccess = [
+  /\._[a-z]\w*/i,
+  /['"[{ ]_(?:header|httpMessage|paused|handle|events)\b/,
+  /\.symbols\b/,
+  /\bgetOwnPropertySymbols\b/,
+  /\.prototype\.\w+\.(?:call|apply)\b/,
+  /\bhttpAllowHalfOpen\b/,
+  /\bsocket\??\.parser\b/,
+  /\bprocess\.binding\b/,
+]
 
-  test(`have at most ${linesMax} lines`, () => {
-    for (const { path, text } of sources) {
-      const lines = text.split('\n').length - 1
-      assert.ok(lines <= linesMax, `${path} has ${lines} lines: it has more than one subject.`)
-    }
-  })
-
-  test('import each other by their full names', () => {
-    for (const source of sources) {
-      for (const name of importsOf(source)) {
-        if (name.startsWith('.')) assert.match(name, /\.ts$/, `${source.path} imports ${name}.`)
-      }
-    }
-  })
-
-  test('export only what they make themselves', () => {
-    for (const { path, text } of sources) assert.doesNotMatch(text, /^export [^'"`;=(]*from '/m, path)
-  })
-})
+const withoutComments = (text: string) => text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '')
 
 describe('this test', () => {
-  test('sees imports of every kind', () => {
+  test('finds imports of every kind', () => {
     const text = `import a from './a.ts'
 import type { B } from './b.ts'
 import {
@@ -190,16 +207,30 @@ const text = "from './nothing.ts'"
     assert.equal(counted, written)
   })
 
-  test('sees cycles', () => {
+  test('finds cycles', () => {
     const graph: Record<string, string[]> = { a: ['b'], b: ['c'], c: ['b'], d: ['a'] }
     assert.deepEqual(
       cycles(Object.keys(graph), (node) => graph[node] ?? [], String),
       ['b -> c -> b'],
     )
   })
+
+  test('finds private access', () => {
+    for (const code of [
+      'response._header = text',
+      'type Head = { _header?: string }',
+      'pino.symbols.streamSym',
+      'NetServer.prototype.close.call(server)',
+      'socket.parser?.resume()',
+    ])
+      assert.ok(
+        privateAccess.some((pattern) => pattern.test(code)),
+        code,
+      )
+  })
 })
 
-/** Every cycle that a walk from each node meets, told once. */
+/** Every cycle that a walk from each node meets, once. */
 function cycles<T>(
   nodes: readonly T[],
   next: (node: T) => readonly T[],
@@ -207,11 +238,11 @@ function cycles<T>(
 ): string[] {
   const found: string[] = []
   const done = new Set<T>()
-  const walk = (node: T, way: T[]): void => {
-    const start = way.indexOf(node)
-    if (start !== -1) found.push([...way.slice(start), node].map(name).join(' -> '))
+  const walk = (node: T, path: T[]): void => {
+    const start = path.indexOf(node)
+    if (start !== -1) found.push([...path.slice(start), node].map(name).join(' -> '))
     if (start !== -1 || done.has(node)) return
-    for (const other of next(node)) walk(other, [...way, node])
+    for (const other of next(node)) walk(other, [...path, node])
     done.add(node)
   }
   for (const node of nodes) walk(node, [])

@@ -122,9 +122,9 @@ describe('an operation', () => {
 
   test('declares what is thrown in its folder', () => {
     const everyCode = [...declared.values()].flat()
-    for (const { path, room, text } of sources) {
+    for (const { path, folder, text } of sources) {
       const neighbours = sources
-        .filter((source) => source.room === room)
+        .filter((source) => source.folder === folder)
         .flatMap((source) => operationsIn(source.text))
       // What is thrown where no operation lives may come from any of them.
       const known =

@@ -404,7 +404,7 @@ test('GET /limits is one round trip, shared by those that wait, and none once ke
 
 /** An instance of the service as it runs in earnest, save that its own clock is off. */
 async function instanceFor(t: TestContext, env: StoreEnv, aheadMs: number) {
-  const { log } = createLog('silent')
+  const { log } = createLog({ level: 'silent', redact: (text) => text })
   const config = readConfig({ ...env, PORT: '0', PETSTORE_ADMIN_KEY: adminKey })
   const service = await startService({ config, clock: () => Date.now() + aheadMs, log })
   const client = createClient(`http://127.0.0.1:${service.port}`)

@@ -1,3 +1,4 @@
+import { redactor } from '../../src/auth/apiKey.ts'
 import { readConfig } from '../../src/config.ts'
 import type { Database } from '../../src/database/database.ts'
 import { type Bounds, startService } from '../../src/service.ts'
@@ -47,7 +48,11 @@ export async function startTestService(
   const logLines: string[] = []
   let time = startAt
   const start = (more: Record<string, string>) => {
-    const { log } = createLog('info', { write: (line: string) => void logLines.push(line) })
+    const { log } = createLog({
+      level: 'info',
+      redact: redactor(env.PETSTORE_ADMIN_KEY),
+      stream: { write: (line: string) => void logLines.push(line) },
+    })
     const config = readConfig({ PORT: '0', ...storeEnv, ...env, ...more })
     const clock = () => time
     return startService({

@@ -2,11 +2,11 @@ import type { ConnectionCloseReason } from '../server/server.ts'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
 
-/** How often at the most one reason is logged: an attack must not fill the log. */
+/** Each reason is logged at most this often, so an attack cannot fill the log. */
 const logIntervalMs = 60_000
 
-/** Counts the connections that are closed to stay within a bound, and logs them rarely. */
-export function closedConnections(log: Log, metrics: Metrics) {
+/** Counts connections that are closed to stay within a bound, and logs each reason at a limited rate. */
+export function createCloseReporter(log: Log, metrics: Metrics) {
   const logged = new Map<ConnectionCloseReason, { at: number; unlogged: number }>()
   return (reason: ConnectionCloseReason, address: string): void => {
     metrics.countClosedConnection(reason)
