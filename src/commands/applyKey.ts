@@ -2,10 +2,10 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Kysely, Selectable } from 'kysely'
 import type * as z from 'zod'
 import type { Tables } from '../database/tables.ts'
-import { findKey, recordKeyEvent, secretsKeptMax, settingsRow } from '../keys/queries.ts'
-import { type keyRecord, settingsIn } from './records.ts'
+import { findKey, recordKeyEvent, secretsPerKeyMax, toSettingsRow } from '../keys/queries.ts'
+import { type keyRecordSchema, toKeySettings } from './records.ts'
 
-type KeyRecord = z.output<typeof keyRecord>
+type KeyRecord = z.output<typeof keyRecordSchema>
 type KeyRow = Selectable<Tables['api_keys']>
 
 /** `renumbered`: under another id than in the file. `unchanged`: an operator key of this store, which no import changes. */
@@ -23,7 +23,7 @@ export async function applyKey(trx: Kysely<Tables>, record: KeyRecord, now: numb
   await trx
     .updateTable('api_keys')
     .set({
-      ...settingsRow(settingsIn(record)),
+      ...toSettingsRow(toKeySettings(record)),
       revoked_at: known.revoked_at ?? record.revokedAt,
       unbanned_at: Math.max(known.unbanned_at, unbannedAt(record, now)),
     })
@@ -86,7 +86,7 @@ async function addKey(trx: Kysely<Tables>, record: KeyRecord, now: number): Prom
     .insertInto('api_keys')
     .values({
       ...(!isTaken && { id: record.id }),
-      ...settingsRow(settingsIn(record)),
+      ...toSettingsRow(toKeySettings(record)),
       from_setting: record.isFromSetting && !hasOwn ? 1 : 0,
       created_at: record.createdAt,
       revoked_at: record.revokedAt,
@@ -133,7 +133,7 @@ const never = Number.POSITIVE_INFINITY
 async function forgetOldest(trx: Kysely<Tables>, keyId: number): Promise<void> {
   const all = await trx.selectFrom('api_key_secrets').selectAll().where('key_id', '=', keyId).execute()
   const byUse = all.toSorted((a, b) => endOf(b) - endOf(a) || b.created_at - a.created_at)
-  for (const { hash } of byUse.slice(secretsKeptMax))
+  for (const { hash } of byUse.slice(secretsPerKeyMax))
     await trx.deleteFrom('api_key_secrets').where('hash', '=', hash).execute()
 }
 

@@ -9,11 +9,11 @@ import { findOrder, openOrderOf, syncPetStatus } from '../orders/queries.ts'
 import { addPet, addPets, changePet, findPet } from '../pets/queries.ts'
 import { applyKey, type KeyOutcome } from './applyKey.ts'
 import {
-  type AnyRecord,
-  type categoryRecord,
-  type headRecord,
-  isPet,
-  type orderRecord,
+  type categoryRecordSchema,
+  type ExportRecord,
+  type headerRecordSchema,
+  isPetRecord,
+  type orderRecordSchema,
   type PetRecord,
 } from './records.ts'
 
@@ -34,7 +34,7 @@ export type Applied = {
 export async function applyRecords(
   trx: Kysely<Tables>,
   database: Database,
-  records: readonly AnyRecord[],
+  records: readonly ExportRecord[],
   now: number,
 ): Promise<Applied> {
   const deadline = performance.now() + pieceMaxMs
@@ -62,7 +62,7 @@ export async function applyRecords(
   return { done, keys }
 }
 
-function tableOf({ type }: AnyRecord) {
+function tableOf({ type }: ExportRecord) {
   if (type === undefined || type === 'pet') return 'pets'
   return type === 'order' ? 'orders' : type === 'key' ? 'api_keys' : undefined
 }
@@ -70,7 +70,7 @@ function tableOf({ type }: AnyRecord) {
 async function applyRecord(
   trx: Kysely<Tables>,
   database: Database,
-  record: AnyRecord,
+  record: ExportRecord,
   now: number,
 ): Promise<KeyOutcome | undefined> {
   switch (record.type) {
@@ -90,7 +90,11 @@ async function applyRecord(
   }
 }
 
-async function applyHead(trx: Kysely<Tables>, { dialect }: Database, head: z.output<typeof headRecord>) {
+async function applyHead(
+  trx: Kysely<Tables>,
+  { dialect }: Database,
+  head: z.output<typeof headerRecordSchema>,
+) {
   await dialect.reserveIds(trx, 'pets', head.lastPetId ?? 0)
   await dialect.reserveIds(trx, 'api_keys', head.lastKeyId ?? 0)
   await reserveCategoryIds(trx, head.lastCategoryId ?? 0)
@@ -100,7 +104,7 @@ async function applyHead(trx: Kysely<Tables>, { dialect }: Database, head: z.out
 
 async function applyCategory(
   trx: Kysely<Tables>,
-  { id, name }: z.output<typeof categoryRecord>,
+  { id, name }: z.output<typeof categoryRecordSchema>,
   now: number,
 ) {
   const known = await findCategory(trx, id)
@@ -111,11 +115,11 @@ async function applyCategory(
 }
 
 /** The animals that follow each other from here on, up to a number that is written at once. */
-function petsFrom(records: readonly AnyRecord[], from: number): PetRecord[] {
+function petsFrom(records: readonly ExportRecord[], from: number): PetRecord[] {
   const pets: PetRecord[] = []
   for (let at = from; at < records.length && pets.length < petsAtOnce; at++) {
-    const record = records[at] as AnyRecord
-    if (!isPet(record)) break
+    const record = records[at] as ExportRecord
+    if (!isPetRecord(record)) break
     pets.push(record)
   }
   return pets
@@ -178,7 +182,7 @@ async function applyPet(trx: Kysely<Tables>, { id, ...pet }: PetRecord, now: num
   await (known ? changePet(trx, known, imported, now) : addPet(trx, imported, now, id))
 }
 
-async function applyOrder(trx: Kysely<Tables>, record: z.output<typeof orderRecord>, now: number) {
+async function applyOrder(trx: Kysely<Tables>, record: z.output<typeof orderRecordSchema>, now: number) {
   const { id, petId, status, cancelReason } = record
   // First: it may end the hold of the very order that is looked up after it.
   const open = isOpen(status) ? await openOrderOf(trx, BigInt(petId), now) : undefined

@@ -4,7 +4,7 @@ import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
 export class UsageError extends Error {}
 
 /** Reads options and exactly the named positionals; `--help` prints the usage and ends. */
-export function readArguments<O extends ParseArgsOptionsConfig>(
+export function parseArguments<O extends ParseArgsOptionsConfig>(
   args: string[],
   usage: string,
   options: O,
@@ -24,7 +24,7 @@ export function readArguments<O extends ParseArgsOptionsConfig>(
   }
 }
 
-export function wholeNumber(
+export function parseWholeNumber(
   name: string,
   text: string | undefined,
   min: number,

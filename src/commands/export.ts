@@ -6,9 +6,9 @@ import type { Database } from '../database/database.ts'
 import type { SqlDialect } from '../database/dialect.ts'
 import type { Tables } from '../database/tables.ts'
 import type { OrderStatus } from '../orders/order.ts'
-import { readArguments } from './arguments.ts'
+import { parseArguments } from './arguments.ts'
 import { formatVersion } from './records.ts'
-import { withStore } from './store.ts'
+import { withDatabase } from './store.ts'
 
 const usage = `petstore export [--without-keys] > store.ndjson
 
@@ -20,12 +20,12 @@ they are at one moment, also while a server works on it. Webhooks are left out. 
 The file holds the names of customers: write it where only you can read it (umask 077).`
 
 export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
-  const { values } = readArguments(args, usage, {
+  const { values } = parseArguments(args, usage, {
     json: { type: 'boolean' },
     'without-keys': { type: 'boolean' },
   })
   const hasKeys = !values['without-keys']
-  await withStore(env, (database) =>
+  await withDatabase(env, (database) =>
     database.snapshot(async (db) => {
       for await (const record of records(db, database, hasKeys)) {
         if (!process.stdout.write(`${toJson(record)}\n`)) await once(process.stdout, 'drain')

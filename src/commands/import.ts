@@ -6,10 +6,10 @@ import { pipeline } from 'node:stream/promises'
 import { systemClock } from '../clock.ts'
 import type { Database } from '../database/database.ts'
 import { applyRecords } from './applyRecord.ts'
-import { readArguments } from './arguments.ts'
+import { parseArguments } from './arguments.ts'
 import { readRecords } from './readRecords.ts'
-import { type AnyRecord, isPet } from './records.ts'
-import { report, withStore } from './store.ts'
+import { type ExportRecord, isPetRecord } from './records.ts'
+import { printResult, withDatabase } from './store.ts'
 
 const usage = `petstore import [FILE] [--with-keys] [--json]
 
@@ -33,7 +33,7 @@ const recordsPerWrite = 5_000
 const bytesPerWrite = 4 * 1024 * 1024
 
 export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
-  const { values, positionals } = readArguments(
+  const { values, positionals } = parseArguments(
     args,
     usage,
     { json: { type: 'boolean' }, 'with-keys': { type: 'boolean' } },
@@ -50,7 +50,7 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
     const file = isFile ? given : await spool(source, join(folder, 'input.ndjson'))
     // The first pass only checks: bad input must change nothing.
     const highest = await check(file, withKeys)
-    const imported = await withStore(env, async (database) => {
+    const imported = await withDatabase(env, async (database) => {
       // What gets its id here is given none that another line of this file has.
       for (const table of ['pets', 'api_keys'] as const) {
         const id = highest[table]
@@ -59,7 +59,7 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
       return apply(database, file, withKeys)
     })
     const { keysRenumbered, keysUnchanged, ...counts } = imported
-    report(values.json, withKeys ? imported : counts, sentenceOf(imported))
+    printResult(values.json, withKeys ? imported : counts, sentenceOf(imported))
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
@@ -97,7 +97,7 @@ async function check(file: string, withKeys: boolean): Promise<{ pets: number; a
   for await (const { records } of readRecords(file, withKeys)) {
     for (const record of records) {
       if (record.type === 'key') highest.api_keys = Math.max(highest.api_keys, record.id)
-      if (!isPet(record)) continue
+      if (!isPetRecord(record)) continue
       if (record.id === undefined) hasOthers = true
       else highest.pets = Math.max(highest.pets, record.id)
     }
@@ -108,7 +108,7 @@ async function check(file: string, withKeys: boolean): Promise<{ pets: number; a
 async function apply(database: Database, file: string, withKeys: boolean): Promise<Imported> {
   const counts: Record<string, number> = {}
   const outcomes = { imported: 0, renumbered: 0, unchanged: 0 }
-  let batch: AnyRecord[] = []
+  let batch: ExportRecord[] = []
   let bytes = 0
   const write = async () => {
     while (batch.length > 0) {

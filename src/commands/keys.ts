@@ -7,11 +7,17 @@ import type { Database } from '../database/database.ts'
 import type { Tables } from '../database/tables.ts'
 import { type Key, overlapSecondsMax } from '../keys/key.ts'
 import { ownLimitMax, ownStreamsMax } from '../keys/plans.ts'
-import { changeKey, createKey, findKey, listKeys, revokeKey, rotateKey, unbanKey } from '../keys/queries.ts'
-import { changedSettings, checkSettings, keyChange, newKey, newSettings } from '../keys/schemas.ts'
+import { createKey, findKey, listKeys, revokeKey, rotateKey, unbanKey, updateKey } from '../keys/queries.ts'
+import {
+  keyUpdateSchema,
+  newKeySchema,
+  newKeySettings,
+  updatedKeySettings,
+  validateKeySettings,
+} from '../keys/schemas.ts'
 import { serializeKey } from '../keys/serialize.ts'
-import { readArguments, UsageError, wholeNumber } from './arguments.ts'
-import { report, withStore } from './store.ts'
+import { parseArguments, parseWholeNumber, UsageError } from './arguments.ts'
+import { printResult, withDatabase } from './store.ts'
 
 const usage = `petstore keys create --name NAME [settings] [--json]
 petstore keys list [--json]
@@ -44,7 +50,7 @@ const options = {
   json: { type: 'boolean' },
 } as const
 
-type Values = ReturnType<typeof readArguments<typeof options>>['values']
+type Values = ReturnType<typeof parseArguments<typeof options>>['values']
 type Action = (store: Database, config: Config, values: Values, id: number) => Promise<void>
 
 const pageKeys = 100
@@ -65,11 +71,11 @@ const actions: Record<string, { needsId: boolean; takes: readonly string[]; run:
     needsId: false,
     takes: settingOptions,
     async run(database, { environment }, values) {
-      const settings = newSettings(validate(newKey, settingsOf(values), 'body'))
+      const settings = newKeySettings(validate(newKeySchema, settingsOf(values), 'body'))
       const now = systemClock()
-      checkSettings(settings, now)
+      validateKeySettings(settings, now)
       const { key, secret } = await database.write((trx) => createKey(trx, settings, environment, now))
-      report(values.json, { ...serializeKey(key, now), key: secret }, madeText(key, secret))
+      printResult(values.json, { ...serializeKey(key, now), key: secret }, madeText(key, secret))
     },
   },
   list: {
@@ -80,7 +86,7 @@ const actions: Record<string, { needsId: boolean; takes: readonly string[]; run:
       let belowId: number | undefined
       for (;;) {
         const page = await listKeys(database.read, pageKeys, belowId)
-        for (const key of page) report(json, serializeKey(key, now), listLine(key, now))
+        for (const key of page) printResult(json, serializeKey(key, now), listLine(key, now))
         if (page.length < pageKeys) return
         belowId = page.at(-1)?.id
       }
@@ -93,14 +99,14 @@ const actions: Record<string, { needsId: boolean; takes: readonly string[]; run:
       const given = settingsOf(values)
       if (Object.keys(given).length === 0)
         throw new UsageError(`keys update needs something to change.\n\n${usage}`)
-      const body = validate(keyChange, given, 'body')
+      const body = validate(keyUpdateSchema, given, 'body')
       const now = systemClock()
       const key = await change(database, id, async (trx, before) => {
-        const settings = changedSettings(before, body)
-        checkSettings(settings, body.expiresAt === undefined ? 0 : now)
-        await changeKey(trx, id, settings, now)
+        const settings = updatedKeySettings(before, body)
+        validateKeySettings(settings, body.expiresAt === undefined ? 0 : now)
+        await updateKey(trx, id, settings, now)
       })
-      report(values.json, serializeKey(key, now), `Key ${id} is changed:\n${listLine(key, now)}`)
+      printResult(values.json, serializeKey(key, now), `Key ${id} is changed:\n${listLine(key, now)}`)
     },
   },
   revoke: {
@@ -109,7 +115,7 @@ const actions: Record<string, { needsId: boolean; takes: readonly string[]; run:
     async run(database, _config, { json }, id) {
       const now = systemClock()
       const key = await change(database, id, (trx) => revokeKey(trx, id, now))
-      report(json, serializeKey(key, now), `Key ${id} (${key.name}) is revoked.`)
+      printResult(json, serializeKey(key, now), `Key ${id} (${key.name}) is revoked.`)
     },
   },
   rotate: {
@@ -117,7 +123,7 @@ const actions: Record<string, { needsId: boolean; takes: readonly string[]; run:
     takes: ['overlap-seconds', 'json'],
     async run(database, { environment }, values, id) {
       const overlapSeconds =
-        wholeNumber('overlap-seconds', values['overlap-seconds'], 0, overlapSecondsMax) ?? 0
+        parseWholeNumber('overlap-seconds', values['overlap-seconds'], 0, overlapSecondsMax) ?? 0
       const now = systemClock()
       let secret = ''
       const key = await change(database, id, async (trx, { revokedAt }) => {
@@ -125,7 +131,7 @@ const actions: Record<string, { needsId: boolean; takes: readonly string[]; run:
           throw new Error(`Key ${id} is revoked, and that is for good: make a new one.`)
         secret = await rotateKey(trx, id, environment, overlapSeconds * 1000, now)
       })
-      report(values.json, { ...serializeKey(key, now), key: secret }, madeText(key, secret))
+      printResult(values.json, { ...serializeKey(key, now), key: secret }, madeText(key, secret))
     },
   },
   unban: {
@@ -134,7 +140,7 @@ const actions: Record<string, { needsId: boolean; takes: readonly string[]; run:
     async run(database, _config, { json }, id) {
       const now = systemClock()
       const key = await change(database, id, (trx) => unbanKey(trx, id, now))
-      report(
+      printResult(
         json,
         serializeKey(key, now),
         `Key ${id} (${key.name}) may be used again: any ban on it is lifted.`,
@@ -144,7 +150,7 @@ const actions: Record<string, { needsId: boolean; takes: readonly string[]; run:
 }
 
 export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
-  const { values, positionals } = readArguments(args, usage, options, ['action', 'id'])
+  const { values, positionals } = parseArguments(args, usage, options, ['action', 'id'])
   const [name = '', idText] = positionals
   const action = Object.hasOwn(actions, name) ? actions[name] : undefined
   if (!action) throw new UsageError(`keys needs one of ${Object.keys(actions).join(', ')}.\n\n${usage}`)
@@ -157,7 +163,7 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
   }
   const id = idText === undefined ? 0 : keyId(idText)
   try {
-    await withStore(env, (database, config) => action.run(database, config, values, id))
+    await withDatabase(env, (database, config) => action.run(database, config, values, id))
   } catch (error) {
     throw error instanceof ApiError && error.details ? new UsageError(optionProblems(error.details)) : error
   }
@@ -199,9 +205,9 @@ const optionProblems = (details: readonly Detail[]): string =>
 
 /** Options as the body of a request has them, so that one schema checks both. */
 function settingsOf(values: Values): Record<string, unknown> {
-  const perMinute = wholeNumber('per-minute', values['per-minute'], 1, ownLimitMax)
-  const perDay = wholeNumber('per-day', values['per-day'], 1, ownLimitMax)
-  const streams = wholeNumber('streams', values.streams, 1, ownStreamsMax)
+  const perMinute = parseWholeNumber('per-minute', values['per-minute'], 1, ownLimitMax)
+  const perDay = parseWholeNumber('per-day', values['per-day'], 1, ownLimitMax)
+  const streams = parseWholeNumber('streams', values.streams, 1, ownStreamsMax)
   const limits = {
     ...(perMinute !== undefined && { perMinute: BigInt(perMinute) }),
     ...(perDay !== undefined && { perDay: BigInt(perDay) }),

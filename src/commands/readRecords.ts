@@ -3,7 +3,7 @@ import { ApiError } from '../api/errors.ts'
 import { JsonError, type JsonValue, parseJson } from '../api/json.ts'
 import { validate } from '../api/validation.ts'
 import type { PetStatus } from '../pets/pet.ts'
-import { type AnyRecord, privilegeOf, schemaOf } from './records.ts'
+import { type ExportRecord, privilegedContent, recordSchema } from './records.ts'
 
 const lineBytesMax = 1024 * 1024
 const pieceBytes = 256 * 1024
@@ -14,12 +14,12 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 export async function* readRecords(
   file: string,
   withKeys: boolean,
-): AsyncGenerator<{ records: AnyRecord[]; bytes: number }> {
+): AsyncGenerator<{ records: ExportRecord[]; bytes: number }> {
   let line = 0
   for await (const piece of readPieces(file)) {
     if (piece.length > lineBytesMax && !piece.includes(lineFeed)) throw tooLong(line + 1)
     const { text, isWhole } = decode(piece)
-    const records: AnyRecord[] = []
+    const records: ExportRecord[] = []
     for (let at = 0; at < text.length; ) {
       line++
       plainPet.lastIndex = at
@@ -77,7 +77,7 @@ function tryToDecode(bytes: Uint8Array): string | undefined {
 const plainPet =
   /\{(?:"type": ?"pet", ?)?(?:"id": ?([1-9]\d{0,14}), ?)?"name": ?"(?!\s*")([^"\\\p{Cc}\p{Cs}]{1,255})", ?"categoryId": ?(-?[1-9]\d{0,14}|0)(?:, ?"status": ?"(available|pending|sold)")?\}\n/uy
 
-const petFrom = ([, id, name = '', categoryId = '', status]: RegExpExecArray): AnyRecord => ({
+const petFrom = ([, id, name = '', categoryId = '', status]: RegExpExecArray): ExportRecord => ({
   type: 'pet',
   id: id === undefined ? undefined : Number(id),
   name,
@@ -92,16 +92,16 @@ const byteOrderMark = /^\ufeff/
 const needsFlag =
   'is imported only with --with-keys. To move a whole store that you trust, use "petstore import --with-keys"; for its animals, categories and orders alone, make the file with "petstore export --without-keys".'
 
-function readRecord(text: string, line: number, withKeys: boolean): AnyRecord | undefined {
+function readRecord(text: string, line: number, withKeys: boolean): ExportRecord | undefined {
   if (Buffer.byteLength(text) > lineBytesMax) throw tooLong(line)
   if (text.trim() === '') return undefined
   try {
     const value: JsonValue = parseJson(text.replace(byteOrderMark, ''))
     const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
-    const schema = isObject ? schemaOf(value.type) : undefined
+    const schema = isObject ? recordSchema(value.type) : undefined
     if (!schema)
       throw new JsonError('expected an object whose type, if any, is petstore, category, pet, order or key')
-    const privilege = isObject && !withKeys ? privilegeOf(value) : undefined
+    const privilege = isObject && !withKeys ? privilegedContent(value) : undefined
     if (privilege !== undefined) throw new JsonError(`${privilege} ${needsFlag}`)
     return validate(schema, value, 'body')
   } catch (error) {

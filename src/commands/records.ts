@@ -4,8 +4,8 @@ import { isCategoryName } from '../categories/category.ts'
 import { timeMaxMs } from '../clock.ts'
 import { type KeySettings, settingsProblems } from '../keys/key.ts'
 import { ownLimitMax, ownStreamsMax } from '../keys/plans.ts'
-import { secretsKeptMax } from '../keys/queries.ts'
-import { keyName, keyScopes, origins, plan } from '../keys/schemas.ts'
+import { secretsPerKeyMax } from '../keys/queries.ts'
+import { keyNameSchema, originsSchema, planSchema, scopesSchema } from '../keys/schemas.ts'
 import { holdExpired, orderStatuses } from '../orders/order.ts'
 import { customer, note } from '../orders/routes.ts'
 import { isName, petStatuses } from '../pets/pet.ts'
@@ -30,17 +30,17 @@ const counters = {
   lastOrderId: integer(0, idMax).optional(),
   lastEventId: integer(0, idMax).optional(),
 }
-export const headRecord = z.object({
+export const headerRecordSchema = z.object({
   type: z.literal('petstore'),
   format: integer(formatVersion, formatVersion),
   ...counters,
 })
-export const categoryRecord = z.object({
+export const categoryRecordSchema = z.object({
   type: z.literal('category'),
   id: int64(),
   name: orNull(categoryName),
 })
-const petRecord = z.object({
+const petRecordSchema = z.object({
   // A line without a type is an animal, and one without an id a new one: a partner's feed needs no more.
   type: z.literal('pet').optional(),
   id: id.optional(),
@@ -51,13 +51,13 @@ const petRecord = z.object({
 const keyFields = z.object({
   type: z.literal('key'),
   id,
-  name: keyName,
-  plan,
+  name: keyNameSchema,
+  plan: planSchema,
   perMinute: orNull(integer(1, ownLimitMax)),
   perDay: orNull(integer(1, ownLimitMax)),
   streams: orNull(integer(1, ownStreamsMax)).optional(),
-  scopes: keyScopes,
-  origins,
+  scopes: scopesSchema,
+  origins: originsSchema,
   isFromSetting: z.boolean(),
   createdAt: ms,
   expiresAt: orNull(ms),
@@ -65,15 +65,15 @@ const keyFields = z.object({
   unbannedAt: ms,
   secrets: z
     .array(z.object({ hash: z.string().regex(/^[0-9a-f]{64}$/), createdAt: ms, expiresAt: orNull(ms) }))
-    .max(secretsKeptMax),
+    .max(secretsPerKeyMax),
 })
 /** Under the rules of HTTP, save that a key may have expired already. */
-export const keyRecord = keyFields.superRefine((record, context) => {
-  for (const { field, message } of settingsProblems(settingsIn(record), 0))
+export const keyRecordSchema = keyFields.superRefine((record, context) => {
+  for (const { field, message } of settingsProblems(toKeySettings(record), 0))
     context.addIssue({ code: 'custom', path: [field], message })
 })
 
-export const settingsIn = (record: z.output<typeof keyFields>): KeySettings => {
+export const toKeySettings = (record: z.output<typeof keyFields>): KeySettings => {
   const { name, plan, perMinute, perDay, streams = null, scopes, origins, expiresAt } = record
   const limits = {
     ...(perMinute !== null && { perMinute }),
@@ -90,7 +90,7 @@ export const settingsIn = (record: z.output<typeof keyFields>): KeySettings => {
   }
 }
 
-export const orderRecord = z
+export const orderRecordSchema = z
   .object({
     type: z.literal('order'),
     id,
@@ -109,39 +109,39 @@ export const orderRecord = z
     message: 'must be set on a placed order, and on no other',
   })
 
-export type AnyRecord =
-  | z.output<typeof headRecord>
-  | z.output<typeof categoryRecord>
-  | z.output<typeof petRecord>
-  | z.output<typeof keyRecord>
-  | z.output<typeof orderRecord>
+export type ExportRecord =
+  | z.output<typeof headerRecordSchema>
+  | z.output<typeof categoryRecordSchema>
+  | z.output<typeof petRecordSchema>
+  | z.output<typeof keyRecordSchema>
+  | z.output<typeof orderRecordSchema>
 
 /** What makes a line privileged: a key, or a counter, which moves the ids and the feed of a store. */
-export function privilegeOf(value: { readonly [name: string]: unknown }): string | undefined {
+export function privilegedContent(value: { readonly [name: string]: unknown }): string | undefined {
   if (value.type === 'key') return 'a key'
   const counter =
     value.type === 'petstore' ? Object.keys(value).find((name) => Object.hasOwn(counters, name)) : undefined
   return counter === undefined ? undefined : `a counter (${counter})`
 }
 
-export type PetRecord = z.output<typeof petRecord>
+export type PetRecord = z.output<typeof petRecordSchema>
 
-export const isPet = (record: AnyRecord): record is PetRecord =>
+export const isPetRecord = (record: ExportRecord): record is PetRecord =>
   record.type === undefined || record.type === 'pet'
 
-export const schemaOf = (type: unknown): z.ZodType<AnyRecord> | undefined => {
+export const recordSchema = (type: unknown): z.ZodType<ExportRecord> | undefined => {
   switch (type) {
     case 'petstore':
-      return headRecord
+      return headerRecordSchema
     case 'category':
-      return categoryRecord
+      return categoryRecordSchema
     case 'key':
-      return keyRecord
+      return keyRecordSchema
     case 'order':
-      return orderRecord
+      return orderRecordSchema
     case 'pet':
     case undefined:
-      return petRecord
+      return petRecordSchema
     default:
       return undefined
   }

@@ -4,8 +4,8 @@ import { readConfig } from '../config.ts'
 import { restoreDatabase } from '../database/sqlite/backup.ts'
 import { databaseFile } from '../database/sqlite/open.ts'
 import { restartFeed } from '../events/queries.ts'
-import { readArguments, UsageError } from './arguments.ts'
-import { notEmbedded, report } from './store.ts'
+import { parseArguments, UsageError } from './arguments.ts'
+import { embeddedOnlyMessage, printResult } from './store.ts'
 
 const usage = `petstore restore FILE [--replace] [--json]
 
@@ -13,7 +13,7 @@ Makes the store what it was when FILE was written by "petstore backup". A store 
 it, only with --replace. A server that has the store open goes on with the restored one.`
 
 export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
-  const { values, positionals } = readArguments(
+  const { values, positionals } = parseArguments(
     args,
     usage,
     { json: { type: 'boolean' }, replace: { type: 'boolean' } },
@@ -23,7 +23,7 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
   if (file === undefined) throw new UsageError(`restore needs the name of a file.\n\n${usage}`)
   if (!existsSync(file)) throw new Error(`There is no file ${file}.`)
   const { dataDir, databaseUrl } = readConfig(env)
-  if (databaseUrl !== undefined) throw new Error(notEmbedded)
+  if (databaseUrl !== undefined) throw new Error(embeddedOnlyMessage)
   if (existsSync(databaseFile(dataDir)) && !values.replace) {
     throw new Error(`There is a store in ${dataDir} already: give --replace to replace it, all of it.`)
   }
@@ -31,5 +31,5 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
   const bytes = await restoreDatabase(file, dataDir, systemClock(), (restored, lastEventId) =>
     restored.write((trx) => restartFeed(trx, restored.dialect, lastEventId)),
   )
-  report(values.json, { file, bytes }, `Restored ${bytes} bytes from ${file}.`)
+  printResult(values.json, { file, bytes }, `Restored ${bytes} bytes from ${file}.`)
 }

@@ -4,8 +4,8 @@ import { systemClock } from '../clock.ts'
 import type { Tables } from '../database/tables.ts'
 import { type PetStatus, petStatuses } from '../pets/pet.ts'
 import { addPets } from '../pets/queries.ts'
-import { readArguments, wholeNumber } from './arguments.ts'
-import { report, withStore } from './store.ts'
+import { parseArguments, parseWholeNumber } from './arguments.ts'
+import { printResult, withDatabase } from './store.ts'
 
 const usage = `petstore seed [--count N] [--json]
 
@@ -34,9 +34,9 @@ const names = [
 const surnames = ['', ' the Brave', ' of the Barn', ' Junior', ' Whiskers', ' Longears', ' Brightfeather']
 
 export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
-  const { values } = readArguments(args, usage, { count: { type: 'string' }, json: { type: 'boolean' } })
-  const count = wholeNumber('count', values.count, 1, countMax) ?? countDefault
-  await withStore(env, async (database) => {
+  const { values } = parseArguments(args, usage, { count: { type: 'string' }, json: { type: 'boolean' } })
+  const count = parseWholeNumber('count', values.count, 1, countMax) ?? countDefault
+  await withDatabase(env, async (database) => {
     await database.write(nameCategories)
     for (let done = 0; done < count; done += rowsPerWrite) {
       const pets = Array.from({ length: Math.min(rowsPerWrite, count - done) }, (_, index) =>
@@ -45,7 +45,7 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
       await database.write((trx) => addPets(trx, database.dialect, pets, systemClock()))
     }
   })
-  report(values.json, { added: count }, `Added ${count} animals.`)
+  printResult(values.json, { added: count }, `Added ${count} animals.`)
 }
 
 /** The same animals each time, so that two people who seed see the same store. */

@@ -5,7 +5,7 @@ import { DiskUnresponsiveError } from '../database/database.ts'
 import { shownUrl } from '../database/open.ts'
 import { type Service, startService } from '../service.ts'
 import { createLog, type Log } from '../telemetry/log.ts'
-import { readArguments } from './arguments.ts'
+import { parseArguments } from './arguments.ts'
 
 const usage = `petstore serve
 
@@ -17,7 +17,7 @@ const sameSignalMs = 100
 const stopMaxMs = 15_000
 
 export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
-  readArguments(args, usage, {})
+  parseArguments(args, usage, {})
   const config = readConfig(env)
   const { log, close, abandon } = createLog(config.logLevel)
   // As the first process of a container we would not hear a signal that nobody listens for.

@@ -4,7 +4,14 @@ import { hashApiKey, type KeyEnvironment } from '../auth/apiKey.ts'
 import type { Database } from '../database/database.ts'
 import type { Tables } from '../database/tables.ts'
 import { type KeySettings, scopes } from './key.ts'
-import { createKey, findKey, insertKey, keepSecret, recordKeyEvent, replaceSecrets } from './queries.ts'
+import {
+  clearSecretExpiry,
+  createKey,
+  findKey,
+  insertKey,
+  recordKeyEvent,
+  replaceSecrets,
+} from './queries.ts'
 
 const settings: KeySettings = {
   name: 'operator',
@@ -55,7 +62,7 @@ async function applySetting(trx: Kysely<Tables>, adminKey: string, now: number):
     .where('id', '=', current.id)
     .execute()
   if (!holder) await replaceSecrets(trx, current.id, adminKey, now)
-  else await keepSecret(trx, adminKey)
+  else await clearSecretExpiry(trx, adminKey)
   const isChanged = !holder || !isDeepStrictEqual(before, await findKey(trx, current.id))
   if (isChanged) await recordKeyEvent(trx, 'key.updated', current.id, now)
   return undefined

@@ -9,7 +9,7 @@ import type { KeyLimits, Plan } from './plans.ts'
 import { serializeKey } from './serialize.ts'
 
 /** Secrets that a key has had are remembered, so that its holder can be told why one no longer works; this many. */
-export const secretsKeptMax = 10
+export const secretsPerKeyMax = 10
 
 type MadeKey = { key: Key; secret: string }
 
@@ -35,7 +35,7 @@ export async function insertKey(
   const { id } = await trx
     .insertInto('api_keys')
     .values({
-      ...settingsRow(settings),
+      ...toSettingsRow(settings),
       from_setting: isFromSetting ? 1 : 0,
       created_at: now,
       unbanned_at: 0,
@@ -46,7 +46,7 @@ export async function insertKey(
   return recordKeyEvent(trx, 'key.created', id, now)
 }
 
-export async function changeKey(
+export async function updateKey(
   trx: Kysely<Tables>,
   id: number,
   settings: KeySettings,
@@ -54,8 +54,8 @@ export async function changeKey(
 ): Promise<void> {
   const before = await findKey(trx, id)
   // What changes nothing is nothing to tell of.
-  if (before && isDeepStrictEqual(settingsRow(before), settingsRow(settings))) return
-  await trx.updateTable('api_keys').set(settingsRow(settings)).where('id', '=', id).execute()
+  if (before && isDeepStrictEqual(toSettingsRow(before), toSettingsRow(settings))) return
+  await trx.updateTable('api_keys').set(toSettingsRow(settings)).where('id', '=', id).execute()
   await recordKeyEvent(trx, 'key.updated', id, now)
 }
 
@@ -97,7 +97,7 @@ export async function rotateKey(
     .orderBy('expires_at', (order) => order.asc().nullsFirst())
     .execute()
   for (const [index, { hash, expires_at }] of previous.entries()) {
-    if (index >= secretsKeptMax - 1) {
+    if (index >= secretsPerKeyMax - 1) {
       await trx.deleteFrom('api_key_secrets').where('hash', '=', hash).execute()
       continue
     }
@@ -121,7 +121,7 @@ export async function replaceSecrets(
 }
 
 /** Lets a secret that a rotation has put an end to live on. */
-export async function keepSecret(trx: Kysely<Tables>, secret: string): Promise<void> {
+export async function clearSecretExpiry(trx: Kysely<Tables>, secret: string): Promise<void> {
   await trx
     .updateTable('api_key_secrets')
     .set({ expires_at: null })
@@ -172,7 +172,7 @@ async function insertSecret(trx: Kysely<Tables>, keyId: number, secret: string, 
   await trx.insertInto('api_key_secrets').values(values).execute()
 }
 
-export const settingsRow = ({ name, plan, limits, scopes, origins, expiresAt }: KeySettings) => ({
+export const toSettingsRow = ({ name, plan, limits, scopes, origins, expiresAt }: KeySettings) => ({
   name,
   plan,
   per_minute: limits?.perMinute ?? null,

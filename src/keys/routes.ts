@@ -13,17 +13,17 @@ import type { KeyEnvironment } from '../auth/apiKey.ts'
 import type { ApiKeyCache } from '../auth/apiKeyCache.ts'
 import type { Database } from '../database/database.ts'
 import type { Key } from './key.ts'
-import { changeKey, createKey, findKey, listKeys, revokeKey, rotateKey, unbanKey } from './queries.ts'
+import { createKey, findKey, listKeys, revokeKey, rotateKey, unbanKey, updateKey } from './queries.ts'
 import {
-  changedSettings,
-  checkSettings,
-  keyChange,
-  keyWithSecret,
-  newKey,
-  newSettings,
-  rotation,
-  shownKey,
-  shownKeys,
+  keyListSchema,
+  keyRotationSchema,
+  keySchema,
+  keyUpdateSchema,
+  keyWithSecretSchema,
+  newKeySchema,
+  newKeySettings,
+  updatedKeySettings,
+  validateKeySettings,
 } from './schemas.ts'
 import { serializeKey } from './serialize.ts'
 
@@ -89,7 +89,7 @@ export function keyRoutes({
       responses: {
         200: {
           description: 'One page of keys.',
-          schema: shownKeys,
+          schema: keyListSchema,
           optionalHeaders: nextPage,
           example: [example],
         },
@@ -116,7 +116,7 @@ export function keyRoutes({
       summary: 'Make a key',
       description: 'The answer has the secret in `key`. It is shown this once and kept nowhere.',
       hasSecretResponse: true,
-      body: newKey,
+      body: newKeySchema,
       bodyExample: {
         name: 'Web site',
         plan: 'pro',
@@ -126,15 +126,15 @@ export function keyRoutes({
       responses: {
         201: {
           description: 'The key was made.',
-          schema: keyWithSecret,
+          schema: keyWithSecretSchema,
           headers: { Location: 'Where the key is.' },
           example: exampleWithSecret,
         },
       },
       errors: ['malformed_json', 'validation_failed'],
       async write({ body }, { trx, now, afterCommit }) {
-        const settings = newSettings(body)
-        checkSettings(settings, now)
+        const settings = newKeySettings(body)
+        validateKeySettings(settings, now)
         const { key, secret } = await createKey(trx, settings, environment, now)
         afterCommit(() => directory.forget())
         return respond(
@@ -152,7 +152,7 @@ export function keyRoutes({
       path: '/keys/{keyId}',
       summary: 'Get a key',
       description: 'The key without its secret, which is kept nowhere.',
-      responses: { 200: { description: 'The key.', schema: shownKey, example } },
+      responses: { 200: { description: 'The key.', schema: keySchema, example } },
       errors: ['key_not_found'],
       async read({ params: { keyId } }, { now }) {
         await flushUsage()
@@ -170,21 +170,21 @@ export function keyRoutes({
       summary: 'Change a key',
       description:
         'Changes what is given and leaves the rest. It takes effect within two seconds everywhere.',
-      body: keyChange,
+      body: keyUpdateSchema,
       bodyExample: { plan: 'business' },
       responses: {
         200: {
           description: 'The key after the change.',
-          schema: shownKey,
+          schema: keySchema,
           example: { ...example, plan: 'business' },
         },
       },
       errors: ['malformed_json', 'validation_failed', 'key_not_found'],
       async write({ params: { keyId }, body }, context) {
         const changed = await change(keyId, context, async (key) => {
-          const settings = changedSettings(key, body)
-          checkSettings(settings, body.expiresAt === undefined ? 0 : context.now)
-          await changeKey(context.trx, key.id, settings, context.now)
+          const settings = updatedKeySettings(key, body)
+          validateKeySettings(settings, body.expiresAt === undefined ? 0 : context.now)
+          await updateKey(context.trx, key.id, settings, context.now)
         })
         return respond(200, serializeKey(changed, context.now))
       },
@@ -214,13 +214,13 @@ export function keyRoutes({
       description:
         'Answers the new secret, once. The old one lives on for `overlapSeconds`; both count as one key. A key has two secrets at the most: if you rotate again within the overlap, the oldest ends at once.',
       hasSecretResponse: true,
-      body: rotation,
+      body: keyRotationSchema,
       isBodyOptional: true,
       bodyExample: { overlapSeconds: 3600 },
       responses: {
         200: {
           description: 'The key with its new secret.',
-          schema: keyWithSecret,
+          schema: keyWithSecretSchema,
           example: exampleWithSecret,
         },
       },

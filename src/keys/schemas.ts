@@ -20,7 +20,7 @@ import { ownLimitMax, ownStreamsMax, planNames } from './plans.ts'
 /** What callers send and see of keys. */
 
 const time = z.iso.datetime()
-export const keyName = z
+export const keyNameSchema = z
   .string()
   .refine(isKeyName, `must be 1 to ${nameLengthMax} characters and not blank`)
   .meta({
@@ -29,7 +29,7 @@ export const keyName = z
     pattern: notBlankPattern,
     description: 'What the key is for; not blank.',
   })
-export const plan = z
+export const planSchema = z
   .enum(planNames)
   .meta({ id: 'Plan', description: 'Decides how many requests a key is allowed.' })
 const scope = z.enum(scopes).meta({ id: 'Scope', description: 'One thing that a key may do.' })
@@ -46,13 +46,13 @@ const ownLimits = z
     description:
       'The limits of an `enterprise` key: 10,000 requests a minute, 1,000,000 a day and 1,000 event streams, save for what is given here.',
   })
-export const keyScopes = z.array(scope).max(scopes.length).meta({ description: 'What the key may do.' })
+export const scopesSchema = z.array(scope).max(scopes.length).meta({ description: 'What the key may do.' })
 const origin = z.string().refine(isOrigin, 'must be an origin such as https://example.com').meta({
   format: 'uri',
   maxLength: originLengthMax,
   pattern: '^https?://[^\\sA-Z/?#@]+$',
 })
-export const origins = z.array(origin).max(originsMax).meta({
+export const originsSchema = z.array(origin).max(originsMax).meta({
   id: 'Origins',
   description:
     'Browser origins that the key is locked to, such as `https://shelter.example`. With any, it is a publishable key: it may stand in a web page, and may only read.',
@@ -63,13 +63,13 @@ const secret = z.string().meta({
   description: 'The secret itself. It is shown this once.',
 })
 
-export const newKey = z
+export const newKeySchema = z
   .object({
-    name: keyName,
-    plan: plan.optional(),
+    name: keyNameSchema,
+    plan: planSchema.optional(),
     limits: ownLimits.optional().meta({ description: 'Only with the plan `enterprise`.' }),
-    scopes: keyScopes.optional(),
-    origins: origins.optional(),
+    scopes: scopesSchema.optional(),
+    origins: originsSchema.optional(),
     expiresAt: dateTime().meta({ description: expiryDescription }).optional(),
   })
   .meta({
@@ -77,16 +77,16 @@ export const newKey = z
     description:
       'A key to make. Without `plan` it is `free`; without `scopes` it may read and write animals, categories and orders, or, with `origins`, read animals and categories.',
   })
-export const keyChange = z
+export const keyUpdateSchema = z
   .object({
-    name: keyName.optional(),
-    plan: plan.optional(),
+    name: keyNameSchema.optional(),
+    plan: planSchema.optional(),
     limits: ownLimits
       .nullable()
       .optional()
       .meta({ description: 'Only for a key with the plan `enterprise`; `null` removes them.' }),
-    scopes: keyScopes.optional(),
-    origins: origins.optional(),
+    scopes: scopesSchema.optional(),
+    origins: originsSchema.optional(),
     expiresAt: dateTime()
       .nullable()
       .optional()
@@ -99,11 +99,11 @@ export const keyChange = z
 
 const shownFields = {
   id: int64().meta({ description: 'Unique identifier, assigned by the service.' }),
-  name: keyName,
-  plan,
+  name: keyNameSchema,
+  plan: planSchema,
   limits: ownLimits.optional().meta({ description: 'Only of a key with the plan `enterprise`.' }),
-  scopes: keyScopes,
-  origins,
+  scopes: scopesSchema,
+  origins: originsSchema,
   createdAt: time.meta({ description: 'When the key was made.' }),
   lastUsedAt: time
     .nullable()
@@ -114,19 +114,19 @@ const shownFields = {
     .optional()
     .meta({ description: 'When the ban on the key ends; absent while there is none.' }),
 }
-export const shownKey = z
+export const keySchema = z
   .object(shownFields)
   .meta({ id: 'Key', description: 'An API key, without its secret.' })
-export const shownKeys = z
-  .array(shownKey)
+export const keyListSchema = z
+  .array(keySchema)
   .meta({ id: 'Keys', description: 'One page of keys, newest first.' })
 const keySecret = z
   .object({ key: secret })
   .meta({ id: 'KeySecret', description: 'The secret of an API key.' })
-export const keyWithSecret = z
-  .intersection(shownKey, keySecret)
+export const keyWithSecretSchema = z
+  .intersection(keySchema, keySecret)
   .meta({ id: 'KeyWithSecret', description: 'An API key with its secret.' })
-export const rotation = z
+export const keyRotationSchema = z
   .object({
     overlapSeconds: integer(0, overlapSecondsMax)
       .meta({ description: 'How long the old secret lives on, in seconds; not at all unless given.' })
@@ -134,7 +134,7 @@ export const rotation = z
   })
   .meta({ id: 'Rotation', description: 'How to go from the old secret to the new one.' })
 
-export const newSettings = (body: z.output<typeof newKey>): KeySettings => ({
+export const newKeySettings = (body: z.output<typeof newKeySchema>): KeySettings => ({
   name: body.name,
   plan: body.plan ?? 'free',
   limits: body.limits as KeySettings['limits'],
@@ -143,7 +143,7 @@ export const newSettings = (body: z.output<typeof newKey>): KeySettings => ({
   expiresAt: body.expiresAt,
 })
 
-export function changedSettings(key: Key, change: z.output<typeof keyChange>): KeySettings {
+export function updatedKeySettings(key: Key, change: z.output<typeof keyUpdateSchema>): KeySettings {
   const plan = change.plan ?? key.plan
   // Own limits go with the enterprise plan: leaving it leaves them behind.
   const limits =
@@ -162,7 +162,7 @@ export function changedSettings(key: Key, change: z.output<typeof keyChange>): K
   }
 }
 
-export function checkSettings(settings: KeySettings, now: number): void {
+export function validateKeySettings(settings: KeySettings, now: number): void {
   const problems = settingsProblems(settings, now)
   if (problems.length > 0)
     throw validationFailed(problems.map(({ field, message }) => ({ path: `/${field}`, message })))

@@ -51,14 +51,14 @@ embedding.addSubnet('::ffff:0:0', 96, 'ipv6')
 embedding.addSubnet('64:ff9b::', 96, 'ipv6')
 
 /** Whether an address is one of the public internet's. */
-export function isGlobal(address: string): boolean {
+export function isPublicAddress(address: string): boolean {
   if (isIP(address) === 4) return !notGlobal.check(address, 'ipv4')
   if (isIP(address) !== 6 || address.includes('%')) return false
-  if (embedding.check(address, 'ipv6')) return isGlobal(embeddedIpv4(address))
+  if (embedding.check(address, 'ipv6')) return isPublicAddress(embeddedIpv4(address))
   return global6.check(address, 'ipv6') && !notGlobal.check(address, 'ipv6')
 }
 
-export function isAllowed(address: string, allowed: BlockList): boolean {
+export function isAllowedAddress(address: string, allowed: BlockList): boolean {
   // A zone names an interface of this machine, which no list can mean.
   if (address.includes('%')) return false
   const plain = isIP(address) === 6 && embedding.check(address, 'ipv6') ? embeddedIpv4(address) : address

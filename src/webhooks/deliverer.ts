@@ -2,15 +2,15 @@ import { type Clock, timestamp } from '../clock.ts'
 import type { Database } from '../database/database.ts'
 import type { MaybePromise } from '../maybePromise.ts'
 import {
-  type Claim,
+  type ClaimedDelivery,
   claimDelivery,
   type DueLane,
   dueLanes,
   finishAttempt,
   releaseDelivery,
 } from './deliveries.ts'
-import { dispatchEvents, hasUndispatched, hasWebhooks } from './dispatch.ts'
-import type { Outcome, SendOptions } from './send.ts'
+import { dispatchEvents, hasActiveWebhooks, hasUndispatchedEvents } from './dispatch.ts'
+import type { AttemptOutcome, SendOptions } from './send.ts'
 import { messageId } from './webhook.ts'
 
 const attemptsAtOnceMax = 64
@@ -23,7 +23,7 @@ type DelivererOptions = {
   readonly sending: SendOptions
   /** The id up to which events are durable; nothing is sent of later ones. */
   durableThrough(): MaybePromise<number>
-  onAttempt(outcome: Outcome): void
+  onAttempt(outcome: AttemptOutcome): void
   onFault(error: unknown): void
 }
 
@@ -67,10 +67,10 @@ export class Deliverer {
     while (this.#isWanted && !this.#stopping.signal.aborted) {
       this.#isWanted = false
       try {
-        if (!(await hasWebhooks(database.read))) continue
+        if (!(await hasActiveWebhooks(database.read))) continue
         // Asked before it is written: a commit wakes us, and must not wake us for nothing.
         const through = await durableThrough()
-        while (await hasUndispatched(database.read, through))
+        while (await hasUndispatchedEvents(database.read, through))
           await database.write((trx) => dispatchEvents(trx, clock(), through))
         this.#startAll(await dueLanes(database.read, clock()))
       } catch (error) {
@@ -121,7 +121,7 @@ export class Deliverer {
       )
       if (!claim) return
       const { signal } = this.#stopping
-      const [body, headers] = await message(claim, clock())
+      const [body, headers] = await signedMessage(claim, clock())
       // Only a store with webhooks needs what sends to them.
       const { send } = await import('./send.ts')
       const outcome = await send(claim.webhook.url, body, headers, { ...sending, signal })
@@ -137,8 +137,8 @@ export class Deliverer {
 }
 
 /** Body and headers as Standard Webhooks has them; during a rotation both secrets sign. */
-export async function message(
-  { delivery, webhook }: Claim,
+export async function signedMessage(
+  { delivery, webhook }: ClaimedDelivery,
   now: number,
 ): Promise<[body: string, headers: Record<string, string>]> {
   const { Webhook: Signer } = await import('standardwebhooks')

@@ -4,8 +4,8 @@ import type { SqlDialect } from '../database/dialect.ts'
 import type { Tables } from '../database/tables.ts'
 import { keptMs } from '../events/queries.ts'
 import { setWebhookStatus, toWebhook } from './queries.ts'
-import type { Outcome } from './send.ts'
-import { type Delivery, nextAttemptAt, testEvent, type Webhook } from './webhook.ts'
+import type { AttemptOutcome } from './send.ts'
+import { type Delivery, nextAttemptAt, testEventType, type Webhook } from './webhook.ts'
 
 const pruneRowsMax = 1_000
 /** A claim outlasts an attempt; after a crash the delivery is free again once it has run out. */
@@ -17,7 +17,7 @@ export async function addTestDelivery(
   now: number,
 ): Promise<Delivery> {
   const data = '{"message":"This is a test."}'
-  const test = { webhookId, eventId: undefined, eventType: testEvent, eventAt: now, data }
+  const test = { webhookId, eventId: undefined, eventType: testEventType, eventAt: now, data }
   const id = await insertDeliveries(trx, [test], now)
   return (await findDelivery(trx, webhookId, id)) as Delivery
 }
@@ -80,7 +80,7 @@ export async function dueLanes(db: Kysely<Tables>, now: number): Promise<DueLane
         .where('status', '=', 'enabled')
         .where(({ eb, selectFrom }) =>
           eb(
-            headOfLane(selectFrom('webhook_deliveries'), sql.ref('webhooks.id'), lane, now).select(
+            nextInLane(selectFrom('webhook_deliveries'), sql.ref('webhooks.id'), lane, now).select(
               'claimed_until',
             ),
             '<=',
@@ -101,7 +101,7 @@ type DeliveryQuery = SelectQueryBuilder<Tables, 'webhook_deliveries' | 'webhooks
  * the table is only taken where the query says so in so many words; and the webhook is given as a range, for with one
  * value a planner might take another index that has the ids in order, with everybody's deliveries in it.
  */
-export function headOfLane(
+export function nextInLane(
   deliveries: unknown,
   webhookId: RawBuilder<unknown>,
   lane: Lane,
@@ -122,7 +122,7 @@ export function headOfLane(
 }
 
 export type WebhookWithSecret = Webhook & { secret: string; previousSecret: string | undefined }
-export type Claim = {
+export type ClaimedDelivery = {
   delivery: Delivery
   webhook: WebhookWithSecret
   /** Which claim it is: one that has run out, and was taken by somebody else, is not this one any more. */
@@ -136,7 +136,7 @@ export async function claimDelivery(
   webhookId: number,
   lane: Lane,
   now: number,
-): Promise<Claim | undefined> {
+): Promise<ClaimedDelivery | undefined> {
   const hook = await trx
     .selectFrom('webhooks')
     .selectAll()
@@ -145,7 +145,7 @@ export async function claimDelivery(
     .executeTakeFirst()
   if (!hook) return undefined
   const deliveries = trx.selectFrom('webhook_deliveries')
-  const head = headOfLane(deliveries, sql`${webhookId}`, lane, now).selectAll('webhook_deliveries')
+  const head = nextInLane(deliveries, sql`${webhookId}`, lane, now).selectAll('webhook_deliveries')
   // First attempts have one head, which is waited for; of repetitions anyone will do.
   const found = await (lane === 'first' ? lock(head) : lockFree(head)).executeTakeFirst()
   // A first attempt that is under way elsewhere keeps its place: the ones behind it wait.
@@ -164,15 +164,15 @@ export async function claimDelivery(
 
 const gone = 410
 
-export const isDelivered = (outcome: Outcome): boolean =>
+export const isDelivered = (outcome: AttemptOutcome): boolean =>
   'status' in outcome && outcome.status >= 200 && outcome.status < 300
 
 /** Notes how an attempt ended, and what comes of it. */
 export async function finishAttempt(
   trx: Kysely<Tables>,
   { lock }: SqlDialect,
-  claim: Claim,
-  outcome: Outcome,
+  claim: ClaimedDelivery,
+  outcome: AttemptOutcome,
   now: number,
   random: number,
 ): Promise<void> {
@@ -210,7 +210,7 @@ export async function finishAttempt(
       ? 'The endpoint answered 410 Gone.'
       : `Delivery ${delivery.id} failed ${attempts} times. Last: ${error}`
   await setWebhookStatus(trx, webhook.id, 'disabled', reason)
-  await failWaiting(trx, webhook.id, 'The webhook was disabled.', now)
+  await failPending(trx, webhook.id, 'The webhook was disabled.', now)
 }
 
 /** Lets go of a bounded number of deliveries that are as old as the events that are let go, also if they still wait. */
@@ -227,7 +227,10 @@ export async function pruneDeliveries(trx: Kysely<Tables>, now: number): Promise
 }
 
 /** Gives back a delivery whose attempt was broken off: it has not been tried. */
-export async function releaseDelivery(trx: Kysely<Tables>, { delivery, until }: Claim): Promise<void> {
+export async function releaseDelivery(
+  trx: Kysely<Tables>,
+  { delivery, until }: ClaimedDelivery,
+): Promise<void> {
   await trx
     .updateTable('webhook_deliveries')
     .set({ claimed_until: 0 })
@@ -237,7 +240,7 @@ export async function releaseDelivery(trx: Kysely<Tables>, { delivery, until }: 
 }
 
 /** What waits for a webhook is not sent any more, save the types that it still wants. */
-export async function failWaiting(
+export async function failPending(
   trx: Kysely<Tables>,
   webhookId: number,
   reason: string,

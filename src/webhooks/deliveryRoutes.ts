@@ -3,16 +3,16 @@ import { type Operation, operation, respond } from '../api/operation.ts'
 import { idCursor, openCursor, pageAnswer, sealCursor } from '../api/pagination.ts'
 import type { Database } from '../database/database.ts'
 import { addTestDelivery, findDelivery, listDeliveries, retryDelivery } from './deliveries.ts'
-import { checkEvents, present } from './guards.ts'
+import { orNotFound, requireEventAccess } from './guards.ts'
 import { findWebhook } from './queries.ts'
 import {
+  deliveryByIdOperation,
   deliveryExample,
-  example,
-  one,
-  oneDelivery,
-  page,
-  shownDeliveries,
-  shownDelivery,
+  deliveryListSchema,
+  deliverySchema,
+  pageQuery,
+  webhookByIdOperation,
+  webhookExample,
 } from './schemas.ts'
 import { serializeDelivery } from './serialize.ts'
 
@@ -22,7 +22,7 @@ const noDelivery = 'This webhook has no delivery with this id: GET its deliverie
 export function deliveryRoutes(database: Database, publicUrl: string | undefined): Operation[] {
   return [
     operation({
-      ...one,
+      ...webhookByIdOperation,
       id: 'testWebhook',
       method: 'POST',
       path: '/webhooks/{webhookId}/test',
@@ -31,35 +31,35 @@ export function deliveryRoutes(database: Database, publicUrl: string | undefined
       responses: {
         202: {
           description: 'The message is queued.',
-          schema: shownDelivery,
+          schema: deliverySchema,
           example: {
             id: 32,
             eventType: 'webhook.test',
             status: 'pending',
             attempts: 0,
-            createdAt: example.createdAt,
+            createdAt: webhookExample.createdAt,
           },
         },
       },
       errors: ['webhook_not_found'],
       async write({ params: { webhookId: id } }, { trx, now }) {
-        const found = present(await findWebhook(trx, Number(id)))
+        const found = orNotFound(await findWebhook(trx, Number(id)))
         return respond(202, serializeDelivery(await addTestDelivery(trx, found.id, now)))
       },
     }),
 
     operation({
-      ...one,
+      ...webhookByIdOperation,
       id: 'listDeliveries',
       method: 'GET',
       path: '/webhooks/{webhookId}/deliveries',
       summary: 'List deliveries',
       description: 'Newest first. Kept 30 days, like the events.',
-      query: z.object(page),
+      query: z.object(pageQuery),
       responses: {
         200: {
           description: 'One page of deliveries, newest first.',
-          schema: shownDeliveries,
+          schema: deliveryListSchema,
           optionalHeaders: { Link: 'Where the next page is, with `rel="next"`; absent on the last page.' },
           example: [deliveryExample],
         },
@@ -68,7 +68,7 @@ export function deliveryRoutes(database: Database, publicUrl: string | undefined
       async read({ params: { webhookId: id }, query: { limit, cursor } }) {
         const kind = `deliveries ${id}`
         const belowId = cursor === undefined ? undefined : openCursor(kind, idCursor, cursor)[0]
-        const found = present(await findWebhook(database.read, Number(id)))
+        const found = orNotFound(await findWebhook(database.read, Number(id)))
         const deliveries = await listDeliveries(database, found.id, limit + 1, belowId)
         return pageAnswer(deliveries, serializeDelivery, {
           publicUrl,
@@ -80,7 +80,7 @@ export function deliveryRoutes(database: Database, publicUrl: string | undefined
     }),
 
     operation({
-      ...oneDelivery,
+      ...deliveryByIdOperation,
       id: 'retryDelivery',
       method: 'POST',
       path: '/webhooks/{webhookId}/deliveries/{deliveryId}/retry',
@@ -88,16 +88,16 @@ export function deliveryRoutes(database: Database, publicUrl: string | undefined
       responses: {
         202: {
           description: 'It is queued again.',
-          schema: shownDelivery,
+          schema: deliverySchema,
           example: { ...deliveryExample, status: 'pending', finishedAt: undefined },
         },
       },
       errors: ['webhook_not_found'],
       async write({ params: { webhookId: id, deliveryId } }, { trx, now, principal: caller }) {
-        const found = present(await findDelivery(trx, Number(id), Number(deliveryId)), noDelivery)
-        checkEvents([found.eventType], caller)
+        const found = orNotFound(await findDelivery(trx, Number(id), Number(deliveryId)), noDelivery)
+        requireEventAccess([found.eventType], caller)
         await retryDelivery(trx, found.id, now)
-        return respond(202, serializeDelivery(present(await findDelivery(trx, found.webhookId, found.id))))
+        return respond(202, serializeDelivery(orNotFound(await findDelivery(trx, found.webhookId, found.id))))
       },
     }),
   ]

@@ -30,10 +30,10 @@ const selectWebhook = preparedQuery<[], { id: number }>((db) =>
 )
 
 /** Whether there is anybody to tell: without that, nothing is to be dispatched and nothing is due. */
-export const hasWebhooks = async (db: Kysely<Tables>): Promise<boolean> =>
+export const hasActiveWebhooks = async (db: Kysely<Tables>): Promise<boolean> =>
   (await selectWebhook(db)).length > 0
 
-export async function hasUndispatched(db: Kysely<Tables>, through: number): Promise<boolean> {
+export async function hasUndispatchedEvents(db: Kysely<Tables>, through: number): Promise<boolean> {
   return (await lastEventId(db, through)) > (await dispatchedThrough(db))
 }
 

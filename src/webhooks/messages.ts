@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import type { MessageDescription } from '../api/operation.ts'
 import { type EventKind, eventExample, unionOfKinds } from '../events/schemas.ts'
-import { attemptTimeoutMs, retryDelaysMs, testEvent } from './webhook.ts'
+import { attemptTimeoutMs, retryDelaysMs, testEventType } from './webhook.ts'
 
 const testData = z
   .object({ message: z.string().meta({ description: 'A text for people.' }) })
@@ -13,7 +13,7 @@ export function webhookMessage(kinds: readonly EventKind[]): MessageDescription 
     name: 'WebhookMessage',
     description: 'What a webhook receives.',
     suffix: 'Message',
-    kinds: [...kinds, { name: 'Test', types: [testEvent], data: testData }],
+    kinds: [...kinds, { name: 'Test', types: [testEventType], data: testData }],
     fields: (type, data) => ({
       type,
       timestamp: z.iso.datetime().meta({ description: 'When it happened.' }),
@@ -29,7 +29,7 @@ export function webhookMessage(kinds: readonly EventKind[]): MessageDescription 
     schema,
     examples: {
       event: { type, timestamp, data },
-      test: { type: testEvent, timestamp, data: { message: 'This is a test.' } },
+      test: { type: testEventType, timestamp, data: { message: 'This is a test.' } },
     },
     headers: {
       'webhook-id': {

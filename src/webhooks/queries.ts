@@ -1,7 +1,7 @@
 import type { Kysely, Selectable } from 'kysely'
 import type { Tables } from '../database/tables.ts'
 import type { EventType } from '../events/event.ts'
-import { makeSecret, type Webhook, type WebhookStatus } from './webhook.ts'
+import { generateSecret, type Webhook, type WebhookStatus } from './webhook.ts'
 
 type WebhookSettings = { url: string; events: readonly EventType[] }
 
@@ -13,13 +13,13 @@ export async function countWebhooks(db: Kysely<Tables>): Promise<number> {
   return Number(row?.count ?? 0)
 }
 
-export async function addWebhook(
+export async function createWebhook(
   trx: Kysely<Tables>,
   settings: WebhookSettings,
   fromEventId: number,
   now: number,
 ) {
-  const secret = makeSecret()
+  const secret = generateSecret()
   const { id } = await trx
     .insertInto('webhooks')
     .values({ ...row(settings), status: 'enabled', secret, from_event_id: fromEventId, created_at: now })
@@ -44,7 +44,7 @@ export async function listWebhooks(db: Kysely<Tables>, limit: number, belowId = 
   return rows.map(toWebhook)
 }
 
-export async function changeWebhook(
+export async function updateWebhook(
   trx: Kysely<Tables>,
   id: number,
   settings: WebhookSettings,
@@ -66,23 +66,23 @@ export async function setWebhookStatus(
 }
 
 /** An endpoint that was disabled begins anew: with what happens from now on. */
-export async function restartWebhook(trx: Kysely<Tables>, id: number, fromEventId: number): Promise<void> {
+export async function reenableWebhook(trx: Kysely<Tables>, id: number, fromEventId: number): Promise<void> {
   await trx.updateTable('webhooks').set({ from_event_id: fromEventId }).where('id', '=', id).execute()
   await setWebhookStatus(trx, id, 'enabled')
 }
 
-export async function removeWebhook(trx: Kysely<Tables>, id: number): Promise<void> {
+export async function deleteWebhook(trx: Kysely<Tables>, id: number): Promise<void> {
   await trx.deleteFrom('webhooks').where('id', '=', id).execute()
 }
 
 /** Messages are signed with the new secret and the one before it until the overlap ends. Any older one ends now. */
-export async function rotateSecret(
+export async function rotateWebhookSecret(
   trx: Kysely<Tables>,
   id: number,
   overlapMs: number,
   now: number,
 ): Promise<string> {
-  const secret = makeSecret()
+  const secret = generateSecret()
   await trx
     .updateTable('webhooks')
     .set((eb) => ({ previous_secret: eb.ref('secret'), previous_secret_until: now + overlapMs, secret }))

@@ -33,7 +33,7 @@ export async function resolveHost(
   { nameServers, signal }: ResolveOptions,
 ): Promise<ResolvedAddress[]> {
   const name = host.toLowerCase().replace(/\.$/, '')
-  const local = addressesInHosts(await readHosts(), name)
+  const local = lookupInHostsFile(await readHosts(), name)
   if (local.length > 0) return local.map(withFamily)
   // RFC 6761, section 6.3: these names are never sent to a DNS server.
   if (name === 'localhost' || name.endsWith('.localhost')) return ['127.0.0.1', '::1'].map(withFamily)
@@ -108,7 +108,7 @@ async function readHosts(): Promise<string> {
 }
 
 /** The addresses that the text of a hosts file has for a name, IPv4 first. */
-export function addressesInHosts(text: string, name: string): string[] {
+export function lookupInHostsFile(text: string, name: string): string[] {
   const found = new Set<string>()
   for (const line of text.split('\n')) {
     const [address = '', ...names] = line.replace(/#.*/, '').trim().split(/\s+/)

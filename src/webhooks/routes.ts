@@ -6,38 +6,38 @@ import { idCursor, openCursor, pageAnswer, sealCursor } from '../api/pagination.
 import type { Database } from '../database/database.ts'
 import { allEvents, lastEventId } from '../events/queries.ts'
 import type { EventKind } from '../events/schemas.ts'
-import { isAllowed, isGlobal } from './addresses.ts'
-import { failWaiting } from './deliveries.ts'
+import { isAllowedAddress, isPublicAddress } from './addresses.ts'
+import { failPending } from './deliveries.ts'
 import { deliveryRoutes } from './deliveryRoutes.ts'
-import { checkEvents, present } from './guards.ts'
+import { orNotFound, requireEventAccess } from './guards.ts'
 import { webhookMessage } from './messages.ts'
 import {
-  addWebhook,
-  changeWebhook,
   countWebhooks,
+  createWebhook,
+  deleteWebhook,
   findWebhook,
   listWebhooks,
-  removeWebhook,
-  restartWebhook,
-  rotateSecret,
+  reenableWebhook,
+  rotateWebhookSecret,
   setWebhookStatus,
+  updateWebhook,
 } from './queries.ts'
 import {
-  common,
-  example,
-  exampleWithSecret,
-  newWebhook,
-  one,
+  newWebhookSchema,
   overlapSecondsDefault,
-  page,
-  secretRotation,
-  shownWebhook,
-  shownWebhooks,
-  webhookChange,
-  webhookWithSecret,
+  pageQuery,
+  secretRotationSchema,
+  webhookByIdOperation,
+  webhookExample,
+  webhookListSchema,
+  webhookOperation,
+  webhookSchema,
+  webhookUpdateSchema,
+  webhookWithSecretExample,
+  webhookWithSecretSchema,
 } from './schemas.ts'
 import { serializeWebhook } from './serialize.ts'
-import { testEvent, webhooksMax } from './webhook.ts'
+import { testEventType, webhooksMax } from './webhook.ts'
 
 type WebhookRoutesOptions = {
   database: Database
@@ -54,28 +54,28 @@ export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRo
   function checkUrl(url: string): void {
     const { protocol, hostname } = new URL(url)
     const host = hostname.replace(/^\[|\]$/g, '')
-    const isNamed = isIP(host) !== 0 && isAllowed(host, allowed)
+    const isNamed = isIP(host) !== 0 && isAllowedAddress(host, allowed)
     if (isNamed) return
     if (protocol !== 'https:')
       throw validationFailed([{ path: '/url', message: `must be an https address (${allowHint})` }])
-    if (isIP(host) !== 0 && !isGlobal(host))
+    if (isIP(host) !== 0 && !isPublicAddress(host))
       throw validationFailed([{ path: '/url', message: `is not on the public internet (${allowHint})` }])
   }
 
   return [
     operation({
-      ...common,
+      ...webhookOperation,
       id: 'listWebhooks',
       method: 'GET',
       path: '/webhooks',
       summary: 'List webhooks',
-      query: z.object(page),
+      query: z.object(pageQuery),
       responses: {
         200: {
           description: 'One page of webhooks.',
-          schema: shownWebhooks,
+          schema: webhookListSchema,
           optionalHeaders: { Link: 'Where the next page is, with `rel="next"`; absent on the last page.' },
-          example: [example],
+          example: [webhookExample],
         },
       },
       errors: ['validation_failed', 'invalid_cursor'],
@@ -92,7 +92,7 @@ export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRo
     }),
 
     operation({
-      ...common,
+      ...webhookOperation,
       id: 'createWebhook',
       method: 'POST',
       path: '/webhooks',
@@ -100,26 +100,26 @@ export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRo
       description: 'The answer has the signing secret in `secret`. It is shown this once.',
       hasSecretResponse: true,
       sends: webhookMessage(kinds),
-      body: newWebhook,
-      bodyExample: { url: example.url, events: example.events },
+      body: newWebhookSchema,
+      bodyExample: { url: webhookExample.url, events: webhookExample.events },
       responses: {
         201: {
           description: 'The webhook is registered.',
-          schema: webhookWithSecret,
+          schema: webhookWithSecretSchema,
           headers: { Location: 'Where the webhook is.' },
-          example: exampleWithSecret,
+          example: webhookWithSecretExample,
         },
       },
       errors: ['malformed_json', 'validation_failed'],
       async write({ body }, { trx, now, principal: caller }) {
         checkUrl(body.url)
-        checkEvents(body.events, caller)
+        requireEventAccess(body.events, caller)
         if ((await countWebhooks(trx)) >= webhooksMax) {
           throw validationFailed([
             { path: '', message: `would be one webhook more than the ${webhooksMax} that are possible` },
           ])
         }
-        const { webhook, secret } = await addWebhook(trx, body, await lastEventId(trx, allEvents), now)
+        const { webhook, secret } = await createWebhook(trx, body, await lastEventId(trx, allEvents), now)
         return respond(
           201,
           { ...serializeWebhook(webhook), secret },
@@ -129,53 +129,53 @@ export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRo
     }),
 
     operation({
-      ...one,
+      ...webhookByIdOperation,
       id: 'getWebhook',
       method: 'GET',
       path: '/webhooks/{webhookId}',
       summary: 'Get a webhook',
-      responses: { 200: { description: 'The webhook.', schema: shownWebhook, example } },
+      responses: { 200: { description: 'The webhook.', schema: webhookSchema, example: webhookExample } },
       errors: ['webhook_not_found'],
       async read({ params: { webhookId: id } }) {
-        return respond(200, serializeWebhook(present(await findWebhook(database.read, Number(id)))))
+        return respond(200, serializeWebhook(orNotFound(await findWebhook(database.read, Number(id)))))
       },
     }),
 
     operation({
-      ...one,
+      ...webhookByIdOperation,
       id: 'updateWebhook',
       method: 'PATCH',
       path: '/webhooks/{webhookId}',
       summary: 'Change, pause or resume a webhook',
       description:
         'While it is paused messages wait. One that was disabled is told of what happens after it is enabled again.',
-      body: webhookChange,
+      body: webhookUpdateSchema,
       bodyExample: { status: 'paused' },
       responses: {
         200: {
           description: 'The webhook after the change.',
-          schema: shownWebhook,
-          example: { ...example, status: 'paused' },
+          schema: webhookSchema,
+          example: { ...webhookExample, status: 'paused' },
         },
       },
       errors: ['malformed_json', 'validation_failed', 'webhook_not_found'],
       async write({ params: { webhookId: id }, body }, { trx, now, principal: caller }) {
-        const found = present(await findWebhook(trx, Number(id)))
+        const found = orNotFound(await findWebhook(trx, Number(id)))
         if (body.url !== undefined) checkUrl(body.url)
         const events = body.events ?? found.events
         // Also what it was told of so far: who may not see that must not have it sent elsewhere.
-        checkEvents([...found.events, ...events], caller)
-        await changeWebhook(trx, found.id, { url: body.url ?? found.url, events })
-        await failWaiting(trx, found.id, 'The webhook was changed.', now, [...events, testEvent])
+        requireEventAccess([...found.events, ...events], caller)
+        await updateWebhook(trx, found.id, { url: body.url ?? found.url, events })
+        await failPending(trx, found.id, 'The webhook was changed.', now, [...events, testEventType])
         if (body.status === 'enabled' && found.status === 'disabled')
-          await restartWebhook(trx, found.id, await lastEventId(trx, allEvents))
+          await reenableWebhook(trx, found.id, await lastEventId(trx, allEvents))
         else if (body.status !== undefined) await setWebhookStatus(trx, found.id, body.status)
-        return respond(200, serializeWebhook(present(await findWebhook(trx, found.id))))
+        return respond(200, serializeWebhook(orNotFound(await findWebhook(trx, found.id))))
       },
     }),
 
     operation({
-      ...one,
+      ...webhookByIdOperation,
       id: 'deleteWebhook',
       method: 'DELETE',
       path: '/webhooks/{webhookId}',
@@ -183,15 +183,15 @@ export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRo
       responses: { 204: { description: 'The webhook is removed, with its deliveries.' } },
       errors: ['webhook_not_found'],
       async write({ params: { webhookId: id } }, { trx, principal: caller }): Promise<OperationResult> {
-        const found = present(await findWebhook(trx, Number(id)))
-        checkEvents(found.events, caller)
-        await removeWebhook(trx, found.id)
+        const found = orNotFound(await findWebhook(trx, Number(id)))
+        requireEventAccess(found.events, caller)
+        await deleteWebhook(trx, found.id)
         return { status: 204 }
       },
     }),
 
     operation({
-      ...one,
+      ...webhookByIdOperation,
       id: 'rotateWebhookSecret',
       method: 'POST',
       path: '/webhooks/{webhookId}/rotate',
@@ -199,21 +199,21 @@ export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRo
       description:
         'Answers the new secret, once. Until the overlap ends, messages are signed with both. Two secrets sign at the most: if you rotate again within the overlap, the oldest ends at once.',
       hasSecretResponse: true,
-      body: secretRotation,
+      body: secretRotationSchema,
       isBodyOptional: true,
       bodyExample: { overlapSeconds: 3600 },
       responses: {
         200: {
           description: 'The webhook with its new secret.',
-          schema: webhookWithSecret,
-          example: exampleWithSecret,
+          schema: webhookWithSecretSchema,
+          example: webhookWithSecretExample,
         },
       },
       errors: ['malformed_json', 'validation_failed', 'webhook_not_found'],
       async write({ params: { webhookId: id }, body }, { trx, now, principal: caller }) {
-        const found = present(await findWebhook(trx, Number(id)))
-        checkEvents(found.events, caller)
-        const secret = await rotateSecret(
+        const found = orNotFound(await findWebhook(trx, Number(id)))
+        requireEventAccess(found.events, caller)
+        const secret = await rotateWebhookSecret(
           trx,
           found.id,
           (body.overlapSeconds ?? overlapSecondsDefault) * 1000,

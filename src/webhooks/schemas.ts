@@ -28,10 +28,10 @@ const types = z.array(knownEventType).min(1).max(eventTypes.length).meta({
   description: 'The events to send. Events of keys need the scope `keys:manage`.',
 })
 
-export const newWebhook = z
+export const newWebhookSchema = z
   .object({ url: newUrl, events: types })
   .meta({ id: 'NewWebhook', description: 'An endpoint to tell of events.' })
-export const webhookChange = z
+export const webhookUpdateSchema = z
   .object({
     url: newUrl.optional(),
     events: types.optional(),
@@ -55,23 +55,25 @@ const shownFields = {
   statusReason: z.string().optional().meta({ description: 'Why it was disabled.' }),
   createdAt: time.meta({ description: 'When the webhook was registered.' }),
 }
-export const shownWebhook = z
+export const webhookSchema = z
   .object(shownFields)
   .meta({ id: 'Webhook', description: 'An endpoint that is told of events.' })
-export const shownWebhooks = z
-  .array(shownWebhook)
+export const webhookListSchema = z
+  .array(webhookSchema)
   .meta({ id: 'WebhookList', description: 'One page of webhooks, newest first.' })
 const webhookSecret = z
   .object({ secret: z.string().meta({ description: 'What messages are signed with. Shown this once.' }) })
   .meta({ id: 'WebhookSecret', description: 'The signing secret of a webhook.' })
-export const webhookWithSecret = z
-  .intersection(shownWebhook, webhookSecret)
+export const webhookWithSecretSchema = z
+  .intersection(webhookSchema, webhookSecret)
   .meta({ id: 'WebhookWithSecret', description: 'A webhook with its signing secret.' })
-export const secretRotation = z.object({ overlapSeconds: integer(0, overlapSecondsMax).optional() }).meta({
-  id: 'SecretRotation',
-  description: 'How long messages are signed with both secrets; a day unless given.',
-})
-export const shownDelivery = z
+export const secretRotationSchema = z
+  .object({ overlapSeconds: integer(0, overlapSecondsMax).optional() })
+  .meta({
+    id: 'SecretRotation',
+    description: 'How long messages are signed with both secrets; a day unless given.',
+  })
+export const deliverySchema = z
   .object({
     id: int64().meta({ description: 'Assigned by the service.' }),
     eventId: int64().optional().meta({ description: 'The event; absent for a test message.' }),
@@ -88,18 +90,18 @@ export const shownDelivery = z
     finishedAt: time.optional().meta({ description: 'When it was delivered or failed for good.' }),
   })
   .meta({ id: 'Delivery', description: 'One message on its way to one endpoint.' })
-export const shownDeliveries = z
-  .array(shownDelivery)
+export const deliveryListSchema = z
+  .array(deliverySchema)
   .meta({ id: 'Deliveries', description: 'One page of deliveries, newest first.' })
 
-export const example = {
+export const webhookExample = {
   id: 4,
   url: 'https://shelter.example/hooks/petstore',
   events: ['pet.updated', 'order.placed'],
   status: 'enabled',
   createdAt: '2026-11-15T12:00:00.000Z',
 }
-export const exampleWithSecret = { ...example, secret: 'whsec_<44 characters of base64>' }
+export const webhookWithSecretExample = { ...webhookExample, secret: 'whsec_<44 characters of base64>' }
 export const deliveryExample = {
   id: 31,
   eventId: 1017,
@@ -116,12 +118,16 @@ const deliveryParams = z.object({
   webhookId,
   deliveryId: int64Text().meta({ description: 'The identifier of the delivery.' }),
 })
-export const page = {
+export const pageQuery = {
   limit: pageLimit(),
   cursor: pageCursor(),
 }
 
 /** What every operation here has. */
-export const common = { tag: 'Webhooks', scope: 'webhooks:manage', stability: 'experimental' } as const
-export const one = { ...common, params, notFound: 'webhook_not_found' } as const
-export const oneDelivery = { ...one, params: deliveryParams } as const
+export const webhookOperation = {
+  tag: 'Webhooks',
+  scope: 'webhooks:manage',
+  stability: 'experimental',
+} as const
+export const webhookByIdOperation = { ...webhookOperation, params, notFound: 'webhook_not_found' } as const
+export const deliveryByIdOperation = { ...webhookByIdOperation, params: deliveryParams } as const

@@ -1,14 +1,14 @@
 import { request as httpRequest } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { type BlockList, isIP, type LookupFunction } from 'node:net'
-import { isAllowed, isGlobal } from './addresses.ts'
+import { isAllowedAddress, isPublicAddress } from './addresses.ts'
 import { ResolveError, resolveHost } from './resolve.ts'
 import { attemptTimeoutMs } from './webhook.ts'
 
 /** Of a name with more addresses than this the first are tried; all of them are checked. */
 const addressesTriedMax = 16
 
-export type Outcome = { status: number } | { error: string }
+export type AttemptOutcome = { status: number } | { error: string }
 
 export type SendOptions = {
   /** Addresses beyond the public internet's that the operator allows. */
@@ -29,17 +29,18 @@ export function send(
   body: string,
   headers: Record<string, string>,
   { allowed, nameServers, timeoutMs = attemptTimeoutMs, signal }: SendOptions,
-): Promise<Outcome> {
+): Promise<AttemptOutcome> {
   const target = new URL(url)
   const isHttps = target.protocol === 'https:'
   const host = target.hostname.replace(/^\[|\]$/g, '')
-  const mayConnect = (address: string) => (isHttps && isGlobal(address)) || isAllowed(address, allowed)
-  if (isIP(host) !== 0 && !mayConnect(host)) return Promise.resolve({ error: refusedAddress })
+  const mayConnect = (address: string) =>
+    (isHttps && isPublicAddress(address)) || isAllowedAddress(address, allowed)
+  if (isIP(host) !== 0 && !mayConnect(host)) return Promise.resolve({ error: addressNotAllowed })
 
   const ended = AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(signal ? [signal] : [])])
   const resolveAndCheck = async (name: string) => {
     const addresses = await resolveHost(name, { nameServers, signal: ended })
-    if (!addresses.every(({ address }) => mayConnect(address))) throw new ResolveError(refusedAddress)
+    if (!addresses.every(({ address }) => mayConnect(address))) throw new ResolveError(addressNotAllowed)
     return addresses.slice(0, addressesTriedMax)
   }
   const lookup: LookupFunction = (name, { all }, callback) => {
@@ -72,7 +73,7 @@ export function send(
   })
 }
 
-export const refusedAddress =
+export const addressNotAllowed =
   'The address is not on the public internet, and the operator has not allowed it.'
 
 function reasonOf(error: Error, timeoutMs: number): string {

@@ -6,7 +6,7 @@ import { type EventType, isPrivate } from '../events/event.ts'
 export const webhookStatuses = ['enabled', 'paused', 'disabled'] as const
 export type WebhookStatus = (typeof webhookStatuses)[number]
 
-export const testEvent = 'webhook.test'
+export const testEventType = 'webhook.test'
 
 export type Webhook = {
   id: number
@@ -63,7 +63,7 @@ export function nextAttemptAt(attempts: number, now: number, random: number): nu
 }
 
 /** Standard Webhooks: `whsec_` and base64 of 24 to 64 random bytes. */
-export const makeSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`
+export const generateSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`
 
 /** The same for every attempt, so that a receiver can tell a repetition. */
 export const messageId = ({ id, eventId }: Pick<Delivery, 'id' | 'eventId'>): string =>

@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { sql } from 'kysely'
 import { databaseFile } from '../../src/database/sqlite/open.ts'
-import { headOfLane } from '../../src/webhooks/deliveries.ts'
+import { nextInLane } from '../../src/webhooks/deliveries.ts'
 import { databaseFor } from '../support/engine.ts'
 import { startOfTests } from '../support/service.ts'
 
@@ -13,7 +13,7 @@ test('whose turn it is is found by an index alone, however many are waiting', as
   t.after(() => store.close())
   for (const lane of ['first', 'again'] as const) {
     const deliveries = database.read.selectFrom('webhook_deliveries')
-    const { sql: text } = headOfLane(deliveries, sql`${1}`, lane, startOfTests)
+    const { sql: text } = nextInLane(deliveries, sql`${1}`, lane, startOfTests)
       .select('claimed_until')
       .compile()
     const plan = store.prepare(`EXPLAIN QUERY PLAN ${text}`).all()

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { BlockList } from 'node:net'
 import { after, before, describe, test } from 'node:test'
-import { isAllowed, isGlobal } from '../../src/webhooks/addresses.ts'
-import { refusedAddress, send } from '../../src/webhooks/send.ts'
+import { isAllowedAddress, isPublicAddress } from '../../src/webhooks/addresses.ts'
+import { addressNotAllowed, send } from '../../src/webhooks/send.ts'
 import { assertRefused } from '../support/answers.ts'
 import { eventually } from '../support/eventually.ts'
 import { type NameServer, type Records, startNameServer } from '../support/nameServer.ts'
@@ -105,7 +105,7 @@ describe('addresses of the public internet', () => {
   ] as const) {
     for (const [name, addresses] of Object.entries(table)) {
       test(`${name}: ${expected ? 'public' : 'not public'}`, () => {
-        for (const address of addresses) assert.equal(isGlobal(address), expected, address)
+        for (const address of addresses) assert.equal(isPublicAddress(address), expected, address)
       })
     }
   }
@@ -115,10 +115,11 @@ describe('addresses of the public internet', () => {
     allowed.addSubnet('10.0.0.0', 8)
     allowed.addSubnet('fd00::', 8, 'ipv6')
     for (const address of ['10.1.2.3', '::ffff:10.1.2.3', '::ffff:a01:203', 'fd12::1'])
-      assert.ok(isAllowed(address, allowed), address)
+      assert.ok(isAllowedAddress(address, allowed), address)
     for (const address of ['11.0.0.1', '127.0.0.1', '::ffff:127.0.0.1', 'fe80::1', 'fd12::1%eth0', 'x', ''])
-      assert.ok(!isAllowed(address, allowed), address)
-    for (const address of ['10.0.0.1', '::1', '8.8.8.8']) assert.ok(!isAllowed(address, nothingAllowed))
+      assert.ok(!isAllowedAddress(address, allowed), address)
+    for (const address of ['10.0.0.1', '::1', '8.8.8.8'])
+      assert.ok(!isAllowedAddress(address, nothingAllowed))
   })
 })
 
@@ -184,7 +185,7 @@ describe('nothing is connected to that is not on the public internet', () => {
         assertRefused(answer, 400, 'validation_failed')
         assert.equal(answer.json.details[0].path, '/url')
         const outcome = await send(url, ...message, { allowed: nothingAllowed })
-        assert.deepEqual(outcome, { error: refusedAddress })
+        assert.deepEqual(outcome, { error: addressNotAllowed })
         assertUntouched()
       })
     }
@@ -210,7 +211,7 @@ describe('nothing is connected to that is not on the public internet', () => {
         const { json } = await service.request('GET', `/v1/webhooks/${id}/deliveries`, { key })
         return json[0].attempts === 1 && json[0]
       })
-      assert.equal(delivery.lastError, refusedAddress)
+      assert.equal(delivery.lastError, addressNotAllowed)
       assert.equal(delivery.lastStatus, undefined)
       assertUntouched()
     })
@@ -243,7 +244,7 @@ describe('nothing is connected to that is not on the public internet', () => {
       for (const scheme of ['https', 'http']) {
         nameServer.queries.length = 0
         const outcome = await sendTo(`${scheme}://shelter.example:${port}/`)
-        assert.deepEqual(outcome, { error: refusedAddress })
+        assert.deepEqual(outcome, { error: addressNotAllowed })
         assert.deepEqual(nameServer.queries.toSorted(), ['A shelter.example', 'AAAA shelter.example'])
       }
       assertUntouched()
@@ -252,14 +253,14 @@ describe('nothing is connected to that is not on the public internet', () => {
 
   test('an alias is judged by the address that it leads to', async () => {
     records = { cname: 'inside.example', addresses: ['127.0.0.1'] }
-    assert.deepEqual(await sendTo(`https://shelter.example:${port}/`), { error: refusedAddress })
+    assert.deepEqual(await sendTo(`https://shelter.example:${port}/`), { error: addressNotAllowed })
     assertUntouched()
   })
 
   test('http to a public address is refused, by name and by number', async () => {
     records = ['93.184.215.14']
-    assert.deepEqual(await sendTo('http://shelter.example/'), { error: refusedAddress })
-    assert.deepEqual(await sendTo('http://93.184.215.14/'), { error: refusedAddress })
+    assert.deepEqual(await sendTo('http://shelter.example/'), { error: addressNotAllowed })
+    assert.deepEqual(await sendTo('http://93.184.215.14/'), { error: addressNotAllowed })
   })
 })
 
@@ -276,7 +277,7 @@ describe('between the check and the connection', () => {
     try {
       assert.deepEqual(await send(url, ...message, options), { status: 204 })
       assert.deepEqual([asked, endpoint.connections()], [1, 1])
-      assert.deepEqual(await send(url, ...message, options), { error: refusedAddress })
+      assert.deepEqual(await send(url, ...message, options), { error: addressNotAllowed })
       assert.deepEqual([asked, endpoint.connections()], [2, 1])
       assert.deepEqual(await send(url, ...message, options), { status: 204 })
       assert.deepEqual([asked, endpoint.connections()], [3, 2])

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { BlockList } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
-import { addressesInHosts } from '../../src/webhooks/resolve.ts'
+import { lookupInHostsFile } from '../../src/webhooks/resolve.ts'
 import { send } from '../../src/webhooks/send.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Records, startNameServer } from '../support/nameServer.ts'
@@ -111,10 +111,10 @@ fd00::2 Shelter.example
 not-an-address shelter.example
 10.0.0.2 shelter.example\r
 `
-  assert.deepEqual(addressesInHosts(text, 'shelter.example'), ['10.0.0.2', 'fd00::2'])
-  assert.deepEqual(addressesInHosts(text, 'localhost'), ['127.0.0.1', '::1'])
+  assert.deepEqual(lookupInHostsFile(text, 'shelter.example'), ['10.0.0.2', 'fd00::2'])
+  assert.deepEqual(lookupInHostsFile(text, 'localhost'), ['127.0.0.1', '::1'])
   for (const name of ['commented.example', 'example', '', 'ip6-localhost.example'])
-    assert.deepEqual(addressesInHosts(text, name), [])
+    assert.deepEqual(lookupInHostsFile(text, name), [])
 })
 
 test('a DNS server that never responds delays only the webhooks that need it', async (t) => {

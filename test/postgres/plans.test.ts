@@ -21,7 +21,7 @@ import {
   listDeliveries,
   pruneDeliveries,
 } from '../../src/webhooks/deliveries.ts'
-import { hasUndispatched } from '../../src/webhooks/dispatch.ts'
+import { hasUndispatchedEvents } from '../../src/webhooks/dispatch.ts'
 import { newStore, openStore, removeStore, type StoreEnv } from '../support/engine.ts'
 
 const animals = 200_000
@@ -257,7 +257,7 @@ const works: [what: string, work: (db: Kysely<Tables>) => Promise<unknown>, rows
   ['a page of all events', (db) => eventsAfter(db, 50_000, pageMax, true, allEvents)],
   ['the newest event', (db) => lastEventId(db, allEvents), 1],
   ['events that are no longer kept', (db) => pruneEvents(db, Number.MAX_SAFE_INTEGER), pieceMax],
-  ['whether there is something to dispatch', (db) => hasUndispatched(db, allEvents)],
+  ['whether there is something to dispatch', (db) => hasUndispatchedEvents(db, allEvents)],
   ['lanes that are due', (db) => dueLanes(db, others * 2)],
   ['lanes that are due where none is', (db) => dueLanes(db, 0)],
   ['the next delivery', (db) => claimDelivery(db, database.dialect, 7, 'first', others * 2)],

@@ -7,7 +7,7 @@ import type { Database } from '../../src/database/database.ts'
 import { allEvents } from '../../src/events/queries.ts'
 import { Deliverer } from '../../src/webhooks/deliverer.ts'
 import { addTestDelivery } from '../../src/webhooks/deliveries.ts'
-import { addWebhook } from '../../src/webhooks/queries.ts'
+import { createWebhook } from '../../src/webhooks/queries.ts'
 import { attemptTimeoutMs, nextAttemptAt, retryDelaysMs } from '../../src/webhooks/webhook.ts'
 import { amplePlan } from '../support/answers.ts'
 import { databaseFor, storeFor } from '../support/engine.ts'
@@ -383,7 +383,7 @@ describe('an endpoint that does not answer as it should', () => {
     try {
       await database.write(async (trx) => {
         const settings = { url: endpoint.url, events: ['pet.created' as const] }
-        const { webhook } = await addWebhook(trx, settings, 0, Date.now())
+        const { webhook } = await createWebhook(trx, settings, 0, Date.now())
         for (let n = 0; n < 3; n++) await addTestDelivery(trx, webhook.id, Date.now())
       })
       await endpoint.until(1)

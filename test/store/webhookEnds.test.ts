@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { allEvents } from '../../src/events/queries.ts'
 import { addTestDelivery, pruneDeliveries } from '../../src/webhooks/deliveries.ts'
-import { hasUndispatched } from '../../src/webhooks/dispatch.ts'
-import { addWebhook, setWebhookStatus } from '../../src/webhooks/queries.ts'
+import { hasUndispatchedEvents } from '../../src/webhooks/dispatch.ts'
+import { createWebhook, setWebhookStatus } from '../../src/webhooks/queries.ts'
 import { databaseFor } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { hang, loopbackAllowed, startReceiver } from '../support/receiver.ts'
@@ -81,8 +81,8 @@ test('deliveries are let go after 30 days, also those that a paused webhook keep
   const { database } = await databaseFor(t, startOfTests)
   const settings = { url: 'https://shelter.example/', events: ['pet.created'] as const }
   const count = await database.write(async (trx) => {
-    assert.equal(await hasUndispatched(trx, allEvents), false)
-    const { webhook } = await addWebhook(trx, settings, 0, startOfTests)
+    assert.equal(await hasUndispatchedEvents(trx, allEvents), false)
+    const { webhook } = await createWebhook(trx, settings, 0, startOfTests)
     await setWebhookStatus(trx, webhook.id, 'paused')
     await addTestDelivery(trx, webhook.id, startOfTests)
     await addTestDelivery(trx, webhook.id, startOfTests + dayMs)
