@@ -6,13 +6,14 @@ import { generateSecret, type Webhook, type WebhookStatus } from './webhook.ts'
 type WebhookSettings = { url: string; events: readonly EventType[] }
 
 export async function countWebhooks(db: Kysely<Tables>): Promise<number> {
-  const row = await db
+  const { count } = await db
     .selectFrom('webhooks')
     .select(({ fn }) => fn.countAll<number>().as('count'))
-    .executeTakeFirst()
-  return Number(row?.count ?? 0)
+    .executeTakeFirstOrThrow()
+  return Number(count)
 }
 
+/** The webhook receives the events after `fromEventId`. */
 export async function createWebhook(
   trx: Kysely<Tables>,
   settings: WebhookSettings,
@@ -20,28 +21,29 @@ export async function createWebhook(
   now: number,
 ) {
   const secret = generateSecret()
-  const { id } = await trx
+  const row = await trx
     .insertInto('webhooks')
-    .values({ ...row(settings), status: 'enabled', secret, from_event_id: fromEventId, created_at: now })
-    .returning('id')
+    .values({
+      ...toSettingsRow(settings),
+      status: 'enabled',
+      secret,
+      from_event_id: fromEventId,
+      created_at: now,
+    })
+    .returningAll()
     .executeTakeFirstOrThrow()
-  return { webhook: (await findWebhook(trx, id)) as Webhook, secret }
+  return { webhook: toWebhook(row), secret }
 }
 
 export async function findWebhook(db: Kysely<Tables>, id: number): Promise<Webhook | undefined> {
-  const found = await db.selectFrom('webhooks').selectAll().where('id', '=', id).executeTakeFirst()
-  return found && toWebhook(found)
+  const row = await db.selectFrom('webhooks').selectAll().where('id', '=', id).executeTakeFirst()
+  return row && toWebhook(row)
 }
 
+/** One page of webhooks, newest first. */
 export async function listWebhooks(db: Kysely<Tables>, limit: number, belowId = Number.MAX_SAFE_INTEGER) {
-  const rows = await db
-    .selectFrom('webhooks')
-    .selectAll()
-    .where('id', '<', belowId)
-    .orderBy('id', 'desc')
-    .limit(limit)
-    .execute()
-  return rows.map(toWebhook)
+  const webhooks = db.selectFrom('webhooks').selectAll().where('id', '<', belowId)
+  return (await webhooks.orderBy('id', 'desc').limit(limit).execute()).map(toWebhook)
 }
 
 export async function updateWebhook(
@@ -49,7 +51,7 @@ export async function updateWebhook(
   id: number,
   settings: WebhookSettings,
 ): Promise<void> {
-  await trx.updateTable('webhooks').set(row(settings)).where('id', '=', id).execute()
+  await trx.updateTable('webhooks').set(toSettingsRow(settings)).where('id', '=', id).execute()
 }
 
 export async function setWebhookStatus(
@@ -58,14 +60,11 @@ export async function setWebhookStatus(
   status: WebhookStatus,
   reason?: string,
 ): Promise<void> {
-  await trx
-    .updateTable('webhooks')
-    .set({ status, status_reason: reason ?? null })
-    .where('id', '=', id)
-    .execute()
+  const change = { status, status_reason: reason ?? null }
+  await trx.updateTable('webhooks').set(change).where('id', '=', id).execute()
 }
 
-/** An endpoint that was disabled begins anew: with what happens from now on. */
+/** Enables a disabled webhook. It receives the events after `fromEventId`. */
 export async function reenableWebhook(trx: Kysely<Tables>, id: number, fromEventId: number): Promise<void> {
   await trx.updateTable('webhooks').set({ from_event_id: fromEventId }).where('id', '=', id).execute()
   await setWebhookStatus(trx, id, 'enabled')
@@ -75,7 +74,7 @@ export async function deleteWebhook(trx: Kysely<Tables>, id: number): Promise<vo
   await trx.deleteFrom('webhooks').where('id', '=', id).execute()
 }
 
-/** Messages are signed with the new secret and the one before it until the overlap ends. Any older one ends now. */
+/** Until the overlap ends, messages are signed with the new secret and the previous one. Older ones expire now. */
 export async function rotateWebhookSecret(
   trx: Kysely<Tables>,
   id: number,
@@ -91,15 +90,13 @@ export async function rotateWebhookSecret(
   return secret
 }
 
-type WebhookRow = Selectable<Tables['webhooks']>
+const toSettingsRow = ({ url, events }: WebhookSettings) => ({ url, events: JSON.stringify(events) })
 
-const row = ({ url, events }: WebhookSettings) => ({ url, events: JSON.stringify(events) })
-
-export const toWebhook = (found: WebhookRow): Webhook => ({
-  id: found.id,
-  url: found.url,
-  events: JSON.parse(found.events) as EventType[],
-  status: found.status as WebhookStatus,
-  statusReason: found.status_reason ?? undefined,
-  createdAt: found.created_at,
+export const toWebhook = (row: Selectable<Tables['webhooks']>): Webhook => ({
+  id: row.id,
+  url: row.url,
+  events: JSON.parse(row.events) as EventType[],
+  status: row.status as WebhookStatus,
+  statusReason: row.status_reason ?? undefined,
+  createdAt: row.created_at,
 })

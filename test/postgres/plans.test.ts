@@ -14,13 +14,8 @@ import { postgresRateLimiter } from '../../src/limits/postgres.ts'
 import { orderStatuses } from '../../src/orders/order.ts'
 import { expireDueHolds, findOrder, hasDueOrders, openOrderOf, ordersPage } from '../../src/orders/queries.ts'
 import { findPet, type PetFilter, petsPage } from '../../src/pets/queries.ts'
-import {
-  claimDelivery,
-  dueLanes,
-  findDelivery,
-  listDeliveries,
-  pruneDeliveries,
-} from '../../src/webhooks/deliveries.ts'
+import { claimDelivery, dueLanes } from '../../src/webhooks/attempts.ts'
+import { findDelivery, listDeliveries, pruneDeliveries } from '../../src/webhooks/deliveries.ts'
 import { hasUndispatchedEvents } from '../../src/webhooks/dispatch.ts'
 import { newStore, openStore, removeStore, type StoreEnv } from '../support/engine.ts'
 
@@ -260,8 +255,14 @@ const works: [what: string, work: (db: Kysely<Tables>) => Promise<unknown>, rows
   ['whether there is something to dispatch', (db) => hasUndispatchedEvents(db, allEvents)],
   ['lanes that are due', (db) => dueLanes(db, others * 2)],
   ['lanes that are due where none is', (db) => dueLanes(db, 0)],
-  ['the next delivery', (db) => claimDelivery(db, database.dialect, 7, 'first', others * 2)],
-  ['the next repetition', (db) => claimDelivery(db, database.dialect, 7, 'again', others * 2)],
+  [
+    'the next delivery',
+    (db) => claimDelivery(db, database.dialect, { webhookId: 7, lane: 'first' }, others * 2),
+  ],
+  [
+    'the next retry',
+    (db) => claimDelivery(db, database.dialect, { webhookId: 7, lane: 'retry' }, others * 2),
+  ],
   [
     'a page of deliveries',
     (db) => listDeliveries({ read: db, dialect: database.dialect }, 7, pageMax, others),

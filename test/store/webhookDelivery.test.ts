@@ -129,7 +129,7 @@ describe('the schedule of repetitions', () => {
     const [delivery] = await deliveries(id)
     assert.equal(
       disabled.statusReason,
-      `Delivery ${delivery?.id} failed 10 times. Last: The endpoint answered 500.`,
+      `Delivery ${delivery?.id} failed 10 times. Last error: The endpoint responded with 500.`,
     )
     assert.deepEqual(
       [delivery?.status, delivery?.attempts, delivery?.nextAttemptAt, delivery?.finishedAt],
@@ -195,7 +195,7 @@ describe('what an endpoint answers', () => {
       const { lastStatus, lastError } = delivery as Delivery
       assert.deepEqual(
         [delivery?.status, lastStatus, lastError],
-        ['pending', status, `The endpoint answered ${status}.`],
+        ['pending', status, `The endpoint responded with ${status}.`],
       )
       assert.equal((await webhook(id)).status, 'enabled')
       assert.equal(elsewhere.connections(), 0)
@@ -212,7 +212,7 @@ describe('what an endpoint answers', () => {
       const found = await webhook(id)
       return found.status === 'disabled' && found
     })
-    assert.equal(disabled.statusReason, 'The endpoint answered 410 Gone.')
+    assert.equal(disabled.statusReason, 'The endpoint responded with 410 Gone.')
     const first = (await deliveries(id)).at(-1)
     assert.deepEqual([first?.status, first?.lastStatus], ['failed', 410])
     service.advance(hour)
@@ -226,11 +226,11 @@ describe('an endpoint that does not answer as it should', () => {
   const timeoutMs = 300
   const answer = (text: string) => (socket: Socket) => void socket.end(text)
   const manners: [string, (socket: Socket) => void, RegExp][] = [
-    ['says nothing', () => {}, /^No answer within 0.3 seconds\.$/],
+    ['says nothing', () => {}, /^No response within 0.3 seconds\.$/],
     [
       'stops in the middle of its headers',
       (socket) => void socket.write('HTTP/1.1 200 OK\r\nX-Slow: '),
-      /^No answer/,
+      /^No response/,
     ],
     [
       'drips its headers for ever',
@@ -239,7 +239,7 @@ describe('an endpoint that does not answer as it should', () => {
         const timer = setInterval(() => socket.write('X-Drip: 1\r\n'), 20)
         socket.once('close', () => clearInterval(timer))
       },
-      /^No answer/,
+      /^No response/,
     ],
     [
       'says 100 for ever',
@@ -247,7 +247,7 @@ describe('an endpoint that does not answer as it should', () => {
         const timer = setInterval(() => socket.write('HTTP/1.1 100 Continue\r\n\r\n'), 20)
         socket.once('close', () => clearInterval(timer))
       },
-      /^No answer/,
+      /^No response/,
     ],
     ['hangs up', (socket) => void socket.end(), /^The connection failed \(ECONNRESET\)\.$/],
     ['breaks off', (socket) => void socket.resetAndDestroy(), /^The connection failed \(ECONNRESET\)\.$/],
@@ -260,7 +260,7 @@ describe('an endpoint that does not answer as it should', () => {
     [
       'wants to speak another protocol',
       answer('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'),
-      /^The endpoint did not answer in HTTP\.$/,
+      /^The endpoint did not send an HTTP response\.$/,
     ],
   ]
   for (const [name, behave, expected] of manners) {

@@ -322,7 +322,7 @@ describe('deliveries', () => {
       status: 'pending',
       attempts: 1,
       lastStatus: 503,
-      lastError: 'The endpoint answered 503.',
+      lastError: 'The endpoint responded with 503.',
       createdAt: new Date(service.now()).toISOString(),
     })
     const delay = Date.parse(nextAttemptAt) - service.now()
@@ -419,7 +419,7 @@ describe('a webhook', () => {
     const { id } = await register(endpoint.url)
     await addPet('gone')
     await eventually('it is disabled', async () => (await get(id)).status === 'disabled')
-    assert.equal((await get(id)).statusReason, 'The endpoint answered 410 Gone.')
+    assert.equal((await get(id)).statusReason, 'The endpoint responded with 410 Gone.')
     endpoint.reply = 204
     await addPet('while disabled')
     await untilQuiet()
