@@ -1,13 +1,12 @@
 import { systemClock } from '../clock.ts'
 import { readConfig } from '../config.ts'
 import { migrateStore } from '../database/open.ts'
-import { parseArguments } from './arguments.ts'
-import { printResult } from './store.ts'
+import { parseArguments, printResult } from './cli.ts'
 
 const usage = `petstore migrate [--json]
 
-Brings the schema of the store up to the one of this version. "serve" does so by itself unless PETSTORE_AUTO_MIGRATE is
-false. Several at once do it once, one after another; there is no way back but a backup.`
+Migrates the schema of the database to this version. "serve" does so at its start unless PETSTORE_AUTO_MIGRATE is false.
+It is safe to run several at the same time. A migration cannot be undone: make a backup first.`
 
 export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
   const { values } = parseArguments(args, usage, { json: { type: 'boolean' } })

@@ -8,21 +8,18 @@ import type { Key, KeySettings, Scope } from './key.ts'
 import type { KeyLimits, Plan } from './plans.ts'
 import { serializeKey } from './serialize.ts'
 
-/** Secrets that a key has had are remembered, so that its holder can be told why one no longer works; this many. */
+/** Expired secrets are retained, so that an error can say why a secret no longer works. */
 export const secretsPerKeyMax = 10
 
-type MadeKey = { key: Key; secret: string }
-
-/** Makes a key. Its secret is returned once and kept as a hash alone. */
+/** Creates a key with a new secret. Only the hash of the secret is stored. */
 export async function createKey(
   trx: Kysely<Tables>,
   settings: KeySettings,
   environment: KeyEnvironment,
   now: number,
-): Promise<MadeKey> {
+): Promise<{ key: Key; secret: string }> {
   const secret = makeApiKey(environment)
-  const key = await insertKey(trx, settings, secret, now, false)
-  return { key, secret }
+  return { key: await insertKey(trx, settings, secret, now, false), secret }
 }
 
 export async function insertKey(
@@ -36,7 +33,7 @@ export async function insertKey(
     .insertInto('api_keys')
     .values({
       ...toSettingsRow(settings),
-      from_setting: isFromSetting ? 1 : 0,
+      from_setting: Number(isFromSetting),
       created_at: now,
       unbanned_at: 0,
     })
@@ -53,7 +50,7 @@ export async function updateKey(
   now: number,
 ): Promise<void> {
   const before = await findKey(trx, id)
-  // What changes nothing is nothing to tell of.
+  // Without a change there is no event.
   if (before && isDeepStrictEqual(toSettingsRow(before), toSettingsRow(settings))) return
   await trx.updateTable('api_keys').set(toSettingsRow(settings)).where('id', '=', id).execute()
   await recordKeyEvent(trx, 'key.updated', id, now)
@@ -70,18 +67,15 @@ export async function revokeKey(trx: Kysely<Tables>, id: number, now: number): P
 }
 
 export async function unbanKey(trx: Kysely<Tables>, id: number, now: number): Promise<void> {
-  const usage = await trx
-    .selectFrom('key_usage')
-    .select('banned_at')
-    .where('key_id', '=', id)
-    .executeTakeFirst()
-  // Another clock than ours may have dated the ban.
+  const usages = trx.selectFrom('key_usage').select('banned_at')
+  const usage = await usages.where('key_id', '=', id).executeTakeFirst()
+  // The ban may carry a later time from the clock of another instance.
   const unbanned_at = Math.max(now, usage?.banned_at ?? 0)
   await trx.updateTable('api_keys').set({ unbanned_at }).where('id', '=', id).execute()
   await recordKeyEvent(trx, 'key.updated', id, now)
 }
 
-/** A new secret; the one before lives on for the overlap, and any older one ends now. */
+/** Adds a new secret. The previous one stays valid for the overlap, and older ones expire now. */
 export async function rotateKey(
   trx: Kysely<Tables>,
   id: number,
@@ -120,13 +114,10 @@ export async function replaceSecrets(
   await insertSecret(trx, id, secret, now)
 }
 
-/** Lets a secret that a rotation has put an end to live on. */
+/** Makes a secret valid again after a rotation has expired it. */
 export async function clearSecretExpiry(trx: Kysely<Tables>, secret: string): Promise<void> {
-  await trx
-    .updateTable('api_key_secrets')
-    .set({ expires_at: null })
-    .where('hash', '=', hashApiKey(secret))
-    .execute()
+  const hash = hashApiKey(secret)
+  await trx.updateTable('api_key_secrets').set({ expires_at: null }).where('hash', '=', hash).execute()
 }
 
 export async function findKey(db: Kysely<Tables>, id: number): Promise<Key | undefined> {
@@ -140,15 +131,11 @@ export async function listKeys(
   limit: number,
   belowId = Number.MAX_SAFE_INTEGER,
 ): Promise<Key[]> {
-  const rows = await keyRows(db)
-    .where('api_keys.id', '<', belowId)
-    .orderBy('api_keys.id', 'desc')
-    .limit(limit)
-    .execute()
-  return rows.map(toKey)
+  const page = keyRows(db).where('api_keys.id', '<', belowId).orderBy('api_keys.id', 'desc').limit(limit)
+  return (await page.execute()).map(toKey)
 }
 
-/** Records an event of a key, and answers the key as it is then. Every change of a key ends here. */
+/** Records a key event and returns the current key. Every change of a key calls this. */
 export async function recordKeyEvent(
   trx: Kysely<Tables>,
   type: EventType,
@@ -189,21 +176,18 @@ type KeyRow = Selectable<Tables['api_keys']> & {
   banned_until: number | null
 }
 
-export function ownLimits({
-  per_minute,
-  per_day,
-  streams,
-}: Pick<KeyRow, 'per_minute' | 'per_day' | 'streams'>): Partial<KeyLimits> | undefined {
-  const limits = {
-    ...(per_minute !== null && { perMinute: per_minute }),
-    ...(per_day !== null && { perDay: per_day }),
-    ...(streams !== null && { streams }),
+/** The limits that a key has in place of those of its plan. */
+export function ownLimits(row: Pick<KeyRow, 'per_minute' | 'per_day' | 'streams'>) {
+  const limits: Partial<KeyLimits> = {
+    ...(row.per_minute !== null && { perMinute: row.per_minute }),
+    ...(row.per_day !== null && { perDay: row.per_day }),
+    ...(row.streams !== null && { streams: row.streams }),
   }
   return Object.keys(limits).length === 0 ? undefined : limits
 }
 
-/** Whether the last ban of a key is still its own: it has not been lifted, and the key has not become publishable. */
-const isBanShown = (row: KeyRow): boolean => row.origins === '[]' && (row.banned_at ?? 0) > row.unbanned_at
+/** A ban ends when it is lifted or when the key becomes publishable. */
+const isBanInForce = (row: KeyRow): boolean => row.origins === '[]' && (row.banned_at ?? 0) > row.unbanned_at
 
 const toKey = (row: KeyRow): Key => ({
   id: row.id,
@@ -216,5 +200,5 @@ const toKey = (row: KeyRow): Key => ({
   lastUsedAt: row.last_used_at || undefined,
   expiresAt: row.expires_at ?? undefined,
   revokedAt: row.revoked_at ?? undefined,
-  bannedUntil: isBanShown(row) ? (row.banned_until ?? undefined) : undefined,
+  bannedUntil: isBanInForce(row) ? (row.banned_until ?? undefined) : undefined,
 })

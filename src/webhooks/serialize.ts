@@ -1,7 +1,5 @@
-import { timestamp } from '../clock.ts'
+import { optionalTimestamp, timestamp } from '../clock.ts'
 import type { Delivery, Webhook } from './webhook.ts'
-
-const optionalTimestamp = (ms: number | undefined) => (ms === undefined ? undefined : timestamp(ms))
 
 /** A webhook without its secret. Undefined fields are left out of the JSON. */
 export const serializeWebhook = ({ id, url, events, status, statusReason, createdAt }: Webhook) => ({

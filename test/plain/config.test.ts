@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { describe, test } from 'node:test'
 import { makeApiKey } from '../../src/auth/apiKey.ts'
-import { ConfigError, readConfig } from '../../src/config.ts'
+import { ConfigError, readConfig, unknownSettingWarnings } from '../../src/config.ts'
 import { runPetstore } from '../support/process.ts'
 import { folderFor } from '../support/servers.ts'
 
@@ -202,6 +202,21 @@ describe('nothing secret is echoed', () => {
       assert.ok(!message.includes(secret), message)
     })
   }
+})
+
+test('a warning names each unknown setting and the most similar known one', () => {
+  const env = {
+    PETSTORE_DATADIR: 'x',
+    PETSTORE_WEBHOOKS_ALLOWED: '',
+    PETSTORE_ENV: 'staging',
+    PETSTORE_KEY: 'ps_live_x',
+    PETSTORE: 'x',
+    HOSTNAME: 'x',
+  }
+  assert.deepEqual(unknownSettingWarnings(env), [
+    'PETSTORE_DATADIR is not a setting and is ignored. Did you mean PETSTORE_DATA_DIR?',
+    'PETSTORE_WEBHOOKS_ALLOWED is not a setting and is ignored. Did you mean PETSTORE_WEBHOOK_ALLOW?',
+  ])
 })
 
 describe('the process with a bad configuration', () => {

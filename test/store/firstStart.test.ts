@@ -54,6 +54,22 @@ describe('the first start', () => {
     assert.deepEqual(JSON.parse(await paste(t, line)), [])
   })
 
+  test('prints export lines that work with the examples of the guides', async (t) => {
+    const { output, operatorKey } = await firstServer(t)
+    const lines = output.stdout.match(/^ *export \S+$/gm) ?? []
+    const script = [...lines, 'echo "$PETSTORE $PETSTORE_KEY"'].join('\n')
+    const [api, key] = spawnSync('sh', ['-c', script], { encoding: 'utf8' }).stdout.trim().split(' ')
+    assert.equal(key, operatorKey)
+    const response = await fetch(`${api}/pets`, { headers: { Authorization: `Bearer ${key}` } })
+    assert.deepEqual(await response.json(), [])
+  })
+
+  test('warns of an unknown setting', async (t) => {
+    const server = await firstServer(t, { PETSTORE_LOGLEVEL: 'debug' })
+    const { stderr } = await stopped(server)
+    assert.match(stderr, /"msg":"PETSTORE_LOGLEVEL is not a setting .*Did you mean PETSTORE_LOG_LEVEL\?"/)
+  })
+
   test('on staging makes a key of staging', async (t) => {
     const { operatorKey } = await firstServer(t, { PETSTORE_ENV: 'staging' })
     assert.match(operatorKey ?? '', /^ps_test_/)
@@ -84,6 +100,7 @@ test('the second start prints no key, and the first key goes on working', async 
   const second = await serverFor(t, first.storeEnv)
   assert.doesNotMatch(second.output.stdout, anyKey)
   assert.doesNotMatch(second.output.stdout, /curl|operator key/)
+  assert.match(second.output.stdout, /^Lost your key\? "npm run -s petstore -- keys list"/m)
   assert.equal((await second.request('GET', '/v1/keys', { key: first.operatorKey })).status, 200)
 })
 
@@ -122,7 +139,10 @@ test('a port in use is refused with a clear message and leaves the store free', 
   assert.equal(stdout, '')
   assert.match(
     stderr,
-    new RegExp(`^Port ${PORT} on 127\\.0\\.0\\.1 is in use: stop what uses it, or set PORT\\.$`, 'm'),
+    new RegExp(
+      `^Port ${PORT} on 127\\.0\\.0\\.1 is in use\\. Stop the program that uses it, or set PORT\\.$`,
+      'm',
+    ),
   )
   assert.doesNotMatch(stderr, /\n {4}at /)
   await serverFor(t, env)

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { hashApiKey, makeApiKey } from '../../src/auth/apiKey.ts'
-import { readRecords } from '../../src/commands/readRecords.ts'
+import { readRecords } from '../../src/commands/import/readRecords.ts'
 import { scopes } from '../../src/keys/key.ts'
 import {
   assertRefused,

@@ -399,7 +399,7 @@ describe('rotation', () => {
     assert.equal(again.status, 409)
     assert.deepEqual(again.json, {
       code: 'illegal_transition',
-      message: 'This API key is revoked, and that is for good: make a new one.',
+      message: 'This API key is revoked. Revocation is permanent: create a new key.',
       status: 409,
     })
     assert.deepEqual([await works(old), await works(fresh)], [false, false])

@@ -288,7 +288,7 @@ describe('an import into a store with an open order', { concurrency: 2 }, () => 
     await store.import(pet('pending'), order)
     const { code, stderr } = await store.run(['import'], JSON.stringify({ ...approved, id: 2 }))
     assert.equal(code, 1)
-    assert.equal(stderr, 'Order 2 cannot be approved: order 1 is open on animal 1 already.\n')
+    assert.equal(stderr, 'Order 2 cannot be approved, because animal 1 has the open order 1.\n')
     assert.equal((await store.records('order')).length, 1)
   })
 })

@@ -3,7 +3,7 @@ import { type Config, readConfig } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import { openDatabase } from '../database/open.ts'
 
-/** Opens the store that the environment names, for one command; a server may have it open too. */
+/** Opens the configured database for one command. A server can have it open at the same time. */
 export async function withDatabase<T>(
   env: NodeJS.ProcessEnv,
   work: (database: Database, config: Config) => Promise<T>,
@@ -17,14 +17,11 @@ export async function withDatabase<T>(
   }
 }
 
-/** For people a sentence, for scripts (`--json`) one line of JSON. */
-export function printResult(
-  isJson: boolean | undefined,
-  result: Record<string, unknown>,
-  sentence: string,
-): void {
-  console.log(isJson ? JSON.stringify(result) : sentence)
+/** The data directory, for commands that work only on the embedded database. */
+export function embeddedDataDir(env: NodeJS.ProcessEnv): string {
+  const { dataDir, databaseUrl } = readConfig(env)
+  if (databaseUrl === undefined) return dataDir
+  throw new Error(
+    'This command works only on the embedded database, but DATABASE_URL is set. Use the tools of PostgreSQL, such as pg_dump.',
+  )
 }
-
-export const embeddedOnlyMessage =
-  'This is for the embedded store, but DATABASE_URL is set: back up PostgreSQL with its own tools, such as pg_dump.'
