@@ -37,27 +37,6 @@ export class ConfigError extends Error {
   }
 }
 
-const settingNames = [
-  'HOST',
-  'PORT',
-  'DATABASE_URL',
-  'PETSTORE_ADMIN_KEY',
-  'PETSTORE_AUTO_MIGRATE',
-  'PETSTORE_BAN_AFTER_REFUSALS',
-  'PETSTORE_CONNECTIONS_PER_ADDRESS',
-  'PETSTORE_DATABASE_POOL',
-  'PETSTORE_DATA_DIR',
-  'PETSTORE_ENV',
-  'PETSTORE_LOG_LEVEL',
-  'PETSTORE_METRICS_OPEN',
-  'PETSTORE_ORDER_HOLD_HOURS',
-  'PETSTORE_PRODUCTION_URL',
-  'PETSTORE_PUBLIC_URL',
-  'PETSTORE_STAGING_URL',
-  'PETSTORE_TRUSTED_PROXIES',
-  'PETSTORE_WEBHOOK_ALLOW',
-] as const
-type SettingName = (typeof settingNames)[number]
 /** Used by the examples of the guides and by the tests, not by the service. */
 const otherNames = /^PETSTORE_(?:KEY|TEST_.*)$/
 
@@ -72,9 +51,37 @@ const adminKeyLengthMax = 255
 /** The only place that reads the environment. */
 export function readConfig(env: Environ): Config {
   const problems: string[] = []
-  const text = (name: SettingName) => env[name]?.trim() || undefined
+  const read = settingReaders(env, problems)
+  const environment = read.oneOf('PETSTORE_ENV', ['production', 'staging'] as const, 'production')
+  const config: Config = Object.freeze({
+    host: read.host('HOST', '127.0.0.1'),
+    port: read.wholeNumber('PORT', 8080, 0, 65535),
+    environment,
+    dataDir: resolve(read.text('PETSTORE_DATA_DIR') ?? './data'),
+    databaseUrl: read.postgresUrl('DATABASE_URL'),
+    databasePoolMax: read.wholeNumber('PETSTORE_DATABASE_POOL', 10, 1, 1_000),
+    isAutoMigrate: read.boolean('PETSTORE_AUTO_MIGRATE', true),
+    adminKey: readAdminKey(env.PETSTORE_ADMIN_KEY, environment, problems),
+    publicUrl: read.baseUrl('PETSTORE_PUBLIC_URL'),
+    productionUrl: read.baseUrl('PETSTORE_PRODUCTION_URL'),
+    stagingUrl: read.baseUrl('PETSTORE_STAGING_URL'),
+    trustedProxies: read.networks('PETSTORE_TRUSTED_PROXIES'),
+    connectionsPerAddressMax: read.wholeNumber('PETSTORE_CONNECTIONS_PER_ADDRESS', 2_000, 1, 1_000_000),
+    banAfterRefusals: read.wholeNumber('PETSTORE_BAN_AFTER_REFUSALS', 100, 1, 1_000_000),
+    orderHoldMs: read.wholeNumber('PETSTORE_ORDER_HOLD_HOURS', 72, 1, 8_760) * hourMs,
+    webhookAllow: read.networks('PETSTORE_WEBHOOK_ALLOW'),
+    isMetricsOpen: read.boolean('PETSTORE_METRICS_OPEN', false),
+    logLevel: read.oneOf('PETSTORE_LOG_LEVEL', logLevels, 'info'),
+  })
+  if (problems.length > 0) throw new ConfigError(problems)
+  return config
+}
 
-  const wholeNumber = (name: SettingName, fallback: number, min: number, max: number) => {
+/** Functions that each read one setting, and add to `problems` if it is invalid. */
+function settingReaders(env: Environ, problems: string[]) {
+  const text = (name: string) => env[name]?.trim() || undefined
+
+  const wholeNumber = (name: string, fallback: number, min: number, max: number) => {
     const value = text(name)
     if (value === undefined) return fallback
     if (/^\d{1,9}$/.test(value) && Number(value) >= min && Number(value) <= max) return Number(value)
@@ -82,7 +89,7 @@ export function readConfig(env: Environ): Config {
     return fallback
   }
 
-  const oneOf = <T extends string>(name: SettingName, allowed: readonly T[], fallback: T): T => {
+  const oneOf = <T extends string>(name: string, allowed: readonly T[], fallback: T): T => {
     const value = text(name)
     if (value === undefined) return fallback
     const known = allowed.find((candidate) => candidate === value)
@@ -90,17 +97,17 @@ export function readConfig(env: Environ): Config {
     return known ?? fallback
   }
 
-  const boolean = (name: SettingName, fallback: boolean) =>
+  const boolean = (name: string, fallback: boolean) =>
     oneOf(name, ['true', 'false'], String(fallback)) === 'true'
 
-  const host = (name: SettingName, fallback: string) => {
+  const host = (name: string, fallback: string) => {
     const value = text(name) ?? fallback
     if (isIP(value) === 0 && !/^[A-Za-z0-9_.-]+$/.test(value))
       problems.push(`${name} must be an IP address or a host name, but is "${value}".`)
     return value
   }
 
-  const baseUrl = (name: SettingName) => {
+  const baseUrl = (name: string) => {
     const value = text(name)
     if (value === undefined) return undefined
     const url = URL.parse(value)
@@ -112,7 +119,7 @@ export function readConfig(env: Environ): Config {
     return undefined
   }
 
-  const postgresUrl = (name: SettingName) => {
+  const postgresUrl = (name: string) => {
     const value = text(name)
     if (value === undefined) return undefined
     const url = URL.parse(value)
@@ -122,7 +129,7 @@ export function readConfig(env: Environ): Config {
     return undefined
   }
 
-  const networks = (name: SettingName) => {
+  const networks = (name: string) => {
     const list = new BlockList()
     for (const entry of (text(name) ?? '').split(',').map((part) => part.trim())) {
       if (entry !== '' && !addNetwork(list, entry))
@@ -131,39 +138,27 @@ export function readConfig(env: Environ): Config {
     return list
   }
 
-  const environment = oneOf('PETSTORE_ENV', ['production', 'staging'] as const, 'production')
-  const config: Config = Object.freeze({
-    host: host('HOST', '127.0.0.1'),
-    port: wholeNumber('PORT', 8080, 0, 65535),
-    environment,
-    dataDir: resolve(text('PETSTORE_DATA_DIR') ?? './data'),
-    databaseUrl: postgresUrl('DATABASE_URL'),
-    databasePoolMax: wholeNumber('PETSTORE_DATABASE_POOL', 10, 1, 1_000),
-    isAutoMigrate: boolean('PETSTORE_AUTO_MIGRATE', true),
-    adminKey: readAdminKey(env.PETSTORE_ADMIN_KEY, environment, problems),
-    publicUrl: baseUrl('PETSTORE_PUBLIC_URL'),
-    productionUrl: baseUrl('PETSTORE_PRODUCTION_URL'),
-    stagingUrl: baseUrl('PETSTORE_STAGING_URL'),
-    trustedProxies: networks('PETSTORE_TRUSTED_PROXIES'),
-    connectionsPerAddressMax: wholeNumber('PETSTORE_CONNECTIONS_PER_ADDRESS', 2_000, 1, 1_000_000),
-    banAfterRefusals: wholeNumber('PETSTORE_BAN_AFTER_REFUSALS', 100, 1, 1_000_000),
-    orderHoldMs: wholeNumber('PETSTORE_ORDER_HOLD_HOURS', 72, 1, 8_760) * hourMs,
-    webhookAllow: networks('PETSTORE_WEBHOOK_ALLOW'),
-    isMetricsOpen: boolean('PETSTORE_METRICS_OPEN', false),
-    logLevel: oneOf('PETSTORE_LOG_LEVEL', logLevels, 'info'),
-  })
-  if (problems.length > 0) throw new ConfigError(problems)
-  return config
+  return { text, wholeNumber, oneOf, boolean, host, baseUrl, postgresUrl, networks }
 }
 
 /** A warning for each `PETSTORE_*` variable that is not a setting, with the most similar name. */
 export function unknownSettingWarnings(env: Environ): string[] {
-  const isKnown = (name: string) => otherNames.test(name) || settingNames.some((known) => known === name)
-  const unknown = Object.keys(env).filter((name) => name.startsWith('PETSTORE_') && !isKnown(name))
-  return unknown.map((name) => {
-    const [closest] = settingNames.toSorted((a, b) => editDistance(a, name) - editDistance(b, name))
-    return `${name} is not a setting and is ignored. Did you mean ${closest}?`
-  })
+  const known = settingNames()
+  const isUnknown = (name: string) =>
+    name.startsWith('PETSTORE_') && !otherNames.test(name) && !known.includes(name)
+  return Object.keys(env)
+    .filter(isUnknown)
+    .map((name) => {
+      const [closest] = known.toSorted((a, b) => editDistance(a, name) - editDistance(b, name))
+      return `${name} is not a setting and is ignored. Did you mean ${closest}?`
+    })
+}
+
+/** The names that `readConfig` reads. */
+function settingNames(): string[] {
+  const names = new Set<string>()
+  readConfig(new Proxy({}, { get: (_, name) => void names.add(String(name)) }))
+  return [...names]
 }
 
 /** The number of insertions, deletions and substitutions between two texts (Levenshtein). */

@@ -5,28 +5,13 @@ import { ConfigError } from './config.ts'
 /** Modules are loaded on demand, so that short commands start quickly. */
 const commands: Record<string, CommandEntry> = {
   serve: { summary: 'start the service', load: () => import('./commands/serve.ts') },
-  migrate: {
-    summary: 'migrate the schema of the database',
-    load: () => import('./commands/migrate.ts'),
-  },
-  keys: {
-    summary: 'create, list, update, revoke, rotate, unban API keys',
-    load: () => import('./commands/keys.ts'),
-  },
+  migrate: { summary: 'migrate the database schema', load: () => import('./commands/migrate.ts') },
+  keys: { summary: 'manage API keys', load: () => import('./commands/keys.ts') },
   seed: { summary: 'add sample animals', load: () => import('./commands/seed.ts') },
-  import: {
-    summary: 'read animals, categories, orders and optionally keys from NDJSON',
-    load: () => import('./commands/import.ts'),
-  },
+  import: { summary: 'read data from NDJSON', load: () => import('./commands/import.ts') },
   export: { summary: 'write all data as NDJSON', load: () => import('./commands/export.ts') },
-  backup: {
-    summary: 'copy the embedded database to a file, while it is in use',
-    load: () => import('./commands/backup.ts'),
-  },
-  restore: {
-    summary: 'replace the embedded database with a backup',
-    load: () => import('./commands/restore.ts'),
-  },
+  backup: { summary: 'copy the embedded database', load: () => import('./commands/backup.ts') },
+  restore: { summary: 'restore a backup', load: () => import('./commands/restore.ts') },
   openapi: {
     summary: 'print the OpenAPI description',
     load: () => import('./commands/openapi.ts'),

@@ -1,9 +1,9 @@
 import { once } from 'node:events'
-import type { Kysely, Selectable } from 'kysely'
+import type { Selectable } from 'kysely'
 import { toJson } from '../api/json.ts'
 import { lastAssignedCategoryId } from '../categories/queries.ts'
 import type { SqlDialect } from '../database/dialect.ts'
-import type { Tables } from '../database/tables.ts'
+import type { Db, Tables } from '../database/tables.ts'
 import type { OrderStatus } from '../orders/order.ts'
 import { parseArguments } from './cli.ts'
 import { withDatabase } from './database.ts'
@@ -36,11 +36,7 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
 
 type JsonRecord = Record<string, unknown>
 
-async function* exportRecords(
-  db: Kysely<Tables>,
-  dialect: SqlDialect,
-  withKeys: boolean,
-): AsyncGenerator<JsonRecord> {
+async function* exportRecords(db: Db, dialect: SqlDialect, withKeys: boolean): AsyncGenerator<JsonRecord> {
   yield { type: 'petstore', format: formatVersion, ...(withKeys && (await counters(db, dialect))) }
   for await (const row of db.selectFrom('categories').selectAll().orderBy('category_id').stream())
     yield { type: 'category', id: row.category_id, name: row.name }
@@ -53,7 +49,7 @@ async function* exportRecords(
   if (withKeys) yield* exportKeys(db)
 }
 
-const counters = async (db: Kysely<Tables>, dialect: SqlDialect) => ({
+const counters = async (db: Db, dialect: SqlDialect) => ({
   lastPetId: await dialect.lastAssignedId(db, 'pets'),
   lastKeyId: await dialect.lastAssignedId(db, 'api_keys'),
   lastCategoryId: await lastAssignedCategoryId(db),
@@ -61,10 +57,7 @@ const counters = async (db: Kysely<Tables>, dialect: SqlDialect) => ({
   lastEventId: await dialect.lastAssignedId(db, 'events'),
 })
 
-async function* exportOrders(
-  db: Kysely<Tables>,
-  statuses: readonly OrderStatus[],
-): AsyncGenerator<JsonRecord> {
+async function* exportOrders(db: Db, statuses: readonly OrderStatus[]): AsyncGenerator<JsonRecord> {
   const orders = db.selectFrom('orders').selectAll().where('status', 'in', statuses).orderBy('id')
   for await (const row of orders.stream())
     yield {
@@ -84,7 +77,7 @@ async function* exportOrders(
     }
 }
 
-async function* exportKeys(db: Kysely<Tables>): AsyncGenerator<JsonRecord> {
+async function* exportKeys(db: Db): AsyncGenerator<JsonRecord> {
   for await (const row of db.selectFrom('api_keys').selectAll().orderBy('id').stream()) {
     const secrets = await db
       .selectFrom('api_key_secrets')

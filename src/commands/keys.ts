@@ -1,10 +1,9 @@
-import type { Kysely } from 'kysely'
 import { ApiError, type Detail } from '../api/errors.ts'
 import { validate } from '../api/validation.ts'
 import { systemClock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
-import type { Tables } from '../database/tables.ts'
+import type { Db } from '../database/tables.ts'
 import { type Key, overlapSecondsMax } from '../keys/key.ts'
 import { ownLimitMax, ownStreamsMax } from '../keys/plans.ts'
 import { createKey, findKey, listKeys, revokeKey, rotateKey, unbanKey, updateKey } from '../keys/queries.ts'
@@ -173,7 +172,7 @@ function parseKeyId(text: string): number {
 async function changeKey(
   database: Database,
   id: number,
-  apply: (trx: Kysely<Tables>, before: Key) => Promise<void>,
+  apply: (trx: Db, before: Key) => Promise<void>,
 ): Promise<Key> {
   return database.write(async (trx) => {
     const before = await findKey(trx, id)

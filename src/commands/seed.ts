@@ -1,7 +1,6 @@
-import type { Kysely } from 'kysely'
 import { ensureCategory, findCategory, renameCategory } from '../categories/queries.ts'
 import { systemClock } from '../clock.ts'
-import type { Tables } from '../database/tables.ts'
+import type { Db } from '../database/tables.ts'
 import { type PetStatus, petStatuses } from '../pets/pet.ts'
 import { addPets } from '../pets/queries.ts'
 import { parseArguments, parseWholeNumber, printResult } from './cli.ts'
@@ -43,7 +42,7 @@ const samplePet = (index: number) => ({
   status: petStatuses[index % 10 < 7 ? 0 : index % 10 < 9 ? 1 : 2] as PetStatus,
 })
 
-async function nameCategories(trx: Kysely<Tables>): Promise<void> {
+async function nameCategories(trx: Db): Promise<void> {
   for (const [index, name] of categories.entries()) {
     const id = BigInt(index + 1)
     const now = systemClock()

@@ -1,8 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Kysely } from 'kysely'
 import { hashApiKey, type KeyEnvironment } from '../auth/apiKey.ts'
 import type { Database } from '../database/database.ts'
-import type { Tables } from '../database/tables.ts'
+import type { Db } from '../database/tables.ts'
 import { type KeySettings, scopes } from './key.ts'
 import {
   clearSecretExpiry,
@@ -42,7 +41,7 @@ export function ensureOperatorKey(
 }
 
 /** The setting wins at every start: a changed value replaces the previous key, and a revoked key becomes valid again. */
-async function applyAdminKey(trx: Kysely<Tables>, adminKey: string, now: number): Promise<void> {
+async function applyAdminKey(trx: Db, adminKey: string, now: number): Promise<void> {
   const existing = await trx
     .selectFrom('api_key_secrets')
     .innerJoin('api_keys', 'api_keys.id', 'api_key_secrets.key_id')

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Kysely, Selectable } from 'kysely'
+import type { Selectable } from 'kysely'
 import { hashApiKey, type KeyEnvironment, makeApiKey } from '../auth/apiKey.ts'
-import type { Tables } from '../database/tables.ts'
+import type { Db, Tables } from '../database/tables.ts'
 import type { EventType } from '../events/event.ts'
 import { recordEvent } from '../events/queries.ts'
 import type { Key, KeySettings, Scope } from './key.ts'
@@ -13,7 +13,7 @@ export const secretsPerKeyMax = 10
 
 /** Creates a key with a new secret. Only the hash of the secret is stored. */
 export async function createKey(
-  trx: Kysely<Tables>,
+  trx: Db,
   settings: KeySettings,
   environment: KeyEnvironment,
   now: number,
@@ -23,7 +23,7 @@ export async function createKey(
 }
 
 export async function insertKey(
-  trx: Kysely<Tables>,
+  trx: Db,
   settings: KeySettings,
   secret: string,
   now: number,
@@ -43,12 +43,7 @@ export async function insertKey(
   return recordKeyEvent(trx, 'key.created', id, now)
 }
 
-export async function updateKey(
-  trx: Kysely<Tables>,
-  id: number,
-  settings: KeySettings,
-  now: number,
-): Promise<void> {
+export async function updateKey(trx: Db, id: number, settings: KeySettings, now: number): Promise<void> {
   const before = await findKey(trx, id)
   // Without a change there is no event.
   if (before && isDeepStrictEqual(toSettingsRow(before), toSettingsRow(settings))) return
@@ -56,7 +51,7 @@ export async function updateKey(
   await recordKeyEvent(trx, 'key.updated', id, now)
 }
 
-export async function revokeKey(trx: Kysely<Tables>, id: number, now: number): Promise<void> {
+export async function revokeKey(trx: Db, id: number, now: number): Promise<void> {
   const { numUpdatedRows } = await trx
     .updateTable('api_keys')
     .set({ revoked_at: now })
@@ -66,7 +61,7 @@ export async function revokeKey(trx: Kysely<Tables>, id: number, now: number): P
   if (numUpdatedRows > 0n) await recordKeyEvent(trx, 'key.revoked', id, now)
 }
 
-export async function unbanKey(trx: Kysely<Tables>, id: number, now: number): Promise<void> {
+export async function unbanKey(trx: Db, id: number, now: number): Promise<void> {
   const usages = trx.selectFrom('key_usage').select('banned_at')
   const usage = await usages.where('key_id', '=', id).executeTakeFirst()
   // The ban may carry a later time from the clock of another instance.
@@ -77,7 +72,7 @@ export async function unbanKey(trx: Kysely<Tables>, id: number, now: number): Pr
 
 /** Adds a new secret. The previous one stays valid for the overlap, and older ones expire now. */
 export async function rotateKey(
-  trx: Kysely<Tables>,
+  trx: Db,
   id: number,
   environment: KeyEnvironment,
   overlapMs: number,
@@ -104,57 +99,43 @@ export async function rotateKey(
   return secret
 }
 
-export async function replaceSecrets(
-  trx: Kysely<Tables>,
-  id: number,
-  secret: string,
-  now: number,
-): Promise<void> {
+export async function replaceSecrets(trx: Db, id: number, secret: string, now: number): Promise<void> {
   await trx.deleteFrom('api_key_secrets').where('key_id', '=', id).execute()
   await insertSecret(trx, id, secret, now)
 }
 
 /** Makes a secret valid again after a rotation has expired it. */
-export async function clearSecretExpiry(trx: Kysely<Tables>, secret: string): Promise<void> {
+export async function clearSecretExpiry(trx: Db, secret: string): Promise<void> {
   const hash = hashApiKey(secret)
   await trx.updateTable('api_key_secrets').set({ expires_at: null }).where('hash', '=', hash).execute()
 }
 
-export async function findKey(db: Kysely<Tables>, id: number): Promise<Key | undefined> {
+export async function findKey(db: Db, id: number): Promise<Key | undefined> {
   const row = await keyRows(db).where('api_keys.id', '=', id).executeTakeFirst()
   return row && toKey(row)
 }
 
 /** One page of keys, newest first. */
-export async function listKeys(
-  db: Kysely<Tables>,
-  limit: number,
-  belowId = Number.MAX_SAFE_INTEGER,
-): Promise<Key[]> {
+export async function listKeys(db: Db, limit: number, belowId = Number.MAX_SAFE_INTEGER): Promise<Key[]> {
   const page = keyRows(db).where('api_keys.id', '<', belowId).orderBy('api_keys.id', 'desc').limit(limit)
   return (await page.execute()).map(toKey)
 }
 
 /** Records a key event and returns the current key. Every change of a key calls this. */
-export async function recordKeyEvent(
-  trx: Kysely<Tables>,
-  type: EventType,
-  id: number,
-  now: number,
-): Promise<Key> {
+export async function recordKeyEvent(trx: Db, type: EventType, id: number, now: number): Promise<Key> {
   const key = (await findKey(trx, id)) as Key
   await recordEvent(trx, now, type, serializeKey(key, now))
   return key
 }
 
-const keyRows = (db: Kysely<Tables>) =>
+const keyRows = (db: Db) =>
   db
     .selectFrom('api_keys')
     .leftJoin('key_usage', 'key_usage.key_id', 'api_keys.id')
     .selectAll('api_keys')
     .select(['key_usage.last_used_at', 'key_usage.banned_at', 'key_usage.banned_until'])
 
-async function insertSecret(trx: Kysely<Tables>, keyId: number, secret: string, now: number): Promise<void> {
+async function insertSecret(trx: Db, keyId: number, secret: string, now: number): Promise<void> {
   const values = { hash: hashApiKey(secret), key_id: keyId, created_at: now, expires_at: null }
   await trx.insertInto('api_key_secrets').values(values).execute()
 }

@@ -1,6 +1,6 @@
-import { type Kysely, type RawBuilder, type SelectQueryBuilder, sql } from 'kysely'
+import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely'
 import type { SqlDialect } from '../database/dialect.ts'
-import type { Tables } from '../database/tables.ts'
+import type { Db, Tables } from '../database/tables.ts'
 import { failPending, toDelivery } from './deliveries.ts'
 import { setWebhookStatus, toWebhook } from './queries.ts'
 import {
@@ -24,7 +24,7 @@ type Lane = (typeof lanes)[number]
 export type DueLane = { webhookId: number; lane: Lane }
 
 /** Lanes whose next delivery is due and not claimed. */
-export async function dueLanes(db: Kysely<Tables>, now: number): Promise<DueLane[]> {
+export async function dueLanes(db: Db, now: number): Promise<DueLane[]> {
   const due = await Promise.all(
     lanes.map(async (lane) => {
       const rows = await db
@@ -80,7 +80,7 @@ export type ClaimedDelivery = {
 
 /** Claims the next due delivery of a lane for one attempt. */
 export async function claimDelivery(
-  trx: Kysely<Tables>,
+  trx: Db,
   { lock, lockFree }: SqlDialect,
   { webhookId, lane }: DueLane,
   now: number,
@@ -111,7 +111,7 @@ export async function claimDelivery(
 
 /** Records the outcome of an attempt: delivered, to be retried, or failed, which disables the webhook. */
 export async function finishAttempt(
-  trx: Kysely<Tables>,
+  trx: Db,
   { lock }: SqlDialect,
   claim: ClaimedDelivery,
   outcome: AttemptOutcome,
@@ -156,10 +156,7 @@ export async function finishAttempt(
 }
 
 /** Releases a delivery without counting the attempt. */
-export async function releaseDelivery(
-  trx: Kysely<Tables>,
-  { delivery, claimedUntil }: ClaimedDelivery,
-): Promise<void> {
+export async function releaseDelivery(trx: Db, { delivery, claimedUntil }: ClaimedDelivery): Promise<void> {
   await trx
     .updateTable('webhook_deliveries')
     .set({ claimed_until: 0 })

@@ -1,6 +1,6 @@
-import type { Kysely, Selectable } from 'kysely'
+import type { Selectable } from 'kysely'
 import type { DatabaseReader } from '../database/database.ts'
-import type { Tables } from '../database/tables.ts'
+import type { Db, Tables } from '../database/tables.ts'
 import { keptMs } from '../events/queries.ts'
 import { type Delivery, testEventType } from './webhook.ts'
 
@@ -8,44 +8,33 @@ const pruneRowsMax = 1_000
 
 type NewDelivery = Pick<Delivery, 'webhookId' | 'eventId' | 'eventType' | 'eventAt' | 'data'>
 
-/** Queues messages for their first attempt. Returns the id of the last one. */
-export async function insertDeliveries(
-  trx: Kysely<Tables>,
-  deliveries: readonly NewDelivery[],
-  now: number,
-): Promise<number> {
-  const rows = deliveries.map(({ webhookId, eventId, eventType, eventAt, data }) => ({
-    webhook_id: webhookId,
-    event_id: eventId ?? null,
-    event_type: eventType,
-    event_at: eventAt,
-    data,
-    status: 'pending',
-    attempts: 0,
-    next_attempt_at: now,
-    claimed_until: 0,
-    created_at: now,
-  }))
-  const inserted = await trx.insertInto('webhook_deliveries').values(rows).returning('id').execute()
-  return inserted.at(-1)?.id ?? 0
+/** Queues messages for their first attempt. */
+export async function insertDeliveries(trx: Db, deliveries: readonly NewDelivery[], now: number) {
+  const rows = deliveries.map((delivery) => toRow(delivery, now))
+  await trx.insertInto('webhook_deliveries').values(rows).execute()
 }
 
-export async function addTestDelivery(
-  trx: Kysely<Tables>,
-  webhookId: number,
-  now: number,
-): Promise<Delivery> {
+export async function addTestDelivery(trx: Db, webhookId: number, now: number): Promise<Delivery> {
   const data = '{"message":"This is a test."}'
   const test = { webhookId, eventId: undefined, eventType: testEventType, eventAt: now, data }
-  const id = await insertDeliveries(trx, [test], now)
-  return (await findDelivery(trx, webhookId, id)) as Delivery
+  const inserts = trx.insertInto('webhook_deliveries').values(toRow(test, now))
+  return toDelivery(await inserts.returningAll().executeTakeFirstOrThrow())
 }
 
-export async function findDelivery(
-  db: Kysely<Tables>,
-  webhookId: number,
-  id: number,
-): Promise<Delivery | undefined> {
+const toRow = ({ webhookId, eventId, eventType, eventAt, data }: NewDelivery, now: number) => ({
+  webhook_id: webhookId,
+  event_id: eventId ?? null,
+  event_type: eventType,
+  event_at: eventAt,
+  data,
+  status: 'pending',
+  attempts: 0,
+  next_attempt_at: now,
+  claimed_until: 0,
+  created_at: now,
+})
+
+export async function findDelivery(db: Db, webhookId: number, id: number): Promise<Delivery | undefined> {
   const row = await db
     .selectFrom('webhook_deliveries')
     .selectAll()
@@ -71,7 +60,7 @@ export async function listDeliveries(
 }
 
 /** Makes a delivery due now. */
-export async function retryDelivery(trx: Kysely<Tables>, id: number, now: number): Promise<void> {
+export async function retryDelivery(trx: Db, id: number, now: number): Promise<void> {
   await trx
     .updateTable('webhook_deliveries')
     .set(({ eb }) => ({
@@ -88,7 +77,7 @@ export async function retryDelivery(trx: Kysely<Tables>, id: number, now: number
 
 /** Fails all pending deliveries of a webhook, except those of the event types to keep. */
 export async function failPending(
-  trx: Kysely<Tables>,
+  trx: Db,
   webhookId: number,
   reason: string,
   now: number,
@@ -104,7 +93,7 @@ export async function failPending(
 }
 
 /** Deletes a bounded number of deliveries past the retention of events, pending ones included. Returns how many. */
-export async function pruneDeliveries(trx: Kysely<Tables>, now: number): Promise<number> {
+export async function pruneDeliveries(trx: Db, now: number): Promise<number> {
   const oldest = await trx
     .selectFrom('webhook_deliveries')
     .select(['id', 'created_at'])

@@ -1,7 +1,7 @@
-import { type Kysely, sql } from 'kysely'
+import { sql } from 'kysely'
 import { readCursor, writeCursor } from '../database/cursors.ts'
 import { preparedQuery } from '../database/preparedQuery.ts'
-import type { Tables } from '../database/tables.ts'
+import type { Db } from '../database/tables.ts'
 import { eventsAfter, lastEventId } from '../events/queries.ts'
 import { insertDeliveries } from './deliveries.ts'
 
@@ -10,7 +10,7 @@ const dispatchCursor = 'webhooks.dispatched'
 const deliveriesPerWriteMax = 1_000
 
 /** Creates the deliveries of events up to the id `through`, a bounded number per call. */
-export async function dispatchEvents(trx: Kysely<Tables>, now: number, through: number): Promise<void> {
+export async function dispatchEvents(trx: Db, now: number, through: number): Promise<void> {
   const rows = await trx.selectFrom('webhooks').selectAll().where('status', '<>', 'disabled').execute()
   const webhooks = rows.map((row) => ({ ...row, eventTypes: new Set<string>(JSON.parse(row.events)) }))
   const limit = Math.max(1, Math.floor(deliveriesPerWriteMax / Math.max(1, webhooks.length)))
@@ -30,15 +30,15 @@ const selectActiveWebhook = preparedQuery<[], { id: number }>((db) =>
 )
 
 /** Without an active webhook, nothing is to be dispatched and nothing is due. */
-export const hasActiveWebhooks = async (db: Kysely<Tables>): Promise<boolean> =>
+export const hasActiveWebhooks = async (db: Db): Promise<boolean> =>
   (await selectActiveWebhook(db)).length > 0
 
-export async function hasUndispatchedEvents(db: Kysely<Tables>, through: number): Promise<boolean> {
+export async function hasUndispatchedEvents(db: Db, through: number): Promise<boolean> {
   return (await lastEventId(db, through)) > (await dispatchedThrough(db))
 }
 
 /** Events older than every active webhook are skipped. Without one, all events are. */
-async function dispatchedThrough(db: Kysely<Tables>): Promise<number> {
+async function dispatchedThrough(db: Db): Promise<number> {
   const { first } = await db
     .selectFrom('webhooks')
     .select(({ fn }) => fn.min('from_event_id').as('first'))

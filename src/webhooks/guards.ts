@@ -1,12 +1,11 @@
-import type { Kysely } from 'kysely'
 import { ApiError } from '../api/errors.ts'
 import type { Principal } from '../api/operation.ts'
-import type { Tables } from '../database/tables.ts'
+import type { Db } from '../database/tables.ts'
 import { isPrivate } from '../events/event.ts'
 import { findWebhook } from './queries.ts'
 import type { Webhook } from './webhook.ts'
 
-export async function webhookOrNotFound(db: Kysely<Tables>, id: bigint): Promise<Webhook> {
+export async function webhookOrNotFound(db: Db, id: bigint): Promise<Webhook> {
   const webhook = await findWebhook(db, Number(id))
   if (!webhook) throw new ApiError('webhook_not_found')
   return webhook

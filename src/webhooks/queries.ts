@@ -1,11 +1,11 @@
-import type { Kysely, Selectable } from 'kysely'
-import type { Tables } from '../database/tables.ts'
+import type { Selectable } from 'kysely'
+import type { Db, Tables } from '../database/tables.ts'
 import type { EventType } from '../events/event.ts'
 import { generateSecret, type Webhook, type WebhookStatus } from './webhook.ts'
 
 type WebhookSettings = { url: string; events: readonly EventType[] }
 
-export async function countWebhooks(db: Kysely<Tables>): Promise<number> {
+export async function countWebhooks(db: Db): Promise<number> {
   const { count } = await db
     .selectFrom('webhooks')
     .select(({ fn }) => fn.countAll<number>().as('count'))
@@ -14,12 +14,7 @@ export async function countWebhooks(db: Kysely<Tables>): Promise<number> {
 }
 
 /** The webhook receives the events after `fromEventId`. */
-export async function createWebhook(
-  trx: Kysely<Tables>,
-  settings: WebhookSettings,
-  fromEventId: number,
-  now: number,
-) {
+export async function createWebhook(trx: Db, settings: WebhookSettings, fromEventId: number, now: number) {
   const secret = generateSecret()
   const row = await trx
     .insertInto('webhooks')
@@ -35,27 +30,23 @@ export async function createWebhook(
   return { webhook: toWebhook(row), secret }
 }
 
-export async function findWebhook(db: Kysely<Tables>, id: number): Promise<Webhook | undefined> {
+export async function findWebhook(db: Db, id: number): Promise<Webhook | undefined> {
   const row = await db.selectFrom('webhooks').selectAll().where('id', '=', id).executeTakeFirst()
   return row && toWebhook(row)
 }
 
 /** One page of webhooks, newest first. */
-export async function listWebhooks(db: Kysely<Tables>, limit: number, belowId = Number.MAX_SAFE_INTEGER) {
+export async function listWebhooks(db: Db, limit: number, belowId = Number.MAX_SAFE_INTEGER) {
   const webhooks = db.selectFrom('webhooks').selectAll().where('id', '<', belowId)
   return (await webhooks.orderBy('id', 'desc').limit(limit).execute()).map(toWebhook)
 }
 
-export async function updateWebhook(
-  trx: Kysely<Tables>,
-  id: number,
-  settings: WebhookSettings,
-): Promise<void> {
+export async function updateWebhook(trx: Db, id: number, settings: WebhookSettings): Promise<void> {
   await trx.updateTable('webhooks').set(toSettingsRow(settings)).where('id', '=', id).execute()
 }
 
 export async function setWebhookStatus(
-  trx: Kysely<Tables>,
+  trx: Db,
   id: number,
   status: WebhookStatus,
   reason?: string,
@@ -65,18 +56,18 @@ export async function setWebhookStatus(
 }
 
 /** Enables a disabled webhook. It receives the events after `fromEventId`. */
-export async function reenableWebhook(trx: Kysely<Tables>, id: number, fromEventId: number): Promise<void> {
+export async function reenableWebhook(trx: Db, id: number, fromEventId: number): Promise<void> {
   await trx.updateTable('webhooks').set({ from_event_id: fromEventId }).where('id', '=', id).execute()
   await setWebhookStatus(trx, id, 'enabled')
 }
 
-export async function deleteWebhook(trx: Kysely<Tables>, id: number): Promise<void> {
+export async function deleteWebhook(trx: Db, id: number): Promise<void> {
   await trx.deleteFrom('webhooks').where('id', '=', id).execute()
 }
 
 /** Until the overlap ends, messages are signed with the new secret and the previous one. Older ones expire now. */
 export async function rotateWebhookSecret(
-  trx: Kysely<Tables>,
+  trx: Db,
   id: number,
   overlapMs: number,
   now: number,

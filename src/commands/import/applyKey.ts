@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Kysely, Selectable } from 'kysely'
-import type { Tables } from '../../database/tables.ts'
+import type { Selectable } from 'kysely'
+import type { Db, Tables } from '../../database/tables.ts'
 import { findKey, recordKeyEvent, secretsPerKeyMax, toSettingsRow } from '../../keys/queries.ts'
 import type { KeyRecord } from './records.ts'
 
@@ -13,7 +13,7 @@ export type KeyOutcome = 'imported' | 'renumbered' | 'unchanged'
  * Adds or updates a key. An import never takes access away from the operator of this database, and never gives a key what
  * the API could not give it: it stays revoked, and expired secrets stay expired.
  */
-export async function applyKey(trx: Kysely<Tables>, record: KeyRecord, now: number): Promise<KeyOutcome> {
+export async function applyKey(trx: Db, record: KeyRecord, now: number): Promise<KeyOutcome> {
   const existing = await findExisting(trx, record)
   if (!existing) return addKey(trx, record, now)
   if (isOperatorKey(existing, now)) return 'unchanged'
@@ -38,7 +38,7 @@ export async function applyKey(trx: Kysely<Tables>, record: KeyRecord, now: numb
  * The key with one of the secrets of the record, or with its id and creation time. The id alone is not enough, because
  * every database assigns ids from 1.
  */
-async function findExisting(trx: Kysely<Tables>, record: KeyRecord): Promise<KeyRow | undefined> {
+async function findExisting(trx: Db, record: KeyRecord): Promise<KeyRow | undefined> {
   const { id, createdAt, secrets } = record
   const hashes = secrets.map(({ hash }) => hash)
   const candidates = await trx
@@ -62,7 +62,7 @@ const isOperatorKey = (key: KeyRow, now: number): boolean =>
     key.revoked_at === null &&
     (key.expires_at ?? never) > now)
 
-async function addKey(trx: Kysely<Tables>, record: KeyRecord, now: number): Promise<KeyOutcome> {
+async function addKey(trx: Db, record: KeyRecord, now: number): Promise<KeyOutcome> {
   const keys = trx.selectFrom('api_keys').select('id')
   const isIdTaken = (await keys.where('id', '=', record.id).executeTakeFirst()) !== undefined
   // At most one key comes from the setting. An imported one next to it becomes an ordinary key.
@@ -88,7 +88,7 @@ async function addKey(trx: Kysely<Tables>, record: KeyRecord, now: number): Prom
 const unbannedAt = (record: KeyRecord, now: number): number => Math.min(record.unbannedAt, now)
 
 /** Adds new secrets and expires those that have expired in the file. Returns whether anything changed. */
-async function mergeSecrets(trx: Kysely<Tables>, keyId: number, { secrets }: KeyRecord): Promise<boolean> {
+async function mergeSecrets(trx: Db, keyId: number, { secrets }: KeyRecord): Promise<boolean> {
   let isChanged = false
   for (const { hash, createdAt, expiresAt } of secrets) {
     const existing = await trx
@@ -110,7 +110,7 @@ async function mergeSecrets(trx: Kysely<Tables>, keyId: number, { secrets }: Key
 }
 
 /** Keeps as many secrets as a rotation does: valid ones first, then the newest. */
-async function deleteExcessSecrets(trx: Kysely<Tables>, keyId: number): Promise<void> {
+async function deleteExcessSecrets(trx: Db, keyId: number): Promise<void> {
   const secrets = await trx.selectFrom('api_key_secrets').selectAll().where('key_id', '=', keyId).execute()
   const byExpiry = secrets.toSorted(
     (a, b) => (b.expires_at ?? never) - (a.expires_at ?? never) || b.created_at - a.created_at,

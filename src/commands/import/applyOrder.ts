@@ -1,11 +1,10 @@
-import type { Kysely } from 'kysely'
-import type { Tables } from '../../database/tables.ts'
+import type { Db } from '../../database/tables.ts'
 import { recordEvent } from '../../events/queries.ts'
 import { isOpen } from '../../orders/order.ts'
 import { findOrder, openOrderOf, syncPetStatus } from '../../orders/queries.ts'
 import type { OrderRecord } from './records.ts'
 
-export async function applyOrder(trx: Kysely<Tables>, record: OrderRecord, now: number): Promise<void> {
+export async function applyOrder(trx: Db, record: OrderRecord, now: number): Promise<void> {
   const { id, petId, status, cancelReason } = record
   // Read first: it may expire the hold of the existing order.
   const open = isOpen(status) ? await openOrderOf(trx, BigInt(petId), now) : undefined

@@ -1,6 +1,6 @@
-import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { SqlDialect } from '../../database/dialect.ts'
-import type { Tables } from '../../database/tables.ts'
+import type { Db } from '../../database/tables.ts'
 import { petStatusAfter } from '../../orders/order.ts'
 import { openOrderOf } from '../../orders/queries.ts'
 import { addPet, addPets, changePet, findPet } from '../../pets/queries.ts'
@@ -8,7 +8,7 @@ import type { PetRecord } from './records.ts'
 
 /** Inserts new pets with one statement, and updates existing ones and those with open orders one by one. */
 export async function applyPets(
-  trx: Kysely<Tables>,
+  trx: Db,
   dialect: SqlDialect,
   pets: readonly PetRecord[],
   now: number,
@@ -28,7 +28,7 @@ export async function applyPets(
 }
 
 /** The ids of existing pets and of pets with open orders. May contain ids that are not among the given ones. */
-async function findKnownIds(trx: Kysely<Tables>, ids: readonly number[]): Promise<number[]> {
+async function findKnownIds(trx: Db, ids: readonly number[]): Promise<number[]> {
   const pets = await trx
     .selectFrom('pets')
     .select('id')
@@ -54,7 +54,7 @@ function isAmong(column: RawBuilder<unknown>, ids: readonly number[]): RawBuilde
 }
 
 /** A pet with an open order has the status that the order gives it, not that of the record. */
-async function applyPet(trx: Kysely<Tables>, { id = 0, ...pet }: PetRecord, now: number): Promise<void> {
+async function applyPet(trx: Db, { id = 0, ...pet }: PetRecord, now: number): Promise<void> {
   // Read first: it releases the pet if the hold of the order has expired.
   const order = await openOrderOf(trx, BigInt(id), now)
   const imported = { ...pet, status: order ? petStatusAfter[order.status] : (pet.status ?? 'available') }

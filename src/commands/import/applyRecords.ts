@@ -1,7 +1,6 @@
-import type { Kysely } from 'kysely'
 import { findCategory, renameCategory, reserveCategoryIds } from '../../categories/queries.ts'
 import type { SqlDialect } from '../../database/dialect.ts'
-import type { Tables } from '../../database/tables.ts'
+import type { Db } from '../../database/tables.ts'
 import { continueFeed, recordEvent } from '../../events/queries.ts'
 import { applyKey, type KeyOutcome } from './applyKey.ts'
 import { applyOrder } from './applyOrder.ts'
@@ -20,7 +19,7 @@ const petsPerStatement = 500
 
 /** Applies the records that fit into one transaction, with the events of their changes. Returns how many these are. */
 export async function applyRecords(
-  trx: Kysely<Tables>,
+  trx: Db,
   dialect: SqlDialect,
   records: readonly ExportRecord[],
   now: number,
@@ -50,7 +49,7 @@ function leadingPets(records: readonly ExportRecord[], from: number): PetRecord[
 type OtherRecord = Exclude<ExportRecord, PetRecord>
 
 async function applyRecord(
-  trx: Kysely<Tables>,
+  trx: Db,
   dialect: SqlDialect,
   record: OtherRecord,
   now: number,
@@ -62,7 +61,7 @@ async function applyRecord(
   return undefined
 }
 
-async function applyHeader(trx: Kysely<Tables>, dialect: SqlDialect, header: HeaderRecord): Promise<void> {
+async function applyHeader(trx: Db, dialect: SqlDialect, header: HeaderRecord): Promise<void> {
   await dialect.reserveIds(trx, 'pets', header.lastPetId ?? 0)
   await dialect.reserveIds(trx, 'api_keys', header.lastKeyId ?? 0)
   await reserveCategoryIds(trx, header.lastCategoryId ?? 0)
@@ -70,7 +69,7 @@ async function applyHeader(trx: Kysely<Tables>, dialect: SqlDialect, header: Hea
   await continueFeed(trx, dialect, header.lastEventId ?? 0)
 }
 
-async function applyCategory(trx: Kysely<Tables>, { id, name }: CategoryRecord, now: number): Promise<void> {
+async function applyCategory(trx: Db, { id, name }: CategoryRecord, now: number): Promise<void> {
   const existing = await findCategory(trx, id)
   if (!existing) {
     await trx.insertInto('categories').values({ category_id: id, name }).execute()
