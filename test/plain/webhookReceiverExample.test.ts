@@ -30,7 +30,7 @@ async function startExample(t: TestContext, secret: string) {
   return { url: `http://127.0.0.1:${port}`, printed }
 }
 
-test('the example receiver prints a real message once, and refuses a forged one with 401', async (t) => {
+test('the example receiver prints a valid message once and rejects a forged one with 401', async (t) => {
   const server = await serverFor(t, loopbackAllowed)
   const service = { request: server.request, operatorKey: server.operatorKey as string }
   const key = service.operatorKey

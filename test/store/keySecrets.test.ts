@@ -5,7 +5,7 @@ import { ApiKeyCache } from '../../src/auth/apiKeyCache.ts'
 import { allThatIsStored, openStore, storeFor } from '../support/engine.ts'
 import { startTestService } from '../support/service.ts'
 
-test('a key whose checksum is wrong is refused without a look into the store', async (t) => {
+test('a key with a wrong checksum is rejected without a database query', async (t) => {
   const database = await openStore(await storeFor(t))
   const directory = new ApiKeyCache(database, 'production')
   await database.close()
@@ -16,7 +16,7 @@ test('a key whose checksum is wrong is refused without a look into the store', a
   await assert.rejects(directory.find(key, 0))
 })
 
-test('a key is known to the store by its SHA-256 alone, and to the log not at all', async () => {
+test('the database stores only the SHA-256 of a key, and the log contains nothing of it', async () => {
   const service = await startTestService()
   try {
     const secrets = [service.operatorKey]

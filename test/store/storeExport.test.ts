@@ -104,7 +104,7 @@ describe('export and import', { concurrency: 2 }, () => {
   })
   after(() => lasting.end())
 
-  test('carry orders over whole, with customers and notes, and no id is ever assigned again', async (t) => {
+  test('transfer orders with customers and notes, and no id is assigned twice', async (t) => {
     assert.equal(recordsOf(exported).filter(({ type }) => type === 'order').length, 7)
     const second = storeAt(await storeFor(t))
     const counts = JSON.parse(await second.importText(exported))
@@ -128,7 +128,7 @@ describe('export and import', { concurrency: 2 }, () => {
     assert.equal((await call('POST', '/v1/categories', { name: 'Next' })).id, 3)
   })
 
-  test('twice are the same as once, and tell of no order twice', async (t) => {
+  test('are idempotent and record no event of an order twice', async (t) => {
     const second = storeAt(await storeFor(t))
     await second.importText(exported)
     const newest = await newestEvent(second)
@@ -138,7 +138,7 @@ describe('export and import', { concurrency: 2 }, () => {
     assert.deepEqual(again, [], 'what changes nothing is nothing to tell of')
   })
 
-  test('tell of every order that is new or has moved, and of nothing personal', async (t) => {
+  test('record an event of every new or changed order, without personal data', async (t) => {
     const second = storeAt(await storeFor(t))
     await second.importText(exported)
     const orders = recordsOf(exported)
@@ -154,7 +154,7 @@ describe('export and import', { concurrency: 2 }, () => {
     assert.doesNotMatch(JSON.stringify(await eventsOf(second)), /Zoë|zoe@|garden|Only a name/)
   })
 
-  test('leave the events that the second store had, and go on behind those of the first', async (t) => {
+  test('keep the events of the second database and continue after those of the first', async (t) => {
     const { lastEventId } = recordsOf(exported)[0] as { lastEventId: number }
     assert.equal(lastEventId, await newestEvent(store))
     const second = storeAt(await storeFor(t))
@@ -165,7 +165,7 @@ describe('export and import', { concurrency: 2 }, () => {
     for (const id of ids.slice(2)) assert.ok(id > lastEventId)
   })
 
-  test('work while a server runs on the second store: it shows the orders, and an overdue hold lapses', async (t) => {
+  test('work while a server runs on the second database: it returns the orders, and an overdue hold expires', async (t) => {
     const env = await storeFor(t)
     const server = await startOn(t, env)
     const call = send(server)
@@ -200,7 +200,7 @@ const cancelled = { ...order, status: 'cancelled', holdExpiresAt: null }
 const delivered = { ...order, status: 'delivered', holdExpiresAt: null }
 const pet = (status: string, id = 1) => ({ type: 'pet', id, name: 'A', categoryId: 1, status })
 
-describe('an import into a store with an open order', { concurrency: 2 }, () => {
+describe('an import into a database with an open order', { concurrency: 2 }, () => {
   const scenarios: [what: string, first: object[], second: object[], petStatus: string, orders: string[]][] =
     [
       ['keeps the status of its animal', [pet('pending'), order], [pet('sold')], 'pending', ['placed']],
@@ -256,14 +256,14 @@ describe('an import into a store with an open order', { concurrency: 2 }, () => 
     })
   }
 
-  test('still changes name and category of the animal', async (t) => {
+  test('still changes the name and the category of the animal', async (t) => {
     const store = storeAt(await storeFor(t))
     await store.import(pet('pending'), order)
     await store.import({ ...pet('available'), name: 'Rex', categoryId: 9 })
     assert.deepEqual(await store.records('pet'), [{ ...pet('pending'), name: 'Rex', categoryId: 9 }])
   })
 
-  test('whose hold has run out lets go of the animal', async (t) => {
+  test('whose hold has expired releases the animal', async (t) => {
     const store = storeAt(await storeFor(t))
     await store.import(pet('pending'), { ...order, holdExpiresAt: 5 })
     await store.import(pet('sold'))
@@ -272,7 +272,7 @@ describe('an import into a store with an open order', { concurrency: 2 }, () => 
     await assertConsistent(store)
   })
 
-  test('that gives the order to another animal frees the first', async (t) => {
+  test('that moves the order to another animal releases the first', async (t) => {
     const store = storeAt(await storeFor(t))
     await store.import(pet('pending', 1), pet('available', 2), order)
     await store.import({ ...order, petId: 2 })
@@ -283,7 +283,7 @@ describe('an import into a store with an open order', { concurrency: 2 }, () => 
     await assertConsistent(store)
   })
 
-  test('that would open a second one on the same animal is refused in plain words', async (t) => {
+  test('that would open a second one on the same animal is rejected with a clear message', async (t) => {
     const store = storeAt(await storeFor(t))
     await store.import(pet('pending'), order)
     const { code, stderr } = await store.run(['import'], JSON.stringify({ ...approved, id: 2 }))
@@ -293,7 +293,7 @@ describe('an import into a store with an open order', { concurrency: 2 }, () => 
   })
 })
 
-describe('an order that is not one is refused, and nothing is changed', { concurrency: 2 }, () => {
+describe('an invalid order is rejected, and nothing is changed', { concurrency: 2 }, () => {
   const scenarios: [what: string, record: object, message: RegExp][] = [
     ['no id', { ...order, id: undefined }, /id is required/],
     ['an unknown status', { ...order, status: 'lost' }, /status must be one of placed, approved/],

@@ -63,7 +63,7 @@ async function untilQuiet(): Promise<void> {
 const example = { url: 'https://shelter.example/hooks', events: ['pet.created', 'order.placed'] }
 
 describe('registration', () => {
-  test('answers the webhook with its secret, and where it is', async () => {
+  test('returns the webhook with its secret and its URL', async () => {
     const answer = await ask('POST', '/v1/webhooks', { body: example })
     assert.equal(answer.status, 201)
     const { id, secret, ...rest } = answer.json
@@ -78,7 +78,7 @@ describe('registration', () => {
     assert.deepEqual(await get(id), { id, ...rest })
   })
 
-  test('shows the secret once, and again only to who repeats the request with its Idempotency-Key', async () => {
+  test('shows the secret only once, except to a retry with the same Idempotency-Key', async () => {
     const options = { key: manager, body: example, headers: { 'idempotency-key': 'register-once' } }
     const first = await ask('POST', '/v1/webhooks', options)
     const { id, secret } = first.json
@@ -123,7 +123,7 @@ describe('registration', () => {
     ['http to an address that is not allowed', { ...example, url: 'http://10.0.0.1/hooks' }, '/url'],
   ]
   for (const [name, body, path] of invalid) {
-    test(`is refused with ${name}, also as a change`, async () => {
+    test(`is rejected with ${name}, and so is an update`, async () => {
       const answer = await ask('POST', '/v1/webhooks', { body })
       assertRefused(answer, 400, 'validation_failed')
       assert.equal(answer.json.details[0].path, path)
@@ -134,12 +134,12 @@ describe('registration', () => {
     })
   }
 
-  test('http is for addresses that the operator allows, and https for all', async () => {
+  test('http is allowed only for addresses on the allowlist of the operator', async () => {
     for (const url of ['http://127.0.0.1:9/hook', 'https://127.0.0.1:9/hook', 'https://93.184.215.14/hook'])
       assert.equal((await register(url)).url, url)
   })
 
-  test(`is possible ${webhooksMax} times`, async () => {
+  test(`is limited to ${webhooksMax} webhooks`, async () => {
     const own = await startTestService()
     try {
       const { key } = await own.makeKey({ ...amplePlan, scopes: ['webhooks:manage'] })
@@ -155,7 +155,7 @@ describe('registration', () => {
   })
 })
 
-describe('who may', () => {
+describe('access', () => {
   const operations: [string, string, unknown?][] = [
     ['GET', '/v1/webhooks'],
     ['POST', '/v1/webhooks', example],
@@ -168,7 +168,7 @@ describe('who may', () => {
     ['POST', '/v1/webhooks/{id}/deliveries/1/retry'],
   ]
   for (const [method, path, body] of operations) {
-    test(`${method} ${path} needs webhooks:manage`, async () => {
+    test(`${method} ${path} requires webhooks:manage`, async () => {
       const { id } = await register(example.url)
       const { key } = await service.makeKey()
       const answer = await ask(method, path.replace('{id}', String(id)), { key, body })
@@ -179,14 +179,14 @@ describe('who may', () => {
 
   for (const [method, path, body] of operations.filter(([, path]) => path.includes('{id}'))) {
     for (const id of ['999999', 'x', '-1', '0', '1.5', '9223372036854775807', '99999999999999999999']) {
-      test(`${method} ${path} of ${id} is not found`, async () => {
+      test(`${method} ${path} with the id ${id} is 404`, async () => {
         const answer = await ask(method, path.replace('{id}', id), { key: manager, body })
         assertRefused(answer, 404, 'webhook_not_found')
       })
     }
   }
 
-  test('events of keys need keys:manage, at registration and as a change', async () => {
+  test('key events require keys:manage, at registration and in an update', async () => {
     const body = { ...example, events: ['pet.created', 'key.created'] }
     const refused = await ask('POST', '/v1/webhooks', { key: manager, body })
     assertRefused(refused, 403, 'insufficient_scope')
@@ -200,7 +200,7 @@ describe('who may', () => {
     assert.deepEqual((await get(id)).events, ['pet.created'])
   })
 
-  test('who may not see events of keys can neither send them elsewhere nor sign them', async () => {
+  test('without keys:manage, a webhook with key events can be neither redirected nor rotated', async () => {
     const { id } = await register(example.url, ['key.created'])
     for (const [method, path, body] of [
       ['PATCH', `/v1/webhooks/${id}`, { url: 'https://thief.example/' }],
@@ -215,7 +215,7 @@ describe('who may', () => {
 })
 
 describe('messages', () => {
-  test('carry the event, signed as Standard Webhooks says', async () => {
+  test('carry the event and a Standard Webhooks signature', async () => {
     const endpoint = await receiver()
     const { secret } = await register(endpoint.url)
     const pet = await addPet()
@@ -246,7 +246,7 @@ describe('messages', () => {
     }
   })
 
-  test('are sent of what was asked for, and of what happens after registration, alone', async () => {
+  test('are sent only for the selected event types and only for events after the registration', async () => {
     await addPet('before')
     const [pets, orders, keys] = [await receiver(), await receiver(), await receiver()]
     await register(pets.url, ['pet.created', 'pet.deleted'])
@@ -267,7 +267,7 @@ describe('messages', () => {
     assert.ok(!keys.received[0]?.body.includes(made.key))
   })
 
-  test('have one id for one event, wherever they go', async () => {
+  test('have the same id at every webhook for the same event', async () => {
     const [one, two] = [await receiver(), await receiver()]
     await register(one.url)
     await register(two.url)
@@ -276,8 +276,8 @@ describe('messages', () => {
   })
 })
 
-describe('a test', () => {
-  test('is a signed message of its own type, and shows in the deliveries', async () => {
+describe('a test message', () => {
+  test('is signed, has the type webhook.test and appears in the deliveries', async () => {
     const endpoint = await receiver()
     const { id, secret } = await register(endpoint.url)
     const answer = await ask('POST', `/v1/webhooks/${id}/test`)
@@ -305,7 +305,7 @@ describe('a test', () => {
 })
 
 describe('deliveries', () => {
-  test('say what was tried, what came of it and when it is tried again', async () => {
+  test('show the attempts, the last outcome and the time of the next attempt', async () => {
     const endpoint = await receiver()
     endpoint.reply = 503
     const { id } = await register(endpoint.url)
@@ -329,7 +329,7 @@ describe('deliveries', () => {
     assert.ok(delay >= 5_000 && delay <= 5_500, `${delay} ms`)
   })
 
-  test('come newest first, by pages', async () => {
+  test('are listed newest first, in pages', async () => {
     const endpoint = await receiver()
     const { id } = await register(endpoint.url)
     const pets = []
@@ -350,7 +350,7 @@ describe('deliveries', () => {
     )
   })
 
-  test('are each of one webhook: a cursor or an id of another leads nowhere', async () => {
+  test('belong to one webhook: a cursor or an id of another webhook is rejected', async () => {
     const endpoint = await receiver()
     const [one, two] = [await register(endpoint.url), await register(endpoint.url)]
     for (let n = 0; n < 2; n++) await ask('POST', `/v1/webhooks/${one.id}/test`)
@@ -365,7 +365,7 @@ describe('deliveries', () => {
     assert.deepEqual(await deliveries(two.id), [])
   })
 
-  test('are tried again at once when asked for: the same message, signed anew', async () => {
+  test('can be retried at once: the same message with a new signature', async () => {
     const endpoint = await receiver()
     endpoint.reply = 500
     const { id, secret } = await register(endpoint.url)
@@ -394,7 +394,7 @@ describe('deliveries', () => {
 })
 
 describe('a webhook', () => {
-  test('that is paused keeps its messages until it is resumed, in order', async () => {
+  test('that is paused queues its messages in order until it is resumed', async () => {
     const endpoint = await receiver()
     const { id } = await register(endpoint.url)
     assert.equal((await change(id, { status: 'paused' })).status, 'paused')
@@ -413,7 +413,7 @@ describe('a webhook', () => {
     )
   })
 
-  test('that was disabled is told of what happens after it is enabled again', async () => {
+  test('that was disabled receives only the events after it is enabled again', async () => {
     const endpoint = await receiver()
     endpoint.reply = 410
     const { id } = await register(endpoint.url)
@@ -434,13 +434,13 @@ describe('a webhook', () => {
     )
   })
 
-  test('cannot be disabled by its caller', async () => {
+  test('cannot be set to disabled by a caller', async () => {
     const { id } = await register(example.url)
     const answer = await ask('PATCH', `/v1/webhooks/${id}`, { body: { status: 'disabled' } })
     assertRefused(answer, 400, 'validation_failed')
   })
 
-  test('whose address and events change is told there, of those', async () => {
+  test('whose URL and event types change receives the new types at the new URL', async () => {
     const [before, after] = [await receiver(), await receiver()]
     const { id, secret } = await register(before.url)
     const { id: petId } = await addPet()
@@ -455,7 +455,7 @@ describe('a webhook', () => {
     assert.equal(before.received.length, 1)
   })
 
-  test('that is removed is gone with its deliveries, and gets nothing more', async () => {
+  test('that is deleted loses its deliveries and receives nothing more', async () => {
     const endpoint = await receiver()
     endpoint.reply = 500
     const { id } = await register(endpoint.url)
@@ -476,7 +476,7 @@ describe('a webhook', () => {
     }
   })
 
-  test('is in the list, newest first, by pages', async () => {
+  test('is listed newest first, in pages', async () => {
     const ids = []
     for (let n = 0; n < 5; n++) ids.unshift((await register(example.url)).id)
     const walked: number[] = []
@@ -498,7 +498,7 @@ describe('rotation', () => {
     return json
   }
 
-  test('both secrets sign until the overlap ends, then the new one alone', async () => {
+  test('both secrets sign until the overlap ends, then only the new one', async () => {
     const endpoint = await receiver()
     const { id, secret: old } = await register(endpoint.url)
     const { secret: fresh, ...shown } = await rotate(id, { overlapSeconds: 60 })
@@ -514,7 +514,7 @@ describe('rotation', () => {
     assert.ok(!isSignedWith(old, later) && isSignedWith(fresh, later))
   })
 
-  test('without an overlap the old secret ends at once', async () => {
+  test('without an overlap the previous secret ends at once', async () => {
     const endpoint = await receiver()
     const { id, secret: old } = await register(endpoint.url)
     const { secret: fresh } = await rotate(id, { overlapSeconds: 0 })
@@ -538,13 +538,13 @@ describe('rotation', () => {
     assert.deepEqual(signers(await endpoint.until(2)), [false, false, true])
   })
 
-  test('the descriptions of both rotations say what a second one does', async () => {
+  test('the descriptions of both rotate operations state the effect of a second rotation', async () => {
     const { json } = await service.request('GET', '/v1/openapi.json')
     for (const path of ['/webhooks/{webhookId}/rotate', '/keys/{keyId}/rotate'])
       assert.match(json.paths[path].post.description, /rotate again .* ends at once/i)
   })
 
-  test('the overlap is a day unless given', async () => {
+  test('the default overlap is one day', async () => {
     const own = await startTestService(loopbackAllowed)
     const endpoint = await receiver()
     try {
@@ -564,7 +564,7 @@ describe('rotation', () => {
     }
   })
 
-  test('a repetition with its Idempotency-Key answers the same secret and rotates once', async () => {
+  test('a retry with the same Idempotency-Key returns the same secret and rotates once', async () => {
     const { id } = await register(example.url)
     const options = { headers: { 'idempotency-key': 'rotate-once' } }
     const first = await ask('POST', `/v1/webhooks/${id}/rotate`, options)
@@ -574,7 +574,7 @@ describe('rotation', () => {
   })
 
   for (const overlapSeconds of [-1, 2_592_001, 1.5, '60', null]) {
-    test(`an overlap of ${JSON.stringify(overlapSeconds)} is refused`, async () => {
+    test(`an overlap of ${JSON.stringify(overlapSeconds)} is rejected`, async () => {
       const { id } = await register(example.url)
       const answer = await ask('POST', `/v1/webhooks/${id}/rotate`, { body: { overlapSeconds } })
       assertRefused(answer, 400, 'validation_failed')
