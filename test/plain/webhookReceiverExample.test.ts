@@ -37,7 +37,7 @@ test('the example receiver prints a valid message once and rejects a forged one 
   const ask = async (method: string, path: string, body?: unknown) =>
     (await server.request(method, path, { key, body })).json
 
-  // A receiver of our own stands at the address first, so that there is a true message to tamper with.
+  // A test receiver listens on the port first, to get a valid message that can be modified.
   const own = await startReceiver()
   t.after(() => own.stop())
   const { id, secret } = await registerWebhook(service, own.url, ['pet.created'])

@@ -249,7 +249,7 @@ describe('export and import', { concurrency: 2 }, () => {
     const [there, here] = await Promise.all(
       [first, server].map((each) => each.request('GET', '/v1/pets', { key: first.operatorKey })),
     )
-    assert.equal(here?.status, 200, 'a key of the first store works in the second')
+    assert.equal(here?.status, 200, 'a key of the first database works in the second')
     assert.equal(here?.text, there?.text)
     assert.match(here?.text ?? '', new RegExp(int64Min))
     assert.match(here?.text ?? '', new RegExp(int64Max))
@@ -291,11 +291,11 @@ describe('export and import', { concurrency: 2 }, () => {
     const expected = { pets: 3, categories: 5, orders: 1, keys: 1, keysRenumbered: 1, keysUnchanged: 0 }
     assert.deepEqual(counts, expected)
     const shows = async () => (await second.request('GET', '/v1/pets', { key: operatorKey })).status === 200
-    await eventually('the key of the first store works in the second', shows, keyChangeMs)
+    await eventually('the key of the first database works in the second', shows, keyChangeMs)
     const { text } = await second.request('GET', '/v1/pets', { key: operatorKey })
     assert.equal(text, (await first.request('GET', '/v1/pets', { key: operatorKey })).text)
     const { status } = await second.request('GET', '/v1/pets', { key: second.operatorKey })
-    assert.equal(status, 200, 'the operator key of the second store is not replaced')
+    assert.equal(status, 200, 'the operator key of the second database is not replaced')
   })
 
   test('are idempotent', async (t) => {
@@ -315,7 +315,7 @@ describe('export and import', { concurrency: 2 }, () => {
     assertSameStore(await second.export(), exported)
   })
 
-  test('never take an id back: a store that has assigned more keeps its place', async (t) => {
+  test('never lower the next id: a database that has assigned more ids continues from there', async (t) => {
     const ahead = await freshStore(t)
     await ahead.ok(['seed', '--count', '10'])
     const behind = await freshStore(t)
@@ -325,11 +325,11 @@ describe('export and import', { concurrency: 2 }, () => {
     assert.match(await ahead.export(), /"id":11,"name":"next"/)
   })
 
-  test('of a store with the same PETSTORE_ADMIN_KEY leave that key working, also after the next start', async (t) => {
+  test('into a database with the same PETSTORE_ADMIN_KEY keep that key valid, also after the next start', async (t) => {
     const adminKey = 'the-same-admin-key-in-both-deployments'
     const start = (env: StoreEnv) => serverFor(t, { ...env, PETSTORE_ADMIN_KEY: adminKey })
     const stores = [await freshStore(t), await freshStore(t)] as const
-    // In the second store the same secret has another id.
+    // In the second database the same secret has another id.
     for (const name of ['one', 'two']) await stores[1].ok(['keys', 'create', '--name', name])
     const operators: string[] = []
     for (const store of stores) {
@@ -396,7 +396,7 @@ describe('export and import', { concurrency: 2 }, () => {
     )
   })
 
-  test('an animal is the same however its line is spelt', async (t) => {
+  test('read the same animal from every spelling of its line', async (t) => {
     const names = [
       'Milo',
       'a\u2028b',

@@ -106,8 +106,8 @@ test('the second start prints no key, and the first key still works', async (t) 
 
 describe('PETSTORE_ADMIN_KEY', () => {
   for (const [kind, adminKey] of [
-    ['a text of the operator', 'correct-horse-battery-staple-and-more'],
-    ['a key of our own form', makeApiKey('production')],
+    ['a text that the operator chose', 'correct-horse-battery-staple-and-more'],
+    ['a generated API key', makeApiKey('production')],
   ] as const) {
     test(`set to ${kind} is the operator key, and nothing secret is printed`, async (t) => {
       const server = await firstServer(t, { PETSTORE_ADMIN_KEY: adminKey })

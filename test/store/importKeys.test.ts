@@ -49,7 +49,7 @@ const head = { type: 'petstore', format: 1, lastPetId: 700, lastKeyId: 700 }
 const feed = Array.from({ length: 600 }, (_, n) => ({ name: `Pet ${n}`, categoryId: 1 }))
 const ndjson = (...records: object[]) => records.map((record) => JSON.stringify(record)).join('\n')
 
-/** A store with one key that no test here may change. */
+/** A database with one key that no test here changes. */
 function sharedStore() {
   let store: ReturnType<typeof storeAt>
   let contents: Awaited<ReturnType<typeof contentsOf>>
@@ -143,7 +143,7 @@ describe('an import with --with-keys rejects a key that the API would reject, an
     ['too many origins', { origins: Array(21).fill(origin) }, /origins must have at most 20/],
     ['an end before time began', { expiresAt: -1 }, /expiresAt must be/],
     [
-      'more secrets than are kept',
+      'too many secrets',
       { secrets: Array.from({ length: 11 }, (_, n) => secretOf(String(n))) },
       /secrets must have at most 10/,
     ],
@@ -254,8 +254,8 @@ describe('an import with --with-keys never invalidates an operator key', { concu
     const store = await freshStore(t)
     const server = await serverFor(t, store.env)
     const [operator] = keysIn(await store.export())
-    const thief = { ...keyRecord, secrets: [secretOf('own'), ...operator.secrets] }
-    await store.ok(['import', '--with-keys'], ndjson(thief))
+    const impostor = { ...keyRecord, secrets: [secretOf('own'), ...operator.secrets] }
+    await store.ok(['import', '--with-keys'], ndjson(impostor))
     assert.equal(await worksOn(server, server.operatorKey), 200)
     assert.deepEqual(keysIn(await store.export())[0], operator)
   })
@@ -347,7 +347,7 @@ test('a renumbered key does not get an id that another line of the file has', as
   )
 })
 
-test('a whole store moves through a pipe into an empty one: the same ids, and counters go on', async (t) => {
+test('all data moves through a pipe into an empty database, with the same ids and counters', async (t) => {
   const from = await freshStore(t)
   await from.ok(['seed', '--count', '5'])
   for (const name of ['one', 'two']) await from.ok(['keys', 'create', '--name', name])

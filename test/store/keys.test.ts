@@ -181,9 +181,9 @@ describe('the keys resource', () => {
   for (const { method, path, body } of operations) {
     test(`${method} /keys/{keyId}${path} of an unknown key is 404`, async () => {
       for (const id of ['999999', '0', '-1', 'abc', '1.5', '9223372036854775807', '9223372036854775808']) {
-        const answer = await manage(method, `/${id}${path}`, body)
-        assert.equal(answer.status, 404)
-        assert.equal(answer.json.code, 'key_not_found')
+        const response = await manage(method, `/${id}${path}`, body)
+        assert.equal(response.status, 404)
+        assert.equal(response.json.code, 'key_not_found')
       }
     })
   }
@@ -279,13 +279,13 @@ describe('invalid keys', () => {
   for (const { name, settings, path, isMakeOnly } of scenarios) {
     test(`rejected with 400: ${name}`, async () => {
       const { id } = await service.makeKey()
-      const answers = [await manage('POST', '', { name: 'test', ...settings })]
-      if (!isMakeOnly) answers.push(await manage('PATCH', `/${id}`, settings))
-      for (const answer of answers) {
-        assert.equal(answer.status, 400)
-        assert.equal(answer.json.code, 'validation_failed')
+      const responses = [await manage('POST', '', { name: 'test', ...settings })]
+      if (!isMakeOnly) responses.push(await manage('PATCH', `/${id}`, settings))
+      for (const response of responses) {
+        assert.equal(response.status, 400)
+        assert.equal(response.json.code, 'validation_failed')
         assert.deepEqual(
-          answer.json.details.map((detail: { path: string }) => detail.path),
+          response.json.details.map((detail: { path: string }) => detail.path),
           [path],
         )
       }
@@ -314,9 +314,9 @@ describe('invalid keys', () => {
   for (const overlapSeconds of [-1, 1.5, '60', null, 30 * 86_400 + 1]) {
     test(`an overlap of ${JSON.stringify(overlapSeconds)} seconds is rejected`, async () => {
       const { id, key } = await service.makeKey()
-      const answer = await manage('POST', `/${id}/rotate`, { overlapSeconds })
-      assert.equal(answer.status, 400)
-      assert.equal(answer.json.details[0].path, '/overlapSeconds')
+      const response = await manage('POST', `/${id}/rotate`, { overlapSeconds })
+      assert.equal(response.status, 400)
+      assert.equal(response.json.details[0].path, '/overlapSeconds')
       assert.equal((await use(key)).status, 200)
     })
   }
@@ -324,10 +324,10 @@ describe('invalid keys', () => {
 
 describe('rotation', () => {
   const rotate = async (id: number, body?: unknown) => {
-    const answer = await manage('POST', `/${id}/rotate`, body)
-    assert.equal(answer.status, 200)
-    assert.equal(answer.json.id, id)
-    return answer.json.key as string
+    const response = await manage('POST', `/${id}/rotate`, body)
+    assert.equal(response.status, 200)
+    assert.equal(response.json.id, id)
+    return response.json.key as string
   }
   const works = async (key: string) => (await service.request('GET', '/v1/limits', { key })).status === 200
 
@@ -348,8 +348,8 @@ describe('rotation', () => {
     assert.deepEqual([await works(old), await works(fresh)], [true, true])
     service.advance(1)
     assert.deepEqual([await works(old), await works(fresh)], [false, true])
-    const refused = await use(old)
-    assert.match(refused.json.message, /rotated/)
+    const rejected = await use(old)
+    assert.match(rejected.json.message, /rotated/)
   })
 
   test('both secrets share the rate limits of the key', async () => {
@@ -429,8 +429,8 @@ describe('pages of keys', () => {
       assert.doesNotMatch(page.text, /ps_live_[0-9A-Za-z]/)
       seen.push(...page.json.map(({ id }: { id: number }) => id))
       path = /<\/v1\/keys([^>]+)>; rel="next"/.exec(String(page.headers.link))?.[1]
-      // One that is made meanwhile is before all pages.
-      if (seen.length === 10) await service.makeKey({ name: 'meanwhile' })
+      // A key created during the listing comes before all pages.
+      if (seen.length === 10) await service.makeKey({ name: 'created during the listing' })
     }
     assert.deepEqual(seen.slice(0, 25), made)
     assert.equal(new Set(seen).size, seen.length)
@@ -444,9 +444,9 @@ describe('pages of keys', () => {
   test('have 20 keys by default and at most 100', async () => {
     assert.equal((await manage('GET', '')).json.length, 20)
     for (const limit of ['0', '101', 'abc', '1.5', '+5', '']) {
-      const answer = await manage('GET', `?limit=${limit}`)
-      assert.equal(answer.status, 400)
-      assert.equal(answer.json.code, 'validation_failed')
+      const response = await manage('GET', `?limit=${limit}`)
+      assert.equal(response.status, 400)
+      assert.equal(response.json.code, 'validation_failed')
     }
   })
 
@@ -455,9 +455,9 @@ describe('pages of keys', () => {
     const cursor = /cursor=([^>&]+)/.exec(String(page.headers.link))?.[1] as string
     assert.equal((await manage('GET', `?cursor=${cursor}`)).status, 200)
     for (const wrong of ['abc', cursor.slice(1), `${cursor}A`, '']) {
-      const answer = await manage('GET', `?cursor=${wrong}`)
-      assert.equal(answer.status, 400)
-      assert.equal(answer.json.code, 'invalid_cursor')
+      const response = await manage('GET', `?cursor=${wrong}`)
+      assert.equal(response.status, 400)
+      assert.equal(response.json.code, 'invalid_cursor')
     }
   })
 })
@@ -523,7 +523,7 @@ describe('changes by another process take effect', () => {
     const { id, key } = await command('create', '--name', 'revoked beside')
     await eventually('the new key works', async () => (await limits(key)).status === 200, promisedMs)
     await command('revoke', String(id))
-    await eventually('the key is refused', async () => (await limits(key)).status === 401, promisedMs)
+    await eventually('the key is rejected', async () => (await limits(key)).status === 401, promisedMs)
   })
 
   test('a lifted ban ends', async () => {

@@ -59,9 +59,9 @@ async function listAll(get: (path: string) => Promise<Answer>) {
   ) => {
     const things = new Map<number, unknown>()
     for (let page: string | undefined = path; page; ) {
-      const answer: Answer = await get(page)
-      for (const thing of answer.json) things.set(thing.id, show(thing))
-      page = nextPage(answer)
+      const response: Answer = await get(page)
+      for (const thing of response.json) things.set(thing.id, show(thing))
+      page = nextPage(response)
     }
     return things
   }
@@ -107,9 +107,9 @@ test(`a mirror that follows the feed equals the database after ${crashes} crashe
   })
   const key: string = made.json.key
   const mirror = new Mirror(async (path) => {
-    const answer = await server.request('GET', path, { key: adminKey })
-    assert.equal(answer.status, 200, answer.text)
-    return answer
+    const response = await server.request('GET', path, { key: adminKey })
+    assert.equal(response.status, 200, response.text)
+    return response
   })
 
   for (let round = 0; round <= crashes; round++) {

@@ -9,7 +9,7 @@ import { Lasting, type Server, serverFor } from '../support/servers.ts'
 const adminKey = 'the-admin-key-of-the-export-test'
 const hourMs = 60 * 60 * 1000
 
-/** Commands on one store; each fails the test unless it ends well. */
+/** Commands on one database. A command that fails, fails the test. */
 function storeAt(env: StoreEnv) {
   const { run, ok, export: exported } = commandsAt(env)
   return {
@@ -32,7 +32,7 @@ const recordsOf = (text: string): Record<string, any>[] =>
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line))
 
-/** All but where the feed of events stands: an import tells of what it changes, and so moves it on. */
+/** Without the position of the feed, which every import moves. */
 const withoutFeed = (text: string) => text.replace(/,"lastEventId":\d+/, '')
 
 const query = (env: StoreEnv, text: string) =>
@@ -45,7 +45,7 @@ const eventsOf = async (store: Store, after = 0) =>
 const newestEvent = async (store: Store) =>
   Number((await store.query('SELECT max(id) AS id FROM events'))[0]?.id ?? 0)
 
-/** What must hold in every store, whatever was imported into it. */
+/** Invariants of every database, after any import. */
 async function assertConsistent(store: Store): Promise<void> {
   const misfits = await store.query(`
     SELECT o.id FROM orders o JOIN pets p ON p.id = o.pet_id
@@ -67,7 +67,7 @@ const startOn = (t: Pick<TestContext, 'after'>, env: StoreEnv) =>
 
 const customer = { name: 'Zoë "the" Łast 🐾\u2028', email: 'zoe@example.com' }
 
-/** A store with orders of every kind; the last order and a category have ids that were assigned and are gone. */
+/** Orders in every status. The last order and a category are deleted, so their ids are assigned and unused. */
 async function storeWithOrders(t: Pick<TestContext, 'after'>): Promise<{ store: Store; server: Server }> {
   const env = await storeFor(t)
   const server = await startOn(t, env)
@@ -93,7 +93,7 @@ async function storeWithOrders(t: Pick<TestContext, 'after'>): Promise<{ store: 
 }
 
 describe('export and import', { concurrency: 2 }, () => {
-  /** A store that nobody here changes, and what it exports. */
+  /** No test here changes this database. */
   let store: Store
   let server: Server
   let exported: string
@@ -135,7 +135,7 @@ describe('export and import', { concurrency: 2 }, () => {
     await second.importText(exported)
     assert.equal(withoutFeed(await second.export()), withoutFeed(exported))
     const again = (await eventsOf(second, newest)).filter(([type]) => !type.startsWith('key.'))
-    assert.deepEqual(again, [], 'what changes nothing is nothing to tell of')
+    assert.deepEqual(again, [], 'without a change there is no event')
   })
 
   test('record an event of every new or changed order, without personal data', async (t) => {
@@ -144,11 +144,11 @@ describe('export and import', { concurrency: 2 }, () => {
     const orders = recordsOf(exported)
       .filter(({ type }) => type === 'order')
       .toSorted((a, b) => a.id - b.id)
-    const told = (await eventsOf(second))
+    const recorded = (await eventsOf(second))
       .filter(([type]) => type.startsWith('order.'))
       .toSorted(([, a], [, b]) => Number(a.id) - Number(b.id))
     assert.deepEqual(
-      told,
+      recorded,
       orders.map(({ id, petId, status }) => [`order.${status}`, { id, petId, status }]),
     )
     assert.doesNotMatch(JSON.stringify(await eventsOf(second)), /Zoë|zoe@|garden|Only a name/)
@@ -214,21 +214,21 @@ describe('an import into a database with an open order', { concurrency: 2 }, () 
       ['that cancels it frees the animal', [pet('pending'), order], [cancelled], 'available', ['cancelled']],
       ['that delivers it sells the animal', [pet('pending'), approved], [delivered], 'sold', ['delivered']],
       [
-        'of a store where it was cancelled makes the animal what it is there',
+        'from a database with the order cancelled takes the status of the animal from there',
         [pet('pending'), order],
         [cancelled, pet('sold')],
         'sold',
         ['cancelled'],
       ],
       [
-        'of a store where the animal came back makes it available',
+        'from a database with the animal returned makes it available',
         [pet('pending'), approved],
         [delivered, pet('available')],
         'available',
         ['delivered'],
       ],
       [
-        'of a store where another one followed goes on with that one',
+        'from a database with a later order continues with that order',
         [pet('pending'), order],
         [cancelled, pet('pending'), { ...approved, id: 2 }],
         'pending',

@@ -224,7 +224,7 @@ describe('the response of an endpoint', () => {
 
 describe('an endpoint that misbehaves', () => {
   const timeoutMs = 300
-  const answer = (text: string) => (socket: Socket) => void socket.end(text)
+  const respondWith = (text: string) => (socket: Socket) => void socket.end(text)
   const behaviors: [string, (socket: Socket) => void, RegExp][] = [
     ['does not respond', () => {}, /^No response within 0.3 seconds\.$/],
     [
@@ -257,17 +257,17 @@ describe('an endpoint that misbehaves', () => {
     ],
     [
       'sends something else than HTTP',
-      answer('SSH-2.0-OpenSSH_9.9\r\n'),
+      respondWith('SSH-2.0-OpenSSH_9.9\r\n'),
       /^The connection failed \(HPE_\w+\)\.$/,
     ],
     [
       'sends too many header bytes',
-      answer(`HTTP/1.1 200 OK\r\nX: ${'x'.repeat(100_000)}\r\n\r\n`),
+      respondWith(`HTTP/1.1 200 OK\r\nX: ${'x'.repeat(100_000)}\r\n\r\n`),
       /\(HPE_HEADER_OVERFLOW\)/,
     ],
     [
       'switches protocols',
-      answer('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'),
+      respondWith('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'),
       /^The endpoint did not send an HTTP response\.$/,
     ],
   ]

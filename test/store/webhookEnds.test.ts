@@ -103,14 +103,14 @@ test('without keys:manage, a webhook with key events cannot be changed, rotated,
   const as = (method: string, path: string, body?: unknown) =>
     service.request(method, path, { key: manager.key, body })
   const [delivery] = (await ask('GET', `/v1/webhooks/${id}/deliveries`)).json
-  for (const refused of [
+  for (const rejected of [
     await as('PATCH', `/v1/webhooks/${id}`, { url: 'https://evil.example/', events: ['pet.created'] }),
     await as('PATCH', `/v1/webhooks/${id}`, { url: 'https://evil.example/' }),
     await as('POST', `/v1/webhooks/${id}/deliveries/${delivery.id}/retry`),
     await as('POST', `/v1/webhooks/${id}/rotate`),
     await as('DELETE', `/v1/webhooks/${id}`),
   ]) {
-    assert.deepEqual([refused.status, refused.json.code], [403, 'insufficient_scope'])
+    assert.deepEqual([rejected.status, rejected.json.code], [403, 'insufficient_scope'])
   }
   // When the operator removes the key events, their pending deliveries fail, so none can be redirected.
   await ask('PATCH', `/v1/webhooks/${id}`, { events: ['pet.created'] })
@@ -122,13 +122,13 @@ test('a response from the old URL after the URL was changed does not affect the 
   const { receiver, ask, id, addPet } = await stage(t)
   const moved = await startReceiver()
   t.after(() => moved.stop())
-  const answers: (() => void)[] = []
-  receiver.reply = { act: (response) => void answers.push(() => response.writeHead(410).end()) }
+  const sendResponses: (() => void)[] = []
+  receiver.reply = { act: (response) => void sendResponses.push(() => response.writeHead(410).end()) }
   await addPet('on its way')
   const first = await receiver.until(1)
   await ask('PATCH', `/v1/webhooks/${id}`, { url: moved.url })
   await addPet('behind it')
-  for (const answer of answers) answer()
+  for (const send of sendResponses) send()
   assert.equal((await moved.until(1)).id, first.id)
   assert.equal((await moved.until(2)).data.name, 'behind it')
   assert.equal((await ask('GET', `/v1/webhooks/${id}`)).json.status, 'enabled')

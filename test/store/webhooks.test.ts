@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { webhooksMax } from '../../src/webhooks/webhook.ts'
-import { amplePlan, assertAnswerForm, assertRefused, nextPage } from '../support/answers.ts'
 import type { Answer, RequestOptions } from '../support/client.ts'
 import { eventually } from '../support/eventually.ts'
 import {
@@ -12,6 +11,7 @@ import {
   registerWebhook,
   startReceiver,
 } from '../support/receiver.ts'
+import { amplePlan, assertAnswerForm, assertRefused, nextPage } from '../support/answers.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 
 const day = 86_400_000
@@ -32,9 +32,9 @@ afterEach(async () => {
 after(() => service.stop())
 
 async function ask(method: string, path: string, options: RequestOptions = {}): Promise<Answer> {
-  const answer = await service.request(method, path, { key: service.operatorKey, ...options })
-  assertAnswerForm(answer, method)
-  return answer
+  const response = await service.request(method, path, { key: service.operatorKey, ...options })
+  assertAnswerForm(response, method)
+  return response
 }
 async function receiver(): Promise<Receiver> {
   const started = await startReceiver()
@@ -64,17 +64,17 @@ const example = { url: 'https://shelter.example/hooks', events: ['pet.created', 
 
 describe('registration', () => {
   test('returns the webhook with its secret and its URL', async () => {
-    const answer = await ask('POST', '/v1/webhooks', { body: example })
-    assert.equal(answer.status, 201)
-    const { id, secret, ...rest } = answer.json
+    const response = await ask('POST', '/v1/webhooks', { body: example })
+    assert.equal(response.status, 201)
+    const { id, secret, ...rest } = response.json
     assert.deepEqual(rest, {
       ...example,
       status: 'enabled',
       createdAt: new Date(service.now()).toISOString(),
     })
     assert.match(secret, /^whsec_[A-Za-z0-9+/]{43}=$/)
-    assert.equal(answer.headers.location, `/v1/webhooks/${id}`)
-    assert.equal(answer.headers['x-stability'], 'experimental')
+    assert.equal(response.headers.location, `/v1/webhooks/${id}`)
+    assert.equal(response.headers['x-stability'], 'experimental')
     assert.deepEqual(await get(id), { id, ...rest })
   })
 
@@ -124,9 +124,9 @@ describe('registration', () => {
   ]
   for (const [name, body, path] of invalid) {
     test(`is rejected with ${name}, and so is an update`, async () => {
-      const answer = await ask('POST', '/v1/webhooks', { body })
-      assertRefused(answer, 400, 'validation_failed')
-      assert.equal(answer.json.details[0].path, path)
+      const response = await ask('POST', '/v1/webhooks', { body })
+      assertRefused(response, 400, 'validation_failed')
+      assert.equal(response.json.details[0].path, path)
       if (name.startsWith('no ')) return
       const { id } = await register(example.url)
       assertRefused(await ask('PATCH', `/v1/webhooks/${id}`, { body }), 400, 'validation_failed')
@@ -144,8 +144,8 @@ describe('registration', () => {
     try {
       const { key } = await own.makeKey({ ...amplePlan, scopes: ['webhooks:manage'] })
       const add = () => own.request('POST', '/v1/webhooks', { key, body: example })
-      const answers = await Promise.all(Array.from({ length: webhooksMax }, add))
-      assert.ok(answers.every(({ status }) => status === 201))
+      const responses = await Promise.all(Array.from({ length: webhooksMax }, add))
+      assert.ok(responses.every(({ status }) => status === 201))
       assertRefused(await add(), 400, 'validation_failed')
       await own.request('DELETE', '/v1/webhooks/1', { key })
       assert.equal((await add()).status, 201)
@@ -171,32 +171,32 @@ describe('access', () => {
     test(`${method} ${path} requires webhooks:manage`, async () => {
       const { id } = await register(example.url)
       const { key } = await service.makeKey()
-      const answer = await ask(method, path.replace('{id}', String(id)), { key, body })
-      assertRefused(answer, 403, 'insufficient_scope')
-      assert.equal(answer.headers['x-stability'], 'experimental')
+      const response = await ask(method, path.replace('{id}', String(id)), { key, body })
+      assertRefused(response, 403, 'insufficient_scope')
+      assert.equal(response.headers['x-stability'], 'experimental')
     })
   }
 
   for (const [method, path, body] of operations.filter(([, path]) => path.includes('{id}'))) {
     for (const id of ['999999', 'x', '-1', '0', '1.5', '9223372036854775807', '99999999999999999999']) {
       test(`${method} ${path} with the id ${id} is 404`, async () => {
-        const answer = await ask(method, path.replace('{id}', id), { key: manager, body })
-        assertRefused(answer, 404, 'webhook_not_found')
+        const response = await ask(method, path.replace('{id}', id), { key: manager, body })
+        assertRefused(response, 404, 'webhook_not_found')
       })
     }
   }
 
   test('key events require keys:manage, at registration and in an update', async () => {
     const body = { ...example, events: ['pet.created', 'key.created'] }
-    const refused = await ask('POST', '/v1/webhooks', { key: manager, body })
-    assertRefused(refused, 403, 'insufficient_scope')
-    assert.match(refused.json.message, /keys:manage/)
+    const rejected = await ask('POST', '/v1/webhooks', { key: manager, body })
+    assertRefused(rejected, 403, 'insufficient_scope')
+    assert.match(rejected.json.message, /keys:manage/)
     const { id } = await register(example.url)
-    const answer = await ask('PATCH', `/v1/webhooks/${id}`, {
+    const response = await ask('PATCH', `/v1/webhooks/${id}`, {
       key: manager,
       body: { events: ['key.revoked'] },
     })
-    assertRefused(answer, 403, 'insufficient_scope')
+    assertRefused(response, 403, 'insufficient_scope')
     assert.deepEqual((await get(id)).events, ['pet.created'])
   })
 
@@ -280,25 +280,25 @@ describe('a test message', () => {
   test('is signed, has the type webhook.test and appears in the deliveries', async () => {
     const endpoint = await receiver()
     const { id, secret } = await register(endpoint.url)
-    const answer = await ask('POST', `/v1/webhooks/${id}/test`)
-    assert.equal(answer.status, 202)
-    assert.equal(answer.json.status, 'pending')
+    const response = await ask('POST', `/v1/webhooks/${id}/test`)
+    assert.equal(response.status, 202)
+    assert.equal(response.json.status, 'pending')
     const message = await endpoint.until(1)
     assert.equal(message.type, 'webhook.test')
     assert.ok(isSignedWith(secret, message))
     await ask('POST', `/v1/webhooks/${id}/test`)
     assert.notEqual((await endpoint.until(2)).id, message.id)
     const delivery = await eventually('it is noted', async () => {
-      const found = (await deliveries(id)).find((one: { id: number }) => one.id === answer.json.id)
+      const found = (await deliveries(id)).find((one: { id: number }) => one.id === response.json.id)
       return found.status !== 'pending' && found
     })
     assert.deepEqual(delivery, {
-      id: answer.json.id,
+      id: response.json.id,
       eventType: 'webhook.test',
       status: 'delivered',
       attempts: 1,
       lastStatus: 204,
-      createdAt: answer.json.createdAt,
+      createdAt: response.json.createdAt,
       finishedAt: new Date(service.now()).toISOString(),
     })
   })
@@ -338,9 +338,9 @@ describe('deliveries', () => {
     const walked: { id: number }[] = []
     let page: string | undefined = `/v1/webhooks/${id}/deliveries?limit=2`
     while (page) {
-      const answer: Answer = await ask('GET', page)
-      walked.push(...answer.json)
-      page = nextPage(answer)
+      const response: Answer = await ask('GET', page)
+      walked.push(...response.json)
+      page = nextPage(response)
     }
     const ids = walked.map((delivery) => delivery.id)
     assert.equal(new Set(ids).size, 5)
@@ -359,8 +359,8 @@ describe('deliveries', () => {
     const other = await ask('GET', `/v1/webhooks/${two.id}/deliveries?cursor=${cursor}`)
     assertRefused(other, 400, 'invalid_cursor')
     for (const id of [first.json[0].id, 999_999, 'x']) {
-      const answer = await ask('POST', `/v1/webhooks/${two.id}/deliveries/${id}/retry`)
-      assertRefused(answer, 404, 'webhook_not_found')
+      const response = await ask('POST', `/v1/webhooks/${two.id}/deliveries/${id}/retry`)
+      assertRefused(response, 404, 'webhook_not_found')
     }
     assert.deepEqual(await deliveries(two.id), [])
   })
@@ -377,9 +377,9 @@ describe('deliveries', () => {
     })
     endpoint.reply = 200
     service.advance(1_000)
-    const answer = await ask('POST', `/v1/webhooks/${id}/deliveries/${failed.id}/retry`)
-    assert.equal(answer.status, 202)
-    assert.equal(answer.json.status, 'pending')
+    const response = await ask('POST', `/v1/webhooks/${id}/deliveries/${failed.id}/retry`)
+    assert.equal(response.status, 202)
+    assert.equal(response.json.status, 'pending')
     const second = await endpoint.until(2)
     assert.deepEqual({ id: second.id, body: second.body }, { id: first.id, body: first.body })
     assert.notEqual(second.headers['webhook-timestamp'], first.headers['webhook-timestamp'])
@@ -399,7 +399,7 @@ describe('a webhook', () => {
     const { id } = await register(endpoint.url)
     assert.equal((await change(id, { status: 'paused' })).status, 'paused')
     for (let n = 0; n < 3; n++) await addPet(`waiting ${n}`)
-    // A test message is of no event: it stands behind those that are in line already.
+    // A test message has no event and is queued after the existing ones.
     await eventually('they are in line', async () => (await deliveries(id)).length === 3)
     await ask('POST', `/v1/webhooks/${id}/test`)
     await untilQuiet()
@@ -436,8 +436,8 @@ describe('a webhook', () => {
 
   test('cannot be set to disabled by a caller', async () => {
     const { id } = await register(example.url)
-    const answer = await ask('PATCH', `/v1/webhooks/${id}`, { body: { status: 'disabled' } })
-    assertRefused(answer, 400, 'validation_failed')
+    const response = await ask('PATCH', `/v1/webhooks/${id}`, { body: { status: 'disabled' } })
+    assertRefused(response, 400, 'validation_failed')
   })
 
   test('whose URL and event types change receives the new types at the new URL', async () => {
@@ -482,9 +482,9 @@ describe('a webhook', () => {
     const walked: number[] = []
     let page: string | undefined = '/v1/webhooks?limit=2'
     while (page) {
-      const answer: Answer = await ask('GET', page)
-      walked.push(...answer.json.map(({ id }: { id: number }) => id))
-      page = nextPage(answer)
+      const response: Answer = await ask('GET', page)
+      walked.push(...response.json.map(({ id }: { id: number }) => id))
+      page = nextPage(response)
     }
     assert.deepEqual(walked, ids)
     assertRefused(await ask('GET', '/v1/webhooks?cursor=x'), 400, 'invalid_cursor')
@@ -576,8 +576,8 @@ describe('rotation', () => {
   for (const overlapSeconds of [-1, 2_592_001, 1.5, '60', null]) {
     test(`an overlap of ${JSON.stringify(overlapSeconds)} is rejected`, async () => {
       const { id } = await register(example.url)
-      const answer = await ask('POST', `/v1/webhooks/${id}/rotate`, { body: { overlapSeconds } })
-      assertRefused(answer, 400, 'validation_failed')
+      const response = await ask('POST', `/v1/webhooks/${id}/rotate`, { body: { overlapSeconds } })
+      assertRefused(response, 400, 'validation_failed')
     })
   }
 })
