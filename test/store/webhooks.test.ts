@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { webhooksMax } from '../../src/webhooks/webhook.ts'
+import { amplePlan, assertAnswerForm, assertRefused, nextPage } from '../support/answers.ts'
 import type { Answer, RequestOptions } from '../support/client.ts'
 import { eventually } from '../support/eventually.ts'
 import {
@@ -11,7 +12,6 @@ import {
   registerWebhook,
   startReceiver,
 } from '../support/receiver.ts'
-import { amplePlan, assertAnswerForm, assertRefused, nextPage } from '../support/answers.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 
 const day = 86_400_000
