@@ -9,7 +9,7 @@ export type Config = Readonly<{
   port: number
   environment: Environment
   dataDir: string
-  /** PostgreSQL in place of the embedded store. */
+  /** Selects PostgreSQL instead of the embedded database. */
   databaseUrl: string | undefined
   databasePoolMax: number
   isAutoMigrate: boolean
@@ -22,33 +22,66 @@ export type Config = Readonly<{
   banAfterRefusals: number
   orderHoldMs: number
   webhookAllow: BlockList
-  /** `/metrics` needs no key. */
+  /** `/metrics` requires no API key. */
   isMetricsOpen: boolean
   logLevel: string
 }>
 
-/** Every problem of the environment at once: an operator should not have to start five times to find five. */
+/** Lists all problems, so that they can be fixed in one go. */
 export class ConfigError extends Error {
   readonly problems: readonly string[]
 
   constructor(problems: readonly string[]) {
-    super(`The configuration is not usable:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`)
+    super(`Invalid configuration:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`)
     this.problems = problems
   }
 }
 
+/** Used by the examples of the guides and by the tests, not by the service. */
+const otherNames = /^PETSTORE_(?:KEY|TEST_.*)$/
+
+type Environ = Readonly<Record<string, string | undefined>>
+
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 const hourMs = 60 * 60 * 1000
-/** Stored as a plain SHA-256, so a short key that a person chose could be guessed from a copy of the store. */
+/** Stored as an unsalted SHA-256: a short key could be guessed from a copy of the database. */
 const adminKeyLengthMin = 32
 const adminKeyLengthMax = 255
 
-/** The only reader of the environment; everything else is handed the frozen result. */
-export function readConfig(env: Record<string, string | undefined>): Config {
+/** The only place that reads the environment. */
+export function readConfig(env: Environ): Config {
   const problems: string[] = []
+  const read = settingReaders(env, problems)
+  const environment = read.oneOf('PETSTORE_ENV', ['production', 'staging'] as const, 'production')
+  const config: Config = Object.freeze({
+    host: read.host('HOST', '127.0.0.1'),
+    port: read.wholeNumber('PORT', 8080, 0, 65535),
+    environment,
+    dataDir: resolve(read.text('PETSTORE_DATA_DIR') ?? './data'),
+    databaseUrl: read.postgresUrl('DATABASE_URL'),
+    databasePoolMax: read.wholeNumber('PETSTORE_DATABASE_POOL', 10, 1, 1_000),
+    isAutoMigrate: read.boolean('PETSTORE_AUTO_MIGRATE', true),
+    adminKey: readAdminKey(env.PETSTORE_ADMIN_KEY, environment, problems),
+    publicUrl: read.baseUrl('PETSTORE_PUBLIC_URL'),
+    productionUrl: read.baseUrl('PETSTORE_PRODUCTION_URL'),
+    stagingUrl: read.baseUrl('PETSTORE_STAGING_URL'),
+    trustedProxies: read.networks('PETSTORE_TRUSTED_PROXIES'),
+    connectionsPerAddressMax: read.wholeNumber('PETSTORE_CONNECTIONS_PER_ADDRESS', 2_000, 1, 1_000_000),
+    banAfterRefusals: read.wholeNumber('PETSTORE_BAN_AFTER_REFUSALS', 100, 1, 1_000_000),
+    orderHoldMs: read.wholeNumber('PETSTORE_ORDER_HOLD_HOURS', 72, 1, 8_760) * hourMs,
+    webhookAllow: read.networks('PETSTORE_WEBHOOK_ALLOW'),
+    isMetricsOpen: read.boolean('PETSTORE_METRICS_OPEN', false),
+    logLevel: read.oneOf('PETSTORE_LOG_LEVEL', logLevels, 'info'),
+  })
+  if (problems.length > 0) throw new ConfigError(problems)
+  return config
+}
+
+/** Functions that each read one setting, and add to `problems` if it is invalid. */
+function settingReaders(env: Environ, problems: string[]) {
   const text = (name: string) => env[name]?.trim() || undefined
 
-  const whole = (name: string, fallback: number, min: number, max: number) => {
+  const wholeNumber = (name: string, fallback: number, min: number, max: number) => {
     const value = text(name)
     if (value === undefined) return fallback
     if (/^\d{1,9}$/.test(value) && Number(value) >= min && Number(value) <= max) return Number(value)
@@ -64,79 +97,89 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     return known ?? fallback
   }
 
-  const hostName = (name: string, fallback: string) => {
+  const boolean = (name: string, fallback: boolean) =>
+    oneOf(name, ['true', 'false'], String(fallback)) === 'true'
+
+  const host = (name: string, fallback: string) => {
     const value = text(name) ?? fallback
-    if (isIP(value) === 0 && !/^[A-Za-z0-9_.-]+$/.test(value)) {
-      problems.push(`${name} must be an address or the name of a host, but is "${value}".`)
-    }
+    if (isIP(value) === 0 && !/^[A-Za-z0-9_.-]+$/.test(value))
+      problems.push(`${name} must be an IP address or a host name, but is "${value}".`)
     return value
   }
 
   const baseUrl = (name: string) => {
     const value = text(name)
     if (value === undefined) return undefined
-    const url = URL.canParse(value) ? new URL(value) : undefined
-    if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash || url.username || url.password) {
-      // Credentials and queries are where secrets stand, also in an address that cannot be read.
-      const shown = /[@?]/.test(value) ? '(hidden)' : value
-      problems.push(
-        `${name} must be an http or https address without query or credentials, but is "${shown}".`,
-      )
-      return undefined
-    }
-    return url.href.replace(/\/+$/, '').replace(/\/v1$/, '')
+    const url = URL.parse(value)
+    if (url && /^https?:$/.test(url.protocol) && !url.search && !url.hash && !url.username && !url.password)
+      return url.href.replace(/\/+$/, '').replace(/\/v1$/, '')
+    // Credentials and queries can hold secrets, also in a URL that cannot be parsed.
+    const shown = /[@?]/.test(value) ? '(hidden)' : value
+    problems.push(`${name} must be an http or https URL without query or credentials, but is "${shown}".`)
+    return undefined
   }
 
   const postgresUrl = (name: string) => {
     const value = text(name)
     if (value === undefined) return undefined
-    const url = URL.canParse(value) ? new URL(value) : undefined
+    const url = URL.parse(value)
     if (url && /^postgres(?:ql)?:$/.test(url.protocol) && url.pathname.length > 1) return value
-    // Never shown: its password may stand anywhere in a value that cannot be read.
-    problems.push(`${name} must be an address such as postgres://user:password@host:5432/database.`)
+    // The value is not shown, because it can contain a password.
+    problems.push(`${name} must be a URL such as postgres://user:password@host:5432/database.`)
     return undefined
   }
 
   const networks = (name: string) => {
     const list = new BlockList()
     for (const entry of (text(name) ?? '').split(',').map((part) => part.trim())) {
-      if (entry !== '' && !addNetwork(list, entry)) {
+      if (entry !== '' && !addNetwork(list, entry))
         problems.push(`${name} must list addresses or CIDR ranges such as 10.0.0.0/8, but has "${entry}".`)
-      }
     }
     return list
   }
 
-  const environment = oneOf('PETSTORE_ENV', ['production', 'staging'] as const, 'production')
-  const config: Config = Object.freeze({
-    host: hostName('HOST', '127.0.0.1'),
-    port: whole('PORT', 8080, 0, 65535),
-    environment,
-    dataDir: resolve(text('PETSTORE_DATA_DIR') ?? './data'),
-    databaseUrl: postgresUrl('DATABASE_URL'),
-    databasePoolMax: whole('PETSTORE_DATABASE_POOL', 10, 1, 1_000),
-    isAutoMigrate: oneOf('PETSTORE_AUTO_MIGRATE', ['true', 'false'] as const, 'true') === 'true',
-    adminKey: adminKey(env.PETSTORE_ADMIN_KEY, environment, problems),
-    publicUrl: baseUrl('PETSTORE_PUBLIC_URL'),
-    productionUrl: baseUrl('PETSTORE_PRODUCTION_URL'),
-    stagingUrl: baseUrl('PETSTORE_STAGING_URL'),
-    trustedProxies: networks('PETSTORE_TRUSTED_PROXIES'),
-    connectionsPerAddressMax: whole('PETSTORE_CONNECTIONS_PER_ADDRESS', 2_000, 1, 1_000_000),
-    banAfterRefusals: whole('PETSTORE_BAN_AFTER_REFUSALS', 100, 1, 1_000_000),
-    orderHoldMs: whole('PETSTORE_ORDER_HOLD_HOURS', 72, 1, 8_760) * hourMs,
-    webhookAllow: networks('PETSTORE_WEBHOOK_ALLOW'),
-    isMetricsOpen: oneOf('PETSTORE_METRICS_OPEN', ['true', 'false'] as const, 'false') === 'true',
-    logLevel: oneOf('PETSTORE_LOG_LEVEL', logLevels, 'info'),
-  })
-  if (problems.length > 0) throw new ConfigError(problems)
-  return config
+  return { text, wholeNumber, oneOf, boolean, host, baseUrl, postgresUrl, networks }
 }
 
-function adminKey(value: string | undefined, environment: Environment, problems: string[]) {
+/** A warning for each `PETSTORE_*` variable that is not a setting, with the most similar name. */
+export function unknownSettingWarnings(env: Environ): string[] {
+  const known = settingNames()
+  const isUnknown = (name: string) =>
+    name.startsWith('PETSTORE_') && !otherNames.test(name) && !known.includes(name)
+  return Object.keys(env)
+    .filter(isUnknown)
+    .map((name) => {
+      const [closest] = known.toSorted((a, b) => editDistance(a, name) - editDistance(b, name))
+      return `${name} is not a setting and is ignored. Did you mean ${closest}?`
+    })
+}
+
+/** The names that `readConfig` reads. */
+function settingNames(): string[] {
+  const names = new Set<string>()
+  readConfig(new Proxy({}, { get: (_, name) => void names.add(String(name)) }))
+  return [...names]
+}
+
+/** The number of insertions, deletions and substitutions between two texts (Levenshtein). */
+function editDistance(a: string, b: string): number {
+  let previous = Array.from({ length: b.length + 1 }, (_, at) => at)
+  for (const [at, character] of [...a].entries()) {
+    const current = [at + 1]
+    for (const [index, other] of [...b].entries()) {
+      const [left = 0, diagonal = 0, above = 0] = [current[index], previous[index], previous[index + 1]]
+      current.push(Math.min(left + 1, above + 1, diagonal + Number(character !== other)))
+    }
+    previous = current
+  }
+  return previous.at(-1) ?? 0
+}
+
+function readAdminKey(value: string | undefined, environment: Environment, problems: string[]) {
   if (value === undefined || value === '') return undefined
   const problem =
     !/^[\x21-\x7e]*$/.test(value) || value.length < adminKeyLengthMin || value.length > adminKeyLengthMax
-      ? `must be ${adminKeyLengthMin} to ${adminKeyLengthMax} visible ASCII characters without spaces ("openssl rand -hex 24" makes such a key)`
+      ? `must be ${adminKeyLengthMin} to ${adminKeyLengthMax} visible ASCII characters without spaces ("openssl rand -hex 24" generates one)`
       : apiKeyProblem(value, environment)
   if (problem) problems.push(`PETSTORE_ADMIN_KEY ${problem}.`)
   return value

@@ -1,29 +1,17 @@
 #!/usr/bin/env node
-import { UsageError } from './commands/arguments.ts'
+import { UsageError } from './commands/cli.ts'
 import { ConfigError } from './config.ts'
 
-/** A command's module, loaded only when it is asked for: a short command should start quickly. */
+/** Modules are loaded on demand, so that short commands start quickly. */
 const commands: Record<string, CommandEntry> = {
   serve: { summary: 'start the service', load: () => import('./commands/serve.ts') },
-  migrate: {
-    summary: 'bring the schema of the store up to date',
-    load: () => import('./commands/migrate.ts'),
-  },
-  keys: {
-    summary: 'create, list, update, revoke, rotate, unban API keys',
-    load: () => import('./commands/keys.ts'),
-  },
-  seed: { summary: 'add made-up animals to try things with', load: () => import('./commands/seed.ts') },
-  import: {
-    summary: 'read animals, categories, orders and, if asked to, keys from NDJSON',
-    load: () => import('./commands/import.ts'),
-  },
-  export: { summary: 'write the whole store as NDJSON', load: () => import('./commands/export.ts') },
-  backup: {
-    summary: 'copy the store to a file, while it is in use',
-    load: () => import('./commands/backup.ts'),
-  },
-  restore: { summary: 'replace the store by a backup', load: () => import('./commands/restore.ts') },
+  migrate: { summary: 'migrate the database schema', load: () => import('./commands/migrate.ts') },
+  keys: { summary: 'manage API keys', load: () => import('./commands/keys.ts') },
+  seed: { summary: 'add sample animals', load: () => import('./commands/seed.ts') },
+  import: { summary: 'read data from NDJSON', load: () => import('./commands/import.ts') },
+  export: { summary: 'write all data as NDJSON', load: () => import('./commands/export.ts') },
+  backup: { summary: 'copy the embedded database', load: () => import('./commands/backup.ts') },
+  restore: { summary: 'restore a backup', load: () => import('./commands/restore.ts') },
   openapi: {
     summary: 'print the OpenAPI description',
     load: () => import('./commands/openapi.ts'),
@@ -34,7 +22,7 @@ const commands: Record<string, CommandEntry> = {
 type CommandEntry = {
   readonly summary: string
   load(): Promise<{ run: Command }>
-  /** Writes a file that holds nothing secret, with the mode that the user's own umask gives it. */
+  /** The output is not secret: the umask of the user applies. */
   readonly hasPublicOutput?: boolean
 }
 
@@ -46,8 +34,8 @@ ${Object.entries(commands)
   .map(([name, { summary }]) => `  ${name.padEnd(9)} ${summary}`)
   .join('\n')}
 
-petstore <command> --help says more. Settings come from the environment: see docs/guides/running.md.
-Exit status: 0 done, 1 failed, 2 wrong usage or configuration.`
+"petstore <command> --help" shows its options. Settings come from the environment: see docs/guides/running.md.
+Exit status: 0 success, 1 failure, 2 wrong usage or configuration.`
 
 async function main([name, ...args]: string[]): Promise<void> {
   if (name === undefined) throw new UsageError(help)
@@ -57,7 +45,7 @@ async function main([name, ...args]: string[]): Promise<void> {
   }
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined
   if (!command) throw new UsageError(`There is no command "${name}".\n\n${help}`)
-  // What a command writes (databases, backups, temporary files) is for its user alone.
+  // Databases, backups and temporary files must be readable only by the user.
   if (!command.hasPublicOutput) process.umask(0o077)
   const { run } = await command.load()
   await run(args, process.env)

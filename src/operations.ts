@@ -9,7 +9,7 @@ import { type EventRoutesOptions, eventRoutes } from './events/routes.ts'
 import { eventKinds } from './events/schemas.ts'
 import { inventoryRoutes } from './inventory/routes.ts'
 import { keyRoutes } from './keys/routes.ts'
-import { shownKey } from './keys/schemas.ts'
+import { keySchema } from './keys/schemas.ts'
 import type { RateLimiter } from './limits/rateLimiter.ts'
 import { limitRoutes } from './limits/routes.ts'
 import { openOrderOf } from './orders/queries.ts'
@@ -28,7 +28,7 @@ type Parts = {
   durableThrough: EventRoutesOptions['durableThrough']
 }
 
-const kinds = eventKinds({ pet, category, key: shownKey, orderStatus })
+const kinds = eventKinds({ pet, category, key: keySchema, orderStatus })
 
 /** Every operation of the API, in the order in which the reference shows them. */
 export function createOperations({ database, directory, gate, config, ...parts }: Parts): Operation[] {

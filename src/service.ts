@@ -31,8 +31,7 @@ import { databaseGauges } from './telemetry/databaseGauges.ts'
 import type { Log } from './telemetry/log.ts'
 import { Metrics } from './telemetry/metrics.ts'
 import { Deliverer } from './webhooks/deliverer.ts'
-import { isDelivered } from './webhooks/deliveries.ts'
-import { attemptTimeoutMs } from './webhooks/webhook.ts'
+import { attemptTimeoutMs, isDelivered } from './webhooks/webhook.ts'
 
 /** Counts are behind by no more than this, so a crash forgives less than a second of requests. */
 const usageFlushMs = 500

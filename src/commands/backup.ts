@@ -1,26 +1,27 @@
 import { existsSync } from 'node:fs'
-import { readConfig } from '../config.ts'
+import { dirname } from 'node:path'
 import { backupDatabase } from '../database/sqlite/backup.ts'
 import { repairModes } from '../database/sqlite/files.ts'
 import { databaseFile } from '../database/sqlite/open.ts'
-import { readArguments, UsageError } from './arguments.ts'
-import { notEmbedded, report } from './store.ts'
+import { parseArguments, printResult, UsageError } from './cli.ts'
+import { embeddedDataDir } from './database.ts'
 
 const usage = `petstore backup FILE [--json]
 
-Copies the whole store to FILE, as it is at one moment, also while a server works on it. FILE must not exist yet.`
+Writes a consistent copy of the embedded database to FILE. A server can use the database at the same time. FILE must not
+exist.`
 
 export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
-  const { values, positionals } = readArguments(args, usage, { json: { type: 'boolean' } }, ['file'])
+  const { values, positionals } = parseArguments(args, usage, { json: { type: 'boolean' } }, 1)
   const [file] = positionals
   if (file === undefined) throw new UsageError(`backup needs the name of a file.\n\n${usage}`)
-  if (existsSync(file)) throw new Error(`${file} exists already: choose another name, or move it away.`)
-  const { dataDir, databaseUrl } = readConfig(env)
-  if (databaseUrl !== undefined) throw new Error(notEmbedded)
-  const source = databaseFile(dataDir)
-  if (!existsSync(source)) throw new Error(`There is no store at ${source} yet: start the service once.`)
-  // Reading it creates files beside it, which get its mode.
+  if (existsSync(file)) throw new Error(`${file} exists already. Choose another name, or move the file away.`)
+  if (!existsSync(dirname(file)))
+    throw new Error(`The folder ${dirname(file)} does not exist. Create it first, or choose another one.`)
+  const source = databaseFile(embeddedDataDir(env))
+  if (!existsSync(source)) throw new Error(`There is no database at ${source}. Start the service once first.`)
+  // Reading the database creates files next to it, which get its mode.
   repairModes(source)
   const bytes = await backupDatabase(source, file)
-  report(values.json, { file, bytes }, `Backed up ${bytes} bytes to ${file}.`)
+  printResult(values.json, { file, bytes }, `Backed up ${bytes} bytes to ${file}.`)
 }

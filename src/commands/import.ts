@@ -5,137 +5,130 @@ import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { systemClock } from '../clock.ts'
 import type { Database } from '../database/database.ts'
-import { applyRecords } from './applyRecord.ts'
-import { readArguments } from './arguments.ts'
-import { readRecords } from './readRecords.ts'
-import { type AnyRecord, isPet } from './records.ts'
-import { report, withStore } from './store.ts'
+import { parseArguments, printResult } from './cli.ts'
+import { withDatabase } from './database.ts'
+import { applyRecords } from './import/applyRecords.ts'
+import { readRecords } from './import/readRecords.ts'
+import type { ExportRecord } from './import/records.ts'
 
 const usage = `petstore import [FILE] [--with-keys] [--json]
 
-Reads NDJSON from FILE or standard input: an export of this program, or one animal a line, such as
+Reads NDJSON from FILE or standard input: a file from "petstore export", or one animal per line, such as
   {"name":"Milo","categoryId":3,"status":"available"}
-An animal, category or order with an id replaces what the store has under that id; an animal without one is new.
-An animal that an order is open on keeps the status that the order gives it.
+An animal, category or order with an id replaces the existing one with that id. An animal without an id is added. An
+animal with an open order keeps the status that the order gives it.
 
-  --with-keys  also takes keys and counters, which an export has unless it was made with --without-keys. They give
-               access to this service: use it only for a file that you trust. Without it, a file that has any is
-               refused.
+  --with-keys  also imports keys and counters, which an export contains unless it was made with --without-keys. Keys
+               give access to this service, so use it only for files that you trust. Without it, a file that contains
+               keys or counters is rejected.
 
-With --with-keys a key that the store has already, by its secret or by its id and time of creation, is changed as HTTP
-could change it: what is revoked or ended stays so. Keys that can manage keys in this store are never changed. A key whose
-id another key of this store has gets a new id.
+With --with-keys, an existing key (with the same secret, or the same id and creation time) is updated as the API could
+update it: it stays revoked, and expired secrets stay expired. Keys that can manage keys in this database are never
+changed. A key whose id belongs to another key gets a new id.
 
-Every line is checked before anything is changed. What only the store can tell, such as a second open order on an
-animal, is found on the way; what came before it stays, and the import can be repeated.`
+All lines are validated before anything is changed. A conflict with the database, such as a second open order on an
+animal, stops the import. The lines before it stay imported, and the import can be repeated.`
 
-const recordsPerWrite = 5_000
-const bytesPerWrite = 4 * 1024 * 1024
+const batchRecordsMax = 5_000
+const batchBytesMax = 4 * 1024 * 1024
 
 export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
-  const { values, positionals } = readArguments(
-    args,
-    usage,
-    { json: { type: 'boolean' }, 'with-keys': { type: 'boolean' } },
-    ['file'],
-  )
+  const options = { json: { type: 'boolean' }, 'with-keys': { type: 'boolean' } } as const
+  const { values, positionals } = parseArguments(args, usage, options, 1)
   const withKeys = values['with-keys'] ?? false
   const folder = await mkdtemp(join(tmpdir(), 'petstore-import-'))
   try {
-    const [given] = positionals
-    if (given !== undefined && !existsSync(given)) throw new Error(`There is no file ${given}.`)
-    // What is read twice must be a file that is still there the second time: a pipe is not.
-    const isFile = given !== undefined && statSync(given).isFile()
-    const source = given === undefined ? process.stdin : createReadStream(given)
-    const file = isFile ? given : await spool(source, join(folder, 'input.ndjson'))
-    // The first pass only checks: bad input must change nothing.
-    const highest = await check(file, withKeys)
-    const imported = await withStore(env, async (database) => {
-      // What gets its id here is given none that another line of this file has.
-      for (const table of ['pets', 'api_keys'] as const) {
-        const id = highest[table]
-        if (id > 0) await database.write((trx) => database.dialect.reserveIds(trx, table, id))
-      }
-      return apply(database, file, withKeys)
+    const file = await rereadableFile(positionals[0], folder)
+    const highestIds = await validateFile(file, withKeys)
+    const { keysRenumbered, keysUnchanged, ...counts } = await withDatabase(env, async (database) => {
+      await reserveIds(database, highestIds)
+      return applyFile(database, file, withKeys)
     })
-    const { keysRenumbered, keysUnchanged, ...counts } = imported
-    report(values.json, withKeys ? imported : counts, sentenceOf(imported))
+    const result = withKeys ? { ...counts, keysRenumbered, keysUnchanged } : counts
+    printResult(values.json, result, summary({ ...counts, keysRenumbered, keysUnchanged }))
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
 }
 
-type Imported = {
-  readonly pets: number
-  readonly categories: number
-  readonly orders: number
-  readonly keys: number
-  readonly keysRenumbered: number
-  readonly keysUnchanged: number
+/** The input is read twice, so anything but a regular file is copied to one. */
+async function rereadableFile(given: string | undefined, folder: string): Promise<string> {
+  if (given !== undefined && !existsSync(given)) throw new Error(`There is no file ${given}.`)
+  if (given !== undefined && statSync(given).isFile()) return given
+  const copy = join(folder, 'input.ndjson')
+  const source = given === undefined ? process.stdin : createReadStream(given)
+  await pipeline(source, createWriteStream(copy, { mode: 0o600 }))
+  return copy
 }
 
-function sentenceOf({ pets, categories, orders, keys, keysRenumbered, keysUnchanged }: Imported): string {
-  const sentences = [
-    `Imported ${pets} animals, ${categories} categories, ${orders} orders and ${keys} keys.`,
-    keysRenumbered > 0 &&
-      `${keysRenumbered} of the keys got a new id: this store has other keys under theirs.`,
-    keysUnchanged > 0 &&
-      `Of these keys ${keysUnchanged} can manage keys in this store, and stay as they are: see "petstore keys list".`,
-  ]
-  return sentences.filter((sentence) => sentence !== false).join('\n')
-}
+const tables = { pet: 'pets', order: 'orders', key: 'api_keys' } as const
+type HighestIds = Record<keyof typeof tables, number>
 
-async function spool(source: NodeJS.ReadableStream, file: string): Promise<string> {
-  await pipeline(source, createWriteStream(file, { mode: 0o600 }))
-  return file
-}
-
-/** Checks every line. Answers the highest ids of keys, and of animals that stand beside others without one. */
-async function check(file: string, withKeys: boolean): Promise<{ pets: number; api_keys: number }> {
-  const highest = { pets: 0, api_keys: 0 }
-  let hasOthers = false
+/** Validates every line. Returns the highest id of each type whose ids the database assigns. */
+async function validateFile(file: string, withKeys: boolean): Promise<HighestIds> {
+  const highest: HighestIds = { pet: 0, order: 0, key: 0 }
   for await (const { records } of readRecords(file, withKeys)) {
     for (const record of records) {
-      if (record.type === 'key') highest.api_keys = Math.max(highest.api_keys, record.id)
-      if (!isPet(record)) continue
-      if (record.id === undefined) hasOthers = true
-      else highest.pets = Math.max(highest.pets, record.id)
+      if (record.type === 'petstore' || record.type === 'category') continue
+      const { type = 'pet', id = 0 } = record
+      highest[type] = Math.max(highest[type], id)
     }
   }
-  return hasOthers ? highest : { ...highest, pets: 0 }
+  return highest
 }
 
-async function apply(database: Database, file: string, withKeys: boolean): Promise<Imported> {
-  const counts: Record<string, number> = {}
-  const outcomes = { imported: 0, renumbered: 0, unchanged: 0 }
-  let batch: AnyRecord[] = []
-  let bytes = 0
-  const write = async () => {
+/** The database must not assign an id that a record of the file has. */
+async function reserveIds(database: Database, highest: HighestIds): Promise<void> {
+  for (const type of ['pet', 'order', 'key'] as const) {
+    const id = highest[type]
+    if (id > 0) await database.write((trx) => database.dialect.reserveIds(trx, tables[type], id))
+  }
+}
+
+type ImportCounts = Record<
+  'pets' | 'categories' | 'orders' | 'keys' | 'keysRenumbered' | 'keysUnchanged',
+  number
+>
+
+async function applyFile(database: Database, file: string, withKeys: boolean): Promise<ImportCounts> {
+  const counts = { petstore: 0, pet: 0, category: 0, order: 0, key: 0 }
+  const keyOutcomes = { imported: 0, renumbered: 0, unchanged: 0 }
+  let batch: ExportRecord[] = []
+  let batchBytes = 0
+  const applyBatch = async () => {
     while (batch.length > 0) {
-      const { done, keys } = await database.write((trx) => applyRecords(trx, database, batch, systemClock()))
-      batch = batch.slice(done)
-      for (const outcome of keys) outcomes[outcome]++
+      const { applied, keys } = await database.write((trx) =>
+        applyRecords(trx, database.dialect, batch, systemClock()),
+      )
+      batch = batch.slice(applied)
+      for (const outcome of keys) keyOutcomes[outcome]++
     }
-    bytes = 0
+    batchBytes = 0
   }
-  for await (const { records, bytes: more } of readRecords(file, withKeys)) {
-    bytes += more
-    for (const record of records) {
-      const type = record.type ?? 'pet'
-      counts[type] = (counts[type] ?? 0) + 1
-      batch.push(record)
-    }
-    // What is cut out of a line keeps all of it in memory.
-    if (batch.length >= recordsPerWrite || bytes >= bytesPerWrite) await write()
+  for await (const { records, bytes } of readRecords(file, withKeys)) {
+    for (const { type = 'pet' } of records) counts[type]++
+    batch.push(...records)
+    batchBytes += bytes
+    // Bounded in bytes too: a name cut out of a line keeps the text of its chunk in memory.
+    if (batch.length >= batchRecordsMax || batchBytes >= batchBytesMax) await applyBatch()
   }
-  await write()
-  const { pet = 0, category = 0, order = 0, key = 0 } = counts
+  await applyBatch()
   return {
-    pets: pet,
-    categories: category,
-    orders: order,
-    keys: key,
-    keysRenumbered: outcomes.renumbered,
-    keysUnchanged: outcomes.unchanged,
+    pets: counts.pet,
+    categories: counts.category,
+    orders: counts.order,
+    keys: counts.key,
+    keysRenumbered: keyOutcomes.renumbered,
+    keysUnchanged: keyOutcomes.unchanged,
   }
+}
+
+function summary({ pets, categories, orders, keys, keysRenumbered, keysUnchanged }: ImportCounts): string {
+  const sentences = [
+    `Imported ${pets} animals, ${categories} categories, ${orders} orders and ${keys} keys.`,
+    keysRenumbered > 0 && `${keysRenumbered} keys got a new id, because another key has their id.`,
+    keysUnchanged > 0 &&
+      `${keysUnchanged} keys can manage keys in this database and were not changed. See "petstore keys list".`,
+  ]
+  return sentences.filter((sentence) => sentence !== false).join('\n')
 }

@@ -8,19 +8,19 @@ import type { RateLimiter } from '../limits/rateLimiter.ts'
 import { documentText, openApiDocument } from '../openapi/document.ts'
 import { toYaml } from '../openapi/yaml.ts'
 import { createOperations } from '../operations.ts'
-import { readArguments } from './arguments.ts'
+import { parseArguments } from './cli.ts'
 
 const usage = `petstore openapi [--yaml | --json] [--output FILE]
 
-Prints the OpenAPI 3.1 description of the API, as JSON unless --yaml is given; with --json all on one line.`
+Prints the OpenAPI 3.1 description of the API as indented JSON. --json prints it on one line, --yaml as YAML.`
 
 export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
-  const { values } = readArguments(args, usage, {
+  const { values } = parseArguments(args, usage, {
     yaml: { type: 'boolean' },
     json: { type: 'boolean' },
     output: { type: 'string' },
   })
-  const document = describe(env)
+  const document = buildOpenApiDocument(env)
   const text = values.yaml
     ? toYaml(document)
     : `${values.json ? JSON.stringify(document) : documentText(document)}\n`
@@ -28,15 +28,15 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
   else writeFileSync(values.output, text)
 }
 
-/** Operations only hold on to what they are given, so describing them takes no store. */
-export function describe(env: NodeJS.ProcessEnv): Record<string, unknown> {
+/** Describing operations does not call their dependencies, so placeholders are enough. */
+export function buildOpenApiDocument(env: NodeJS.ProcessEnv): Record<string, unknown> {
   const config = readConfig(env)
-  const nothing = {} as Database & ApiKeyCache & RateLimiter & EventBroadcaster
+  const unused = {} as Database & ApiKeyCache & RateLimiter & EventBroadcaster
   const operations = createOperations({
-    database: nothing,
-    directory: nothing,
-    gate: nothing,
-    broadcaster: nothing,
+    database: unused,
+    directory: unused,
+    gate: unused,
+    broadcaster: unused,
     findAccess: async () => undefined,
     config,
     streamsMax: usualStreamBounds.streamsMax,

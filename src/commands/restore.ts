@@ -1,35 +1,28 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { systemClock } from '../clock.ts'
-import { readConfig } from '../config.ts'
 import { restoreDatabase } from '../database/sqlite/backup.ts'
 import { databaseFile } from '../database/sqlite/open.ts'
 import { restartFeed } from '../events/queries.ts'
-import { readArguments, UsageError } from './arguments.ts'
-import { notEmbedded, report } from './store.ts'
+import { parseArguments, printResult, UsageError } from './cli.ts'
+import { embeddedDataDir } from './database.ts'
 
 const usage = `petstore restore FILE [--replace] [--json]
 
-Makes the store what it was when FILE was written by "petstore backup". A store that is there already is replaced, all of
-it, only with --replace. A server that has the store open goes on with the restored one.`
+Restores the embedded database from a FILE that "petstore backup" wrote. An existing database is replaced entirely, and
+only with --replace. A running server continues with the restored database.`
 
 export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
-  const { values, positionals } = readArguments(
-    args,
-    usage,
-    { json: { type: 'boolean' }, replace: { type: 'boolean' } },
-    ['file'],
-  )
+  const options = { json: { type: 'boolean' }, replace: { type: 'boolean' } } as const
+  const { values, positionals } = parseArguments(args, usage, options, 1)
   const [file] = positionals
   if (file === undefined) throw new UsageError(`restore needs the name of a file.\n\n${usage}`)
   if (!existsSync(file)) throw new Error(`There is no file ${file}.`)
-  const { dataDir, databaseUrl } = readConfig(env)
-  if (databaseUrl !== undefined) throw new Error(notEmbedded)
-  if (existsSync(databaseFile(dataDir)) && !values.replace) {
-    throw new Error(`There is a store in ${dataDir} already: give --replace to replace it, all of it.`)
-  }
+  const dataDir = embeddedDataDir(env)
+  if (existsSync(databaseFile(dataDir)) && !values.replace)
+    throw new Error(`There is already a database in ${dataDir}. Use --replace to replace it entirely.`)
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   const bytes = await restoreDatabase(file, dataDir, systemClock(), (restored, lastEventId) =>
     restored.write((trx) => restartFeed(trx, restored.dialect, lastEventId)),
   )
-  report(values.json, { file, bytes }, `Restored ${bytes} bytes from ${file}.`)
+  printResult(values.json, { file, bytes }, `Restored ${bytes} bytes from ${file}.`)
 }

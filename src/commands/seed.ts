@@ -1,62 +1,48 @@
-import type { Kysely } from 'kysely'
 import { ensureCategory, findCategory, renameCategory } from '../categories/queries.ts'
 import { systemClock } from '../clock.ts'
-import type { Tables } from '../database/tables.ts'
+import type { Db } from '../database/tables.ts'
 import { type PetStatus, petStatuses } from '../pets/pet.ts'
 import { addPets } from '../pets/queries.ts'
-import { readArguments, wholeNumber } from './arguments.ts'
-import { report, withStore } from './store.ts'
+import { parseArguments, parseWholeNumber, printResult } from './cli.ts'
+import { withDatabase } from './database.ts'
 
 const usage = `petstore seed [--count N] [--json]
 
-Adds N made-up animals (100) in six named categories, to try things with.`
+Adds N sample animals (default 100) in six named categories.`
 
 const countDefault = 100
 const countMax = 100_000_000
-/** As many as are written in well under the time that a commit may take, also far from the store. */
+/** Small enough to be written well within the time limit of a commit, even over a slow network. */
 const rowsPerWrite = 5_000
 
 const categories = ['Dogs', 'Cats', 'Rabbits', 'Guinea pigs', 'Birds', 'Tortoises']
-const names = [
-  'Milo',
-  'Luna',
-  'Biscuit',
-  'Olive',
-  'Pepper',
-  'Hazel',
-  'Ziggy',
-  'Clover',
-  'Mango',
-  'Poppy',
-  'Rusty',
-  'Willow',
-]
+const names = 'Milo Luna Biscuit Olive Pepper Hazel Ziggy Clover Mango Poppy Rusty Willow'.split(' ')
 const surnames = ['', ' the Brave', ' of the Barn', ' Junior', ' Whiskers', ' Longears', ' Brightfeather']
 
 export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
-  const { values } = readArguments(args, usage, { count: { type: 'string' }, json: { type: 'boolean' } })
-  const count = wholeNumber('count', values.count, 1, countMax) ?? countDefault
-  await withStore(env, async (database) => {
+  const { values } = parseArguments(args, usage, { count: { type: 'string' }, json: { type: 'boolean' } })
+  const count = parseWholeNumber('count', values.count, 1, countMax) ?? countDefault
+  await withDatabase(env, async (database) => {
     await database.write(nameCategories)
     for (let done = 0; done < count; done += rowsPerWrite) {
       const pets = Array.from({ length: Math.min(rowsPerWrite, count - done) }, (_, index) =>
-        madeUpPet(done + index),
+        samplePet(done + index),
       )
       await database.write((trx) => addPets(trx, database.dialect, pets, systemClock()))
     }
   })
-  report(values.json, { added: count }, `Added ${count} animals.`)
+  printResult(values.json, { added: count }, `Added ${count} animals.`)
 }
 
-/** The same animals each time, so that two people who seed see the same store. */
-const madeUpPet = (index: number) => ({
+/** Deterministic: every run adds the same animals. */
+const samplePet = (index: number) => ({
   name: `${names[index % names.length]}${surnames[Math.floor(index / names.length) % surnames.length]}`,
   categoryId: BigInt((index % categories.length) + 1),
-  // Of ten animals seven are available, two pending, one sold.
+  // Of ten pets seven are available, two pending and one sold.
   status: petStatuses[index % 10 < 7 ? 0 : index % 10 < 9 ? 1 : 2] as PetStatus,
 })
 
-async function nameCategories(trx: Kysely<Tables>): Promise<void> {
+async function nameCategories(trx: Db): Promise<void> {
   for (const [index, name] of categories.entries()) {
     const id = BigInt(index + 1)
     const now = systemClock()

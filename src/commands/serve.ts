@@ -1,27 +1,27 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { redactor } from '../auth/apiKey.ts'
 import { systemClock } from '../clock.ts'
-import { type Config, readConfig } from '../config.ts'
+import { type Config, readConfig, unknownSettingWarnings } from '../config.ts'
 import { DiskUnresponsiveError } from '../database/database.ts'
 import { shownUrl } from '../database/open.ts'
 import { type Service, startService } from '../service.ts'
 import { createLog, type Log } from '../telemetry/log.ts'
-import { readArguments } from './arguments.ts'
+import { parseArguments } from './cli.ts'
 
 const usage = `petstore serve
 
-Starts the service. PORT, HOST and the other settings come from the environment: see docs/guides/running.md.`
+Starts the service. Settings such as PORT and HOST come from the environment: see docs/guides/running.md.`
 
-/** A terminal's interrupt reaches us twice, from the terminal and through npm; together they are one. */
+/** Ctrl-C arrives twice, from the terminal and through npm. Within this time it counts once. */
 const sameSignalMs = 100
-/** Longer than clients have to take their responses, so only a thread that waits for the disk can exceed it. */
+/** Longer than clients have to read their responses, so only a thread that waits for the disk can exceed it. */
 const stopMaxMs = 15_000
 
 export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
-  readArguments(args, usage, {})
+  parseArguments(args, usage, {})
   const config = readConfig(env)
   const { log, close, abandon } = createLog({ level: config.logLevel, redact: redactor(config.adminKey) })
-  // As the first process of a container we would not hear a signal that nobody listens for.
+  // The first process of a container ignores signals that it does not handle.
   const onEarlySignal = () => {
     abandon()
     process.exit(1)
@@ -36,7 +36,7 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
     stoppingSince = performance.now()
     const isStuck = await stopWithin(stopMaxMs, service, log)
     await close()
-    // A thread that waits for the disk would keep the process from exiting by itself.
+    // A thread that waits for the disk prevents a normal exit.
     if (isStuck) process.kill(process.pid, 'SIGKILL')
     process.exit()
   }
@@ -49,7 +49,7 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
     log.info({ signal }, 'stopping')
     void end()
   }
-  // Added before the early ones are removed: a signal that arrives while there is no handler at all is lost.
+  // Added before the early handlers are removed, so that no signal is missed.
   process.on('SIGTERM', onSignal)
   process.on('SIGINT', onSignal)
   process.off('SIGTERM', onEarlySignal)
@@ -58,12 +58,13 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
     process.exitCode = 1
     if (stoppingSince === undefined) void end()
   })
-  // Last: whoever reads the greeting may stop us at once, and cleanly.
+  for (const warning of unknownSettingWarnings(env)) log.warn(warning)
+  // Printed last: from here on the service can be stopped cleanly.
   log.info({ port: service.port, environment: config.environment }, 'started')
   console.log(greeting(config, service))
 }
 
-/** Returns whether something is left that cannot be ended. */
+/** Returns whether a thread is left that cannot be stopped. */
 async function stopWithin(ms: number, service: Service, log: Log): Promise<boolean> {
   const tooLate = pause(ms).then(() => {
     throw new DiskUnresponsiveError(`The service did not stop within ${ms} ms.`)
@@ -81,37 +82,52 @@ async function stopWithin(ms: number, service: Service, log: Log): Promise<boole
 
 function greeting(config: Config, { port, newOperatorKey }: Service): string {
   const host = config.host.includes(':') ? `[${config.host}]` : config.host
-  const shownHost = ['0.0.0.0', '[::]'].includes(host) ? 'localhost' : host
-  const base = `http://${shownHost}:${port}`
-  const lines = [
-    `Petstore is up (${config.environment}).`,
-    '',
-    `  API       ${base}/v1`,
-    `  Console   ${base}/`,
-    `  Docs      ${base}/docs`,
-    `  Data      ${config.databaseUrl === undefined ? config.dataDir : `PostgreSQL at ${shownUrl(config.databaseUrl)}`}`,
-    '',
-  ]
-  if (newOperatorKey === undefined) return [...lines, 'Stop it with Ctrl-C.'].join('\n')
-  return [
-    ...lines,
-    'This is the operator key. It is shown this once and kept nowhere: save it now.',
-    '',
-    `  ${newOperatorKey}`,
-    '',
-    'Try it:',
-    '',
-    `  curl -H "Authorization: Bearer ${newOperatorKey}" ${base}/v1/pets`,
-    '',
-    'Stop it with Ctrl-C.',
-  ].join('\n')
+  const base = `http://${['0.0.0.0', '[::]'].includes(host) ? 'localhost' : host}:${port}`
+  const { databaseUrl, dataDir } = config
+  const data = databaseUrl === undefined ? dataDir : `PostgreSQL at ${shownUrl(databaseUrl)}`
+  return `Petstore is up (${config.environment}).
+
+  API       ${base}/v1
+  Console   ${base}/
+  Docs      ${base}/docs
+  Data      ${data}
+
+${newOperatorKey === undefined ? lostKeyHint(config) : firstSteps(`${base}/v1`, newOperatorKey)}Stop it with Ctrl-C.`
 }
+
+const firstSteps = (
+  api: string,
+  operatorKey: string,
+) => `This is the operator key. Save it now: it is shown only once.
+
+  ${operatorKey}
+
+Try it:
+
+  curl -H "Authorization: Bearer ${operatorKey}" ${api}/pets
+
+For the examples in the guides, run this in another terminal:
+
+  export PETSTORE=${api}
+  export PETSTORE_KEY=${operatorKey}
+
+`
+
+const lostKeyHint = ({ adminKey }: Config) =>
+  adminKey === undefined
+    ? `Lost your key? "npm run -s petstore -- keys list" shows its id, and "npm run -s petstore -- keys rotate ID" prints a
+new secret.
+
+`
+    : ''
 
 function addressError(error: unknown, { host, port }: Config): unknown {
   const code = (error as NodeJS.ErrnoException).code
   if (code === 'EADDRINUSE')
-    return new Error(`Port ${port} on ${host} is in use: stop what uses it, or set PORT.`)
+    return new Error(`Port ${port} on ${host} is in use. Stop the program that uses it, or set PORT.`)
   if (code === 'EACCES' || code === 'EADDRNOTAVAIL')
-    return new Error(`Cannot listen on ${host} port ${port}: set HOST and PORT.`)
+    return new Error(
+      `Cannot listen on ${host} port ${port}. Set HOST and PORT to an address that is available.`,
+    )
   return error
 }

@@ -1,4 +1,4 @@
-import type { Generated } from 'kysely'
+import type { Generated, Kysely } from 'kysely'
 
 /**
  * The columns named `category_id` hold any int64 and are bigints in the code;
@@ -133,3 +133,6 @@ export type Tables = {
     applied_at: number
   }
 }
+
+/** The typed query builder: a connection or a transaction. */
+export type Db = Kysely<Tables>

@@ -1,12 +1,18 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Kysely } from 'kysely'
 import { hashApiKey, type KeyEnvironment } from '../auth/apiKey.ts'
 import type { Database } from '../database/database.ts'
-import type { Tables } from '../database/tables.ts'
+import type { Db } from '../database/tables.ts'
 import { type KeySettings, scopes } from './key.ts'
-import { createKey, findKey, insertKey, keepSecret, recordKeyEvent, replaceSecrets } from './queries.ts'
+import {
+  clearSecretExpiry,
+  createKey,
+  findKey,
+  insertKey,
+  recordKeyEvent,
+  replaceSecrets,
+} from './queries.ts'
 
-const settings: KeySettings = {
+const operatorSettings: KeySettings = {
   name: 'operator',
   plan: 'enterprise',
   limits: undefined,
@@ -16,8 +22,8 @@ const settings: KeySettings = {
 }
 
 /**
- * Sees to it that somebody can manage keys: the key that the operator chose, or else, in a store without any key,
- * a new one, which is returned to be shown once.
+ * Ensures that there is a key that can manage keys: the one from PETSTORE_ADMIN_KEY, or a new one if the database has no
+ * keys. Returns the secret of a new key, which cannot be read again.
  */
 export function ensureOperatorKey(
   database: Database,
@@ -25,38 +31,38 @@ export function ensureOperatorKey(
   now: number,
 ): Promise<string | undefined> {
   return database.write(async (trx) => {
-    if (adminKey !== undefined) return applySetting(trx, adminKey, now)
-    const any = await trx.selectFrom('api_keys').select('id').limit(1).executeTakeFirst()
-    if (any) return undefined
-    return (await createKey(trx, settings, environment, now)).secret
+    if (adminKey !== undefined) {
+      await applyAdminKey(trx, adminKey, now)
+      return undefined
+    }
+    const existing = await trx.selectFrom('api_keys').select('id').limit(1).executeTakeFirst()
+    return existing ? undefined : (await createKey(trx, operatorSettings, environment, now)).secret
   })
 }
 
-/** The setting is the truth: a changed value replaces the old one, and what was revoked meanwhile lives again. */
-async function applySetting(trx: Kysely<Tables>, adminKey: string, now: number): Promise<undefined> {
-  const holder = await trx
+/** The setting wins at every start: a changed value replaces the previous key, and a revoked key becomes valid again. */
+async function applyAdminKey(trx: Db, adminKey: string, now: number): Promise<void> {
+  const existing = await trx
     .selectFrom('api_key_secrets')
     .innerJoin('api_keys', 'api_keys.id', 'api_key_secrets.key_id')
     .select(['api_keys.id', 'from_setting'])
     .where('hash', '=', hashApiKey(adminKey))
     .executeTakeFirst()
-  // A key of this store that was made here and is now also named in the setting stays what it is.
-  if (holder && holder.from_setting === 0) return undefined
-  const current =
-    holder ?? (await trx.selectFrom('api_keys').select('id').where('from_setting', '=', 1).executeTakeFirst())
-  if (!current) {
-    await insertKey(trx, settings, adminKey, now, true)
-    return undefined
+  // The setting names a key that was created in another way: it stays unchanged.
+  if (existing?.from_setting === 0) return
+  const fromSetting = trx.selectFrom('api_keys').select('id').where('from_setting', '=', 1)
+  const id = existing?.id ?? (await fromSetting.executeTakeFirst())?.id
+  if (id === undefined) {
+    await insertKey(trx, operatorSettings, adminKey, now, true)
+    return
   }
-  const before = await findKey(trx, current.id)
+  const before = await findKey(trx, id)
   await trx
     .updateTable('api_keys')
     .set({ revoked_at: null, expires_at: null, scopes: JSON.stringify(scopes), origins: '[]' })
-    .where('id', '=', current.id)
+    .where('id', '=', id)
     .execute()
-  if (!holder) await replaceSecrets(trx, current.id, adminKey, now)
-  else await keepSecret(trx, adminKey)
-  const isChanged = !holder || !isDeepStrictEqual(before, await findKey(trx, current.id))
-  if (isChanged) await recordKeyEvent(trx, 'key.updated', current.id, now)
-  return undefined
+  await (existing ? clearSecretExpiry(trx, adminKey) : replaceSecrets(trx, id, adminKey, now))
+  const isChanged = !existing || !isDeepStrictEqual(before, await findKey(trx, id))
+  if (isChanged) await recordKeyEvent(trx, 'key.updated', id, now)
 }

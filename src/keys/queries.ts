@@ -1,32 +1,29 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Kysely, Selectable } from 'kysely'
+import type { Selectable } from 'kysely'
 import { hashApiKey, type KeyEnvironment, makeApiKey } from '../auth/apiKey.ts'
-import type { Tables } from '../database/tables.ts'
+import type { Db, Tables } from '../database/tables.ts'
 import type { EventType } from '../events/event.ts'
 import { recordEvent } from '../events/queries.ts'
 import type { Key, KeySettings, Scope } from './key.ts'
 import type { KeyLimits, Plan } from './plans.ts'
 import { serializeKey } from './serialize.ts'
 
-/** Secrets that a key has had are remembered, so that its holder can be told why one no longer works; this many. */
-export const secretsKeptMax = 10
+/** Expired secrets are retained, so that an error can say why a secret no longer works. */
+export const secretsPerKeyMax = 10
 
-type MadeKey = { key: Key; secret: string }
-
-/** Makes a key. Its secret is returned once and kept as a hash alone. */
+/** Creates a key with a new secret. Only the hash of the secret is stored. */
 export async function createKey(
-  trx: Kysely<Tables>,
+  trx: Db,
   settings: KeySettings,
   environment: KeyEnvironment,
   now: number,
-): Promise<MadeKey> {
+): Promise<{ key: Key; secret: string }> {
   const secret = makeApiKey(environment)
-  const key = await insertKey(trx, settings, secret, now, false)
-  return { key, secret }
+  return { key: await insertKey(trx, settings, secret, now, false), secret }
 }
 
 export async function insertKey(
-  trx: Kysely<Tables>,
+  trx: Db,
   settings: KeySettings,
   secret: string,
   now: number,
@@ -35,8 +32,8 @@ export async function insertKey(
   const { id } = await trx
     .insertInto('api_keys')
     .values({
-      ...settingsRow(settings),
-      from_setting: isFromSetting ? 1 : 0,
+      ...toSettingsRow(settings),
+      from_setting: Number(isFromSetting),
       created_at: now,
       unbanned_at: 0,
     })
@@ -46,20 +43,15 @@ export async function insertKey(
   return recordKeyEvent(trx, 'key.created', id, now)
 }
 
-export async function changeKey(
-  trx: Kysely<Tables>,
-  id: number,
-  settings: KeySettings,
-  now: number,
-): Promise<void> {
+export async function updateKey(trx: Db, id: number, settings: KeySettings, now: number): Promise<void> {
   const before = await findKey(trx, id)
-  // What changes nothing is nothing to tell of.
-  if (before && isDeepStrictEqual(settingsRow(before), settingsRow(settings))) return
-  await trx.updateTable('api_keys').set(settingsRow(settings)).where('id', '=', id).execute()
+  // Without a change there is no event.
+  if (before && isDeepStrictEqual(toSettingsRow(before), toSettingsRow(settings))) return
+  await trx.updateTable('api_keys').set(toSettingsRow(settings)).where('id', '=', id).execute()
   await recordKeyEvent(trx, 'key.updated', id, now)
 }
 
-export async function revokeKey(trx: Kysely<Tables>, id: number, now: number): Promise<void> {
+export async function revokeKey(trx: Db, id: number, now: number): Promise<void> {
   const { numUpdatedRows } = await trx
     .updateTable('api_keys')
     .set({ revoked_at: now })
@@ -69,21 +61,18 @@ export async function revokeKey(trx: Kysely<Tables>, id: number, now: number): P
   if (numUpdatedRows > 0n) await recordKeyEvent(trx, 'key.revoked', id, now)
 }
 
-export async function unbanKey(trx: Kysely<Tables>, id: number, now: number): Promise<void> {
-  const usage = await trx
-    .selectFrom('key_usage')
-    .select('banned_at')
-    .where('key_id', '=', id)
-    .executeTakeFirst()
-  // Another clock than ours may have dated the ban.
+export async function unbanKey(trx: Db, id: number, now: number): Promise<void> {
+  const usages = trx.selectFrom('key_usage').select('banned_at')
+  const usage = await usages.where('key_id', '=', id).executeTakeFirst()
+  // The ban may carry a later time from the clock of another instance.
   const unbanned_at = Math.max(now, usage?.banned_at ?? 0)
   await trx.updateTable('api_keys').set({ unbanned_at }).where('id', '=', id).execute()
   await recordKeyEvent(trx, 'key.updated', id, now)
 }
 
-/** A new secret; the one before lives on for the overlap, and any older one ends now. */
+/** Adds a new secret. The previous one stays valid for the overlap, and older ones expire now. */
 export async function rotateKey(
-  trx: Kysely<Tables>,
+  trx: Db,
   id: number,
   environment: KeyEnvironment,
   overlapMs: number,
@@ -97,7 +86,7 @@ export async function rotateKey(
     .orderBy('expires_at', (order) => order.asc().nullsFirst())
     .execute()
   for (const [index, { hash, expires_at }] of previous.entries()) {
-    if (index >= secretsKeptMax - 1) {
+    if (index >= secretsPerKeyMax - 1) {
       await trx.deleteFrom('api_key_secrets').where('hash', '=', hash).execute()
       continue
     }
@@ -110,69 +99,48 @@ export async function rotateKey(
   return secret
 }
 
-export async function replaceSecrets(
-  trx: Kysely<Tables>,
-  id: number,
-  secret: string,
-  now: number,
-): Promise<void> {
+export async function replaceSecrets(trx: Db, id: number, secret: string, now: number): Promise<void> {
   await trx.deleteFrom('api_key_secrets').where('key_id', '=', id).execute()
   await insertSecret(trx, id, secret, now)
 }
 
-/** Lets a secret that a rotation has put an end to live on. */
-export async function keepSecret(trx: Kysely<Tables>, secret: string): Promise<void> {
-  await trx
-    .updateTable('api_key_secrets')
-    .set({ expires_at: null })
-    .where('hash', '=', hashApiKey(secret))
-    .execute()
+/** Makes a secret valid again after a rotation has expired it. */
+export async function clearSecretExpiry(trx: Db, secret: string): Promise<void> {
+  const hash = hashApiKey(secret)
+  await trx.updateTable('api_key_secrets').set({ expires_at: null }).where('hash', '=', hash).execute()
 }
 
-export async function findKey(db: Kysely<Tables>, id: number): Promise<Key | undefined> {
+export async function findKey(db: Db, id: number): Promise<Key | undefined> {
   const row = await keyRows(db).where('api_keys.id', '=', id).executeTakeFirst()
   return row && toKey(row)
 }
 
 /** One page of keys, newest first. */
-export async function listKeys(
-  db: Kysely<Tables>,
-  limit: number,
-  belowId = Number.MAX_SAFE_INTEGER,
-): Promise<Key[]> {
-  const rows = await keyRows(db)
-    .where('api_keys.id', '<', belowId)
-    .orderBy('api_keys.id', 'desc')
-    .limit(limit)
-    .execute()
-  return rows.map(toKey)
+export async function listKeys(db: Db, limit: number, belowId = Number.MAX_SAFE_INTEGER): Promise<Key[]> {
+  const page = keyRows(db).where('api_keys.id', '<', belowId).orderBy('api_keys.id', 'desc').limit(limit)
+  return (await page.execute()).map(toKey)
 }
 
-/** Records an event of a key, and answers the key as it is then. Every change of a key ends here. */
-export async function recordKeyEvent(
-  trx: Kysely<Tables>,
-  type: EventType,
-  id: number,
-  now: number,
-): Promise<Key> {
+/** Records a key event and returns the current key. Every change of a key calls this. */
+export async function recordKeyEvent(trx: Db, type: EventType, id: number, now: number): Promise<Key> {
   const key = (await findKey(trx, id)) as Key
   await recordEvent(trx, now, type, serializeKey(key, now))
   return key
 }
 
-const keyRows = (db: Kysely<Tables>) =>
+const keyRows = (db: Db) =>
   db
     .selectFrom('api_keys')
     .leftJoin('key_usage', 'key_usage.key_id', 'api_keys.id')
     .selectAll('api_keys')
     .select(['key_usage.last_used_at', 'key_usage.banned_at', 'key_usage.banned_until'])
 
-async function insertSecret(trx: Kysely<Tables>, keyId: number, secret: string, now: number): Promise<void> {
+async function insertSecret(trx: Db, keyId: number, secret: string, now: number): Promise<void> {
   const values = { hash: hashApiKey(secret), key_id: keyId, created_at: now, expires_at: null }
   await trx.insertInto('api_key_secrets').values(values).execute()
 }
 
-export const settingsRow = ({ name, plan, limits, scopes, origins, expiresAt }: KeySettings) => ({
+export const toSettingsRow = ({ name, plan, limits, scopes, origins, expiresAt }: KeySettings) => ({
   name,
   plan,
   per_minute: limits?.perMinute ?? null,
@@ -189,21 +157,18 @@ type KeyRow = Selectable<Tables['api_keys']> & {
   banned_until: number | null
 }
 
-export function ownLimits({
-  per_minute,
-  per_day,
-  streams,
-}: Pick<KeyRow, 'per_minute' | 'per_day' | 'streams'>): Partial<KeyLimits> | undefined {
-  const limits = {
-    ...(per_minute !== null && { perMinute: per_minute }),
-    ...(per_day !== null && { perDay: per_day }),
-    ...(streams !== null && { streams }),
+/** The limits that a key has in place of those of its plan. */
+export function ownLimits(row: Pick<KeyRow, 'per_minute' | 'per_day' | 'streams'>) {
+  const limits: Partial<KeyLimits> = {
+    ...(row.per_minute !== null && { perMinute: row.per_minute }),
+    ...(row.per_day !== null && { perDay: row.per_day }),
+    ...(row.streams !== null && { streams: row.streams }),
   }
   return Object.keys(limits).length === 0 ? undefined : limits
 }
 
-/** Whether the last ban of a key is still its own: it has not been lifted, and the key has not become publishable. */
-const isBanShown = (row: KeyRow): boolean => row.origins === '[]' && (row.banned_at ?? 0) > row.unbanned_at
+/** A ban ends when it is lifted or when the key becomes publishable. */
+const isBanInForce = (row: KeyRow): boolean => row.origins === '[]' && (row.banned_at ?? 0) > row.unbanned_at
 
 const toKey = (row: KeyRow): Key => ({
   id: row.id,
@@ -216,5 +181,5 @@ const toKey = (row: KeyRow): Key => ({
   lastUsedAt: row.last_used_at || undefined,
   expiresAt: row.expires_at ?? undefined,
   revokedAt: row.revoked_at ?? undefined,
-  bannedUntil: isBanShown(row) ? (row.banned_until ?? undefined) : undefined,
+  bannedUntil: isBanInForce(row) ? (row.banned_until ?? undefined) : undefined,
 })

@@ -13,17 +13,17 @@ import type { KeyEnvironment } from '../auth/apiKey.ts'
 import type { ApiKeyCache } from '../auth/apiKeyCache.ts'
 import type { Database } from '../database/database.ts'
 import type { Key } from './key.ts'
-import { changeKey, createKey, findKey, listKeys, revokeKey, rotateKey, unbanKey } from './queries.ts'
+import { createKey, findKey, listKeys, revokeKey, rotateKey, unbanKey, updateKey } from './queries.ts'
 import {
-  changedSettings,
-  checkSettings,
-  keyChange,
-  keyWithSecret,
-  newKey,
-  newSettings,
-  rotation,
-  shownKey,
-  shownKeys,
+  keyListSchema,
+  keyRotationSchema,
+  keySchema,
+  keyUpdateSchema,
+  keyWithSecretSchema,
+  newKeySchema,
+  newKeySettings,
+  updatedKeySettings,
+  validateKeySettings,
 } from './schemas.ts'
 import { serializeKey } from './serialize.ts'
 
@@ -36,18 +36,21 @@ const example = {
   createdAt: '2026-11-15T12:00:00.000Z',
   lastUsedAt: null,
 }
-// Right in form but not in its checksum, so it is nobody's key.
+// Well-formed with a wrong checksum, so it can never be a real key.
 const exampleWithSecret = { ...example, key: 'ps_live_ThisIsOnlyAnExampleNotARealKey000000' }
-const revokedText = 'This API key is revoked, and that is for good: make a new one.'
-const nextPage = { Link: 'Where the next page is, with `rel="next"`; absent on the last page.' }
+const revokedMessage = 'This API key is revoked. Revocation is permanent: create a new key.'
+const nextPageHeader = { Link: 'The next page, with `rel="next"`. Absent on the last page.' }
 const params = z.object({ keyId: int64Text().meta({ description: 'The identifier of the key.' }) })
+
+const keyOperation = { tag: 'Keys', scope: 'keys:manage' } as const
+const keyByIdOperation = { ...keyOperation, params, notFound: 'key_not_found' } as const
 
 type KeyRoutesOptions = {
   readonly database: Database
   readonly directory: ApiKeyCache
   readonly environment: KeyEnvironment
   readonly publicUrl: string | undefined
-  /** Brings the counts of the limiter into the store, so that what is read there is current. */
+  /** Writes the counts of the rate limiter to the database, so that usage read from it is current. */
   flushUsage(): Promise<void>
 }
 
@@ -58,10 +61,7 @@ export function keyRoutes({
   publicUrl,
   flushUsage,
 }: KeyRoutesOptions): Operation[] {
-  const common = { tag: 'Keys', scope: 'keys:manage' } as const
-  const one = { ...common, params, notFound: 'key_not_found' } as const
-
-  /** Every change goes through here: checked, written, and unknown to no request that comes after it. */
+  /** Changes a key and invalidates the key cache, so that the next request sees the change. */
   async function change(
     keyId: bigint,
     { trx, afterCommit }: WriteContext,
@@ -76,21 +76,18 @@ export function keyRoutes({
 
   return [
     operation({
-      ...common,
+      ...keyOperation,
       id: 'listKeys',
       method: 'GET',
       path: '/keys',
       summary: 'List keys',
-      description: 'A page of keys, newest first, revoked ones included.',
-      query: z.object({
-        limit: pageLimit(),
-        cursor: pageCursor(),
-      }),
+      description: 'Newest first, including revoked keys.',
+      query: z.object({ limit: pageLimit(), cursor: pageCursor() }),
       responses: {
         200: {
           description: 'One page of keys.',
-          schema: shownKeys,
-          optionalHeaders: nextPage,
+          schema: keyListSchema,
+          optionalHeaders: nextPageHeader,
           example: [example],
         },
       },
@@ -98,8 +95,8 @@ export function keyRoutes({
       async read({ query: { limit, cursor } }, { now }) {
         await flushUsage()
         const belowId = cursor === undefined ? undefined : openCursor('keys', idCursor, cursor)[0]
-        const found = await listKeys(database.read, limit + 1, belowId)
-        return pageAnswer(found, (key) => serializeKey(key, now), {
+        const keys = await listKeys(database.read, limit + 1, belowId)
+        return pageAnswer(keys, (key) => serializeKey(key, now), {
           publicUrl,
           path: '/v1/keys',
           limit,
@@ -109,14 +106,15 @@ export function keyRoutes({
     }),
 
     operation({
-      ...common,
+      ...keyOperation,
       id: 'createKey',
       method: 'POST',
       path: '/keys',
-      summary: 'Make a key',
-      description: 'The answer has the secret in `key`. It is shown this once and kept nowhere.',
+      summary: 'Create a key',
+      description:
+        'The response contains the secret in `key`. It is shown only once, because only its hash is stored.',
       hasSecretResponse: true,
-      body: newKey,
+      body: newKeySchema,
       bodyExample: {
         name: 'Web site',
         plan: 'pro',
@@ -125,34 +123,31 @@ export function keyRoutes({
       },
       responses: {
         201: {
-          description: 'The key was made.',
-          schema: keyWithSecret,
-          headers: { Location: 'Where the key is.' },
+          description: 'The key is created.',
+          schema: keyWithSecretSchema,
+          headers: { Location: 'The URL of the key.' },
           example: exampleWithSecret,
         },
       },
       errors: ['malformed_json', 'validation_failed'],
       async write({ body }, { trx, now, afterCommit }) {
-        const settings = newSettings(body)
-        checkSettings(settings, now)
+        const settings = newKeySettings(body)
+        validateKeySettings(settings, now)
         const { key, secret } = await createKey(trx, settings, environment, now)
         afterCommit(() => directory.forget())
-        return respond(
-          201,
-          { ...serializeKey(key, now), key: secret },
-          { Location: `${publicUrl ?? ''}/v1/keys/${key.id}` },
-        )
+        const headers = { Location: `${publicUrl ?? ''}/v1/keys/${key.id}` }
+        return respond(201, { ...serializeKey(key, now), key: secret }, headers)
       },
     }),
 
     operation({
-      ...one,
+      ...keyByIdOperation,
       id: 'getKey',
       method: 'GET',
       path: '/keys/{keyId}',
       summary: 'Get a key',
-      description: 'The key without its secret, which is kept nowhere.',
-      responses: { 200: { description: 'The key.', schema: shownKey, example } },
+      description: 'The response does not contain the secret.',
+      responses: { 200: { description: 'The key.', schema: keySchema, example } },
       errors: ['key_not_found'],
       async read({ params: { keyId } }, { now }) {
         await flushUsage()
@@ -163,40 +158,40 @@ export function keyRoutes({
     }),
 
     operation({
-      ...one,
+      ...keyByIdOperation,
       id: 'updateKey',
       method: 'PATCH',
       path: '/keys/{keyId}',
       summary: 'Change a key',
       description:
-        'Changes what is given and leaves the rest. It takes effect within two seconds everywhere.',
-      body: keyChange,
+        'Omitted fields keep their values. The change takes effect on all instances within two seconds.',
+      body: keyUpdateSchema,
       bodyExample: { plan: 'business' },
       responses: {
         200: {
-          description: 'The key after the change.',
-          schema: shownKey,
+          description: 'The updated key.',
+          schema: keySchema,
           example: { ...example, plan: 'business' },
         },
       },
       errors: ['malformed_json', 'validation_failed', 'key_not_found'],
       async write({ params: { keyId }, body }, context) {
         const changed = await change(keyId, context, async (key) => {
-          const settings = changedSettings(key, body)
-          checkSettings(settings, body.expiresAt === undefined ? 0 : context.now)
-          await changeKey(context.trx, key.id, settings, context.now)
+          const settings = updatedKeySettings(key, body)
+          validateKeySettings(settings, body.expiresAt === undefined ? 0 : context.now)
+          await updateKey(context.trx, key.id, settings, context.now)
         })
         return respond(200, serializeKey(changed, context.now))
       },
     }),
 
     operation({
-      ...one,
+      ...keyByIdOperation,
       id: 'revokeKey',
       method: 'DELETE',
       path: '/keys/{keyId}',
       summary: 'Revoke a key',
-      description: 'For good. The key stays in the list, with `revokedAt`.',
+      description: 'Revocation is permanent. The key stays in the list, with `revokedAt`.',
       responses: { 204: { description: 'The key is revoked.' } },
       errors: ['key_not_found'],
       async write({ params: { keyId } }, context): Promise<OperationResult> {
@@ -206,21 +201,21 @@ export function keyRoutes({
     }),
 
     operation({
-      ...one,
+      ...keyByIdOperation,
       id: 'rotateKey',
       method: 'POST',
       path: '/keys/{keyId}/rotate',
       summary: 'Rotate the secret of a key',
       description:
-        'Answers the new secret, once. The old one lives on for `overlapSeconds`; both count as one key. A key has two secrets at the most: if you rotate again within the overlap, the oldest ends at once.',
+        'Returns the new secret. It is shown only once. The previous secret stays valid for `overlapSeconds`, and both share the rate limits of the key. At most two secrets are valid: if you rotate again within the overlap, the oldest ends at once.',
       hasSecretResponse: true,
-      body: rotation,
+      body: keyRotationSchema,
       isBodyOptional: true,
       bodyExample: { overlapSeconds: 3600 },
       responses: {
         200: {
           description: 'The key with its new secret.',
-          schema: keyWithSecret,
+          schema: keyWithSecretSchema,
           example: exampleWithSecret,
         },
       },
@@ -229,7 +224,7 @@ export function keyRoutes({
         const { trx, now } = context
         let secret = ''
         const key = await change(keyId, context, async ({ id, revokedAt }) => {
-          if (revokedAt !== undefined) throw new ApiError('illegal_transition', revokedText)
+          if (revokedAt !== undefined) throw new ApiError('illegal_transition', revokedMessage)
           secret = await rotateKey(trx, id, environment, (body.overlapSeconds ?? 0) * 1000, now)
         })
         return respond(200, { ...serializeKey(key, now), key: secret })
@@ -237,12 +232,12 @@ export function keyRoutes({
     }),
 
     operation({
-      ...one,
+      ...keyByIdOperation,
       id: 'liftKeyBan',
       method: 'DELETE',
       path: '/keys/{keyId}/ban',
       summary: 'Lift the ban on a key',
-      description: 'The key may be used again at once, and the ban counts for nothing in later ones.',
+      description: 'The key can be used again at once. The lifted ban does not make later bans longer.',
       responses: { 204: { description: 'The key is not banned.' } },
       errors: ['key_not_found'],
       async write({ params: { keyId } }, context): Promise<OperationResult> {

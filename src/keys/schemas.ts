@@ -17,124 +17,122 @@ import {
 } from './key.ts'
 import { ownLimitMax, ownStreamsMax, planNames } from './plans.ts'
 
-/** What callers send and see of keys. */
-
 const time = z.iso.datetime()
-export const keyName = z
+export const keyNameSchema = z
   .string()
   .refine(isKeyName, `must be 1 to ${nameLengthMax} characters and not blank`)
   .meta({
     minLength: 1,
     maxLength: nameLengthMax,
     pattern: notBlankPattern,
-    description: 'What the key is for; not blank.',
+    description: 'What the key is for. Must not be blank.',
   })
-export const plan = z
+export const planSchema = z
   .enum(planNames)
-  .meta({ id: 'Plan', description: 'Decides how many requests a key is allowed.' })
-const scope = z.enum(scopes).meta({ id: 'Scope', description: 'One thing that a key may do.' })
+  .meta({ id: 'Plan', description: 'Determines the rate limits of a key.' })
+const scope = z.enum(scopes).meta({ id: 'Scope', description: 'A permission of a key.' })
 const ownLimits = z
   .object({
     perMinute: integer(1, ownLimitMax).meta({ description: 'Requests per minute.' }).optional(),
     perDay: integer(1, ownLimitMax).meta({ description: 'Requests per day.' }).optional(),
     streams: integer(1, ownStreamsMax)
-      .meta({ description: 'Event streams that are open at the same time, at each instance.' })
+      .meta({ description: 'Concurrent event streams per instance.' })
       .optional(),
   })
   .meta({
     id: 'OwnLimits',
     description:
-      'The limits of an `enterprise` key: 10,000 requests a minute, 1,000,000 a day and 1,000 event streams, save for what is given here.',
+      'Overrides the limits of an `enterprise` key. The defaults are 10,000 requests a minute, 1,000,000 a day and 1,000 event streams.',
   })
-export const keyScopes = z.array(scope).max(scopes.length).meta({ description: 'What the key may do.' })
+export const scopesSchema = z
+  .array(scope)
+  .max(scopes.length)
+  .meta({ description: 'The permissions of the key.' })
 const origin = z.string().refine(isOrigin, 'must be an origin such as https://example.com').meta({
   format: 'uri',
   maxLength: originLengthMax,
   pattern: '^https?://[^\\sA-Z/?#@]+$',
 })
-export const origins = z.array(origin).max(originsMax).meta({
+export const originsSchema = z.array(origin).max(originsMax).meta({
   id: 'Origins',
   description:
-    'Browser origins that the key is locked to, such as `https://shelter.example`. With any, it is a publishable key: it may stand in a web page, and may only read.',
+    'Browser origins that the key is restricted to, such as `https://shelter.example`. A key with origins is publishable: it can be embedded in a web page and is read-only.',
 })
-const expiryDescription = 'When the key stops working; never unless given.'
+const expiryDescription = 'When the key expires. Absent if it does not expire.'
 const secret = z.string().meta({
   pattern: '^ps_(live|test)_[0-9A-Za-z]{36}$',
-  description: 'The secret itself. It is shown this once.',
+  description: 'The secret. It is shown only once.',
 })
 
-export const newKey = z
+export const newKeySchema = z
   .object({
-    name: keyName,
-    plan: plan.optional(),
-    limits: ownLimits.optional().meta({ description: 'Only with the plan `enterprise`.' }),
-    scopes: keyScopes.optional(),
-    origins: origins.optional(),
+    name: keyNameSchema,
+    plan: planSchema.optional(),
+    limits: ownLimits.optional().meta({ description: 'Only for keys with the plan `enterprise`.' }),
+    scopes: scopesSchema.optional(),
+    origins: originsSchema.optional(),
     expiresAt: dateTime().meta({ description: expiryDescription }).optional(),
   })
   .meta({
     id: 'NewKey',
     description:
-      'A key to make. Without `plan` it is `free`; without `scopes` it may read and write animals, categories and orders, or, with `origins`, read animals and categories.',
+      'A key to create. The default `plan` is `free`. By default a key can read and write pets, categories and orders; a key with `origins` can read pets and categories.',
   })
-export const keyChange = z
+export const keyUpdateSchema = z
   .object({
-    name: keyName.optional(),
-    plan: plan.optional(),
+    name: keyNameSchema.optional(),
+    plan: planSchema.optional(),
     limits: ownLimits
       .nullable()
       .optional()
-      .meta({ description: 'Only for a key with the plan `enterprise`; `null` removes them.' }),
-    scopes: keyScopes.optional(),
-    origins: origins.optional(),
+      .meta({ description: 'Only for keys with the plan `enterprise`. `null` removes them.' }),
+    scopes: scopesSchema.optional(),
+    origins: originsSchema.optional(),
     expiresAt: dateTime()
       .nullable()
       .optional()
-      .meta({ description: 'When the key stops working; `null` for never.' }),
+      .meta({ description: 'When the key expires. `null` removes the expiry.' }),
   })
-  .meta({
-    id: 'KeyChange',
-    description: 'What is to change; what is left out stays.',
-  })
+  .meta({ id: 'KeyChange', description: 'The fields to change. Omitted fields keep their values.' })
 
-const shownFields = {
+const keyFields = {
   id: int64().meta({ description: 'Unique identifier, assigned by the service.' }),
-  name: keyName,
-  plan,
-  limits: ownLimits.optional().meta({ description: 'Only of a key with the plan `enterprise`.' }),
-  scopes: keyScopes,
-  origins,
-  createdAt: time.meta({ description: 'When the key was made.' }),
+  name: keyNameSchema,
+  plan: planSchema,
+  limits: ownLimits.optional().meta({ description: 'Only for keys with the plan `enterprise`.' }),
+  scopes: scopesSchema,
+  origins: originsSchema,
+  createdAt: time.meta({ description: 'When the key was created.' }),
   lastUsedAt: time
     .nullable()
-    .meta({ description: 'When the key was last used, to the second; null if it never was.' }),
+    .meta({ description: 'When the key was last used, to the second. `null` if it has not been used.' }),
   expiresAt: time.meta({ description: expiryDescription }).optional(),
-  revokedAt: time.optional().meta({ description: 'Since when the key is revoked; absent while it is not.' }),
+  revokedAt: time.optional().meta({ description: 'When the key was revoked. Absent if it is not revoked.' }),
   bannedUntil: time
     .optional()
-    .meta({ description: 'When the ban on the key ends; absent while there is none.' }),
+    .meta({ description: 'When the ban on the key ends. Absent if the key is not banned.' }),
 }
-export const shownKey = z
-  .object(shownFields)
+export const keySchema = z
+  .object(keyFields)
   .meta({ id: 'Key', description: 'An API key, without its secret.' })
-export const shownKeys = z
-  .array(shownKey)
+export const keyListSchema = z
+  .array(keySchema)
   .meta({ id: 'Keys', description: 'One page of keys, newest first.' })
 const keySecret = z
   .object({ key: secret })
   .meta({ id: 'KeySecret', description: 'The secret of an API key.' })
-export const keyWithSecret = z
-  .intersection(shownKey, keySecret)
+export const keyWithSecretSchema = z
+  .intersection(keySchema, keySecret)
   .meta({ id: 'KeyWithSecret', description: 'An API key with its secret.' })
-export const rotation = z
+export const keyRotationSchema = z
   .object({
     overlapSeconds: integer(0, overlapSecondsMax)
-      .meta({ description: 'How long the old secret lives on, in seconds; not at all unless given.' })
+      .meta({ description: 'How long the previous secret stays valid, in seconds. The default is 0.' })
       .optional(),
   })
-  .meta({ id: 'Rotation', description: 'How to go from the old secret to the new one.' })
+  .meta({ id: 'Rotation', description: 'Options of a rotation.' })
 
-export const newSettings = (body: z.output<typeof newKey>): KeySettings => ({
+export const newKeySettings = (body: z.output<typeof newKeySchema>): KeySettings => ({
   name: body.name,
   plan: body.plan ?? 'free',
   limits: body.limits as KeySettings['limits'],
@@ -143,15 +141,11 @@ export const newSettings = (body: z.output<typeof newKey>): KeySettings => ({
   expiresAt: body.expiresAt,
 })
 
-export function changedSettings(key: Key, change: z.output<typeof keyChange>): KeySettings {
+export function updatedKeySettings(key: Key, change: z.output<typeof keyUpdateSchema>): KeySettings {
   const plan = change.plan ?? key.plan
-  // Own limits go with the enterprise plan: leaving it leaves them behind.
-  const limits =
-    change.limits === undefined
-      ? plan === 'enterprise'
-        ? key.limits
-        : undefined
-      : (change.limits ?? undefined)
+  // A change to another plan than enterprise drops the limits of the key.
+  const unchangedLimits = plan === 'enterprise' ? key.limits : undefined
+  const limits = change.limits === undefined ? unchangedLimits : (change.limits ?? undefined)
   return {
     name: change.name ?? key.name,
     plan,
@@ -162,7 +156,7 @@ export function changedSettings(key: Key, change: z.output<typeof keyChange>): K
   }
 }
 
-export function checkSettings(settings: KeySettings, now: number): void {
+export function validateKeySettings(settings: KeySettings, now: number): void {
   const problems = settingsProblems(settings, now)
   if (problems.length > 0)
     throw validationFailed(problems.map(({ field, message }) => ({ path: `/${field}`, message })))

@@ -4,7 +4,7 @@ import { int64 } from '../api/validation.ts'
 import type { KeyEnvironment } from '../auth/apiKey.ts'
 import type { AdmittedCaller } from '../auth/authenticator.ts'
 import { timestamp } from '../clock.ts'
-import { keyName, keyScopes, plan } from '../keys/schemas.ts'
+import { keyNameSchema, planSchema, scopesSchema } from '../keys/schemas.ts'
 import { freeLimits, type Window } from './window.ts'
 
 const time = z.iso.datetime()
@@ -18,12 +18,12 @@ const window = z
 const limits = z
   .object({
     keyId: int64().meta({ description: 'The identifier of the key.' }),
-    name: keyName,
-    scopes: keyScopes,
+    name: keyNameSchema,
+    scopes: scopesSchema,
     environment: z
       .enum(['production', 'staging'] satisfies KeyEnvironment[])
       .meta({ description: 'The environment that the key is for.' }),
-    plan,
+    plan: planSchema,
     minute: window,
     day: window,
     bannedUntil: time

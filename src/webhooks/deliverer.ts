@@ -1,158 +1,134 @@
-import { type Clock, timestamp } from '../clock.ts'
+import type { Clock } from '../clock.ts'
 import type { Database } from '../database/database.ts'
 import type { MaybePromise } from '../maybePromise.ts'
-import {
-  type Claim,
-  claimDelivery,
-  type DueLane,
-  dueLanes,
-  finishAttempt,
-  releaseDelivery,
-} from './deliveries.ts'
-import { dispatchEvents, hasUndispatched, hasWebhooks } from './dispatch.ts'
-import type { Outcome, SendOptions } from './send.ts'
-import { messageId } from './webhook.ts'
+import { claimDelivery, type DueLane, dueLanes, finishAttempt, releaseDelivery } from './attempts.ts'
+import { dispatchEvents, hasActiveWebhooks, hasUndispatchedEvents } from './dispatch.ts'
+import type { SendOptions } from './send.ts'
+import type { AttemptOutcome } from './webhook.ts'
 
-const attemptsAtOnceMax = 64
-/** How long a lane may keep its place while others wait for one. */
-const turnMs = 1_000
+const concurrentLanesMax = 64
+/** How long a lane keeps its slot while other lanes wait for one. */
+const laneSlotMs = 1_000
 
 type DelivererOptions = {
   readonly database: Database
   readonly clock: Clock
   readonly sending: SendOptions
-  /** The id up to which events are durable; nothing is sent of later ones. */
+  /** The id up to which events are durable. Later events are not sent. */
   durableThrough(): MaybePromise<number>
-  onAttempt(outcome: Outcome): void
+  onAttempt(outcome: AttemptOutcome): void
   onFault(error: unknown): void
 }
 
 /**
- * Carries events to webhooks. Each endpoint has two lanes with one attempt at a time in each, and all lanes together a
- * bound: an endpoint that hangs keeps its own lanes busy and nobody else's. Where more lanes are due than the bound
- * allows they take turns.
+ * Sends events to webhooks. Each lane of a webhook makes one attempt at a time, and the number of active lanes is
+ * bounded, so an endpoint that does not respond blocks only its lanes. When more lanes are due than there are slots, they
+ * take turns.
  */
 export class Deliverer {
   readonly #options: DelivererOptions
-  readonly #busy = new Set<string>()
-  readonly #running = new Set<Promise<void>>()
+  readonly #activeLanes = new Map<string, Promise<void>>()
   readonly #stopping = new AbortController()
   #round: Promise<void> | undefined
-  #isWanted = false
-  #isCrowded = false
-  /** The endpoint that was last given a place; when places are scarce the next one is first in line. */
-  #lastStarted = 0
+  #isRoundWanted = false
+  #areLanesWaiting = false
+  /** The webhook whose lane was started last: the next in order gets the next slot. */
+  #lastWebhookId = 0
 
   constructor(options: DelivererOptions) {
     this.#options = options
   }
 
-  /** Looks for work. Calls that come while it looks are one more look. */
+  /** Starts a round that looks for work. Calls during a round cause one more round. */
   wake(): void {
-    this.#isWanted = true
-    this.#round ??= this.#look().finally(() => {
+    this.#isRoundWanted = true
+    this.#round ??= this.#runRounds().finally(() => {
       this.#round = undefined
     })
   }
 
-  /** Begins nothing more, and breaks off what is under way: it is tried again after the next start. */
+  /** Starts no more attempts and aborts those under way, which are repeated after the next start. */
   async stop(): Promise<void> {
     this.#stopping.abort()
     await this.#round
-    await Promise.all(this.#running)
+    await Promise.all(this.#activeLanes.values())
   }
 
-  async #look(): Promise<void> {
+  async #runRounds(): Promise<void> {
     const { database, clock, durableThrough, onFault } = this.#options
-    while (this.#isWanted && !this.#stopping.signal.aborted) {
-      this.#isWanted = false
+    while (this.#isRoundWanted && !this.#stopping.signal.aborted) {
+      this.#isRoundWanted = false
       try {
-        if (!(await hasWebhooks(database.read))) continue
-        // Asked before it is written: a commit wakes us, and must not wake us for nothing.
+        if (!(await hasActiveWebhooks(database.read))) continue
+        // Read before writing: every commit wakes the deliverer, so a write without need would never end.
         const through = await durableThrough()
-        while (await hasUndispatched(database.read, through))
+        while (await hasUndispatchedEvents(database.read, through))
           await database.write((trx) => dispatchEvents(trx, clock(), through))
-        this.#startAll(await dueLanes(database.read, clock()))
+        this.#startLanes(await dueLanes(database.read, clock()))
       } catch (error) {
         onFault(error)
       }
     }
   }
 
-  #startAll(due: readonly DueLane[]): void {
-    const turn = ({ webhookId }: DueLane) => (webhookId > this.#lastStarted ? 0 : 1)
-    const inTurn = due.toSorted((a, b) => turn(a) - turn(b) || a.webhookId - b.webhookId)
-    this.#isCrowded = false
-    for (const next of inTurn) this.#start(next)
-  }
-
-  #start({ webhookId, lane }: DueLane): void {
-    const name = `${webhookId} ${lane}`
-    if (this.#stopping.signal.aborted || this.#busy.has(name)) return
-    if (this.#busy.size >= attemptsAtOnceMax) {
-      this.#isCrowded = true
-      return
-    }
-    this.#busy.add(name)
-    this.#lastStarted = webhookId
-    const run = this.#runLane(webhookId, lane)
-      .then(
-        () => true,
+  #startLanes(due: readonly DueLane[]): void {
+    const isAfterLast = ({ webhookId }: DueLane) => webhookId > this.#lastWebhookId
+    const inTurn = due.toSorted(
+      (a, b) => Number(isAfterLast(b)) - Number(isAfterLast(a)) || a.webhookId - b.webhookId,
+    )
+    this.#areLanesWaiting = false
+    for (const lane of inTurn) {
+      const name = `${lane.webhookId} ${lane.lane}`
+      if (this.#stopping.signal.aborted || this.#activeLanes.has(name)) continue
+      if (this.#activeLanes.size >= concurrentLanesMax) {
+        this.#areLanesWaiting = true
+        return
+      }
+      this.#lastWebhookId = lane.webhookId
+      const release = () => this.#activeLanes.delete(name)
+      const running = this.#runLane(lane).then(
+        () => {
+          release()
+          // A delivery may have become due since the last claim, or a lane may be waiting for the slot.
+          this.wake()
+        },
         (error: unknown) => {
+          release()
+          // No wake: the next commit or scheduled round retries.
           this.#options.onFault(error)
-          return false
         },
       )
-      .then((isDone) => {
-        this.#busy.delete(name)
-        this.#running.delete(run)
-        // Something may have come since the lane's last look, or waited for its place. A fault is not hurried after.
-        if (isDone) this.wake()
-      })
-    this.#running.add(run)
+      this.#activeLanes.set(name, running)
+    }
   }
 
-  async #runLane(webhookId: number, lane: DueLane['lane']): Promise<void> {
-    const { database, clock, sending } = this.#options
-    const turnEndsAt = performance.now() + turnMs
-    do {
-      const claim = await database.writeConcurrently((trx) =>
-        claimDelivery(trx, database.dialect, webhookId, lane, clock()),
-      )
-      if (!claim) return
-      const { signal } = this.#stopping
-      const [body, headers] = await message(claim, clock())
-      // Only a store with webhooks needs what sends to them.
-      const { send } = await import('./send.ts')
-      const outcome = await send(claim.webhook.url, body, headers, { ...sending, signal })
-      const isBrokenOff = signal.aborted && 'error' in outcome
-      if (!isBrokenOff) this.#options.onAttempt(outcome)
-      await database.writeConcurrently((trx) =>
-        isBrokenOff
-          ? releaseDelivery(trx, claim)
-          : finishAttempt(trx, database.dialect, claim, outcome, clock(), Math.random()),
-      )
-    } while (!this.#stopping.signal.aborted && !(this.#isCrowded && performance.now() > turnEndsAt))
+  async #runLane(lane: DueLane): Promise<void> {
+    const slotEndsAt = performance.now() + laneSlotMs
+    while (await this.#attemptNext(lane)) {
+      const mustYield = this.#areLanesWaiting && performance.now() > slotEndsAt
+      if (mustYield || this.#stopping.signal.aborted) return
+    }
   }
-}
 
-/** Body and headers as Standard Webhooks has them; during a rotation both secrets sign. */
-export async function message(
-  { delivery, webhook }: Claim,
-  now: number,
-): Promise<[body: string, headers: Record<string, string>]> {
-  const { Webhook: Signer } = await import('standardwebhooks')
-  const { eventType, eventAt, data } = delivery
-  const body = `{"type":"${eventType}","timestamp":"${timestamp(eventAt)}","data":${data}}`
-  const id = messageId(delivery)
-  const secrets = [webhook.secret, webhook.previousSecret].filter((secret) => secret !== undefined)
-  const signature = secrets.map((secret) => new Signer(secret).sign(id, new Date(now), body)).join(' ')
-  const headers = {
-    'Content-Type': 'application/json',
-    'User-Agent': 'Petstore-Webhooks/1',
-    'webhook-id': id,
-    'webhook-timestamp': String(Math.floor(now / 1000)),
-    'webhook-signature': signature,
+  /** Returns whether there was a delivery to attempt. */
+  async #attemptNext(lane: DueLane): Promise<boolean> {
+    const { database, clock, sending, onAttempt } = this.#options
+    const { signal } = this.#stopping
+    const claim = await database.writeConcurrently((trx) =>
+      claimDelivery(trx, database.dialect, lane, clock()),
+    )
+    if (!claim) return false
+    // Loaded on first use: most instances have no webhooks.
+    const [{ signedMessage }, { send }] = await Promise.all([import('./signature.ts'), import('./send.ts')])
+    const { body, headers } = signedMessage(claim, clock())
+    const outcome = await send(claim.webhook.url, body, headers, { ...sending, signal })
+    const isAborted = signal.aborted && 'error' in outcome
+    if (!isAborted) onAttempt(outcome)
+    await database.writeConcurrently((trx) =>
+      isAborted
+        ? releaseDelivery(trx, claim)
+        : finishAttempt(trx, database.dialect, claim, outcome, clock(), Math.random()),
+    )
+    return true
   }
-  return [body, headers]
 }

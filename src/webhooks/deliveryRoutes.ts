@@ -1,103 +1,106 @@
 import * as z from 'zod'
+import { ApiError } from '../api/errors.ts'
 import { type Operation, operation, respond } from '../api/operation.ts'
 import { idCursor, openCursor, pageAnswer, sealCursor } from '../api/pagination.ts'
 import type { Database } from '../database/database.ts'
 import { addTestDelivery, findDelivery, listDeliveries, retryDelivery } from './deliveries.ts'
-import { checkEvents, present } from './guards.ts'
-import { findWebhook } from './queries.ts'
+import { requireEventAccess, webhookOrNotFound } from './guards.ts'
 import {
+  deliveryByIdOperation,
   deliveryExample,
-  example,
-  one,
-  oneDelivery,
-  page,
-  shownDeliveries,
-  shownDelivery,
+  deliveryListSchema,
+  deliverySchema,
+  nextPageHeader,
+  pageQuery,
+  webhookByIdOperation,
 } from './schemas.ts'
 import { serializeDelivery } from './serialize.ts'
+import { type Delivery, testEventType } from './webhook.ts'
 
-const noDelivery = 'This webhook has no delivery with this id: GET its deliveries lists those that exist.'
+const deliveryNotFoundMessage =
+  'This webhook has no delivery with this id: GET /webhooks/{webhookId}/deliveries lists its deliveries.'
 
-/** What became of the messages to a webhook. */
 export function deliveryRoutes(database: Database, publicUrl: string | undefined): Operation[] {
   return [
     operation({
-      ...one,
+      ...webhookByIdOperation,
       id: 'testWebhook',
       method: 'POST',
       path: '/webhooks/{webhookId}/test',
       summary: 'Send a test message',
-      description: 'Queues a message of the type `webhook.test`; the deliveries show how it went.',
+      description: `Queues a message of the type \`${testEventType}\`. The deliveries of the webhook show the outcome.`,
       responses: {
         202: {
           description: 'The message is queued.',
-          schema: shownDelivery,
+          schema: deliverySchema,
           example: {
             id: 32,
-            eventType: 'webhook.test',
+            eventType: testEventType,
             status: 'pending',
             attempts: 0,
-            createdAt: example.createdAt,
+            createdAt: deliveryExample.createdAt,
           },
         },
       },
       errors: ['webhook_not_found'],
-      async write({ params: { webhookId: id } }, { trx, now }) {
-        const found = present(await findWebhook(trx, Number(id)))
-        return respond(202, serializeDelivery(await addTestDelivery(trx, found.id, now)))
+      async write({ params }, { trx, now }) {
+        const { id } = await webhookOrNotFound(trx, params.webhookId)
+        return respond(202, serializeDelivery(await addTestDelivery(trx, id, now)))
       },
     }),
 
     operation({
-      ...one,
+      ...webhookByIdOperation,
       id: 'listDeliveries',
       method: 'GET',
       path: '/webhooks/{webhookId}/deliveries',
       summary: 'List deliveries',
-      description: 'Newest first. Kept 30 days, like the events.',
-      query: z.object(page),
+      description: 'Newest first. Deliveries are retained for 30 days, like events.',
+      query: z.object(pageQuery),
       responses: {
         200: {
           description: 'One page of deliveries, newest first.',
-          schema: shownDeliveries,
-          optionalHeaders: { Link: 'Where the next page is, with `rel="next"`; absent on the last page.' },
+          schema: deliveryListSchema,
+          optionalHeaders: nextPageHeader,
           example: [deliveryExample],
         },
       },
       errors: ['validation_failed', 'invalid_cursor', 'webhook_not_found'],
-      async read({ params: { webhookId: id }, query: { limit, cursor } }) {
-        const kind = `deliveries ${id}`
-        const belowId = cursor === undefined ? undefined : openCursor(kind, idCursor, cursor)[0]
-        const found = present(await findWebhook(database.read, Number(id)))
-        const deliveries = await listDeliveries(database, found.id, limit + 1, belowId)
+      async read({ params, query: { limit, cursor } }) {
+        const cursorKind = `deliveries ${params.webhookId}`
+        const belowId = cursor === undefined ? undefined : openCursor(cursorKind, idCursor, cursor)[0]
+        const { id } = await webhookOrNotFound(database.read, params.webhookId)
+        const deliveries = await listDeliveries(database, id, limit + 1, belowId)
         return pageAnswer(deliveries, serializeDelivery, {
           publicUrl,
-          path: `/v1/webhooks/${found.id}/deliveries`,
+          path: `/v1/webhooks/${id}/deliveries`,
           limit,
-          cursorAfter: (last) => sealCursor(kind, [last.id]),
+          cursorAfter: (last) => sealCursor(cursorKind, [last.id]),
         })
       },
     }),
 
     operation({
-      ...oneDelivery,
+      ...deliveryByIdOperation,
       id: 'retryDelivery',
       method: 'POST',
       path: '/webhooks/{webhookId}/deliveries/{deliveryId}/retry',
-      summary: 'Try a delivery again now',
+      summary: 'Retry a delivery now',
       responses: {
         202: {
-          description: 'It is queued again.',
-          schema: shownDelivery,
+          description: 'The delivery is queued again.',
+          schema: deliverySchema,
           example: { ...deliveryExample, status: 'pending', finishedAt: undefined },
         },
       },
       errors: ['webhook_not_found'],
-      async write({ params: { webhookId: id, deliveryId } }, { trx, now, principal: caller }) {
-        const found = present(await findDelivery(trx, Number(id), Number(deliveryId)), noDelivery)
-        checkEvents([found.eventType], caller)
-        await retryDelivery(trx, found.id, now)
-        return respond(202, serializeDelivery(present(await findDelivery(trx, found.webhookId, found.id))))
+      async write({ params }, { trx, now, principal }) {
+        const ids = [Number(params.webhookId), Number(params.deliveryId)] as const
+        const delivery = await findDelivery(trx, ...ids)
+        if (!delivery) throw new ApiError('webhook_not_found', deliveryNotFoundMessage)
+        requireEventAccess([delivery.eventType], principal)
+        await retryDelivery(trx, delivery.id, now)
+        return respond(202, serializeDelivery((await findDelivery(trx, ...ids)) as Delivery))
       },
     }),
   ]

@@ -1,18 +1,21 @@
 import { ApiError } from '../api/errors.ts'
 import type { Principal } from '../api/operation.ts'
-import { wantsPrivate } from './webhook.ts'
+import type { Db } from '../database/tables.ts'
+import { isPrivate } from '../events/event.ts'
+import { findWebhook } from './queries.ts'
+import type { Webhook } from './webhook.ts'
 
-export function present<T>(found: T | undefined, message?: string): T {
-  if (found === undefined) throw new ApiError('webhook_not_found', message)
-  return found
+export async function webhookOrNotFound(db: Db, id: bigint): Promise<Webhook> {
+  const webhook = await findWebhook(db, Number(id))
+  if (!webhook) throw new ApiError('webhook_not_found')
+  return webhook
 }
 
-/** Events of keys are for those who manage keys, whichever way they would come by them. */
-export function checkEvents(events: readonly string[], caller: Principal): void {
-  if (wantsPrivate(events) && !caller.scopes.has('keys:manage')) {
+/** Key events require `keys:manage`: a webhook must not be a way around the scopes of the events API. */
+export function requireEventAccess(eventTypes: readonly string[], principal: Principal): void {
+  if (eventTypes.some(isPrivate) && !principal.scopes.has('keys:manage'))
     throw new ApiError(
       'insufficient_scope',
-      'This API key lacks the scope "keys:manage", which events of keys need.',
+      'This API key lacks the scope "keys:manage", which key events require.',
     )
-  }
 }

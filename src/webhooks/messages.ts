@@ -1,22 +1,22 @@
 import * as z from 'zod'
 import type { MessageDescription } from '../api/operation.ts'
 import { type EventKind, eventExample, unionOfKinds } from '../events/schemas.ts'
-import { attemptTimeoutMs, retryDelaysMs, testEvent } from './webhook.ts'
+import { attemptTimeoutMs, retryDelaysMs, testEventType } from './webhook.ts'
 
 const testData = z
-  .object({ message: z.string().meta({ description: 'A text for people.' }) })
+  .object({ message: z.string().meta({ description: 'A human-readable text.' }) })
   .meta({ id: 'TestData', description: 'The data of a test message.' })
 
-/** What webhooks receive, as `deliverer.ts` sends it. */
+/** Describes the messages that `signature.ts` builds. */
 export function webhookMessage(kinds: readonly EventKind[]): MessageDescription {
   const schema = unionOfKinds({
     name: 'WebhookMessage',
-    description: 'What a webhook receives.',
+    description: 'A message to a webhook.',
     suffix: 'Message',
-    kinds: [...kinds, { name: 'Test', types: [testEvent], data: testData }],
+    kinds: [...kinds, { name: 'Test', types: [testEventType], data: testData }],
     fields: (type, data) => ({
       type,
-      timestamp: z.iso.datetime().meta({ description: 'When it happened.' }),
+      timestamp: z.iso.datetime().meta({ description: 'When the event occurred.' }),
       data,
     }),
   })
@@ -25,15 +25,16 @@ export function webhookMessage(kinds: readonly EventKind[]): MessageDescription 
     name: 'event',
     id: 'receiveEvent',
     summary: 'Receive an event',
-    description: `Sent to each webhook for each event that it asks for, at least once: \`webhook-id\` is the same for every attempt. Verify the signature before you read the body (see https://www.standardwebhooks.com).`,
+    description:
+      'Sent at least once for each event of the types that the webhook selects. `webhook-id` is the same for every attempt. Verify the signature before you process the body (see https://www.standardwebhooks.com).',
     schema,
     examples: {
       event: { type, timestamp, data },
-      test: { type: testEvent, timestamp, data: { message: 'This is a test.' } },
+      test: { type: testEventType, timestamp, data: { message: 'This is a test.' } },
     },
     headers: {
       'webhook-id': {
-        description: 'The id of the message, for recognizing repetitions.',
+        description: 'The id of the message. Use it to detect duplicates.',
         schema: { type: 'string', pattern: '^msg_(test_)?[0-9]+$' },
         example: `msg_${eventExample.id}`,
       },
@@ -44,15 +45,15 @@ export function webhookMessage(kinds: readonly EventKind[]): MessageDescription 
       },
       'webhook-signature': {
         description:
-          'One signature, or two separated by a space while a secret is being rotated: `v1,` and the base64 of the HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}`.',
+          'One signature, or two separated by a space during a rotation. A signature is `v1,` followed by the base64 of the HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}`.',
         schema: { type: 'string', pattern: '^v1,[A-Za-z0-9+/]{43}=( v1,[A-Za-z0-9+/]{43}=)?$' },
         example: 'v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=',
       },
     },
     responses: {
-      '2XX': `The message was received. Respond within ${attemptTimeoutMs / 1000} seconds; the body is not read.`,
-      '410': 'The webhook is disabled, and no more messages are sent.',
-      default: `The attempt failed; a redirect is a failure too. It is repeated up to ${retryDelaysMs.length} times, then the webhook is disabled.`,
+      '2XX': `The message was received. Respond within ${attemptTimeoutMs / 1000} seconds. The body of the response is ignored.`,
+      '410': 'The webhook is disabled and receives no more messages.',
+      default: `The attempt failed. Redirects count as failures. It is retried up to ${retryDelaysMs.length} times, then the webhook is disabled.`,
     },
   }
 }

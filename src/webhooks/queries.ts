@@ -1,88 +1,78 @@
-import type { Kysely, Selectable } from 'kysely'
-import type { Tables } from '../database/tables.ts'
+import type { Selectable } from 'kysely'
+import type { Db, Tables } from '../database/tables.ts'
 import type { EventType } from '../events/event.ts'
-import { makeSecret, type Webhook, type WebhookStatus } from './webhook.ts'
+import { generateSecret, type Webhook, type WebhookStatus } from './webhook.ts'
 
 type WebhookSettings = { url: string; events: readonly EventType[] }
 
-export async function countWebhooks(db: Kysely<Tables>): Promise<number> {
-  const row = await db
+export async function countWebhooks(db: Db): Promise<number> {
+  const { count } = await db
     .selectFrom('webhooks')
     .select(({ fn }) => fn.countAll<number>().as('count'))
-    .executeTakeFirst()
-  return Number(row?.count ?? 0)
-}
-
-export async function addWebhook(
-  trx: Kysely<Tables>,
-  settings: WebhookSettings,
-  fromEventId: number,
-  now: number,
-) {
-  const secret = makeSecret()
-  const { id } = await trx
-    .insertInto('webhooks')
-    .values({ ...row(settings), status: 'enabled', secret, from_event_id: fromEventId, created_at: now })
-    .returning('id')
     .executeTakeFirstOrThrow()
-  return { webhook: (await findWebhook(trx, id)) as Webhook, secret }
+  return Number(count)
 }
 
-export async function findWebhook(db: Kysely<Tables>, id: number): Promise<Webhook | undefined> {
-  const found = await db.selectFrom('webhooks').selectAll().where('id', '=', id).executeTakeFirst()
-  return found && toWebhook(found)
+/** The webhook receives the events after `fromEventId`. */
+export async function createWebhook(trx: Db, settings: WebhookSettings, fromEventId: number, now: number) {
+  const secret = generateSecret()
+  const row = await trx
+    .insertInto('webhooks')
+    .values({
+      ...toSettingsRow(settings),
+      status: 'enabled',
+      secret,
+      from_event_id: fromEventId,
+      created_at: now,
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  return { webhook: toWebhook(row), secret }
 }
 
-export async function listWebhooks(db: Kysely<Tables>, limit: number, belowId = Number.MAX_SAFE_INTEGER) {
-  const rows = await db
-    .selectFrom('webhooks')
-    .selectAll()
-    .where('id', '<', belowId)
-    .orderBy('id', 'desc')
-    .limit(limit)
-    .execute()
-  return rows.map(toWebhook)
+export async function findWebhook(db: Db, id: number): Promise<Webhook | undefined> {
+  const row = await db.selectFrom('webhooks').selectAll().where('id', '=', id).executeTakeFirst()
+  return row && toWebhook(row)
 }
 
-export async function changeWebhook(
-  trx: Kysely<Tables>,
-  id: number,
-  settings: WebhookSettings,
-): Promise<void> {
-  await trx.updateTable('webhooks').set(row(settings)).where('id', '=', id).execute()
+/** One page of webhooks, newest first. */
+export async function listWebhooks(db: Db, limit: number, belowId = Number.MAX_SAFE_INTEGER) {
+  const webhooks = db.selectFrom('webhooks').selectAll().where('id', '<', belowId)
+  return (await webhooks.orderBy('id', 'desc').limit(limit).execute()).map(toWebhook)
+}
+
+export async function updateWebhook(trx: Db, id: number, settings: WebhookSettings): Promise<void> {
+  await trx.updateTable('webhooks').set(toSettingsRow(settings)).where('id', '=', id).execute()
 }
 
 export async function setWebhookStatus(
-  trx: Kysely<Tables>,
+  trx: Db,
   id: number,
   status: WebhookStatus,
   reason?: string,
 ): Promise<void> {
-  await trx
-    .updateTable('webhooks')
-    .set({ status, status_reason: reason ?? null })
-    .where('id', '=', id)
-    .execute()
+  const change = { status, status_reason: reason ?? null }
+  await trx.updateTable('webhooks').set(change).where('id', '=', id).execute()
 }
 
-/** An endpoint that was disabled begins anew: with what happens from now on. */
-export async function restartWebhook(trx: Kysely<Tables>, id: number, fromEventId: number): Promise<void> {
+/** Enables a disabled webhook. It receives the events after `fromEventId`. */
+export async function reenableWebhook(trx: Db, id: number, fromEventId: number): Promise<void> {
   await trx.updateTable('webhooks').set({ from_event_id: fromEventId }).where('id', '=', id).execute()
   await setWebhookStatus(trx, id, 'enabled')
 }
 
-export async function removeWebhook(trx: Kysely<Tables>, id: number): Promise<void> {
+export async function deleteWebhook(trx: Db, id: number): Promise<void> {
   await trx.deleteFrom('webhooks').where('id', '=', id).execute()
 }
 
-/** Messages are signed with the new secret and the one before it until the overlap ends. Any older one ends now. */
-export async function rotateSecret(
-  trx: Kysely<Tables>,
+/** Until the overlap ends, messages are signed with the new secret and the previous one. Older ones expire now. */
+export async function rotateWebhookSecret(
+  trx: Db,
   id: number,
   overlapMs: number,
   now: number,
 ): Promise<string> {
-  const secret = makeSecret()
+  const secret = generateSecret()
   await trx
     .updateTable('webhooks')
     .set((eb) => ({ previous_secret: eb.ref('secret'), previous_secret_until: now + overlapMs, secret }))
@@ -91,15 +81,13 @@ export async function rotateSecret(
   return secret
 }
 
-type WebhookRow = Selectable<Tables['webhooks']>
+const toSettingsRow = ({ url, events }: WebhookSettings) => ({ url, events: JSON.stringify(events) })
 
-const row = ({ url, events }: WebhookSettings) => ({ url, events: JSON.stringify(events) })
-
-export const toWebhook = (found: WebhookRow): Webhook => ({
-  id: found.id,
-  url: found.url,
-  events: JSON.parse(found.events) as EventType[],
-  status: found.status as WebhookStatus,
-  statusReason: found.status_reason ?? undefined,
-  createdAt: found.created_at,
+export const toWebhook = (row: Selectable<Tables['webhooks']>): Webhook => ({
+  id: row.id,
+  url: row.url,
+  events: JSON.parse(row.events) as EventType[],
+  status: row.status as WebhookStatus,
+  statusReason: row.status_reason ?? undefined,
+  createdAt: row.created_at,
 })

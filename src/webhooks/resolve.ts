@@ -2,10 +2,10 @@ import { Resolver } from 'node:dns/promises'
 import { open } from 'node:fs/promises'
 import { isIP } from 'node:net'
 
-/** For one query to one server; a second try is made before it fails. */
+/** For one query to one server. */
 const queryTimeoutMs = 1_500
 const queryTriesMax = 2
-/** For both address families together, however many servers there are. */
+/** For both address families and all servers together. */
 const resolveTimeoutMs = 6_000
 /** How long to wait for the other family once one has addresses (RFC 8305 calls it the resolution delay). */
 const otherFamilyMs = 200
@@ -15,25 +15,24 @@ const hostsBytesMax = 64 * 1024
 type ResolvedAddress = { readonly address: string; readonly family: number }
 
 type ResolveOptions = {
-  /** As `dns.Resolver` takes them, in place of the system's. */
+  /** To use instead of the system's, in the format of `dns.Resolver`. */
   readonly nameServers?: readonly string[] | undefined
   readonly signal: AbortSignal
 }
 
-/** A host name that has no address, for a reason that the owner of a webhook can act on. */
+/** A host name cannot be resolved. The message is for the owner of the webhook. */
 export class ResolveError extends Error {}
 
 /**
- * The addresses of a host name, IPv4 first: from the hosts file, or from DNS. `dns.lookup` is not used, because each of
- * its calls holds a thread of the pool until the operating system gives up, aborted or not. So a name is looked up as it
- * is written: search domains do not apply.
+ * The addresses of a host name, IPv4 first, from the hosts file or from DNS. Does not use `dns.lookup`, because each call
+ * occupies a thread of the pool until the operating system gives up, even if it was aborted. Search domains do not apply.
  */
 export async function resolveHost(
   host: string,
   { nameServers, signal }: ResolveOptions,
 ): Promise<ResolvedAddress[]> {
   const name = host.toLowerCase().replace(/\.$/, '')
-  const local = addressesInHosts(await readHosts(), name)
+  const local = lookupInHostsFile(await readHosts(), name)
   if (local.length > 0) return local.map(withFamily)
   // RFC 6761, section 6.3: these names are never sent to a DNS server.
   if (name === 'localhost' || name.endsWith('.localhost')) return ['127.0.0.1', '::1'].map(withFamily)
@@ -86,14 +85,14 @@ const reasons: Readonly<Record<string, string>> = {
 }
 const noAddressText = 'The host name has no address: DNS has neither an A nor an AAAA record for it.'
 
-/** Of two errors, the one that says more than that a family has no records. */
+/** Prefers an error that says more than that a family has no records. */
 function reasonOf(errors: readonly NodeJS.ErrnoException[]): string {
   const code = errors.map((error) => error.code ?? error.name).find((found) => found !== 'ENODATA')
   if (code === undefined) return noAddressText
   return reasons[code] ?? `The host name could not be resolved (${code}).`
 }
 
-/** Nothing where there is no such file; of one that is too large, the beginning. */
+/** Empty if there is no such file. Reads the beginning of a file that is too large. */
 async function readHosts(): Promise<string> {
   const file = await open(hostsPath).catch(() => undefined)
   if (!file) return ''
@@ -107,8 +106,8 @@ async function readHosts(): Promise<string> {
   }
 }
 
-/** The addresses that the text of a hosts file has for a name, IPv4 first. */
-export function addressesInHosts(text: string, name: string): string[] {
+/** The addresses of a name in the text of a hosts file, IPv4 first. */
+export function lookupInHostsFile(text: string, name: string): string[] {
   const found = new Set<string>()
   for (const line of text.split('\n')) {
     const [address = '', ...names] = line.replace(/#.*/, '').trim().split(/\s+/)

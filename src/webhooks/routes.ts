@@ -6,83 +6,70 @@ import { idCursor, openCursor, pageAnswer, sealCursor } from '../api/pagination.
 import type { Database } from '../database/database.ts'
 import { allEvents, lastEventId } from '../events/queries.ts'
 import type { EventKind } from '../events/schemas.ts'
-import { isAllowed, isGlobal } from './addresses.ts'
-import { failWaiting } from './deliveries.ts'
+import { isAllowedAddress, isPublicAddress } from './addresses.ts'
+import { failPending } from './deliveries.ts'
 import { deliveryRoutes } from './deliveryRoutes.ts'
-import { checkEvents, present } from './guards.ts'
+import { requireEventAccess, webhookOrNotFound } from './guards.ts'
 import { webhookMessage } from './messages.ts'
 import {
-  addWebhook,
-  changeWebhook,
   countWebhooks,
-  findWebhook,
+  createWebhook,
+  deleteWebhook,
   listWebhooks,
-  removeWebhook,
-  restartWebhook,
-  rotateSecret,
+  reenableWebhook,
+  rotateWebhookSecret,
   setWebhookStatus,
+  updateWebhook,
 } from './queries.ts'
 import {
-  common,
-  example,
-  exampleWithSecret,
-  newWebhook,
-  one,
+  newWebhookSchema,
+  nextPageHeader,
   overlapSecondsDefault,
-  page,
-  secretRotation,
-  shownWebhook,
-  shownWebhooks,
-  webhookChange,
-  webhookWithSecret,
+  pageQuery,
+  secretRotationSchema,
+  webhookByIdOperation,
+  webhookExample,
+  webhookListSchema,
+  webhookOperation,
+  webhookSchema,
+  webhookUpdateSchema,
+  webhookWithSecretExample,
+  webhookWithSecretSchema,
 } from './schemas.ts'
 import { serializeWebhook } from './serialize.ts'
-import { testEvent, webhooksMax } from './webhook.ts'
+import { testEventType, webhooksMax } from './webhook.ts'
 
 type WebhookRoutesOptions = {
   database: Database
+  /** Networks outside the public internet that the operator allows. */
   allowed: BlockList
   publicUrl: string | undefined
-  /** What events there are, for the description of the API. */
+  /** The event types that the OpenAPI document describes. */
   kinds: readonly EventKind[]
 }
 
 export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRoutesOptions): Operation[] {
-  const allowHint = 'the operator can allow others with PETSTORE_WEBHOOK_ALLOW'
-
-  /** What can be said of an address without looking a name up; the rest is checked at every connection. */
-  function checkUrl(url: string): void {
-    const { protocol, hostname } = new URL(url)
-    const host = hostname.replace(/^\[|\]$/g, '')
-    const isNamed = isIP(host) !== 0 && isAllowed(host, allowed)
-    if (isNamed) return
-    if (protocol !== 'https:')
-      throw validationFailed([{ path: '/url', message: `must be an https address (${allowHint})` }])
-    if (isIP(host) !== 0 && !isGlobal(host))
-      throw validationFailed([{ path: '/url', message: `is not on the public internet (${allowHint})` }])
-  }
-
   return [
     operation({
-      ...common,
+      ...webhookOperation,
       id: 'listWebhooks',
       method: 'GET',
       path: '/webhooks',
       summary: 'List webhooks',
-      query: z.object(page),
+      query: z.object(pageQuery),
       responses: {
         200: {
           description: 'One page of webhooks.',
-          schema: shownWebhooks,
-          optionalHeaders: { Link: 'Where the next page is, with `rel="next"`; absent on the last page.' },
-          example: [example],
+          schema: webhookListSchema,
+          optionalHeaders: nextPageHeader,
+          example: [webhookExample],
         },
       },
       errors: ['validation_failed', 'invalid_cursor'],
       async read({ query: { limit, cursor } }) {
         const belowId = cursor === undefined ? undefined : openCursor('webhooks', idCursor, cursor)[0]
-        const found = await listWebhooks(database.read, limit + 1, belowId)
-        return pageAnswer(found, serializeWebhook, {
+        const webhooks = await listWebhooks(database.read, limit + 1, belowId)
+        return pageAnswer(webhooks, serializeWebhook, {
           publicUrl,
           path: '/v1/webhooks',
           limit,
@@ -92,137 +79,142 @@ export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRo
     }),
 
     operation({
-      ...common,
+      ...webhookOperation,
       id: 'createWebhook',
       method: 'POST',
       path: '/webhooks',
       summary: 'Register a webhook',
-      description: 'The answer has the signing secret in `secret`. It is shown this once.',
+      description: 'The response contains the signing secret in `secret`. It is shown only once.',
       hasSecretResponse: true,
       sends: webhookMessage(kinds),
-      body: newWebhook,
-      bodyExample: { url: example.url, events: example.events },
+      body: newWebhookSchema,
+      bodyExample: { url: webhookExample.url, events: webhookExample.events },
       responses: {
         201: {
           description: 'The webhook is registered.',
-          schema: webhookWithSecret,
-          headers: { Location: 'Where the webhook is.' },
-          example: exampleWithSecret,
+          schema: webhookWithSecretSchema,
+          headers: { Location: 'The URL of the webhook.' },
+          example: webhookWithSecretExample,
         },
       },
       errors: ['malformed_json', 'validation_failed'],
-      async write({ body }, { trx, now, principal: caller }) {
-        checkUrl(body.url)
-        checkEvents(body.events, caller)
-        if ((await countWebhooks(trx)) >= webhooksMax) {
-          throw validationFailed([
-            { path: '', message: `would be one webhook more than the ${webhooksMax} that are possible` },
-          ])
-        }
-        const { webhook, secret } = await addWebhook(trx, body, await lastEventId(trx, allEvents), now)
-        return respond(
-          201,
-          { ...serializeWebhook(webhook), secret },
-          { Location: `${publicUrl ?? ''}/v1/webhooks/${webhook.id}` },
-        )
+      async write({ body }, { trx, now, principal }) {
+        validateUrl(body.url, allowed)
+        requireEventAccess(body.events, principal)
+        if ((await countWebhooks(trx)) >= webhooksMax)
+          throw validationFailed([{ path: '', message: `exceeds the maximum of ${webhooksMax} webhooks` }])
+        const { webhook, secret } = await createWebhook(trx, body, await lastEventId(trx, allEvents), now)
+        const headers = { Location: `${publicUrl ?? ''}/v1/webhooks/${webhook.id}` }
+        return respond(201, { ...serializeWebhook(webhook), secret }, headers)
       },
     }),
 
     operation({
-      ...one,
+      ...webhookByIdOperation,
       id: 'getWebhook',
       method: 'GET',
       path: '/webhooks/{webhookId}',
       summary: 'Get a webhook',
-      responses: { 200: { description: 'The webhook.', schema: shownWebhook, example } },
+      responses: { 200: { description: 'The webhook.', schema: webhookSchema, example: webhookExample } },
       errors: ['webhook_not_found'],
-      async read({ params: { webhookId: id } }) {
-        return respond(200, serializeWebhook(present(await findWebhook(database.read, Number(id)))))
+      async read({ params }) {
+        return respond(200, serializeWebhook(await webhookOrNotFound(database.read, params.webhookId)))
       },
     }),
 
     operation({
-      ...one,
+      ...webhookByIdOperation,
       id: 'updateWebhook',
       method: 'PATCH',
       path: '/webhooks/{webhookId}',
       summary: 'Change, pause or resume a webhook',
       description:
-        'While it is paused messages wait. One that was disabled is told of what happens after it is enabled again.',
-      body: webhookChange,
+        'While a webhook is paused, its messages are queued. A disabled webhook that is enabled again receives only later events.',
+      body: webhookUpdateSchema,
       bodyExample: { status: 'paused' },
       responses: {
         200: {
-          description: 'The webhook after the change.',
-          schema: shownWebhook,
-          example: { ...example, status: 'paused' },
+          description: 'The updated webhook.',
+          schema: webhookSchema,
+          example: { ...webhookExample, status: 'paused' },
         },
       },
       errors: ['malformed_json', 'validation_failed', 'webhook_not_found'],
-      async write({ params: { webhookId: id }, body }, { trx, now, principal: caller }) {
-        const found = present(await findWebhook(trx, Number(id)))
-        if (body.url !== undefined) checkUrl(body.url)
-        const events = body.events ?? found.events
-        // Also what it was told of so far: who may not see that must not have it sent elsewhere.
-        checkEvents([...found.events, ...events], caller)
-        await changeWebhook(trx, found.id, { url: body.url ?? found.url, events })
-        await failWaiting(trx, found.id, 'The webhook was changed.', now, [...events, testEvent])
-        if (body.status === 'enabled' && found.status === 'disabled')
-          await restartWebhook(trx, found.id, await lastEventId(trx, allEvents))
-        else if (body.status !== undefined) await setWebhookStatus(trx, found.id, body.status)
-        return respond(200, serializeWebhook(present(await findWebhook(trx, found.id))))
+      async write({ params, body }, { trx, now, principal }) {
+        const webhook = await webhookOrNotFound(trx, params.webhookId)
+        const { id } = webhook
+        const { url = webhook.url, events = webhook.events, status } = body
+        if (body.url !== undefined) validateUrl(url, allowed)
+        // Includes the previous event types: pending deliveries of these would go to the new URL.
+        requireEventAccess([...webhook.events, ...events], principal)
+        await updateWebhook(trx, id, { url, events })
+        await failPending(trx, id, 'The webhook was changed.', now, [...events, testEventType])
+        if (status === 'enabled' && webhook.status === 'disabled')
+          await reenableWebhook(trx, id, await lastEventId(trx, allEvents))
+        else if (status !== undefined) await setWebhookStatus(trx, id, status)
+        return respond(200, serializeWebhook(await webhookOrNotFound(trx, params.webhookId)))
       },
     }),
 
     operation({
-      ...one,
+      ...webhookByIdOperation,
       id: 'deleteWebhook',
       method: 'DELETE',
       path: '/webhooks/{webhookId}',
-      summary: 'Remove a webhook',
-      responses: { 204: { description: 'The webhook is removed, with its deliveries.' } },
+      summary: 'Delete a webhook',
+      responses: { 204: { description: 'The webhook and its deliveries are deleted.' } },
       errors: ['webhook_not_found'],
-      async write({ params: { webhookId: id } }, { trx, principal: caller }): Promise<OperationResult> {
-        const found = present(await findWebhook(trx, Number(id)))
-        checkEvents(found.events, caller)
-        await removeWebhook(trx, found.id)
+      async write({ params }, { trx, principal }): Promise<OperationResult> {
+        const webhook = await webhookOrNotFound(trx, params.webhookId)
+        requireEventAccess(webhook.events, principal)
+        await deleteWebhook(trx, webhook.id)
         return { status: 204 }
       },
     }),
 
     operation({
-      ...one,
+      ...webhookByIdOperation,
       id: 'rotateWebhookSecret',
       method: 'POST',
       path: '/webhooks/{webhookId}/rotate',
       summary: 'Rotate the signing secret',
       description:
-        'Answers the new secret, once. Until the overlap ends, messages are signed with both. Two secrets sign at the most: if you rotate again within the overlap, the oldest ends at once.',
+        'Returns the new secret. It is shown only once. Until the overlap ends, messages are signed with the new and the previous secret. At most two secrets are active: if you rotate again within the overlap, the oldest ends at once.',
       hasSecretResponse: true,
-      body: secretRotation,
+      body: secretRotationSchema,
       isBodyOptional: true,
       bodyExample: { overlapSeconds: 3600 },
       responses: {
         200: {
           description: 'The webhook with its new secret.',
-          schema: webhookWithSecret,
-          example: exampleWithSecret,
+          schema: webhookWithSecretSchema,
+          example: webhookWithSecretExample,
         },
       },
       errors: ['malformed_json', 'validation_failed', 'webhook_not_found'],
-      async write({ params: { webhookId: id }, body }, { trx, now, principal: caller }) {
-        const found = present(await findWebhook(trx, Number(id)))
-        checkEvents(found.events, caller)
-        const secret = await rotateSecret(
-          trx,
-          found.id,
-          (body.overlapSeconds ?? overlapSecondsDefault) * 1000,
-          now,
-        )
-        return respond(200, { ...serializeWebhook(found), secret })
+      async write({ params, body }, { trx, now, principal }) {
+        const webhook = await webhookOrNotFound(trx, params.webhookId)
+        requireEventAccess(webhook.events, principal)
+        const overlapMs = (body.overlapSeconds ?? overlapSecondsDefault) * 1000
+        const secret = await rotateWebhookSecret(trx, webhook.id, overlapMs, now)
+        return respond(200, { ...serializeWebhook(webhook), secret })
       },
     }),
 
     ...deliveryRoutes(database, publicUrl),
   ]
+}
+
+const allowHint = 'the operator can allow others with PETSTORE_WEBHOOK_ALLOW'
+
+/** Rejects what can be rejected without DNS. The addresses of a host name are checked at every connection. */
+function validateUrl(url: string, allowed: BlockList): void {
+  const { protocol, hostname } = new URL(url)
+  const host = hostname.replace(/^\[|\]$/g, '')
+  const isAddress = isIP(host) !== 0
+  if (isAddress && isAllowedAddress(host, allowed)) return
+  if (protocol !== 'https:')
+    throw validationFailed([{ path: '/url', message: `must be an https address (${allowHint})` }])
+  if (isAddress && !isPublicAddress(host))
+    throw validationFailed([{ path: '/url', message: `is not on the public internet (${allowHint})` }])
 }

@@ -7,99 +7,111 @@ import { urlLengthMax, webhookStatuses } from './webhook.ts'
 const overlapSecondsMax = 30 * 24 * 60 * 60
 export const overlapSecondsDefault = 24 * 60 * 60
 
-const holdsCredentials = ({ username, password }: URL) => username !== '' || password !== ''
-
 const time = z.iso.datetime()
 const webhookUrl = z
   .string()
-  .refine((text) => text.length <= urlLengthMax && URL.canParse(text), 'must be an absolute address')
-  .refine(
-    (text) => !URL.canParse(text) || /^https?:$/.test(new URL(text).protocol),
-    'must be an https address',
-  )
-  .refine((text) => !URL.canParse(text) || !holdsCredentials(new URL(text)), 'must not hold credentials')
-  .meta({ format: 'uri', maxLength: urlLengthMax, description: 'Where messages are sent.' })
+  .superRefine((text, context) => {
+    const url = text.length <= urlLengthMax ? URL.parse(text) : null
+    const problem =
+      url === null
+        ? 'must be an absolute URL'
+        : !/^https?:$/.test(url.protocol)
+          ? 'must be an https address'
+          : url.username || url.password
+            ? 'must not contain credentials'
+            : undefined
+    if (problem !== undefined) context.addIssue({ code: 'custom', message: problem })
+  })
+  .meta({ format: 'uri', maxLength: urlLengthMax, description: 'The URL that messages are sent to.' })
 const newUrl = webhookUrl.meta({
   pattern: '^https://\\S+$',
   description:
-    'Where messages are sent: https, on the public internet, without credentials. An operator may allow other addresses.',
+    'The URL that messages are sent to: https, on the public internet, without credentials. The operator can allow other addresses.',
 })
 const types = z.array(knownEventType).min(1).max(eventTypes.length).meta({
-  description: 'The events to send. Events of keys need the scope `keys:manage`.',
+  description: 'The event types to send. Key events require the scope `keys:manage`.',
 })
 
-export const newWebhook = z
+export const newWebhookSchema = z
   .object({ url: newUrl, events: types })
-  .meta({ id: 'NewWebhook', description: 'An endpoint to tell of events.' })
-export const webhookChange = z
+  .meta({ id: 'NewWebhook', description: 'A webhook to register.' })
+export const webhookUpdateSchema = z
   .object({
     url: newUrl.optional(),
     events: types.optional(),
     status: z.enum(['enabled', 'paused']).optional(),
   })
-  .meta({ id: 'WebhookChange', description: 'What is to change; what is left out stays.' })
+  .meta({ id: 'WebhookChange', description: 'The fields to change. Omitted fields keep their values.' })
 const webhookStatus = z.enum(webhookStatuses).meta({
   id: 'WebhookStatus',
   description:
-    '`enabled`: messages are sent. `paused` by you: messages wait. `disabled` by the service: nothing is sent until you enable it.',
+    '`enabled`: messages are sent. `paused` by you: messages are queued. `disabled` by the service: nothing is sent until you enable it.',
 })
 const deliveryStatus = z.enum(['pending', 'delivered', 'failed']).meta({
   id: 'DeliveryStatus',
-  description: '`pending` until an attempt succeeds or the last one fails.',
+  description: '`pending` until an attempt succeeds or the last retry fails.',
 })
-const shownFields = {
+const webhookFields = {
   id: int64().meta({ description: 'Assigned by the service.' }),
   url: webhookUrl,
-  events: z.array(eventType).meta({ description: 'The events that are sent.' }),
+  events: z.array(eventType).meta({ description: 'The event types that are sent.' }),
   status: webhookStatus,
-  statusReason: z.string().optional().meta({ description: 'Why it was disabled.' }),
+  statusReason: z.string().optional().meta({ description: 'Why the service disabled the webhook.' }),
   createdAt: time.meta({ description: 'When the webhook was registered.' }),
 }
-export const shownWebhook = z
-  .object(shownFields)
-  .meta({ id: 'Webhook', description: 'An endpoint that is told of events.' })
-export const shownWebhooks = z
-  .array(shownWebhook)
+export const webhookSchema = z
+  .object(webhookFields)
+  .meta({ id: 'Webhook', description: 'A registered endpoint that receives events.' })
+export const webhookListSchema = z
+  .array(webhookSchema)
   .meta({ id: 'WebhookList', description: 'One page of webhooks, newest first.' })
 const webhookSecret = z
-  .object({ secret: z.string().meta({ description: 'What messages are signed with. Shown this once.' }) })
+  .object({
+    secret: z
+      .string()
+      .meta({ description: 'The secret that messages are signed with. It is shown only once.' }),
+  })
   .meta({ id: 'WebhookSecret', description: 'The signing secret of a webhook.' })
-export const webhookWithSecret = z
-  .intersection(shownWebhook, webhookSecret)
+export const webhookWithSecretSchema = z
+  .intersection(webhookSchema, webhookSecret)
   .meta({ id: 'WebhookWithSecret', description: 'A webhook with its signing secret.' })
-export const secretRotation = z.object({ overlapSeconds: integer(0, overlapSecondsMax).optional() }).meta({
-  id: 'SecretRotation',
-  description: 'How long messages are signed with both secrets; a day unless given.',
-})
-export const shownDelivery = z
+export const secretRotationSchema = z
+  .object({ overlapSeconds: integer(0, overlapSecondsMax).optional() })
+  .meta({
+    id: 'SecretRotation',
+    description: 'How long messages are signed with both secrets. The default is one day.',
+  })
+export const deliverySchema = z
   .object({
     id: int64().meta({ description: 'Assigned by the service.' }),
-    eventId: int64().optional().meta({ description: 'The event; absent for a test message.' }),
-    eventType: eventType.meta({ description: 'The type of the message; `webhook.test` for a test message.' }),
+    eventId: int64().optional().meta({ description: 'The event. Absent for a test message.' }),
+    eventType: eventType.meta({ description: 'The event type. `webhook.test` for a test message.' }),
     status: deliveryStatus,
     attempts: z.int().meta({ minimum: 0, format: 'int32', description: 'The number of attempts so far.' }),
-    nextAttemptAt: time.optional().meta({ description: 'When the next attempt is made.' }),
+    nextAttemptAt: time.optional().meta({ description: 'When the next attempt is due.' }),
     lastStatus: z
       .int()
       .optional()
       .meta({ minimum: 0, maximum: 999, description: 'The HTTP status of the last response.' }),
     lastError: z.string().optional().meta({ description: 'Why the last attempt failed.' }),
     createdAt: time.meta({ description: 'When the message was queued.' }),
-    finishedAt: time.optional().meta({ description: 'When it was delivered or failed for good.' }),
+    finishedAt: time
+      .optional()
+      .meta({ description: 'When the message was delivered or the last retry failed.' }),
   })
-  .meta({ id: 'Delivery', description: 'One message on its way to one endpoint.' })
-export const shownDeliveries = z
-  .array(shownDelivery)
+  .meta({ id: 'Delivery', description: 'A message to one webhook and the state of its delivery.' })
+export const deliveryListSchema = z
+  .array(deliverySchema)
   .meta({ id: 'Deliveries', description: 'One page of deliveries, newest first.' })
 
-export const example = {
+export const webhookExample = {
   id: 4,
   url: 'https://shelter.example/hooks/petstore',
   events: ['pet.updated', 'order.placed'],
   status: 'enabled',
   createdAt: '2026-11-15T12:00:00.000Z',
 }
-export const exampleWithSecret = { ...example, secret: 'whsec_<44 characters of base64>' }
+export const webhookWithSecretExample = { ...webhookExample, secret: 'whsec_<44 characters of base64>' }
 export const deliveryExample = {
   id: 31,
   eventId: 1017,
@@ -116,12 +128,13 @@ const deliveryParams = z.object({
   webhookId,
   deliveryId: int64Text().meta({ description: 'The identifier of the delivery.' }),
 })
-export const page = {
-  limit: pageLimit(),
-  cursor: pageCursor(),
-}
+export const pageQuery = { limit: pageLimit(), cursor: pageCursor() }
+export const nextPageHeader = { Link: 'The next page, with `rel="next"`. Absent on the last page.' }
 
-/** What every operation here has. */
-export const common = { tag: 'Webhooks', scope: 'webhooks:manage', stability: 'experimental' } as const
-export const one = { ...common, params, notFound: 'webhook_not_found' } as const
-export const oneDelivery = { ...one, params: deliveryParams } as const
+export const webhookOperation = {
+  tag: 'Webhooks',
+  scope: 'webhooks:manage',
+  stability: 'experimental',
+} as const
+export const webhookByIdOperation = { ...webhookOperation, params, notFound: 'webhook_not_found' } as const
+export const deliveryByIdOperation = { ...webhookByIdOperation, params: deliveryParams } as const

@@ -1,19 +1,19 @@
 import { randomBytes } from 'node:crypto'
-import { type EventType, isPrivate } from '../events/event.ts'
+import type { EventType } from '../events/event.ts'
 
-/** A webhook and its rules. Nothing here knows of HTTP or SQL. */
+/** Webhooks and their rules, without HTTP and SQL. */
 
 export const webhookStatuses = ['enabled', 'paused', 'disabled'] as const
 export type WebhookStatus = (typeof webhookStatuses)[number]
 
-export const testEvent = 'webhook.test'
+export const testEventType = 'webhook.test'
 
 export type Webhook = {
   id: number
   url: string
   events: readonly EventType[]
   status: WebhookStatus
-  /** Why it was disabled. */
+  /** Why the service disabled it. */
   statusReason: string | undefined
   createdAt: number
 }
@@ -34,6 +34,15 @@ export type Delivery = {
   finishedAt: number | undefined
 }
 
+/** The response status of an attempt, or why there was none. */
+export type AttemptOutcome = { status: number } | { error: string }
+
+/** The endpoint wants no more messages. */
+export const goneStatus = 410
+
+export const isDelivered = (outcome: AttemptOutcome): boolean =>
+  'status' in outcome && outcome.status >= 200 && outcome.status < 300
+
 export const urlLengthMax = 2_048
 export const webhooksMax = 1_000
 export const attemptTimeoutMs = 15_000
@@ -41,7 +50,7 @@ export const attemptTimeoutMs = 15_000
 const second = 1_000
 const minute = 60 * second
 const hour = 60 * minute
-/** How long after each failed attempt the next one comes; after the last the endpoint is disabled. */
+/** The delay after each failed attempt. When the last retry fails, the webhook is disabled. */
 export const retryDelaysMs = [
   5 * second,
   5 * minute,
@@ -53,20 +62,18 @@ export const retryDelaysMs = [
   20 * hour,
   24 * hour,
 ] as const
-/** Up to a tenth more, so that what failed together does not come back together. */
+/** Spreads out retries of attempts that failed at the same time. */
 const jitterShare = 0.1
 
-/** When to try again after this many attempts have failed; undefined when it was the last. */
+/** When to retry after this many failed attempts; undefined after the last one. */
 export function nextAttemptAt(attempts: number, now: number, random: number): number | undefined {
   const delay = retryDelaysMs[attempts - 1]
   return delay === undefined ? undefined : now + Math.round(delay * (1 + jitterShare * random))
 }
 
 /** Standard Webhooks: `whsec_` and base64 of 24 to 64 random bytes. */
-export const makeSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`
+export const generateSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`
 
-/** The same for every attempt, so that a receiver can tell a repetition. */
+/** The same for every attempt, so that a receiver can recognize duplicates. */
 export const messageId = ({ id, eventId }: Pick<Delivery, 'id' | 'eventId'>): string =>
   eventId === undefined ? `msg_test_${id}` : `msg_${eventId}`
-
-export const wantsPrivate = (events: readonly string[]): boolean => events.some(isPrivate)

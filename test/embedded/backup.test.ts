@@ -24,8 +24,13 @@ const storeIn = (dataDir: string, more: Record<string, string> = {}) =>
 
 describe('what cannot be done ends with status 1 and says why', { concurrency: 2 }, () => {
   const scenarios: [name: string, args: (folder: string) => string[], message: RegExp][] = [
-    ['there is nothing to back up', (folder) => ['backup', join(folder, 'copy')], /There is no store at/],
+    ['there is nothing to back up', (folder) => ['backup', join(folder, 'copy')], /There is no database at/],
     ['a backup would overwrite', (folder) => ['backup', folder], /exists already/],
+    [
+      'the folder of a backup does not exist',
+      (folder) => ['backup', join(folder, 'missing', 'copy')],
+      /^The folder .*missing does not exist\. Create it first/,
+    ],
     [
       'a backup to restore is missing',
       (folder) => ['restore', join(folder, 'none')],
@@ -75,7 +80,7 @@ describe('backup and restore', { concurrency: 2 }, () => {
     assertRefused(
       await store.run(['restore', join(folder, 'copy.db')]),
       1,
-      /There is a store .* already: give --replace/,
+      /There is already a database in .*Use --replace/,
     )
     assert.equal(await store.export(), before)
     await store.ok(['restore', join(folder, 'copy.db'), '--replace'])

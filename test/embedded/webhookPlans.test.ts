@@ -3,22 +3,25 @@ import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { sql } from 'kysely'
 import { databaseFile } from '../../src/database/sqlite/open.ts'
-import { headOfLane } from '../../src/webhooks/deliveries.ts'
+import { nextInLane } from '../../src/webhooks/attempts.ts'
 import { databaseFor } from '../support/engine.ts'
 import { startOfTests } from '../support/service.ts'
 
-test('whose turn it is is found by an index alone, however many are waiting', async (t) => {
+test('the next delivery of a lane is found by an index alone', async (t) => {
   const { env, database } = await databaseFor(t, startOfTests)
   const store = new DatabaseSync(databaseFile(env.PETSTORE_DATA_DIR), { readOnly: true })
   t.after(() => store.close())
-  for (const lane of ['first', 'again'] as const) {
+  for (const [lane, index] of [
+    ['first', 'deliveries_first'],
+    ['retry', 'deliveries_again'],
+  ] as const) {
     const deliveries = database.read.selectFrom('webhook_deliveries')
-    const { sql: text } = headOfLane(deliveries, sql`${1}`, lane, startOfTests)
+    const { sql: text } = nextInLane(deliveries, sql`${1}`, lane, startOfTests)
       .select('claimed_until')
       .compile()
     const plan = store.prepare(`EXPLAIN QUERY PLAN ${text}`).all()
     const details = plan.map(({ detail }) => String(detail)).join('; ')
-    assert.match(details, new RegExp(`SEARCH .*USING (?:COVERING )?INDEX deliveries_${lane}`))
+    assert.match(details, new RegExp(`SEARCH .*USING (?:COVERING )?INDEX ${index}`))
     assert.doesNotMatch(details, /SCAN|TEMP B-TREE/)
   }
 })

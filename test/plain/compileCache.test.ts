@@ -56,7 +56,7 @@ async function assertUnused(env: Record<string, string>, folder: string) {
 }
 
 describe('compiled code', () => {
-  test('is never taken from the shared folder for temporary files', async () => {
+  test('is never loaded from the shared folder for temporary files', async () => {
     const TMPDIR = newFolder(0o1777)
     mkdirSync(join(TMPDIR, 'node-compile-cache'))
     for (const HOME of [undefined, join(root, 'missing'), '', 'relative'])
@@ -73,21 +73,21 @@ describe('compiled code', () => {
     assert.ok(readdirSync(folder).length > 0)
   })
 
-  test('is cached in the home folder where XDG_CACHE_HOME is not set or relative', async () => {
+  test('is cached in the home folder if XDG_CACHE_HOME is unset or relative', async () => {
     const HOME = newFolder()
     const folder = join(HOME, '.cache', 'petstore')
     for (const env of [{ HOME }, { HOME, XDG_CACHE_HOME: 'relative' }, { HOME, XDG_CACHE_HOME: '' }])
       assert.ok((await cacheOf(env)).startsWith(folder))
   })
 
-  test('is not taken from a folder that others can read or write', async () => {
+  test('is not loaded from a folder that others can read or write', async () => {
     for (const mode of [0o777, 0o1777, 0o720, 0o702, 0o755, 0o710]) {
       const XDG_CACHE_HOME = cacheWith(mode)
       await assertUnused({ XDG_CACHE_HOME }, join(XDG_CACHE_HOME, 'petstore'))
     }
   })
 
-  test('is not taken from a folder that others can replace', async () => {
+  test('is not loaded from a folder that others can replace', async () => {
     for (const mode of [0o777, 0o770]) {
       const XDG_CACHE_HOME = cacheWith(0o700, mode)
       await assertUnused({ XDG_CACHE_HOME }, join(XDG_CACHE_HOME, 'petstore'))
@@ -98,20 +98,20 @@ describe('compiled code', () => {
     assert.notEqual(await cacheOf({ XDG_CACHE_HOME: cacheWith(0o700, 0o1777) }), 'none')
   })
 
-  test('is not taken from where a symbolic link leads', async () => {
+  test('is not loaded through a symbolic link', async () => {
     const [target, XDG_CACHE_HOME] = [newFolder(), newFolder()]
     symlinkSync(target, join(XDG_CACHE_HOME, 'petstore'))
     await assertUnused({ XDG_CACHE_HOME }, target)
   })
 
-  test('is not taken from a folder of another user, whichever user that is', () => {
+  test('is not loaded from a folder of another user', () => {
     const env = { XDG_CACHE_HOME: cacheWith(0o700) }
     const own = process.geteuid?.() ?? 0
     assert.equal(compileCacheFolder(env, own), join(env.XDG_CACHE_HOME, 'petstore'))
     assert.equal(compileCacheFolder(env, own + 1), undefined)
   })
 
-  test('is cached where the operator says with NODE_COMPILE_CACHE', async () => {
+  test('is cached in the folder that NODE_COMPILE_CACHE names', async () => {
     const NODE_COMPILE_CACHE = newFolder()
     assert.ok((await cacheOf({ NODE_COMPILE_CACHE, HOME: newFolder() })).startsWith(NODE_COMPILE_CACHE))
   })

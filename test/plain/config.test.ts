@@ -3,11 +3,11 @@ import { readdirSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { describe, test } from 'node:test'
 import { makeApiKey } from '../../src/auth/apiKey.ts'
-import { ConfigError, readConfig } from '../../src/config.ts'
+import { ConfigError, readConfig, unknownSettingWarnings } from '../../src/config.ts'
 import { runPetstore } from '../support/process.ts'
 import { folderFor } from '../support/servers.ts'
 
-test('without any setting the documented defaults hold', () => {
+test('the documented defaults apply without settings', () => {
   const { trustedProxies, webhookAllow, ...config } = readConfig({})
   assert.deepEqual(config, {
     host: '127.0.0.1',
@@ -31,7 +31,7 @@ test('without any setting the documented defaults hold', () => {
   assert.deepEqual(webhookAllow.rules, [])
 })
 
-test('empty and blank settings are as good as none', () => {
+test('empty and blank settings count as unset', () => {
   const names = [
     ...['PORT', 'HOST', 'PETSTORE_ENV', 'PETSTORE_DATA_DIR', 'PETSTORE_PUBLIC_URL', 'DATABASE_URL'],
     ...[
@@ -56,11 +56,11 @@ test('empty and blank settings are as good as none', () => {
   assert.deepEqual(blank, defaults)
 })
 
-test('the configuration cannot be changed once it is read', () => {
+test('the configuration is frozen', () => {
   assert.ok(Object.isFrozen(readConfig({})))
 })
 
-describe('good settings are taken', () => {
+describe('valid settings are accepted', () => {
   const adminKey = makeApiKey('staging')
   const scenarios: [Record<string, string>, Record<string, unknown>][] = [
     [{ PORT: '0' }, { port: 0 }],
@@ -161,7 +161,7 @@ const badSettings: [name: string, value: string][] = [
   ['DATABASE_URL', 'localhost/petstore'],
 ]
 
-describe('a bad setting is refused by its name', () => {
+describe('an invalid setting is reported by its name', () => {
   for (const [name, value] of badSettings) {
     test(`${name}=${value.slice(0, 30)}`, () => {
       const { problems } = problemsOf({ [name]: value })
@@ -171,21 +171,21 @@ describe('a bad setting is refused by its name', () => {
   }
 })
 
-test('every bad setting is reported in one message', () => {
+test('all invalid settings are reported in one message', () => {
   const env = Object.fromEntries(badSettings)
   const { message, problems } = problemsOf(env)
   assert.equal(problems.length, Object.keys(env).length)
   for (const name of Object.keys(env)) assert.match(message, new RegExp(`^ {2}- ${name} `, 'm'))
 })
 
-test('every bad entry of a list is reported', () => {
+test('every invalid entry of a list is reported', () => {
   for (const name of ['PETSTORE_TRUSTED_PROXIES', 'PETSTORE_WEBHOOK_ALLOW']) {
     const { problems } = problemsOf({ [name]: 'here,10.0.0.1,there' })
     assert.equal(problems.length, 2)
   }
 })
 
-describe('nothing secret is echoed', () => {
+describe('secrets are not printed', () => {
   for (const [name, value, secret] of [
     ['PETSTORE_ADMIN_KEY', 'short-secret', 'short-secret'],
     ['PETSTORE_ADMIN_KEY', makeApiKey('staging'), '_test_'],
@@ -204,8 +204,23 @@ describe('nothing secret is echoed', () => {
   }
 })
 
-describe('the process with a bad configuration', () => {
-  test('ends with status 2, all problems on stderr, and no data folder', async (t) => {
+test('a warning names each unknown setting and the most similar known one', () => {
+  const env = {
+    PETSTORE_DATADIR: 'x',
+    PETSTORE_WEBHOOKS_ALLOWED: '',
+    PETSTORE_ENV: 'staging',
+    PETSTORE_KEY: 'ps_live_x',
+    PETSTORE: 'x',
+    HOSTNAME: 'x',
+  }
+  assert.deepEqual(unknownSettingWarnings(env), [
+    'PETSTORE_DATADIR is not a setting and is ignored. Did you mean PETSTORE_DATA_DIR?',
+    'PETSTORE_WEBHOOKS_ALLOWED is not a setting and is ignored. Did you mean PETSTORE_WEBHOOK_ALLOW?',
+  ])
+})
+
+describe('the process with an invalid configuration', () => {
+  test('exits with status 2, prints all problems to stderr and creates no data folder', async (t) => {
     const folder = folderFor(t)
     const env = {
       ...Object.fromEntries(badSettings),
@@ -231,5 +246,5 @@ function problemsOf(env: Record<string, string>): ConfigError {
     assert.ok(error instanceof ConfigError)
     return error
   }
-  throw new assert.AssertionError({ message: 'The configuration was taken.' })
+  throw new assert.AssertionError({ message: 'The configuration was accepted.' })
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { BlockList } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
-import { addressesInHosts } from '../../src/webhooks/resolve.ts'
+import { lookupInHostsFile } from '../../src/webhooks/resolve.ts'
 import { send } from '../../src/webhooks/send.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Records, startNameServer } from '../support/nameServer.ts'
@@ -26,7 +26,7 @@ async function receiverFor(t: TestContext): Promise<Receiver> {
 
 const named = (url: string, name = 'shelter.example') => url.replace('127.0.0.1', name)
 
-test('resolving a name holds no thread of the pool', async (t) => {
+test('DNS resolution does not occupy the thread pool', async (t) => {
   const nameServer = await nameServerFor(t, () => 'silent')
   const ending = new AbortController()
   const outcome = send('https://shelter.example/', ...message, {
@@ -42,7 +42,7 @@ test('resolving a name holds no thread of the pool', async (t) => {
   assert.ok(performance.now() - since < 3_000, 'an attempt that is broken off does not wait for DNS')
 })
 
-describe('what DNS says', { concurrency: true }, () => {
+describe('DNS responses', { concurrency: true }, () => {
   const found: [string, Records][] = [
     ['an IPv4 address alone', ['127.0.0.1']],
     ['several addresses', ['127.0.0.1', '127.0.0.1']],
@@ -57,7 +57,7 @@ describe('what DNS says', { concurrency: true }, () => {
     })
   }
 
-  test('a family that does not respond is not waited for once the other has addresses', async (t) => {
+  test('an address family that does not respond is not awaited once the other has addresses', async (t) => {
     const endpoint = await receiverFor(t)
     const nameServer = await nameServerFor(t, () => ({ silentFamily: 6, addresses: ['127.0.0.1'] }))
     const options = { allowed: loopback, nameServers: [nameServer.address] }
@@ -66,7 +66,7 @@ describe('what DNS says', { concurrency: true }, () => {
     assert.deepEqual(nameServer.queries.toSorted(), ['A shelter.example', 'AAAA shelter.example'])
   })
 
-  test('a family that fails does not matter where the other has addresses', async (t) => {
+  test('an address family that fails is ignored if the other has addresses', async (t) => {
     const endpoint = await receiverFor(t)
     for (const failure of ['SERVFAIL', 'NXDOMAIN'] as const) {
       const nameServer = await nameServerFor(t, (_name, family) => (family === 4 ? ['127.0.0.1'] : failure))
@@ -82,14 +82,14 @@ describe('what DNS says', { concurrency: true }, () => {
     ['nothing at all', 'silent', 'The DNS server did not respond in time.'],
   ]
   for (const [name, records, error] of failures) {
-    test(`${name}: the attempt fails, and says why`, async (t) => {
+    test(`${name}: the attempt fails with the reason`, async (t) => {
       const nameServer = await nameServerFor(t, () => records)
       const options = { allowed: loopback, nameServers: [nameServer.address] }
       assert.deepEqual(await send('https://shelter.example/', ...message, options), { error })
     })
   }
 
-  test('names of this machine are not asked for', async (t) => {
+  test('names of the local machine are not sent to a DNS server', async (t) => {
     const [endpoint, nameServer] = [await receiverFor(t), await nameServerFor(t, () => 'silent')]
     const allowed = new BlockList()
     allowed.addSubnet('127.0.0.0', 8)
@@ -102,7 +102,7 @@ describe('what DNS says', { concurrency: true }, () => {
   })
 })
 
-test('a hosts file is read as the system reads it', () => {
+test('a hosts file is parsed as the system parses it', () => {
   const text = `# 10.0.0.9 commented.example
 127.0.0.1\tlocalhost
 ::1 localhost ip6-localhost # and 10.0.0.8 shelter.example
@@ -111,10 +111,10 @@ fd00::2 Shelter.example
 not-an-address shelter.example
 10.0.0.2 shelter.example\r
 `
-  assert.deepEqual(addressesInHosts(text, 'shelter.example'), ['10.0.0.2', 'fd00::2'])
-  assert.deepEqual(addressesInHosts(text, 'localhost'), ['127.0.0.1', '::1'])
+  assert.deepEqual(lookupInHostsFile(text, 'shelter.example'), ['10.0.0.2', 'fd00::2'])
+  assert.deepEqual(lookupInHostsFile(text, 'localhost'), ['127.0.0.1', '::1'])
   for (const name of ['commented.example', 'example', '', 'ip6-localhost.example'])
-    assert.deepEqual(addressesInHosts(text, name), [])
+    assert.deepEqual(lookupInHostsFile(text, name), [])
 })
 
 test('a DNS server that never responds delays only the webhooks that need it', async (t) => {

@@ -30,14 +30,14 @@ async function startExample(t: TestContext, secret: string) {
   return { url: `http://127.0.0.1:${port}`, printed }
 }
 
-test('the example receiver prints a real message once, and refuses a forged one with 401', async (t) => {
+test('the example receiver prints a valid message once and rejects a forged one with 401', async (t) => {
   const server = await serverFor(t, loopbackAllowed)
   const service = { request: server.request, operatorKey: server.operatorKey as string }
   const key = service.operatorKey
   const ask = async (method: string, path: string, body?: unknown) =>
     (await server.request(method, path, { key, body })).json
 
-  // A receiver of our own stands at the address first, so that there is a true message to tamper with.
+  // A test receiver listens on the port first, to get a valid message that can be modified.
   const own = await startReceiver()
   t.after(() => own.stop())
   const { id, secret } = await registerWebhook(service, own.url, ['pet.created'])

@@ -687,9 +687,7 @@ describe('a start', { concurrency: 2 }, () => {
         'mysql://milo:open-it@127.0.0.1/petstore',
         'postgres://milo:open-it@127.0.0.1',
         'milo:open-it@127.0.0.1/petstore',
-      ].map((address) =>
-        assertFails(address, 2, /^The configuration is not usable:\n {2}- DATABASE_URL must be/),
-      ),
+      ].map((address) => assertFails(address, 2, /^Invalid configuration:\n {2}- DATABASE_URL must be/)),
     )
   })
 })

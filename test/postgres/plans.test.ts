@@ -14,14 +14,9 @@ import { postgresRateLimiter } from '../../src/limits/postgres.ts'
 import { orderStatuses } from '../../src/orders/order.ts'
 import { expireDueHolds, findOrder, hasDueOrders, openOrderOf, ordersPage } from '../../src/orders/queries.ts'
 import { findPet, type PetFilter, petsPage } from '../../src/pets/queries.ts'
-import {
-  claimDelivery,
-  dueLanes,
-  findDelivery,
-  listDeliveries,
-  pruneDeliveries,
-} from '../../src/webhooks/deliveries.ts'
-import { hasUndispatched } from '../../src/webhooks/dispatch.ts'
+import { claimDelivery, dueLanes } from '../../src/webhooks/attempts.ts'
+import { findDelivery, listDeliveries, pruneDeliveries } from '../../src/webhooks/deliveries.ts'
+import { hasUndispatchedEvents } from '../../src/webhooks/dispatch.ts'
 import { newStore, openStore, removeStore, type StoreEnv } from '../support/engine.ts'
 
 const animals = 200_000
@@ -257,11 +252,17 @@ const works: [what: string, work: (db: Kysely<Tables>) => Promise<unknown>, rows
   ['a page of all events', (db) => eventsAfter(db, 50_000, pageMax, true, allEvents)],
   ['the newest event', (db) => lastEventId(db, allEvents), 1],
   ['events that are no longer kept', (db) => pruneEvents(db, Number.MAX_SAFE_INTEGER), pieceMax],
-  ['whether there is something to dispatch', (db) => hasUndispatched(db, allEvents)],
+  ['whether there is something to dispatch', (db) => hasUndispatchedEvents(db, allEvents)],
   ['lanes that are due', (db) => dueLanes(db, others * 2)],
   ['lanes that are due where none is', (db) => dueLanes(db, 0)],
-  ['the next delivery', (db) => claimDelivery(db, database.dialect, 7, 'first', others * 2)],
-  ['the next repetition', (db) => claimDelivery(db, database.dialect, 7, 'again', others * 2)],
+  [
+    'the next delivery',
+    (db) => claimDelivery(db, database.dialect, { webhookId: 7, lane: 'first' }, others * 2),
+  ],
+  [
+    'the next retry',
+    (db) => claimDelivery(db, database.dialect, { webhookId: 7, lane: 'retry' }, others * 2),
+  ],
   [
     'a page of deliveries',
     (db) => listDeliveries({ read: db, dialect: database.dialect }, 7, pageMax, others),

@@ -20,7 +20,7 @@ import { eventually } from '../support/eventually.ts'
 import { runShell } from '../support/process.ts'
 import { folderFor, Lasting, type Server, serverFor, stopped } from '../support/servers.ts'
 
-describe('what cannot be done ends with status 1 and says why', { concurrency: 2 }, () => {
+describe('a failed command exits with status 1 and a reason', { concurrency: 2 }, () => {
   const scenarios: [name: string, args: string[], message: RegExp][] = [
     ['an unknown key is updated', ['keys', 'update', '99', '--name', 'x'], /There is no key 99/],
     ['an unknown key is revoked', ['keys', 'revoke', '99'], /There is no key 99/],
@@ -49,11 +49,11 @@ const keyRecord = {
   unbannedAt: 0,
 }
 
-describe('keys, also while a server is running on the store', { concurrency: 2 }, () => {
-  test('are made, listed, changed, rotated, revoked, and the server follows within 2 seconds', async (t) => {
+describe('keys, also while a server is running', { concurrency: 2 }, () => {
+  test('are created, listed, updated, rotated and revoked, and the server applies it within 2 seconds', async (t) => {
     const server = await serverFor(t)
     const store = storeAt(server.storeEnv)
-    const follows = (what: string, ask: () => Promise<boolean>) => eventually(what, ask, keyChangeMs)
+    const applies = (what: string, ask: () => Promise<boolean>) => eventually(what, ask, keyChangeMs)
     const statusOf = async (key: string) => (await server.request('GET', '/v1/limits', { key })).status
 
     const made = await store.json([
@@ -70,7 +70,7 @@ describe('keys, also while a server is running on the store', { concurrency: 2 }
     assert.match(key, /^ps_live_[0-9A-Za-z]{36}$/)
     assert.equal(rest.name, 'Web site')
     assert.deepEqual(rest.scopes, ['pets:read'])
-    await follows('a new key works', async () => (await statusOf(key)) === 200)
+    await applies('a new key works', async () => (await statusOf(key)) === 200)
 
     const listed = lines(await store.ok(['keys', 'list', '--json'])).map((line) => JSON.parse(line))
     assert.deepEqual(
@@ -89,7 +89,7 @@ describe('keys, also while a server is running on the store', { concurrency: 2 }
     const changed = await store.json(['keys', 'update', String(made.id), '--plan', 'business'])
     assert.equal(changed.plan, 'business')
     assert.equal(changed.name, 'Web site', 'what is not given stays')
-    await follows('a changed plan counts', async () => (await limitOf()) === '1000')
+    await applies('a changed plan counts', async () => (await limitOf()) === '1000')
 
     const own = await store.json([
       ...['keys', 'update', String(made.id), '--plan', 'enterprise'],
@@ -99,20 +99,20 @@ describe('keys, also while a server is running on the store', { concurrency: 2 }
 
     const rotated = await store.json(['keys', 'rotate', String(made.id), '--overlap-seconds', '3600'])
     assert.notEqual(rotated.key, key)
-    await follows('the new secret works', async () => (await statusOf(rotated.key)) === 200)
-    assert.equal(await statusOf(key), 200, 'the old secret lives on for the overlap')
+    await applies('the new secret works', async () => (await statusOf(rotated.key)) === 200)
+    assert.equal(await statusOf(key), 200, 'the previous secret is valid during the overlap')
 
     const again = await store.json(['keys', 'rotate', String(made.id)])
-    await follows('a secret without overlap ends', async () => (await statusOf(rotated.key)) === 401)
-    await follows('and so does the one before it', async () => (await statusOf(key)) === 401)
+    await applies('a secret without overlap ends', async () => (await statusOf(rotated.key)) === 401)
+    await applies('and so does the one before it', async () => (await statusOf(key)) === 401)
     assert.equal(await statusOf(again.key), 200)
 
     const revoked = await store.json(['keys', 'revoke', String(made.id)])
     assert.ok(revoked.revokedAt)
-    await follows('a revoked key is refused', async () => (await statusOf(again.key)) === 401)
+    await applies('a revoked key is rejected', async () => (await statusOf(again.key)) === 401)
   })
 
-  test('that are banned are unbanned, and the server follows within 2 seconds', async (t) => {
+  test('are unbanned, and the server applies it within 2 seconds', async (t) => {
     const server = await serverFor(t, { PETSTORE_BAN_AFTER_REFUSALS: '1' })
     const store = storeAt(server.storeEnv)
     const { id, key } = await store.json([
@@ -123,23 +123,25 @@ describe('keys, also while a server is running on the store', { concurrency: 2 }
     await eventually('the list shows the ban', async () =>
       /banned until 2\d{3}-/.test(await store.ok(['keys', 'list'])),
     )
-    assert.equal(
-      await store.ok(['keys', 'unban', String(id)]),
-      `Key ${id} (eager) may be used again: any ban on it is lifted.\n`,
-    )
+    assert.equal(await store.ok(['keys', 'unban', String(id)]), `Key ${id} (eager) is no longer banned.\n`)
     const bannedUntil = async () => (await server.request('GET', '/v1/limits', { key })).json.bannedUntil
     await eventually('the ban is lifted', async () => (await bannedUntil()) === null, keyChangeMs)
   })
 
-  test('are for people, too', async (t) => {
+  test('are printed as readable text', async (t) => {
     const store = await freshStore(t)
     const made = await store.ok(['keys', 'create', '--name', 'Zoë'])
     assert.match(
       made,
-      /^Key 1 \(Zoë, free\)\. Its secret is shown this once[^\n]*\n\n {2}ps_live_[0-9A-Za-z]{36}\n$/,
+      /^Key 1 \(Zoë, free\)\. Save its secret now: it is shown only once\.\n\n {2}ps_live_[0-9A-Za-z]{36}\n$/,
     )
-    assert.match(await store.ok(['keys', 'list']), /^ +1 {2}free +active +last used never +Zoë\n$/)
-    assert.match(await store.ok(['keys', 'update', '1', '--name', 'Zoe']), /^Key 1 is changed:\n.*Zoe\n$/)
+    const defaults = 'pets:read,pets:write,categories:read,categories:write,orders:read,orders:write'
+    const table = (name: string) =>
+      `ID  PLAN  STATUS  LAST USED  NAME  ${'SCOPES'.padEnd(defaults.length)}  ORIGINS
+1   free  active  never      ${name}   ${defaults}  -
+`
+    assert.equal(await store.ok(['keys', 'list']), table('Zoë'))
+    assert.equal(await store.ok(['keys', 'update', '1', '--name', 'Zoe']), `Updated key 1:\n${table('Zoe')}`)
     assert.match(await store.ok(['keys', 'rotate', '1']), /^Key 1 \(Zoe, free\)[\s\S]*ps_live_/)
     assert.equal(await store.ok(['keys', 'revoke', '1']), 'Key 1 (Zoe) is revoked.\n')
     assert.match(await store.ok(['keys', 'list']), / revoked /)
@@ -147,12 +149,12 @@ describe('keys, also while a server is running on the store', { concurrency: 2 }
     assertRefused(
       await store.run(['keys', 'rotate', '1']),
       1,
-      /^Key 1 is revoked, and that is for good: make a new one\.\n$/,
+      /^Key 1 is revoked\. Revocation is permanent: create a new key\.\n$/,
     )
     assert.equal(await store.export(), before)
   })
 
-  test('are all listed, however many', async (t) => {
+  test('are all listed, beyond one page', async (t) => {
     const store = await freshStore(t)
     const record = (id: number) => JSON.stringify({ ...keyRecord, id, name: `key ${id}`, secrets: [] })
     await store.ok(
@@ -166,7 +168,7 @@ describe('keys, also while a server is running on the store', { concurrency: 2 }
     )
   })
 
-  test('are of the environment of the store', async (t) => {
+  test('have the prefix of the environment', async (t) => {
     const { key } = await (await freshStore(t, { PETSTORE_ENV: 'staging' })).json([
       'keys',
       'create',
@@ -176,7 +178,7 @@ describe('keys, also while a server is running on the store', { concurrency: 2 }
     assert.match(key, /^ps_test_/)
   })
 
-  test('can expire, and the expiry can be taken away', async (t) => {
+  test('can expire, and the expiry can be removed', async (t) => {
     const store = await freshStore(t)
     const made = await store.json(['keys', 'create', '--name', 'x', '--expires-at', '2999-01-31T12:00:00Z'])
     assert.equal(made.expiresAt, '2999-01-31T12:00:00.000Z')
@@ -185,7 +187,7 @@ describe('keys, also while a server is running on the store', { concurrency: 2 }
     assert.equal(changed.expiresAt, '2999-01-31T12:00:00.500Z')
   })
 
-  test('with origins only read', async (t) => {
+  test('with origins are read-only', async (t) => {
     const { scopes, origins } = await (await freshStore(t)).json([
       ...['keys', 'create', '--name', 'x', '--origin', 'https://a.example', '--origin', 'https://b.example'],
     ])
@@ -194,7 +196,7 @@ describe('keys, also while a server is running on the store', { concurrency: 2 }
   })
 })
 
-test('several commands at once on a store that is not there yet all succeed', async (t) => {
+test('concurrent commands on a database that does not exist yet all succeed', async (t) => {
   const store = await freshStore(t, {}, { isBare: true })
   const made = await Promise.all(
     ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => store.json(['keys', 'create', '--name', name])),
@@ -203,7 +205,7 @@ test('several commands at once on a store that is not there yet all succeed', as
 })
 
 describe('seed', () => {
-  test('adds animals that a running server shows', async (t) => {
+  test('adds animals that a running server returns', async (t) => {
     const server = await serverFor(t)
     const store = storeAt(server.storeEnv)
     assert.equal(await store.ok(['seed', '--count', '7']), 'Added 7 animals.\n')
@@ -213,7 +215,7 @@ describe('seed', () => {
     assert.deepEqual(new Set(json.map(({ id }: { id: number }) => id)).size, 10)
   })
 
-  test('adds the same animals for everybody, a hundred unless told otherwise', async (t) => {
+  test('always adds the same animals, 100 by default', async (t) => {
     const exports = await Promise.all(
       [await freshStore(t), await freshStore(t)].map(async (store) => {
         assert.deepEqual(await store.json(['seed']), { added: 100 })
@@ -225,7 +227,7 @@ describe('seed', () => {
 })
 
 describe('export and import', { concurrency: 2 }, () => {
-  /** A store that nobody here changes, and what it exports. */
+  /** No test here changes this database. */
   let first: Server
   let exported: string
   const lasting = new Lasting()
@@ -235,7 +237,7 @@ describe('export and import', { concurrency: 2 }, () => {
   })
   after(() => lasting.end())
 
-  test('carry a store over whole: ids, int64 extremes, odd names, and no id is ever assigned again', async (t) => {
+  test('transfer all data: ids, int64 extremes and unusual names, and no id is assigned twice', async (t) => {
     const second = await freshStore(t)
     assert.match(
       await second.ok(['import', '--with-keys'], exported),
@@ -247,7 +249,7 @@ describe('export and import', { concurrency: 2 }, () => {
     const [there, here] = await Promise.all(
       [first, server].map((each) => each.request('GET', '/v1/pets', { key: first.operatorKey })),
     )
-    assert.equal(here?.status, 200, 'a key of the first store works in the second')
+    assert.equal(here?.status, 200, 'a key of the first database works in the second')
     assert.equal(here?.text, there?.text)
     assert.match(here?.text ?? '', new RegExp(int64Min))
     assert.match(here?.text ?? '', new RegExp(int64Max))
@@ -258,7 +260,7 @@ describe('export and import', { concurrency: 2 }, () => {
     assert.equal(added.json.id, 8)
   })
 
-  test('carry keys by their hashes alone', async (t) => {
+  test('transfer only the hashes of keys', async (t) => {
     const store = await freshStore(t)
     const { key } = await store.json([
       'keys',
@@ -281,7 +283,7 @@ describe('export and import', { concurrency: 2 }, () => {
     assert.equal(before, after)
   })
 
-  test('work while servers are running on both stores', async (t) => {
+  test('work while servers are running on both databases', async (t) => {
     const second = await serverFor(t)
     const { operatorKey } = first
     const moved = await storeAt(first.storeEnv).export()
@@ -289,21 +291,21 @@ describe('export and import', { concurrency: 2 }, () => {
     const expected = { pets: 3, categories: 5, orders: 1, keys: 1, keysRenumbered: 1, keysUnchanged: 0 }
     assert.deepEqual(counts, expected)
     const shows = async () => (await second.request('GET', '/v1/pets', { key: operatorKey })).status === 200
-    await eventually('the key of the first store works in the second', shows, keyChangeMs)
+    await eventually('the key of the first database works in the second', shows, keyChangeMs)
     const { text } = await second.request('GET', '/v1/pets', { key: operatorKey })
     assert.equal(text, (await first.request('GET', '/v1/pets', { key: operatorKey })).text)
     const { status } = await second.request('GET', '/v1/pets', { key: second.operatorKey })
-    assert.equal(status, 200, 'the operator key of the second store is not replaced')
+    assert.equal(status, 200, 'the operator key of the second database is not replaced')
   })
 
-  test('twice are the same as once', async (t) => {
+  test('are idempotent', async (t) => {
     const second = await freshStore(t)
     await second.ok(['import', '--with-keys'], exported)
     await second.ok(['import', '--with-keys'], exported)
     assertSameStore(await second.export(), exported)
   })
 
-  test('over more animals than fit one write', async (t) => {
+  test('handle more animals than one batch', async (t) => {
     const store = await freshStore(t)
     await store.ok(['seed', '--count', '1203'])
     const exported = await store.export()
@@ -313,7 +315,7 @@ describe('export and import', { concurrency: 2 }, () => {
     assertSameStore(await second.export(), exported)
   })
 
-  test('never take an id back: a store that has assigned more keeps its place', async (t) => {
+  test('never lower the next id: a database that has assigned more ids continues from there', async (t) => {
     const ahead = await freshStore(t)
     await ahead.ok(['seed', '--count', '10'])
     const behind = await freshStore(t)
@@ -323,11 +325,11 @@ describe('export and import', { concurrency: 2 }, () => {
     assert.match(await ahead.export(), /"id":11,"name":"next"/)
   })
 
-  test('of a store with the same PETSTORE_ADMIN_KEY leave that key working, also after the next start', async (t) => {
+  test('into a database with the same PETSTORE_ADMIN_KEY keep that key valid, also after the next start', async (t) => {
     const adminKey = 'the-same-admin-key-in-both-deployments'
     const start = (env: StoreEnv) => serverFor(t, { ...env, PETSTORE_ADMIN_KEY: adminKey })
     const stores = [await freshStore(t), await freshStore(t)] as const
-    // In the second store the same secret has another id.
+    // In the second database the same secret has another id.
     for (const name of ['one', 'two']) await stores[1].ok(['keys', 'create', '--name', name])
     const operators: string[] = []
     for (const store of stores) {
@@ -394,7 +396,7 @@ describe('export and import', { concurrency: 2 }, () => {
     )
   })
 
-  test('an animal is the same however its line is spelt', async (t) => {
+  test('read the same animal from every spelling of its line', async (t) => {
     const names = [
       'Milo',
       'a\u2028b',
@@ -423,7 +425,7 @@ describe('export and import', { concurrency: 2 }, () => {
     )
   })
 
-  test('begin with the newest ids that were ever assigned', async () => {
+  test('start with the highest assigned ids', async () => {
     const [head = ''] = lines(exported)
     const { lastEventId, ...rest } = JSON.parse(head)
     assert.deepEqual(rest, {
@@ -443,7 +445,7 @@ describe('export and import', { concurrency: 2 }, () => {
     assert.equal(lastEventId, Number(newest))
   })
 
-  test('through the path of a pipe, which can be read only once', async (t) => {
+  test('accept the path of a pipe, which can be read only once', async (t) => {
     const store = await freshStore(t)
     // By a shell: what this process gives a child is a socket, which has no path.
     const line = '{"name":"One","categoryId":1}'
@@ -456,7 +458,7 @@ describe('export and import', { concurrency: 2 }, () => {
     assert.match(await store.export(), /"name":"One"/)
   })
 
-  test('of nothing change nothing', async (t) => {
+  test('of empty input change nothing', async (t) => {
     assert.deepEqual(await (await freshStore(t)).json(['import'], ''), {
       pets: 0,
       categories: 0,
@@ -465,7 +467,7 @@ describe('export and import', { concurrency: 2 }, () => {
     })
   })
 
-  test('an animal with the greatest id is listed, and one more can be added', async (t) => {
+  test('an animal with the highest id is listed, and another one can be added', async (t) => {
     const store = await freshStore(t)
     await store.ok(['import'], `{"id":${2 ** 52},"name":"far out","categoryId":1}`)
     const server = await serverFor(t, store.env)
@@ -477,7 +479,7 @@ describe('export and import', { concurrency: 2 }, () => {
   })
 })
 
-describe('an import with a bad line changes nothing and names the line', { concurrency: 2 }, () => {
+describe('an import with an invalid line changes nothing and reports the line', { concurrency: 2 }, () => {
   const good = '{"name":"good","categoryId":1}'
   const scenarios: [name: string, bad: string | Buffer, message: RegExp][] = [
     ['no JSON', 'Milo', /^Line 603: .*expected a value/],
@@ -564,7 +566,7 @@ describe('an import with a bad line changes nothing and names the line', { concu
   }
 })
 
-test('keys list shows nothing of a secret, not even its hash', async (t) => {
+test('keys list shows neither secrets nor their hashes', async (t) => {
   const store = await freshStore(t)
   const secret = makeApiKey('production')
   const record = {

@@ -12,7 +12,7 @@ import { serverFor, stopped } from '../support/servers.ts'
 
 const anyKey = /ps_(?:live|test)_[0-9A-Za-z]{36}/g
 
-/** Here the very first start is the subject: nobody has opened the store before. */
+/** A database that has never been opened. */
 const bare = { isBare: true }
 const firstServer = async (t: TestContext, env: Record<string, string> = {}) =>
   serverFor(t, { ...(await storeFor(t, bare)), ...env })
@@ -22,7 +22,7 @@ describe('the first start', () => {
     { host: '127.0.0.1', shown: '127.0.0.1' },
     { host: '0.0.0.0', shown: 'localhost' },
   ]) {
-    test(`on ${host} prints the addresses of the API, the console and the docs, and they answer`, async (t) => {
+    test(`on ${host} prints the addresses of the API, the console and the docs, and they respond`, async (t) => {
       const { output } = await firstServer(t, { HOST: host })
       for (const [name, path, status] of [
         ['API', '/v1', 401],
@@ -36,7 +36,7 @@ describe('the first start', () => {
     })
   }
 
-  test('prints the operator key, and it can manage keys', async (t) => {
+  test('prints the operator key, which can manage keys', async (t) => {
     const { output, operatorKey, request } = await firstServer(t)
     assert.match(operatorKey ?? '', /^ps_live_[0-9A-Za-z]{36}$/)
     assert.deepEqual(new Set(output.stdout.match(anyKey)), new Set([operatorKey]))
@@ -47,26 +47,42 @@ describe('the first start', () => {
     assert.ok(keys.json[0].scopes.includes('keys:manage'))
   })
 
-  test('prints a curl line that works when it is pasted into a shell', async (t) => {
+  test('prints a curl command that works in a shell', async (t) => {
     const { output } = await firstServer(t)
     const line = /^ *(curl .*)$/m.exec(output.stdout)?.[1]
     assert.ok(line)
     assert.deepEqual(JSON.parse(await paste(t, line)), [])
   })
 
-  test('on staging makes a key of staging', async (t) => {
+  test('prints export lines that work with the examples of the guides', async (t) => {
+    const { output, operatorKey } = await firstServer(t)
+    const lines = output.stdout.match(/^ *export \S+$/gm) ?? []
+    const script = [...lines, 'echo "$PETSTORE $PETSTORE_KEY"'].join('\n')
+    const [api, key] = spawnSync('sh', ['-c', script], { encoding: 'utf8' }).stdout.trim().split(' ')
+    assert.equal(key, operatorKey)
+    const response = await fetch(`${api}/pets`, { headers: { Authorization: `Bearer ${key}` } })
+    assert.deepEqual(await response.json(), [])
+  })
+
+  test('warns of an unknown setting', async (t) => {
+    const server = await firstServer(t, { PETSTORE_LOGLEVEL: 'debug' })
+    const { stderr } = await stopped(server)
+    assert.match(stderr, /"msg":"PETSTORE_LOGLEVEL is not a setting .*Did you mean PETSTORE_LOG_LEVEL\?"/)
+  })
+
+  test('in staging creates a staging key', async (t) => {
     const { operatorKey } = await firstServer(t, { PETSTORE_ENV: 'staging' })
     assert.match(operatorKey ?? '', /^ps_test_/)
   })
 
-  test('keeps the key out of the log', async (t) => {
+  test('does not log the key', async (t) => {
     const server = await firstServer(t)
     const { stderr } = await stopped(server)
     assert.match(stderr, /"msg":"started"/)
     assert.ok(!stderr.includes(server.operatorKey as string))
   })
 
-  test('that cannot listen does not use the key up: the next start prints it', async (t) => {
+  test('that cannot listen creates no key: the next start prints it', async (t) => {
     const env = await storeFor(t, bare)
     const PORT = await busyPort(t)
     const failed = await runPetstore(['serve'], { PORT, ...env })
@@ -78,19 +94,20 @@ describe('the first start', () => {
   })
 })
 
-test('the second start prints no key, and the first key goes on working', async (t) => {
+test('the second start prints no key, and the first key still works', async (t) => {
   const first = await firstServer(t)
   assert.equal((await stopped(first)).code, 0)
   const second = await serverFor(t, first.storeEnv)
   assert.doesNotMatch(second.output.stdout, anyKey)
   assert.doesNotMatch(second.output.stdout, /curl|operator key/)
+  assert.match(second.output.stdout, /^Lost your key\? "npm run -s petstore -- keys list"/m)
   assert.equal((await second.request('GET', '/v1/keys', { key: first.operatorKey })).status, 200)
 })
 
 describe('PETSTORE_ADMIN_KEY', () => {
   for (const [kind, adminKey] of [
-    ['a text of the operator', 'correct-horse-battery-staple-and-more'],
-    ['a key of our own form', makeApiKey('production')],
+    ['a text that the operator chose', 'correct-horse-battery-staple-and-more'],
+    ['a generated API key', makeApiKey('production')],
   ] as const) {
     test(`set to ${kind} is the operator key, and nothing secret is printed`, async (t) => {
       const server = await firstServer(t, { PETSTORE_ADMIN_KEY: adminKey })
@@ -101,7 +118,7 @@ describe('PETSTORE_ADMIN_KEY', () => {
     })
   }
 
-  test('changed between two starts replaces the one before', async (t) => {
+  test('changed between two starts replaces the previous key', async (t) => {
     const env = await storeFor(t, bare)
     const keys = [
       'the-first-admin-key-of-this-deployment',
@@ -114,7 +131,7 @@ describe('PETSTORE_ADMIN_KEY', () => {
   })
 })
 
-test('a port in use is refused with a clear message and leaves the store free', async (t) => {
+test('a port in use causes a clear message and releases the database', async (t) => {
   const env = await storeFor(t, bare)
   const PORT = await busyPort(t)
   const { code, stdout, stderr } = await runPetstore(['serve'], { PORT, ...env })
@@ -122,7 +139,10 @@ test('a port in use is refused with a clear message and leaves the store free', 
   assert.equal(stdout, '')
   assert.match(
     stderr,
-    new RegExp(`^Port ${PORT} on 127\\.0\\.0\\.1 is in use: stop what uses it, or set PORT\\.$`, 'm'),
+    new RegExp(
+      `^Port ${PORT} on 127\\.0\\.0\\.1 is in use\\. Stop the program that uses it, or set PORT\\.$`,
+      'm',
+    ),
   )
   assert.doesNotMatch(stderr, /\n {4}at /)
   await serverFor(t, env)

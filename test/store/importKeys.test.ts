@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { hashApiKey, makeApiKey } from '../../src/auth/apiKey.ts'
-import { readRecords } from '../../src/commands/readRecords.ts'
+import { readRecords } from '../../src/commands/import/readRecords.ts'
 import { scopes } from '../../src/keys/key.ts'
 import {
   assertRefused,
@@ -49,7 +49,7 @@ const head = { type: 'petstore', format: 1, lastPetId: 700, lastKeyId: 700 }
 const feed = Array.from({ length: 600 }, (_, n) => ({ name: `Pet ${n}`, categoryId: 1 }))
 const ndjson = (...records: object[]) => records.map((record) => JSON.stringify(record)).join('\n')
 
-/** A store with one key that no test here may change. */
+/** A database with one key that no test here changes. */
 function sharedStore() {
   let store: ReturnType<typeof storeAt>
   let contents: Awaited<ReturnType<typeof contentsOf>>
@@ -82,16 +82,16 @@ const keysIn = (exported: string): any[] =>
     .map((line) => JSON.parse(line))
     .filter(({ type }) => type === 'key')
 
-describe('an import without --with-keys takes nothing that is privileged, and none of the other lines of such a file', {
+describe('an import without --with-keys rejects a file with keys or counters and changes nothing', {
   concurrency: 2,
 }, () => {
   const assertUnchanged = sharedStore()
   const scenarios: [what: string, record: object][] = [
     ['an operator key', { ...keyRecord, plan: 'enterprise', scopes }],
-    ['a key that could not be read either', { type: 'key' }],
+    ['an invalid key', { type: 'key' }],
     ['all counters', head],
     ['one counter', { type: 'petstore', format: 1, lastEventId: 9_000_000 }],
-    ['a counter that could not be read either', { type: 'petstore', format: 1, lastPetId: 'many' }],
+    ['an invalid counter', { type: 'petstore', format: 1, lastPetId: 'many' }],
   ]
   for (const [what, record] of scenarios) {
     test(what, async () => {
@@ -100,14 +100,14 @@ describe('an import without --with-keys takes nothing that is privileged, and no
     })
   }
 
-  test('an export, and the message says what to do', async (t) => {
+  test('an export, with a message that says what to do', async (t) => {
     const store = await freshStore(t)
     await store.ok(['seed', '--count', '3'])
     const message = /^Line 1: .*"petstore import --with-keys".*"petstore export --without-keys"/
     await assertUnchanged(['import'], await store.export(), message)
   })
 
-  test('but takes an export that was made without keys, ids included', async (t) => {
+  test('but accepts an export without keys, including its ids', async (t) => {
     const store = await freshStore(t)
     await store.ok(['seed', '--count', '3'])
     await store.ok(['keys', 'create', '--name', 'stays here'])
@@ -123,7 +123,7 @@ describe('an import without --with-keys takes nothing that is privileged, and no
   })
 })
 
-describe('a key that HTTP would refuse is refused by an import with --with-keys, which changes nothing', {
+describe('an import with --with-keys rejects a key that the API would reject, and changes nothing', {
   concurrency: 2,
 }, () => {
   const origin = 'https://shop.example'
@@ -143,7 +143,7 @@ describe('a key that HTTP would refuse is refused by an import with --with-keys,
     ['too many origins', { origins: Array(21).fill(origin) }, /origins must have at most 20/],
     ['an end before time began', { expiresAt: -1 }, /expiresAt must be/],
     [
-      'more secrets than are kept',
+      'too many secrets',
       { secrets: Array.from({ length: 11 }, (_, n) => secretOf(String(n))) },
       /secrets must have at most 10/,
     ],
@@ -158,7 +158,7 @@ describe('a key that HTTP would refuse is refused by an import with --with-keys,
     })
   }
 
-  test('a lifted ban cannot be dated ahead, so that no key is safe from bans', async (t) => {
+  test('a lifted ban cannot be dated in the future, which would prevent bans', async (t) => {
     const store = await freshStore(t)
     await store.ok(['import', '--with-keys'], ndjson({ ...keyRecord, unbannedAt: Date.now() + 400 * dayMs }))
     const [key] = keysIn(await store.export())
@@ -166,7 +166,7 @@ describe('a key that HTTP would refuse is refused by an import with --with-keys,
   })
 })
 
-describe('an order that HTTP would refuse is refused', { concurrency: 2 }, () => {
+describe('an order that the API would reject is rejected', { concurrency: 2 }, () => {
   const order = {
     type: 'order',
     id: 1,
@@ -193,11 +193,11 @@ describe('an order that HTTP would refuse is refused', { concurrency: 2 }, () =>
   }
 })
 
-describe('an import with --with-keys never takes an operator key away', { concurrency: 2 }, () => {
+describe('an import with --with-keys never invalidates an operator key', { concurrency: 2 }, () => {
   const worksOn = async (server: Awaited<ReturnType<typeof serverFor>>, key: string | undefined) =>
     (await server.request('GET', '/v1/keys', { key })).status
 
-  test('of a store that has made its own: both keys work, and the imported one gets an id of its own', async (t) => {
+  test('of a database that has created one: both keys work, and the imported one gets a new id', async (t) => {
     const first = await serverFor(t)
     const second = await serverFor(t)
     const own = storeAt(first.storeEnv)
@@ -235,7 +235,7 @@ describe('an import with --with-keys never takes an operator key away', { concur
     ['with another time of creation', (createdAt) => ({ createdAt: createdAt - 1 })],
   ]
   for (const env of [{}, { PETSTORE_ADMIN_KEY: adminKey }] as Record<string, string>[]) {
-    test(`from a file that has it changed (${Object.keys(env)[0] ?? 'made at the start'})`, async (t) => {
+    test(`when the file contains a changed copy of it (${Object.keys(env)[0] ?? 'made at the start'})`, async (t) => {
       const first = await freshStore(t)
       const server = await serverFor(t, { ...first.env, ...env })
       const key = server.operatorKey ?? adminKey
@@ -250,17 +250,17 @@ describe('an import with --with-keys never takes an operator key away', { concur
     })
   }
 
-  test('its secret stays with it, though another key of the file claims it', async (t) => {
+  test('whose secret another key of the file claims', async (t) => {
     const store = await freshStore(t)
     const server = await serverFor(t, store.env)
     const [operator] = keysIn(await store.export())
-    const thief = { ...keyRecord, secrets: [secretOf('own'), ...operator.secrets] }
-    await store.ok(['import', '--with-keys'], ndjson(thief))
+    const impostor = { ...keyRecord, secrets: [secretOf('own'), ...operator.secrets] }
+    await store.ok(['import', '--with-keys'], ndjson(impostor))
     assert.equal(await worksOn(server, server.operatorKey), 200)
     assert.deepEqual(keysIn(await store.export())[0], operator)
   })
 
-  test('of two deployments with different settings: each start knows its own key of the setting', async (t) => {
+  test('of two deployments with different settings: a start replaces only the key of its setting', async (t) => {
     const stores = [await freshStore(t), await freshStore(t)] as const
     const settings = [`${adminKey}-1`, `${adminKey}-2`] as const
     const start = (env: StoreEnv, PETSTORE_ADMIN_KEY: string) => serverFor(t, { ...env, PETSTORE_ADMIN_KEY })
@@ -279,11 +279,11 @@ describe('an import with --with-keys never takes an operator key away', { concur
   })
 })
 
-describe('a key that both stores have', { concurrency: 2 }, () => {
+describe('a key that exists in both databases', { concurrency: 2 }, () => {
   const [old, current] = [makeApiKey('production'), makeApiKey('production')]
   const shared = { ...keyRecord, id: 1, secrets: [secretOf(old)] }
 
-  test('follows the file in what HTTP can change', async (t) => {
+  test('takes from the file what the API can change', async (t) => {
     const store = await freshStore(t)
     await store.ok(['import', '--with-keys'], ndjson(shared))
     const changed = { ...shared, name: 'Renamed', plan: 'pro', scopes: ['pets:write'], revokedAt: 7 }
@@ -291,7 +291,7 @@ describe('a key that both stores have', { concurrency: 2 }, () => {
     assert.deepEqual(keysIn(await store.export()), [changed])
   })
 
-  test('stays revoked, and what a rotation has ended stays ended', async (t) => {
+  test('stays revoked, and its expired secrets stay expired', async (t) => {
     const store = await freshStore(t)
     await store.ok(['import', '--with-keys'], ndjson(shared))
     const rotated = {
@@ -306,7 +306,7 @@ describe('a key that both stores have', { concurrency: 2 }, () => {
     assert.deepEqual(keysIn(await store.export()), [rotated])
   })
 
-  test('is found by its secret, where its id is another one', async (t) => {
+  test('is found by its secret if its id differs', async (t) => {
     const store = await freshStore(t)
     await store.ok(['import', '--with-keys'], ndjson(shared))
     await store.ok(['import', '--with-keys'], ndjson({ ...shared, id: 40, name: 'The same', createdAt: 6 }))
@@ -316,7 +316,7 @@ describe('a key that both stores have', { concurrency: 2 }, () => {
     )
   })
 
-  test('is told of only where it changes', async (t) => {
+  test('causes an event only if it changes', async (t) => {
     const store = await freshStore(t)
     const lastEvent = async () => /"lastEventId":(\d+)/.exec(await store.export())?.[1]
     await store.ok(['import', '--with-keys'], ndjson(shared))
@@ -326,7 +326,7 @@ describe('a key that both stores have', { concurrency: 2 }, () => {
   })
 })
 
-test('a renumbered key gets no id that another line of the file has', async (t) => {
+test('a renumbered key does not get an id that another line of the file has', async (t) => {
   const store = await freshStore(t)
   await store.ok(['keys', 'create', '--name', 'own'])
   const record = (id: number) => ({
@@ -347,7 +347,7 @@ test('a renumbered key gets no id that another line of the file has', async (t) 
   )
 })
 
-test('a whole store moves through a pipe into an empty one: the same ids, and counters go on', async (t) => {
+test('all data moves through a pipe into an empty database, with the same ids and counters', async (t) => {
   const from = await freshStore(t)
   await from.ok(['seed', '--count', '5'])
   for (const name of ['one', 'two']) await from.ok(['keys', 'create', '--name', name])

@@ -5,18 +5,18 @@ import { ApiKeyCache } from '../../src/auth/apiKeyCache.ts'
 import { allThatIsStored, openStore, storeFor } from '../support/engine.ts'
 import { startTestService } from '../support/service.ts'
 
-test('a key whose checksum is wrong is refused without a look into the store', async (t) => {
+test('a key with a wrong checksum is rejected without a database query', async (t) => {
   const database = await openStore(await storeFor(t))
   const directory = new ApiKeyCache(database, 'production')
   await database.close()
   const key = makeApiKey('production')
   const damaged = key.slice(0, -1) + (key.endsWith('x') ? 'y' : 'x')
   assert.ok('problem' in (await directory.find(damaged, 0)))
-  // The store is closed, so that a look into it shows.
+  // The database is closed, so a query would fail.
   await assert.rejects(directory.find(key, 0))
 })
 
-test('a key is known to the store by its SHA-256 alone, and to the log not at all', async () => {
+test('the database stores only the SHA-256 of a key, and the log contains nothing of it', async () => {
   const service = await startTestService()
   try {
     const secrets = [service.operatorKey]
@@ -31,12 +31,12 @@ test('a key is known to the store by its SHA-256 alone, and to the log not at al
     const made = await service.request('POST', '/v1/keys', {
       key: service.operatorKey,
       headers: { 'Idempotency-Key': 'make-once' },
-      body: { name: 'kept answer' },
+      body: { name: 'idempotency record' },
     })
     secrets.push(made.json.key)
     for (const secret of secrets) {
       assert.ok(isWellFormed(secret))
-      // Everywhere that a careless caller might put a secret.
+      // All places in which a client might put a secret by mistake.
       await service.request('GET', '/v1/pets', { key: secret })
       await service.request('GET', `/v1/pets?api_key=${secret}`, { key: secret })
       await service.request('GET', `/v1/${secret}`, { key: secret })
@@ -45,15 +45,15 @@ test('a key is known to the store by its SHA-256 alone, and to the log not at al
       await service.request('GET', '/v1/pets', { headers: { authorization: `Basic ${secret}` } })
       await service.request('POST', '/v1/pets', { key: secret, body: `{"name": "${secret}` })
     }
-    const refused = await service.request('GET', `/v1/keys/${id}`, { key: `${secrets[1]}x` })
-    assert.equal(refused.status, 401)
+    const rejected = await service.request('GET', `/v1/keys/${id}`, { key: `${secrets[1]}x` })
+    assert.equal(rejected.status, 401)
 
     const before = await allThatIsStored(service.storeEnv)
     await service.restart()
     const after = await allThatIsStored(service.storeEnv)
     for (const secret of secrets) {
       for (const stored of [before, after])
-        assert.ok(!stored.includes(secret.slice(8)), 'the store has a secret in the clear')
+        assert.ok(!stored.includes(secret.slice(8)), 'the database contains a secret in plain text')
       assert.ok(before.includes(hashApiKey(secret)))
       assert.ok(!service.logLines.join('').includes(secret.slice(8)), 'the log has a secret in the clear')
     }

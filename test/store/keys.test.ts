@@ -17,7 +17,7 @@ const use = (key: string) => service.request('GET', '/v1/pets', { key })
 const timestamp = (ms: number) => new Date(ms).toISOString()
 
 describe('the keys resource', () => {
-  test('a key that is made is shown with its secret once, and without it ever after', async () => {
+  test('the secret of a key is shown only when the key is created', async () => {
     const made = await manage('POST', '', { name: 'Web site' })
     assert.equal(made.status, 201)
     const { key, ...shown } = made.json
@@ -46,7 +46,7 @@ describe('the keys resource', () => {
     assert.deepEqual(changed.json, { ...shown, name: 'Shop' })
   })
 
-  test('a key shows everything that was set on it', async () => {
+  test('a key shows all of its settings', async () => {
     const settings = {
       name: 'Partner',
       plan: 'enterprise',
@@ -67,7 +67,7 @@ describe('the keys resource', () => {
     assert.equal((await manage('GET', '?limit=1')).json[0].lastUsedAt, timestamp(service.now()))
   })
 
-  test('a revoked key is refused at once, and stays in the list', async () => {
+  test('a revoked key is rejected at once and stays in the list', async () => {
     const { id, key } = await service.makeKey()
     assert.equal((await use(key)).status, 200)
     const revoked = await manage('DELETE', `/${id}`)
@@ -81,7 +81,7 @@ describe('the keys resource', () => {
     assert.equal((await manage('GET', `/${id}`)).json.revokedAt, revokedAt)
   })
 
-  test('an expiry is by the clock, and can be put off and taken away', async () => {
+  test('an expiry can be moved and removed', async () => {
     const { id, key } = await service.makeKey({ expiresAt: timestamp(service.now() + 1_000) })
     service.advance(999)
     assert.equal((await use(key)).status, 200)
@@ -102,7 +102,7 @@ describe('the keys resource', () => {
     ['2099-01-31t12:00:00z', '2099-01-31T12:00:00.000Z'],
     ['9999-12-31T23:59:59.999Z', '9999-12-31T23:59:59.999Z'],
   ] as const) {
-    test(`an expiry may be any RFC 3339 time, and is shown in UTC: ${sent}`, async () => {
+    test(`an expiry can be any RFC 3339 time and is shown in UTC: ${sent}`, async () => {
       const made = await manage('POST', '', { name: 'test', expiresAt: sent })
       assert.equal(made.status, 201, made.text)
       assert.equal(made.json.expiresAt, shown)
@@ -112,7 +112,7 @@ describe('the keys resource', () => {
     })
   }
 
-  test('an expired key can be renamed without giving it a new expiry', async () => {
+  test('an expired key can be renamed without a new expiry', async () => {
     const { id } = await service.makeKey({ expiresAt: timestamp(service.now() + 1_000) })
     service.advance(2_000)
     assert.equal((await manage('PATCH', `/${id}`, { name: 'old' })).status, 200)
@@ -127,7 +127,7 @@ describe('the keys resource', () => {
     assert.equal((await use(key)).status, 200)
   })
 
-  test('a plan takes effect at once, in the window that is open', async () => {
+  test('a plan takes effect at once, in the current window', async () => {
     const { id, key } = await service.makeKey()
     for (let i = 0; i < 60; i++) await use(key)
     assert.equal((await use(key)).status, 429)
@@ -146,7 +146,7 @@ describe('the keys resource', () => {
     assert.equal(lowered.headers['x-ratelimit-remaining'], '0')
   })
 
-  test('an enterprise key has 10,000 and 1,000,000 unless set, and leaves its own limits behind with the plan', async () => {
+  test('an enterprise key has the default limits 10,000 and 1,000,000, and loses its limits when it changes the plan', async () => {
     const { id, key } = await service.makeKey({ plan: 'enterprise' })
     const windows = async () => {
       const { json } = await service.request('GET', '/v1/limits', { key })
@@ -179,17 +179,17 @@ describe('the keys resource', () => {
     { method: 'DELETE', path: '/ban' },
   ]
   for (const { method, path, body } of operations) {
-    test(`${method} /keys/{keyId}${path} of a key that is not there is 404`, async () => {
+    test(`${method} /keys/{keyId}${path} of an unknown key is 404`, async () => {
       for (const id of ['999999', '0', '-1', 'abc', '1.5', '9223372036854775807', '9223372036854775808']) {
-        const answer = await manage(method, `/${id}${path}`, body)
-        assert.equal(answer.status, 404)
-        assert.equal(answer.json.code, 'key_not_found')
+        const response = await manage(method, `/${id}${path}`, body)
+        assert.equal(response.status, 404)
+        assert.equal(response.json.code, 'key_not_found')
       }
     })
   }
 })
 
-describe('what a key may not be', () => {
+describe('invalid keys', () => {
   const future = '2099-01-01T00:00:00Z'
   const origins = (...list: string[]) => ({ origins: list, scopes: ['pets:read'] })
   const scenarios: { name: string; settings: Record<string, unknown>; path: string; isMakeOnly?: true }[] = [
@@ -277,29 +277,29 @@ describe('what a key may not be', () => {
   ]
 
   for (const { name, settings, path, isMakeOnly } of scenarios) {
-    test(`refused with 400: ${name}`, async () => {
+    test(`rejected with 400: ${name}`, async () => {
       const { id } = await service.makeKey()
-      const answers = [await manage('POST', '', { name: 'test', ...settings })]
-      if (!isMakeOnly) answers.push(await manage('PATCH', `/${id}`, settings))
-      for (const answer of answers) {
-        assert.equal(answer.status, 400)
-        assert.equal(answer.json.code, 'validation_failed')
+      const responses = [await manage('POST', '', { name: 'test', ...settings })]
+      if (!isMakeOnly) responses.push(await manage('PATCH', `/${id}`, settings))
+      for (const response of responses) {
+        assert.equal(response.status, 400)
+        assert.equal(response.json.code, 'validation_failed')
         assert.deepEqual(
-          answer.json.details.map((detail: { path: string }) => detail.path),
+          response.json.details.map((detail: { path: string }) => detail.path),
           [path],
         )
       }
     })
   }
 
-  test('an expiry must lie in the future by the millisecond', async () => {
+  test('an expiry must be at least one millisecond in the future', async () => {
     const past = await manage('POST', '', { name: 'test', expiresAt: timestamp(service.now()) })
     assert.equal(past.status, 400)
     const future = await manage('POST', '', { name: 'test', expiresAt: timestamp(service.now() + 1) })
     assert.equal(future.status, 201)
   })
 
-  test('a key that writes cannot be made publishable, nor a publishable one be made to write', async () => {
+  test('a key with write scopes cannot become publishable, and a publishable key cannot get write scopes', async () => {
     const { id: writing } = await service.makeKey()
     const locked = await manage('PATCH', `/${writing}`, { origins: ['https://shelter.example'] })
     assert.equal(locked.status, 400)
@@ -312,11 +312,11 @@ describe('what a key may not be', () => {
   })
 
   for (const overlapSeconds of [-1, 1.5, '60', null, 30 * 86_400 + 1]) {
-    test(`no overlap of ${JSON.stringify(overlapSeconds)} seconds`, async () => {
+    test(`an overlap of ${JSON.stringify(overlapSeconds)} seconds is rejected`, async () => {
       const { id, key } = await service.makeKey()
-      const answer = await manage('POST', `/${id}/rotate`, { overlapSeconds })
-      assert.equal(answer.status, 400)
-      assert.equal(answer.json.details[0].path, '/overlapSeconds')
+      const response = await manage('POST', `/${id}/rotate`, { overlapSeconds })
+      assert.equal(response.status, 400)
+      assert.equal(response.json.details[0].path, '/overlapSeconds')
       assert.equal((await use(key)).status, 200)
     })
   }
@@ -324,15 +324,15 @@ describe('what a key may not be', () => {
 
 describe('rotation', () => {
   const rotate = async (id: number, body?: unknown) => {
-    const answer = await manage('POST', `/${id}/rotate`, body)
-    assert.equal(answer.status, 200)
-    assert.equal(answer.json.id, id)
-    return answer.json.key as string
+    const response = await manage('POST', `/${id}/rotate`, body)
+    assert.equal(response.status, 200)
+    assert.equal(response.json.id, id)
+    return response.json.key as string
   }
   const works = async (key: string) => (await service.request('GET', '/v1/limits', { key })).status === 200
 
   for (const body of [undefined, {}, { overlapSeconds: 0 }]) {
-    test(`with ${JSON.stringify(body) ?? 'no body'} the old secret ends at once`, async () => {
+    test(`with ${JSON.stringify(body) ?? 'no body'} the previous secret ends at once`, async () => {
       const { id, key: old } = await service.makeKey()
       const fresh = await rotate(id, body)
       assert.notEqual(fresh, old)
@@ -341,18 +341,18 @@ describe('rotation', () => {
     })
   }
 
-  test('the old secret lives on for the overlap, by the clock, and not a millisecond longer', async () => {
+  test('the previous secret is valid until the overlap ends, exact to the millisecond', async () => {
     const { id, key: old } = await service.makeKey()
     const fresh = await rotate(id, { overlapSeconds: 60 })
     service.advance(59_999)
     assert.deepEqual([await works(old), await works(fresh)], [true, true])
     service.advance(1)
     assert.deepEqual([await works(old), await works(fresh)], [false, true])
-    const refused = await use(old)
-    assert.match(refused.json.message, /rotated/)
+    const rejected = await use(old)
+    assert.match(rejected.json.message, /rotated/)
   })
 
-  test('both secrets count as one key', async () => {
+  test('both secrets share the rate limits of the key', async () => {
     const { id, key: old } = await service.makeKey({ plan: 'enterprise', limits: { perMinute: 4 } })
     await use(old)
     const fresh = await rotate(id, { overlapSeconds: 60 })
@@ -363,7 +363,7 @@ describe('rotation', () => {
     assert.equal((await use(fresh)).status, 429)
   })
 
-  test('no key ever has more than two live secrets', async () => {
+  test('a key never has more than two valid secrets', async () => {
     const { id, key } = await service.makeKey()
     const secrets = [key]
     for (let i = 0; i < 14; i++) {
@@ -383,14 +383,14 @@ describe('rotation', () => {
     )
   })
 
-  test('a later rotation does not lengthen the life of an older secret', async () => {
+  test('a later rotation does not extend the validity of an older secret', async () => {
     const { id, key: oldest } = await service.makeKey()
     await rotate(id, { overlapSeconds: 10 })
     await rotate(id, { overlapSeconds: 1_000 })
     assert.equal(await works(oldest), false)
   })
 
-  test('revoking ends both secrets, and a rotation does not bring a revoked key back', async () => {
+  test('a revocation ends both secrets, and a revoked key cannot be rotated', async () => {
     const { id, key: old } = await service.makeKey()
     const fresh = await rotate(id, { overlapSeconds: 60 })
     await manage('DELETE', `/${id}`)
@@ -399,13 +399,13 @@ describe('rotation', () => {
     assert.equal(again.status, 409)
     assert.deepEqual(again.json, {
       code: 'illegal_transition',
-      message: 'This API key is revoked, and that is for good: make a new one.',
+      message: 'This API key is revoked. Revocation is permanent: create a new key.',
       status: 409,
     })
     assert.deepEqual([await works(old), await works(fresh)], [false, false])
   })
 
-  test('a rotation that is retried with its Idempotency-Key answers the same secret', async () => {
+  test('a rotation that is retried with the same Idempotency-Key returns the same secret', async () => {
     const { id } = await service.makeKey()
     const headers = { 'Idempotency-Key': `rotate-${id}` }
     const first = await manage('POST', `/${id}/rotate`, { overlapSeconds: 60 }, headers)
@@ -417,7 +417,7 @@ describe('rotation', () => {
 })
 
 describe('pages of keys', () => {
-  test('show every key once, newest first, and no secret', async () => {
+  test('list every key once, newest first, without secrets', async () => {
     const made: number[] = []
     for (let i = 0; i < 25; i++) made.unshift((await service.makeKey({ name: `page ${i}` })).id)
     const seen: number[] = []
@@ -429,8 +429,8 @@ describe('pages of keys', () => {
       assert.doesNotMatch(page.text, /ps_live_[0-9A-Za-z]/)
       seen.push(...page.json.map(({ id }: { id: number }) => id))
       path = /<\/v1\/keys([^>]+)>; rel="next"/.exec(String(page.headers.link))?.[1]
-      // One that is made meanwhile is before all pages.
-      if (seen.length === 10) await service.makeKey({ name: 'meanwhile' })
+      // A key created during the listing comes before all pages.
+      if (seen.length === 10) await service.makeKey({ name: 'created during the listing' })
     }
     assert.deepEqual(seen.slice(0, 25), made)
     assert.equal(new Set(seen).size, seen.length)
@@ -441,28 +441,28 @@ describe('pages of keys', () => {
     )
   })
 
-  test('have 20 keys unless asked otherwise, and no more than 100', async () => {
+  test('have 20 keys by default and at most 100', async () => {
     assert.equal((await manage('GET', '')).json.length, 20)
     for (const limit of ['0', '101', 'abc', '1.5', '+5', '']) {
-      const answer = await manage('GET', `?limit=${limit}`)
-      assert.equal(answer.status, 400)
-      assert.equal(answer.json.code, 'validation_failed')
+      const response = await manage('GET', `?limit=${limit}`)
+      assert.equal(response.status, 400)
+      assert.equal(response.json.code, 'validation_failed')
     }
   })
 
-  test('need a cursor that is whole', async () => {
+  test('reject a damaged cursor', async () => {
     const page = await manage('GET', '?limit=1')
     const cursor = /cursor=([^>&]+)/.exec(String(page.headers.link))?.[1] as string
     assert.equal((await manage('GET', `?cursor=${cursor}`)).status, 200)
     for (const wrong of ['abc', cursor.slice(1), `${cursor}A`, '']) {
-      const answer = await manage('GET', `?cursor=${wrong}`)
-      assert.equal(answer.status, 400)
-      assert.equal(answer.json.code, 'invalid_cursor')
+      const response = await manage('GET', `?cursor=${wrong}`)
+      assert.equal(response.status, 400)
+      assert.equal(response.json.code, 'invalid_cursor')
     }
   })
 })
 
-test('the operator lifts a ban, and the key may be used again at once', async () => {
+test('a key can be used again as soon as the operator lifts its ban', async () => {
   const { id, key } = await service.makeKey({ plan: 'enterprise', limits: { perMinute: 1 } })
   for (let i = 0; i < 3; i++) await use(key)
   const banned = await use(key)
@@ -477,7 +477,7 @@ test('the operator lifts a ban, and the key may be used again at once', async ()
   assert.equal((await manage('DELETE', `/${id}/ban`)).status, 204)
 })
 
-describe('changes that another process makes', () => {
+describe('changes by another process take effect', () => {
   let server: Awaited<ReturnType<typeof startServer>>
   before(async () => {
     server = await startServer({ PETSTORE_BAN_AFTER_REFUSALS: '1' })
@@ -498,12 +498,12 @@ describe('changes that another process makes', () => {
   /** Free of charge, so that asking again and again uses nothing up. */
   const limits = (key: string) => server.request('GET', '/v1/limits', { key })
 
-  test('a key that is made works', async () => {
+  test('a new key works', async () => {
     const { key } = await command('create', '--name', 'made beside')
     await eventually('the new key works', async () => (await limits(key)).status === 200, promisedMs)
   })
 
-  test('a changed plan counts', async () => {
+  test('a changed plan applies', async () => {
     const { id, key } = await command('create', '--name', 'changed beside')
     await eventually('the new key works', async () => (await limits(key)).status === 200, promisedMs)
     await command('update', String(id), '--plan', 'pro')
@@ -511,7 +511,7 @@ describe('changes that another process makes', () => {
     assert.equal((await limits(key)).json.minute.limit, 300)
   })
 
-  test('a rotated secret takes over', async () => {
+  test('a new secret replaces the previous one', async () => {
     const { id, key } = await command('create', '--name', 'rotated beside')
     await eventually('the new key works', async () => (await limits(key)).status === 200, promisedMs)
     const rotated = await command('rotate', String(id))
@@ -519,14 +519,14 @@ describe('changes that another process makes', () => {
     assert.equal((await limits(rotated.key)).status, 200)
   })
 
-  test('a revoked key is refused', async () => {
+  test('a revoked key is rejected', async () => {
     const { id, key } = await command('create', '--name', 'revoked beside')
     await eventually('the new key works', async () => (await limits(key)).status === 200, promisedMs)
     await command('revoke', String(id))
-    await eventually('the key is refused', async () => (await limits(key)).status === 401, promisedMs)
+    await eventually('the key is rejected', async () => (await limits(key)).status === 401, promisedMs)
   })
 
-  test('a lifted ban is over', async () => {
+  test('a lifted ban ends', async () => {
     const { id, key } = await command(
       'create',
       '--name',
@@ -543,7 +543,7 @@ describe('changes that another process makes', () => {
     await eventually('the ban is over', async () => (await limits(key)).json.bannedUntil === null, promisedMs)
   })
 
-  test('an origin is known', async () => {
+  test('a new origin is accepted', async () => {
     const origin = 'https://beside.example'
     const preflight = () => server.request('OPTIONS', '/v1/pets', { headers: { origin } })
     assert.equal((await preflight()).headers['access-control-allow-origin'], undefined)

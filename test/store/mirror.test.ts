@@ -13,7 +13,7 @@ const adminKey = 'the-admin-key-of-the-mirror-test'
 type Thing = { id: number }
 type Event = { id: number; type: string; data: Thing }
 
-/** A mirror as the guide has it, of animals, categories and orders; it goes on over crashes of what it mirrors. */
+/** A mirror of pets, categories and orders, as in the guide. It continues after a crash of the service. */
 class Mirror {
   readonly things: Record<string, Map<number, unknown>> = {
     pet: new Map(),
@@ -28,7 +28,7 @@ class Mirror {
     this.#get = get
   }
 
-  /** First the position, then the lists: what changes in between comes with the feed. */
+  /** Reads the position before the lists, so that changes in between arrive through the feed. */
   async begin(): Promise<void> {
     this.#after = Number((await this.#get('/v1/events?limit=1')).headers['last-event-id'])
     for (const [kind, things] of Object.entries(await listAll(this.#get))) this.things[kind] = things
@@ -59,9 +59,9 @@ async function listAll(get: (path: string) => Promise<Answer>) {
   ) => {
     const things = new Map<number, unknown>()
     for (let page: string | undefined = path; page; ) {
-      const answer: Answer = await get(page)
-      for (const thing of answer.json) things.set(thing.id, show(thing))
-      page = nextPage(answer)
+      const response: Answer = await get(page)
+      for (const thing of response.json) things.set(thing.id, show(thing))
+      page = nextPage(response)
     }
     return things
   }
@@ -77,7 +77,7 @@ async function listAll(get: (path: string) => Promise<Answer>) {
   }
 }
 
-/** Adds, changes, orders and removes until the connection breaks. What is refused is refused: others write too. */
+/** Writes until the connection breaks. Rejections are expected, because others write too. */
 async function keepWriting(server: Server, key: string, writer: number): Promise<void> {
   const pick = <T>(list: readonly T[]) => list[Math.floor(Math.random() * list.length)] as T
   const send = (method: string, path: string, body?: unknown) => server.request(method, path, { key, body })
@@ -98,7 +98,7 @@ async function keepWriting(server: Server, key: string, writer: number): Promise
   }
 }
 
-test(`a mirror that follows the feed is equal to the store after ${crashes} crashes under ${writers} writers`, async (t) => {
+test(`a mirror that follows the feed equals the database after ${crashes} crashes with ${writers} concurrent writers`, async (t) => {
   const env = { ...(await storeFor(t)), PETSTORE_ADMIN_KEY: adminKey }
   let server = await serverFor(t, env)
   const made = await server.request('POST', '/v1/keys', {
@@ -107,15 +107,15 @@ test(`a mirror that follows the feed is equal to the store after ${crashes} cras
   })
   const key: string = made.json.key
   const mirror = new Mirror(async (path) => {
-    const answer = await server.request('GET', path, { key: adminKey })
-    assert.equal(answer.status, 200, answer.text)
-    return answer
+    const response = await server.request('GET', path, { key: adminKey })
+    assert.equal(response.status, 200, response.text)
+    return response
   })
 
   for (let round = 0; round <= crashes; round++) {
     const load = Array.from({ length: writers }, (_, writer) => keepWriting(server, key, writer))
     const settled = Promise.allSettled(load)
-    // The mirror begins in the middle of the work.
+    // The mirror starts while writes are under way.
     if (round === 0) {
       await eventually(
         'work is under way',
@@ -141,7 +141,7 @@ test(`a mirror that follows the feed is equal to the store after ${crashes} cras
   }
 
   while ((await mirror.follow()) > 0) {
-    // Until there is nothing more: nobody writes any longer.
+    // Until the feed has no more events.
   }
   const store = await listAll((path) => server.request('GET', path, { key: adminKey }))
   for (const [kind, things] of Object.entries(store)) {

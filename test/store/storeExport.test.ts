@@ -9,7 +9,7 @@ import { Lasting, type Server, serverFor } from '../support/servers.ts'
 const adminKey = 'the-admin-key-of-the-export-test'
 const hourMs = 60 * 60 * 1000
 
-/** Commands on one store; each fails the test unless it ends well. */
+/** Commands on one database. A command that fails, fails the test. */
 function storeAt(env: StoreEnv) {
   const { run, ok, export: exported } = commandsAt(env)
   return {
@@ -32,7 +32,7 @@ const recordsOf = (text: string): Record<string, any>[] =>
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line))
 
-/** All but where the feed of events stands: an import tells of what it changes, and so moves it on. */
+/** Without the position of the feed, which every import moves. */
 const withoutFeed = (text: string) => text.replace(/,"lastEventId":\d+/, '')
 
 const query = (env: StoreEnv, text: string) =>
@@ -45,7 +45,7 @@ const eventsOf = async (store: Store, after = 0) =>
 const newestEvent = async (store: Store) =>
   Number((await store.query('SELECT max(id) AS id FROM events'))[0]?.id ?? 0)
 
-/** What must hold in every store, whatever was imported into it. */
+/** Invariants of every database, after any import. */
 async function assertConsistent(store: Store): Promise<void> {
   const misfits = await store.query(`
     SELECT o.id FROM orders o JOIN pets p ON p.id = o.pet_id
@@ -67,7 +67,7 @@ const startOn = (t: Pick<TestContext, 'after'>, env: StoreEnv) =>
 
 const customer = { name: 'Zoë "the" Łast 🐾\u2028', email: 'zoe@example.com' }
 
-/** A store with orders of every kind; the last order and a category have ids that were assigned and are gone. */
+/** Orders in every status. The last order and a category are deleted, so their ids are assigned and unused. */
 async function storeWithOrders(t: Pick<TestContext, 'after'>): Promise<{ store: Store; server: Server }> {
   const env = await storeFor(t)
   const server = await startOn(t, env)
@@ -93,7 +93,7 @@ async function storeWithOrders(t: Pick<TestContext, 'after'>): Promise<{ store: 
 }
 
 describe('export and import', { concurrency: 2 }, () => {
-  /** A store that nobody here changes, and what it exports. */
+  /** No test here changes this database. */
   let store: Store
   let server: Server
   let exported: string
@@ -104,7 +104,7 @@ describe('export and import', { concurrency: 2 }, () => {
   })
   after(() => lasting.end())
 
-  test('carry orders over whole, with customers and notes, and no id is ever assigned again', async (t) => {
+  test('transfer orders with customers and notes, and no id is assigned twice', async (t) => {
     assert.equal(recordsOf(exported).filter(({ type }) => type === 'order').length, 7)
     const second = storeAt(await storeFor(t))
     const counts = JSON.parse(await second.importText(exported))
@@ -128,33 +128,33 @@ describe('export and import', { concurrency: 2 }, () => {
     assert.equal((await call('POST', '/v1/categories', { name: 'Next' })).id, 3)
   })
 
-  test('twice are the same as once, and tell of no order twice', async (t) => {
+  test('are idempotent and record no event of an order twice', async (t) => {
     const second = storeAt(await storeFor(t))
     await second.importText(exported)
     const newest = await newestEvent(second)
     await second.importText(exported)
     assert.equal(withoutFeed(await second.export()), withoutFeed(exported))
     const again = (await eventsOf(second, newest)).filter(([type]) => !type.startsWith('key.'))
-    assert.deepEqual(again, [], 'what changes nothing is nothing to tell of')
+    assert.deepEqual(again, [], 'without a change there is no event')
   })
 
-  test('tell of every order that is new or has moved, and of nothing personal', async (t) => {
+  test('record an event of every new or changed order, without personal data', async (t) => {
     const second = storeAt(await storeFor(t))
     await second.importText(exported)
     const orders = recordsOf(exported)
       .filter(({ type }) => type === 'order')
       .toSorted((a, b) => a.id - b.id)
-    const told = (await eventsOf(second))
+    const recorded = (await eventsOf(second))
       .filter(([type]) => type.startsWith('order.'))
       .toSorted(([, a], [, b]) => Number(a.id) - Number(b.id))
     assert.deepEqual(
-      told,
+      recorded,
       orders.map(({ id, petId, status }) => [`order.${status}`, { id, petId, status }]),
     )
     assert.doesNotMatch(JSON.stringify(await eventsOf(second)), /Zoë|zoe@|garden|Only a name/)
   })
 
-  test('leave the events that the second store had, and go on behind those of the first', async (t) => {
+  test('keep the events of the second database and continue after those of the first', async (t) => {
     const { lastEventId } = recordsOf(exported)[0] as { lastEventId: number }
     assert.equal(lastEventId, await newestEvent(store))
     const second = storeAt(await storeFor(t))
@@ -165,7 +165,7 @@ describe('export and import', { concurrency: 2 }, () => {
     for (const id of ids.slice(2)) assert.ok(id > lastEventId)
   })
 
-  test('work while a server runs on the second store: it shows the orders, and an overdue hold lapses', async (t) => {
+  test('work while a server runs on the second database: it returns the orders, and an overdue hold expires', async (t) => {
     const env = await storeFor(t)
     const server = await startOn(t, env)
     const call = send(server)
@@ -200,7 +200,7 @@ const cancelled = { ...order, status: 'cancelled', holdExpiresAt: null }
 const delivered = { ...order, status: 'delivered', holdExpiresAt: null }
 const pet = (status: string, id = 1) => ({ type: 'pet', id, name: 'A', categoryId: 1, status })
 
-describe('an import into a store with an open order', { concurrency: 2 }, () => {
+describe('an import into a database with an open order', { concurrency: 2 }, () => {
   const scenarios: [what: string, first: object[], second: object[], petStatus: string, orders: string[]][] =
     [
       ['keeps the status of its animal', [pet('pending'), order], [pet('sold')], 'pending', ['placed']],
@@ -214,21 +214,21 @@ describe('an import into a store with an open order', { concurrency: 2 }, () => 
       ['that cancels it frees the animal', [pet('pending'), order], [cancelled], 'available', ['cancelled']],
       ['that delivers it sells the animal', [pet('pending'), approved], [delivered], 'sold', ['delivered']],
       [
-        'of a store where it was cancelled makes the animal what it is there',
+        'from a database with the order cancelled takes the status of the animal from there',
         [pet('pending'), order],
         [cancelled, pet('sold')],
         'sold',
         ['cancelled'],
       ],
       [
-        'of a store where the animal came back makes it available',
+        'from a database with the animal returned makes it available',
         [pet('pending'), approved],
         [delivered, pet('available')],
         'available',
         ['delivered'],
       ],
       [
-        'of a store where another one followed goes on with that one',
+        'from a database with a later order continues with that order',
         [pet('pending'), order],
         [cancelled, pet('pending'), { ...approved, id: 2 }],
         'pending',
@@ -256,14 +256,14 @@ describe('an import into a store with an open order', { concurrency: 2 }, () => 
     })
   }
 
-  test('still changes name and category of the animal', async (t) => {
+  test('still changes the name and the category of the animal', async (t) => {
     const store = storeAt(await storeFor(t))
     await store.import(pet('pending'), order)
     await store.import({ ...pet('available'), name: 'Rex', categoryId: 9 })
     assert.deepEqual(await store.records('pet'), [{ ...pet('pending'), name: 'Rex', categoryId: 9 }])
   })
 
-  test('whose hold has run out lets go of the animal', async (t) => {
+  test('whose hold has expired releases the animal', async (t) => {
     const store = storeAt(await storeFor(t))
     await store.import(pet('pending'), { ...order, holdExpiresAt: 5 })
     await store.import(pet('sold'))
@@ -272,7 +272,7 @@ describe('an import into a store with an open order', { concurrency: 2 }, () => 
     await assertConsistent(store)
   })
 
-  test('that gives the order to another animal frees the first', async (t) => {
+  test('that moves the order to another animal releases the first', async (t) => {
     const store = storeAt(await storeFor(t))
     await store.import(pet('pending', 1), pet('available', 2), order)
     await store.import({ ...order, petId: 2 })
@@ -283,17 +283,17 @@ describe('an import into a store with an open order', { concurrency: 2 }, () => 
     await assertConsistent(store)
   })
 
-  test('that would open a second one on the same animal is refused in plain words', async (t) => {
+  test('that would open a second one on the same animal is rejected with a clear message', async (t) => {
     const store = storeAt(await storeFor(t))
     await store.import(pet('pending'), order)
     const { code, stderr } = await store.run(['import'], JSON.stringify({ ...approved, id: 2 }))
     assert.equal(code, 1)
-    assert.equal(stderr, 'Order 2 cannot be approved: order 1 is open on animal 1 already.\n')
+    assert.equal(stderr, 'Order 2 cannot be approved, because animal 1 has the open order 1.\n')
     assert.equal((await store.records('order')).length, 1)
   })
 })
 
-describe('an order that is not one is refused, and nothing is changed', { concurrency: 2 }, () => {
+describe('an invalid order is rejected, and nothing is changed', { concurrency: 2 }, () => {
   const scenarios: [what: string, record: object, message: RegExp][] = [
     ['no id', { ...order, id: undefined }, /id is required/],
     ['an unknown status', { ...order, status: 'lost' }, /status must be one of placed, approved/],

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { allEvents } from '../../src/events/queries.ts'
 import { addTestDelivery, pruneDeliveries } from '../../src/webhooks/deliveries.ts'
-import { hasUndispatched } from '../../src/webhooks/dispatch.ts'
-import { addWebhook, setWebhookStatus } from '../../src/webhooks/queries.ts'
+import { hasUndispatchedEvents } from '../../src/webhooks/dispatch.ts'
+import { createWebhook, setWebhookStatus } from '../../src/webhooks/queries.ts'
 import { databaseFor } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { hang, loopbackAllowed, startReceiver } from '../support/receiver.ts'
@@ -26,17 +26,17 @@ async function stage(t: TestContext) {
   return { receiver, service, ask, id, addPet, deliveries }
 }
 
-test('what waited for an endpoint that was disabled is not sent when it is enabled again', async (t) => {
+test('deliveries that were pending when a webhook was disabled are not sent after it is enabled again', async (t) => {
   const { receiver, ask, id, addPet, deliveries } = await stage(t)
   receiver.reply = 500
   await addPet('first')
   await receiver.until(1)
-  await eventually('the webhook has come so far', async () => (await deliveries())[0].lastStatus === 500)
+  await eventually('the first attempt is recorded', async () => (await deliveries())[0].lastStatus === 500)
   receiver.reply = 410
   await addPet('second')
   await receiver.until(2)
   await eventually(
-    'the webhook has come so far',
+    'the webhook is disabled',
     async () => (await ask('GET', `/v1/webhooks/${id}`)).json.status === 'disabled',
   )
   const waiting = (await deliveries()).at(-1)
@@ -49,7 +49,7 @@ test('what waited for an endpoint that was disabled is not sent when it is enabl
   assert.equal((await receiver.until(3)).data.name, 'third')
 })
 
-test('a stop does not wait for an endpoint that hangs, and the message is sent after the next start', async (t) => {
+test('a stop does not wait for an endpoint that hangs, and the message is sent after the restart', async (t) => {
   const { receiver, service, addPet } = await stage(t)
   receiver.reply = hang
   await addPet('patient')
@@ -59,7 +59,7 @@ test('a stop does not wait for an endpoint that hangs, and the message is sent a
   assert.equal((await receiver.until(2)).id, first.id)
 })
 
-test('without webhooks there is nothing to dispatch, and the first one is told of what comes after it', async (t) => {
+test('the first webhook receives only the events after its registration', async (t) => {
   const service = await startTestService(loopbackAllowed)
   t.after(() => service.stop())
   await service.request('POST', '/v1/pets', {
@@ -77,12 +77,12 @@ test('without webhooks there is nothing to dispatch, and the first one is told o
   assert.equal((await receiver.until(1)).data.name, 'after')
 })
 
-test('deliveries are let go after 30 days, also those that a paused webhook keeps waiting', async (t) => {
+test('deliveries are deleted after 30 days, including pending ones of a paused webhook', async (t) => {
   const { database } = await databaseFor(t, startOfTests)
   const settings = { url: 'https://shelter.example/', events: ['pet.created'] as const }
   const count = await database.write(async (trx) => {
-    assert.equal(await hasUndispatched(trx, allEvents), false)
-    const { webhook } = await addWebhook(trx, settings, 0, startOfTests)
+    assert.equal(await hasUndispatchedEvents(trx, allEvents), false)
+    const { webhook } = await createWebhook(trx, settings, 0, startOfTests)
     await setWebhookStatus(trx, webhook.id, 'paused')
     await addTestDelivery(trx, webhook.id, startOfTests)
     await addTestDelivery(trx, webhook.id, startOfTests + dayMs)
@@ -92,7 +92,7 @@ test('deliveries are let go after 30 days, also those that a paused webhook keep
   assert.equal(count, 1)
 })
 
-test('who may not see events of keys cannot have them sent elsewhere', async (t) => {
+test('without keys:manage, a webhook with key events cannot be changed, rotated, retried or deleted', async (t) => {
   const { receiver, service, ask } = await stage(t)
   receiver.reply = 500
   const hook = { url: receiver.url, events: ['key.created'] }
@@ -103,38 +103,38 @@ test('who may not see events of keys cannot have them sent elsewhere', async (t)
   const as = (method: string, path: string, body?: unknown) =>
     service.request(method, path, { key: manager.key, body })
   const [delivery] = (await ask('GET', `/v1/webhooks/${id}/deliveries`)).json
-  for (const refused of [
+  for (const rejected of [
     await as('PATCH', `/v1/webhooks/${id}`, { url: 'https://evil.example/', events: ['pet.created'] }),
     await as('PATCH', `/v1/webhooks/${id}`, { url: 'https://evil.example/' }),
     await as('POST', `/v1/webhooks/${id}/deliveries/${delivery.id}/retry`),
     await as('POST', `/v1/webhooks/${id}/rotate`),
     await as('DELETE', `/v1/webhooks/${id}`),
   ]) {
-    assert.deepEqual([refused.status, refused.json.code], [403, 'insufficient_scope'])
+    assert.deepEqual([rejected.status, rejected.json.code], [403, 'insufficient_scope'])
   }
-  // Once the operator narrows it, what waited is dropped, so there is nothing left to redirect.
+  // When the operator removes the key events, their pending deliveries fail, so none can be redirected.
   await ask('PATCH', `/v1/webhooks/${id}`, { events: ['pet.created'] })
   const left = (await ask('GET', `/v1/webhooks/${id}/deliveries`)).json
   assert.deepEqual(new Set(left.map(({ status }: { status: string }) => status)), new Set(['failed']))
 })
 
-test('what the old address answers after the address was changed is nothing to the new one', async (t) => {
+test('a response from the old URL after the URL was changed does not affect the webhook', async (t) => {
   const { receiver, ask, id, addPet } = await stage(t)
   const moved = await startReceiver()
   t.after(() => moved.stop())
-  const answers: (() => void)[] = []
-  receiver.reply = { act: (response) => void answers.push(() => response.writeHead(410).end()) }
+  const sendResponses: (() => void)[] = []
+  receiver.reply = { act: (response) => void sendResponses.push(() => response.writeHead(410).end()) }
   await addPet('on its way')
   const first = await receiver.until(1)
   await ask('PATCH', `/v1/webhooks/${id}`, { url: moved.url })
   await addPet('behind it')
-  for (const answer of answers) answer()
+  for (const send of sendResponses) send()
   assert.equal((await moved.until(1)).id, first.id)
   assert.equal((await moved.until(2)).data.name, 'behind it')
   assert.equal((await ask('GET', `/v1/webhooks/${id}`)).json.status, 'enabled')
 })
 
-test('asking for a delivery again by hand does not use up its schedule', async (t) => {
+test('manual retries do not use up the retry schedule', async (t) => {
   const { receiver, ask, id, addPet, deliveries } = await stage(t)
   await addPet('often')
   await receiver.until(1)

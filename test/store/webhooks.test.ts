@@ -32,9 +32,9 @@ afterEach(async () => {
 after(() => service.stop())
 
 async function ask(method: string, path: string, options: RequestOptions = {}): Promise<Answer> {
-  const answer = await service.request(method, path, { key: service.operatorKey, ...options })
-  assertAnswerForm(answer, method)
-  return answer
+  const response = await service.request(method, path, { key: service.operatorKey, ...options })
+  assertAnswerForm(response, method)
+  return response
 }
 async function receiver(): Promise<Receiver> {
   const started = await startReceiver()
@@ -63,22 +63,22 @@ async function untilQuiet(): Promise<void> {
 const example = { url: 'https://shelter.example/hooks', events: ['pet.created', 'order.placed'] }
 
 describe('registration', () => {
-  test('answers the webhook with its secret, and where it is', async () => {
-    const answer = await ask('POST', '/v1/webhooks', { body: example })
-    assert.equal(answer.status, 201)
-    const { id, secret, ...rest } = answer.json
+  test('returns the webhook with its secret and its URL', async () => {
+    const response = await ask('POST', '/v1/webhooks', { body: example })
+    assert.equal(response.status, 201)
+    const { id, secret, ...rest } = response.json
     assert.deepEqual(rest, {
       ...example,
       status: 'enabled',
       createdAt: new Date(service.now()).toISOString(),
     })
     assert.match(secret, /^whsec_[A-Za-z0-9+/]{43}=$/)
-    assert.equal(answer.headers.location, `/v1/webhooks/${id}`)
-    assert.equal(answer.headers['x-stability'], 'experimental')
+    assert.equal(response.headers.location, `/v1/webhooks/${id}`)
+    assert.equal(response.headers['x-stability'], 'experimental')
     assert.deepEqual(await get(id), { id, ...rest })
   })
 
-  test('shows the secret once, and again only to who repeats the request with its Idempotency-Key', async () => {
+  test('shows the secret only once, except to a retry with the same Idempotency-Key', async () => {
     const options = { key: manager, body: example, headers: { 'idempotency-key': 'register-once' } }
     const first = await ask('POST', '/v1/webhooks', options)
     const { id, secret } = first.json
@@ -123,10 +123,10 @@ describe('registration', () => {
     ['http to an address that is not allowed', { ...example, url: 'http://10.0.0.1/hooks' }, '/url'],
   ]
   for (const [name, body, path] of invalid) {
-    test(`is refused with ${name}, also as a change`, async () => {
-      const answer = await ask('POST', '/v1/webhooks', { body })
-      assertRefused(answer, 400, 'validation_failed')
-      assert.equal(answer.json.details[0].path, path)
+    test(`is rejected with ${name}, and so is an update`, async () => {
+      const response = await ask('POST', '/v1/webhooks', { body })
+      assertRefused(response, 400, 'validation_failed')
+      assert.equal(response.json.details[0].path, path)
       if (name.startsWith('no ')) return
       const { id } = await register(example.url)
       assertRefused(await ask('PATCH', `/v1/webhooks/${id}`, { body }), 400, 'validation_failed')
@@ -134,18 +134,18 @@ describe('registration', () => {
     })
   }
 
-  test('http is for addresses that the operator allows, and https for all', async () => {
+  test('http is allowed only for addresses on the allowlist of the operator', async () => {
     for (const url of ['http://127.0.0.1:9/hook', 'https://127.0.0.1:9/hook', 'https://93.184.215.14/hook'])
       assert.equal((await register(url)).url, url)
   })
 
-  test(`is possible ${webhooksMax} times`, async () => {
+  test(`is limited to ${webhooksMax} webhooks`, async () => {
     const own = await startTestService()
     try {
       const { key } = await own.makeKey({ ...amplePlan, scopes: ['webhooks:manage'] })
       const add = () => own.request('POST', '/v1/webhooks', { key, body: example })
-      const answers = await Promise.all(Array.from({ length: webhooksMax }, add))
-      assert.ok(answers.every(({ status }) => status === 201))
+      const responses = await Promise.all(Array.from({ length: webhooksMax }, add))
+      assert.ok(responses.every(({ status }) => status === 201))
       assertRefused(await add(), 400, 'validation_failed')
       await own.request('DELETE', '/v1/webhooks/1', { key })
       assert.equal((await add()).status, 201)
@@ -155,7 +155,7 @@ describe('registration', () => {
   })
 })
 
-describe('who may', () => {
+describe('access', () => {
   const operations: [string, string, unknown?][] = [
     ['GET', '/v1/webhooks'],
     ['POST', '/v1/webhooks', example],
@@ -168,39 +168,39 @@ describe('who may', () => {
     ['POST', '/v1/webhooks/{id}/deliveries/1/retry'],
   ]
   for (const [method, path, body] of operations) {
-    test(`${method} ${path} needs webhooks:manage`, async () => {
+    test(`${method} ${path} requires webhooks:manage`, async () => {
       const { id } = await register(example.url)
       const { key } = await service.makeKey()
-      const answer = await ask(method, path.replace('{id}', String(id)), { key, body })
-      assertRefused(answer, 403, 'insufficient_scope')
-      assert.equal(answer.headers['x-stability'], 'experimental')
+      const response = await ask(method, path.replace('{id}', String(id)), { key, body })
+      assertRefused(response, 403, 'insufficient_scope')
+      assert.equal(response.headers['x-stability'], 'experimental')
     })
   }
 
   for (const [method, path, body] of operations.filter(([, path]) => path.includes('{id}'))) {
     for (const id of ['999999', 'x', '-1', '0', '1.5', '9223372036854775807', '99999999999999999999']) {
-      test(`${method} ${path} of ${id} is not found`, async () => {
-        const answer = await ask(method, path.replace('{id}', id), { key: manager, body })
-        assertRefused(answer, 404, 'webhook_not_found')
+      test(`${method} ${path} with the id ${id} is 404`, async () => {
+        const response = await ask(method, path.replace('{id}', id), { key: manager, body })
+        assertRefused(response, 404, 'webhook_not_found')
       })
     }
   }
 
-  test('events of keys need keys:manage, at registration and as a change', async () => {
+  test('key events require keys:manage, at registration and in an update', async () => {
     const body = { ...example, events: ['pet.created', 'key.created'] }
-    const refused = await ask('POST', '/v1/webhooks', { key: manager, body })
-    assertRefused(refused, 403, 'insufficient_scope')
-    assert.match(refused.json.message, /keys:manage/)
+    const rejected = await ask('POST', '/v1/webhooks', { key: manager, body })
+    assertRefused(rejected, 403, 'insufficient_scope')
+    assert.match(rejected.json.message, /keys:manage/)
     const { id } = await register(example.url)
-    const answer = await ask('PATCH', `/v1/webhooks/${id}`, {
+    const response = await ask('PATCH', `/v1/webhooks/${id}`, {
       key: manager,
       body: { events: ['key.revoked'] },
     })
-    assertRefused(answer, 403, 'insufficient_scope')
+    assertRefused(response, 403, 'insufficient_scope')
     assert.deepEqual((await get(id)).events, ['pet.created'])
   })
 
-  test('who may not see events of keys can neither send them elsewhere nor sign them', async () => {
+  test('without keys:manage, a webhook with key events can be neither redirected nor rotated', async () => {
     const { id } = await register(example.url, ['key.created'])
     for (const [method, path, body] of [
       ['PATCH', `/v1/webhooks/${id}`, { url: 'https://thief.example/' }],
@@ -215,7 +215,7 @@ describe('who may', () => {
 })
 
 describe('messages', () => {
-  test('carry the event, signed as Standard Webhooks says', async () => {
+  test('carry the event and a Standard Webhooks signature', async () => {
     const endpoint = await receiver()
     const { secret } = await register(endpoint.url)
     const pet = await addPet()
@@ -246,7 +246,7 @@ describe('messages', () => {
     }
   })
 
-  test('are sent of what was asked for, and of what happens after registration, alone', async () => {
+  test('are sent only for the selected event types and only for events after the registration', async () => {
     await addPet('before')
     const [pets, orders, keys] = [await receiver(), await receiver(), await receiver()]
     await register(pets.url, ['pet.created', 'pet.deleted'])
@@ -267,7 +267,7 @@ describe('messages', () => {
     assert.ok(!keys.received[0]?.body.includes(made.key))
   })
 
-  test('have one id for one event, wherever they go', async () => {
+  test('have the same id at every webhook for the same event', async () => {
     const [one, two] = [await receiver(), await receiver()]
     await register(one.url)
     await register(two.url)
@@ -276,36 +276,36 @@ describe('messages', () => {
   })
 })
 
-describe('a test', () => {
-  test('is a signed message of its own type, and shows in the deliveries', async () => {
+describe('a test message', () => {
+  test('is signed, has the type webhook.test and appears in the deliveries', async () => {
     const endpoint = await receiver()
     const { id, secret } = await register(endpoint.url)
-    const answer = await ask('POST', `/v1/webhooks/${id}/test`)
-    assert.equal(answer.status, 202)
-    assert.equal(answer.json.status, 'pending')
+    const response = await ask('POST', `/v1/webhooks/${id}/test`)
+    assert.equal(response.status, 202)
+    assert.equal(response.json.status, 'pending')
     const message = await endpoint.until(1)
     assert.equal(message.type, 'webhook.test')
     assert.ok(isSignedWith(secret, message))
     await ask('POST', `/v1/webhooks/${id}/test`)
     assert.notEqual((await endpoint.until(2)).id, message.id)
     const delivery = await eventually('it is noted', async () => {
-      const found = (await deliveries(id)).find((one: { id: number }) => one.id === answer.json.id)
+      const found = (await deliveries(id)).find((one: { id: number }) => one.id === response.json.id)
       return found.status !== 'pending' && found
     })
     assert.deepEqual(delivery, {
-      id: answer.json.id,
+      id: response.json.id,
       eventType: 'webhook.test',
       status: 'delivered',
       attempts: 1,
       lastStatus: 204,
-      createdAt: answer.json.createdAt,
+      createdAt: response.json.createdAt,
       finishedAt: new Date(service.now()).toISOString(),
     })
   })
 })
 
 describe('deliveries', () => {
-  test('say what was tried, what came of it and when it is tried again', async () => {
+  test('show the attempts, the last outcome and the time of the next attempt', async () => {
     const endpoint = await receiver()
     endpoint.reply = 503
     const { id } = await register(endpoint.url)
@@ -322,14 +322,14 @@ describe('deliveries', () => {
       status: 'pending',
       attempts: 1,
       lastStatus: 503,
-      lastError: 'The endpoint answered 503.',
+      lastError: 'The endpoint responded with 503.',
       createdAt: new Date(service.now()).toISOString(),
     })
     const delay = Date.parse(nextAttemptAt) - service.now()
     assert.ok(delay >= 5_000 && delay <= 5_500, `${delay} ms`)
   })
 
-  test('come newest first, by pages', async () => {
+  test('are listed newest first, in pages', async () => {
     const endpoint = await receiver()
     const { id } = await register(endpoint.url)
     const pets = []
@@ -338,9 +338,9 @@ describe('deliveries', () => {
     const walked: { id: number }[] = []
     let page: string | undefined = `/v1/webhooks/${id}/deliveries?limit=2`
     while (page) {
-      const answer: Answer = await ask('GET', page)
-      walked.push(...answer.json)
-      page = nextPage(answer)
+      const response: Answer = await ask('GET', page)
+      walked.push(...response.json)
+      page = nextPage(response)
     }
     const ids = walked.map((delivery) => delivery.id)
     assert.equal(new Set(ids).size, 5)
@@ -350,7 +350,7 @@ describe('deliveries', () => {
     )
   })
 
-  test('are each of one webhook: a cursor or an id of another leads nowhere', async () => {
+  test('belong to one webhook: a cursor or an id of another webhook is rejected', async () => {
     const endpoint = await receiver()
     const [one, two] = [await register(endpoint.url), await register(endpoint.url)]
     for (let n = 0; n < 2; n++) await ask('POST', `/v1/webhooks/${one.id}/test`)
@@ -359,13 +359,13 @@ describe('deliveries', () => {
     const other = await ask('GET', `/v1/webhooks/${two.id}/deliveries?cursor=${cursor}`)
     assertRefused(other, 400, 'invalid_cursor')
     for (const id of [first.json[0].id, 999_999, 'x']) {
-      const answer = await ask('POST', `/v1/webhooks/${two.id}/deliveries/${id}/retry`)
-      assertRefused(answer, 404, 'webhook_not_found')
+      const response = await ask('POST', `/v1/webhooks/${two.id}/deliveries/${id}/retry`)
+      assertRefused(response, 404, 'webhook_not_found')
     }
     assert.deepEqual(await deliveries(two.id), [])
   })
 
-  test('are tried again at once when asked for: the same message, signed anew', async () => {
+  test('can be retried at once: the same message with a new signature', async () => {
     const endpoint = await receiver()
     endpoint.reply = 500
     const { id, secret } = await register(endpoint.url)
@@ -377,9 +377,9 @@ describe('deliveries', () => {
     })
     endpoint.reply = 200
     service.advance(1_000)
-    const answer = await ask('POST', `/v1/webhooks/${id}/deliveries/${failed.id}/retry`)
-    assert.equal(answer.status, 202)
-    assert.equal(answer.json.status, 'pending')
+    const response = await ask('POST', `/v1/webhooks/${id}/deliveries/${failed.id}/retry`)
+    assert.equal(response.status, 202)
+    assert.equal(response.json.status, 'pending')
     const second = await endpoint.until(2)
     assert.deepEqual({ id: second.id, body: second.body }, { id: first.id, body: first.body })
     assert.notEqual(second.headers['webhook-timestamp'], first.headers['webhook-timestamp'])
@@ -394,12 +394,12 @@ describe('deliveries', () => {
 })
 
 describe('a webhook', () => {
-  test('that is paused keeps its messages until it is resumed, in order', async () => {
+  test('that is paused queues its messages in order until it is resumed', async () => {
     const endpoint = await receiver()
     const { id } = await register(endpoint.url)
     assert.equal((await change(id, { status: 'paused' })).status, 'paused')
     for (let n = 0; n < 3; n++) await addPet(`waiting ${n}`)
-    // A test message is of no event: it stands behind those that are in line already.
+    // A test message has no event and is queued after the existing ones.
     await eventually('they are in line', async () => (await deliveries(id)).length === 3)
     await ask('POST', `/v1/webhooks/${id}/test`)
     await untilQuiet()
@@ -413,13 +413,13 @@ describe('a webhook', () => {
     )
   })
 
-  test('that was disabled is told of what happens after it is enabled again', async () => {
+  test('that was disabled receives only the events after it is enabled again', async () => {
     const endpoint = await receiver()
     endpoint.reply = 410
     const { id } = await register(endpoint.url)
     await addPet('gone')
     await eventually('it is disabled', async () => (await get(id)).status === 'disabled')
-    assert.equal((await get(id)).statusReason, 'The endpoint answered 410 Gone.')
+    assert.equal((await get(id)).statusReason, 'The endpoint responded with 410 Gone.')
     endpoint.reply = 204
     await addPet('while disabled')
     await untilQuiet()
@@ -434,13 +434,13 @@ describe('a webhook', () => {
     )
   })
 
-  test('cannot be disabled by its caller', async () => {
+  test('cannot be set to disabled by a caller', async () => {
     const { id } = await register(example.url)
-    const answer = await ask('PATCH', `/v1/webhooks/${id}`, { body: { status: 'disabled' } })
-    assertRefused(answer, 400, 'validation_failed')
+    const response = await ask('PATCH', `/v1/webhooks/${id}`, { body: { status: 'disabled' } })
+    assertRefused(response, 400, 'validation_failed')
   })
 
-  test('whose address and events change is told there, of those', async () => {
+  test('whose URL and event types change receives the new types at the new URL', async () => {
     const [before, after] = [await receiver(), await receiver()]
     const { id, secret } = await register(before.url)
     const { id: petId } = await addPet()
@@ -455,7 +455,7 @@ describe('a webhook', () => {
     assert.equal(before.received.length, 1)
   })
 
-  test('that is removed is gone with its deliveries, and gets nothing more', async () => {
+  test('that is deleted loses its deliveries and receives nothing more', async () => {
     const endpoint = await receiver()
     endpoint.reply = 500
     const { id } = await register(endpoint.url)
@@ -476,15 +476,15 @@ describe('a webhook', () => {
     }
   })
 
-  test('is in the list, newest first, by pages', async () => {
+  test('is listed newest first, in pages', async () => {
     const ids = []
     for (let n = 0; n < 5; n++) ids.unshift((await register(example.url)).id)
     const walked: number[] = []
     let page: string | undefined = '/v1/webhooks?limit=2'
     while (page) {
-      const answer: Answer = await ask('GET', page)
-      walked.push(...answer.json.map(({ id }: { id: number }) => id))
-      page = nextPage(answer)
+      const response: Answer = await ask('GET', page)
+      walked.push(...response.json.map(({ id }: { id: number }) => id))
+      page = nextPage(response)
     }
     assert.deepEqual(walked, ids)
     assertRefused(await ask('GET', '/v1/webhooks?cursor=x'), 400, 'invalid_cursor')
@@ -498,7 +498,7 @@ describe('rotation', () => {
     return json
   }
 
-  test('both secrets sign until the overlap ends, then the new one alone', async () => {
+  test('both secrets sign until the overlap ends, then only the new one', async () => {
     const endpoint = await receiver()
     const { id, secret: old } = await register(endpoint.url)
     const { secret: fresh, ...shown } = await rotate(id, { overlapSeconds: 60 })
@@ -514,7 +514,7 @@ describe('rotation', () => {
     assert.ok(!isSignedWith(old, later) && isSignedWith(fresh, later))
   })
 
-  test('without an overlap the old secret ends at once', async () => {
+  test('without an overlap the previous secret ends at once', async () => {
     const endpoint = await receiver()
     const { id, secret: old } = await register(endpoint.url)
     const { secret: fresh } = await rotate(id, { overlapSeconds: 0 })
@@ -538,13 +538,13 @@ describe('rotation', () => {
     assert.deepEqual(signers(await endpoint.until(2)), [false, false, true])
   })
 
-  test('the descriptions of both rotations say what a second one does', async () => {
+  test('the descriptions of both rotate operations state the effect of a second rotation', async () => {
     const { json } = await service.request('GET', '/v1/openapi.json')
     for (const path of ['/webhooks/{webhookId}/rotate', '/keys/{keyId}/rotate'])
       assert.match(json.paths[path].post.description, /rotate again .* ends at once/i)
   })
 
-  test('the overlap is a day unless given', async () => {
+  test('the default overlap is one day', async () => {
     const own = await startTestService(loopbackAllowed)
     const endpoint = await receiver()
     try {
@@ -564,7 +564,7 @@ describe('rotation', () => {
     }
   })
 
-  test('a repetition with its Idempotency-Key answers the same secret and rotates once', async () => {
+  test('a retry with the same Idempotency-Key returns the same secret and rotates once', async () => {
     const { id } = await register(example.url)
     const options = { headers: { 'idempotency-key': 'rotate-once' } }
     const first = await ask('POST', `/v1/webhooks/${id}/rotate`, options)
@@ -574,10 +574,10 @@ describe('rotation', () => {
   })
 
   for (const overlapSeconds of [-1, 2_592_001, 1.5, '60', null]) {
-    test(`an overlap of ${JSON.stringify(overlapSeconds)} is refused`, async () => {
+    test(`an overlap of ${JSON.stringify(overlapSeconds)} is rejected`, async () => {
       const { id } = await register(example.url)
-      const answer = await ask('POST', `/v1/webhooks/${id}/rotate`, { body: { overlapSeconds } })
-      assertRefused(answer, 400, 'validation_failed')
+      const response = await ask('POST', `/v1/webhooks/${id}/rotate`, { body: { overlapSeconds } })
+      assertRefused(response, 400, 'validation_failed')
     })
   }
 })

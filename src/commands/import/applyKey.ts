@@ -1,0 +1,123 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Selectable } from 'kysely'
+import type { Db, Tables } from '../../database/tables.ts'
+import { findKey, recordKeyEvent, secretsPerKeyMax, toSettingsRow } from '../../keys/queries.ts'
+import type { KeyRecord } from './records.ts'
+
+type KeyRow = Selectable<Tables['api_keys']>
+
+/** `renumbered`: added under a new id. `unchanged`: an operator key of this database, which an import never changes. */
+export type KeyOutcome = 'imported' | 'renumbered' | 'unchanged'
+
+/**
+ * Adds or updates a key. An import never takes access away from the operator of this database, and never gives a key what
+ * the API could not give it: it stays revoked, and expired secrets stay expired.
+ */
+export async function applyKey(trx: Db, record: KeyRecord, now: number): Promise<KeyOutcome> {
+  const existing = await findExisting(trx, record)
+  if (!existing) return addKey(trx, record, now)
+  if (isOperatorKey(existing, now)) return 'unchanged'
+  const { id } = existing
+  const before = await findKey(trx, id)
+  await trx
+    .updateTable('api_keys')
+    .set({
+      ...toSettingsRow(record.settings),
+      revoked_at: existing.revoked_at ?? record.revokedAt,
+      unbanned_at: Math.max(existing.unbanned_at, unbannedAt(record, now)),
+    })
+    .where('id', '=', id)
+    .execute()
+  const hasNewSecrets = await mergeSecrets(trx, id, record)
+  const isChanged = hasNewSecrets || !isDeepStrictEqual(before, await findKey(trx, id))
+  if (isChanged) await recordKeyEvent(trx, 'key.updated', id, now)
+  return 'imported'
+}
+
+/**
+ * The key with one of the secrets of the record, or with its id and creation time. The id alone is not enough, because
+ * every database assigns ids from 1.
+ */
+async function findExisting(trx: Db, record: KeyRecord): Promise<KeyRow | undefined> {
+  const { id, createdAt, secrets } = record
+  const hashes = secrets.map(({ hash }) => hash)
+  const candidates = await trx
+    .selectFrom('api_keys')
+    .selectAll()
+    .where(({ eb, or, and, selectFrom }) => {
+      const isSameKey = and([eb('id', '=', id), eb('created_at', '=', createdAt)])
+      if (hashes.length === 0) return isSameKey
+      const holders = selectFrom('api_key_secrets').select('key_id').where('hash', 'in', hashes)
+      return or([isSameKey, eb('id', 'in', holders)])
+    })
+    .orderBy('id')
+    .execute()
+  return candidates.find((key) => key.id === id) ?? candidates[0]
+}
+
+/** The key of PETSTORE_ADMIN_KEY, or a valid key that can manage keys. */
+const isOperatorKey = (key: KeyRow, now: number): boolean =>
+  key.from_setting === 1 ||
+  ((JSON.parse(key.scopes) as string[]).includes('keys:manage') &&
+    key.revoked_at === null &&
+    (key.expires_at ?? never) > now)
+
+async function addKey(trx: Db, record: KeyRecord, now: number): Promise<KeyOutcome> {
+  const keys = trx.selectFrom('api_keys').select('id')
+  const isIdTaken = (await keys.where('id', '=', record.id).executeTakeFirst()) !== undefined
+  // At most one key comes from the setting. An imported one next to it becomes an ordinary key.
+  const hasSettingKey = (await keys.where('from_setting', '=', 1).executeTakeFirst()) !== undefined
+  const { id } = await trx
+    .insertInto('api_keys')
+    .values({
+      ...(!isIdTaken && { id: record.id }),
+      ...toSettingsRow(record.settings),
+      from_setting: Number(record.isFromSetting && !hasSettingKey),
+      created_at: record.createdAt,
+      revoked_at: record.revokedAt,
+      unbanned_at: unbannedAt(record, now),
+    })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  await mergeSecrets(trx, id, record)
+  await recordKeyEvent(trx, 'key.created', id, now)
+  return isIdTaken ? 'renumbered' : 'imported'
+}
+
+/** Bans before this time are lifted. A time in the future would prevent bans. */
+const unbannedAt = (record: KeyRecord, now: number): number => Math.min(record.unbannedAt, now)
+
+/** Adds new secrets and expires those that have expired in the file. Returns whether anything changed. */
+async function mergeSecrets(trx: Db, keyId: number, { secrets }: KeyRecord): Promise<boolean> {
+  let isChanged = false
+  for (const { hash, createdAt, expiresAt } of secrets) {
+    const existing = await trx
+      .selectFrom('api_key_secrets')
+      .select(['key_id', 'expires_at'])
+      .where('hash', '=', hash)
+      .executeTakeFirst()
+    if (!existing) {
+      const row = { hash, key_id: keyId, created_at: createdAt, expires_at: expiresAt }
+      await trx.insertInto('api_key_secrets').values(row).execute()
+    } else if (existing.key_id === keyId && (expiresAt ?? never) < (existing.expires_at ?? never)) {
+      const change = { expires_at: expiresAt }
+      await trx.updateTable('api_key_secrets').set(change).where('hash', '=', hash).execute()
+    } else continue
+    isChanged = true
+  }
+  if (isChanged) await deleteExcessSecrets(trx, keyId)
+  return isChanged
+}
+
+/** Keeps as many secrets as a rotation does: valid ones first, then the newest. */
+async function deleteExcessSecrets(trx: Db, keyId: number): Promise<void> {
+  const secrets = await trx.selectFrom('api_key_secrets').selectAll().where('key_id', '=', keyId).execute()
+  const byExpiry = secrets.toSorted(
+    (a, b) => (b.expires_at ?? never) - (a.expires_at ?? never) || b.created_at - a.created_at,
+  )
+  for (const { hash } of byExpiry.slice(secretsPerKeyMax))
+    await trx.deleteFrom('api_key_secrets').where('hash', '=', hash).execute()
+}
+
+/** Finite, because the difference of two infinities is not a number. */
+const never = Number.MAX_SAFE_INTEGER

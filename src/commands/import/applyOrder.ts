@@ -1,0 +1,41 @@
+import type { Db } from '../../database/tables.ts'
+import { recordEvent } from '../../events/queries.ts'
+import { isOpen } from '../../orders/order.ts'
+import { findOrder, openOrderOf, syncPetStatus } from '../../orders/queries.ts'
+import type { OrderRecord } from './records.ts'
+
+export async function applyOrder(trx: Db, record: OrderRecord, now: number): Promise<void> {
+  const { id, petId, status, cancelReason } = record
+  // Read first: it may expire the hold of the existing order.
+  const open = isOpen(status) ? await openOrderOf(trx, BigInt(petId), now) : undefined
+  const existing = await findOrder(trx, id)
+  if (open && open.id !== id)
+    throw new Error(`Order ${id} cannot be ${status}, because animal ${petId} has the open order ${open.id}.`)
+  const row = {
+    pet_id: petId,
+    status,
+    customer_name: record.customer?.name ?? null,
+    customer_email: record.customer?.email ?? null,
+    note: record.note,
+    placed_at: record.placedAt,
+    updated_at: record.updatedAt,
+    hold_expires_at: record.holdExpiresAt,
+    cancel_reason: cancelReason,
+  }
+  await trx
+    .insertInto('orders')
+    .values({ id, ...row })
+    .onConflict((conflict) => conflict.column('id').doUpdateSet(row))
+    .execute()
+  if (existing?.petId === petId && existing.status === status) return
+  await recordEvent(trx, now, `order.${status}`, {
+    id,
+    petId,
+    status,
+    cancelReason: cancelReason ?? undefined,
+  })
+  // Only an order that is open, or was open in this database, changes its pet. Otherwise the record of the pet does.
+  if (existing && isOpen(existing.status))
+    await syncPetStatus(trx, existing.petId, existing.petId === petId ? status : 'cancelled', now)
+  if (isOpen(status)) await syncPetStatus(trx, petId, status, now)
+}

@@ -1,0 +1,78 @@
+import { findCategory, renameCategory, reserveCategoryIds } from '../../categories/queries.ts'
+import type { SqlDialect } from '../../database/dialect.ts'
+import type { Db } from '../../database/tables.ts'
+import { continueFeed, recordEvent } from '../../events/queries.ts'
+import { applyKey, type KeyOutcome } from './applyKey.ts'
+import { applyOrder } from './applyOrder.ts'
+import { applyPets } from './applyPets.ts'
+import {
+  type CategoryRecord,
+  type ExportRecord,
+  type HeaderRecord,
+  isPetRecord,
+  type PetRecord,
+} from './records.ts'
+
+/** Other writers wait while the records of one transaction are applied. */
+const transactionMaxMs = 500
+const petsPerStatement = 500
+
+/** Applies the records that fit into one transaction, with the events of their changes. Returns how many these are. */
+export async function applyRecords(
+  trx: Db,
+  dialect: SqlDialect,
+  records: readonly ExportRecord[],
+  now: number,
+): Promise<{ applied: number; keys: KeyOutcome[] }> {
+  const deadline = performance.now() + transactionMaxMs
+  const keys: KeyOutcome[] = []
+  let applied = 0
+  while (applied < records.length && (applied === 0 || performance.now() < deadline)) {
+    const pets = leadingPets(records, applied)
+    if (pets.length > 0) await applyPets(trx, dialect, pets, now)
+    else {
+      const outcome = await applyRecord(trx, dialect, records[applied] as OtherRecord, now)
+      if (outcome) keys.push(outcome)
+    }
+    applied += Math.max(1, pets.length)
+  }
+  return { applied, keys }
+}
+
+/** The pets from an index up to the next record of another type. */
+function leadingPets(records: readonly ExportRecord[], from: number): PetRecord[] {
+  const next = records.slice(from, from + petsPerStatement)
+  const end = next.findIndex((record) => !isPetRecord(record))
+  return next.slice(0, end === -1 ? next.length : end) as PetRecord[]
+}
+
+type OtherRecord = Exclude<ExportRecord, PetRecord>
+
+async function applyRecord(
+  trx: Db,
+  dialect: SqlDialect,
+  record: OtherRecord,
+  now: number,
+): Promise<KeyOutcome | undefined> {
+  if (record.type === 'key') return applyKey(trx, record, now)
+  if (record.type === 'order') await applyOrder(trx, record, now)
+  else if (record.type === 'category') await applyCategory(trx, record, now)
+  else await applyHeader(trx, dialect, record)
+  return undefined
+}
+
+async function applyHeader(trx: Db, dialect: SqlDialect, header: HeaderRecord): Promise<void> {
+  await dialect.reserveIds(trx, 'pets', header.lastPetId ?? 0)
+  await dialect.reserveIds(trx, 'api_keys', header.lastKeyId ?? 0)
+  await reserveCategoryIds(trx, header.lastCategoryId ?? 0)
+  await dialect.reserveIds(trx, 'orders', header.lastOrderId ?? 0)
+  await continueFeed(trx, dialect, header.lastEventId ?? 0)
+}
+
+async function applyCategory(trx: Db, { id, name }: CategoryRecord, now: number): Promise<void> {
+  const existing = await findCategory(trx, id)
+  if (!existing) {
+    await trx.insertInto('categories').values({ category_id: id, name }).execute()
+    await recordEvent(trx, now, 'category.created', { id, name: name ?? undefined })
+  } else if ((existing.name ?? null) !== name) await renameCategory(trx, id, name ?? undefined, now)
+}

@@ -1,0 +1,140 @@
+import * as z from 'zod'
+import { int64, integer } from '../../api/validation.ts'
+import { isCategoryName } from '../../categories/category.ts'
+import { timeMaxMs } from '../../clock.ts'
+import { type KeySettings, settingsProblems } from '../../keys/key.ts'
+import { ownLimitMax, ownStreamsMax } from '../../keys/plans.ts'
+import { ownLimits, secretsPerKeyMax } from '../../keys/queries.ts'
+import { keyNameSchema, originsSchema, planSchema, scopesSchema } from '../../keys/schemas.ts'
+import { holdExpired, orderStatuses } from '../../orders/order.ts'
+import { customer, note } from '../../orders/routes.ts'
+import { isName, petStatuses } from '../../pets/pet.ts'
+
+/** The records of an export, one JSON object per line. Times are in milliseconds since the Unix epoch. */
+
+export const formatVersion = 1
+
+/** Leaves as many ids for the service to assign, all below 2^53. */
+const idMax = 2 ** 52
+const id = integer(1, idMax)
+const timeMs = integer(0, timeMaxMs)
+const nameMessage = 'must be 1 to 255 characters and not blank'
+
+const counter = integer(0, idMax).optional()
+const counters = {
+  lastPetId: counter,
+  lastKeyId: counter,
+  lastCategoryId: counter,
+  lastOrderId: counter,
+  lastEventId: counter,
+}
+
+const headerRecordSchema = z.object({
+  type: z.literal('petstore'),
+  format: integer(formatVersion, formatVersion),
+  ...counters,
+})
+
+const categoryRecordSchema = z.object({
+  type: z.literal('category'),
+  id: int64(),
+  name: z.string().refine(isCategoryName, nameMessage).nullable(),
+})
+
+const petRecordSchema = z.object({
+  // A record without a type is a pet, and a pet without an id is new. This is enough for the feed of a partner.
+  type: z.literal('pet').optional(),
+  id: id.optional(),
+  name: z.string().refine(isName, nameMessage),
+  categoryId: int64(),
+  status: z.enum(petStatuses).optional(),
+})
+
+const orderRecordSchema = z
+  .object({
+    type: z.literal('order'),
+    id,
+    petId: id,
+    status: z.enum(orderStatuses),
+    customer: customer.nullable(),
+    note: note.nullable(),
+    placedAt: timeMs,
+    updatedAt: timeMs,
+    holdExpiresAt: timeMs.nullable(),
+    cancelReason: z.literal(holdExpired).nullable(),
+  })
+  // Only a placed order expires. A hold on any other order would stay due forever.
+  .refine(({ status, holdExpiresAt }) => (status === 'placed') === (holdExpiresAt !== null), {
+    path: ['holdExpiresAt'],
+    message: 'must be set on a placed order, and on no other',
+  })
+
+const secretRecordSchema = z.object({
+  hash: z.string().regex(/^[0-9a-f]{64}$/),
+  createdAt: timeMs,
+  expiresAt: timeMs.nullable(),
+})
+
+/** The rules of the API apply, except that a key can have expired already. */
+const keyRecordSchema = z
+  .object({
+    type: z.literal('key'),
+    id,
+    name: keyNameSchema,
+    plan: planSchema,
+    perMinute: integer(1, ownLimitMax).nullable(),
+    perDay: integer(1, ownLimitMax).nullable(),
+    streams: integer(1, ownStreamsMax).nullable().default(null),
+    scopes: scopesSchema,
+    origins: originsSchema,
+    isFromSetting: z.boolean(),
+    createdAt: timeMs,
+    expiresAt: timeMs.nullable(),
+    revokedAt: timeMs.nullable(),
+    unbannedAt: timeMs,
+    secrets: z.array(secretRecordSchema).max(secretsPerKeyMax),
+  })
+  .transform(({ name, plan, perMinute, perDay, streams, scopes, origins, expiresAt, ...record }, context) => {
+    const limits = ownLimits({ per_minute: perMinute, per_day: perDay, streams })
+    const settings: KeySettings = {
+      name,
+      plan,
+      limits,
+      scopes,
+      origins,
+      expiresAt: expiresAt ?? undefined,
+    }
+    for (const { field, message } of settingsProblems(settings, 0))
+      context.addIssue({ code: 'custom', path: [field], message })
+    return { ...record, settings }
+  })
+
+const schemas = {
+  petstore: headerRecordSchema,
+  category: categoryRecordSchema,
+  pet: petRecordSchema,
+  order: orderRecordSchema,
+  key: keyRecordSchema,
+}
+
+export type HeaderRecord = z.output<typeof headerRecordSchema>
+export type CategoryRecord = z.output<typeof categoryRecordSchema>
+export type PetRecord = z.output<typeof petRecordSchema>
+export type OrderRecord = z.output<typeof orderRecordSchema>
+export type KeyRecord = z.output<typeof keyRecordSchema>
+export type ExportRecord = HeaderRecord | CategoryRecord | PetRecord | OrderRecord | KeyRecord
+
+export const isPetRecord = (record: ExportRecord): record is PetRecord =>
+  record.type === undefined || record.type === 'pet'
+
+/** The schema of a record type. Undefined for an unknown type. */
+export const recordSchema = (type: unknown = 'pet'): z.ZodType<ExportRecord> | undefined =>
+  typeof type === 'string' && Object.hasOwn(schemas, type) ? schemas[type as keyof typeof schemas] : undefined
+
+/** What only an import with `--with-keys` accepts: keys, and counters, which move the ids and the event feed. */
+export function privilegedContent(value: { readonly [name: string]: unknown }): string | undefined {
+  if (value.type === 'key') return 'a key'
+  if (value.type !== 'petstore') return undefined
+  const counter = Object.keys(value).find((name) => Object.hasOwn(counters, name))
+  return counter && `a counter (${counter})`
+}

@@ -1,0 +1,166 @@
+import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely'
+import type { SqlDialect } from '../database/dialect.ts'
+import type { Db, Tables } from '../database/tables.ts'
+import { failPending, toDelivery } from './deliveries.ts'
+import { setWebhookStatus, toWebhook } from './queries.ts'
+import {
+  type AttemptOutcome,
+  type Delivery,
+  goneStatus,
+  isDelivered,
+  nextAttemptAt,
+  type Webhook,
+} from './webhook.ts'
+
+/** Longer than an attempt can take. After a crash the delivery can be claimed again when its claim expires. */
+const claimMs = 30_000
+
+/**
+ * Each webhook has two lanes with one attempt at a time in each. First attempts are made in the order of the events, and
+ * a retry never delays them.
+ */
+const lanes = ['first', 'retry'] as const
+type Lane = (typeof lanes)[number]
+export type DueLane = { webhookId: number; lane: Lane }
+
+/** Lanes whose next delivery is due and not claimed. */
+export async function dueLanes(db: Db, now: number): Promise<DueLane[]> {
+  const due = await Promise.all(
+    lanes.map(async (lane) => {
+      const rows = await db
+        .selectFrom('webhooks')
+        .select('webhooks.id as webhookId')
+        .where('status', '=', 'enabled')
+        .where(({ eb, selectFrom }) => {
+          const next = nextInLane(selectFrom('webhook_deliveries'), sql.ref('webhooks.id'), lane, now)
+          return eb(next.select('claimed_until'), '<=', now)
+        })
+        .execute()
+      return rows.map(({ webhookId }) => ({ webhookId, lane }))
+    }),
+  )
+  return due.flat()
+}
+
+type DeliveryQuery = SelectQueryBuilder<Tables, 'webhook_deliveries' | 'webhooks', object>
+
+/**
+ * The next delivery of a lane, found by an index alone. Planners use a partial index only if the query repeats its
+ * condition literally, so the values of `attempts` are literals. The webhook is given as a range: with an equality a
+ * planner may choose the index by id, which holds the deliveries of all webhooks.
+ */
+export function nextInLane(
+  deliveries: unknown,
+  webhookId: RawBuilder<unknown>,
+  lane: Lane,
+  now: number,
+): DeliveryQuery {
+  const pending = (deliveries as DeliveryQuery)
+    .where(sql<boolean>`webhook_id >= ${webhookId} and webhook_id <= ${webhookId}`)
+    .where('next_attempt_at', 'is not', null)
+    .orderBy('webhook_id')
+    .limit(sql.lit(1))
+  return lane === 'first'
+    ? pending.where('attempts', '=', sql.lit(0)).orderBy('webhook_deliveries.id')
+    : pending
+        .where('attempts', '>', sql.lit(0))
+        .where('next_attempt_at', '<=', now)
+        .where('claimed_until', '<=', now)
+        .orderBy('next_attempt_at')
+}
+
+export type ClaimedDelivery = {
+  delivery: Delivery
+  webhook: Webhook
+  /** The newest first. There are two during a rotation. */
+  secrets: readonly string[]
+  /** Identifies the claim: an expired one may have been replaced by another instance. */
+  claimedUntil: number
+}
+
+/** Claims the next due delivery of a lane for one attempt. */
+export async function claimDelivery(
+  trx: Db,
+  { lock, lockFree }: SqlDialect,
+  { webhookId, lane }: DueLane,
+  now: number,
+): Promise<ClaimedDelivery | undefined> {
+  const webhook = await trx
+    .selectFrom('webhooks')
+    .selectAll()
+    .where('id', '=', webhookId)
+    .where('status', '=', 'enabled')
+    .executeTakeFirst()
+  if (!webhook) return undefined
+  const deliveries = trx.selectFrom('webhook_deliveries')
+  const next = nextInLane(deliveries, sql`${webhookId}`, lane, now).selectAll('webhook_deliveries')
+  // First attempts keep their order, so a locked one is waited for. Retries have no order.
+  const row = await (lane === 'first' ? lock(next) : lockFree(next)).executeTakeFirst()
+  if (!row || row.claimed_until > now) return undefined
+  const claimedUntil = now + claimMs
+  await trx
+    .updateTable('webhook_deliveries')
+    .set({ claimed_until: claimedUntil })
+    .where('id', '=', row.id)
+    .execute()
+  const { secret, previous_secret, previous_secret_until } = webhook
+  const isOverlap = previous_secret !== null && (previous_secret_until ?? 0) > now
+  const secrets = isOverlap ? [secret, previous_secret] : [secret]
+  return { delivery: toDelivery(row), webhook: toWebhook(webhook), secrets, claimedUntil }
+}
+
+/** Records the outcome of an attempt: delivered, to be retried, or failed, which disables the webhook. */
+export async function finishAttempt(
+  trx: Db,
+  { lock }: SqlDialect,
+  claim: ClaimedDelivery,
+  outcome: AttemptOutcome,
+  now: number,
+  random: number,
+): Promise<void> {
+  const { delivery, webhook, claimedUntil } = claim
+  const current = await lock(
+    trx.selectFrom('webhooks').select(['url', 'status']).where('id', '=', webhook.id),
+  ).executeTakeFirst()
+  if (!current) return
+  const attempts = delivery.attempts + 1
+  const status = 'status' in outcome ? outcome.status : undefined
+  const isDone = isDelivered(outcome)
+  // The URL was changed during the attempt. A failure at the old URL says nothing about the new one.
+  if (!isDone && current.url !== webhook.url) return releaseDelivery(trx, claim)
+  const isFinal = isDone || status === goneStatus || current.status === 'disabled'
+  const retryAt = isFinal ? undefined : nextAttemptAt(attempts, now, random)
+  const error =
+    'error' in outcome ? outcome.error : isDone ? undefined : `The endpoint responded with ${status}.`
+  const { numUpdatedRows } = await trx
+    .updateTable('webhook_deliveries')
+    .set({
+      attempts,
+      status: isDone ? 'delivered' : retryAt === undefined ? 'failed' : 'pending',
+      next_attempt_at: retryAt ?? null,
+      claimed_until: 0,
+      last_status: status ?? null,
+      last_error: error ?? null,
+      finished_at: retryAt === undefined ? now : null,
+    })
+    .where('id', '=', delivery.id)
+    .where('claimed_until', '=', claimedUntil)
+    .executeTakeFirst()
+  if (numUpdatedRows === 0n || isDone || retryAt !== undefined || current.status === 'disabled') return
+  const reason =
+    status === goneStatus
+      ? 'The endpoint responded with 410 Gone.'
+      : `Delivery ${delivery.id} failed ${attempts} times. Last error: ${error}`
+  await setWebhookStatus(trx, webhook.id, 'disabled', reason)
+  await failPending(trx, webhook.id, 'The webhook was disabled.', now)
+}
+
+/** Releases a delivery without counting the attempt. */
+export async function releaseDelivery(trx: Db, { delivery, claimedUntil }: ClaimedDelivery): Promise<void> {
+  await trx
+    .updateTable('webhook_deliveries')
+    .set({ claimed_until: 0 })
+    .where('id', '=', delivery.id)
+    .where('claimed_until', '=', claimedUntil)
+    .execute()
+}
