@@ -1,20 +1,20 @@
 import type { Operation } from './api/operation.ts'
 import type { ApiKeyCache } from './auth/apiKeyCache.ts'
-import { category, categoryRoutes } from './categories/routes.ts'
+import { categoryRoutes, categorySchema } from './categories/routes.ts'
 import type { Config } from './config.ts'
 import type { Database } from './database/database.ts'
-import type { FindAccess } from './events/access.ts'
 import type { EventBroadcaster } from './events/broadcaster.ts'
 import { type EventRoutesOptions, eventRoutes } from './events/routes.ts'
 import { eventKinds } from './events/schemas.ts'
+import type { FindStreamAccess } from './events/streamAccess.ts'
 import { inventoryRoutes } from './inventory/routes.ts'
 import { keyRoutes } from './keys/routes.ts'
 import { shownKey } from './keys/schemas.ts'
 import type { RateLimiter } from './limits/rateLimiter.ts'
 import { limitRoutes } from './limits/routes.ts'
-import { openOrderOf } from './orders/queries.ts'
-import { orderRoutes, orderStatus } from './orders/routes.ts'
-import { pet, petRoutes } from './pets/routes.ts'
+import { findOpenOrder } from './orders/queries.ts'
+import { orderRoutes, orderStatusSchema } from './orders/routes.ts'
+import { petRoutes, petSchema } from './pets/routes.ts'
 import { webhookRoutes } from './webhooks/routes.ts'
 
 type Parts = {
@@ -22,13 +22,18 @@ type Parts = {
   directory: ApiKeyCache
   gate: RateLimiter
   broadcaster: EventBroadcaster
-  findAccess: FindAccess
+  findAccess: FindStreamAccess
   config: Config
   streamsMax: number
   durableThrough: EventRoutesOptions['durableThrough']
 }
 
-const kinds = eventKinds({ pet, category, key: shownKey, orderStatus })
+const kinds = eventKinds({
+  pet: petSchema,
+  category: categorySchema,
+  key: shownKey,
+  orderStatus: orderStatusSchema,
+})
 
 /** Every operation of the API, in the order in which the reference shows them. */
 export function createOperations({ database, directory, gate, config, ...parts }: Parts): Operation[] {
@@ -37,7 +42,7 @@ export function createOperations({ database, directory, gate, config, ...parts }
     ...petRoutes({
       database,
       publicUrl,
-      hasOpenOrder: async (trx, petId, now) => (await openOrderOf(trx, petId, now)) !== undefined,
+      hasOpenOrder: async (trx, petId, now) => (await findOpenOrder(trx, petId, now)) !== undefined,
     }),
     ...categoryRoutes(database, publicUrl),
     ...inventoryRoutes(database),

@@ -2,7 +2,7 @@
 
 export type Category = { id: bigint; name: string | undefined }
 
-export const nameLengthMax = 255
+export const categoryNameLengthMax = 255
 
 export const isCategoryName = (text: string): boolean =>
-  text.trim() !== '' && [...text].length <= nameLengthMax
+  text.trim() !== '' && [...text].length <= categoryNameLengthMax

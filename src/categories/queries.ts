@@ -5,8 +5,8 @@ import type { Tables } from '../database/tables.ts'
 import { recordEvent } from '../events/queries.ts'
 import type { Category } from './category.ts'
 
-const assignedPosition = 'categories.assigned'
-const gapSearchRows = 500
+const lastAssignedIdCursor = 'categories.assigned'
+const gapSearchRowsMax = 500
 
 const insertUnnamed = preparedQuery<[id: bigint], { category_id: bigint }>((db) =>
   db
@@ -57,7 +57,7 @@ export async function renameCategory(
     .set({ name: name ?? null })
     .where('category_id', '=', id)
     .execute()
-  await recordEvent(trx, now, 'category.updated', shownCategory({ id, name }))
+  await recordEvent(trx, now, 'category.updated', serializeCategory({ id, name }))
   return { id, name }
 }
 
@@ -76,17 +76,17 @@ export async function removeCategory(trx: Kysely<Tables>, id: bigint, now: numbe
   await recordEvent(trx, now, 'category.deleted', { id })
 }
 
-export const shownCategory = ({ id, name }: Category) => (name === undefined ? { id } : { id, name })
+export const serializeCategory = ({ id, name }: Category) => (name === undefined ? { id } : { id, name })
 
 /** The highest id that the service has picked, also if its category is gone. */
 export async function lastAssignedCategoryId(db: Kysely<Tables>): Promise<number> {
-  return readCursor(db, assignedPosition)
+  return readCursor(db, lastAssignedIdCursor)
 }
 
 /** Makes sure that ids up to this one are not picked again. */
 export async function reserveCategoryIds(trx: Kysely<Tables>, upTo: number): Promise<void> {
   if ((await lastAssignedCategoryId(trx)) >= upTo) return
-  await writeCursor(trx, assignedPosition, upTo)
+  await writeCursor(trx, lastAssignedIdCursor, upTo)
 }
 
 /** Counting goes on where it left off, past the ids that animals have brought in. */
@@ -98,11 +98,11 @@ async function nextFreeId(trx: Kysely<Tables>): Promise<bigint> {
       .select('category_id')
       .where('category_id', '>=', id)
       .orderBy('category_id')
-      .limit(gapSearchRows)
+      .limit(gapSearchRowsMax)
       .execute()
     const start = id
     for (const { category_id } of taken) if (category_id === id) id++
-    if (id - start < BigInt(gapSearchRows)) break
+    if (id - start < BigInt(gapSearchRowsMax)) break
   }
   await reserveCategoryIds(trx, Number(id))
   return id

@@ -4,7 +4,7 @@ import { type Operation, type OperationResult, operation, respond } from '../api
 import { openCursor, pageAnswer, sealCursor } from '../api/pagination.ts'
 import { int64, int64Text, notBlankPattern, pageCursor, pageLimit } from '../api/validation.ts'
 import type { Database } from '../database/database.ts'
-import { type Category, isCategoryName, nameLengthMax } from './category.ts'
+import { type Category, categoryNameLengthMax, isCategoryName } from './category.ts'
 import {
   addCategory,
   findCategory,
@@ -12,15 +12,15 @@ import {
   listCategories,
   removeCategory,
   renameCategory,
-  shownCategory as shown,
+  serializeCategory as shown,
 } from './queries.ts'
 
 const categoryName = z
   .string()
-  .refine(isCategoryName, `must be 1 to ${nameLengthMax} characters and not blank`)
+  .refine(isCategoryName, `must be 1 to ${categoryNameLengthMax} characters and not blank`)
   .meta({
     minLength: 1,
-    maxLength: nameLengthMax,
+    maxLength: categoryNameLengthMax,
     pattern: notBlankPattern,
     description: "The category's name; not blank.",
   })
@@ -30,11 +30,11 @@ const newCategory = z
 const categoryChange = z
   .object({ name: categoryName.nullable().optional() })
   .meta({ id: 'CategoryChange', description: 'What is to change. `null` takes the name away.' })
-export const category = z
+export const categorySchema = z
   .object({ id: int64().meta({ description: 'Any int64.' }), name: categoryName.optional() })
   .meta({ id: 'Category', description: 'A kind of animal. One that came with an animal has no name yet.' })
 const categories = z
-  .array(category)
+  .array(categorySchema)
   .meta({ id: 'Categories', description: 'One page of categories, in the order of their ids.' })
 
 const cursorForm = z.tuple([int64Text()])
@@ -90,7 +90,7 @@ export function categoryRoutes({ read }: Database, publicUrl: string | undefined
       responses: {
         201: {
           description: 'The category was added.',
-          schema: category,
+          schema: categorySchema,
           headers: { Location: 'Where the category is.' },
           example,
         },
@@ -110,10 +110,10 @@ export function categoryRoutes({ read }: Database, publicUrl: string | undefined
       path: '/categories/{categoryId}',
       summary: 'Get a category',
       scope: 'categories:read',
-      responses: { 200: { description: 'The category.', schema: category, example } },
+      responses: { 200: { description: 'The category.', schema: categorySchema, example } },
       errors: ['category_not_found'],
       async read({ params: { categoryId } }) {
-        return respond(200, shown(present(await findCategory(read, categoryId))))
+        return respond(200, shown(orNotFound(await findCategory(read, categoryId))))
       },
     }),
 
@@ -126,10 +126,10 @@ export function categoryRoutes({ read }: Database, publicUrl: string | undefined
       scope: 'categories:write',
       body: categoryChange,
       bodyExample: { name: 'Rabbits' },
-      responses: { 200: { description: 'The category after the change.', schema: category, example } },
+      responses: { 200: { description: 'The category after the change.', schema: categorySchema, example } },
       errors: ['malformed_json', 'validation_failed', 'category_not_found'],
       async write({ params: { categoryId }, body }, { trx, now }) {
-        const found = present(await findCategory(trx, categoryId))
+        const found = orNotFound(await findCategory(trx, categoryId))
         const name = body.name === undefined ? found.name : (body.name ?? undefined)
         return respond(
           200,
@@ -149,7 +149,7 @@ export function categoryRoutes({ read }: Database, publicUrl: string | undefined
       responses: { 204: { description: 'The category was removed.' } },
       errors: ['category_not_found', 'category_in_use'],
       async write({ params: { categoryId } }, { trx, now }): Promise<OperationResult> {
-        present(await findCategory(trx, categoryId))
+        orNotFound(await findCategory(trx, categoryId))
         if (await isCategoryUsed(trx, categoryId)) throw new ApiError('category_in_use')
         await removeCategory(trx, categoryId, now)
         return { status: 204 }
@@ -158,7 +158,7 @@ export function categoryRoutes({ read }: Database, publicUrl: string | undefined
   ]
 }
 
-function present(found: Category | undefined): Category {
+function orNotFound(found: Category | undefined): Category {
   if (!found) throw new ApiError('category_not_found')
   return found
 }

@@ -4,8 +4,8 @@ import { findCategory, renameCategory, reserveCategoryIds } from '../categories/
 import type { Database } from '../database/database.ts'
 import type { Tables } from '../database/tables.ts'
 import { continueFeed, recordEvent } from '../events/queries.ts'
-import { isOpen, petStatusAfter } from '../orders/order.ts'
-import { findOrder, openOrderOf, syncPetStatus } from '../orders/queries.ts'
+import { isOpenOrderStatus, petStatusForOrder } from '../orders/order.ts'
+import { findOpenOrder, findOrder, syncPetStatus } from '../orders/queries.ts'
 import { addPet, addPets, changePet, findPet } from '../pets/queries.ts'
 import { applyKey, type KeyOutcome } from './applyKey.ts'
 import {
@@ -172,8 +172,8 @@ function isAmong(column: RawBuilder<unknown>, ids: readonly number[]): RawBuilde
 async function applyPet(trx: Kysely<Tables>, { id, ...pet }: PetRecord, now: number) {
   if (id === undefined) return void (await addPet(trx, pet, now))
   // Asked before the animal is looked at, for a hold that has run out gives it back.
-  const order = await openOrderOf(trx, BigInt(id), now)
-  const imported = { ...pet, status: order ? petStatusAfter[order.status] : (pet.status ?? 'available') }
+  const order = await findOpenOrder(trx, BigInt(id), now)
+  const imported = { ...pet, status: order ? petStatusForOrder[order.status] : (pet.status ?? 'available') }
   const known = await findPet(trx, BigInt(id))
   await (known ? changePet(trx, known, imported, now) : addPet(trx, imported, now, id))
 }
@@ -181,7 +181,7 @@ async function applyPet(trx: Kysely<Tables>, { id, ...pet }: PetRecord, now: num
 async function applyOrder(trx: Kysely<Tables>, record: z.output<typeof orderRecord>, now: number) {
   const { id, petId, status, cancelReason } = record
   // First: it may end the hold of the very order that is looked up after it.
-  const open = isOpen(status) ? await openOrderOf(trx, BigInt(petId), now) : undefined
+  const open = isOpenOrderStatus(status) ? await findOpenOrder(trx, BigInt(petId), now) : undefined
   const known = await findOrder(trx, id)
   if (open && open.id !== id)
     throw new Error(`Order ${id} cannot be ${status}: order ${open.id} is open on animal ${petId} already.`)
@@ -205,7 +205,7 @@ async function applyOrder(trx: Kysely<Tables>, record: z.output<typeof orderReco
   const data = { id, petId, status, ...(cancelReason !== null && { cancelReason }) }
   await recordEvent(trx, now, `order.${status}`, data)
   // The animal goes with an order that is, or was, open here; what one that ended elsewhere means for it is in its own line.
-  if (known && isOpen(known.status))
+  if (known && isOpenOrderStatus(known.status))
     await syncPetStatus(trx, known.petId, known.petId === petId ? status : 'cancelled', now)
-  if (isOpen(status)) await syncPetStatus(trx, petId, status, now)
+  if (isOpenOrderStatus(status)) await syncPetStatus(trx, petId, status, now)
 }

@@ -6,9 +6,9 @@ import { type KeySettings, settingsProblems } from '../keys/key.ts'
 import { ownLimitMax, ownStreamsMax } from '../keys/plans.ts'
 import { secretsKeptMax } from '../keys/queries.ts'
 import { keyName, keyScopes, origins, plan } from '../keys/schemas.ts'
-import { holdExpired, orderStatuses } from '../orders/order.ts'
-import { customer, note } from '../orders/routes.ts'
-import { isName, petStatuses } from '../pets/pet.ts'
+import { holdExpiredReason, orderStatuses } from '../orders/order.ts'
+import { customerSchema, noteSchema } from '../orders/routes.ts'
+import { isPetName, petStatuses } from '../pets/pet.ts'
 
 /** The lines of an export, one JSON object each. Times are milliseconds, as in the store. */
 
@@ -20,7 +20,7 @@ const id = integer(1, idMax)
 const ms = integer(0, timeMaxMs)
 const orNull = <S extends z.ZodType>(schema: S) => schema.nullable()
 const nameMessage = 'must be 1 to 255 characters and not blank'
-const name = z.string().refine(isName, nameMessage)
+const name = z.string().refine(isPetName, nameMessage)
 const categoryName = z.string().refine(isCategoryName, nameMessage)
 
 const counters = {
@@ -96,12 +96,12 @@ export const orderRecord = z
     id,
     petId: id,
     status: z.enum(orderStatuses),
-    customer: orNull(customer),
-    note: orNull(note),
+    customer: orNull(customerSchema),
+    note: orNull(noteSchema),
     placedAt: ms,
     updatedAt: ms,
     holdExpiresAt: orNull(ms),
-    cancelReason: orNull(z.literal(holdExpired)),
+    cancelReason: orNull(z.literal(holdExpiredReason)),
   })
   // A hold on anything else would be due for ever, since only a placed order lapses.
   .refine(({ status, holdExpiresAt }) => (status === 'placed') === (holdExpiresAt !== null), {

@@ -3,18 +3,18 @@ import { type StreamBody, StreamChunk } from '../api/streamBody.ts'
 import type { Clock } from '../clock.ts'
 import type { Database } from '../database/database.ts'
 import type { MaybePromise } from '../maybePromise.ts'
-import { AccessTable, type FindAccess, type KeyAccess } from './access.ts'
-import { isPrivate, type StoreEvent } from './event.ts'
-import { streamText } from './format.ts'
+import { type FeedEvent, isPrivateEvent } from './event.ts'
+import { toServerSentEvents } from './format.ts'
 import { eventsAfter, prunedThrough } from './queries.ts'
 import {
-  type Batch,
+  type CatchUpPage,
+  type EventBatch,
   EventStream,
   endMessages,
   type StreamBounds,
-  type StreamPage,
   type StreamSource,
 } from './stream.ts'
+import { type FindStreamAccess, type StreamAccess, TokenAccessTable } from './streamAccess.ts'
 
 /** Events that come within this time after the last were sent are read, and sent, together. */
 const coalesceMs = 100
@@ -30,7 +30,7 @@ type BroadcasterOptions = {
   readonly database: Database
   readonly clock: Clock
   readonly bounds: StreamBounds
-  readonly findAccess: FindAccess
+  readonly findAccess: FindStreamAccess
   /** The id up to which events are durable; later ones are not sent yet. */
   durableThrough(): MaybePromise<number>
   onFault(error: unknown): void
@@ -40,7 +40,7 @@ type StreamRequest = {
   readonly keyId: number
   readonly token: string
   /** What the key allows, as read after `newest`. */
-  readonly access: KeyAccess
+  readonly access: StreamAccess
   /** The stream sends events after this one. */
   readonly after: number
   /** The newest event when the request was served. */
@@ -55,7 +55,7 @@ type StreamRequest = {
  */
 export class EventBroadcaster {
   readonly #options: BroadcasterOptions
-  readonly #access: AccessTable
+  readonly #access: TokenAccessTable
   readonly #streams = new Set<EventStream>()
   readonly #waitingReads: (() => void)[] = []
   #pageReads = 0
@@ -70,7 +70,7 @@ export class EventBroadcaster {
 
   constructor(options: BroadcasterOptions) {
     this.#options = options
-    this.#access = new AccessTable(options.findAccess)
+    this.#access = new TokenAccessTable(options.findAccess)
   }
 
   /** A stream that begins when its body is started. */
@@ -193,7 +193,7 @@ export class EventBroadcaster {
   }
 
   /** A page for a stream that is behind, up to the shared position; undefined where the stream must end. */
-  async #page(stream: EventStream): Promise<StreamPage | undefined> {
+  async #page(stream: EventStream): Promise<CatchUpPage | undefined> {
     while (this.#pageReads >= pageReadsMax)
       await new Promise<void>((resolve) => this.#waitingReads.push(resolve))
     this.#pageReads++
@@ -216,15 +216,17 @@ export class EventBroadcaster {
   }
 }
 
-function batchOf(events: readonly StoreEvent[], through: number): Batch {
-  const all = new StreamChunk(streamText(events))
-  const open = events.filter(({ type }) => !isPrivate(type))
+function batchOf(events: readonly FeedEvent[], through: number): EventBatch {
+  const all = new StreamChunk(toServerSentEvents(events))
+  const open = events.filter(({ type }) => !isPrivateEvent(type))
   if (open.length === events.length) return { through, all, open: all }
-  return { through, all, open: open.length === 0 ? undefined : new StreamChunk(streamText(open)) }
+  return { through, all, open: open.length === 0 ? undefined : new StreamChunk(toServerSentEvents(open)) }
 }
 
 /** The ids of the keys that events tell of. */
-const keysIn = (events: readonly StoreEvent[]): Set<number> =>
+const keysIn = (events: readonly FeedEvent[]): Set<number> =>
   new Set(
-    events.filter(({ type }) => isPrivate(type)).map(({ data }) => (JSON.parse(data) as { id: number }).id),
+    events
+      .filter(({ type }) => isPrivateEvent(type))
+      .map(({ data }) => (JSON.parse(data) as { id: number }).id),
   )

@@ -18,7 +18,7 @@ export const eventTypes = [
 ] as const
 export type EventType = (typeof eventTypes)[number]
 
-export type StoreEvent = { id: number; type: EventType; createdAt: number; data: string }
+export type FeedEvent = { id: number; type: EventType; createdAt: number; data: string }
 
 /** The scope that a key needs to follow events. */
 export const eventsScope = 'events:read'
@@ -26,4 +26,4 @@ export const eventsScope = 'events:read'
 export const privateEventsScope = 'keys:manage'
 
 /** Events of keys are for those who manage keys. */
-export const isPrivate = (type: string): boolean => type.startsWith('key.')
+export const isPrivateEvent = (type: string): boolean => type.startsWith('key.')

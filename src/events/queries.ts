@@ -5,10 +5,10 @@ import type { SqlDialect } from '../database/dialect.ts'
 import { insertMany, preparedQuery } from '../database/preparedQuery.ts'
 import type { Tables } from '../database/tables.ts'
 import { chain, type MaybePromise } from '../maybePromise.ts'
-import { type EventType, isPrivate, type StoreEvent } from './event.ts'
+import { type EventType, type FeedEvent, isPrivateEvent } from './event.ts'
 
-export const keptMs = 30 * 24 * 60 * 60 * 1000
-const prunedPosition = 'events.pruned'
+export const eventRetentionMs = 30 * 24 * 60 * 60 * 1000
+const prunedCursor = 'events.pruned'
 const pruneRowsMax = 1_000
 /** More than a running service records while a restore goes on. */
 const restartGap = 1_000_000
@@ -28,13 +28,13 @@ export const recordEvent = (
   now: number,
   type: EventType,
   data: unknown,
-): MaybePromise<readonly unknown[]> => insertEvent(trx, type, now, toJson(data), isPrivate(type) ? 1 : 0)
+): MaybePromise<readonly unknown[]> => insertEvent(trx, type, now, toJson(data), isPrivateEvent(type) ? 1 : 0)
 
 /** The same for many. */
 export const recordEvents = (trx: Kysely<Tables>, now: number, events: readonly NewEvent[]): Promise<void> =>
   insertEvents(
     trx,
-    events.map(({ type, data }) => [type, now, toJson(data), isPrivate(type) ? 1 : 0]),
+    events.map(({ type, data }) => [type, now, toJson(data), isPrivateEvent(type) ? 1 : 0]),
   )
 
 const selectNewestId = preparedQuery<[], { id: number }>((db) =>
@@ -46,7 +46,7 @@ export const newestEventId = (db: Kysely<Tables>): MaybePromise<number> =>
   chain(selectNewestId(db), ([row]) => row?.id ?? 0)
 
 /** In place of a durable position, for what reads inside of a transaction. */
-export const allEvents = Number.MAX_SAFE_INTEGER
+export const eventIdMax = Number.MAX_SAFE_INTEGER
 
 /** Events after a position, oldest first, as far as they are durable: up to the id `through`. */
 export async function eventsAfter(
@@ -55,7 +55,7 @@ export async function eventsAfter(
   limit: number,
   seesPrivate: boolean,
   through: number,
-): Promise<StoreEvent[]> {
+): Promise<FeedEvent[]> {
   let query = db
     .selectFrom('events')
     .selectAll()
@@ -87,7 +87,7 @@ export async function lastEventId(db: Kysely<Tables>, through: number): Promise<
 
 /** Events up to this id are no longer kept. */
 export async function prunedThrough(db: Kysely<Tables>): Promise<number> {
-  return readCursor(db, prunedPosition)
+  return readCursor(db, prunedCursor)
 }
 
 /** Lets go of a bounded number of events that are older than promised; answers how many. */
@@ -99,12 +99,12 @@ export async function pruneEvents(trx: Kysely<Tables>, now: number): Promise<num
     .limit(pruneRowsMax)
     .execute()
   // In the order of the feed, not of the times: a clock that was set back must not take younger events along.
-  const firstKept = old.findIndex((row) => row.created_at > now - keptMs)
+  const firstKept = old.findIndex((row) => row.created_at > now - eventRetentionMs)
   const gone = firstKept === -1 ? old : old.slice(0, firstKept)
   const last = gone.at(-1)
   if (!last) return 0
   await trx.deleteFrom('events').where('id', '<=', last.id).execute()
-  await writeCursor(trx, prunedPosition, last.id)
+  await writeCursor(trx, prunedCursor, last.id)
   return gone.length
 }
 
@@ -112,7 +112,7 @@ export async function pruneEvents(trx: Kysely<Tables>, now: number): Promise<num
 export async function continueFeed(trx: Kysely<Tables>, dialect: SqlDialect, lastId: number): Promise<void> {
   if (lastId <= (await dialect.lastAssignedId(trx, 'events'))) return
   await dialect.reserveIds(trx, 'events', lastId)
-  await writeCursor(trx, prunedPosition, lastId)
+  await writeCursor(trx, prunedCursor, lastId)
 }
 
 /**
@@ -124,8 +124,8 @@ export async function restartFeed(
   dialect: SqlDialect,
   lastSeenId: number,
 ): Promise<void> {
-  const start = Math.max(lastSeenId, await lastEventId(trx, allEvents)) + restartGap
+  const start = Math.max(lastSeenId, await lastEventId(trx, eventIdMax)) + restartGap
   await trx.deleteFrom('events').execute()
   await dialect.reserveIds(trx, 'events', start)
-  await writeCursor(trx, prunedPosition, start)
+  await writeCursor(trx, prunedCursor, start)
 }

@@ -5,12 +5,12 @@ import { nextLink } from '../api/pagination.ts'
 import { digitsText, pageLimit } from '../api/validation.ts'
 import type { Database } from '../database/database.ts'
 import type { MaybePromise } from '../maybePromise.ts'
-import type { FindAccess } from './access.ts'
 import type { EventBroadcaster } from './broadcaster.ts'
 import { eventsScope, privateEventsScope } from './event.ts'
-import { eventJson } from './format.ts'
+import { serializeEvent } from './format.ts'
 import { eventsAfter, lastEventId, prunedThrough } from './queries.ts'
 import { type EventKind, eventExample, eventsSchema } from './schemas.ts'
+import type { FindStreamAccess } from './streamAccess.ts'
 import { StreamCounter } from './streamCounter.ts'
 
 const limitMax = 1_000
@@ -21,7 +21,7 @@ const retrySeconds = '5'
 export type EventRoutesOptions = {
   readonly database: Database
   readonly broadcaster: EventBroadcaster
-  readonly findAccess: FindAccess
+  readonly findAccess: FindStreamAccess
   /** How many streams there are at once, of all keys. */
   readonly streamsMax: number
   readonly publicUrl: string | undefined
@@ -108,7 +108,7 @@ export function eventRoutes(options: EventRoutesOptions): Operation[] {
           return { status: 200, stream: await stream(position ?? newest, newest, context.principal), headers }
         const found = await eventsAfter(database.read, position ?? pruned, limit + 1, seesPrivate, through)
         const page = found.slice(0, limit)
-        const json = `[${page.map(eventJson).join(',')}]`
+        const json = `[${page.map(serializeEvent).join(',')}]`
         if (found.length === page.length) return { status: 200, json, headers }
         const Link = nextLink(publicUrl, '/v1/events', [
           ['after', String(page.at(-1)?.id)],

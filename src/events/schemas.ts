@@ -6,10 +6,10 @@ import { type EventType, eventTypes } from './event.ts'
 
 const time = z.iso.datetime()
 
-export const knownEventType = z
+export const knownEventTypeSchema = z
   .enum(eventTypes)
   .meta({ id: 'KnownEventType', description: 'The types of events that exist today.' })
-export const eventType = z.union([knownEventType, z.string()]).meta({
+export const eventTypeSchema = z.union([knownEventTypeSchema, z.string()]).meta({
   id: 'EventType',
   description: 'The type of an event. This is an open list: new types may be added, so ignore unknown ones.',
 })
@@ -64,7 +64,7 @@ type Union = {
 }
 
 /** A union by `type`, with one named schema for each kind. */
-export function unionOfKinds({ name, description, suffix, kinds, fields }: Union): z.ZodType {
+export function eventUnionSchema({ name, description, suffix, kinds, fields }: Union): z.ZodType {
   const members = kinds.map(({ name, types, data }) =>
     z.object(fields(z.enum(types), data)).meta({ id: `${name}${suffix}` }),
   )
@@ -80,7 +80,7 @@ export function unionOfKinds({ name, description, suffix, kinds, fields }: Union
 }
 
 export function eventsSchema(kinds: readonly EventKind[]): z.ZodType {
-  const event = unionOfKinds({
+  const event = eventUnionSchema({
     name: 'Event',
     description: 'Something that changed.',
     suffix: 'Event',

@@ -1,7 +1,7 @@
 import { type StreamBody, StreamChunk, type StreamEvents, type StreamWriter } from '../api/streamBody.ts'
-import type { SharedAccess } from './access.ts'
-import type { StoreEvent } from './event.ts'
-import { streamText } from './format.ts'
+import type { FeedEvent } from './event.ts'
+import { toServerSentEvents } from './format.ts'
+import type { TokenAccess } from './streamAccess.ts'
 
 export type StreamBounds = {
   readonly heartbeatMs: number
@@ -11,7 +11,7 @@ export type StreamBounds = {
   readonly streamsMax: number
 }
 
-export const usualStreamBounds: StreamBounds = {
+export const defaultStreamBounds: StreamBounds = {
   heartbeatMs: 15_000,
   slowReaderMs: 30_000,
   // Half of the connections that a server takes.
@@ -32,7 +32,7 @@ export const endMessages = {
 } as const
 
 /** New events as all live streams are sent them. */
-export type Batch = {
+export type EventBatch = {
   /** The last event of the batch. */
   readonly through: number
   readonly all: StreamChunk
@@ -41,14 +41,14 @@ export type Batch = {
 }
 
 /** What a stream that is behind is sent next. */
-export type StreamPage = { readonly events: readonly StoreEvent[]; readonly through: number }
+export type CatchUpPage = { readonly events: readonly FeedEvent[]; readonly through: number }
 
 /** What a stream needs of the reader that all streams share. */
 export type StreamSource = {
   /** The event up to which live streams have been sent everything. */
   readonly position: number
   /** The next page, up to the shared position; undefined where the stream must end. */
-  page(stream: EventStream): Promise<StreamPage | undefined>
+  page(stream: EventStream): Promise<CatchUpPage | undefined>
   add(stream: EventStream): void
   remove(stream: EventStream): void
   onFault(error: unknown): void
@@ -60,7 +60,7 @@ export type StreamSource = {
  * pages of its own until it is live. Nothing is buffered beyond what a connection buffers and one page.
  */
 export class EventStream implements StreamBody {
-  readonly access: SharedAccess
+  readonly access: TokenAccess
   readonly #source: StreamSource
   #position: number
   #writer: StreamWriter | undefined
@@ -71,7 +71,7 @@ export class EventStream implements StreamBody {
   /** Since when its reader has taken nothing. */
   #blockedAt: number | undefined
 
-  constructor(source: StreamSource, access: SharedAccess, position: number) {
+  constructor(source: StreamSource, access: TokenAccess, position: number) {
     this.#source = source
     this.access = access
     this.#position = position
@@ -102,7 +102,7 @@ export class EventStream implements StreamBody {
   }
 
   /** Sends what is new, or lets a stream that was not live try again. */
-  deliver({ through, all, open }: Batch): void {
+  deliver({ through, all, open }: EventBatch): void {
     if (!this.#isLive) return void this.catchUp()
     if (this.#position >= through) return
     this.#position = through
@@ -133,7 +133,7 @@ export class EventStream implements StreamBody {
         const page = await this.#source.page(this)
         if (!page) return this.end(endMessages.ended)
         this.#position = page.through
-        if (page.events.length > 0) this.#send(new StreamChunk(streamText(page.events)))
+        if (page.events.length > 0) this.#send(new StreamChunk(toServerSentEvents(page.events)))
       }
       this.#isLive = this.#blockedAt === undefined && this.#position === this.#source.position
     } finally {

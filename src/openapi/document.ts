@@ -1,11 +1,11 @@
 import type * as z from 'zod'
 import { bodyBytesMax } from '../api/body.ts'
 import type { MessageDescription, Operation } from '../api/operation.ts'
-import { describeOwnErrors, errorSchemas } from './errors.ts'
+import { describeErrors, errorSchemas } from './errors.ts'
 import { addExample, type Json, jsonSchema } from './jsonSchema.ts'
 import { messageHeaders, parametersOf } from './parameters.ts'
 import { responsesOf } from './responses.ts'
-import { type Components, shareRepeated } from './sharedComponents.ts'
+import { type Components, extractSharedComponents } from './sharedComponents.ts'
 
 type OpenApiOptions = {
   readonly operations: readonly Operation[]
@@ -50,12 +50,12 @@ export function openApiDocument({ operations, productionUrl, stagingUrl }: OpenA
     paths[operation.path] = {
       ...paths[operation.path],
       [method]: {
-        ...describe(operation, components, describeOwnErrors(operation, operations)),
+        ...describe(operation, components, describeErrors(operation, operations)),
         responses: responses.get(operation),
       },
     }
   }
-  shareRepeated(Object.values(paths).flatMap(Object.values) as Json[], components)
+  extractSharedComponents(Object.values(paths).flatMap(Object.values) as Json[], components)
   const servers = [
     ...(productionUrl ? [{ url: `${productionUrl}/v1`, description: 'Production' }] : []),
     ...(stagingUrl ? [{ url: `${stagingUrl}/v1`, description: 'Staging' }] : []),
@@ -97,7 +97,7 @@ export function openApiDocument({ operations, productionUrl, stagingUrl }: OpenA
 }
 
 /** As JSON, with each reference on one line: there are a thousand of them. */
-export const documentText = (document: Json): string =>
+export const formatDocument = (document: Json): string =>
   JSON.stringify(document, undefined, 2).replaceAll(/\{\s+("\$ref": "[^"]*")\s+\}/g, '{ $1 }')
 
 const sorted = (named: Json): Json =>

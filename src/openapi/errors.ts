@@ -64,7 +64,7 @@ const pipelineCodes: readonly ErrorCode[] = [
   'internal_error',
   'unavailable',
 ]
-export const isOfPipeline = (code: ErrorCode): boolean => pipelineCodes.includes(code)
+export const isPipelineError = (code: ErrorCode): boolean => pipelineCodes.includes(code)
 
 const waitingCodes: readonly ErrorCode[] = [
   'rate_limit_exceeded',
@@ -76,7 +76,7 @@ const waitingCodes: readonly ErrorCode[] = [
 export const hasRetryAfter = (code: ErrorCode): boolean => waitingCodes.includes(code)
 
 /** Everything that an operation can return with an error body: its own errors, and those of the pipeline. */
-export function codesOf({
+export function errorCodesOf({
   errors = [],
   scope,
   rateLimitExempt,
@@ -104,10 +104,10 @@ export function codesOf({
 }
 
 /** The codes by status where the operation has only some of those that others have, as a line of its description. */
-export function describeOwnErrors(operation: Operation, operations: readonly Operation[]): string {
+export function describeErrors(operation: Operation, operations: readonly Operation[]): string {
   const statusOf = (code: ErrorCode) => String(catalogue[code].status)
-  const own = Object.groupBy(inOrder(codesOf(operation)), statusOf)
-  const all = Object.groupBy(inOrder(operations.flatMap(codesOf)), statusOf)
+  const own = Object.groupBy(inCatalogueOrder(errorCodesOf(operation)), statusOf)
+  const all = Object.groupBy(inCatalogueOrder(operations.flatMap(errorCodesOf)), statusOf)
   const partly = Object.entries(own).filter(([status, codes]) => codes?.join() !== all[status]?.join())
   const lists = partly.map(
     ([status, codes = []]) => `${status} ${codes.map((code) => `\`${code}\``).join(', ')}`,
@@ -115,7 +115,7 @@ export function describeOwnErrors(operation: Operation, operations: readonly Ope
   return lists.length > 0 ? `Errors: ${lists.join('; ')}.` : ''
 }
 
-const inOrder = (codes: readonly ErrorCode[]): ErrorCode[] =>
+const inCatalogueOrder = (codes: readonly ErrorCode[]): ErrorCode[] =>
   errorCodes.filter((code) => codes.includes(code))
 
 /** The description of an error: its codes. What they mean is in the examples, one for each. */

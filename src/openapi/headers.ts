@@ -1,6 +1,6 @@
 import { catalogue, type ErrorCode } from '../api/errors.ts'
 import type { Operation } from '../api/operation.ts'
-import { hasRetryAfter, isOfPipeline } from './errors.ts'
+import { hasRetryAfter, isPipelineError } from './errors.ts'
 import type { Json } from './jsonSchema.ts'
 
 const text = { type: 'string' }
@@ -68,7 +68,7 @@ const preference = {
   'Preference-Applied': optionalHeader('`handling=strict` if the request asked for it in `Prefer`.'),
 }
 
-const marks = (operation: Operation): Json => ({
+const lifecycleHeaders = (operation: Operation): Json => ({
   ...(operation.stability && operation.stability !== 'stable' && stability),
   ...(operation.deprecation && deprecation),
 })
@@ -76,7 +76,7 @@ const marks = (operation: Operation): Json => ({
 export function successHeaders(operation: Operation, response: Operation['responses'][number]): Json {
   return {
     ...commonHeaders,
-    ...marks(operation),
+    ...lifecycleHeaders(operation),
     ...(operation.method === 'POST' && replayed),
     ...(operation.body && preference),
     ...mapValues(response.headers ?? {}, (description) => requiredHeader(description)),
@@ -89,12 +89,12 @@ const retryAfter = (isAlways: boolean) =>
 
 /** The headers of an error with any of these codes. */
 export function errorHeaders(operation: Operation, codes: readonly ErrorCode[]): Json {
-  const isStored = codes.some((code) => !isOfPipeline(code))
+  const isStored = codes.some((code) => !isPipelineError(code))
   const isAfterInput = isStored || codes.some((code) => catalogue[code].status >= 500)
   const own = codes.flatMap((code) => Object.entries(operation.errorHeaders?.[code] ?? {}))
   return {
     ...commonHeaders,
-    ...marks(operation),
+    ...lifecycleHeaders(operation),
     ...(operation.method === 'POST' && isStored && replayed),
     ...(operation.body && isAfterInput && preference),
     ...mapValues(Object.fromEntries(own), (description) => optionalHeader(description)),

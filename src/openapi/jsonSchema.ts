@@ -9,7 +9,8 @@ export function jsonSchema(schema: z.ZodType, schemas: Json): Json {
   const { properties, $defs } = z.toJSONSchema(z.object({ it: schema }), {
     io: 'input',
     unrepresentable: 'any',
-    override: ({ zodSchema, jsonSchema: made }) => mend(zodSchema as unknown as z.ZodType, made as Json),
+    override: ({ zodSchema, jsonSchema: made }) =>
+      normalizeSchema(zodSchema as unknown as z.ZodType, made as Json),
   }) as unknown as { properties: { it: Json }; $defs?: Json }
   const text = JSON.stringify({ it: properties.it, defs: $defs ?? {} })
   const relocated = JSON.parse(text.replaceAll('"#/$defs/', '"#/components/schemas/')) as {
@@ -32,7 +33,7 @@ export function addExample(schema: Json, example: unknown, schemas: Json): void 
   else named.examples ??= [example]
 }
 
-function mend(schema: z.ZodType, made: Json): void {
+function normalizeSchema(schema: z.ZodType, made: Json): void {
   const documented = documentation.get(schema)?.schema
   if (documented) {
     const { description } = made

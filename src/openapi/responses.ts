@@ -1,12 +1,12 @@
 import { catalogue, type ErrorCode, errorCodes } from '../api/errors.ts'
 import type { Operation } from '../api/operation.ts'
-import { codesOf, describeCodes, errorExample } from './errors.ts'
+import { describeCodes, errorCodesOf, errorExample } from './errors.ts'
 import { errorHeaders, mergeHeaders, successHeaders } from './headers.ts'
 import { addExample, componentName, type Json, jsonSchema } from './jsonSchema.ts'
 import type { Components } from './sharedComponents.ts'
 
 /** A response of one operation, before it is known which others have the same. */
-type Draft = {
+type ResponseDraft = {
   operation: Operation
   status: string
   /** What it is called in the components. */
@@ -53,7 +53,7 @@ export function responsesOf(
   ])
   for (const [name, group] of Map.groupBy(drafts, (draft) => draft.name))
     components.responses[name] = merge(group, components.examples)
-  const reference = ({ status, name, codes, response: { description } }: Draft): [string, Json] => {
+  const reference = ({ status, name, codes, response: { description } }: ResponseDraft): [string, Json] => {
     const isSame = codes.length > 0 || description === components.responses[name]?.description
     return [status, { $ref: `#/components/responses/${name}`, ...(!isSame && { description }) }]
   }
@@ -62,8 +62,8 @@ export function responsesOf(
 }
 
 /** What is true of a response in all operations that have it. */
-function merge(group: readonly Draft[], examples: Json): Json {
-  const [{ response, name }] = group as [Draft, ...Draft[]]
+function merge(group: readonly ResponseDraft[], examples: Json): Json {
+  const [{ response, name }] = group as [ResponseDraft, ...ResponseDraft[]]
   const headers = mergeHeaders(group.map((draft) => draft.response.headers))
   const codes = errorCodes.filter((code) => group.some((draft) => draft.codes.includes(code)))
   for (const code of codes) examples[code] ??= errorExample(code)
@@ -74,7 +74,7 @@ function merge(group: readonly Draft[], examples: Json): Json {
   return { description: describeCodes(codes), headers, content: errorContent(codes) }
 }
 
-function successDrafts(operation: Operation, schemas: Json): Draft[] {
+function successDrafts(operation: Operation, schemas: Json): ResponseDraft[] {
   return Object.entries(operation.responses).map(([status, answer]) => {
     const { description, schema, example, stream } = answer
     const made = schema && jsonSchema(schema, schemas)
@@ -101,9 +101,9 @@ function successDrafts(operation: Operation, schemas: Json): Draft[] {
   })
 }
 
-function errorDrafts(operation: Operation): Draft[] {
-  const byStatus = Object.groupBy(codesOf(operation), (code) => String(catalogue[code].status))
-  const drafts = Object.entries(byStatus).map(([status, found = []]): Draft => {
+function errorDrafts(operation: Operation): ResponseDraft[] {
+  const byStatus = Object.groupBy(errorCodesOf(operation), (code) => String(catalogue[code].status))
+  const drafts = Object.entries(byStatus).map(([status, found = []]): ResponseDraft => {
     const codes = errorCodes.filter((code) => found.includes(code))
     const name = statusName(status)
     const response = { description: describeCodes(codes), headers: errorHeaders(operation, codes) }
@@ -114,7 +114,7 @@ function errorDrafts(operation: Operation): Draft[] {
 }
 
 /** Where an operation has no input that could be wrong, the request itself still can be. */
-const malformedRequest = (operation: Operation, status: string): Draft => ({
+const malformedRequest = (operation: Operation, status: string): ResponseDraft => ({
   operation,
   status,
   name: 'MalformedRequest',

@@ -10,7 +10,7 @@ export type Components = {
 }
 
 /** Moves parameters and headers that are written out more than once to the components, and refers to them there. */
-export function shareRepeated(operations: readonly Json[], components: Components): void {
+export function extractSharedComponents(operations: readonly Json[], components: Components): void {
   const responses = [
     ...operations.flatMap((operation) => Object.values(operation.responses as Record<string, Json>)),
     ...Object.values(components.responses),

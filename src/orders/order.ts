@@ -18,7 +18,7 @@ export type Order = {
   cancelReason: string | undefined
 }
 
-export const holdExpired = 'hold_expired'
+export const holdExpiredReason = 'hold_expired'
 export const customerNameLengthMax = 255
 export const emailLengthMax = 320
 export const noteLengthMax = 1_000
@@ -30,22 +30,23 @@ const transitions: Record<OrderStatus, readonly OrderStatus[]> = {
   cancelled: [],
 }
 
-export const mayBecome = (from: OrderStatus, to: OrderStatus): boolean =>
+export const isOrderTransitionAllowed = (from: OrderStatus, to: OrderStatus): boolean =>
   from === to || transitions[from].includes(to)
 
-export const nextStatuses = (from: OrderStatus): readonly OrderStatus[] => transitions[from]
+export const nextOrderStatuses = (from: OrderStatus): readonly OrderStatus[] => transitions[from]
 
-export const isOpen = (status: OrderStatus): boolean => status === 'placed' || status === 'approved'
+export const isOpenOrderStatus = (status: OrderStatus): boolean =>
+  status === 'placed' || status === 'approved'
 
 /** What becomes of the animal when its order gets to a status. */
-export const petStatusAfter = {
+export const petStatusForOrder = {
   placed: 'pending',
   approved: 'pending',
   delivered: 'sold',
   cancelled: 'available',
 } as const
 
-export const hasLapsed = (
+export const isHoldExpired = (
   { status, holdExpiresAt }: Pick<Order, 'status' | 'holdExpiresAt'>,
   now: number,
 ): boolean => status === 'placed' && holdExpiresAt !== undefined && now >= holdExpiresAt

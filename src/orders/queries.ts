@@ -6,28 +6,28 @@ import type { Pet } from '../pets/pet.ts'
 import { changePet, findPet } from '../pets/queries.ts'
 import {
   type Customer,
-  hasLapsed,
-  holdExpired,
-  isOpen,
+  holdExpiredReason,
+  isHoldExpired,
+  isOpenOrderStatus,
   type Order,
   type OrderStatus,
-  petStatusAfter,
+  petStatusForOrder,
 } from './order.ts'
 
 export type OrderFilter = { status?: OrderStatus | undefined; petId?: bigint | undefined }
 export type NewOrder = { customer: Customer | undefined; note: string | undefined; holdMs: number }
 
-const aboveAllIds = Number.MAX_SAFE_INTEGER
-const lapsesMax = 500
+const orderIdMax = Number.MAX_SAFE_INTEGER
+const expiredHoldsMax = 500
 /** Nobody else can write while holds are ended. */
-const lapsesMaxMs = 200
+const expiryBatchMaxMs = 200
 
 /** One page, newest first, of orders below an id; each combination of filters has its index. */
-export function ordersPage(
+export function ordersPageQuery(
   { read: db, dialect }: DatabaseReader,
   filter: OrderFilter,
   limit: number,
-  belowId = aboveAllIds,
+  belowId = orderIdMax,
 ) {
   const filters: [string, unknown][] = []
   if (filter.petId !== undefined) filters.push(['pet_id', Number(filter.petId)])
@@ -41,7 +41,7 @@ export async function listOrders(
   limit: number,
   belowId?: number,
 ) {
-  return (await ordersPage(store, filter, limit, belowId).execute()).map(toOrder)
+  return (await ordersPageQuery(store, filter, limit, belowId).execute()).map(toOrder)
 }
 
 export async function findOrder(db: Kysely<Tables>, id: number): Promise<Order | undefined> {
@@ -50,7 +50,7 @@ export async function findOrder(db: Kysely<Tables>, id: number): Promise<Order |
 }
 
 /** The open order on an animal; one whose hold has run out is ended on the way. */
-export async function openOrderOf(
+export async function findOpenOrder(
   trx: Kysely<Tables>,
   petId: bigint,
   now: number,
@@ -64,7 +64,7 @@ export async function openOrderOf(
     .executeTakeFirst()
   if (!row) return undefined
   const order = await expireHold(trx, toOrder(row), now)
-  return isOpen(order.status) ? order : undefined
+  return isOpenOrderStatus(order.status) ? order : undefined
 }
 
 /** Places an order on an available animal, which is pending from then on. */
@@ -88,12 +88,12 @@ export async function placeOrder(
     })
     .returning('id')
     .executeTakeFirstOrThrow()
-  await moved(trx, { id, petId: pet.id, status: 'placed', cancelReason: undefined }, now)
+  await afterStatusChange(trx, { id, petId: pet.id, status: 'placed', cancelReason: undefined }, now)
   return (await findOrder(trx, id)) as Order
 }
 
 /** Takes an order to another status, and its animal with it. */
-export async function moveOrder(
+export async function changeOrderStatus(
   trx: Kysely<Tables>,
   order: Order,
   status: OrderStatus,
@@ -105,16 +105,18 @@ export async function moveOrder(
     .set({ status, updated_at: now, hold_expires_at: null, cancel_reason: cancelReason ?? null })
     .where('id', '=', order.id)
     .execute()
-  await moved(trx, { id: order.id, petId: order.petId, status, cancelReason }, now)
+  await afterStatusChange(trx, { id: order.id, petId: order.petId, status, cancelReason }, now)
   return (await findOrder(trx, order.id)) as Order
 }
 
 /** Puts an end to a hold that has run out; the order is returned as it is then. */
 export async function expireHold(trx: Kysely<Tables>, order: Order, now: number): Promise<Order> {
-  return hasLapsed(order, now) ? moveOrder(trx, order, 'cancelled', now, holdExpired) : order
+  return isHoldExpired(order, now)
+    ? changeOrderStatus(trx, order, 'cancelled', now, holdExpiredReason)
+    : order
 }
 
-export async function hasDueOrders(db: Kysely<Tables>, now: number): Promise<boolean> {
+export async function hasDueHolds(db: Kysely<Tables>, now: number): Promise<boolean> {
   const row = await db
     .selectFrom('orders')
     .select('id')
@@ -131,9 +133,9 @@ export async function expireDueHolds(trx: Kysely<Tables>, now: number): Promise<
     .selectAll()
     .where('hold_expires_at', '<=', now)
     .orderBy('hold_expires_at')
-    .limit(lapsesMax)
+    .limit(expiredHoldsMax)
     .execute()
-  const deadline = performance.now() + lapsesMaxMs
+  const deadline = performance.now() + expiryBatchMaxMs
   let ended = 0
   for (const row of due) {
     if (ended > 0 && performance.now() > deadline) break
@@ -155,7 +157,7 @@ export async function eraseCustomer(trx: Kysely<Tables>, id: number, now: number
 type Moved = Pick<Order, 'id' | 'petId' | 'status' | 'cancelReason'>
 
 /** The animal's status follows the order's, and both are told of; nothing personal is. */
-async function moved(
+async function afterStatusChange(
   trx: Kysely<Tables>,
   { id, petId, status, cancelReason }: Moved,
   now: number,
@@ -173,7 +175,7 @@ export async function syncPetStatus(
   now: number,
 ): Promise<void> {
   const pet = await findPet(trx, BigInt(petId))
-  if (pet) await changePet(trx, pet, { status: petStatusAfter[status] }, now)
+  if (pet) await changePet(trx, pet, { status: petStatusForOrder[status] }, now)
 }
 
 const toOrder = (row: Selectable<Tables['orders']>): Order => ({

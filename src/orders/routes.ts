@@ -10,30 +10,30 @@ import { findPet } from '../pets/queries.ts'
 import {
   customerNameLengthMax,
   emailLengthMax,
-  mayBecome,
-  nextStatuses,
+  isOrderTransitionAllowed,
+  nextOrderStatuses,
   noteLengthMax,
   type Order,
   type OrderStatus,
   orderStatuses,
 } from './order.ts'
 import {
+  changeOrderStatus,
   eraseCustomer,
   expireHold,
+  findOpenOrder,
   findOrder,
   listOrders,
-  moveOrder,
   type OrderFilter,
-  openOrderOf,
   placeOrder,
 } from './queries.ts'
 
 const lengthOf = (text: string) => [...text].length
 const time = z.iso.datetime()
-export const orderStatus = z
+export const orderStatusSchema = z
   .enum(orderStatuses)
   .meta({ id: 'OrderStatus', description: 'Where an order stands.' })
-export const customer = z
+export const customerSchema = z
   .object({
     name: z
       .string()
@@ -54,7 +54,7 @@ export const customer = z
       .meta({ description: "The customer's e-mail address." }),
   })
   .meta({ id: 'Customer', description: 'Who adopts. Personal: never in events or logs.' })
-export const note = z
+export const noteSchema = z
   .string()
   .refine((text) => lengthOf(text) <= noteLengthMax, `must have at most ${noteLengthMax} characters`)
   .meta({ maxLength: noteLengthMax, description: 'Anything to remember about the order.' })
@@ -62,20 +62,20 @@ export const note = z
 const newOrder = z
   .object({
     petId: int64().meta({ description: 'The animal, which must be available.' }),
-    customer: customer.optional(),
-    note: note.optional(),
+    customer: customerSchema.optional(),
+    note: noteSchema.optional(),
   })
   .meta({ id: 'NewOrder', description: 'An order to place on an available animal.' })
 const orderChange = z
-  .object({ status: orderStatus })
+  .object({ status: orderStatusSchema })
   .meta({ id: 'OrderChange', description: 'The status that the order is to have.' })
 const order = z
   .object({
     id: int64().meta({ description: 'Assigned by the service.' }),
     petId: int64().meta({ description: 'The animal.' }),
-    status: orderStatus,
-    customer: customer.optional(),
-    note: note.optional(),
+    status: orderStatusSchema,
+    customer: customerSchema.optional(),
+    note: noteSchema.optional(),
     placedAt: time.meta({ description: 'When it was placed.' }),
     updatedAt: time.meta({ description: 'When it last changed.' }),
     holdExpiresAt: time.optional().meta({ description: 'When a placed order lapses unless it is approved.' }),
@@ -93,7 +93,7 @@ const example = {
   updatedAt: '2026-11-15T12:00:00.000Z',
   holdExpiresAt: '2026-11-18T12:00:00.000Z',
 }
-const cursorForm = z.tuple([z.int(), orderStatus.nullable(), int64Text().nullable()])
+const cursorForm = z.tuple([z.int(), orderStatusSchema.nullable(), int64Text().nullable()])
 const params = z.object({ orderId: int64Text().meta({ description: 'The identifier of the order.' }) })
 
 type OrderRoutesOptions = { database: Database; publicUrl: string | undefined; holdMs: number }
@@ -113,7 +113,7 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
       scope: 'orders:read',
       query: z.object({
         limit: pageLimit(),
-        status: orderStatus.optional().meta({ description: 'Only orders with this status.' }),
+        status: orderStatusSchema.optional().meta({ description: 'Only orders with this status.' }),
         petId: int64Text().optional().meta({ description: 'Only orders for this animal.' }),
         cursor: pageCursor(),
       }),
@@ -131,7 +131,7 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
         const { belowId, filter } =
           query.cursor === undefined ? { filter: given } : openOrderCursor(query.cursor, given)
         const found = await listOrders(database, filter, query.limit + 1, belowId)
-        return pageAnswer(found, shown, {
+        return pageAnswer(found, serializeOrder, {
           publicUrl,
           path: '/v1/store/orders',
           limit: query.limit,
@@ -164,13 +164,13 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
       errors: ['malformed_json', 'validation_failed', 'pet_not_found', 'pet_unavailable'],
       async write({ body }, { trx, now }): Promise<OperationResult> {
         // A hold that ran out a moment ago must not stand in the way of the next adopter.
-        const open = await openOrderOf(trx, body.petId, now)
+        const open = await findOpenOrder(trx, body.petId, now)
         const pet = await findPet(trx, body.petId)
         if (!pet) throw new ApiError('pet_not_found')
         if (open || pet.status !== 'available') throw new ApiError('pet_unavailable')
         const placed = await placeOrder(trx, pet, { customer: body.customer, note: body.note, holdMs }, now)
         const Location = `${publicUrl ?? ''}/v1/store/orders/${placed.id}`
-        return { ...respond(201, shown(placed), { Location }), subjectRef: concernOf(placed.id) }
+        return { ...respond(201, serializeOrder(placed), { Location }), subjectRef: subjectRefOf(placed.id) }
       },
     }),
 
@@ -186,7 +186,7 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
       async read({ params: { orderId } }) {
         const found = await findOrder(database.read, Number(orderId))
         if (!found) throw new ApiError('order_not_found')
-        return respond(200, shown(found))
+        return respond(200, serializeOrder(found))
       },
     }),
 
@@ -214,12 +214,15 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
         if (!found) throw new ApiError('order_not_found')
         // A hold that has run out is over, also if nobody has noticed yet.
         const current = await expireHold(trx, found, now)
-        if (!mayBecome(current.status, body.status))
+        if (!isOrderTransitionAllowed(current.status, body.status))
           throw new ApiError('illegal_transition', refusalText(current.status, body.status))
         const isSame = current.status === body.status
-        const moved = isSame ? current : await moveOrder(trx, current, body.status, now)
+        const moved = isSame ? current : await changeOrderStatus(trx, current, body.status, now)
         // Who may only write orders does not get to see whose they are.
-        return respond(200, shown(caller.scopes.has('orders:read') ? moved : impersonal(moved)))
+        return respond(
+          200,
+          serializeOrder(caller.scopes.has('orders:read') ? moved : withoutPersonalData(moved)),
+        )
       },
     }),
 
@@ -240,7 +243,7 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
         const found = await findOrder(trx, Number(orderId))
         if (!found) throw new ApiError('order_not_found')
         await eraseCustomer(trx, found.id, now)
-        await eraseFromKeptAnswers(concernOf(found.id), withoutCustomer)
+        await eraseFromKeptAnswers(subjectRefOf(found.id), withoutCustomer)
         afterCommit(() => database.truncateWal())
         return { status: 204 }
       },
@@ -249,7 +252,7 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
 }
 
 /** What the kept answer of a placed order is about. */
-const concernOf = (orderId: number): string => `order ${orderId}`
+const subjectRefOf = (orderId: number): string => `order ${orderId}`
 
 /** An answer of createOrder with nothing personal left; its numbers are all ids that this service assigned. */
 function withoutCustomer(json: string): string {
@@ -257,12 +260,12 @@ function withoutCustomer(json: string): string {
   return toJson(rest)
 }
 
-const impersonal = (order: Order): Order => ({ ...order, customer: undefined, note: undefined })
+const withoutPersonalData = (order: Order): Order => ({ ...order, customer: undefined, note: undefined })
 
 const refusalText = (from: OrderStatus, to: OrderStatus): string =>
   from === 'delivered' || from === 'cancelled'
     ? `This order is ${from}, and that is final: place a new one.`
-    : `An order that is ${from} cannot become ${to}: it can become ${nextStatuses(from).join(' or ')}.`
+    : `An order that is ${from} cannot become ${to}: it can become ${nextOrderStatuses(from).join(' or ')}.`
 
 function openOrderCursor(cursor: string, given: OrderFilter): { belowId: number; filter: OrderFilter } {
   const [belowId, status, petId] = openCursor('orders', cursorForm, cursor)
@@ -281,7 +284,7 @@ function filterParameters({ status, petId }: OrderFilter): [string, string][] {
   return parameters
 }
 
-const shown = (found: Order) => ({
+const serializeOrder = (found: Order) => ({
   id: found.id,
   petId: found.petId,
   status: found.status,

@@ -9,16 +9,16 @@ import type { PetFilter } from './queries.ts'
 type PetCursor = { belowId: number; filter: PetFilter }
 
 /** How many ids a list can be asked for by. */
-export const idsMax = 100
+export const petIdsMax = 100
 
 const payload = z.tuple([
   z.int(),
   z.enum(petStatuses).nullable(),
   int64Text().nullable(),
-  z.array(int64Text()).max(idsMax).nullable(),
+  z.array(int64Text()).max(petIdsMax).nullable(),
 ])
 
-export function sealPetCursor({ belowId, filter }: PetCursor): string {
+export function encodePetCursor({ belowId, filter }: PetCursor): string {
   const { status, categoryId, ids } = filter
   return sealCursor('pets', [
     belowId,
@@ -29,7 +29,7 @@ export function sealPetCursor({ belowId, filter }: PetCursor): string {
 }
 
 /** A cursor carries its filters: those that are given beside it must be the same, those that are not are the cursor's. */
-export function openPetCursor(cursor: string, given: PetFilter): PetCursor {
+export function decodePetCursor(cursor: string, given: PetFilter): PetCursor {
   const [belowId, status, categoryId, ids] = openCursor('pets', payload, cursor)
   const filter: PetFilter = {
     status: status ?? undefined,

@@ -11,12 +11,12 @@ export type PetChange = {
   status?: PetStatus | undefined
 }
 
-export const nameLengthMax = 255
+export const petNameLengthMax = 255
 
 /** Length in characters (code points), as JSON Schema counts it. */
-export const isName = (text: string): boolean => {
+export const isPetName = (text: string): boolean => {
   const length = [...text].length
-  return length >= 1 && length <= nameLengthMax && text.trim() !== ''
+  return length >= 1 && length <= petNameLengthMax && text.trim() !== ''
 }
 
 /** Where an animal may go from each status by a plain change. A sold animal that comes back is available first. */
@@ -26,5 +26,5 @@ const transitions: Record<PetStatus, readonly PetStatus[]> = {
   sold: ['available'],
 }
 
-export const mayBecome = (from: PetStatus, to: PetStatus): boolean =>
+export const isPetTransitionAllowed = (from: PetStatus, to: PetStatus): boolean =>
   from === to || transitions[from].includes(to)

@@ -15,15 +15,15 @@ export type PetFilter = {
 }
 
 /** Above every id that the service assigns, so that the first page is a page like any other. */
-const aboveAllIds = 2 ** 53 - 1
+const petIdMax = 2 ** 53 - 1
 const columns = ['id', 'name', 'category_id', 'status'] as const
 
 /** One page, newest first, of animals below an id. Every combination of filters is answered by an index alone. */
-export function petsPage(
+export function petsPageQuery(
   { read: db, dialect }: DatabaseReader,
   filter: PetFilter,
   limit: number,
-  belowId = aboveAllIds,
+  belowId = petIdMax,
 ) {
   const query = db.selectFrom('pets').select(columns)
   const { ids } = filter
@@ -48,11 +48,11 @@ export async function listPets(
   limit: number,
   belowId?: number,
 ): Promise<Pet[]> {
-  return (await petsPage(store, filter, limit, belowId).execute()).map(toPet)
+  return (await petsPageQuery(store, filter, limit, belowId).execute()).map(toPet)
 }
 
 export function findPet(db: Kysely<Tables>, id: bigint): MaybePromise<Pet | undefined> {
-  if (id < 1n || id > BigInt(aboveAllIds)) return undefined
+  if (id < 1n || id > BigInt(petIdMax)) return undefined
   return chain(selectPet(db, Number(id)), ([row]) => row && toPet(row))
 }
 

@@ -10,8 +10,8 @@ import { int64, int64Text, notBlankPattern, pageCursor, pageLimit } from '../api
 import type { Database } from '../database/database.ts'
 import type { Tables } from '../database/tables.ts'
 import { chain } from '../maybePromise.ts'
-import { idsMax, openPetCursor, sealPetCursor } from './cursor.ts'
-import { isName, mayBecome, nameLengthMax, type Pet, petStatuses } from './pet.ts'
+import { decodePetCursor, encodePetCursor, petIdsMax } from './cursor.ts'
+import { isPetName, isPetTransitionAllowed, type Pet, petNameLengthMax, petStatuses } from './pet.ts'
 import { addPet, changePet, findPet, listPets, type PetFilter, removePet } from './queries.ts'
 
 const petStatus = z.enum(petStatuses).meta({
@@ -19,12 +19,15 @@ const petStatus = z.enum(petStatuses).meta({
   description:
     'Whether an animal can be adopted: still `available`, spoken for (`pending`) or gone (`sold`).',
 })
-const petName = z.string().refine(isName, `must be 1 to ${nameLengthMax} characters and not blank`).meta({
-  minLength: 1,
-  maxLength: nameLengthMax,
-  pattern: notBlankPattern,
-  description: "The animal's name; not blank.",
-})
+const petName = z
+  .string()
+  .refine(isPetName, `must be 1 to ${petNameLengthMax} characters and not blank`)
+  .meta({
+    minLength: 1,
+    maxLength: petNameLengthMax,
+    pattern: notBlankPattern,
+    description: "The animal's name; not blank.",
+  })
 const categoryId = int64().meta({
   description:
     'Identifier of the category the animal belongs to. One that is new comes into being, without a name.',
@@ -36,13 +39,13 @@ const newPet = z
 const petChange = z
   .object({ name: petName.optional(), categoryId: categoryId.optional(), status: petStatus.optional() })
   .meta({ id: 'PetChange', description: 'What is to change; what is left out stays.' })
-export const pet = z
+export const petSchema = z
   .object({
     id: int64().meta({ description: 'Unique identifier, assigned by the service. Not sent by the caller.' }),
     ...newPet.shape,
   })
   .meta({ id: 'Pet', description: 'An animal offered for adoption.' })
-const pets = z.array(pet).meta({ id: 'Pets', description: 'One page of animals, newest first.' })
+const pets = z.array(petSchema).meta({ id: 'Pets', description: 'One page of animals, newest first.' })
 
 const example = { id: 42, name: 'Milo', categoryId: 3, status: 'available' }
 const params = z.object({ petId: int64Text().meta({ description: 'The identifier of the animal.' }) })
@@ -100,9 +103,9 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
         categoryId: int64Text().optional().meta({ description: 'Only animals of this category.' }),
         id: z
           .array(int64Text())
-          .max(idsMax)
+          .max(petIdsMax)
           .optional()
-          .meta({ description: `Only these animals; may be given up to ${idsMax} times.` }),
+          .meta({ description: `Only these animals; may be given up to ${petIdsMax} times.` }),
         cursor: pageCursor(),
       }),
       requestHeaders: { 'If-None-Match': 'Answers 304 if the page still has this ETag.' },
@@ -128,14 +131,14 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
           ids: query.id && distinct(query.id),
         }
         const { belowId, filter } =
-          query.cursor === undefined ? { filter: given } : openPetCursor(query.cursor, given)
+          query.cursor === undefined ? { filter: given } : decodePetCursor(query.cursor, given)
         const found = await listPets(database, filter, query.limit + 1, belowId)
         const page = pageAnswer(found, (shown) => shown, {
           publicUrl,
           path: '/v1/pets',
           limit: query.limit,
           filters: filterParameters(filter),
-          cursorAfter: (last) => sealPetCursor({ belowId: last.id, filter }),
+          cursorAfter: (last) => encodePetCursor({ belowId: last.id, filter }),
         })
         return {
           ...page,
@@ -158,7 +161,7 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
       responses: {
         201: {
           description: 'The animal was added; the body has its `id`.',
-          schema: pet,
+          schema: petSchema,
           headers: { Location: 'Where the animal is.', ...etag },
           example,
         },
@@ -166,7 +169,7 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
       errors: ['malformed_json', 'validation_failed'],
       async write({ body }, { trx, now }) {
         const added = await addPet(trx, body, now)
-        return petAnswer(201, added, { Location: `${publicUrl ?? ''}/v1/pets/${added.id}` })
+        return petResponse(201, added, { Location: `${publicUrl ?? ''}/v1/pets/${added.id}` })
       },
     }),
 
@@ -186,14 +189,14 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
       notFound: 'pet_not_found',
       requestHeaders: { 'If-None-Match': 'Answers 304 if the animal still has this ETag.' },
       responses: {
-        200: { description: 'The animal.', schema: pet, headers: etag, example },
+        200: { description: 'The animal.', schema: petSchema, headers: etag, example },
         304: { description: 'The animal is still the one you know.', headers: etag },
       },
       errors: ['pet_not_found', 'operation_removed'],
       read: ({ params: { petId } }) =>
         chain(findPet(read, petId), (found) => {
           if (!found) throw new ApiError('pet_not_found')
-          return petAnswer(200, found)
+          return petResponse(200, found)
         }),
     }),
 
@@ -214,7 +217,7 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
       responses: {
         200: {
           description: 'The animal after the change.',
-          schema: pet,
+          schema: petSchema,
           headers: etag,
           example: { ...example, status: 'pending' },
         },
@@ -233,13 +236,13 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
         if (isOrdered && body.status !== undefined && body.status !== found.status) {
           throw new ApiError('pet_has_open_order')
         }
-        if (body.status !== undefined && !mayBecome(found.status, body.status)) {
+        if (body.status !== undefined && !isPetTransitionAllowed(found.status, body.status)) {
           throw new ApiError(
             'illegal_transition',
             `An animal that is ${found.status} cannot become ${body.status}: make it available first.`,
           )
         }
-        return petAnswer(200, await changePet(trx, found, body, now))
+        return petResponse(200, await changePet(trx, found, body, now))
       },
     }),
 
@@ -266,7 +269,7 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
   ]
 }
 
-function petAnswer(status: number, shown: Pet, headers: Record<string, string> = {}): OperationResult {
+function petResponse(status: number, shown: Pet, headers: Record<string, string> = {}): OperationResult {
   const json = toJson(shown)
   return { status, json, headers: { ...headers, ETag: etagOf(json) } }
 }

@@ -2,7 +2,7 @@ import { type Kysely, type RawBuilder, type Selectable, type SelectQueryBuilder,
 import type { DatabaseReader } from '../database/database.ts'
 import type { SqlDialect } from '../database/dialect.ts'
 import type { Tables } from '../database/tables.ts'
-import { keptMs } from '../events/queries.ts'
+import { eventRetentionMs } from '../events/queries.ts'
 import { setWebhookStatus, toWebhook } from './queries.ts'
 import type { Outcome } from './send.ts'
 import { type Delivery, nextAttemptAt, testEvent, type Webhook } from './webhook.ts'
@@ -221,7 +221,7 @@ export async function pruneDeliveries(trx: Kysely<Tables>, now: number): Promise
     .orderBy('id')
     .limit(pruneRowsMax)
     .execute()
-  const old = oldest.filter((delivery) => delivery.created_at <= now - keptMs).map(({ id }) => id)
+  const old = oldest.filter((delivery) => delivery.created_at <= now - eventRetentionMs).map(({ id }) => id)
   if (old.length > 0) await trx.deleteFrom('webhook_deliveries').where('id', 'in', old).execute()
   return old.length
 }

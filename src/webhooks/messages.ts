@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import type { MessageDescription } from '../api/operation.ts'
-import { type EventKind, eventExample, unionOfKinds } from '../events/schemas.ts'
+import { type EventKind, eventExample, eventUnionSchema } from '../events/schemas.ts'
 import { attemptTimeoutMs, retryDelaysMs, testEvent } from './webhook.ts'
 
 const testData = z
@@ -9,7 +9,7 @@ const testData = z
 
 /** What webhooks receive, as `deliverer.ts` sends it. */
 export function webhookMessage(kinds: readonly EventKind[]): MessageDescription {
-  const schema = unionOfKinds({
+  const schema = eventUnionSchema({
     name: 'WebhookMessage',
     description: 'What a webhook receives.',
     suffix: 'Message',

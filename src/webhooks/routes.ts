@@ -4,7 +4,7 @@ import { validationFailed } from '../api/errors.ts'
 import { type Operation, type OperationResult, operation, respond } from '../api/operation.ts'
 import { idCursor, openCursor, pageAnswer, sealCursor } from '../api/pagination.ts'
 import type { Database } from '../database/database.ts'
-import { allEvents, lastEventId } from '../events/queries.ts'
+import { eventIdMax, lastEventId } from '../events/queries.ts'
 import type { EventKind } from '../events/schemas.ts'
 import { isAllowed, isGlobal } from './addresses.ts'
 import { failWaiting } from './deliveries.ts'
@@ -119,7 +119,7 @@ export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRo
             { path: '', message: `would be one webhook more than the ${webhooksMax} that are possible` },
           ])
         }
-        const { webhook, secret } = await addWebhook(trx, body, await lastEventId(trx, allEvents), now)
+        const { webhook, secret } = await addWebhook(trx, body, await lastEventId(trx, eventIdMax), now)
         return respond(
           201,
           { ...serializeWebhook(webhook), secret },
@@ -168,7 +168,7 @@ export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRo
         await changeWebhook(trx, found.id, { url: body.url ?? found.url, events })
         await failWaiting(trx, found.id, 'The webhook was changed.', now, [...events, testEvent])
         if (body.status === 'enabled' && found.status === 'disabled')
-          await restartWebhook(trx, found.id, await lastEventId(trx, allEvents))
+          await restartWebhook(trx, found.id, await lastEventId(trx, eventIdMax))
         else if (body.status !== undefined) await setWebhookStatus(trx, found.id, body.status)
         return respond(200, serializeWebhook(present(await findWebhook(trx, found.id))))
       },

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { int64, int64Text, integer, pageCursor, pageLimit } from '../api/validation.ts'
 import { eventTypes } from '../events/event.ts'
-import { eventType, knownEventType } from '../events/schemas.ts'
+import { eventTypeSchema, knownEventTypeSchema } from '../events/schemas.ts'
 import { urlLengthMax, webhookStatuses } from './webhook.ts'
 
 const overlapSecondsMax = 30 * 24 * 60 * 60
@@ -24,7 +24,7 @@ const newUrl = webhookUrl.meta({
   description:
     'Where messages are sent: https, on the public internet, without credentials. An operator may allow other addresses.',
 })
-const types = z.array(knownEventType).min(1).max(eventTypes.length).meta({
+const types = z.array(knownEventTypeSchema).min(1).max(eventTypes.length).meta({
   description: 'The events to send. Events of keys need the scope `keys:manage`.',
 })
 
@@ -50,7 +50,7 @@ const deliveryStatus = z.enum(['pending', 'delivered', 'failed']).meta({
 const shownFields = {
   id: int64().meta({ description: 'Assigned by the service.' }),
   url: webhookUrl,
-  events: z.array(eventType).meta({ description: 'The events that are sent.' }),
+  events: z.array(eventTypeSchema).meta({ description: 'The events that are sent.' }),
   status: webhookStatus,
   statusReason: z.string().optional().meta({ description: 'Why it was disabled.' }),
   createdAt: time.meta({ description: 'When the webhook was registered.' }),
@@ -75,7 +75,9 @@ export const shownDelivery = z
   .object({
     id: int64().meta({ description: 'Assigned by the service.' }),
     eventId: int64().optional().meta({ description: 'The event; absent for a test message.' }),
-    eventType: eventType.meta({ description: 'The type of the message; `webhook.test` for a test message.' }),
+    eventType: eventTypeSchema.meta({
+      description: 'The type of the message; `webhook.test` for a test message.',
+    }),
     status: deliveryStatus,
     attempts: z.int().meta({ minimum: 0, format: 'int32', description: 'The number of attempts so far.' }),
     nextAttemptAt: time.optional().meta({ description: 'When the next attempt is made.' }),

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { type EventType, isPrivate } from '../events/event.ts'
+import { type EventType, isPrivateEvent } from '../events/event.ts'
 
 /** A webhook and its rules. Nothing here knows of HTTP or SQL. */
 
@@ -69,4 +69,4 @@ export const makeSecret = (): string => `whsec_${randomBytes(32).toString('base6
 export const messageId = ({ id, eventId }: Pick<Delivery, 'id' | 'eventId'>): string =>
   eventId === undefined ? `msg_test_${id}` : `msg_${eventId}`
 
-export const wantsPrivate = (events: readonly string[]): boolean => events.some(isPrivate)
+export const wantsPrivate = (events: readonly string[]): boolean => events.some(isPrivateEvent)

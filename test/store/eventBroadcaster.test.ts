@@ -2,22 +2,22 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { StreamChunk, StreamEvents } from '../../src/api/streamBody.ts'
-import type { KeyAccess } from '../../src/events/access.ts'
 import { EventBroadcaster } from '../../src/events/broadcaster.ts'
-import { allEvents, lastEventId, recordEvents } from '../../src/events/queries.ts'
-import { usualStreamBounds } from '../../src/events/stream.ts'
+import { eventIdMax, lastEventId, recordEvents } from '../../src/events/queries.ts'
+import { defaultStreamBounds } from '../../src/events/stream.ts'
+import type { StreamAccess } from '../../src/events/streamAccess.ts'
 import { databaseFor } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 
 /** Longer than events are collected for. */
 const quietMs = 300
 
-const access: KeyAccess = {
+const access: StreamAccess = {
   scopes: new Set(['events:read']),
   endsAt: Number.POSITIVE_INFINITY,
   streamsMax: 1_000,
 }
-const manager: KeyAccess = { ...access, scopes: new Set(['events:read', 'keys:manage']) }
+const manager: StreamAccess = { ...access, scopes: new Set(['events:read', 'keys:manage']) }
 
 /** A stream whose reader takes everything, or nothing while it is blocked. */
 type Reader = {
@@ -42,27 +42,27 @@ async function broadcasterFor(t: TestContext) {
     },
     transformResult: async ({ result }) => result,
   })
-  const found = new Map<string, KeyAccess | undefined>()
+  const found = new Map<string, StreamAccess | undefined>()
   let looks = 0
   const faults: unknown[] = []
   const broadcaster = new EventBroadcaster({
     database: { ...database, read },
     clock: () => 0,
-    bounds: usualStreamBounds,
+    bounds: defaultStreamBounds,
     async findAccess(token) {
       looks++
       return found.has(token) ? found.get(token) : access
     },
-    durableThrough: () => allEvents,
+    durableThrough: () => eventIdMax,
     onFault: (error) => void faults.push(error),
   })
   t.after(() => broadcaster.close())
   const record = (count: number, type: 'pet.updated' | 'key.updated' = 'pet.updated', id = 1) =>
     database.write((trx) => recordEvents(trx, 0, Array(count).fill({ type, data: { id } })))
   async function follow(
-    options: { token?: string; after?: number; access?: KeyAccess; keyId?: number } = {},
+    options: { token?: string; after?: number; access?: StreamAccess; keyId?: number } = {},
   ) {
-    const newest = await lastEventId(database.read, allEvents)
+    const newest = await lastEventId(database.read, eventIdMax)
     const body = broadcaster.open({
       keyId: options.keyId ?? 1,
       token: options.token ?? 'token',
@@ -97,7 +97,7 @@ async function broadcasterFor(t: TestContext) {
     found,
     fault,
     faults,
-    newest: () => lastEventId(database.read, allEvents),
+    newest: () => lastEventId(database.read, eventIdMax),
     counts: () => ({ queries, looks }),
   }
 }

@@ -3,9 +3,9 @@ import { after, before, describe, test } from 'node:test'
 import { noCallerHeaders } from '../../src/api/callerHeaders.ts'
 import { HeaderBlock } from '../../src/api/response.ts'
 import { type StreamBody, StreamChunk, toReadableStream } from '../../src/api/streamBody.ts'
-import type { StoreEvent } from '../../src/events/event.ts'
+import type { FeedEvent } from '../../src/events/event.ts'
 import { recordEvents } from '../../src/events/queries.ts'
-import { usualStreamBounds } from '../../src/events/stream.ts'
+import { defaultStreamBounds } from '../../src/events/stream.ts'
 import { listen as serve } from '../../src/server/listen.ts'
 import { amplePlan, assertRefused } from '../support/answers.ts'
 import { eventually } from '../support/eventually.ts'
@@ -83,7 +83,7 @@ describe('a stream tells what happens', () => {
     const [first] = await feed(position)
     assert.deepEqual(
       stream.heard,
-      (await feed(position)).map(({ id, type, data }: StoreEvent) => ({ id, type, data })),
+      (await feed(position)).map(({ id, type, data }: FeedEvent) => ({ id, type, data })),
     )
     const block = `id: ${first.id}\nevent: pet.created\ndata: ${JSON.stringify(first)}`
     assert.ok(stream.blocks.includes(block), stream.blocks.join('\n\n'))
@@ -157,7 +157,7 @@ describe('a stream tells what happens', () => {
   })
 
   test('every 15 seconds, and a reader has 30, unless a test is in a hurry', () => {
-    assert.deepEqual(usualStreamBounds, { heartbeatMs: 15_000, slowReaderMs: 30_000, streamsMax: 5_000 })
+    assert.deepEqual(defaultStreamBounds, { heartbeatMs: 15_000, slowReaderMs: 30_000, streamsMax: 5_000 })
   })
 })
 

@@ -2,7 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import type { Database } from '../../src/database/database.ts'
-import { mayBecome, type OrderStatus, orderStatuses, petStatusAfter } from '../../src/orders/order.ts'
+import {
+  isOrderTransitionAllowed,
+  type OrderStatus,
+  orderStatuses,
+  petStatusForOrder,
+} from '../../src/orders/order.ts'
 import { type PetStatus, petStatuses } from '../../src/pets/pet.ts'
 import { amplePlan } from '../support/answers.ts'
 import { eventually } from '../support/eventually.ts'
@@ -55,7 +60,10 @@ class Mirror {
   ) {
     const order = this.orders.get(id)
     assert.ok(order)
-    assert.ok(order.status !== status && mayBecome(order.status, status), `${order.status} to ${status}`)
+    assert.ok(
+      order.status !== status && isOrderTransitionAllowed(order.status, status),
+      `${order.status} to ${status}`,
+    )
     const isDue = order.status === 'placed' && at >= order.holdExpiresAt
     assert.equal(cancelReason === 'hold_expired', isDue, 'an order lapses exactly if its hold has run out')
     assert.equal(this.pets.get(order.petId), 'pending')
@@ -93,7 +101,9 @@ class Rules {
   moveOrder(id: number, to: OrderStatus): Expected {
     const order = this.#mirror.orders.get(id)
     if (!order) return { status: 404 }
-    return mayBecome(this.#orderStatus(order), to) ? { status: 200, becomes: to } : { status: 409 }
+    return isOrderTransitionAllowed(this.#orderStatus(order), to)
+      ? { status: 200, becomes: to }
+      : { status: 409 }
   }
 
   movePet(id: number, to: PetStatus): Expected {
@@ -120,7 +130,7 @@ class Rules {
 
   #petStatus(id: number): PetStatus | undefined {
     const order = this.#mirror.openOrderOf(id)
-    return order ? petStatusAfter[this.#orderStatus(order)] : this.#mirror.pets.get(id)
+    return order ? petStatusForOrder[this.#orderStatus(order)] : this.#mirror.pets.get(id)
   }
 }
 

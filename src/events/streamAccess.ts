@@ -1,7 +1,7 @@
 import { eventsScope, privateEventsScope } from './event.ts'
 
 /** What a key allows at this moment. */
-export type KeyAccess = {
+export type StreamAccess = {
   readonly scopes: ReadonlySet<string>
   /** When the key, or the secret that was sent, ends. */
   readonly endsAt: number
@@ -10,25 +10,25 @@ export type KeyAccess = {
 }
 
 /** What a key allows, as the store has it now; undefined where it is not valid. */
-export type FindAccess = (token: string) => Promise<KeyAccess | undefined>
+export type FindStreamAccess = (token: string) => Promise<StreamAccess | undefined>
 
 /** What one key allows its streams. All streams that were opened with the same secret share it. */
-export class SharedAccess {
+export class TokenAccess {
   readonly keyId: number
   readonly token: string
-  #current: KeyAccess | undefined
+  #current: StreamAccess | undefined
   #sequence = 0
   #lastApplied = 0
   streams = 0
 
-  constructor(keyId: number, token: string, current: KeyAccess) {
+  constructor(keyId: number, token: string, current: StreamAccess) {
     this.keyId = keyId
     this.token = token
     this.#current = current
   }
 
   /** Reads it from the store. Of two reads at the same time the one that began later counts. */
-  async refresh(find: FindAccess): Promise<void> {
+  async refresh(find: FindStreamAccess): Promise<void> {
     const sequence = ++this.#sequence
     const found = await find(this.token)
     if (sequence < this.#lastApplied) return
@@ -46,27 +46,27 @@ export class SharedAccess {
 }
 
 /** The access of every key that has streams. It is read again when an event reports a change of the key. */
-export class AccessTable {
-  readonly #find: FindAccess
-  readonly #byToken = new Map<string, SharedAccess>()
+export class TokenAccessTable {
+  readonly #find: FindStreamAccess
+  readonly #byToken = new Map<string, TokenAccess>()
 
-  constructor(find: FindAccess) {
+  constructor(find: FindStreamAccess) {
     this.#find = find
   }
 
-  acquire(keyId: number, token: string, current: KeyAccess): SharedAccess {
-    const shared = this.#byToken.get(token) ?? new SharedAccess(keyId, token, current)
+  acquire(keyId: number, token: string, current: StreamAccess): TokenAccess {
+    const shared = this.#byToken.get(token) ?? new TokenAccess(keyId, token, current)
     shared.streams++
     this.#byToken.set(token, shared)
     return shared
   }
 
-  release(shared: SharedAccess): void {
+  release(shared: TokenAccess): void {
     shared.streams--
     if (shared.streams === 0) this.#byToken.delete(shared.token)
   }
 
-  refresh(shared: SharedAccess): Promise<void> {
+  refresh(shared: TokenAccess): Promise<void> {
     return shared.refresh(this.#find)
   }
 
