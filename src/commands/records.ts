@@ -1,14 +1,15 @@
 import * as z from 'zod'
 import { int64, integer } from '../api/validation.ts'
-import { isCategoryName } from '../categories/category.ts'
+import { categoryNameSchema } from '../categories/schemas.ts'
 import { timeMaxMs } from '../clock.ts'
 import { type KeySettings, settingsProblems } from '../keys/key.ts'
 import { ownLimitMax, ownStreamsMax } from '../keys/plans.ts'
 import { secretsKeptMax } from '../keys/queries.ts'
 import { keyName, keyScopes, origins, plan } from '../keys/schemas.ts'
 import { holdExpiredReason, orderStatuses } from '../orders/order.ts'
-import { customerSchema, noteSchema } from '../orders/routes.ts'
-import { isPetName, petStatuses } from '../pets/pet.ts'
+import { customerSchema, noteSchema } from '../orders/schemas.ts'
+import { petStatuses } from '../pets/pet.ts'
+import { petNameSchema } from '../pets/schemas.ts'
 
 /** The lines of an export, one JSON object each. Times are milliseconds, as in the store. */
 
@@ -19,9 +20,6 @@ const idMax = 2 ** 52
 const id = integer(1, idMax)
 const ms = integer(0, timeMaxMs)
 const orNull = <S extends z.ZodType>(schema: S) => schema.nullable()
-const nameMessage = 'must be 1 to 255 characters and not blank'
-const name = z.string().refine(isPetName, nameMessage)
-const categoryName = z.string().refine(isCategoryName, nameMessage)
 
 const counters = {
   lastPetId: integer(0, idMax).optional(),
@@ -38,13 +36,13 @@ export const headRecord = z.object({
 export const categoryRecord = z.object({
   type: z.literal('category'),
   id: int64(),
-  name: orNull(categoryName),
+  name: orNull(categoryNameSchema),
 })
 const petRecord = z.object({
   // A line without a type is an animal, and one without an id a new one: a partner's feed needs no more.
   type: z.literal('pet').optional(),
   id: id.optional(),
-  name,
+  name: petNameSchema,
   categoryId: int64(),
   status: z.enum(petStatuses).optional(),
 })

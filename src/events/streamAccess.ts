@@ -1,51 +1,53 @@
 import { eventsScope, privateEventsScope } from './event.ts'
 
-/** What a key allows at this moment. */
+/** What an API key allows a stream at this time. */
 export type StreamAccess = {
   readonly scopes: ReadonlySet<string>
-  /** When the key, or the secret that was sent, ends. */
+  /** When the key, or the secret that was sent, expires. */
   readonly endsAt: number
-  /** How many streams it may have open at one instance. */
+  /** The maximum number of open streams per instance. */
   readonly streamsMax: number
 }
 
-/** What a key allows, as the store has it now; undefined where it is not valid. */
+/** Reads the access of a token from the database. Undefined if the token is not valid. */
 export type FindStreamAccess = (token: string) => Promise<StreamAccess | undefined>
 
-/** What one key allows its streams. All streams that were opened with the same secret share it. */
+/** The current access of one token, shared by all streams that were opened with it. */
 export class TokenAccess {
   readonly keyId: number
   readonly token: string
+  readonly #find: FindStreamAccess
   #current: StreamAccess | undefined
-  #sequence = 0
-  #lastApplied = 0
+  #readsStarted = 0
+  #lastRead = 0
   streams = 0
 
-  constructor(keyId: number, token: string, current: StreamAccess) {
+  constructor(keyId: number, token: string, current: StreamAccess, find: FindStreamAccess) {
     this.keyId = keyId
     this.token = token
     this.#current = current
+    this.#find = find
   }
 
-  /** Reads it from the store. Of two reads at the same time the one that began later counts. */
-  async refresh(find: FindStreamAccess): Promise<void> {
-    const sequence = ++this.#sequence
-    const found = await find(this.token)
-    if (sequence < this.#lastApplied) return
-    this.#lastApplied = sequence
-    this.#current = found
+  /** Reads the access again. If two reads overlap, the result of the one that started later is kept. */
+  async refresh(): Promise<void> {
+    const read = ++this.#readsStarted
+    const current = await this.#find(this.token)
+    if (read < this.#lastRead) return
+    this.#lastRead = read
+    this.#current = current
   }
 
   isAllowed(now: number): boolean {
     return this.#current?.scopes.has(eventsScope) === true && now < this.#current.endsAt
   }
 
-  get seesPrivate(): boolean {
+  get includesPrivate(): boolean {
     return this.#current?.scopes.has(privateEventsScope) === true
   }
 }
 
-/** The access of every key that has streams. It is read again when an event reports a change of the key. */
+/** The access of every token that has open streams. */
 export class TokenAccessTable {
   readonly #find: FindStreamAccess
   readonly #byToken = new Map<string, TokenAccess>()
@@ -55,22 +57,18 @@ export class TokenAccessTable {
   }
 
   acquire(keyId: number, token: string, current: StreamAccess): TokenAccess {
-    const shared = this.#byToken.get(token) ?? new TokenAccess(keyId, token, current)
-    shared.streams++
-    this.#byToken.set(token, shared)
-    return shared
+    const access = this.#byToken.get(token) ?? new TokenAccess(keyId, token, current, this.#find)
+    access.streams++
+    this.#byToken.set(token, access)
+    return access
   }
 
-  release(shared: TokenAccess): void {
-    shared.streams--
-    if (shared.streams === 0) this.#byToken.delete(shared.token)
-  }
-
-  refresh(shared: TokenAccess): Promise<void> {
-    return shared.refresh(this.#find)
+  release(access: TokenAccess): void {
+    access.streams--
+    if (access.streams === 0) this.#byToken.delete(access.token)
   }
 
   async refreshKeys(keyIds: ReadonlySet<number>): Promise<void> {
-    for (const shared of [...this.#byToken.values()]) if (keyIds.has(shared.keyId)) await this.refresh(shared)
+    for (const access of [...this.#byToken.values()]) if (keyIds.has(access.keyId)) await access.refresh()
   }
 }

@@ -1,14 +1,14 @@
 import * as z from 'zod'
-import { ApiError } from '../api/errors.ts'
+import { requireSameFilters } from '../api/lists.ts'
 import { openCursor, sealCursor } from '../api/pagination.ts'
 import { int64Text } from '../api/validation.ts'
 import { petStatuses } from './pet.ts'
 import type { PetFilter } from './queries.ts'
 
-/** Where a page begins, and the filters of the list that it is a page of. */
+/** The start of a page, and the filters of the list that it belongs to. */
 type PetCursor = { belowId: number; filter: PetFilter }
 
-/** How many ids a list can be asked for by. */
+/** The maximum number of ids that a list can be filtered by. */
 export const petIdsMax = 100
 
 const payload = z.tuple([
@@ -28,18 +28,9 @@ export function encodePetCursor({ belowId, filter }: PetCursor): string {
   ] satisfies z.input<typeof payload>)
 }
 
-/** A cursor carries its filters: those that are given beside it must be the same, those that are not are the cursor's. */
-export function decodePetCursor(cursor: string, given: PetFilter): PetCursor {
+export function decodePetCursor(cursor: string, sent: PetFilter): PetCursor {
   const [belowId, status, categoryId, ids] = openCursor('pets', payload, cursor)
-  const filter: PetFilter = {
-    status: status ?? undefined,
-    categoryId: categoryId ?? undefined,
-    ids: ids ?? undefined,
-  }
-  const isOther =
-    (given.status !== undefined && given.status !== filter.status) ||
-    (given.categoryId !== undefined && given.categoryId !== filter.categoryId) ||
-    (given.ids !== undefined && given.ids.join() !== filter.ids?.join())
-  if (isOther) throw new ApiError('invalid_cursor')
+  const filter = { status: status ?? undefined, categoryId: categoryId ?? undefined, ids: ids ?? undefined }
+  requireSameFilters(sent, filter)
   return { belowId, filter }
 }

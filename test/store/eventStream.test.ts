@@ -16,7 +16,7 @@ const accept = { accept: 'text/event-stream' }
 const endMessages = {
   stopping: ': the service is stopping, reconnect',
   ended: ': access ended, reconnect for the error',
-  slow: 'event: slow_reader\ndata: {"message":"You read too slowly: resume from the last id."}',
+  slow: 'event: slow_reader\ndata: {"message":"The client reads too slowly. Resume from the last id."}',
 }
 
 let service: TestService
