@@ -163,8 +163,8 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
   database.onForeignChange(() => background(checkForRestore()))
   const operations = createOperations({
     database,
-    directory,
-    gate,
+    apiKeyCache: directory,
+    rateLimiter: gate,
     broadcaster,
     findAccess,
     config,

@@ -1,6 +1,6 @@
 /** Row 7: a page costs the same wherever it begins, whatever is filtered by, and however many animals there are. */
-import { encodePetCursor } from '../../src/pets/cursor.ts'
 import type { PetFilter } from '../../src/pets/queries.ts'
+import { petCursor } from '../../src/pets/schemas.ts'
 import type { Bench } from '../bench.ts'
 import { type Figure, rows } from '../figures.ts'
 import { Connection, requestText } from '../load/client.ts'
@@ -134,7 +134,7 @@ function casesFor(count: number): Case[] {
   const cases: Case[] = []
   for (const [name, filter] of filters) {
     const first = queryOf(filter)
-    const after = (belowId: number) => `${first}&cursor=${encodePetCursor({ belowId, filter })}`
+    const after = (belowId: number) => `${first}&cursor=${petCursor.encode(belowId, filter)}`
     // Deep enough that a full page is left, also of those that are rare.
     const lowest = filter.categoryId === BigInt(rareCategory) ? rareEvery(count) * (pageSize + 1) : 2_000
     const add = (where: string, big: () => string) =>

@@ -34,8 +34,8 @@ export function describe(env: NodeJS.ProcessEnv): Record<string, unknown> {
   const nothing = {} as Database & ApiKeyCache & RateLimiter & EventBroadcaster
   const operations = createOperations({
     database: nothing,
-    directory: nothing,
-    gate: nothing,
+    apiKeyCache: nothing,
+    rateLimiter: nothing,
     broadcaster: nothing,
     findAccess: async () => undefined,
     config,

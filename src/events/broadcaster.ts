@@ -92,7 +92,7 @@ export class EventBroadcaster implements StreamSource {
   }
 
   add(stream: EventStream): void {
-    if (this.#isClosed) return stream.end(endMessages.stopping)
+    if (this.#isClosed) return void stream.end(endMessages.stopping)
     // Nothing is read while there are no streams, so the position is out of date.
     if (this.#streams.size === 0 && !this.#isReading) this.#position = stream.options.newest
     this.#streams.add(stream)

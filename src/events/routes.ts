@@ -61,11 +61,9 @@ export function eventRoutes(options: EventRoutesOptions): Operation[] {
       stability: 'experimental',
       scope: eventsScope,
       query: z.object({
-        after: digitsText(0, Number.MAX_SAFE_INTEGER)
-          .optional()
-          .meta({
-            description: 'Only events after this id. By default, the list starts with the oldest event.',
-          }),
+        after: digitsText(0, Number.MAX_SAFE_INTEGER).optional().meta({
+          description: 'Only events after this id. By default, the list starts with the oldest event.',
+        }),
         limit: pageLimit(limitMax, limitDefault).meta({
           description: 'The maximum number of events on a page.',
         }),

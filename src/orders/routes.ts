@@ -8,7 +8,6 @@ import { int64Text, pageCursor, pageLimit } from '../api/validation.ts'
 import { timestamp } from '../clock.ts'
 import type { Database } from '../database/database.ts'
 import { findPet } from '../pets/queries.ts'
-import { decodeOrderCursor, encodeOrderCursor } from './cursor.ts'
 import {
   isOpenOrderStatus,
   isOrderTransitionAllowed,
@@ -30,8 +29,9 @@ import {
   orderExample as example,
   newOrderSchema,
   orderChangeSchema,
+  orderCursor,
+  orderFilterSchema,
   orderSchema,
-  orderStatusSchema,
   ordersSchema,
 } from './schemas.ts'
 
@@ -56,12 +56,7 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
       description:
         'Returns one page of orders, newest first. Filters can be combined. The `Link` header contains the URL of the next page with `rel="next"`.',
       scope: 'orders:read',
-      query: z.object({
-        limit: pageLimit(),
-        status: orderStatusSchema.optional().meta({ description: 'Only orders with this status.' }),
-        petId: int64Text().optional().meta({ description: 'Only orders for this animal.' }),
-        cursor: pageCursor(),
-      }),
+      query: z.object({ limit: pageLimit(), ...orderFilterSchema.shape, cursor: pageCursor() }),
       responses: {
         200: {
           description: 'One page of orders.',
@@ -71,16 +66,15 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
         },
       },
       errors: ['validation_failed', 'invalid_cursor'],
-      async read({ query: { limit, status, petId, cursor } }) {
-        const sent = { status, petId }
-        const { belowId, filter } = cursor === undefined ? { filter: sent } : decodeOrderCursor(cursor, sent)
+      async read({ query: { limit, cursor, ...query } }) {
+        const { belowId, filter } = orderCursor.decode(cursor, query)
         const orders = await listOrders(database, filter, limit + 1, belowId)
         return pageAnswer(orders, serializeOrder, {
           publicUrl,
           path: '/v1/store/orders',
           limit,
-          filters: filterParameters({ status: filter.status, petId: filter.petId }),
-          cursorAfter: (last) => encodeOrderCursor({ belowId: last.id, filter }),
+          filters: filterParameters(filter),
+          cursorAfter: (last) => orderCursor.encode(last.id, filter),
         })
       },
     }),

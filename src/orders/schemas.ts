@@ -1,6 +1,7 @@
 import * as z from 'zod'
+import { filteredCursor } from '../api/lists.ts'
 import { boundedText, nonBlankText } from '../api/textSchema.ts'
-import { int64 } from '../api/validation.ts'
+import { int64, int64Text } from '../api/validation.ts'
 import { customerNameLengthMax, emailLengthMax, noteLengthMax, orderStatuses } from './order.ts'
 
 const time = z.iso.datetime()
@@ -64,3 +65,9 @@ export const orderExample = {
   updatedAt: '2026-11-15T12:00:00.000Z',
   holdExpiresAt: '2026-11-18T12:00:00.000Z',
 }
+
+export const orderFilterSchema = z.object({
+  status: orderStatusSchema.optional().meta({ description: 'Only orders with this status.' }),
+  petId: int64Text().optional().meta({ description: 'Only orders for this animal.' }),
+})
+export const orderCursor = filteredCursor('orders', orderFilterSchema)

@@ -11,7 +11,7 @@ import type { NewPet, Pet, PetChange, PetStatus } from './pet.ts'
 export type PetFilter = {
   status?: PetStatus | undefined
   categoryId?: bigint | undefined
-  ids?: readonly bigint[] | undefined
+  id?: readonly bigint[] | undefined
 }
 
 /** Above every id that the service assigns. */
@@ -21,7 +21,7 @@ const columns = ['id', 'name', 'category_id', 'status'] as const
 /** One page of pets below an id, newest first. An index covers every combination of filters. */
 export function petsPageQuery(
   { read: db, dialect }: DatabaseReader,
-  { status, categoryId, ids }: PetFilter,
+  { status, categoryId, id: ids }: PetFilter,
   limit: number,
   belowId = petIdMax,
 ) {

@@ -11,15 +11,15 @@ import { int64Text, pageCursor, pageLimit } from '../api/validation.ts'
 import type { Database } from '../database/database.ts'
 import type { Tables } from '../database/tables.ts'
 import { chain } from '../maybePromise.ts'
-import { decodePetCursor, encodePetCursor, petIdsMax } from './cursor.ts'
 import { isPetTransitionAllowed, type Pet } from './pet.ts'
-import { addPet, changePet, findPet, listPets, type PetFilter, removePet } from './queries.ts'
+import { addPet, changePet, findPet, listPets, removePet } from './queries.ts'
 import {
   newPetSchema,
   petChangeSchema,
+  petCursor,
   petExample,
+  petFilterSchema,
   petSchema,
-  petStatusSchema,
   petsSchema,
 } from './schemas.ts'
 
@@ -71,17 +71,7 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
       description:
         'Returns one page of animals, newest first. Filters can be combined. The `Link` header contains the URL of the next page with `rel="next"`; it is absent on the last page.',
       scope: 'pets:read',
-      query: z.object({
-        limit: pageLimit(),
-        status: petStatusSchema.optional().meta({ description: 'Only animals with this status.' }),
-        categoryId: int64Text().optional().meta({ description: 'Only animals of this category.' }),
-        id: z
-          .array(int64Text())
-          .max(petIdsMax)
-          .optional()
-          .meta({ description: `Only animals with these ids. Can be repeated up to ${petIdsMax} times.` }),
-        cursor: pageCursor(),
-      }),
+      query: z.object({ limit: pageLimit(), ...petFilterSchema.shape, cursor: pageCursor() }),
       requestHeaders: ifNoneMatch,
       responses: {
         200: {
@@ -94,16 +84,18 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
         304: { description: 'The page has not changed.', headers: pageEtag, optionalHeaders: nextPageLink },
       },
       errors: ['validation_failed', 'invalid_cursor'],
-      async read({ query: { limit, status, categoryId, id, cursor } }) {
-        const sent: PetFilter = { status, categoryId, ids: id && sortedUnique(id) }
-        const { belowId, filter } = cursor === undefined ? { filter: sent } : decodePetCursor(cursor, sent)
+      async read({ query: { limit, cursor, ...query } }) {
+        const { belowId, filter } = petCursor.decode(cursor, {
+          ...query,
+          id: query.id && sortedUnique(query.id),
+        })
         const pets = await listPets(database, filter, limit + 1, belowId)
         const page = pageAnswer(pets, (pet) => pet, {
           publicUrl,
           path: '/v1/pets',
           limit,
-          filters: filterParameters({ status: filter.status, categoryId: filter.categoryId, id: filter.ids }),
-          cursorAfter: (last) => encodePetCursor({ belowId: last.id, filter }),
+          filters: filterParameters(filter),
+          cursorAfter: (last) => petCursor.encode(last.id, filter),
         })
         const ETag = etagOf(`${page.json}${page.headers?.Link ?? ''}`)
         return { ...page, headers: { ...page.headers, ETag } }

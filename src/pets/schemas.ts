@@ -1,6 +1,7 @@
 import * as z from 'zod'
+import { filteredCursor } from '../api/lists.ts'
 import { nonBlankText } from '../api/textSchema.ts'
-import { int64 } from '../api/validation.ts'
+import { int64, int64Text } from '../api/validation.ts'
 import { petNameLengthMax, petStatuses } from './pet.ts'
 
 export const petStatusSchema = z.enum(petStatuses).meta({
@@ -31,3 +32,17 @@ export const petsSchema = z
   .meta({ id: 'Pets', description: 'One page of animals, newest first.' })
 
 export const petExample = { id: 42, name: 'Milo', categoryId: 3, status: 'available' }
+
+/** The maximum number of ids that a list can be filtered by. */
+const petIdsMax = 100
+
+export const petFilterSchema = z.object({
+  status: petStatusSchema.optional().meta({ description: 'Only animals with this status.' }),
+  categoryId: int64Text().optional().meta({ description: 'Only animals of this category.' }),
+  id: z
+    .array(int64Text())
+    .max(petIdsMax)
+    .optional()
+    .meta({ description: `Only animals with these ids. Can be repeated up to ${petIdsMax} times.` }),
+})
+export const petCursor = filteredCursor('pets', petFilterSchema)

@@ -53,7 +53,7 @@ for (const status of [undefined, 'available', 'sold'] as const) {
   for (const categoryId of [undefined, 7n]) {
     for (const ids of [undefined, [BigInt(animals)], hundredIds]) {
       const words = [status, categoryId !== undefined && 'category', ids && `${ids.length} ids`]
-      filters[words.filter(Boolean).join(' + ') || 'no filter'] = { status, categoryId, ids }
+      filters[words.filter(Boolean).join(' + ') || 'no filter'] = { status, categoryId, id: ids }
     }
   }
 }

@@ -195,7 +195,7 @@ for (const status of [undefined, 'available', 'pending', 'sold'] as const) {
   for (const categoryId of [undefined, 7n, 8n, 4_000n]) {
     for (const ids of [undefined, [BigInt(animals)], hundredIds]) {
       const words = [status, categoryId !== undefined && `category ${categoryId}`, ids && `${ids.length} ids`]
-      petFilters[words.filter(Boolean).join(' + ') || 'no filter'] = { status, categoryId, ids }
+      petFilters[words.filter(Boolean).join(' + ') || 'no filter'] = { status, categoryId, id: ids }
     }
   }
 }
