@@ -46,7 +46,6 @@ export function categoryRoutes({ read }: Database, publicUrl: string | undefined
           example: [example],
         },
       },
-      errors: ['validation_failed', 'invalid_cursor'],
       async read({ query: { limit, cursor } }) {
         const aboveId = cursor === undefined ? undefined : openCursor('categories', cursorPayload, cursor)[0]
         const categories = await listCategories(read, limit + 1, aboveId)
@@ -76,7 +75,6 @@ export function categoryRoutes({ read }: Database, publicUrl: string | undefined
           example,
         },
       },
-      errors: ['malformed_json', 'validation_failed'],
       async write({ body }, { trx, now }) {
         const category = await addCategory(trx, body.name, now)
         return respond(201, category, { Location: `${publicUrl ?? ''}/v1/categories/${category.id}` })
@@ -92,7 +90,6 @@ export function categoryRoutes({ read }: Database, publicUrl: string | undefined
       summary: 'Get a category',
       scope: 'categories:read',
       responses: { 200: { description: 'The category.', schema: categorySchema, example } },
-      errors: ['category_not_found'],
       async read({ params: { categoryId } }) {
         return respond(200, orNotFound(await findCategory(read, categoryId)))
       },
@@ -108,7 +105,6 @@ export function categoryRoutes({ read }: Database, publicUrl: string | undefined
       body: categoryChangeSchema,
       bodyExample: { name: 'Rabbits' },
       responses: { 200: { description: 'The category after the change.', schema: categorySchema, example } },
-      errors: ['malformed_json', 'validation_failed', 'category_not_found'],
       async write({ params: { categoryId }, body }, { trx, now }) {
         const category = orNotFound(await findCategory(trx, categoryId))
         const name = body.name === undefined ? category.name : (body.name ?? undefined)
@@ -126,7 +122,7 @@ export function categoryRoutes({ read }: Database, publicUrl: string | undefined
       description: 'Removes a category that no animal uses.',
       scope: 'categories:write',
       responses: { 204: { description: 'The category was removed.' } },
-      errors: ['category_not_found', 'category_in_use'],
+      errors: ['category_in_use'],
       async write({ params: { categoryId } }, { trx, now }): Promise<OperationResult> {
         orNotFound(await findCategory(trx, categoryId))
         if (await isCategoryUsed(trx, categoryId)) throw new ApiError('category_in_use')

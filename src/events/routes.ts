@@ -92,7 +92,7 @@ export function eventRoutes(options: EventRoutesOptions): Operation[] {
           },
         },
       },
-      errors: ['validation_failed', 'events_expired', 'too_many_streams'],
+      errors: ['events_expired', 'too_many_streams'],
       errorHeaders: { events_expired: { Link: 'The URL to continue from, with `rel="next"`.' } },
       async read({ query: { after, limit } }, context) {
         const { principal, header } = context

@@ -62,22 +62,26 @@ const retryAfterCodes: readonly ErrorCode[] = [
 ]
 export const hasRetryAfter = (code: ErrorCode): boolean => retryAfterCodes.includes(code)
 
-/** All errors of an operation by status, including those of the pipeline, in the order of the catalogue. */
+/** All errors of an operation by status: its own, those of its input and those of the pipeline. */
 export function errorsByStatus(operation: Operation): Map<string, ErrorCode[]> {
-  const { errors = [], scope, rateLimitExempt, body, method, write } = operation
-  const codes = new Set<ErrorCode | false>([
+  const { errors = [], notFound, query, body, scope, rateLimitExempt, method, write } = operation
+  const isIdempotent = method === 'POST'
+  const codes = new Set<ErrorCode | false | undefined>([
     'missing_api_key',
     'invalid_api_key',
     'origin_not_allowed',
     scope !== undefined && 'insufficient_scope',
     'rate_limit_exceeded',
     !rateLimitExempt && 'key_banned',
+    notFound,
+    (query || body || isIdempotent) && 'validation_failed',
+    query && 'cursor' in query.shape && 'invalid_cursor',
+    body && 'malformed_json',
+    body && 'unsupported_media_type',
+    write && 'body_too_large',
+    isIdempotent && 'idempotency_in_progress',
+    isIdempotent && 'idempotency_key_reused',
     ...errors,
-    write !== undefined && 'body_too_large',
-    body !== undefined && 'unsupported_media_type',
-    ...(method === 'POST'
-      ? (['validation_failed', 'idempotency_in_progress', 'idempotency_key_reused'] as const)
-      : []),
     'internal_error',
     'unavailable',
   ])
@@ -95,7 +99,7 @@ export function describeErrors(operation: Operation, operations: readonly Operat
   return lists.length > 0 ? `Errors: ${lists.join('; ')}.` : ''
 }
 
-const groupByStatus = (codes: ReadonlySet<ErrorCode | false>): Map<string, ErrorCode[]> =>
+const groupByStatus = (codes: ReadonlySet<unknown>): Map<string, ErrorCode[]> =>
   Map.groupBy(
     errorCodes.filter((code) => codes.has(code)),
     (code) => String(catalogue[code].status),

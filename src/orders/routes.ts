@@ -65,7 +65,6 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
           example: [example],
         },
       },
-      errors: ['validation_failed', 'invalid_cursor'],
       async read({ query: { limit, cursor, ...query } }) {
         const { belowId, filter } = orderCursor.decode(cursor, query)
         const orders = await listOrders(database, filter, limit + 1, belowId)
@@ -98,7 +97,7 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
           example,
         },
       },
-      errors: ['malformed_json', 'validation_failed', 'pet_not_found', 'pet_unavailable'],
+      errors: ['pet_not_found', 'pet_unavailable'],
       async write({ body }, { trx, now }): Promise<OperationResult> {
         // Before the pet is read, because this makes the pet available again if a hold has expired.
         const openOrder = await findOpenOrder(trx, body.petId, now)
@@ -119,7 +118,6 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
       summary: 'Get an order',
       scope: 'orders:read',
       responses: { 200: { description: 'The order.', schema: orderSchema, example } },
-      errors: ['order_not_found'],
       async read({ params: { orderId } }) {
         return respond(200, serializeOrder(orNotFound(await findOrder(database.read, Number(orderId)))))
       },
@@ -143,7 +141,7 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
           example: { ...example, status: 'approved', holdExpiresAt: undefined },
         },
       },
-      errors: ['malformed_json', 'validation_failed', 'order_not_found', 'illegal_transition'],
+      errors: ['illegal_transition'],
       async write({ params: { orderId }, body: { status } }, { trx, now, principal }) {
         const found = orNotFound(await findOrder(trx, Number(orderId)))
         // The hold may have expired since holds were last checked.
@@ -166,7 +164,6 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
       description: 'Erases the customer and the note permanently. The order is kept.',
       scope: 'orders:write',
       responses: { 204: { description: 'The personal data of the order was erased.' } },
-      errors: ['order_not_found'],
       async write({ params: { orderId } }, context): Promise<OperationResult> {
         const { trx, now, eraseFromIdempotencyRecords, afterCommit } = context
         const { id } = orNotFound(await findOrder(trx, Number(orderId)))

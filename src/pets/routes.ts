@@ -83,7 +83,6 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
         },
         304: { description: 'The page has not changed.', headers: pageEtag, optionalHeaders: nextPageLink },
       },
-      errors: ['validation_failed', 'invalid_cursor'],
       async read({ query: { limit, cursor, ...query } }) {
         const { belowId, filter } = petCursor.decode(cursor, {
           ...query,
@@ -120,7 +119,6 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
           example: petExample,
         },
       },
-      errors: ['malformed_json', 'validation_failed'],
       async write({ body }, { trx, now }) {
         const pet = await addPet(trx, body, now)
         return petResponse(201, pet, { Location: `${publicUrl ?? ''}/v1/pets/${pet.id}` })
@@ -144,7 +142,7 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
         200: { description: 'The animal.', schema: petSchema, headers: etag, example: petExample },
         304: { description: 'The animal has not changed.', headers: etag },
       },
-      errors: ['pet_not_found', 'operation_removed'],
+      errors: ['operation_removed'],
       read: ({ params: { petId } }) =>
         chain(findPet(database.read, petId), (pet) => petResponse(200, orNotFound(pet))),
     }),
@@ -169,14 +167,7 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
           example: { ...petExample, status: 'pending' },
         },
       },
-      errors: [
-        'malformed_json',
-        'validation_failed',
-        'pet_not_found',
-        'illegal_transition',
-        'pet_has_open_order',
-        'precondition_failed',
-      ],
+      errors: ['illegal_transition', 'pet_has_open_order', 'precondition_failed'],
       async write({ params: { petId }, body }, context) {
         const { pet, hasOrder } = await petToChange(petId, context)
         const { status = pet.status } = body
@@ -201,7 +192,7 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
       scope: 'pets:write',
       requestHeaders: ifMatch,
       responses: { 204: { description: 'The animal was removed.' } },
-      errors: ['pet_not_found', 'pet_has_open_order', 'precondition_failed'],
+      errors: ['pet_has_open_order', 'precondition_failed'],
       async write({ params: { petId } }, context) {
         const { pet, hasOrder } = await petToChange(petId, context)
         if (hasOrder) throw new ApiError('pet_has_open_order')
