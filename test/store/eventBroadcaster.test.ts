@@ -9,7 +9,7 @@ import type { StreamAccess } from '../../src/events/streamAccess.ts'
 import { databaseFor } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 
-/** Longer than events are collected for. */
+/** Longer than the time in which events are coalesced. */
 const quietMs = 300
 
 const access: StreamAccess = {
@@ -19,7 +19,7 @@ const access: StreamAccess = {
 }
 const manager: StreamAccess = { ...access, scopes: new Set(['events:read', 'keys:manage']) }
 
-/** A stream whose reader takes everything, or nothing while it is blocked. */
+/** A stream whose reader accepts everything, or nothing while it is blocked. */
 type Reader = {
   readonly chunks: StreamChunk[]
   readonly events: StreamEvents
@@ -103,13 +103,13 @@ async function broadcasterFor(t: TestContext) {
 }
 
 describe('new events', () => {
-  test('are read once for all streams, and every stream is sent the same bytes', async (t) => {
+  test('are read once for all streams, and every stream gets the same bytes', async (t) => {
     const { broadcaster, follow, record, counts } = await broadcasterFor(t)
     const readers = await Promise.all(Array.from({ length: 50 }, () => follow()))
     await record(1)
     broadcaster.wake()
     await eventually('the first event', () => readers.every((reader) => reader.ids().length === 1))
-    // Opening a stream asks whether something has happened since: that has ended by now.
+    // Waits for the read that opening a stream starts.
     const before = counts()
     await record(20)
     broadcaster.wake()
@@ -121,7 +121,7 @@ describe('new events', () => {
     assert.equal(new Set(readers.map(({ chunks }) => chunks.at(-1)?.framed)).size, 1)
   })
 
-  test('are not read where there are no streams', async (t) => {
+  test('are not read if there are no streams', async (t) => {
     const { broadcaster, follow, record, counts } = await broadcasterFor(t)
     const reader = await follow()
     await record(1)
@@ -140,7 +140,7 @@ describe('new events', () => {
     assert.deepEqual([reader.ids(), next.ids()], [[1], [4]])
   })
 
-  test('that come one after another within 100 ms are sent together', async (t) => {
+  test('within 100 ms of each other are sent together', async (t) => {
     const { broadcaster, follow, record } = await broadcasterFor(t)
     const reader = await follow()
     const startedAt = performance.now()
@@ -150,11 +150,11 @@ describe('new events', () => {
     }
     await eventually('all of them', () => reader.ids().length === 60)
     const windows = Math.ceil((performance.now() - startedAt) / 100)
-    // The opening comment, what opening it has found, and one chunk for each window.
+    // The opening comment, the events found on opening, and one chunk for each window.
     assert.ok(reader.chunks.length <= windows + 3, `${reader.chunks.length} chunks in ${windows} windows`)
   })
 
-  test('are read at once after a quiet time', async (t) => {
+  test('are read immediately after a pause', async (t) => {
     const { broadcaster, follow, record, counts } = await broadcasterFor(t)
     const reader = await follow()
     await record(1)
@@ -165,7 +165,7 @@ describe('new events', () => {
     await eventually('the event', () => reader.ids().length === 1)
   })
 
-  test('reach a stream that begins in the past, and every stream once and in order', async (t) => {
+  test('reach every stream once and in order, including streams that start at an older position', async (t) => {
     const { broadcaster, follow, record, newest } = await broadcasterFor(t)
     await record(350)
     const readers = [await follow({ after: 0 }), await follow({ after: 100 }), await follow()]
@@ -194,7 +194,7 @@ describe('new events', () => {
 })
 
 describe('a reader that is behind', () => {
-  test('is sent nothing until it has caught up, and then all that it missed, once', async (t) => {
+  test('gets nothing while it is blocked, and then everything that it missed exactly once', async (t) => {
     const { broadcaster, follow, record, newest } = await broadcasterFor(t)
     const [slow, quick] = [await follow(), await follow()]
     slow.isBlocked = true
@@ -218,8 +218,8 @@ describe('a reader that is behind', () => {
   })
 })
 
-describe('what a key allows', () => {
-  test('is looked up again when an event reports a change of that key, before the event is sent', async (t) => {
+describe('the access of a key', () => {
+  test('is read again when an event reports a change of the key, before the event is sent', async (t) => {
     const { broadcaster, follow, record, found, counts } = await broadcasterFor(t)
     const [first, second] = [
       await follow({ token: 'manager', keyId: 1, access: manager }),
@@ -245,8 +245,8 @@ describe('what a key allows', () => {
   })
 })
 
-describe('a fault of the store', () => {
-  test('ends every stream, which is not told the reason, and the next ones work', async (t) => {
+describe('a database error', () => {
+  test('ends every stream without details, and new streams work', async (t) => {
     const { broadcaster, follow, record, fault, faults } = await broadcasterFor(t)
     await record(1)
     const readers = [await follow(), await follow(), await follow({ after: 0 })]

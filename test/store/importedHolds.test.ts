@@ -4,7 +4,7 @@ import { storeFor } from '../support/engine.ts'
 import { runPetstore } from '../support/process.ts'
 import { serverFor } from '../support/servers.ts'
 
-test('an order whose hold is imported as past and then as to come holds its animal again', async (t) => {
+test('importing an expired hold and then a current one for the same order holds the pet again', async (t) => {
   const env = await storeFor(t)
   const order = (holdExpiresAt: number) => ({
     type: 'order',
