@@ -62,7 +62,7 @@ const retryAfterCodes: readonly ErrorCode[] = [
 ]
 export const hasRetryAfter = (code: ErrorCode): boolean => retryAfterCodes.includes(code)
 
-/** All errors of an operation by status: its own, those of its input and those of the pipeline. */
+/** All errors of an operation by status: those it declares, those of its input and those of the pipeline. */
 export function errorsByStatus(operation: Operation): Map<string, ErrorCode[]> {
   const { errors = [], notFound, query, body, scope, rateLimitExempt, method, write } = operation
   const isIdempotent = method === 'POST'

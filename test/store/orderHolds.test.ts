@@ -20,9 +20,12 @@ async function assertExpiredOnce(orderId: number, afterEvent: number): Promise<v
   assert.equal(order.status, 'cancelled')
   assert.equal(order.cancelReason, 'hold_expired')
   assert.equal(order.holdExpiresAt, undefined)
-  const events = (await store.eventsAfter(afterEvent)).filter(
-    ({ type, data }) => type.startsWith('order.') && data.id === orderId,
-  )
+  // The feed contains an event only once it is durable, which can be after the order can be read.
+  const events = await eventually('the event is in the feed', async () => {
+    const all = await store.eventsAfter(afterEvent)
+    const found = all.filter(({ type, data }) => type.startsWith('order.') && data.id === orderId)
+    return found.length > 0 && found
+  })
   assert.deepEqual(
     events.map(({ type, data }) => [type, data]),
     [
