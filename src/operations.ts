@@ -1,10 +1,8 @@
 import type { Operation } from './api/operation.ts'
 import type { ApiKeyCache } from './auth/apiKeyCache.ts'
-import { category, categoryRoutes } from './categories/routes.ts'
+import { categoryRoutes } from './categories/routes.ts'
+import { categorySchema } from './categories/schemas.ts'
 import type { Config } from './config.ts'
-import type { Database } from './database/database.ts'
-import type { FindAccess } from './events/access.ts'
-import type { EventBroadcaster } from './events/broadcaster.ts'
 import { type EventRoutesOptions, eventRoutes } from './events/routes.ts'
 import { eventKinds } from './events/schemas.ts'
 import { inventoryRoutes } from './inventory/routes.ts'
@@ -12,47 +10,53 @@ import { keyRoutes } from './keys/routes.ts'
 import { keySchema } from './keys/schemas.ts'
 import type { RateLimiter } from './limits/rateLimiter.ts'
 import { limitRoutes } from './limits/routes.ts'
-import { openOrderOf } from './orders/queries.ts'
-import { orderRoutes, orderStatus } from './orders/routes.ts'
-import { pet, petRoutes } from './pets/routes.ts'
+import { findOpenOrder } from './orders/queries.ts'
+import { orderRoutes } from './orders/routes.ts'
+import { orderStatusSchema } from './orders/schemas.ts'
+import { petRoutes } from './pets/routes.ts'
+import { petSchema } from './pets/schemas.ts'
 import { webhookRoutes } from './webhooks/routes.ts'
 
-type Parts = {
-  database: Database
-  directory: ApiKeyCache
-  gate: RateLimiter
-  broadcaster: EventBroadcaster
-  findAccess: FindAccess
-  config: Config
-  streamsMax: number
-  durableThrough: EventRoutesOptions['durableThrough']
+type OperationOptions = Omit<EventRoutesOptions, 'publicUrl' | 'kinds'> & {
+  readonly apiKeyCache: ApiKeyCache
+  readonly rateLimiter: RateLimiter
+  readonly config: Config
 }
 
-const kinds = eventKinds({ pet, category, key: keySchema, orderStatus })
+const kinds = eventKinds({
+  pet: petSchema,
+  category: categorySchema,
+  key: keySchema,
+  orderStatus: orderStatusSchema,
+})
 
-/** Every operation of the API, in the order in which the reference shows them. */
-export function createOperations({ database, directory, gate, config, ...parts }: Parts): Operation[] {
+/** All operations of the API, in the order of the reference. */
+export function createOperations({
+  apiKeyCache,
+  rateLimiter,
+  config,
+  ...options
+}: OperationOptions): Operation[] {
+  const { database } = options
   const { environment, publicUrl, orderHoldMs, webhookAllow } = config
   return [
     ...petRoutes({
       database,
       publicUrl,
-      hasOpenOrder: async (trx, petId, now) => (await openOrderOf(trx, petId, now)) !== undefined,
+      hasOpenOrder: async (...args) => (await findOpenOrder(...args)) !== undefined,
     }),
     ...categoryRoutes(database, publicUrl),
     ...inventoryRoutes(database),
     ...orderRoutes({ database, publicUrl, holdMs: orderHoldMs }),
-    ...eventRoutes({
-      database,
-      broadcaster: parts.broadcaster,
-      findAccess: parts.findAccess,
-      streamsMax: parts.streamsMax,
-      publicUrl,
-      durableThrough: parts.durableThrough,
-      kinds,
-    }),
+    ...eventRoutes({ ...options, publicUrl, kinds }),
     ...webhookRoutes({ database, allowed: webhookAllow, publicUrl, kinds }),
     ...limitRoutes(environment),
-    ...keyRoutes({ database, directory, environment, publicUrl, flushUsage: () => gate.flush() }),
+    ...keyRoutes({
+      database,
+      directory: apiKeyCache,
+      environment,
+      publicUrl,
+      flushUsage: () => rateLimiter.flush(),
+    }),
   ]
 }

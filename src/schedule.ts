@@ -1,7 +1,7 @@
 import type { Clock } from './clock.ts'
 import type { Database } from './database/database.ts'
 import { pruneEvents } from './events/queries.ts'
-import { expireDueHolds, hasDueOrders } from './orders/queries.ts'
+import { expireDueHolds, hasDueHolds } from './orders/queries.ts'
 import type { Log } from './telemetry/log.ts'
 import { pruneDeliveries } from './webhooks/deliveries.ts'
 
@@ -36,7 +36,7 @@ export async function pruneAll(database: Database, clock: Clock): Promise<void> 
 
 /** Expires holds that are due. It reads before it writes, since there is seldom anything to do. */
 export async function expireHolds(database: Database, clock: Clock): Promise<void> {
-  while (await hasDueOrders(database.read, clock())) {
+  while (await hasDueHolds(database.read, clock())) {
     await database.write((trx) => expireDueHolds(trx, clock()))
   }
 }

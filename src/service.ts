@@ -11,10 +11,10 @@ import { type Database, DatabaseUnavailableError } from './database/database.ts'
 import { readMetadata } from './database/metadata.ts'
 import { openForServing } from './database/open.ts'
 import { defaultSyncMaxMs } from './database/sqlite/durability.ts'
-import type { FindAccess } from './events/access.ts'
 import { EventBroadcaster } from './events/broadcaster.ts'
 import { newestEventId, recordEvent } from './events/queries.ts'
-import { type StreamBounds, usualStreamBounds } from './events/stream.ts'
+import { defaultStreamBounds, type StreamBounds } from './events/stream.ts'
+import type { FindStreamAccess } from './events/streamAccess.ts'
 import { ensureOperatorKey } from './keys/operator.ts'
 import { memoryRateLimiter } from './limits/memory.ts'
 import { MemoryCounts } from './limits/memoryCounts.ts'
@@ -59,7 +59,7 @@ export type Bounds = StreamBounds & {
 }
 
 const usualBounds: Bounds = {
-  ...usualStreamBounds,
+  ...defaultStreamBounds,
   sweepMs: 60_000,
   attemptTimeoutMs,
   stalledMs: 60_000,
@@ -125,7 +125,7 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
       )
     },
   })
-  const findAccess: FindAccess = async (token) => {
+  const findAccess: FindStreamAccess = async (token) => {
     const found = await directory.findStored(token, clock())
     if ('problem' in found) return undefined
     const { scopes, limits, expiresAt, secretExpiresAt } = found.key
@@ -160,8 +160,8 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
   database.onForeignChange(() => background(checkForRestore()))
   const operations = createOperations({
     database,
-    directory,
-    gate,
+    apiKeyCache: directory,
+    rateLimiter: gate,
     broadcaster,
     findAccess,
     config,

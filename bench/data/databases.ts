@@ -2,7 +2,16 @@
  * The databases that the servers use. Each is built once, cached in bench/.data and copied for each run. They are next
  * to the sources, because a temporary directory can be in memory, where a commit does not wait for a disk.
  */
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { basename, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { runProgram } from '../host/processes.ts'

@@ -1,6 +1,6 @@
 /** Row 7: the cost of a page does not depend on its position, the filter or the number of pets. */
-import { sealPetCursor } from '../../src/pets/cursor.ts'
 import type { PetFilter } from '../../src/pets/queries.ts'
+import { petCursor } from '../../src/pets/schemas.ts'
 import { copyDir, readKey } from '../data/databases.ts'
 import { rareCategoryId, rarePetInterval, scaleDatabase } from '../data/scaleDatabase.ts'
 import { type Server, stopAll } from '../host/processes.ts'
@@ -142,7 +142,7 @@ function casesFor(count: number): Case[] {
   const cases: Case[] = []
   for (const [name, filter] of filters) {
     const first = queryOf(filter)
-    const pageAfter = (belowId: number) => `${first}&cursor=${sealPetCursor({ belowId, filter })}`
+    const pageAfter = (belowId: number) => `${first}&cursor=${petCursor.encode(belowId, filter)}`
     // A full page must remain after it, also with a rare category.
     const lowest =
       filter.categoryId === BigInt(rareCategoryId) ? rarePetInterval(count) * (pageSize + 1) : 2_000

@@ -1,8 +1,4 @@
-/** A category and its rules. */
-
+/** A category exists from the first pet that refers to it, and has no name until it is given one. */
 export type Category = { id: bigint; name: string | undefined }
 
-export const nameLengthMax = 255
-
-export const isCategoryName = (text: string): boolean =>
-  text.trim() !== '' && [...text].length <= nameLengthMax
+export const categoryNameLengthMax = 255

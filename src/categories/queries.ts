@@ -5,8 +5,8 @@ import type { Tables } from '../database/tables.ts'
 import { recordEvent } from '../events/queries.ts'
 import type { Category } from './category.ts'
 
-const assignedPosition = 'categories.assigned'
-const gapSearchRows = 500
+const lastAssignedIdCursor = 'categories.assigned'
+const gapSearchRowsMax = 500
 
 const insertUnnamed = preparedQuery<[id: bigint], { category_id: bigint }>((db) =>
   db
@@ -16,13 +16,13 @@ const insertUnnamed = preparedQuery<[id: bigint], { category_id: bigint }>((db) 
     .returning('category_id'),
 )
 
-/** A category comes into being, unnamed, with the first animal that names it. */
+/** Creates the category without a name if it does not exist. */
 export async function ensureCategory(trx: Kysely<Tables>, id: bigint, now: number): Promise<void> {
   const added = await insertUnnamed(trx, id)
   if (added.length > 0) await recordEvent(trx, now, 'category.created', { id })
 }
 
-/** Categories above an id, in the order of their ids. */
+/** Categories above an id, in order of id. */
 export async function listCategories(
   db: Kysely<Tables>,
   limit: number,
@@ -38,7 +38,7 @@ export async function findCategory(db: Kysely<Tables>, id: bigint): Promise<Cate
   return row && toCategory(row)
 }
 
-/** A named category under the next free id. */
+/** Adds a category with the next free id. */
 export async function addCategory(trx: Kysely<Tables>, name: string, now: number): Promise<Category> {
   const id = await nextFreeId(trx)
   await trx.insertInto('categories').values({ category_id: id, name }).execute()
@@ -57,7 +57,7 @@ export async function renameCategory(
     .set({ name: name ?? null })
     .where('category_id', '=', id)
     .execute()
-  await recordEvent(trx, now, 'category.updated', shownCategory({ id, name }))
+  await recordEvent(trx, now, 'category.updated', { id, name })
   return { id, name }
 }
 
@@ -76,20 +76,17 @@ export async function removeCategory(trx: Kysely<Tables>, id: bigint, now: numbe
   await recordEvent(trx, now, 'category.deleted', { id })
 }
 
-export const shownCategory = ({ id, name }: Category) => (name === undefined ? { id } : { id, name })
+/** The highest id that the service has assigned, even if the category was removed. */
+export const lastAssignedCategoryId = (db: Kysely<Tables>): Promise<number> =>
+  readCursor(db, lastAssignedIdCursor)
 
-/** The highest id that the service has picked, also if its category is gone. */
-export async function lastAssignedCategoryId(db: Kysely<Tables>): Promise<number> {
-  return readCursor(db, assignedPosition)
-}
-
-/** Makes sure that ids up to this one are not picked again. */
+/** Prevents ids up to this one from being assigned again. */
 export async function reserveCategoryIds(trx: Kysely<Tables>, upTo: number): Promise<void> {
   if ((await lastAssignedCategoryId(trx)) >= upTo) return
-  await writeCursor(trx, assignedPosition, upTo)
+  await writeCursor(trx, lastAssignedIdCursor, upTo)
 }
 
-/** Counting goes on where it left off, past the ids that animals have brought in. */
+/** The next id after the last assigned one that no pet has introduced. */
 async function nextFreeId(trx: Kysely<Tables>): Promise<bigint> {
   let id = BigInt(await lastAssignedCategoryId(trx)) + 1n
   for (;;) {
@@ -98,11 +95,11 @@ async function nextFreeId(trx: Kysely<Tables>): Promise<bigint> {
       .select('category_id')
       .where('category_id', '>=', id)
       .orderBy('category_id')
-      .limit(gapSearchRows)
+      .limit(gapSearchRowsMax)
       .execute()
-    const start = id
+    const firstId = id
     for (const { category_id } of taken) if (category_id === id) id++
-    if (id - start < BigInt(gapSearchRows)) break
+    if (id - firstId < BigInt(gapSearchRowsMax)) break
   }
   await reserveCategoryIds(trx, Number(id))
   return id

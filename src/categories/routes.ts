@@ -1,10 +1,11 @@
 import * as z from 'zod'
 import { ApiError } from '../api/errors.ts'
+import { nextPageLink } from '../api/lists.ts'
 import { type Operation, type OperationResult, operation, respond } from '../api/operation.ts'
 import { openCursor, pageAnswer, sealCursor } from '../api/pagination.ts'
-import { int64, int64Text, notBlankPattern, pageCursor, pageLimit } from '../api/validation.ts'
+import { int64Text, pageCursor, pageLimit } from '../api/validation.ts'
 import type { Database } from '../database/database.ts'
-import { type Category, isCategoryName, nameLengthMax } from './category.ts'
+import type { Category } from './category.ts'
 import {
   addCategory,
   findCategory,
@@ -12,34 +13,17 @@ import {
   listCategories,
   removeCategory,
   renameCategory,
-  shownCategory as shown,
 } from './queries.ts'
+import {
+  categoriesSchema,
+  categoryChangeSchema,
+  categorySchema,
+  categoryExample as example,
+  newCategorySchema,
+} from './schemas.ts'
 
-const categoryName = z
-  .string()
-  .refine(isCategoryName, `must be 1 to ${nameLengthMax} characters and not blank`)
-  .meta({
-    minLength: 1,
-    maxLength: nameLengthMax,
-    pattern: notBlankPattern,
-    description: "The category's name; not blank.",
-  })
-const newCategory = z
-  .object({ name: categoryName })
-  .meta({ id: 'NewCategory', description: 'A category to add; the service picks the id.' })
-const categoryChange = z
-  .object({ name: categoryName.nullable().optional() })
-  .meta({ id: 'CategoryChange', description: 'What is to change. `null` takes the name away.' })
-export const category = z
-  .object({ id: int64().meta({ description: 'Any int64.' }), name: categoryName.optional() })
-  .meta({ id: 'Category', description: 'A kind of animal. One that came with an animal has no name yet.' })
-const categories = z
-  .array(category)
-  .meta({ id: 'Categories', description: 'One page of categories, in the order of their ids.' })
-
-const cursorForm = z.tuple([int64Text()])
-const example = { id: 3, name: 'Rabbits' }
-const params = z.object({ categoryId: int64Text().meta({ description: 'The identifier of the category.' }) })
+const cursorPayload = z.tuple([int64Text()])
+const params = z.object({ categoryId: int64Text().meta({ description: 'The id of the category.' }) })
 
 export function categoryRoutes({ read }: Database, publicUrl: string | undefined): Operation[] {
   const common = { tag: 'Store', stability: 'beta' } as const
@@ -53,23 +37,19 @@ export function categoryRoutes({ read }: Database, publicUrl: string | undefined
       path: '/categories',
       summary: 'List categories',
       scope: 'categories:read',
-      query: z.object({
-        limit: pageLimit(),
-        cursor: pageCursor(),
-      }),
+      query: z.object({ limit: pageLimit(), cursor: pageCursor() }),
       responses: {
         200: {
           description: 'One page of categories.',
-          schema: categories,
-          optionalHeaders: { Link: 'Where the next page is, with `rel="next"`; absent on the last page.' },
+          schema: categoriesSchema,
+          optionalHeaders: nextPageLink,
           example: [example],
         },
       },
-      errors: ['validation_failed', 'invalid_cursor'],
       async read({ query: { limit, cursor } }) {
-        const aboveId = cursor === undefined ? undefined : openCursor('categories', cursorForm, cursor)[0]
-        const found = await listCategories(read, limit + 1, aboveId)
-        return pageAnswer(found, shown, {
+        const aboveId = cursor === undefined ? undefined : openCursor('categories', cursorPayload, cursor)[0]
+        const categories = await listCategories(read, limit + 1, aboveId)
+        return pageAnswer(categories, (category) => category, {
           publicUrl,
           path: '/v1/categories',
           limit,
@@ -85,20 +65,19 @@ export function categoryRoutes({ read }: Database, publicUrl: string | undefined
       path: '/categories',
       summary: 'Add a category',
       scope: 'categories:write',
-      body: newCategory,
+      body: newCategorySchema,
       bodyExample: { name: 'Rabbits' },
       responses: {
         201: {
           description: 'The category was added.',
-          schema: category,
-          headers: { Location: 'Where the category is.' },
+          schema: categorySchema,
+          headers: { Location: 'The URL of the category.' },
           example,
         },
       },
-      errors: ['malformed_json', 'validation_failed'],
       async write({ body }, { trx, now }) {
-        const added = await addCategory(trx, body.name, now)
-        return respond(201, shown(added), { Location: `${publicUrl ?? ''}/v1/categories/${added.id}` })
+        const category = await addCategory(trx, body.name, now)
+        return respond(201, category, { Location: `${publicUrl ?? ''}/v1/categories/${category.id}` })
       },
     }),
 
@@ -110,10 +89,9 @@ export function categoryRoutes({ read }: Database, publicUrl: string | undefined
       path: '/categories/{categoryId}',
       summary: 'Get a category',
       scope: 'categories:read',
-      responses: { 200: { description: 'The category.', schema: category, example } },
-      errors: ['category_not_found'],
+      responses: { 200: { description: 'The category.', schema: categorySchema, example } },
       async read({ params: { categoryId } }) {
-        return respond(200, shown(present(await findCategory(read, categoryId))))
+        return respond(200, orNotFound(await findCategory(read, categoryId)))
       },
     }),
 
@@ -122,19 +100,16 @@ export function categoryRoutes({ read }: Database, publicUrl: string | undefined
       id: 'updateCategory',
       method: 'PATCH',
       path: '/categories/{categoryId}',
-      summary: 'Name a category',
+      summary: 'Change a category',
       scope: 'categories:write',
-      body: categoryChange,
+      body: categoryChangeSchema,
       bodyExample: { name: 'Rabbits' },
-      responses: { 200: { description: 'The category after the change.', schema: category, example } },
-      errors: ['malformed_json', 'validation_failed', 'category_not_found'],
+      responses: { 200: { description: 'The category after the change.', schema: categorySchema, example } },
       async write({ params: { categoryId }, body }, { trx, now }) {
-        const found = present(await findCategory(trx, categoryId))
-        const name = body.name === undefined ? found.name : (body.name ?? undefined)
-        return respond(
-          200,
-          shown(name === found.name ? found : await renameCategory(trx, categoryId, name, now)),
-        )
+        const category = orNotFound(await findCategory(trx, categoryId))
+        const name = body.name === undefined ? category.name : (body.name ?? undefined)
+        if (name === category.name) return respond(200, category)
+        return respond(200, await renameCategory(trx, categoryId, name, now))
       },
     }),
 
@@ -144,12 +119,12 @@ export function categoryRoutes({ read }: Database, publicUrl: string | undefined
       method: 'DELETE',
       path: '/categories/{categoryId}',
       summary: 'Remove a category',
-      description: 'Only while no animal uses it.',
+      description: 'Removes a category that no animal uses.',
       scope: 'categories:write',
       responses: { 204: { description: 'The category was removed.' } },
-      errors: ['category_not_found', 'category_in_use'],
+      errors: ['category_in_use'],
       async write({ params: { categoryId } }, { trx, now }): Promise<OperationResult> {
-        present(await findCategory(trx, categoryId))
+        orNotFound(await findCategory(trx, categoryId))
         if (await isCategoryUsed(trx, categoryId)) throw new ApiError('category_in_use')
         await removeCategory(trx, categoryId, now)
         return { status: 204 }
@@ -158,7 +133,7 @@ export function categoryRoutes({ read }: Database, publicUrl: string | undefined
   ]
 }
 
-function present(found: Category | undefined): Category {
-  if (!found) throw new ApiError('category_not_found')
-  return found
+function orNotFound(category: Category | undefined): Category {
+  if (!category) throw new ApiError('category_not_found')
+  return category
 }

@@ -3,9 +3,9 @@ import type { ApiKeyCache } from '../auth/apiKeyCache.ts'
 import { readConfig } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import type { EventBroadcaster } from '../events/broadcaster.ts'
-import { usualStreamBounds } from '../events/stream.ts'
+import { defaultStreamBounds } from '../events/stream.ts'
 import type { RateLimiter } from '../limits/rateLimiter.ts'
-import { documentText, openApiDocument } from '../openapi/document.ts'
+import { formatDocument, openApiDocument } from '../openapi/document.ts'
 import { toYaml } from '../openapi/yaml.ts'
 import { createOperations } from '../operations.ts'
 import { parseArguments } from './cli.ts'
@@ -23,7 +23,7 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
   const document = buildOpenApiDocument(env)
   const text = values.yaml
     ? toYaml(document)
-    : `${values.json ? JSON.stringify(document) : documentText(document)}\n`
+    : `${values.json ? JSON.stringify(document) : formatDocument(document)}\n`
   if (values.output === undefined) process.stdout.write(text)
   else writeFileSync(values.output, text)
 }
@@ -34,12 +34,12 @@ export function buildOpenApiDocument(env: NodeJS.ProcessEnv): Record<string, unk
   const unused = {} as Database & ApiKeyCache & RateLimiter & EventBroadcaster
   const operations = createOperations({
     database: unused,
-    directory: unused,
-    gate: unused,
+    apiKeyCache: unused,
+    rateLimiter: unused,
     broadcaster: unused,
     findAccess: async () => undefined,
     config,
-    streamsMax: usualStreamBounds.streamsMax,
+    streamsMax: defaultStreamBounds.streamsMax,
     durableThrough: () => 0,
   })
   return openApiDocument({ operations, ...config })

@@ -1,148 +1,153 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { type StreamBody, StreamChunk } from '../api/streamBody.ts'
 import type { Clock } from '../clock.ts'
 import type { Database } from '../database/database.ts'
 import type { MaybePromise } from '../maybePromise.ts'
-import { AccessTable, type FindAccess, type KeyAccess } from './access.ts'
-import { isPrivate, type StoreEvent } from './event.ts'
-import { streamText } from './format.ts'
+import { ConcurrencyLimit } from './concurrencyLimit.ts'
+import { type FeedEvent, isPrivateEvent } from './event.ts'
+import { toServerSentEvents } from './format.ts'
 import { eventsAfter, prunedThrough } from './queries.ts'
 import {
-  type Batch,
+  type CatchUpPage,
+  type EventBatch,
   EventStream,
   endMessages,
   type StreamBounds,
-  type StreamPage,
+  type StreamOptions,
   type StreamSource,
 } from './stream.ts'
+import { type FindStreamAccess, type StreamAccess, TokenAccessTable } from './streamAccess.ts'
 
-/** Events that come within this time after the last were sent are read, and sent, together. */
+/** Events that are recorded within this time after a read are read and sent together. */
 const coalesceMs = 100
-const pageEvents = 100
-/** How many streams are written to before other work has its turn. */
+const pageEventsMax = 100
+/** How many streams are handled before the event loop continues with other work. */
 const streamsPerTurn = 200
-/** How many streams that are behind read the store at the same time. */
-const pageReadsMax = 4
-/** How late a heartbeat, the end of a slow reader or that of an expired key may be. */
+const catchUpReadsMax = 4
+/** The maximum delay of a heartbeat, or of the end of a stream that is slow or no longer allowed. */
 const checkMs = 1_000
 
 type BroadcasterOptions = {
   readonly database: Database
   readonly clock: Clock
   readonly bounds: StreamBounds
-  readonly findAccess: FindAccess
-  /** The id up to which events are durable; later ones are not sent yet. */
+  readonly findAccess: FindStreamAccess
+  /** The id up to which events are durable. Later events are not sent yet. */
   durableThrough(): MaybePromise<number>
   onFault(error: unknown): void
 }
 
-type StreamRequest = {
+type OpenOptions = Omit<StreamOptions, 'access'> & {
   readonly keyId: number
   readonly token: string
-  /** What the key allows, as read after `newest`. */
-  readonly access: KeyAccess
-  /** The stream sends events after this one. */
-  readonly after: number
-  /** The newest event when the request was served. */
-  readonly newest: number
-  /** Called once, however the stream ends. */
-  onClose(): void
+  /** The access of the token, read after `newest`. */
+  readonly access: StreamAccess
 }
 
-/**
- * The one reader of new events for all streams of this instance: it reads, encodes and frames them once, and hands the
- * same bytes to every live stream.
- */
-export class EventBroadcaster {
+/** Reads new events once for all streams of this instance, and sends the same encoded bytes to every live stream. */
+export class EventBroadcaster implements StreamSource {
   readonly #options: BroadcasterOptions
-  readonly #access: AccessTable
+  readonly #accessTable: TokenAccessTable
   readonly #streams = new Set<EventStream>()
-  readonly #waitingReads: (() => void)[] = []
-  #pageReads = 0
+  readonly #catchUpReads = new ConcurrencyLimit(catchUpReadsMax)
   #position = 0
   #isReading = false
   #isWakePending = false
   #nextReadAt = 0
-  #nextRead: NodeJS.Timeout | undefined
-  #checking: NodeJS.Timeout | undefined
+  #readTimer: NodeJS.Timeout | undefined
+  #checkTimer: NodeJS.Timeout | undefined
   #isChecking = false
   #isClosed = false
 
   constructor(options: BroadcasterOptions) {
     this.#options = options
-    this.#access = new AccessTable(options.findAccess)
+    this.#accessTable = new TokenAccessTable(options.findAccess)
   }
 
-  /** A stream that begins when its body is started. */
-  open({ keyId, token, access, after, newest, onClose }: StreamRequest): StreamBody {
-    const shared = this.#access.acquire(keyId, token, access)
-    const broadcaster = this
-    const source: StreamSource = {
-      get position() {
-        return broadcaster.#position
-      },
-      page: (stream) => this.#page(stream),
-      add: (stream) => this.#add(stream, newest),
-      remove: (stream) => {
-        this.#streams.delete(stream)
-        this.#access.release(shared)
-        if (this.#streams.size === 0) this.#stopTimers()
-        onClose()
-      },
-      onFault: this.#options.onFault,
-    }
-    return new EventStream(source, shared, after)
+  /** A stream that is added when its body is started. */
+  open({ keyId, token, access, ...options }: OpenOptions): StreamBody {
+    return new EventStream(this, { ...options, access: this.#accessTable.acquire(keyId, token, access) })
   }
 
-  /** There may be new events. */
+  /** Reads new events. Called when there may be some. */
   wake(): void {
     this.#isWakePending = true
-    if (this.#streams.size === 0 || this.#isReading || this.#nextRead) return
+    if (this.#streams.size === 0 || this.#isReading || this.#readTimer) return
     const waitMs = this.#nextReadAt - performance.now()
-    if (waitMs <= 0) return void this.#readNew()
-    this.#nextRead = setTimeout(() => {
-      this.#nextRead = undefined
-      void this.#readNew()
+    if (waitMs <= 0) return void this.#readNewEvents()
+    this.#readTimer = setTimeout(() => {
+      this.#readTimer = undefined
+      void this.#readNewEvents()
     }, waitMs)
   }
 
-  /** Ends every stream; later ones are ended at once. */
+  /** Ends every stream. Streams that are opened later end at once. */
   close(): void {
     this.#isClosed = true
     this.#endAll(endMessages.stopping)
   }
 
-  #add(stream: EventStream, newest: number): void {
+  get position(): number {
+    return this.#position
+  }
+
+  add(stream: EventStream): void {
     if (this.#isClosed) return void stream.end(endMessages.stopping)
-    // While there are no streams nothing is read, so the position is an old one.
-    if (this.#streams.size === 0 && !this.#isReading) this.#position = newest
+    // Nothing is read while there are no streams, so the position is out of date.
+    if (this.#streams.size === 0 && !this.#isReading) this.#position = stream.options.newest
     this.#streams.add(stream)
     const { heartbeatMs, slowReaderMs } = this.#options.bounds
-    this.#checking ??= setInterval(() => void this.#check(), Math.min(checkMs, heartbeatMs, slowReaderMs))
+    this.#checkTimer ??= setInterval(() => void this.#check(), Math.min(checkMs, heartbeatMs, slowReaderMs))
     stream.catchUp()
-    // There may be events since the newest was looked up.
+    // Events may have been recorded since `newest` was read.
     this.wake()
   }
 
-  #stopTimers(): void {
-    clearInterval(this.#checking)
-    clearTimeout(this.#nextRead)
-    this.#checking = undefined
-    this.#nextRead = undefined
+  remove(stream: EventStream): void {
+    this.#streams.delete(stream)
+    this.#accessTable.release(stream.options.access)
+    if (this.#streams.size === 0) {
+      clearInterval(this.#checkTimer)
+      clearTimeout(this.#readTimer)
+      this.#checkTimer = undefined
+      this.#readTimer = undefined
+    }
+    stream.options.onClose()
+  }
+
+  readPage(stream: EventStream): Promise<CatchUpPage | undefined> {
+    return this.#catchUpReads.run(async () => {
+      const { database, clock } = this.#options
+      const target = this.#position
+      const { position } = stream
+      const { access } = stream.options
+      await access.refresh()
+      if (!access.isAllowed(clock()) || position < (await prunedThrough(database.read))) return undefined
+      const events = await eventsAfter(database.read, position, pageEventsMax, access.includesPrivate, target)
+      // Reads of the embedded database are synchronous.
+      await yieldToEventLoop()
+      const isLast = events.length < pageEventsMax
+      return { events, through: isLast ? target : (events.at(-1)?.id ?? target) }
+    })
+  }
+
+  onFault(error: unknown): void {
+    this.#options.onFault(error)
   }
 
   #endAll(endMessage: StreamChunk): void {
     for (const stream of [...this.#streams]) stream.end(endMessage)
   }
 
-  async #readNew(): Promise<void> {
+  async #readNewEvents(): Promise<void> {
     this.#isReading = true
     this.#isWakePending = false
     try {
-      // A full page may not be the last one.
-      while (this.#streams.size > 0 && (await this.#readPage()) === pageEvents) await nextTurn()
+      // After a full page there may be more.
+      while (this.#streams.size > 0 && (await this.#broadcastPage()) === pageEventsMax)
+        await yieldToEventLoop()
     } catch (error) {
-      this.#options.onFault(error)
+      this.onFault(error)
       this.#endAll(endMessages.failed)
     }
     this.#isReading = false
@@ -150,81 +155,56 @@ export class EventBroadcaster {
     if (this.#isWakePending) this.wake()
   }
 
-  /** Reads the next page and sends it to the live streams; returns how many events it has. */
-  async #readPage(): Promise<number> {
-    const { database, clock, durableThrough } = this.#options
-    // Another store is in place of the one that these streams followed.
+  /** Sends the next page of events to the live streams. Returns the number of events. */
+  async #broadcastPage(): Promise<number> {
+    const { database, durableThrough } = this.#options
+    // A restore has replaced the database that the streams followed.
     if (this.#position < (await prunedThrough(database.read))) {
       this.#endAll(endMessages.ended)
       return 0
     }
     const through = await durableThrough()
-    const events = await eventsAfter(database.read, this.#position, pageEvents, true, through)
+    const events = await eventsAfter(database.read, this.#position, pageEventsMax, true, through)
     const last = events.at(-1)
     if (!last) return 0
-    const changedKeys = keysIn(events)
-    if (changedKeys.size > 0) await this.#access.refreshKeys(changedKeys)
+    const keyIds = changedKeyIds(events)
+    if (keyIds.size > 0) await this.#accessTable.refreshKeys(keyIds)
     this.#position = last.id
-    const batch = batchOf(events, last.id)
-    await this.#forEachStream((stream) => {
-      if (stream.access.isAllowed(clock())) stream.deliver(batch)
-      else stream.end(endMessages.ended)
-    })
+    const batch = encodeBatch(events, last.id)
+    await this.#forEachAllowedStream((stream) => stream.deliver(batch))
     return events.length
   }
 
   async #check(): Promise<void> {
     if (this.#isChecking) return
     this.#isChecking = true
-    const { clock, bounds } = this.#options
-    await this.#forEachStream((stream) => {
-      if (stream.access.isAllowed(clock())) stream.check(performance.now(), bounds)
-      else stream.end(endMessages.ended)
-    })
+    await this.#forEachAllowedStream((stream) => stream.check(performance.now(), this.#options.bounds))
     this.#isChecking = false
   }
 
-  async #forEachStream(action: (stream: EventStream) => void): Promise<void> {
-    let visited = 0
+  /** Ends the streams that are no longer allowed, and calls `action` with the others. */
+  async #forEachAllowedStream(action: (stream: EventStream) => void): Promise<void> {
+    let handled = 0
     for (const stream of this.#streams) {
-      action(stream)
-      if (++visited % streamsPerTurn === 0) await nextTurn()
-    }
-  }
-
-  /** A page for a stream that is behind, up to the shared position; undefined where the stream must end. */
-  async #page(stream: EventStream): Promise<StreamPage | undefined> {
-    while (this.#pageReads >= pageReadsMax)
-      await new Promise<void>((resolve) => this.#waitingReads.push(resolve))
-    this.#pageReads++
-    try {
-      const { read } = this.#options.database
-      const target = this.#position
-      const { access, position } = stream
-      await this.#access.refresh(access)
-      const isAllowed = access.isAllowed(this.#options.clock())
-      if (!isAllowed || position < (await prunedThrough(read))) return undefined
-      const events = await eventsAfter(read, position, pageEvents, access.seesPrivate, target)
-      // The embedded store reads without a turn of the event loop.
-      await nextTurn()
-      const isLast = events.length < pageEvents
-      return { events, through: isLast ? target : (events.at(-1)?.id ?? target) }
-    } finally {
-      this.#pageReads--
-      this.#waitingReads.shift()?.()
+      if (stream.options.access.isAllowed(this.#options.clock())) action(stream)
+      else stream.end(endMessages.ended)
+      if (++handled % streamsPerTurn === 0) await yieldToEventLoop()
     }
   }
 }
 
-function batchOf(events: readonly StoreEvent[], through: number): Batch {
-  const all = new StreamChunk(streamText(events))
-  const open = events.filter(({ type }) => !isPrivate(type))
-  if (open.length === events.length) return { through, all, open: all }
-  return { through, all, open: open.length === 0 ? undefined : new StreamChunk(streamText(open)) }
+function encodeBatch(events: readonly FeedEvent[], through: number): EventBatch {
+  const all = new StreamChunk(toServerSentEvents(events))
+  const publicEvents = events.filter(({ type }) => !isPrivateEvent(type))
+  if (publicEvents.length === events.length) return { through, all, publicOnly: all }
+  const publicOnly = publicEvents.length === 0 ? undefined : new StreamChunk(toServerSentEvents(publicEvents))
+  return { through, all, publicOnly }
 }
 
-/** The ids of the keys that events tell of. */
-const keysIn = (events: readonly StoreEvent[]): Set<number> =>
+/** The ids of the API keys that events refer to. */
+const changedKeyIds = (events: readonly FeedEvent[]): Set<number> =>
   new Set(
-    events.filter(({ type }) => isPrivate(type)).map(({ data }) => (JSON.parse(data) as { id: number }).id),
+    events
+      .filter(({ type }) => isPrivateEvent(type))
+      .map(({ data }) => (JSON.parse(data) as { id: number }).id),
   )

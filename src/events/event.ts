@@ -1,4 +1,4 @@
-/** What is told of a change. Nothing here knows of HTTP or SQL. */
+/** The rules for events, without HTTP or SQL. */
 
 export const eventTypes = [
   'pet.created',
@@ -18,12 +18,13 @@ export const eventTypes = [
 ] as const
 export type EventType = (typeof eventTypes)[number]
 
-export type StoreEvent = { id: number; type: EventType; createdAt: number; data: string }
+/** An event in the feed. `data` is JSON text. */
+export type FeedEvent = { id: number; type: EventType; createdAt: number; data: string }
 
-/** The scope that a key needs to follow events. */
+/** The scope that is required to read events. */
 export const eventsScope = 'events:read'
-/** The scope that a key also needs to follow events of keys. */
+/** The additional scope that is required to read private events. */
 export const privateEventsScope = 'keys:manage'
 
-/** Events of keys are for those who manage keys. */
-export const isPrivate = (type: string): boolean => type.startsWith('key.')
+/** Events about API keys are private. */
+export const isPrivateEvent = (type: string): boolean => type.startsWith('key.')

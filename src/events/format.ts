@@ -1,10 +1,10 @@
 import { timestamp } from '../clock.ts'
-import type { StoreEvent } from './event.ts'
+import type { FeedEvent } from './event.ts'
 
-/** The event as callers see it. `data` is JSON text already. */
-export const eventJson = ({ id, type, createdAt, data }: StoreEvent): string =>
+/** The event as JSON text. */
+export const serializeEvent = ({ id, type, createdAt, data }: FeedEvent): string =>
   `{"id":${id},"type":"${type}","createdAt":"${timestamp(createdAt)}","data":${data}}`
 
-/** Events as a stream sends them. */
-export const streamText = (events: readonly StoreEvent[]): string =>
-  events.map((event) => `id: ${event.id}\nevent: ${event.type}\ndata: ${eventJson(event)}\n\n`).join('')
+/** The events in the format of `text/event-stream`. */
+export const toServerSentEvents = (events: readonly FeedEvent[]): string =>
+  events.map((event) => `id: ${event.id}\nevent: ${event.type}\ndata: ${serializeEvent(event)}\n\n`).join('')

@@ -2,41 +2,44 @@ import * as z from 'zod'
 import { int64 } from '../api/validation.ts'
 import { type EventType, eventTypes } from './event.ts'
 
-/** What callers see of events. The lists are open: see docs/decisions/0023-openapi-for-generators.md. */
+/** The lists of types and kinds are open: see docs/decisions/0023-openapi-for-generators.md. */
 
 const time = z.iso.datetime()
 
-export const knownEventType = z
+export const knownEventTypeSchema = z
   .enum(eventTypes)
   .meta({ id: 'KnownEventType', description: 'The types of events that exist today.' })
-export const eventType = z.union([knownEventType, z.string()]).meta({
+export const eventTypeSchema = z.union([knownEventTypeSchema, z.string()]).meta({
   id: 'EventType',
-  description: 'The type of an event. This is an open list: new types may be added, so ignore unknown ones.',
+  description: 'The type of an event. This is an open list: new types may be added. Ignore unknown types.',
 })
 
 const deletedResource = z
-  .object({ id: int64().meta({ description: 'The id that it had.' }) })
-  .meta({ id: 'DeletedResource', description: 'What is left of a removed resource.' })
+  .object({ id: int64().meta({ description: 'The id of the resource.' }) })
+  .meta({ id: 'DeletedResource', description: 'A resource that was removed.' })
 const keyBan = z
   .object({
-    id: int64().meta({ description: 'The key.' }),
+    id: int64().meta({ description: 'The id of the API key.' }),
     bannedUntil: time.meta({ description: 'When the ban ends.' }),
   })
-  .meta({ id: 'KeyBan', description: 'A temporary ban of a key.' })
+  .meta({ id: 'KeyBan', description: 'A temporary ban of an API key.' })
 
-/** The schemas of other features that events carry. Those features record events, so they cannot be imported here. */
-type Resources = { pet: z.ZodType; category: z.ZodType; key: z.ZodType; orderStatus: z.ZodType }
+/** The schemas of other features in events. Those features record events, so importing them here would be a cycle. */
+type ResourceSchemas = { pet: z.ZodType; category: z.ZodType; key: z.ZodType; orderStatus: z.ZodType }
 
-/** Events with the same data are of one kind. */
+/** The event types whose `data` has the same schema. */
 export type EventKind = { name: string; types: readonly [string, ...string[]]; data: z.ZodType }
 
-export function eventKinds({ pet, category, key, orderStatus }: Resources): EventKind[] {
+export function eventKinds({ pet, category, key, orderStatus }: ResourceSchemas): EventKind[] {
   const orderState = z
     .object({
-      id: int64().meta({ description: 'The order.' }),
-      petId: int64().meta({ description: 'The animal.' }),
+      id: int64().meta({ description: 'The id of the order.' }),
+      petId: int64().meta({ description: 'The id of the animal.' }),
       status: orderStatus,
-      cancelReason: z.string().optional().meta({ description: '`hold_expired` if its hold ran out.' }),
+      cancelReason: z
+        .string()
+        .optional()
+        .meta({ description: '`hold_expired` if the order was cancelled because its hold expired.' }),
     })
     .meta({ id: 'OrderState', description: 'An order after the change, without personal data.' })
   return [
@@ -54,17 +57,17 @@ export function eventKinds({ pet, category, key, orderStatus }: Resources): Even
   ] satisfies (Omit<EventKind, 'types'> & { types: [EventType, ...EventType[]] })[]
 }
 
-type Union = {
+type EventUnion = {
   name: string
   description: string
-  /** What the name of each member ends in. */
+  /** The end of the name of each member. */
   suffix: string
   kinds: readonly EventKind[]
   fields(type: z.ZodType, data: z.ZodType): Record<string, z.ZodType>
 }
 
-/** A union by `type`, with one named schema for each kind. */
-export function unionOfKinds({ name, description, suffix, kinds, fields }: Union): z.ZodType {
+/** A union with the discriminator `type`, with one named schema per kind. */
+export function eventUnionSchema({ name, description, suffix, kinds, fields }: EventUnion): z.ZodType {
   const members = kinds.map(({ name, types, data }) =>
     z.object(fields(z.enum(types), data)).meta({ id: `${name}${suffix}` }),
   )
@@ -73,22 +76,22 @@ export function unionOfKinds({ name, description, suffix, kinds, fields }: Union
   )
   return z.xor(members).meta({
     id: name,
-    description: `${description} More kinds may be added: ignore those that you do not know.`,
+    description: `${description} More kinds may be added. Ignore unknown kinds.`,
     discriminator: { propertyName: 'type', mapping: Object.fromEntries(mapping) },
     'x-extensible': true,
   })
 }
 
 export function eventsSchema(kinds: readonly EventKind[]): z.ZodType {
-  const event = unionOfKinds({
+  const event = eventUnionSchema({
     name: 'Event',
-    description: 'Something that changed.',
+    description: 'A change.',
     suffix: 'Event',
     kinds,
     fields: (type, data) => ({
-      id: int64().meta({ description: 'The position in the feed; rising.' }),
+      id: int64().meta({ description: 'The position in the feed. Later events have higher ids.' }),
       type,
-      createdAt: time.meta({ description: 'When it happened.' }),
+      createdAt: time.meta({ description: 'When the change was made.' }),
       data,
     }),
   })

@@ -1,80 +1,90 @@
 import { type StreamBody, StreamChunk, type StreamEvents, type StreamWriter } from '../api/streamBody.ts'
-import type { SharedAccess } from './access.ts'
-import type { StoreEvent } from './event.ts'
-import { streamText } from './format.ts'
+import type { FeedEvent } from './event.ts'
+import { toServerSentEvents } from './format.ts'
+import type { TokenAccess } from './streamAccess.ts'
 
 export type StreamBounds = {
   readonly heartbeatMs: number
-  /** A reader that has taken nothing for this long is told so and closed. */
+  /** A stream whose client has read nothing for this long is closed. */
   readonly slowReaderMs: number
-  /** How many streams there are at once, of all keys. */
+  /** The maximum number of open streams of all keys. */
   readonly streamsMax: number
 }
 
-export const usualStreamBounds: StreamBounds = {
+export const defaultStreamBounds: StreamBounds = {
   heartbeatMs: 15_000,
   slowReaderMs: 30_000,
-  // Half of the connections that a server takes.
+  // Half of the connections that a server accepts.
   streamsMax: 5_000,
 }
 
 const openComment = new StreamChunk(': listening\n\n')
 const heartbeat = new StreamChunk(': heartbeat\n\n')
 
-/** Why a stream ends, and what its reader is told last. */
+/** The last chunk of a stream, by the reason why it ends. */
 export const endMessages = {
   failed: new StreamChunk(': internal error, reconnect\n\n'),
   stopping: new StreamChunk(': the service is stopping, reconnect\n\n'),
   ended: new StreamChunk(': access ended, reconnect for the error\n\n'),
   slow: new StreamChunk(
-    'event: slow_reader\ndata: {"message":"You read too slowly: resume from the last id."}\n\n',
+    'event: slow_reader\ndata: {"message":"The client reads too slowly. Resume from the last id."}\n\n',
   ),
 } as const
 
-/** New events as all live streams are sent them. */
-export type Batch = {
-  /** The last event of the batch. */
+/** New events, encoded once for all live streams. */
+export type EventBatch = {
+  /** The id of the last event. */
   readonly through: number
   readonly all: StreamChunk
-  /** Without those for which a key needs a scope of its own; undefined where that leaves none. */
-  readonly open: StreamChunk | undefined
+  /** Without private events. Undefined if there are no others. */
+  readonly publicOnly: StreamChunk | undefined
 }
 
-/** What a stream that is behind is sent next. */
-export type StreamPage = { readonly events: readonly StoreEvent[]; readonly through: number }
+/** The next events for a stream that is behind. It has then received all events up to the id `through`. */
+export type CatchUpPage = { readonly events: readonly FeedEvent[]; readonly through: number }
 
-/** What a stream needs of the reader that all streams share. */
+/** Supplies streams with events. */
 export type StreamSource = {
-  /** The event up to which live streams have been sent everything. */
+  /** The id up to which all live streams have received events. */
   readonly position: number
-  /** The next page, up to the shared position; undefined where the stream must end. */
-  page(stream: EventStream): Promise<StreamPage | undefined>
+  /** The next page for a stream that is behind. Undefined if the stream must end. */
+  readPage(stream: EventStream): Promise<CatchUpPage | undefined>
   add(stream: EventStream): void
   remove(stream: EventStream): void
   onFault(error: unknown): void
 }
 
+export type StreamOptions = {
+  readonly access: TokenAccess
+  /** The stream sends the events after this id. */
+  readonly after: number
+  /** The id of the newest event when the stream was requested. */
+  readonly newest: number
+  /** Called once when the stream has ended for any reason. */
+  onClose(): void
+}
+
 /**
- * One stream of server-sent events. It is live while it has been sent everything that the shared reader has read, and
- * then gets the chunks that all live streams get. One that begins at an older position, or whose reader is behind, reads
- * pages of its own until it is live. Nothing is buffered beyond what a connection buffers and one page.
+ * One stream of server-sent events. A live stream is at the position of the source and receives the same chunks as all
+ * other live streams. A stream that starts at an older position, or whose client reads slowly, is behind: it reads pages
+ * until it is live. A stream buffers at most one page in addition to the buffer of its connection.
  */
 export class EventStream implements StreamBody {
-  readonly access: SharedAccess
+  readonly options: StreamOptions
   readonly #source: StreamSource
   #position: number
   #writer: StreamWriter | undefined
   #isLive = false
   #isCatchingUp = false
-  #isOver = false
+  #hasEnded = false
   #sentAt = 0
-  /** Since when its reader has taken nothing. */
+  /** When the client stopped reading. */
   #blockedAt: number | undefined
 
-  constructor(source: StreamSource, access: SharedAccess, position: number) {
+  constructor(source: StreamSource, options: StreamOptions) {
     this.#source = source
-    this.access = access
-    this.#position = position
+    this.options = options
+    this.#position = options.after
   }
 
   get position(): number {
@@ -85,32 +95,32 @@ export class EventStream implements StreamBody {
     this.#writer = writer
     this.#send(openComment)
     this.#source.add(this)
-    return { onDrain: () => this.#drained(), onClose: this.cancel }
+    return { onDrain: () => this.#onDrain(), onClose: this.cancel }
   }
 
-  /** The reader is gone, or never came. */
+  /** The client has disconnected, or the body is not sent. */
   readonly cancel = (): void => {
-    if (this.#isOver) return
-    this.#isOver = true
+    if (this.#hasEnded) return
+    this.#hasEnded = true
     this.#source.remove(this)
   }
 
   end(endMessage: StreamChunk): void {
-    if (this.#isOver) return
+    if (this.#hasEnded) return
     this.cancel()
     this.#writer?.end(endMessage)
   }
 
-  /** Sends what is new, or lets a stream that was not live try again. */
-  deliver({ through, all, open }: Batch): void {
+  /** Sends new events. A stream that is behind continues to catch up instead. */
+  deliver({ through, all, publicOnly }: EventBatch): void {
     if (!this.#isLive) return void this.catchUp()
     if (this.#position >= through) return
     this.#position = through
-    const chunk = this.access.seesPrivate ? all : open
+    const chunk = this.options.access.includesPrivate ? all : publicOnly
     if (chunk) this.#send(chunk)
   }
 
-  /** Ends it or sends a heartbeat, where it is time for either. */
+  /** Sends a heartbeat or ends the stream of a slow client, if due. */
   check(now: number, { heartbeatMs, slowReaderMs }: StreamBounds): void {
     if (this.#blockedAt !== undefined) {
       if (now - this.#blockedAt >= slowReaderMs) this.end(endMessages.slow)
@@ -118,7 +128,7 @@ export class EventStream implements StreamBody {
   }
 
   catchUp(): void {
-    if (this.#isCatchingUp || this.#isOver || this.#blockedAt !== undefined) return
+    if (this.#isCatchingUp || this.#hasEnded || this.#blockedAt !== undefined) return
     this.#isCatchingUp = true
     void this.#readPages().catch((error: unknown) => {
       this.#source.onFault(error)
@@ -128,26 +138,27 @@ export class EventStream implements StreamBody {
 
   async #readPages(): Promise<void> {
     try {
-      // A stream ahead of the shared reader waits for its next batch.
-      while (!this.#isOver && this.#blockedAt === undefined && this.#position < this.#source.position) {
-        const page = await this.#source.page(this)
+      // A stream can be ahead of the source. It then waits for the next batch.
+      while (!this.#hasEnded && this.#blockedAt === undefined && this.#position < this.#source.position) {
+        const page = await this.#source.readPage(this)
         if (!page) return this.end(endMessages.ended)
         this.#position = page.through
-        if (page.events.length > 0) this.#send(new StreamChunk(streamText(page.events)))
+        if (page.events.length > 0) this.#send(new StreamChunk(toServerSentEvents(page.events)))
       }
       this.#isLive = this.#blockedAt === undefined && this.#position === this.#source.position
     } finally {
+      // In the same turn: a later call of `catchUp` must not be dropped.
       this.#isCatchingUp = false
     }
   }
 
-  #drained(): void {
+  #onDrain(): void {
     this.#blockedAt = undefined
     if (!this.#isLive) this.catchUp()
   }
 
   #send(chunk: StreamChunk): void {
-    if (this.#isOver) return
+    if (this.#hasEnded) return
     this.#sentAt = performance.now()
     if (this.#writer?.write(chunk) !== false) return
     this.#blockedAt = this.#sentAt

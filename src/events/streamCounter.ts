@@ -1,27 +1,27 @@
-/** Counts the open streams of this instance, in all and of each key, so that one key cannot take those of all others. */
+/** Counts the open streams of this instance, in total and per API key. */
 export class StreamCounter {
-  readonly #max: number
-  readonly #ofKey = new Map<number, number>()
+  readonly #totalMax: number
+  readonly #byKey = new Map<number, number>()
   #total = 0
 
-  constructor(max: number) {
-    this.#max = max
+  constructor(totalMax: number) {
+    this.#totalMax = totalMax
   }
 
-  /** Counts one more, where there is room for it. */
-  add(keyId: number, ofKeyMax: number): 'added' | 'key_limit' | 'instance_limit' {
-    const ofKey = this.#ofKey.get(keyId) ?? 0
-    if (ofKey >= ofKeyMax) return 'key_limit'
-    if (this.#total >= this.#max) return 'instance_limit'
+  /** Counts a stream, unless a limit is reached. */
+  add(keyId: number, perKeyMax: number): 'added' | 'key_limit' | 'instance_limit' {
+    const count = this.#byKey.get(keyId) ?? 0
+    if (count >= perKeyMax) return 'key_limit'
+    if (this.#total >= this.#totalMax) return 'instance_limit'
     this.#total++
-    this.#ofKey.set(keyId, ofKey + 1)
+    this.#byKey.set(keyId, count + 1)
     return 'added'
   }
 
   remove(keyId: number): void {
     this.#total--
-    const left = (this.#ofKey.get(keyId) ?? 1) - 1
-    if (left > 0) this.#ofKey.set(keyId, left)
-    else this.#ofKey.delete(keyId)
+    const count = (this.#byKey.get(keyId) ?? 1) - 1
+    if (count > 0) this.#byKey.set(keyId, count)
+    else this.#byKey.delete(keyId)
   }
 }

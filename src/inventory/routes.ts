@@ -4,9 +4,9 @@ import type { Database } from '../database/database.ts'
 import { petStatuses } from '../pets/pet.ts'
 
 const count = z.int().meta({ format: 'int64', minimum: 0 })
-const inventory = z
+const inventorySchema = z
   .object({ available: count, pending: count, sold: count })
-  .meta({ id: 'Inventory', description: 'How many animals have each status.' })
+  .meta({ id: 'Inventory', description: 'The number of animals with each status.' })
 
 export function inventoryRoutes({ read }: Database): Operation[] {
   return [
@@ -16,23 +16,21 @@ export function inventoryRoutes({ read }: Database): Operation[] {
       path: '/store/inventory',
       tag: 'Store',
       summary: 'Count the animals',
-      description: 'By status, at a constant cost: the store keeps the counts with every change.',
+      description:
+        'Returns the number of animals with each status. The cost is constant, because the database updates the counts with every change.',
       stability: 'beta',
       scope: 'pets:read',
       responses: {
         200: {
           description: 'The counts.',
-          schema: inventory,
+          schema: inventorySchema,
           example: { available: 31, pending: 4, sold: 112 },
         },
       },
       async read() {
         const rows = await read.selectFrom('inventory').selectAll().execute()
-        const counts = new Map(rows.map((row) => [row.status, row.count]))
-        return respond(
-          200,
-          Object.fromEntries(petStatuses.map((status) => [status, counts.get(status) ?? 0])),
-        )
+        const counts = Object.fromEntries(rows.map((row) => [row.status, row.count]))
+        return respond(200, Object.fromEntries(petStatuses.map((status) => [status, counts[status] ?? 0])))
       },
     }),
   ]

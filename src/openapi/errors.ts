@@ -1,55 +1,42 @@
+import * as z from 'zod'
 import { catalogue, detailsMax, type ErrorCode, errorCodes } from '../api/errors.ts'
 import type { Operation } from '../api/operation.ts'
 import type { Json } from './jsonSchema.ts'
 
-/** The body of an error. The code is an open list: see docs/decisions/0023-openapi-for-generators.md. */
-export const errorSchemas: Json = {
-  Error: {
-    type: 'object',
-    description: 'The body of every error response.',
-    properties: {
-      code: { $ref: '#/components/schemas/ErrorCode' },
-      message: { type: 'string', description: 'Human-readable: what happened, and what to do next.' },
-      status: {
-        type: 'integer',
-        minimum: 400,
-        maximum: 599,
-        description: 'The HTTP status code of the response.',
-      },
-      details: {
-        type: 'array',
-        maxItems: detailsMax,
-        description: 'With `validation_failed`: each invalid value.',
-        items: { $ref: '#/components/schemas/ErrorDetail' },
-      },
-    },
-    required: ['code', 'message', 'status'],
-  },
-  ErrorCode: {
+const errorDetailSchema = z
+  .object({
+    path: z
+      .string()
+      .meta({ description: 'JSON Pointer into the body, or the name of a parameter or header.' }),
+    message: z.string().meta({ description: 'What the value must be.' }),
+  })
+  .meta({ id: 'ErrorDetail', description: 'One invalid value.' })
+/** An open list: see docs/decisions/0023-openapi-for-generators.md. */
+const errorCodeSchema = z
+  .union([
+    z.enum(errorCodes).meta({ id: 'KnownErrorCode', description: 'The error codes that exist today.' }),
+    z.string(),
+  ])
+  .meta({
+    id: 'ErrorCode',
     description:
-      'Machine-readable error code. It is stable: decide by it, not by the message. This is an open list: new codes may be added, so treat an unknown one by its HTTP status.',
-    anyOf: [{ $ref: '#/components/schemas/KnownErrorCode' }, { type: 'string' }],
-  },
-  KnownErrorCode: {
-    type: 'string',
-    enum: errorCodes,
-    description: 'The error codes that exist today.',
-  },
-  ErrorDetail: {
-    type: 'object',
-    description: 'One invalid value.',
-    properties: {
-      path: {
-        type: 'string',
-        description: 'JSON Pointer into the body, or the name of a parameter or header.',
-      },
-      message: { type: 'string', description: 'What the value must be.' },
-    },
-    required: ['path', 'message'],
-  },
-}
+      'Machine-readable error code. Codes are stable: use them instead of messages. This is an open list: new codes may be added. Handle an unknown code by its HTTP status.',
+  })
+/** The body of an error response. */
+export const errorSchema = z
+  .object({
+    code: errorCodeSchema,
+    message: z.string().meta({ description: 'Human-readable: what happened, and what to do next.' }),
+    status: z.int().min(400).max(599).meta({ description: 'The HTTP status code of the response.' }),
+    details: z
+      .array(errorDetailSchema)
+      .max(detailsMax)
+      .optional()
+      .meta({ description: 'The invalid values, with `validation_failed`.' }),
+  })
+  .meta({ id: 'Error', description: 'The body of every error response.' })
 
-/** What the pipeline returns before the work begins: it is the same for all, and never stored for a retry. */
+/** Errors that the pipeline returns before the operation runs. They are not stored for retries. */
 const pipelineCodes: readonly ErrorCode[] = [
   'missing_api_key',
   'invalid_api_key',
@@ -64,61 +51,61 @@ const pipelineCodes: readonly ErrorCode[] = [
   'internal_error',
   'unavailable',
 ]
-export const isOfPipeline = (code: ErrorCode): boolean => pipelineCodes.includes(code)
+export const isPipelineError = (code: ErrorCode): boolean => pipelineCodes.includes(code)
 
-const waitingCodes: readonly ErrorCode[] = [
+const retryAfterCodes: readonly ErrorCode[] = [
   'rate_limit_exceeded',
   'key_banned',
   'too_many_streams',
   'unavailable',
   'idempotency_in_progress',
 ]
-export const hasRetryAfter = (code: ErrorCode): boolean => waitingCodes.includes(code)
+export const hasRetryAfter = (code: ErrorCode): boolean => retryAfterCodes.includes(code)
 
-/** Everything that an operation can return with an error body: its own errors, and those of the pipeline. */
-export function codesOf({
-  errors = [],
-  scope,
-  rateLimitExempt,
-  body,
-  method,
-  write,
-}: Operation): ErrorCode[] {
-  const codes: (ErrorCode | false)[] = [
+/** All errors of an operation by status: those it declares, those of its input and those of the pipeline. */
+export function errorsByStatus(operation: Operation): Map<string, ErrorCode[]> {
+  const { errors = [], notFound, query, body, scope, rateLimitExempt, method, write } = operation
+  const isIdempotent = method === 'POST'
+  const codes = new Set<ErrorCode | false | undefined>([
     'missing_api_key',
     'invalid_api_key',
     'origin_not_allowed',
     scope !== undefined && 'insufficient_scope',
     'rate_limit_exceeded',
     !rateLimitExempt && 'key_banned',
+    notFound,
+    (query || body || isIdempotent) && 'validation_failed',
+    query && 'cursor' in query.shape && 'invalid_cursor',
+    body && 'malformed_json',
+    body && 'unsupported_media_type',
+    write && 'body_too_large',
+    isIdempotent && 'idempotency_in_progress',
+    isIdempotent && 'idempotency_key_reused',
     ...errors,
-    write !== undefined && 'body_too_large',
-    body !== undefined && 'unsupported_media_type',
-    ...(method === 'POST'
-      ? (['validation_failed', 'idempotency_in_progress', 'idempotency_key_reused'] as const)
-      : []),
     'internal_error',
     'unavailable',
-  ]
-  return [...new Set(codes.filter((code) => code !== false))]
+  ])
+  return groupByStatus(codes)
 }
 
-/** The codes by status where the operation has only some of those that others have, as a line of its description. */
-export function describeOwnErrors(operation: Operation, operations: readonly Operation[]): string {
-  const statusOf = (code: ErrorCode) => String(catalogue[code].status)
-  const own = Object.groupBy(inOrder(codesOf(operation)), statusOf)
-  const all = Object.groupBy(inOrder(operations.flatMap(codesOf)), statusOf)
-  const partly = Object.entries(own).filter(([status, codes]) => codes?.join() !== all[status]?.join())
-  const lists = partly.map(
-    ([status, codes = []]) => `${status} ${codes.map((code) => `\`${code}\``).join(', ')}`,
+/** A sentence for the description of an operation: its errors, for each status that other operations use for more. */
+export function describeErrors(operation: Operation, operations: readonly Operation[]): string {
+  const allErrors = groupByStatus(
+    new Set(operations.flatMap((other) => [...errorsByStatus(other).values()].flat())),
   )
+  const lists = [...errorsByStatus(operation)]
+    .filter(([status, codes]) => codes.join() !== allErrors.get(status)?.join())
+    .map(([status, codes]) => `${status} ${codes.map((code) => `\`${code}\``).join(', ')}`)
   return lists.length > 0 ? `Errors: ${lists.join('; ')}.` : ''
 }
 
-const inOrder = (codes: readonly ErrorCode[]): ErrorCode[] =>
-  errorCodes.filter((code) => codes.includes(code))
+const groupByStatus = (codes: ReadonlySet<unknown>): Map<string, ErrorCode[]> =>
+  Map.groupBy(
+    errorCodes.filter((code) => codes.has(code)),
+    (code) => String(catalogue[code].status),
+  )
 
-/** The description of an error: its codes. What they mean is in the examples, one for each. */
+/** The description of an error response. Its examples explain the codes. */
 export const describeCodes = (codes: readonly ErrorCode[]): string =>
   codes.map((code) => `\`${code}\``).join(' or ')
 

@@ -1,25 +1,24 @@
 import { catalogue, type ErrorCode } from '../api/errors.ts'
 import type { Operation } from '../api/operation.ts'
-import { hasRetryAfter, isOfPipeline } from './errors.ts'
+import { hasRetryAfter, isPipelineError } from './errors.ts'
 import type { Json } from './jsonSchema.ts'
 
 const text = { type: 'string' }
 const count = { type: 'integer', format: 'int32', minimum: 0 }
-const requiredHeader = (description: string, schema: Json = text, example?: unknown): Json => ({
-  description,
-  required: true,
-  schema,
-  ...(example !== undefined && { example }),
-})
-const optionalHeader = (description: string, schema: Json = text, example?: unknown): Json => ({
-  description,
-  schema,
-  ...(example !== undefined && { example }),
-})
+const describeHeader =
+  (isRequired: boolean) =>
+  (description: string, schema: Json = text, example?: unknown): Json => ({
+    description,
+    ...(isRequired && { required: true }),
+    schema,
+    ...(example !== undefined && { example }),
+  })
+const requiredHeader = describeHeader(true)
+const optionalHeader = describeHeader(false)
 
 /** On every response of the API. */
 const commonHeaders = {
-  'X-RateLimit-Limit': requiredHeader('The request allowance that applies.', count, 60),
+  'X-RateLimit-Limit': requiredHeader('The rate limit that applies.', count, 60),
   'X-RateLimit-Remaining': requiredHeader('Requests left in the current window.', count, 58),
   'X-RateLimit-Reset': requiredHeader(
     'Unix timestamp (seconds) at which the limit resets.',
@@ -27,38 +26,40 @@ const commonHeaders = {
     1794744041,
   ),
   'RateLimit-Policy': requiredHeader(
-    'Both windows: quota `q` and length `w` in seconds.',
+    'The quota `q` and the length `w` in seconds of both windows.',
     text,
     '"minute";q=60;w=60, "day";q=1000;w=86400',
   ),
   RateLimit: requiredHeader(
-    'Both windows: requests left `r` and seconds until the reset `t`.',
+    'The requests left `r` and the seconds until the reset `t` of both windows.',
     text,
     '"minute";r=58;t=41, "day";r=958;t=72723',
   ),
-  'X-Request-Id': requiredHeader("The request's id: yours if it was well-formed, or a new one."),
+  'X-Request-Id': requiredHeader(
+    'The id of the request: the one that was sent if it was valid, otherwise a new one.',
+  ),
 }
 
-/** Optional, so that operations of every kind share their responses; the operation itself says what it is. */
+/** Optional, because operations that differ in stability share their responses. */
 const stability = {
-  'X-Stability': optionalHeader('How far the operation may still change; absent if it is stable.', {
+  'X-Stability': optionalHeader('The stability of the operation. Absent if it is stable.', {
     type: 'string',
     enum: ['beta', 'experimental'],
   }),
 }
 const deprecation = {
   Deprecation: optionalHeader(
-    'On every response of a deprecated operation: since when it is deprecated (RFC 9745).',
+    'When the operation was deprecated (RFC 9745). On every response of a deprecated operation.',
     text,
     '@1794700800',
   ),
   Sunset: optionalHeader(
-    'On every response of a deprecated operation: when it is removed (RFC 8594).',
+    'When the operation is removed (RFC 8594). On every response of a deprecated operation.',
     text,
     'Thu, 05 Dec 2030 00:00:00 GMT',
   ),
   Link: optionalHeader(
-    'On every response of a deprecated operation: what to read about it (`rel="deprecation"`) and to use instead (`rel="successor-version"`).',
+    'The documentation of the deprecation (`rel="deprecation"`) and the replacement (`rel="successor-version"`). On every response of a deprecated operation.',
   ),
 }
 const replayed = {
@@ -68,7 +69,7 @@ const preference = {
   'Preference-Applied': optionalHeader('`handling=strict` if the request asked for it in `Prefer`.'),
 }
 
-const marks = (operation: Operation): Json => ({
+const lifecycleHeaders = (operation: Operation): Json => ({
   ...(operation.stability && operation.stability !== 'stable' && stability),
   ...(operation.deprecation && deprecation),
 })
@@ -76,36 +77,37 @@ const marks = (operation: Operation): Json => ({
 export function successHeaders(operation: Operation, response: Operation['responses'][number]): Json {
   return {
     ...commonHeaders,
-    ...marks(operation),
+    ...lifecycleHeaders(operation),
     ...(operation.method === 'POST' && replayed),
     ...(operation.body && preference),
-    ...mapValues(response.headers ?? {}, (description) => requiredHeader(description)),
-    ...mapValues(response.optionalHeaders ?? {}, (description) => optionalHeader(description)),
+    ...describeHeaders(response.headers, requiredHeader),
+    ...describeHeaders(response.optionalHeaders, optionalHeader),
   }
 }
 
-const retryAfter = (isAlways: boolean) =>
-  (isAlways ? requiredHeader : optionalHeader)('Whole seconds to wait before the next try.', count, 41)
-
-/** The headers of an error with any of these codes. */
+/** The headers of an error response with any of these codes. */
 export function errorHeaders(operation: Operation, codes: readonly ErrorCode[]): Json {
-  const isStored = codes.some((code) => !isOfPipeline(code))
-  const isAfterInput = isStored || codes.some((code) => catalogue[code].status >= 500)
-  const own = codes.flatMap((code) => Object.entries(operation.errorHeaders?.[code] ?? {}))
+  const isStored = codes.some((code) => !isPipelineError(code))
+  const isInputRead = isStored || codes.some((code) => catalogue[code].status >= 500)
   return {
     ...commonHeaders,
-    ...marks(operation),
+    ...lifecycleHeaders(operation),
     ...(operation.method === 'POST' && isStored && replayed),
-    ...(operation.body && isAfterInput && preference),
-    ...mapValues(Object.fromEntries(own), (description) => optionalHeader(description)),
+    ...(operation.body && isInputRead && preference),
+    ...Object.assign(
+      {},
+      ...codes.map((code) => describeHeaders(operation.errorHeaders?.[code], optionalHeader)),
+    ),
     ...(codes.includes('missing_api_key') && {
-      'WWW-Authenticate': requiredHeader('How to authenticate.', { type: 'string', enum: ['Bearer'] }),
+      'WWW-Authenticate': requiredHeader('The authentication scheme.', { type: 'string', enum: ['Bearer'] }),
     }),
-    ...(codes.some(hasRetryAfter) && { 'Retry-After': retryAfter(codes.every(hasRetryAfter)) }),
+    ...(codes.some(hasRetryAfter) && {
+      'Retry-After': describeHeader(codes.every(hasRetryAfter))('Seconds to wait before a retry.', count, 41),
+    }),
   }
 }
 
-/** The headers of several responses as one: what is not on all of them is optional. */
+/** Combines the headers of several responses. A header that is not on all of them is optional. */
 export function mergeHeaders(all: readonly Json[]): Json {
   const names = new Set(all.flatMap(Object.keys))
   return Object.fromEntries(
@@ -114,12 +116,15 @@ export function mergeHeaders(all: readonly Json[]): Json {
 }
 
 function mergeHeader(all: readonly unknown[]): Json {
-  const found = all.filter((header) => header !== undefined) as Json[]
-  const descriptions = new Set(found.map(({ description }) => description))
-  const { description: _description, required: _required, ...header } = found[0] as Json
-  const isAlways = found.length === all.length && found.every((other) => other.required)
-  return { description: [...descriptions].join(' '), ...(isAlways && { required: true }), ...header }
+  const variants = all.filter((header) => header !== undefined) as Json[]
+  const descriptions = new Set(variants.map(({ description }) => description))
+  const { description: _description, required: _required, ...header } = variants[0] as Json
+  const isRequired = variants.length === all.length && variants.every(({ required }) => required)
+  return { description: [...descriptions].join(' '), ...(isRequired && { required: true }), ...header }
 }
 
-const mapValues = (values: Record<string, string>, to: (value: string) => Json): Json =>
-  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, to(value)]))
+const describeHeaders = (
+  descriptions: Readonly<Record<string, string>> = {},
+  describe: (description: string) => Json,
+): Json =>
+  Object.fromEntries(Object.entries(descriptions).map(([name, description]) => [name, describe(description)]))

@@ -3,28 +3,28 @@ import { documentation } from '../api/validation.ts'
 
 export type Json = Record<string, unknown>
 
-/** JSON Schema as OpenAPI has it: named schemas are added to `schemas`, where the components are, and referred to. */
+/** Converts to JSON Schema for OpenAPI. Named schemas are added to `schemas` and referenced. */
 export function jsonSchema(schema: z.ZodType, schemas: Json): Json {
-  // As a property of something else, a named schema is referred to; at the top it would be spelled out.
-  const { properties, $defs } = z.toJSONSchema(z.object({ it: schema }), {
+  // Wrapped in an object, because Zod references named schemas only below the top level.
+  const converted = z.toJSONSchema(z.object({ schema }), {
     io: 'input',
     unrepresentable: 'any',
-    override: ({ zodSchema, jsonSchema: made }) => mend(zodSchema as unknown as z.ZodType, made as Json),
-  }) as unknown as { properties: { it: Json }; $defs?: Json }
-  const text = JSON.stringify({ it: properties.it, defs: $defs ?? {} })
-  const relocated = JSON.parse(text.replaceAll('"#/$defs/', '"#/components/schemas/')) as {
-    it: Json
-    defs: Record<string, Json>
+    override: ({ zodSchema, jsonSchema }) =>
+      normalizeSchema(zodSchema as unknown as z.ZodType, jsonSchema as Json),
+  })
+  const text = JSON.stringify(converted).replaceAll('"#/$defs/', '"#/components/schemas/')
+  const { properties, $defs = {} } = JSON.parse(text) as {
+    properties: { schema: Json }
+    $defs?: Record<string, Json>
   }
-  for (const [name, { id: _id, ...definition }] of Object.entries(relocated.defs))
-    schemas[name] ??= definition
-  return relocated.it
+  for (const [name, { id: _id, ...definition }] of Object.entries($defs)) schemas[name] ??= definition
+  return properties.schema
 }
 
-/** The name of the schema that is referred to. */
+/** The name of the schema that a reference points to. */
 export const componentName = ({ $ref }: Json): string => String($ref).replace(/^.*\//, '')
 
-/** Gives an example to a named schema that has none; the first item of a list to that of its items. */
+/** Adds an example to a named schema that has none. For a list, the first item becomes the example of the items. */
 export function addExample(schema: Json, example: unknown, schemas: Json): void {
   const named = schemas[componentName(schema)] as Json | undefined
   if (named === undefined || example === undefined) return
@@ -32,16 +32,16 @@ export function addExample(schema: Json, example: unknown, schemas: Json): void 
   else named.examples ??= [example]
 }
 
-function mend(schema: z.ZodType, made: Json): void {
+function normalizeSchema(schema: z.ZodType, converted: Json): void {
   const documented = documentation.get(schema)?.schema
   if (documented) {
-    const { description } = made
-    for (const key of Object.keys(made)) delete made[key]
-    Object.assign(made, documented, description === undefined ? {} : { description })
+    const { description } = converted
+    for (const key of Object.keys(converted)) delete converted[key]
+    Object.assign(converted, documented, description === undefined ? {} : { description })
     return
   }
-  // Noise that Zod adds and no reader needs.
-  if (made.format === 'date-time') delete made.pattern
-  if (made.minimum === Number.MIN_SAFE_INTEGER) delete made.minimum
-  if (made.maximum === Number.MAX_SAFE_INTEGER && made.format !== 'int64') delete made.maximum
+  // Keywords that Zod adds and that constrain nothing.
+  if (converted.format === 'date-time') delete converted.pattern
+  if (converted.minimum === Number.MIN_SAFE_INTEGER) delete converted.minimum
+  if (converted.maximum === Number.MAX_SAFE_INTEGER && converted.format !== 'int64') delete converted.maximum
 }

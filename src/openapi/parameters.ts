@@ -10,7 +10,7 @@ const headerParameter = (name: string, header: string | RequestHeader): Json => 
 
 const idempotencyKey = headerParameter('Idempotency-Key', {
   description:
-    'Makes a retry safe: the first response is stored for 24 hours and returned again for the same request with the same key. 1 to 255 visible ASCII characters, bare or quoted.',
+    'Makes retries safe: the first response is stored for 24 hours and returned again for the same request with the same key. 1 to 255 visible ASCII characters, optionally in quotes.',
   schema: { pattern: '^("[!-~]{1,255}"|[!-~]{1,255})$' },
 })
 const prefer = headerParameter(
@@ -19,7 +19,7 @@ const prefer = headerParameter(
 )
 const requestId = headerParameter(
   'X-Request-Id',
-  'An id of your own for the request: 1 to 128 letters, digits, dots, hyphens or underscores. The response returns it; any other value is replaced by a new id.',
+  'An id for the request: 1 to 128 letters, digits, dots, hyphens or underscores. The response returns it. Any other value is replaced with a new id.',
 )
 
 export function parametersOf(
@@ -27,8 +27,8 @@ export function parametersOf(
   schemas: Json,
 ): Json[] {
   return [
-    ...described(params, 'path', schemas),
-    ...described(query, 'query', schemas),
+    ...describeParameters(params, 'path', schemas),
+    ...describeParameters(query, 'query', schemas),
     ...Object.entries(requestHeaders).map(([name, header]) => headerParameter(name, header)),
     ...(method === 'POST' ? [idempotencyKey] : []),
     ...(body ? [prefer] : []),
@@ -36,20 +36,24 @@ export function parametersOf(
   ]
 }
 
-const described = (object: z.ZodObject | undefined, where: 'path' | 'query', schemas: Json): Json[] =>
+const describeParameters = (
+  object: z.ZodObject | undefined,
+  location: 'path' | 'query',
+  schemas: Json,
+): Json[] =>
   Object.entries(object?.shape ?? {}).map(([name, type]) => {
     const { description, ...schema } = jsonSchema(type as z.ZodType, schemas)
     return {
       name,
-      in: where,
-      required: where === 'path',
+      in: location,
+      required: location === 'path',
       ...(description !== undefined && { description }),
       ...(isListSchema(type as z.ZodType) && { style: 'form', explode: true }),
       schema,
     }
   })
 
-/** The headers of a message that the service sends. */
+/** The headers of a webhook message. */
 export const messageHeaders = ({ headers }: MessageDescription): Json[] =>
   Object.entries(headers).map(([name, { description, schema, example }]) => ({
     name,

@@ -1,6 +1,6 @@
 import type { Json } from './jsonSchema.ts'
 
-/** The named parts of the document. */
+/** The reusable parts of the document, by name. */
 export type Components = {
   readonly schemas: Json
   readonly responses: Record<string, Json>
@@ -9,14 +9,14 @@ export type Components = {
   readonly examples: Json
 }
 
-/** Moves parameters and headers that are written out more than once to the components, and refers to them there. */
-export function shareRepeated(operations: readonly Json[], components: Components): void {
+/** Moves parameters and headers that occur more than once to the components, and references them. */
+export function extractSharedComponents(operations: readonly Json[], components: Components): void {
   const responses = [
     ...operations.flatMap((operation) => Object.values(operation.responses as Record<string, Json>)),
     ...Object.values(components.responses),
   ].filter((response) => response.headers !== undefined)
 
-  const shareHeader = sharing(
+  const shareHeader = createSharing(
     'headers',
     components.headers,
     responses.flatMap(({ headers }) => Object.values(headers as Record<string, Json>)),
@@ -27,7 +27,7 @@ export function shareRepeated(operations: readonly Json[], components: Component
   }
 
   const parametersOf = (operation: Json) => operation.parameters as Json[]
-  const shareParameter = sharing('parameters', components.parameters, operations.flatMap(parametersOf))
+  const shareParameter = createSharing('parameters', components.parameters, operations.flatMap(parametersOf))
   for (const operation of operations) {
     operation.parameters = parametersOf(operation).map((parameter) =>
       shareParameter(componentName(parameter), parameter),
@@ -35,20 +35,20 @@ export function shareRepeated(operations: readonly Json[], components: Component
   }
 }
 
-/** Of different parts with the same name, the second is numbered 2 and so on. */
-function sharing(section: string, shared: Json, parts: readonly Json[]) {
+/** Replaces repeated parts with references. If different parts have the same name, a number is appended. */
+function createSharing(section: string, shared: Json, parts: readonly Json[]) {
   const text = (part: unknown) => JSON.stringify(part)
   const uses = Map.groupBy(parts, text)
   return (name: string, part: Json): Json => {
     if ((uses.get(text(part)) ?? []).length < 2) return part
-    let free = name
-    for (let number = 2; free in shared && text(shared[free]) !== text(part); number++)
-      free = `${name}-${number}`
-    shared[free] = part
-    return { $ref: `#/components/${section}/${free}` }
+    let key = name
+    for (let number = 2; key in shared && text(shared[key]) !== text(part); number++)
+      key = `${name}-${number}`
+    shared[key] = part
+    return { $ref: `#/components/${section}/${key}` }
   }
 }
 
-/** Headers are known by their own names; a generator makes a type of the others, such as `PetId`. */
-const componentName = ({ name, in: where }: Json): string =>
-  where === 'header' ? String(name) : String(name).replace(/^[a-z]/, (letter) => letter.toUpperCase())
+/** Code generators make a type of a path or query parameter, such as `PetId`, so its name is capitalized. */
+const componentName = ({ name, in: location }: Json): string =>
+  location === 'header' ? String(name) : String(name).replace(/^[a-z]/, (letter) => letter.toUpperCase())

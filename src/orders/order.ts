@@ -1,4 +1,4 @@
-/** An order and its rules. Nothing here knows of HTTP or SQL. */
+/** The rules for orders, without HTTP or SQL. */
 
 export const orderStatuses = ['placed', 'approved', 'delivered', 'cancelled'] as const
 export type OrderStatus = (typeof orderStatuses)[number]
@@ -13,39 +13,46 @@ export type Order = {
   note: string | undefined
   placedAt: number
   updatedAt: number
-  /** When the hold of a placed order lapses. */
+  /** When a placed order is cancelled, unless it is approved first. */
   holdExpiresAt: number | undefined
   cancelReason: string | undefined
 }
 
-export const holdExpired = 'hold_expired'
+/** The cancel reason of an order whose hold expired. */
+export const holdExpiredReason = 'hold_expired'
 export const customerNameLengthMax = 255
 export const emailLengthMax = 320
 export const noteLengthMax = 1_000
 
-const transitions: Record<OrderStatus, readonly OrderStatus[]> = {
+/** The statuses that a request may change each status to. */
+export const nextOrderStatuses: Record<OrderStatus, readonly OrderStatus[]> = {
   placed: ['approved', 'cancelled'],
   approved: ['delivered', 'cancelled'],
   delivered: [],
   cancelled: [],
 }
 
-export const mayBecome = (from: OrderStatus, to: OrderStatus): boolean =>
-  from === to || transitions[from].includes(to)
+export const isOrderTransitionAllowed = (from: OrderStatus, to: OrderStatus): boolean =>
+  from === to || nextOrderStatuses[from].includes(to)
 
-export const nextStatuses = (from: OrderStatus): readonly OrderStatus[] => transitions[from]
+export const isOpenOrderStatus = (status: OrderStatus): boolean => nextOrderStatuses[status].length > 0
 
-export const isOpen = (status: OrderStatus): boolean => status === 'placed' || status === 'approved'
-
-/** What becomes of the animal when its order gets to a status. */
-export const petStatusAfter = {
+/** The status that a pet has while its order has each status. */
+export const petStatusForOrder = {
   placed: 'pending',
   approved: 'pending',
   delivered: 'sold',
   cancelled: 'available',
 } as const
 
-export const hasLapsed = (
+export const isHoldExpired = (
   { status, holdExpiresAt }: Pick<Order, 'status' | 'holdExpiresAt'>,
   now: number,
 ): boolean => status === 'placed' && holdExpiresAt !== undefined && now >= holdExpiresAt
+
+/** The order without the customer, and without the note, which may name the customer. */
+export const withoutPersonalData = <T extends object>(order: T): T => ({
+  ...order,
+  customer: undefined,
+  note: undefined,
+})

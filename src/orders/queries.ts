@@ -6,42 +6,38 @@ import type { Pet } from '../pets/pet.ts'
 import { changePet, findPet } from '../pets/queries.ts'
 import {
   type Customer,
-  hasLapsed,
-  holdExpired,
-  isOpen,
+  holdExpiredReason,
+  isHoldExpired,
+  isOpenOrderStatus,
   type Order,
   type OrderStatus,
-  petStatusAfter,
+  petStatusForOrder,
 } from './order.ts'
 
 export type OrderFilter = { status?: OrderStatus | undefined; petId?: bigint | undefined }
 export type NewOrder = { customer: Customer | undefined; note: string | undefined; holdMs: number }
 
-const aboveAllIds = Number.MAX_SAFE_INTEGER
-const lapsesMax = 500
-/** Nobody else can write while holds are ended. */
-const lapsesMaxMs = 200
+/** Above every id that the service assigns. */
+const orderIdMax = Number.MAX_SAFE_INTEGER
+/** Bounds of one batch of expired holds, because other writes wait for it. */
+const expiredHoldsMax = 500
+const expiryBatchMaxMs = 200
 
-/** One page, newest first, of orders below an id; each combination of filters has its index. */
-export function ordersPage(
+/** One page of orders below an id, newest first. An index covers every combination of filters. */
+export function ordersPageQuery(
   { read: db, dialect }: DatabaseReader,
-  filter: OrderFilter,
+  { status, petId }: OrderFilter,
   limit: number,
-  belowId = aboveAllIds,
+  belowId = orderIdMax,
 ) {
   const filters: [string, unknown][] = []
-  if (filter.petId !== undefined) filters.push(['pet_id', Number(filter.petId)])
-  if (filter.status !== undefined) filters.push(['status', filter.status])
+  if (petId !== undefined) filters.push(['pet_id', Number(petId)])
+  if (status !== undefined) filters.push(['status', status])
   return dialect.pageBelow(db.selectFrom('orders').selectAll(), filters, belowId).limit(limit)
 }
 
-export async function listOrders(
-  store: DatabaseReader,
-  filter: OrderFilter,
-  limit: number,
-  belowId?: number,
-) {
-  return (await ordersPage(store, filter, limit, belowId).execute()).map(toOrder)
+export async function listOrders(...page: Parameters<typeof ordersPageQuery>): Promise<Order[]> {
+  return (await ordersPageQuery(...page).execute()).map(toOrder)
 }
 
 export async function findOrder(db: Kysely<Tables>, id: number): Promise<Order | undefined> {
@@ -49,8 +45,8 @@ export async function findOrder(db: Kysely<Tables>, id: number): Promise<Order |
   return row && toOrder(row)
 }
 
-/** The open order on an animal; one whose hold has run out is ended on the way. */
-export async function openOrderOf(
+/** The open order for a pet. Cancels the order instead if its hold has expired. */
+export async function findOpenOrder(
   trx: Kysely<Tables>,
   petId: bigint,
   now: number,
@@ -59,62 +55,62 @@ export async function openOrderOf(
     .selectFrom('orders')
     .selectAll()
     .where('pet_id', '=', Number(petId))
-    // Written out, for an index of a part of the table is only taken where the query says so in so many words.
+    // As literals, because the planner uses a partial index only if the query repeats its condition.
     .where('status', 'in', [sql.lit('placed'), sql.lit('approved')])
     .executeTakeFirst()
-  if (!row) return undefined
-  const order = await expireHold(trx, toOrder(row), now)
-  return isOpen(order.status) ? order : undefined
+  const order = row && (await expireHold(trx, toOrder(row), now))
+  return order && isOpenOrderStatus(order.status) ? order : undefined
 }
 
-/** Places an order on an available animal, which is pending from then on. */
+/** Places an order for an available pet and makes the pet pending. */
 export async function placeOrder(
   trx: Kysely<Tables>,
   pet: Pet,
-  order: NewOrder,
+  { customer, note, holdMs }: NewOrder,
   now: number,
 ): Promise<Order> {
-  const { id } = await trx
+  const row = await trx
     .insertInto('orders')
     .values({
       pet_id: pet.id,
       status: 'placed',
-      customer_name: order.customer?.name ?? null,
-      customer_email: order.customer?.email ?? null,
-      note: order.note ?? null,
+      customer_name: customer?.name ?? null,
+      customer_email: customer?.email ?? null,
+      note: note ?? null,
       placed_at: now,
       updated_at: now,
-      hold_expires_at: now + order.holdMs,
+      hold_expires_at: now + holdMs,
     })
-    .returning('id')
+    .returningAll()
     .executeTakeFirstOrThrow()
-  await moved(trx, { id, petId: pet.id, status: 'placed', cancelReason: undefined }, now)
-  return (await findOrder(trx, id)) as Order
+  return afterStatusChange(trx, toOrder(row), now)
 }
 
-/** Takes an order to another status, and its animal with it. */
-export async function moveOrder(
+/** Changes the status of an order, and that of its pet accordingly. */
+export async function changeOrderStatus(
   trx: Kysely<Tables>,
-  order: Order,
+  id: number,
   status: OrderStatus,
   now: number,
-  cancelReason?: string,
+  cancelReason: string | null = null,
 ): Promise<Order> {
-  await trx
+  const row = await trx
     .updateTable('orders')
-    .set({ status, updated_at: now, hold_expires_at: null, cancel_reason: cancelReason ?? null })
-    .where('id', '=', order.id)
-    .execute()
-  await moved(trx, { id: order.id, petId: order.petId, status, cancelReason }, now)
-  return (await findOrder(trx, order.id)) as Order
+    .set({ status, updated_at: now, hold_expires_at: null, cancel_reason: cancelReason })
+    .where('id', '=', id)
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  return afterStatusChange(trx, toOrder(row), now)
 }
 
-/** Puts an end to a hold that has run out; the order is returned as it is then. */
+/** Cancels the order if its hold has expired. Returns the order as it is then. */
 export async function expireHold(trx: Kysely<Tables>, order: Order, now: number): Promise<Order> {
-  return hasLapsed(order, now) ? moveOrder(trx, order, 'cancelled', now, holdExpired) : order
+  return isHoldExpired(order, now)
+    ? changeOrderStatus(trx, order.id, 'cancelled', now, holdExpiredReason)
+    : order
 }
 
-export async function hasDueOrders(db: Kysely<Tables>, now: number): Promise<boolean> {
+export async function hasDueHolds(db: Kysely<Tables>, now: number): Promise<boolean> {
   const row = await db
     .selectFrom('orders')
     .select('id')
@@ -124,26 +120,26 @@ export async function hasDueOrders(db: Kysely<Tables>, now: number): Promise<boo
   return row !== undefined
 }
 
-/** Ends a bounded number of holds that have run out; answers how many. */
+/** Cancels a bounded number of orders whose hold has expired. Returns how many. */
 export async function expireDueHolds(trx: Kysely<Tables>, now: number): Promise<number> {
   const due = await trx
     .selectFrom('orders')
     .selectAll()
     .where('hold_expires_at', '<=', now)
     .orderBy('hold_expires_at')
-    .limit(lapsesMax)
+    .limit(expiredHoldsMax)
     .execute()
-  const deadline = performance.now() + lapsesMaxMs
-  let ended = 0
+  const deadline = performance.now() + expiryBatchMaxMs
+  let expired = 0
   for (const row of due) {
-    if (ended > 0 && performance.now() > deadline) break
+    if (expired > 0 && performance.now() > deadline) break
     await expireHold(trx, toOrder(row), now)
-    ended++
+    expired++
   }
-  return ended
+  return expired
 }
 
-/** Erases who ordered, and the note, which may say it too. */
+/** Erases the customer, and the note, which may name the customer. */
 export async function eraseCustomer(trx: Kysely<Tables>, id: number, now: number): Promise<void> {
   await trx
     .updateTable('orders')
@@ -152,20 +148,15 @@ export async function eraseCustomer(trx: Kysely<Tables>, id: number, now: number
     .execute()
 }
 
-type Moved = Pick<Order, 'id' | 'petId' | 'status' | 'cancelReason'>
-
-/** The animal's status follows the order's, and both are told of; nothing personal is. */
-async function moved(
-  trx: Kysely<Tables>,
-  { id, petId, status, cancelReason }: Moved,
-  now: number,
-): Promise<void> {
-  const data = { id, petId, status, ...(cancelReason !== undefined && { cancelReason }) }
-  await recordEvent(trx, now, `order.${status}`, data)
+/** Records the event of a status change, without personal data, and updates the pet. */
+async function afterStatusChange(trx: Kysely<Tables>, order: Order, now: number): Promise<Order> {
+  const { id, petId, status, cancelReason } = order
+  await recordEvent(trx, now, `order.${status}`, { id, petId, status, cancelReason })
   await syncPetStatus(trx, petId, status, now)
+  return order
 }
 
-/** Gives an animal the status that its order's status means for it. */
+/** Gives a pet the status that follows from the status of its order. */
 export async function syncPetStatus(
   trx: Kysely<Tables>,
   petId: number,
@@ -173,7 +164,7 @@ export async function syncPetStatus(
   now: number,
 ): Promise<void> {
   const pet = await findPet(trx, BigInt(petId))
-  if (pet) await changePet(trx, pet, { status: petStatusAfter[status] }, now)
+  if (pet) await changePet(trx, pet, { status: petStatusForOrder[status] }, now)
 }
 
 const toOrder = (row: Selectable<Tables['orders']>): Order => ({
@@ -183,7 +174,7 @@ const toOrder = (row: Selectable<Tables['orders']>): Order => ({
   customer:
     row.customer_name === null
       ? undefined
-      : { name: row.customer_name, ...(row.customer_email !== null && { email: row.customer_email }) },
+      : { name: row.customer_name, email: row.customer_email ?? undefined },
   note: row.note ?? undefined,
   placedAt: row.placed_at,
   updatedAt: row.updated_at,

@@ -1,102 +1,47 @@
 import * as z from 'zod'
 import { ApiError } from '../api/errors.ts'
 import { toJson } from '../api/json.ts'
+import { filterParameters, nextPageLink } from '../api/lists.ts'
 import { type Operation, type OperationResult, operation, respond } from '../api/operation.ts'
-import { openCursor, pageAnswer, sealCursor } from '../api/pagination.ts'
-import { int64, int64Text, notBlankPattern, pageCursor, pageLimit } from '../api/validation.ts'
+import { pageAnswer } from '../api/pagination.ts'
+import { int64Text, pageCursor, pageLimit } from '../api/validation.ts'
 import { timestamp } from '../clock.ts'
 import type { Database } from '../database/database.ts'
 import { findPet } from '../pets/queries.ts'
 import {
-  customerNameLengthMax,
-  emailLengthMax,
-  mayBecome,
-  nextStatuses,
-  noteLengthMax,
+  isOpenOrderStatus,
+  isOrderTransitionAllowed,
+  nextOrderStatuses,
   type Order,
   type OrderStatus,
-  orderStatuses,
+  withoutPersonalData,
 } from './order.ts'
 import {
+  changeOrderStatus,
   eraseCustomer,
   expireHold,
+  findOpenOrder,
   findOrder,
   listOrders,
-  moveOrder,
-  type OrderFilter,
-  openOrderOf,
   placeOrder,
 } from './queries.ts'
+import {
+  orderExample as example,
+  newOrderSchema,
+  orderChangeSchema,
+  orderCursor,
+  orderFilterSchema,
+  orderSchema,
+  ordersSchema,
+} from './schemas.ts'
 
-const lengthOf = (text: string) => [...text].length
-const time = z.iso.datetime()
-export const orderStatus = z
-  .enum(orderStatuses)
-  .meta({ id: 'OrderStatus', description: 'Where an order stands.' })
-export const customer = z
-  .object({
-    name: z
-      .string()
-      .refine(
-        (text) => text.trim() !== '' && lengthOf(text) <= customerNameLengthMax,
-        `must be 1 to ${customerNameLengthMax} characters and not blank`,
-      )
-      .meta({
-        minLength: 1,
-        maxLength: customerNameLengthMax,
-        pattern: notBlankPattern,
-        description: "The customer's name; not blank.",
-      }),
-    email: z
-      .email({ error: 'must be an e-mail address' })
-      .max(emailLengthMax, `must have at most ${emailLengthMax} characters`)
-      .optional()
-      .meta({ description: "The customer's e-mail address." }),
-  })
-  .meta({ id: 'Customer', description: 'Who adopts. Personal: never in events or logs.' })
-export const note = z
-  .string()
-  .refine((text) => lengthOf(text) <= noteLengthMax, `must have at most ${noteLengthMax} characters`)
-  .meta({ maxLength: noteLengthMax, description: 'Anything to remember about the order.' })
+const params = z.object({ orderId: int64Text().meta({ description: 'The id of the order.' }) })
 
-const newOrder = z
-  .object({
-    petId: int64().meta({ description: 'The animal, which must be available.' }),
-    customer: customer.optional(),
-    note: note.optional(),
-  })
-  .meta({ id: 'NewOrder', description: 'An order to place on an available animal.' })
-const orderChange = z
-  .object({ status: orderStatus })
-  .meta({ id: 'OrderChange', description: 'The status that the order is to have.' })
-const order = z
-  .object({
-    id: int64().meta({ description: 'Assigned by the service.' }),
-    petId: int64().meta({ description: 'The animal.' }),
-    status: orderStatus,
-    customer: customer.optional(),
-    note: note.optional(),
-    placedAt: time.meta({ description: 'When it was placed.' }),
-    updatedAt: time.meta({ description: 'When it last changed.' }),
-    holdExpiresAt: time.optional().meta({ description: 'When a placed order lapses unless it is approved.' }),
-    cancelReason: z.string().optional().meta({ description: '`hold_expired` where it lapsed.' }),
-  })
-  .meta({ id: 'Order', description: 'An order: one animal on its way to one adopter.' })
-const orders = z.array(order).meta({ id: 'Orders', description: 'One page of orders, newest first.' })
-
-const example = {
-  id: 9,
-  petId: 42,
-  status: 'placed',
-  customer: { name: 'Ada Example', email: 'ada@example.com' },
-  placedAt: '2026-11-15T12:00:00.000Z',
-  updatedAt: '2026-11-15T12:00:00.000Z',
-  holdExpiresAt: '2026-11-18T12:00:00.000Z',
+type OrderRoutesOptions = {
+  readonly database: Database
+  readonly publicUrl: string | undefined
+  readonly holdMs: number
 }
-const cursorForm = z.tuple([z.int(), orderStatus.nullable(), int64Text().nullable()])
-const params = z.object({ orderId: int64Text().meta({ description: 'The identifier of the order.' }) })
-
-type OrderRoutesOptions = { database: Database; publicUrl: string | undefined; holdMs: number }
 
 export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions): Operation[] {
   const common = { tag: 'Store' } as const
@@ -109,35 +54,26 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
       path: '/store/orders',
       summary: 'List orders',
       description:
-        'Orders, newest first. Filters combine. The next page is in the `Link` header with `rel="next"`.',
+        'Returns one page of orders, newest first. Filters can be combined. The `Link` header contains the URL of the next page with `rel="next"`.',
       scope: 'orders:read',
-      query: z.object({
-        limit: pageLimit(),
-        status: orderStatus.optional().meta({ description: 'Only orders with this status.' }),
-        petId: int64Text().optional().meta({ description: 'Only orders for this animal.' }),
-        cursor: pageCursor(),
-      }),
+      query: z.object({ limit: pageLimit(), ...orderFilterSchema.shape, cursor: pageCursor() }),
       responses: {
         200: {
           description: 'One page of orders.',
-          schema: orders,
-          optionalHeaders: { Link: 'Where the next page is, with `rel="next"`; absent on the last page.' },
+          schema: ordersSchema,
+          optionalHeaders: nextPageLink,
           example: [example],
         },
       },
-      errors: ['validation_failed', 'invalid_cursor'],
-      async read({ query }) {
-        const given: OrderFilter = { status: query.status, petId: query.petId }
-        const { belowId, filter } =
-          query.cursor === undefined ? { filter: given } : openOrderCursor(query.cursor, given)
-        const found = await listOrders(database, filter, query.limit + 1, belowId)
-        return pageAnswer(found, shown, {
+      async read({ query: { limit, cursor, ...query } }) {
+        const { belowId, filter } = orderCursor.decode(cursor, query)
+        const orders = await listOrders(database, filter, limit + 1, belowId)
+        return pageAnswer(orders, serializeOrder, {
           publicUrl,
           path: '/v1/store/orders',
-          limit: query.limit,
+          limit,
           filters: filterParameters(filter),
-          cursorAfter: (last) =>
-            sealCursor('orders', [last.id, filter.status ?? null, filter.petId?.toString() ?? null]),
+          cursorAfter: (last) => orderCursor.encode(last.id, filter),
         })
       },
     }),
@@ -149,28 +85,28 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
       path: '/store/orders',
       summary: 'Place an order',
       description:
-        'Takes an available animal to `pending` and holds it. Of any number of simultaneous orders for one animal exactly one is placed.',
+        'Places an order for an available animal, which becomes `pending` and is held. If several orders for one animal are sent at the same time, exactly one is placed.',
       scope: 'orders:write',
-      body: newOrder,
+      body: newOrderSchema,
       bodyExample: { petId: 42, customer: { name: 'Ada Example', email: 'ada@example.com' } },
       responses: {
         201: {
-          description: 'The order is placed.',
-          schema: order,
-          headers: { Location: 'Where the order is.' },
+          description: 'The order was placed.',
+          schema: orderSchema,
+          headers: { Location: 'The URL of the order.' },
           example,
         },
       },
-      errors: ['malformed_json', 'validation_failed', 'pet_not_found', 'pet_unavailable'],
+      errors: ['pet_not_found', 'pet_unavailable'],
       async write({ body }, { trx, now }): Promise<OperationResult> {
-        // A hold that ran out a moment ago must not stand in the way of the next adopter.
-        const open = await openOrderOf(trx, body.petId, now)
+        // Before the pet is read, because this makes the pet available again if a hold has expired.
+        const openOrder = await findOpenOrder(trx, body.petId, now)
         const pet = await findPet(trx, body.petId)
         if (!pet) throw new ApiError('pet_not_found')
-        if (open || pet.status !== 'available') throw new ApiError('pet_unavailable')
-        const placed = await placeOrder(trx, pet, { customer: body.customer, note: body.note, holdMs }, now)
-        const Location = `${publicUrl ?? ''}/v1/store/orders/${placed.id}`
-        return { ...respond(201, shown(placed), { Location }), subjectRef: concernOf(placed.id) }
+        if (openOrder || pet.status !== 'available') throw new ApiError('pet_unavailable')
+        const order = await placeOrder(trx, pet, { customer: body.customer, note: body.note, holdMs }, now)
+        const Location = `${publicUrl ?? ''}/v1/store/orders/${order.id}`
+        return { ...respond(201, serializeOrder(order), { Location }), subjectRef: subjectRefOf(order.id) }
       },
     }),
 
@@ -181,12 +117,9 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
       path: '/store/orders/{orderId}',
       summary: 'Get an order',
       scope: 'orders:read',
-      responses: { 200: { description: 'The order.', schema: order, example } },
-      errors: ['order_not_found'],
+      responses: { 200: { description: 'The order.', schema: orderSchema, example } },
       async read({ params: { orderId } }) {
-        const found = await findOrder(database.read, Number(orderId))
-        if (!found) throw new ApiError('order_not_found')
-        return respond(200, shown(found))
+        return respond(200, serializeOrder(orNotFound(await findOrder(database.read, Number(orderId)))))
       },
     }),
 
@@ -197,29 +130,28 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
       path: '/store/orders/{orderId}',
       summary: 'Approve, deliver or cancel an order',
       description:
-        'A placed order may be approved, an approved one delivered (the animal is sold), and either cancelled (the animal is available again).',
+        'A placed order can be approved. An approved order can be delivered, which makes the animal `sold`. Both can be cancelled, which makes the animal `available` again.',
       scope: 'orders:write',
-      body: orderChange,
+      body: orderChangeSchema,
       bodyExample: { status: 'approved' },
       responses: {
         200: {
           description: 'The order after the change.',
-          schema: order,
+          schema: orderSchema,
           example: { ...example, status: 'approved', holdExpiresAt: undefined },
         },
       },
-      errors: ['malformed_json', 'validation_failed', 'order_not_found', 'illegal_transition'],
-      async write({ params: { orderId }, body }, { trx, now, principal: caller }) {
-        const found = await findOrder(trx, Number(orderId))
-        if (!found) throw new ApiError('order_not_found')
-        // A hold that has run out is over, also if nobody has noticed yet.
-        const current = await expireHold(trx, found, now)
-        if (!mayBecome(current.status, body.status))
-          throw new ApiError('illegal_transition', refusalText(current.status, body.status))
-        const isSame = current.status === body.status
-        const moved = isSame ? current : await moveOrder(trx, current, body.status, now)
-        // Who may only write orders does not get to see whose they are.
-        return respond(200, shown(caller.scopes.has('orders:read') ? moved : impersonal(moved)))
+      errors: ['illegal_transition'],
+      async write({ params: { orderId }, body: { status } }, { trx, now, principal }) {
+        const found = orNotFound(await findOrder(trx, Number(orderId)))
+        // The hold may have expired since holds were last checked.
+        const order = await expireHold(trx, found, now)
+        if (!isOrderTransitionAllowed(order.status, status))
+          throw new ApiError('illegal_transition', illegalTransitionMessage(order.status, status))
+        const changed = order.status === status ? order : await changeOrderStatus(trx, order.id, status, now)
+        // A principal that may only write orders must not see personal data.
+        const isReader = principal.scopes.has('orders:read')
+        return respond(200, serializeOrder(isReader ? changed : withoutPersonalData(changed)))
       },
     }),
 
@@ -229,18 +161,17 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
       method: 'DELETE',
       path: '/store/orders/{orderId}/customer',
       summary: "Erase an order's customer",
-      description: 'Erases the customer and the note for good. The order itself stays.',
+      description: 'Erases the customer and the note permanently. The order is kept.',
       scope: 'orders:write',
-      responses: { 204: { description: 'Nothing personal is left of the order.' } },
-      errors: ['order_not_found'],
-      async write(
-        { params: { orderId } },
-        { trx, now, eraseFromIdempotencyRecords: eraseFromKeptAnswers, afterCommit },
-      ): Promise<OperationResult> {
-        const found = await findOrder(trx, Number(orderId))
-        if (!found) throw new ApiError('order_not_found')
-        await eraseCustomer(trx, found.id, now)
-        await eraseFromKeptAnswers(concernOf(found.id), withoutCustomer)
+      responses: { 204: { description: 'The personal data of the order was erased.' } },
+      async write({ params: { orderId } }, context): Promise<OperationResult> {
+        const { trx, now, eraseFromIdempotencyRecords, afterCommit } = context
+        const { id } = orNotFound(await findOrder(trx, Number(orderId)))
+        await eraseCustomer(trx, id, now)
+        // Parsing is exact, because all numbers in the response are ids that the service assigned.
+        await eraseFromIdempotencyRecords(subjectRefOf(id), (json) =>
+          toJson(withoutPersonalData(JSON.parse(json))),
+        )
         afterCommit(() => database.truncateWal())
         return { status: 204 }
       },
@@ -248,47 +179,22 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
   ]
 }
 
-/** What the kept answer of a placed order is about. */
-const concernOf = (orderId: number): string => `order ${orderId}`
+/** Identifies the order in idempotency records, which keep a copy of the response. */
+const subjectRefOf = (orderId: number): string => `order ${orderId}`
 
-/** An answer of createOrder with nothing personal left; its numbers are all ids that this service assigned. */
-function withoutCustomer(json: string): string {
-  const { customer: _customer, note: _note, ...rest } = JSON.parse(json)
-  return toJson(rest)
+function orNotFound(order: Order | undefined): Order {
+  if (!order) throw new ApiError('order_not_found')
+  return order
 }
 
-const impersonal = (order: Order): Order => ({ ...order, customer: undefined, note: undefined })
+const illegalTransitionMessage = (from: OrderStatus, to: OrderStatus): string =>
+  isOpenOrderStatus(from)
+    ? `The status of an order cannot change from ${from} to ${to}: it can change to ${nextOrderStatuses[from].join(' or ')}.`
+    : `This order is ${from}, which is a final status: place a new order.`
 
-const refusalText = (from: OrderStatus, to: OrderStatus): string =>
-  from === 'delivered' || from === 'cancelled'
-    ? `This order is ${from}, and that is final: place a new one.`
-    : `An order that is ${from} cannot become ${to}: it can become ${nextStatuses(from).join(' or ')}.`
-
-function openOrderCursor(cursor: string, given: OrderFilter): { belowId: number; filter: OrderFilter } {
-  const [belowId, status, petId] = openCursor('orders', cursorForm, cursor)
-  const filter: OrderFilter = { status: status ?? undefined, petId: petId ?? undefined }
-  const isOther =
-    (given.status !== undefined && given.status !== filter.status) ||
-    (given.petId !== undefined && given.petId !== filter.petId)
-  if (isOther) throw new ApiError('invalid_cursor')
-  return { belowId, filter }
-}
-
-function filterParameters({ status, petId }: OrderFilter): [string, string][] {
-  const parameters: [string, string][] = []
-  if (status !== undefined) parameters.push(['status', status])
-  if (petId !== undefined) parameters.push(['petId', String(petId)])
-  return parameters
-}
-
-const shown = (found: Order) => ({
-  id: found.id,
-  petId: found.petId,
-  status: found.status,
-  ...(found.customer && { customer: found.customer }),
-  ...(found.note !== undefined && { note: found.note }),
-  placedAt: timestamp(found.placedAt),
-  updatedAt: timestamp(found.updatedAt),
-  ...(found.holdExpiresAt !== undefined && { holdExpiresAt: timestamp(found.holdExpiresAt) }),
-  ...(found.cancelReason !== undefined && { cancelReason: found.cancelReason }),
+const serializeOrder = (order: Order) => ({
+  ...order,
+  placedAt: timestamp(order.placedAt),
+  updatedAt: timestamp(order.updatedAt),
+  holdExpiresAt: order.holdExpiresAt === undefined ? undefined : timestamp(order.holdExpiresAt),
 })

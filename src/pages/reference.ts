@@ -1,4 +1,4 @@
-import { documentText } from '../openapi/document.ts'
+import { formatDocument } from '../openapi/document.ts'
 import { headerRems, pageHeaders, pageStart, palettes } from './layout.ts'
 import type { StaticPage } from './staticPage.ts'
 
@@ -56,7 +56,7 @@ export function referencePages(createDocument: () => Record<string, unknown>): S
       path: '/v1/openapi.json',
       headers: pageHeaders('application/json; charset=utf-8'),
       isPublic: true,
-      render: () => documentText(document()),
+      render: () => formatDocument(document()),
     },
     {
       path: '/v1/openapi.yaml',

@@ -1,30 +1,20 @@
-/** An animal and its rules. Nothing here knows of HTTP or SQL. */
+/** The rules for pets, without HTTP or SQL. */
 
 export const petStatuses = ['available', 'pending', 'sold'] as const
 export type PetStatus = (typeof petStatuses)[number]
 
 export type Pet = { id: number; name: string; categoryId: bigint; status: PetStatus }
 export type NewPet = { name: string; categoryId: bigint; status?: PetStatus | undefined }
-export type PetChange = {
-  name?: string | undefined
-  categoryId?: bigint | undefined
-  status?: PetStatus | undefined
-}
+export type PetChange = { [Field in keyof NewPet]?: NewPet[Field] | undefined }
 
-export const nameLengthMax = 255
+export const petNameLengthMax = 255
 
-/** Length in characters (code points), as JSON Schema counts it. */
-export const isName = (text: string): boolean => {
-  const length = [...text].length
-  return length >= 1 && length <= nameLengthMax && text.trim() !== ''
-}
-
-/** Where an animal may go from each status by a plain change. A sold animal that comes back is available first. */
+/** The statuses that a request may change each status to. A sold pet that is returned becomes available first. */
 const transitions: Record<PetStatus, readonly PetStatus[]> = {
   available: ['pending', 'sold'],
   pending: ['available', 'sold'],
   sold: ['available'],
 }
 
-export const mayBecome = (from: PetStatus, to: PetStatus): boolean =>
+export const isPetTransitionAllowed = (from: PetStatus, to: PetStatus): boolean =>
   from === to || transitions[from].includes(to)

@@ -11,48 +11,42 @@ import type { NewPet, Pet, PetChange, PetStatus } from './pet.ts'
 export type PetFilter = {
   status?: PetStatus | undefined
   categoryId?: bigint | undefined
-  ids?: readonly bigint[] | undefined
+  id?: readonly bigint[] | undefined
 }
 
-/** Above every id that the service assigns, so that the first page is a page like any other. */
-const aboveAllIds = 2 ** 53 - 1
+/** Above every id that the service assigns. */
+const petIdMax = Number.MAX_SAFE_INTEGER
 const columns = ['id', 'name', 'category_id', 'status'] as const
 
-/** One page, newest first, of animals below an id. Every combination of filters is answered by an index alone. */
-export function petsPage(
+/** One page of pets below an id, newest first. An index covers every combination of filters. */
+export function petsPageQuery(
   { read: db, dialect }: DatabaseReader,
-  filter: PetFilter,
+  { status, categoryId, id: ids }: PetFilter,
   limit: number,
-  belowId = aboveAllIds,
+  belowId = petIdMax,
 ) {
   const query = db.selectFrom('pets').select(columns)
-  const { ids } = filter
   const filters: [column: 'category_id' | 'status', value: unknown][] = []
-  if (filter.categoryId !== undefined) filters.push(['category_id', filter.categoryId])
-  if (filter.status !== undefined) filters.push(['status', filter.status])
+  if (categoryId !== undefined) filters.push(['category_id', categoryId])
+  if (status !== undefined) filters.push(['status', status])
   if (ids === undefined) return dialect.pageBelow(query, filters, belowId).limit(limit)
-  // Given ids find the rows by themselves, in order. The other columns are then wrapped in an expression, so that the
-  // planner does not take an index of theirs and have to sort.
-  const named = dialect.pageBelow(query.where('id', 'in', ids.map(Number)), [], belowId)
+  // The primary key returns the given ids in order. The other columns are wrapped in an expression to keep the planner
+  // from choosing one of their indexes, which would need a sort.
+  const byIds = dialect.pageBelow(query.where('id', 'in', ids.map(Number)), [], belowId)
   return filters
     .reduce(
       (narrowed, [column, value]) => narrowed.where(sql`coalesce(${sql.ref(column)}, NULL)`, '=', value),
-      named,
+      byIds,
     )
     .limit(limit)
 }
 
-export async function listPets(
-  store: DatabaseReader,
-  filter: PetFilter,
-  limit: number,
-  belowId?: number,
-): Promise<Pet[]> {
-  return (await petsPage(store, filter, limit, belowId).execute()).map(toPet)
+export async function listPets(...page: Parameters<typeof petsPageQuery>): Promise<Pet[]> {
+  return (await petsPageQuery(...page).execute()).map(toPet)
 }
 
 export function findPet(db: Kysely<Tables>, id: bigint): MaybePromise<Pet | undefined> {
-  if (id < 1n || id > BigInt(aboveAllIds)) return undefined
+  if (id < 1n || id > BigInt(petIdMax)) return undefined
   return chain(selectPet(db, Number(id)), ([row]) => row && toPet(row))
 }
 
@@ -63,17 +57,17 @@ const selectPet = preparedQuery<[id: number], PetRow>((db) =>
   db.selectFrom('pets').select(columns).where('id', '=', 0),
 )
 
-/** Adds an animal under an id of the store's choice, or under its own where it comes from another store. */
+/** Adds a pet. The database assigns the id, unless the pet is imported with one. */
 export async function addPet(
   trx: Kysely<Tables>,
   { name, categoryId, status = 'available' }: NewPet,
   now: number,
-  ownId?: number,
+  importedId?: number,
 ): Promise<Pet> {
   await ensureCategory(trx, categoryId, now)
-  if (ownId !== undefined)
-    await trx.insertInto('pets').values({ id: ownId, name, category_id: categoryId, status }).execute()
-  const id = ownId ?? (await insertPet(trx, name, categoryId, status))
+  if (importedId !== undefined)
+    await trx.insertInto('pets').values({ id: importedId, name, category_id: categoryId, status }).execute()
+  const id = importedId ?? (await insertPet(trx, name, categoryId, status))
   const pet: Pet = { id, name, categoryId, status }
   await recordEvent(trx, now, 'pet.created', pet)
   return pet
@@ -81,7 +75,7 @@ export async function addPet(
 
 const insertPets = insertMany('pets', columns)
 
-/** Adds many animals that are not there yet, under ids of the store's choice where they have none of their own. */
+/** Adds many new pets. Pets without an id get the next free ones. */
 export async function addPets(
   trx: Kysely<Tables>,
   dialect: SqlDialect,
@@ -90,11 +84,11 @@ export async function addPets(
 ): Promise<void> {
   let lastId = 0
   if (pets.some(({ id }) => id === undefined)) {
-    // Above those that come along, too, of which one may be next in line.
+    // Also above the given ids, because one of them may be the next free id.
     lastId = pets.reduce((last, { id = 0 }) => Math.max(last, id), await dialect.lastAssignedId(trx, 'pets'))
   }
-  const added: Pet[] = pets.map(({ id, name, categoryId, status = 'available' }) => ({
-    id: id ?? ++lastId,
+  const added: Pet[] = pets.map(({ id = ++lastId, name, categoryId, status = 'available' }) => ({
+    id,
     name,
     categoryId,
     status,
@@ -105,13 +99,10 @@ export async function addPets(
     trx,
     added.map(({ id, name, categoryId, status }) => [id, name, categoryId, status]),
   )
-  await recordEvents(
-    trx,
-    now,
-    added.map((data) => ({ type: 'pet.created', data })),
-  )
-  const highest = added.reduce((last, { id }) => Math.max(last, id), 0)
-  await dialect.reserveIds(trx, 'pets', highest)
+  const events = added.map((data) => ({ type: 'pet.created', data }) as const)
+  await recordEvents(trx, now, events)
+  const highestId = added.reduce((highest, { id }) => Math.max(highest, id), 0)
+  await dialect.reserveIds(trx, 'pets', highestId)
 }
 
 export async function changePet(trx: Kysely<Tables>, pet: Pet, change: PetChange, now: number): Promise<Pet> {
@@ -121,7 +112,7 @@ export async function changePet(trx: Kysely<Tables>, pet: Pet, change: PetChange
     categoryId: change.categoryId ?? pet.categoryId,
     status: change.status ?? pet.status,
   }
-  // What changes nothing is nothing to tell of.
+  // No event without a change.
   if (next.name === pet.name && next.categoryId === pet.categoryId && next.status === pet.status) return pet
   await ensureCategory(trx, next.categoryId, now)
   await trx

@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely'
 import type { DatabaseReader } from '../database/database.ts'
 import type { Db, Tables } from '../database/tables.ts'
-import { keptMs } from '../events/queries.ts'
+import { eventRetentionMs } from '../events/queries.ts'
 import { type Delivery, testEventType } from './webhook.ts'
 
 const pruneRowsMax = 1_000
@@ -100,7 +100,7 @@ export async function pruneDeliveries(trx: Db, now: number): Promise<number> {
     .orderBy('id')
     .limit(pruneRowsMax)
     .execute()
-  const expired = oldest.filter((row) => row.created_at <= now - keptMs).map(({ id }) => id)
+  const expired = oldest.filter((row) => row.created_at <= now - eventRetentionMs).map(({ id }) => id)
   if (expired.length > 0) await trx.deleteFrom('webhook_deliveries').where('id', 'in', expired).execute()
   return expired.length
 }

@@ -1,7 +1,7 @@
 import { ApiError } from '../api/errors.ts'
 import type { Principal } from '../api/operation.ts'
 import type { Db } from '../database/tables.ts'
-import { isPrivate } from '../events/event.ts'
+import { isPrivateEvent } from '../events/event.ts'
 import { findWebhook } from './queries.ts'
 import type { Webhook } from './webhook.ts'
 
@@ -13,7 +13,7 @@ export async function webhookOrNotFound(db: Db, id: bigint): Promise<Webhook> {
 
 /** Key events require `keys:manage`: a webhook must not be a way around the scopes of the events API. */
 export function requireEventAccess(eventTypes: readonly string[], principal: Principal): void {
-  if (eventTypes.some(isPrivate) && !principal.scopes.has('keys:manage'))
+  if (eventTypes.some(isPrivateEvent) && !principal.scopes.has('keys:manage'))
     throw new ApiError(
       'insufficient_scope',
       'This API key lacks the scope "keys:manage", which key events require.',

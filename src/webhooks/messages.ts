@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import type { MessageDescription } from '../api/operation.ts'
-import { type EventKind, eventExample, unionOfKinds } from '../events/schemas.ts'
+import { type EventKind, eventExample, eventUnionSchema } from '../events/schemas.ts'
 import { attemptTimeoutMs, retryDelaysMs, testEventType } from './webhook.ts'
 
 const testData = z
@@ -9,7 +9,7 @@ const testData = z
 
 /** Describes the messages that `signature.ts` builds. */
 export function webhookMessage(kinds: readonly EventKind[]): MessageDescription {
-  const schema = unionOfKinds({
+  const schema = eventUnionSchema({
     name: 'WebhookMessage',
     description: 'A message to a webhook.',
     suffix: 'Message',

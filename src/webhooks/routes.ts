@@ -4,7 +4,7 @@ import { validationFailed } from '../api/errors.ts'
 import { type Operation, type OperationResult, operation, respond } from '../api/operation.ts'
 import { idCursor, openCursor, pageAnswer, sealCursor } from '../api/pagination.ts'
 import type { Database } from '../database/database.ts'
-import { allEvents, lastEventId } from '../events/queries.ts'
+import { eventIdMax, lastEventId } from '../events/queries.ts'
 import type { EventKind } from '../events/schemas.ts'
 import { isAllowedAddress, isPublicAddress } from './addresses.ts'
 import { failPending } from './deliveries.ts'
@@ -103,7 +103,7 @@ export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRo
         requireEventAccess(body.events, principal)
         if ((await countWebhooks(trx)) >= webhooksMax)
           throw validationFailed([{ path: '', message: `exceeds the maximum of ${webhooksMax} webhooks` }])
-        const { webhook, secret } = await createWebhook(trx, body, await lastEventId(trx, allEvents), now)
+        const { webhook, secret } = await createWebhook(trx, body, await lastEventId(trx, eventIdMax), now)
         const headers = { Location: `${publicUrl ?? ''}/v1/webhooks/${webhook.id}` }
         return respond(201, { ...serializeWebhook(webhook), secret }, headers)
       },
@@ -150,7 +150,7 @@ export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRo
         await updateWebhook(trx, id, { url, events })
         await failPending(trx, id, 'The webhook was changed.', now, [...events, testEventType])
         if (status === 'enabled' && webhook.status === 'disabled')
-          await reenableWebhook(trx, id, await lastEventId(trx, allEvents))
+          await reenableWebhook(trx, id, await lastEventId(trx, eventIdMax))
         else if (status !== undefined) await setWebhookStatus(trx, id, status)
         return respond(200, serializeWebhook(await webhookOrNotFound(trx, params.webhookId)))
       },

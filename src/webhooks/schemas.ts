@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { int64, int64Text, integer, pageCursor, pageLimit } from '../api/validation.ts'
 import { eventTypes } from '../events/event.ts'
-import { eventType, knownEventType } from '../events/schemas.ts'
+import { eventTypeSchema, knownEventTypeSchema } from '../events/schemas.ts'
 import { urlLengthMax, webhookStatuses } from './webhook.ts'
 
 const overlapSecondsMax = 30 * 24 * 60 * 60
@@ -28,7 +28,7 @@ const newUrl = webhookUrl.meta({
   description:
     'The URL that messages are sent to: https, on the public internet, without credentials. The operator can allow other addresses.',
 })
-const types = z.array(knownEventType).min(1).max(eventTypes.length).meta({
+const types = z.array(knownEventTypeSchema).min(1).max(eventTypes.length).meta({
   description: 'The event types to send. Key events require the scope `keys:manage`.',
 })
 
@@ -54,7 +54,7 @@ const deliveryStatus = z.enum(['pending', 'delivered', 'failed']).meta({
 const webhookFields = {
   id: int64().meta({ description: 'Assigned by the service.' }),
   url: webhookUrl,
-  events: z.array(eventType).meta({ description: 'The event types that are sent.' }),
+  events: z.array(eventTypeSchema).meta({ description: 'The event types that are sent.' }),
   status: webhookStatus,
   statusReason: z.string().optional().meta({ description: 'Why the service disabled the webhook.' }),
   createdAt: time.meta({ description: 'When the webhook was registered.' }),
@@ -85,7 +85,7 @@ export const deliverySchema = z
   .object({
     id: int64().meta({ description: 'Assigned by the service.' }),
     eventId: int64().optional().meta({ description: 'The event. Absent for a test message.' }),
-    eventType: eventType.meta({ description: 'The event type. `webhook.test` for a test message.' }),
+    eventType: eventTypeSchema.meta({ description: 'The event type. `webhook.test` for a test message.' }),
     status: deliveryStatus,
     attempts: z.int().meta({ minimum: 0, format: 'int32', description: 'The number of attempts so far.' }),
     nextAttemptAt: time.optional().meta({ description: 'When the next attempt is due.' }),

@@ -10,7 +10,7 @@ import { petStatuses } from '../../src/pets/pet.ts'
 import { freshStore, storeAt } from '../support/commands.ts'
 import { folderFor, serverFor } from '../support/servers.ts'
 
-test('to read the inventory only its own table is read, which has a row for each status', async (t) => {
+test('reading the inventory reads only its table, which has one row per status', async (t) => {
   const store = await freshStore(t)
   await store.ok(['seed', '--count', '10'])
   const connection = new DatabaseSync(databaseFile(store.dataDir), { readOnly: true, timeout: 5_000 })
@@ -21,8 +21,8 @@ test('to read the inventory only its own table is read, which has a row for each
       return constants.SQLITE_OK
     })
     const [operation] = inventoryRoutes({ read: sqliteKysely(connection) } as Database)
-    const answer = await operation?.read?.({ params: {}, query: {}, body: {} }, {} as never)
-    assert.deepEqual(JSON.parse(answer?.json ?? ''), { available: 7, pending: 2, sold: 1 })
+    const response = await operation?.read?.({ params: {}, query: {}, body: {} }, {} as never)
+    assert.deepEqual(JSON.parse(response?.json ?? ''), { available: 7, pending: 2, sold: 1 })
     assert.deepEqual([...tables], ['inventory'])
     connection.setAuthorizer(null)
     assert.equal(connection.prepare('SELECT count(*) AS n FROM inventory').get()?.n, petStatuses.length)
@@ -31,7 +31,7 @@ test('to read the inventory only its own table is read, which has a row for each
   }
 })
 
-test('a restore leaves the inventory right, also under a running server', async (t) => {
+test('the inventory is correct after a restore, even with a running server', async (t) => {
   const server = await serverFor(t)
   const key = server.operatorKey
   const store = storeAt(server.storeEnv)

@@ -15,7 +15,7 @@ after(() => store.service.stop())
 
 const erase = (orderId: number) => store.call('DELETE', `/v1/store/orders/${orderId}/customer`)
 
-/** Somebody who reads the store as it is now, for as long as it takes. */
+/** A reader with an open snapshot of the database. */
 function startReading(env: StoreEnv): DatabaseSync {
   const reader = new DatabaseSync(databaseFile(env.PETSTORE_DATA_DIR), { readOnly: true })
   reader.exec('BEGIN; SELECT count(*) FROM orders')
@@ -23,14 +23,14 @@ function startReading(env: StoreEnv): DatabaseSync {
   return reader
 }
 
-test('who reads the store meanwhile only delays it', async () => {
+test('a concurrent reader only delays the erasure', async () => {
   const person = somebody()
   const { storeEnv } = store.service
   const { id } = await store.place(await store.addPet(), { customer: person.customer, note: person.note })
   const reader = startReading(storeEnv)
   try {
     assert.equal((await erase(id)).status, 204)
-    // The reader is still owed the store as it was, so the traces cannot be gone yet.
+    // The snapshot of the reader still needs the old data.
     for (let n = 0; n < 5; n++) await store.place(await store.addPet())
     assert.notDeepEqual(await tracesOf(person, storeEnv), [])
   } finally {
@@ -39,7 +39,7 @@ test('who reads the store meanwhile only delays it', async () => {
   await allTracesGo(person, storeEnv)
 })
 
-test('a stop in the middle of it is a clean stop', async () => {
+test('a shutdown during the erasure is clean', async () => {
   const own = await startOrderStore()
   const person = somebody()
   let reader: DatabaseSync | undefined
@@ -56,7 +56,7 @@ test('a stop in the middle of it is a clean stop', async () => {
   }
 })
 
-test('a crash right after it delays it to the next start', async (t) => {
+test('a crash after the request delays the erasure until the next start', async (t) => {
   const storeEnv = await storeFor(t)
   const adminKey = 'the-admin-key-of-the-erasure-test'
   const env = { ...storeEnv, PETSTORE_ADMIN_KEY: adminKey }

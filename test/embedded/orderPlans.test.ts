@@ -8,7 +8,13 @@ import type { Database } from '../../src/database/database.ts'
 import { databaseFile } from '../../src/database/sqlite/open.ts'
 import type { Tables } from '../../src/database/tables.ts'
 import { orderStatuses } from '../../src/orders/order.ts'
-import { expireDueHolds, findOrder, hasDueOrders, openOrderOf, ordersPage } from '../../src/orders/queries.ts'
+import {
+  expireDueHolds,
+  findOpenOrder,
+  findOrder,
+  hasDueHolds,
+  ordersPageQuery,
+} from '../../src/orders/queries.ts'
 import { openStore, temporaryFolder } from '../support/engine.ts'
 
 const orders = 50_000
@@ -54,15 +60,15 @@ for (const status of [undefined, ...orderStatuses]) {
       const filter = [status ?? 'any status', petId === undefined ? 'any animal' : 'one animal'].join(', ')
       const where = belowId === undefined ? 'first page' : 'page in the middle'
       test(`the ${where} of orders of ${filter} is found by an index alone, with no sorting`, () => {
-        assertByIndex(planOf(ordersPage(database, { status, petId }, 101, belowId).compile()))
+        assertByIndex(planOf(ordersPageQuery(database, { status, petId }, 101, belowId).compile()))
       })
     }
   }
 }
 
 test('each combination of filters has an index that knows its order', () => {
-  const used = (filter: Parameters<typeof ordersPage>[1]) =>
-    planOf(ordersPage(database, filter, 101, orders / 2).compile())[0] ?? ''
+  const used = (filter: Parameters<typeof ordersPageQuery>[1]) =>
+    planOf(ordersPageQuery(database, filter, 101, orders / 2).compile())[0] ?? ''
   assert.match(used({}), /INTEGER PRIMARY KEY \(rowid<\?\)/)
   assert.match(used({ status: 'delivered' }), /orders_by_status \(status=\? AND id<\?\)/)
   assert.match(used({ petId: 7n }), /orders_by_pet \(pet_id=\? AND id<\?\)/)
@@ -89,8 +95,8 @@ async function queriesOf(work: (db: Kysely<Tables>) => Promise<unknown>): Promis
 
 const others: [what: string, work: (db: Kysely<Tables>) => Promise<unknown>][] = [
   ['one order', (db) => findOrder(db, 5)],
-  ['the open order of an animal', (db) => openOrderOf(db, 7n, 0)],
-  ['whether a hold has run out', (db) => hasDueOrders(db, 0)],
+  ['the open order of an animal', (db) => findOpenOrder(db, 7n, 0)],
+  ['whether a hold has run out', (db) => hasDueHolds(db, 0)],
   ['the holds that have run out', (db) => expireDueHolds(db, 0)],
   ['whether an animal uses a category', (db) => isCategoryUsed(db, 3n)],
   ['a page of categories', (db) => listCategories(db, 101, 3n)],

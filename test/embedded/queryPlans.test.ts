@@ -4,7 +4,7 @@ import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 import { after, before, test } from 'node:test'
 import type { Database } from '../../src/database/database.ts'
 import { databaseFile } from '../../src/database/sqlite/open.ts'
-import { type PetFilter, petsPage } from '../../src/pets/queries.ts'
+import { type PetFilter, petsPageQuery } from '../../src/pets/queries.ts'
 import { openStore, temporaryFolder } from '../support/engine.ts'
 
 const animals = 1_000_000
@@ -53,7 +53,7 @@ for (const status of [undefined, 'available', 'sold'] as const) {
   for (const categoryId of [undefined, 7n]) {
     for (const ids of [undefined, [BigInt(animals)], hundredIds]) {
       const words = [status, categoryId !== undefined && 'category', ids && `${ids.length} ids`]
-      filters[words.filter(Boolean).join(' + ') || 'no filter'] = { status, categoryId, ids }
+      filters[words.filter(Boolean).join(' + ') || 'no filter'] = { status, categoryId, id: ids }
     }
   }
 }
@@ -65,7 +65,7 @@ for (const [what, filter] of Object.entries(filters)) {
     ['last page', 50],
   ] as const) {
     test(`the ${where} of ${what} is found by an index alone, with no sorting`, () => {
-      const query = petsPage(database, filter, 101, belowId).compile()
+      const query = petsPageQuery(database, filter, 101, belowId).compile()
       const plan = connection.prepare(`EXPLAIN QUERY PLAN ${query.sql}`).all(...bound(query.parameters))
       const steps = plan.map(({ detail }) => String(detail))
       const text = steps.join('\n')
@@ -80,7 +80,7 @@ for (const [what, filter] of Object.entries(filters)) {
 
 test('each combination of status and category has an index that knows its order, and all that a page shows', () => {
   const used = (filter: PetFilter) => {
-    const query = petsPage(database, filter, 101, animals / 2).compile()
+    const query = petsPageQuery(database, filter, 101, animals / 2).compile()
     const [step] = connection.prepare(`EXPLAIN QUERY PLAN ${query.sql}`).all(...bound(query.parameters))
     return String(step?.detail)
   }
@@ -94,7 +94,7 @@ test('each combination of status and category has an index that knows its order,
 })
 
 test('a page is right wherever it lies', async () => {
-  const page = await petsPage(database, { status: 'sold', categoryId: 7n }, 3, animals / 2).execute()
+  const page = await petsPageQuery(database, { status: 'sold', categoryId: 7n }, 3, animals / 2).execute()
   const expected = Array.from({ length: animals / 2 - 1 }, (_, index) => animals / 2 - 1 - index)
     .filter((id) => id % 7 === 0 && id % categories === 7)
     .slice(0, 3)

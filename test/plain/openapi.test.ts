@@ -19,7 +19,7 @@ const find = (id: string): Node => {
 }
 
 describe('the committed openapi.json', () => {
-  test('is what the command makes today', async () => {
+  test('is up to date', async () => {
     const { stdout, code } = await runPetstore(['openapi'])
     assert.equal(code, 0)
     assert.equal(
@@ -29,14 +29,14 @@ describe('the committed openapi.json', () => {
     )
   })
 
-  test('says at its top that it is made, and by what', () => {
+  test('states at the top how it is generated', () => {
     assert.match(
       readFileSync(`${root}openapi.json`, 'utf8').split('\n')[2] ?? '',
       /x-generated.*npm run openapi/,
     )
   })
 
-  test('has nothing that Redocly would mention', async () => {
+  test('has no Redocly findings', async () => {
     const output = await lint('@redocly/cli', 'redocly', [
       'lint',
       'openapi.json',
@@ -47,7 +47,7 @@ describe('the committed openapi.json', () => {
     assert.deepEqual({ totals, problems }, { totals: { errors: 0, warnings: 0, ignored: 0 }, problems: [] })
   })
 
-  test("has nothing that Spectral's OpenAPI ruleset would mention", async () => {
+  test('has no findings of the Spectral OpenAPI ruleset', async () => {
     const output = await lint('@stoplight/spectral-cli', 'spectral', [
       'lint',
       'openapi.json',
@@ -60,15 +60,15 @@ describe('the committed openapi.json', () => {
     assert.deepEqual(parse(readFileSync(`${root}.spectral.yaml`, 'utf8')), { extends: ['spectral:oas'] })
   })
 
-  test('has only examples that are valid', () => {
+  test('has only valid examples', () => {
     const examples = [...examplesIn(document, '#')]
     assert.ok(examples.length > 50, `There are only ${examples.length} examples.`)
     for (const { at, schema, value } of examples) assert.equal(problemsOf(schema, value), '', at)
   })
 })
 
-describe('the description of the animals', () => {
-  test('has the operations of the interface under their names', () => {
+describe('the description of pets', () => {
+  test('has the specified operations and their ids', () => {
     const named = Object.fromEntries(
       operations.map(({ method, path, operation }) => [operation.operationId, `${method} ${path}`]),
     )
@@ -114,7 +114,7 @@ describe('the description of the animals', () => {
 
 describe('every operation', () => {
   for (const { operation } of operations) {
-    test(`${operation.operationId} is described whole`, () => {
+    test(`${operation.operationId} has a complete description`, () => {
       assert.match(operation['x-stability'], /^(stable|beta|experimental)$/)
       assert.ok(operation.summary && operation.description)
       for (const node of operation.parameters) {
@@ -124,7 +124,7 @@ describe('every operation', () => {
       for (const [status, node] of Object.entries(operation.responses as Node)) {
         const { description, headers, content } = resolve(document, node)
         assert.ok(description)
-        // A request that is not valid HTTP is refused before it is counted.
+        // A request that is not valid HTTP is rejected before it is counted.
         const isCounted = !node.$ref?.endsWith('/MalformedRequest')
         for (const name of ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset']) {
           if (isCounted)
@@ -139,7 +139,7 @@ describe('every operation', () => {
     })
   }
 
-  test('is secured with a bearer key', () => {
+  test('requires a bearer token', () => {
     assert.deepEqual(document.security, [{ apiKey: [] }])
     const { type, scheme } = document.components.securitySchemes.apiKey
     assert.deepEqual([type, scheme], ['http', 'bearer'])
@@ -147,14 +147,14 @@ describe('every operation', () => {
   })
 })
 
-describe('the served description', () => {
+describe('the served document', () => {
   let service: Awaited<ReturnType<typeof startTestService>>
   before(async () => {
     service = await startTestService()
   })
   after(() => service.stop())
 
-  test('is the committed one, without a key, as JSON and as YAML', async () => {
+  test('equals the committed one as JSON and YAML, without a key', async () => {
     const json = await service.request('GET', '/v1/openapi.json')
     const yaml = await service.request('GET', '/v1/openapi.yaml')
     assert.match(json.headers['content-type'] ?? '', /^application\/json/)
@@ -163,7 +163,7 @@ describe('the served description', () => {
     assert.deepEqual(parse(yaml.text), document)
   })
 
-  test('names both environments where they are set', async () => {
+  test('lists both environments if they are configured', async () => {
     await service.restart({
       PETSTORE_PRODUCTION_URL: 'https://api.petstore.example',
       PETSTORE_STAGING_URL: 'https://staging.petstore.example/v1/',
@@ -179,7 +179,7 @@ describe('the served description', () => {
 
 type Example = { at: string; schema: Node; value: unknown }
 
-/** Every example anywhere in the document, with the schema beside it or that it is in. */
+/** Every example in the document with its schema. */
 function* examplesIn(node: unknown, at: string): Generator<Example> {
   if (typeof node !== 'object' || node === null) return
   const { schema, example, examples } = node as Node
@@ -194,7 +194,7 @@ function* examplesIn(node: unknown, at: string): Generator<Example> {
   for (const [key, child] of Object.entries(node)) yield* examplesIn(child, `${at}/${key}`)
 }
 
-/** Runs a linter as its package ships it. Whatever it might want to ask elsewhere meets a closed door. */
+/** Runs the linter of a package without network access. */
 async function lint(packageName: string, binName: string, args: string[]): Promise<string> {
   const manifest = createRequire(import.meta.url).resolve(`${packageName}/package.json`)
   const bin = JSON.parse(readFileSync(manifest, 'utf8')).bin[binName]

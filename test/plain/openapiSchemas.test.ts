@@ -12,10 +12,10 @@ const { schemas } = document.components
 const listEvents: Node = document.paths['/events'].get
 const byteLengthMax = 165_000
 
-/** Headers that are never rejected: a value that is not understood is ignored or replaced. */
+/** Headers that are never rejected: an invalid value is ignored or replaced. */
 const unboundedHeaders = ['X-Request-Id', 'Prefer', 'If-Match', 'If-None-Match']
 
-/** The schema and all schemas within it; references are followed, each of them once. */
+/** The schema and all nested schemas. Each reference is followed once. */
 function* schemasIn(
   schema: Node,
   at: string,
@@ -56,8 +56,8 @@ const requestSchemas = () =>
 const hasBounds = ({ minimum, maximum, format }: Node) =>
   ['int32', 'int64'].includes(format) || (minimum !== undefined && maximum !== undefined)
 
-describe('the limits of the service are in the description:', () => {
-  test('every text of a request has a length, a form or a list of values', () => {
+describe('the document contains the limits of the service:', () => {
+  test('every string in a request has a length, a pattern or an enum', () => {
     for (const { at, schema } of requestSchemas()) {
       if (![schema.type].flat().includes('string')) continue
       const isBounded = ['maxLength', 'format', 'pattern', 'enum'].some((keyword) => keyword in schema)
@@ -65,7 +65,7 @@ describe('the limits of the service are in the description:', () => {
     }
   })
 
-  test('every list of a request has a length', () => {
+  test('every array in a request has a length', () => {
     for (const { at, schema } of requestSchemas()) {
       if (schema.type === 'array') assert.ok(schema.maxItems > 0, `${at} has no maxItems.`)
     }
@@ -92,7 +92,7 @@ describe('the limits of the service are in the description:', () => {
     assert.ok(ids > 20, `Only ${ids} ids were found.`)
   })
 
-  test('a position in the feed has an upper bound', () => {
+  test('the position in the feed has an upper bound', () => {
     const after = listEvents.parameters.find(({ name }: Node) => name === 'after')
     assert.deepEqual(
       [after.schema.minimum, after.schema.maximum, after.schema.format],
@@ -100,7 +100,7 @@ describe('the limits of the service are in the description:', () => {
     )
   })
 
-  test('names are not blank, origins are origins, webhooks are https', () => {
+  test('names are not blank, origins are valid, webhook URLs use https', () => {
     const named = { NewPet: 'name', NewCategory: 'name', NewKey: 'name', Customer: 'name' }
     for (const [schema, field] of Object.entries(named)) {
       const pattern = new RegExp(schemas[schema].properties[field].pattern, 'u')
@@ -122,12 +122,12 @@ describe('the limits of the service are in the description:', () => {
     }
   })
 
-  test('only an enterprise key has limits of its own', () => {
+  test('only an enterprise key has custom limits', () => {
     for (const schema of ['NewKey', 'KeyChange', 'Key'])
       assert.match(schemas[schema].properties.limits.description, /enterprise/)
   })
 
-  test('every operation can answer 400', () => {
+  test('every operation can return 400', () => {
     for (const { operation } of operations) assert.ok(operation.responses['400'], operation.operationId)
   })
 })
@@ -135,7 +135,7 @@ describe('the limits of the service are in the description:', () => {
 describe('the description of events', () => {
   const { Event, WebhookMessage } = schemas
 
-  test('names the lists that clients decide by, and says which of them are open', () => {
+  test('has named enums and marks the open ones', () => {
     const open = { EventType: eventTypes, ErrorCode: errorCodes }
     for (const [name, values] of Object.entries(open)) {
       assert.deepEqual(schemas[name].anyOf, [
@@ -154,7 +154,7 @@ describe('the description of events', () => {
     })
   })
 
-  test('has one kind of event for each type, and one message', () => {
+  test('has one kind of event for each type, and one webhook message', () => {
     for (const [union, types] of [
       [Event, eventTypes],
       [WebhookMessage, [...eventTypes, 'webhook.test']],
@@ -174,14 +174,14 @@ describe('the description of events', () => {
     }
   })
 
-  test('has the stream beside the page', () => {
+  test('describes both the stream and the page', () => {
     const { content } = resolve(document, listEvents.responses['200'])
     assert.deepEqual(Object.keys(content), ['application/json', 'text/event-stream'])
     assert.equal(content['text/event-stream'].schema.type, 'string')
     assert.match(content['text/event-stream'].example, /^id: \d+\nevent: pet\.\w+\ndata: \{.*\}\n\n$/)
   })
 
-  test('has what webhooks receive, with its headers and the expected answers', () => {
+  test('describes webhook messages, their headers and the expected responses', () => {
     const { post } = document.webhooks.event
     assert.deepEqual(post.requestBody.content['application/json'].schema, {
       $ref: '#/components/schemas/WebhookMessage',
@@ -200,13 +200,13 @@ describe('the description of events', () => {
   })
 })
 
-describe('the description is short and made for generators:', () => {
+describe('the document is short and suitable for code generators:', () => {
   test(`it has at most ${byteLengthMax} bytes`, () => {
     const { length } = readFileSync(`${root}openapi.json`)
     assert.ok(length <= byteLengthMax, `It has ${length}.`)
   })
 
-  test('no parameter or header is written out twice', () => {
+  test('no parameter or header is repeated', () => {
     const responses: Node[] = [
       ...operations.flatMap(({ operation }) => Object.values(operation.responses as Node)),
       ...Object.values(document.components.responses as Node),
@@ -221,7 +221,7 @@ describe('the description is short and made for generators:', () => {
     }
   })
 
-  test('every response is a named one', () => {
+  test('every response is a component', () => {
     for (const { operation } of operations) {
       for (const response of Object.values(operation.responses as Node)) {
         assert.match(response.$ref ?? '', /^#\/components\/responses\/\w+$/, operation.operationId)
@@ -229,14 +229,14 @@ describe('the description is short and made for generators:', () => {
     }
   })
 
-  test('every object has a name', () => {
+  test('every object schema has a name', () => {
     for (const { at, schema } of [...requestSchemas(), ...allSchemas()]) {
       const isNamed = at in schemas || at.startsWith('#/components/schemas/')
       if (schema.properties !== undefined) assert.ok(isNamed, `${at} is an object without a name.`)
     }
   })
 
-  test('every named part is used', () => {
+  test('every component is used', () => {
     const text = JSON.stringify(document)
     for (const section of ['schemas', 'responses', 'parameters', 'headers', 'examples']) {
       for (const name of Object.keys(document.components[section])) {

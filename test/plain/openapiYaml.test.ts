@@ -9,7 +9,7 @@ import { startTestService } from '../support/service.ts'
 
 const versions = ['1.1', '1.2'] as const
 
-describe('YAML is read as the same values by YAML 1.1 and 1.2', () => {
+describe('YAML 1.1 and 1.2 parsers read the same values', () => {
   const scalars = [
     ...['2026-11-15T12:00:00.000Z', '2026-11-15t12:00:00z', '2026-11-15 12:00:00', '2026-11-15', '12:30:00'],
     ...['190:20:30', '190:20:30.15', '12:30', 'yes', 'No', 'ON', 'off', 'y', 'N', 'true', 'null', '~', ''],

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { keptMs } from '../../src/events/queries.ts'
+import { eventRetentionMs } from '../../src/events/queries.ts'
 import { assertRefused } from '../support/answers.ts'
 import { inStore } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
@@ -86,7 +86,7 @@ test('events older than 30 days are let go once, and the feed goes on behind the
     }),
   )
   const position = await newestEventId(first)
-  advance(keptMs - 1)
+  advance(eventRetentionMs - 1)
   const kept = await done(first, 'POST', '/v1/pets', { name: 'Kept', categoryId: 3 })
   advance(1)
   await eventually('the old events are gone', async () => {

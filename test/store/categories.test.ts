@@ -16,15 +16,15 @@ before(async () => {
 })
 after(() => service.stop())
 
-/** Every answer of this file has the form of every answer; those of operations on categories say that they are beta. */
+/** Sends a request and checks the common form of the response. Operations on categories are marked as beta. */
 async function call(method: string, path: string, options: RequestOptions = {}, at = service) {
-  const answer = await at.request(method, path, { key, ...options })
-  assertAnswerForm(answer, method)
-  if (path.startsWith('/v1/categories')) assert.equal(answer.headers['x-stability'], 'beta', path)
-  return answer
+  const response = await at.request(method, path, { key, ...options })
+  assertAnswerForm(response, method)
+  if (path.startsWith('/v1/categories')) assert.equal(response.headers['x-stability'], 'beta', path)
+  return response
 }
 
-/** A store of its own, for tests that count ids or list everything. */
+/** Starts a separate service, for tests that depend on ids or list everything. */
 async function withOwn(work: (own: TestService, ownCall: typeof call) => Promise<void>): Promise<void> {
   const own = await startTestService()
   const ownKey = own.operatorKey
@@ -50,7 +50,7 @@ async function bringIn(categoryId: string | number, send = call): Promise<Answer
 
 const ids = (page: Answer): number[] => page.json.map(({ id }: { id: number }) => id)
 
-test('an added category is answered whole, with its address, and is there', async () => {
+test('createCategory returns the complete category with Location', async () => {
   const added = await call('POST', '/v1/categories', { body: { name: 'Rabbits' } })
   assert.equal(added.status, 201)
   const { id } = added.json
@@ -63,7 +63,7 @@ test('an added category is answered whole, with its address, and is there', asyn
   assert.equal((await call('HEAD', String(added.headers.location))).status, 200)
 })
 
-test('a category is renamed, and what is not given stays', async () => {
+test('updateCategory changes the name and keeps fields that are left out', async () => {
   const { id } = await addNamed('Bird')
   const path = `/v1/categories/${id}`
   for (const [body, name] of [
@@ -79,7 +79,7 @@ test('a category is renamed, and what is not given stays', async () => {
   }
 })
 
-test('null takes the name away, and a name can be given again', async () => {
+test('null removes the name, and a name can be set again', async () => {
   const { id } = await addNamed('Fish')
   const path = `/v1/categories/${id}`
   const nameless = await call('PATCH', path, { body: { name: null } })
@@ -88,7 +88,7 @@ test('null takes the name away, and a name can be given again', async () => {
   assert.deepEqual((await call('PATCH', path, { body: { name: 'Fishes' } })).json, { id, name: 'Fishes' })
 })
 
-test('a category that no animal uses can be removed, once', async () => {
+test('a category that no pet uses can be removed once', async () => {
   const { id } = await addNamed('Snakes')
   const path = `/v1/categories/${id}`
   assert.equal((await call('DELETE', path)).status, 204)
@@ -106,60 +106,60 @@ for (const [what, id] of [
   ['zero', '0'],
   ['minus one', '-1'],
 ] as const) {
-  test(`${what} is a category like any other, to the last digit`, async () => {
+  test(`${what} is a valid and exact category id`, async () => {
     const path = `/v1/categories/${id}`
     assertRefused(await call('GET', path), 404, 'category_not_found')
     const pet = await bringIn(id)
-    assert.equal((await call('GET', path)).text, `{"id":${id}}`, 'it came with the animal, without a name')
+    assert.equal((await call('GET', path)).text, `{"id":${id}}`, 'adding the pet created it without a name')
     const named = `{"id":${id},"name":"Named"}`
     assert.equal((await call('PATCH', path, { body: { name: 'Named' } })).text, named)
     assert.equal((await call('GET', path)).text, named)
     assertRefused(await call('DELETE', path), 409, 'category_in_use')
     assert.equal((await call('DELETE', `/v1/pets/${pet.id}`)).status, 204)
-    assert.equal((await call('GET', path)).text, named, 'it outlives its last animal')
+    assert.equal((await call('GET', path)).text, named, 'it remains after its last pet is removed')
     assert.equal((await call('DELETE', path)).status, 204)
     assertRefused(await call('GET', path), 404, 'category_not_found')
   })
 }
 
-test('a category comes into being with an animal that is moved there, too', async () => {
+test('moving a pet to an unknown category creates the category', async () => {
   const pet = await bringIn(500)
   assert.equal((await call('PATCH', `/v1/pets/${pet.id}`, { body: { categoryId: 501 } })).status, 200)
   assert.equal((await call('GET', '/v1/categories/501')).text, '{"id":501}')
-  assert.equal((await call('DELETE', '/v1/categories/500')).status, 204, 'no animal uses the old one')
+  assert.equal((await call('DELETE', '/v1/categories/500')).status, 204, 'no pet uses the old category')
   assertRefused(await call('DELETE', '/v1/categories/501'), 409, 'category_in_use')
   assert.equal((await call('GET', '/v1/categories/501')).status, 200)
 })
 
-test('a new animal does not touch the name that its category has', async () => {
+test('adding a pet does not change the name of its category', async () => {
   const { id } = await addNamed('Cats')
   await bringIn(id)
   assert.deepEqual((await call('GET', `/v1/categories/${id}`)).json, { id, name: 'Cats' })
 })
 
-test('a refused animal brings no category', async () => {
-  const refused = await call('POST', '/v1/pets', { body: { name: '', categoryId: 777_777 } })
-  assert.equal(refused.status, 400)
+test('a rejected pet does not create a category', async () => {
+  const rejected = await call('POST', '/v1/pets', { body: { name: '', categoryId: 777_777 } })
+  assert.equal(rejected.status, 400)
   assertRefused(await call('GET', '/v1/categories/777777'), 404, 'category_not_found')
 })
 
-test('the service picks ids from 1 on, past those that animals brought in, and none twice', () =>
+test('the service assigns ids from 1, skips ids that pets introduced, and never reuses one', () =>
   withOwn(async (own, send) => {
     for (const id of [2, 3, 5, -4, 0, int64Max]) await bringIn(id, send)
     const picked: number[] = []
     for (const name of ['a', 'b', 'c']) picked.push((await addNamed(name, send)).id)
     assert.deepEqual(picked, [1, 4, 6])
     for (const id of [6, 4]) assert.equal((await send('DELETE', `/v1/categories/${id}`)).status, 204)
-    assert.equal((await addNamed('d', send)).id, 7, 'removed ids are not picked again')
+    assert.equal((await addNamed('d', send)).id, 7, 'removed ids are not assigned again')
     await own.restart()
     assert.equal((await send('DELETE', '/v1/categories/7')).status, 204)
-    assert.equal((await addNamed('e', send)).id, 8, 'also after a restart')
-    const refused = await send('POST', '/v1/categories', { body: { name: '' } })
-    assert.equal(refused.status, 400)
-    assert.equal((await addNamed('f', send)).id, 9, 'what is refused takes no id')
+    assert.equal((await addNamed('e', send)).id, 8, 'not even after a restart')
+    const rejected = await send('POST', '/v1/categories', { body: { name: '' } })
+    assert.equal(rejected.status, 400)
+    assert.equal((await addNamed('f', send)).id, 9, 'a rejected request uses no id')
   }))
 
-test('the next free id is found behind a long row of taken ones', () =>
+test('the next free id is found after a long run of used ids', () =>
   withOwn(async (_own, send) => {
     for (let from = 1; from <= 1_200; from += 100) {
       await Promise.all(Array.from({ length: 100 }, (_, index) => bringIn(from + index, send)))
@@ -167,12 +167,12 @@ test('the next free id is found behind a long row of taken ones', () =>
     assert.equal((await addNamed('behind', send)).id, 1_201)
   }))
 
-test('categories that are added at once have an id each', async () => {
+test('categories that are added simultaneously get different ids', async () => {
   const added = await Promise.all(Array.from({ length: 50 }, (_, index) => addNamed(`at once ${index}`)))
   assert.equal(new Set(added.map(({ id }) => id)).size, 50)
 })
 
-test('a repeated request with an Idempotency-Key adds one category', async () => {
+test('a retry with the same Idempotency-Key adds one category', async () => {
   const send = () =>
     call('POST', '/v1/categories', { body: { name: 'Once' }, headers: { 'idempotency-key': 'category' } })
   const [first, again] = [await send(), await send()]
@@ -180,7 +180,7 @@ test('a repeated request with an Idempotency-Key adds one category', async () =>
   assert.equal(again.text, first.text)
 })
 
-test('pages go through all categories in the order of their ids, named or not', () =>
+test('pages return all categories in order of id, named or not', () =>
   withOwn(async (_own, send) => {
     const inOrder = [int64Min, '-9007199254740993', '-1', '0', '3', '9007199254740993', int64Max]
     for (const id of inOrder.toReversed()) await bringIn(id, send)
@@ -199,12 +199,16 @@ test('pages go through all categories in the order of their ids, named or not', 
         pages++
       }
       assert.deepEqual(seen, inOrder)
-      assert.equal(pages, Math.ceil(inOrder.length / limit), 'there is a Link exactly if there is more')
+      assert.equal(
+        pages,
+        Math.ceil(inOrder.length / limit),
+        'Link is present exactly if there is a next page',
+      )
     }
     assert.match((await send('GET', '/v1/categories')).text, /\{"id":1,"name":"Named"\}/)
   }))
 
-test('a walk shows what was there throughout once, whatever is added and removed meanwhile', () =>
+test('a traversal returns every category that exists throughout exactly once during concurrent changes', () =>
   withOwn(async (_own, send) => {
     for (let n = 0; n < 9; n++) await addNamed(`c${n}`, send)
     const first = await send('GET', '/v1/categories?limit=3')
@@ -217,7 +221,7 @@ test('a walk shows what was there throughout once, whatever is added and removed
     assert.deepEqual(ids(await send('GET', String(nextPage(second)))), [8, 9, 10])
   }))
 
-test('without a limit a page has twenty', () =>
+test('a page has 20 categories by default', () =>
   withOwn(async (_own, send) => {
     for (let n = 0; n < 21; n++) await addNamed(`c${n}`, send)
     const page = await send('GET', '/v1/categories')
@@ -235,12 +239,12 @@ const badQueries: [query: string, code: ErrorCode][] = [
   ['cursor=nonsense', 'invalid_cursor'],
 ]
 for (const [query, code] of badQueries) {
-  test(`a list asked for with ${query} is refused`, async () => {
+  test(`listCategories rejects ?${query}`, async () => {
     assertRefused(await call('GET', `/v1/categories?${query}`), 400, code)
   })
 }
 
-test('a damaged cursor, and one of another list, are refused', async () => {
+test('a damaged cursor and a cursor of another list are rejected', async () => {
   await addNamed('one')
   await bringIn(1)
   await bringIn(1)
@@ -253,7 +257,7 @@ test('a damaged cursor, and one of another list, are refused', async () => {
 
 const goodNames = ['A', 'a'.repeat(255), '🐕'.repeat(255), '  Milo ', 'Ł"\\\u2028']
 for (const name of goodNames) {
-  test(`a name may be ${JSON.stringify(name).slice(0, 30)}`, async () => {
+  test(`a name can be ${JSON.stringify(name).slice(0, 30)}`, async () => {
     const { id } = await addNamed(name)
     assert.equal((await call('GET', `/v1/categories/${id}`)).json.name, name)
     const { id: other } = await addNamed('before')
@@ -274,31 +278,31 @@ const badBodies: [what: string, body: string, code: ErrorCode, path?: string][] 
   ['a name that is a number', '{"name":1}', 'validation_failed', '/name'],
 ]
 for (const [what, body, code, path] of badBodies) {
-  test(`${what} is refused, for a new category and for a known one`, async () => {
+  test(`${what} is rejected by createCategory and updateCategory`, async () => {
     const { id } = await addNamed('Kept')
     const requests = [
       ['POST', '/v1/categories'],
       ['PATCH', `/v1/categories/${id}`],
     ] as const
     for (const [method, target] of requests) {
-      const refused = await call(method, target, { body })
-      assertRefused(refused, 400, code)
-      if (path !== undefined) assert.equal(refused.json.details[0].path, path)
+      const rejected = await call(method, target, { body })
+      assertRefused(rejected, 400, code)
+      if (path !== undefined) assert.equal(rejected.json.details[0].path, path)
     }
     assert.deepEqual((await call('GET', `/v1/categories/${id}`)).json, { id, name: 'Kept' })
   })
 }
 
 for (const body of ['{}', '{"name":null}']) {
-  test(`a new category needs a name: ${body} is refused`, async () => {
-    const refused = await call('POST', '/v1/categories', { body })
-    assertRefused(refused, 400, 'validation_failed')
-    assert.equal(refused.json.details[0].path, '/name')
+  test(`createCategory requires a name: ${body} is rejected`, async () => {
+    const rejected = await call('POST', '/v1/categories', { body })
+    assertRefused(rejected, 400, 'validation_failed')
+    assert.equal(rejected.json.details[0].path, '/name')
   })
 }
 
 for (const id of ['9223372036854775808', '-9223372036854775809', 'abc', '1.5', '%20', '0x10']) {
-  test(`an id that is no int64 is simply not there: ${id}`, async () => {
+  test(`an id that is not an int64 gets 404: ${id}`, async () => {
     assertRefused(await call('GET', `/v1/categories/${id}`), 404, 'category_not_found')
     assertRefused(
       await call('PATCH', `/v1/categories/${id}`, { body: { name: 'x' } }),
@@ -309,7 +313,7 @@ for (const id of ['9223372036854775808', '-9223372036854775809', 'abc', '1.5', '
   })
 }
 
-test('reading and writing need a scope each, and the refusals say that the operation is beta', async () => {
+test('reading and writing require different scopes, and errors are marked as beta', async () => {
   const { id } = await addNamed('Guarded')
   const keys = new Map<string, string>()
   for (const scope of ['categories:read', 'categories:write', 'pets:write'])
@@ -332,6 +336,6 @@ test('reading and writing need a scope each, and the refusals say that the opera
   }
 })
 
-test('operations on animals are stable and say nothing of it', async () => {
+test('operations on pets are stable and have no X-Stability header', async () => {
   assert.equal((await call('GET', '/v1/pets')).headers['x-stability'], undefined)
 })

@@ -2,24 +2,24 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { StreamChunk, StreamEvents } from '../../src/api/streamBody.ts'
-import type { KeyAccess } from '../../src/events/access.ts'
 import { EventBroadcaster } from '../../src/events/broadcaster.ts'
-import { allEvents, lastEventId, recordEvents } from '../../src/events/queries.ts'
-import { usualStreamBounds } from '../../src/events/stream.ts'
+import { eventIdMax, lastEventId, recordEvents } from '../../src/events/queries.ts'
+import { defaultStreamBounds } from '../../src/events/stream.ts'
+import type { StreamAccess } from '../../src/events/streamAccess.ts'
 import { databaseFor } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 
-/** Longer than events are collected for. */
+/** Longer than the time in which events are coalesced. */
 const quietMs = 300
 
-const access: KeyAccess = {
+const access: StreamAccess = {
   scopes: new Set(['events:read']),
   endsAt: Number.POSITIVE_INFINITY,
   streamsMax: 1_000,
 }
-const manager: KeyAccess = { ...access, scopes: new Set(['events:read', 'keys:manage']) }
+const manager: StreamAccess = { ...access, scopes: new Set(['events:read', 'keys:manage']) }
 
-/** A stream whose reader takes everything, or nothing while it is blocked. */
+/** A stream whose reader accepts everything, or nothing while it is blocked. */
 type Reader = {
   readonly chunks: StreamChunk[]
   readonly events: StreamEvents
@@ -42,27 +42,27 @@ async function broadcasterFor(t: TestContext) {
     },
     transformResult: async ({ result }) => result,
   })
-  const found = new Map<string, KeyAccess | undefined>()
+  const found = new Map<string, StreamAccess | undefined>()
   let looks = 0
   const faults: unknown[] = []
   const broadcaster = new EventBroadcaster({
     database: { ...database, read },
     clock: () => 0,
-    bounds: usualStreamBounds,
+    bounds: defaultStreamBounds,
     async findAccess(token) {
       looks++
       return found.has(token) ? found.get(token) : access
     },
-    durableThrough: () => allEvents,
+    durableThrough: () => eventIdMax,
     onFault: (error) => void faults.push(error),
   })
   t.after(() => broadcaster.close())
   const record = (count: number, type: 'pet.updated' | 'key.updated' = 'pet.updated', id = 1) =>
     database.write((trx) => recordEvents(trx, 0, Array(count).fill({ type, data: { id } })))
   async function follow(
-    options: { token?: string; after?: number; access?: KeyAccess; keyId?: number } = {},
+    options: { token?: string; after?: number; access?: StreamAccess; keyId?: number } = {},
   ) {
-    const newest = await lastEventId(database.read, allEvents)
+    const newest = await lastEventId(database.read, eventIdMax)
     const body = broadcaster.open({
       keyId: options.keyId ?? 1,
       token: options.token ?? 'token',
@@ -97,19 +97,19 @@ async function broadcasterFor(t: TestContext) {
     found,
     fault,
     faults,
-    newest: () => lastEventId(database.read, allEvents),
+    newest: () => lastEventId(database.read, eventIdMax),
     counts: () => ({ queries, looks }),
   }
 }
 
 describe('new events', () => {
-  test('are read once for all streams, and every stream is sent the same bytes', async (t) => {
+  test('are read once for all streams, and every stream gets the same bytes', async (t) => {
     const { broadcaster, follow, record, counts } = await broadcasterFor(t)
     const readers = await Promise.all(Array.from({ length: 50 }, () => follow()))
     await record(1)
     broadcaster.wake()
     await eventually('the first event', () => readers.every((reader) => reader.ids().length === 1))
-    // Opening a stream asks whether something has happened since: that has ended by now.
+    // Waits for the read that opening a stream starts.
     const before = counts()
     await record(20)
     broadcaster.wake()
@@ -121,7 +121,7 @@ describe('new events', () => {
     assert.equal(new Set(readers.map(({ chunks }) => chunks.at(-1)?.framed)).size, 1)
   })
 
-  test('are not read where there are no streams', async (t) => {
+  test('are not read if there are no streams', async (t) => {
     const { broadcaster, follow, record, counts } = await broadcasterFor(t)
     const reader = await follow()
     await record(1)
@@ -140,7 +140,7 @@ describe('new events', () => {
     assert.deepEqual([reader.ids(), next.ids()], [[1], [4]])
   })
 
-  test('that come one after another within 100 ms are sent together', async (t) => {
+  test('within 100 ms of each other are sent together', async (t) => {
     const { broadcaster, follow, record } = await broadcasterFor(t)
     const reader = await follow()
     const startedAt = performance.now()
@@ -150,11 +150,11 @@ describe('new events', () => {
     }
     await eventually('all of them', () => reader.ids().length === 60)
     const windows = Math.ceil((performance.now() - startedAt) / 100)
-    // The opening comment, what opening it has found, and one chunk for each window.
+    // The opening comment, the events found on opening, and one chunk for each window.
     assert.ok(reader.chunks.length <= windows + 3, `${reader.chunks.length} chunks in ${windows} windows`)
   })
 
-  test('are read at once after a quiet time', async (t) => {
+  test('are read immediately after a pause', async (t) => {
     const { broadcaster, follow, record, counts } = await broadcasterFor(t)
     const reader = await follow()
     await record(1)
@@ -165,7 +165,7 @@ describe('new events', () => {
     await eventually('the event', () => reader.ids().length === 1)
   })
 
-  test('reach a stream that begins in the past, and every stream once and in order', async (t) => {
+  test('reach every stream once and in order, including streams that start at an older position', async (t) => {
     const { broadcaster, follow, record, newest } = await broadcasterFor(t)
     await record(350)
     const readers = [await follow({ after: 0 }), await follow({ after: 100 }), await follow()]
@@ -194,7 +194,7 @@ describe('new events', () => {
 })
 
 describe('a reader that is behind', () => {
-  test('is sent nothing until it has caught up, and then all that it missed, once', async (t) => {
+  test('gets nothing while it is blocked, and then everything that it missed exactly once', async (t) => {
     const { broadcaster, follow, record, newest } = await broadcasterFor(t)
     const [slow, quick] = [await follow(), await follow()]
     slow.isBlocked = true
@@ -218,8 +218,8 @@ describe('a reader that is behind', () => {
   })
 })
 
-describe('what a key allows', () => {
-  test('is looked up again when an event reports a change of that key, before the event is sent', async (t) => {
+describe('the access of a key', () => {
+  test('is read again when an event reports a change of the key, before the event is sent', async (t) => {
     const { broadcaster, follow, record, found, counts } = await broadcasterFor(t)
     const [first, second] = [
       await follow({ token: 'manager', keyId: 1, access: manager }),
@@ -245,8 +245,8 @@ describe('what a key allows', () => {
   })
 })
 
-describe('a fault of the store', () => {
-  test('ends every stream, which is not told the reason, and the next ones work', async (t) => {
+describe('a database error', () => {
+  test('ends every stream without details, and new streams work', async (t) => {
     const { broadcaster, follow, record, fault, faults } = await broadcasterFor(t)
     await record(1)
     const readers = [await follow(), await follow(), await follow({ after: 0 })]

@@ -3,9 +3,9 @@ import { after, before, describe, test } from 'node:test'
 import { noCallerHeaders } from '../../src/api/callerHeaders.ts'
 import { HeaderBlock } from '../../src/api/response.ts'
 import { type StreamBody, StreamChunk, toReadableStream } from '../../src/api/streamBody.ts'
-import type { StoreEvent } from '../../src/events/event.ts'
+import type { FeedEvent } from '../../src/events/event.ts'
 import { recordEvents } from '../../src/events/queries.ts'
-import { usualStreamBounds } from '../../src/events/stream.ts'
+import { defaultStreamBounds } from '../../src/events/stream.ts'
 import { listen as serve } from '../../src/server/listen.ts'
 import { amplePlan, assertRefused } from '../support/answers.ts'
 import { eventually } from '../support/eventually.ts'
@@ -16,7 +16,7 @@ const accept = { accept: 'text/event-stream' }
 const endMessages = {
   stopping: ': the service is stopping, reconnect',
   ended: ': access ended, reconnect for the error',
-  slow: 'event: slow_reader\ndata: {"message":"You read too slowly: resume from the last id."}',
+  slow: 'event: slow_reader\ndata: {"message":"The client reads too slowly. Resume from the last id."}',
 }
 
 let service: TestService
@@ -49,7 +49,7 @@ const newest = async (at: TestService = service) =>
 const rangeAfter = (position: number, count: number) =>
   Array.from({ length: count }, (_, n) => position + 1 + n)
 
-/** A service of its own for a test that bounds or stops it; stopped whatever becomes of the test. */
+/** Starts a separate service for a test that limits or stops it, and stops it after the test. */
 async function withService(
   options: TestServiceOptions,
   work: (own: TestService) => Promise<void>,
@@ -63,8 +63,8 @@ async function withService(
   }
 }
 
-describe('a stream tells what happens', () => {
-  test('from now on, live, in the form of the feed', async () => {
+describe('a stream sends events', () => {
+  test('live, from now on, with the same content as the feed', async () => {
     await addPet('before')
     const position = await newest()
     const stream = await listen()
@@ -83,7 +83,7 @@ describe('a stream tells what happens', () => {
     const [first] = await feed(position)
     assert.deepEqual(
       stream.heard,
-      (await feed(position)).map(({ id, type, data }: StoreEvent) => ({ id, type, data })),
+      (await feed(position)).map(({ id, type, data }: FeedEvent) => ({ id, type, data })),
     )
     const block = `id: ${first.id}\nevent: pet.created\ndata: ${JSON.stringify(first)}`
     assert.ok(stream.blocks.includes(block), stream.blocks.join('\n\n'))
@@ -94,7 +94,7 @@ describe('a stream tells what happens', () => {
     ['after', (position) => ({ path: `/v1/events?after=${position}` }), 3],
     ['Last-Event-ID', (position) => ({ headers: { 'last-event-id': String(position + 1) } }), 2],
     [
-      'Last-Event-ID, which goes before after',
+      'Last-Event-ID, which takes precedence over after',
       (position) => ({
         path: `/v1/events?after=${position}`,
         headers: { 'last-event-id': String(position + 2) },
@@ -120,7 +120,7 @@ describe('a stream tells what happens', () => {
     })
   }
 
-  test('without a gap between what was missed and what is live, while others write', async () => {
+  test('without a gap between missed and live events during concurrent writes', async () => {
     const position = await newest()
     const writes = Array.from({ length: 300 }, (_, n) => addPet(`busy ${n}`))
     const streams = await Promise.all(
@@ -137,7 +137,7 @@ describe('a stream tells what happens', () => {
     }
   })
 
-  test('what another process changes too', async () => {
+  test('including changes by another process', async () => {
     const stream = await listen()
     const other = await service.store()
     await other.write((trx) => recordEvents(trx, service.now(), [{ type: 'pet.updated', data: { id: 1 } }]))
@@ -145,7 +145,7 @@ describe('a stream tells what happens', () => {
     stream.hangUp()
   })
 
-  test('with a comment as a heartbeat when there is nothing to tell', async () => {
+  test('with a comment as a heartbeat if there are no events', async () => {
     const stream = await listen()
     const heartbeats = () => stream.blocks.filter((block) => block === ': heartbeat').length
     await eventually('three heartbeats', () => heartbeats() >= 3)
@@ -156,12 +156,12 @@ describe('a stream tells what happens', () => {
     stream.hangUp()
   })
 
-  test('every 15 seconds, and a reader has 30, unless a test is in a hurry', () => {
-    assert.deepEqual(usualStreamBounds, { heartbeatMs: 15_000, slowReaderMs: 30_000, streamsMax: 5_000 })
+  test('with a heartbeat every 15 seconds and a limit of 30 seconds for slow readers by default', () => {
+    assert.deepEqual(defaultStreamBounds, { heartbeatMs: 15_000, slowReaderMs: 30_000, streamsMax: 5_000 })
   })
 })
 
-describe('what is no stream', () => {
+describe('content negotiation', () => {
   for (const header of ['application/json', '*/*', 'text/event-streams', 'text/html, application/json']) {
     test(`Accept: ${header} gets a page`, async () => {
       const { headers, json } = await service.request('GET', '/v1/events?limit=1', {
@@ -172,13 +172,13 @@ describe('what is no stream', () => {
       assert.equal(json.length, 1)
     })
   }
-  test('Accept with event streams among others gets a stream', async () => {
+  test('Accept with text/event-stream among other types gets a stream', async () => {
     const stream = await listen({ headers: { accept: 'application/json;q=0.5, Text/Event-Stream;q=0.9' } })
     await stream.untilSaid(': listening')
     stream.hangUp()
   })
 
-  test('refusals are JSON as ever', async () => {
+  test('errors are JSON', async () => {
     const { key } = await service.makeKey()
     const get = (path: string, as: string | undefined) =>
       service.request('GET', path, { key: as, headers: accept })
@@ -188,7 +188,7 @@ describe('what is no stream', () => {
   })
 })
 
-describe('a stream is for whoever may listen at this moment', () => {
+describe('a stream requires current access', () => {
   const manage = (method: string, path: string, body?: unknown) =>
     service.request(method, path, { key: service.operatorKey, body })
   const losses: [string, (id: number) => Promise<unknown>][] = [
@@ -215,7 +215,7 @@ describe('a stream is for whoever may listen at this moment', () => {
     })
   }
 
-  test('events of keys are told to keys:manage alone, also when that changes meanwhile', async () => {
+  test('events about keys require keys:manage, even if the scope changes during the stream', async () => {
     const { id, key } = await service.makeKey({ ...amplePlan, scopes: ['events:read', 'keys:manage'] })
     const plain = await service.makeKey({ ...amplePlan, scopes: ['events:read'] })
     const [manager, other] = [await listen({ key }), await listen({ key: plain.key })]
@@ -225,7 +225,7 @@ describe('a stream is for whoever may listen at this moment', () => {
     await service.makeKey()
     await addPet()
     await other.until(1)
-    await eventually('the animal', () => manager.heard.some(({ type }) => type === 'pet.created'))
+    await eventually('the event of the pet', () => manager.heard.some(({ type }) => type === 'pet.created'))
     const types = manager.heard.map(({ type }) => type)
     assert.deepEqual(types, ['key.created', 'pet.created'])
     assert.deepEqual(
@@ -236,11 +236,11 @@ describe('a stream is for whoever may listen at this moment', () => {
   })
 })
 
-describe('a reader that takes nothing', () => {
+describe('a reader that reads nothing', () => {
   const events = 400
   const eventBytes = 64 * 1024
 
-  /** More than the buffers of a connection hold. */
+  /** More bytes than the buffers of a connection hold. */
   async function tellMuch(own: TestService): Promise<void> {
     const other = await own.store()
     const data = { id: 1, name: 'x'.repeat(eventBytes) }
@@ -248,7 +248,7 @@ describe('a reader that takes nothing', () => {
     for (let n = 0; n < 4; n++) await other.write((trx) => recordEvents(trx, own.now(), batch))
   }
 
-  test('is told so and closed, and resumes without loss', async () => {
+  test('gets slow_reader, is disconnected and resumes without loss', async () => {
     await withService({ bounds: { slowReaderMs: 200, streamsMax: 1 } }, async (own) => {
       const position = await newest(own)
       const slow = await listen({ path: `/v1/events?after=${position}`, isPaused: true }, own)
@@ -275,7 +275,7 @@ describe('a reader that takes nothing', () => {
     })
   })
 
-  test('frees its place once, not again when it hangs up', async () => {
+  test('is removed from the count once, and not again when it disconnects', async () => {
     await withService({ bounds: { slowReaderMs: 100, streamsMax: 1 } }, async (own) => {
       const slow = await listen({ path: '/v1/events?after=0', isPaused: true }, own)
       await tellMuch(own)
@@ -286,14 +286,14 @@ describe('a reader that takes nothing', () => {
       await next.untilSaid(': listening')
       slow.hangUp()
       await slow.ended
-      // A request on a connection that was opened later is served after the end of the one that was closed.
+      // A request on a later connection is handled after the close of the earlier one.
       await addPet('after', own)
       assert.equal((await listen({}, own)).status, 503)
     })
   })
 
   for (const path of ['/v1/events', '/v1/events?by=the/long/way'])
-    test(`and not even the end message is cut off (${path})`, async () => {
+    test(`gets the complete end message (${path})`, async () => {
       const cut = Promise.withResolvers<void>()
       const chunk = new StreamChunk('x'.repeat(eventBytes))
       const endless: StreamBody = {
@@ -332,13 +332,13 @@ describe('a reader that takes nothing', () => {
     })
 })
 
-describe('places for streams', () => {
-  test('are bounded: one too many gets 503 with Retry-After, and a hang-up frees a place', async () => {
+describe('the limit of open streams', () => {
+  test('one too many gets 503 with Retry-After, until a client disconnects', async () => {
     await withService({ bounds: { streamsMax: 3 } }, async (own) => {
       const streams = [await listen({}, own), await listen({}, own), await listen({}, own)]
-      const refused = await own.request('GET', '/v1/events', { key: own.operatorKey, headers: accept })
-      assertRefused(refused, 503, 'unavailable')
-      assert.match(String(refused.headers['retry-after']), /^\d+$/)
+      const rejected = await own.request('GET', '/v1/events', { key: own.operatorKey, headers: accept })
+      assertRefused(rejected, 503, 'unavailable')
+      assert.match(String(rejected.headers['retry-after']), /^\d+$/)
       assert.equal((await own.request('GET', '/v1/events', { key: own.operatorKey })).status, 200)
       streams[1]?.hangUp()
       await eventually('a place is free', async () => (await listen({}, own)).status === 200)
@@ -346,7 +346,7 @@ describe('places for streams', () => {
     })
   })
 
-  test('are not taken by HEAD', async () => {
+  test('HEAD does not count', async () => {
     await withService({ bounds: { streamsMax: 1 } }, async (own) => {
       for (let n = 0; n < 5; n++) {
         const head = await own.request('HEAD', '/v1/events', { key: own.operatorKey, headers: accept })
@@ -359,7 +359,7 @@ describe('places for streams', () => {
     })
   })
 
-  test('are freed by a key that may no longer listen', async () => {
+  test('a stream whose key lost access no longer counts', async () => {
     await withService({ bounds: { streamsMax: 1 } }, async (own) => {
       const { id, key } = await own.makeKey({ scopes: ['events:read'] })
       const stream = await listen({ key }, own)
@@ -370,7 +370,7 @@ describe('places for streams', () => {
   })
 })
 
-test('a stop ends every stream promptly, as HTTP has it, and they resume where they were', async () => {
+test('a shutdown ends every stream promptly with a complete response, and clients resume without loss', async () => {
   await withService({}, async (own) => {
     const streams = await Promise.all(Array.from({ length: 20 }, () => listen({}, own)))
     await addPet('before the stop', own)

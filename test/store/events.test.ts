@@ -8,8 +8,8 @@ import { startTestService, type TestService } from '../support/service.ts'
 const hour = 3_600_000
 const day = 24 * hour
 
-type Told = { type: string; data: unknown }
-type Event = Told & { id: number; createdAt: string }
+type EventContent = { type: string; data: unknown }
+type Event = EventContent & { id: number; createdAt: string }
 
 let service: TestService
 let ample: string
@@ -20,28 +20,28 @@ before(async () => {
 after(() => service.stop())
 
 async function ask(method: string, path: string, options: RequestOptions = {}): Promise<Answer> {
-  const answer = await service.request(method, path, { key: service.operatorKey, ...options })
-  assertAnswerForm(answer, method)
-  return answer
+  const response = await service.request(method, path, { key: service.operatorKey, ...options })
+  assertAnswerForm(response, method)
+  return response
 }
 
-/** A change that must succeed; answers its body. */
+/** Makes a change that must succeed. Returns the response body. */
 async function done(method: string, path: string, body?: unknown) {
-  const answer = await ask(method, path, body === undefined ? {} : { body })
-  assert.ok(answer.status < 300, answer.text)
-  return answer.json
+  const response = await ask(method, path, body === undefined ? {} : { body })
+  assert.ok(response.status < 300, response.text)
+  return response.json
 }
 
 const newest = async () => Number((await ask('GET', '/v1/events?limit=1')).headers['last-event-id'])
 const eventsAfter = async (position: number): Promise<Event[]> =>
   (await ask('GET', `/v1/events?after=${position}&limit=1000`)).json
-const told = (events: Event[]): Told[] => events.map(({ type, data }) => ({ type, data }))
+const contents = (events: Event[]): EventContent[] => events.map(({ type, data }) => ({ type, data }))
 
-/** What is told of while something is done. */
-async function toldDuring(act: () => Promise<unknown>): Promise<Told[]> {
+/** The events that an action records. */
+async function eventsDuring(act: () => Promise<unknown>): Promise<EventContent[]> {
   const position = await newest()
   await act()
-  return told(await eventsAfter(position))
+  return contents(await eventsAfter(position))
 }
 
 const addPet = (more = {}) => done('POST', '/v1/pets', { name: 'Milo', categoryId: 3, ...more })
@@ -55,22 +55,22 @@ const placeOrder = async () => {
   return { pet, order }
 }
 const moveOrder = (id: number, status: string) => done('PATCH', `/v1/store/orders/${id}`, { status })
-/** The key as its operator sees it; when it was last used is no part of a change. */
+/** The key as the operator sees it, without lastUsedAt, which events do not contain. */
 const seenKey = async (id: number) => ({ ...(await ask('GET', `/v1/keys/${id}`)).json, lastUsedAt: null })
 
-describe('every change writes exactly its events', () => {
-  test('an animal that is added', async () => {
+describe('a change records exactly its events', () => {
+  test('adding a pet', async () => {
     await addPet()
     let pet: unknown
-    const events = await toldDuring(async () => {
+    const events = await eventsDuring(async () => {
       pet = await addPet()
     })
     assert.deepEqual(events, [{ type: 'pet.created', data: pet }])
   })
 
-  test('an animal of a category that is new: the category comes first', async () => {
+  test('adding a pet of a new category: the event of the category comes first', async () => {
     let pet: unknown
-    const events = await toldDuring(async () => {
+    const events = await eventsDuring(async () => {
       pet = await addPet({ categoryId: 7_001 })
     })
     assert.deepEqual(events, [
@@ -85,32 +85,32 @@ describe('every change writes exactly its events', () => {
     ['category', { categoryId: 4 }],
     ['everything', { name: 'Otto', status: 'pending', categoryId: 4 }],
   ] as const) {
-    test(`an animal whose ${name} changes`, async () => {
+    test(`changing the ${name} of a pet`, async () => {
       const pet = await addPet()
       await addPet({ categoryId: 4 })
-      const events = await toldDuring(() => done('PATCH', `/v1/pets/${pet.id}`, change))
+      const events = await eventsDuring(() => done('PATCH', `/v1/pets/${pet.id}`, change))
       assert.deepEqual(events, [{ type: 'pet.updated', data: { ...pet, ...change } }])
     })
   }
 
-  test('an animal that moves into a new category', async () => {
+  test('moving a pet to a new category', async () => {
     const pet = await addPet()
-    const events = await toldDuring(() => done('PATCH', `/v1/pets/${pet.id}`, { categoryId: 7_002 }))
+    const events = await eventsDuring(() => done('PATCH', `/v1/pets/${pet.id}`, { categoryId: 7_002 }))
     assert.deepEqual(events, [
       { type: 'category.created', data: { id: 7_002 } },
       { type: 'pet.updated', data: { ...pet, categoryId: 7_002 } },
     ])
   })
 
-  test('an animal that is removed', async () => {
+  test('removing a pet', async () => {
     const { id } = await addPet()
-    const events = await toldDuring(() => done('DELETE', `/v1/pets/${id}`))
+    const events = await eventsDuring(() => done('DELETE', `/v1/pets/${id}`))
     assert.deepEqual(events, [{ type: 'pet.deleted', data: { id } }])
   })
 
-  test('a category that is added, named anew, unnamed and removed', async () => {
+  test('adding, renaming, unnaming and removing a category', async () => {
     let id = 0
-    const events = await toldDuring(async () => {
+    const events = await eventsDuring(async () => {
       id = (await done('POST', '/v1/categories', { name: 'Rabbits' })).id
       await done('PATCH', `/v1/categories/${id}`, { name: 'Hares' })
       await done('PATCH', `/v1/categories/${id}`, { name: null })
@@ -124,10 +124,10 @@ describe('every change writes exactly its events', () => {
     ])
   })
 
-  test('an order that is placed, approved and delivered: nothing personal, and the animal follows', async () => {
+  test('placing, approving and delivering an order: no personal data, and the pet follows', async () => {
     const pet = await addPet()
     let id = 0
-    const events = await toldDuring(async () => {
+    const events = await eventsDuring(async () => {
       const customer = { name: 'Ada', email: 'ada@example.com' }
       id = (await done('POST', '/v1/store/orders', { petId: pet.id, customer, note: 'Call first' })).id
       await moveOrder(id, 'approved')
@@ -142,24 +142,24 @@ describe('every change writes exactly its events', () => {
     ])
   })
 
-  test('an order that is cancelled', async () => {
+  test('cancelling an order', async () => {
     const { pet, order } = await placeOrder()
-    const events = await toldDuring(() => moveOrder(order.id, 'cancelled'))
+    const events = await eventsDuring(() => moveOrder(order.id, 'cancelled'))
     assert.deepEqual(events, [
       { type: 'order.cancelled', data: { id: order.id, petId: pet.id, status: 'cancelled' } },
       { type: 'pet.updated', data: pet },
     ])
   })
 
-  test('a hold that runs out', async () => {
+  test('an expired hold', async () => {
     const { pet, order } = await placeOrder()
     const position = await newest()
     service.advance(72 * hour)
-    const events = await eventually('the hold lapses', async () => {
+    const events = await eventually('the hold expires', async () => {
       const found = await eventsAfter(position)
       return found.length > 0 && found
     })
-    assert.deepEqual(told(events), [
+    assert.deepEqual(contents(events), [
       {
         type: 'order.cancelled',
         data: { id: order.id, petId: pet.id, status: 'cancelled', cancelReason: 'hold_expired' },
@@ -168,7 +168,7 @@ describe('every change writes exactly its events', () => {
     ])
   })
 
-  test('a key that is made, changed, rotated and revoked', async () => {
+  test('creating, changing, rotating and revoking a key', async () => {
     const position = await newest()
     const { id, key } = await service.makeKey({ plan: 'pro' })
     const data = [await seenKey(id)]
@@ -181,24 +181,24 @@ describe('every change writes exactly its events', () => {
     const types = ['key.created', 'key.updated', 'key.updated', 'key.revoked']
     const events = await eventsAfter(position)
     assert.deepEqual(
-      told(events),
+      contents(events),
       types.map((type, index) => ({ type, data: data[index] })),
     )
     assert.ok('revokedAt' in data[3])
     for (const secret of [key, rotated.key]) assert.ok(!JSON.stringify(events).includes(secret))
   })
 
-  test('a key that is banned, and whose ban is lifted', async () => {
+  test('banning a key and lifting the ban', async () => {
     const { id, key } = await service.makeKey({ plan: 'enterprise', limits: { perMinute: 1 } })
     const position = await newest()
     for (let i = 0; i < 101; i++) await ask('GET', '/v1/pets', { key })
     const bannedUntil = new Date(service.now() + 5 * 60_000).toISOString()
-    const [banned] = await eventually('the ban is told of', async () => {
+    const [banned] = await eventually('the event of the ban', async () => {
       const found = await eventsAfter(position)
       return found.length > 0 && found
     })
-    assert.deepEqual(told([banned as Event]), [{ type: 'key.banned', data: { id, bannedUntil } }])
-    const events = await toldDuring(() => done('DELETE', `/v1/keys/${id}/ban`))
+    assert.deepEqual(contents([banned as Event]), [{ type: 'key.banned', data: { id, bannedUntil } }])
+    const events = await eventsDuring(() => done('DELETE', `/v1/keys/${id}/ban`))
     assert.deepEqual(
       events.map(({ type }) => type),
       ['key.updated'],
@@ -206,45 +206,45 @@ describe('every change writes exactly its events', () => {
   })
 })
 
-describe('nothing is told of what changes nothing', () => {
+describe('no event is recorded for', () => {
   const quiet: [string, () => Promise<() => Promise<unknown>>][] = [
     [
-      'an animal that stays as it is',
+      'a change of a pet to its current values',
       async () => {
         const { id, name, status, categoryId } = await addPet()
         return () => done('PATCH', `/v1/pets/${id}`, { name, status, categoryId })
       },
     ],
     [
-      'an empty change of an animal',
+      'an empty change of a pet',
       async () => {
         const { id } = await addPet()
         return () => done('PATCH', `/v1/pets/${id}`, {})
       },
     ],
     [
-      'a category that keeps its name',
+      'a change of a category to its current name',
       async () => {
         const { id, name } = await done('POST', '/v1/categories', { name: 'Cats' })
         return () => done('PATCH', `/v1/categories/${id}`, { name })
       },
     ],
     [
-      'an order that has the status already',
+      'a change of an order to its current status',
       async () => {
         const { order } = await placeOrder()
         return () => moveOrder(order.id, 'placed')
       },
     ],
     [
-      'a key that keeps its settings',
+      'a change of a key to its current settings',
       async () => {
         const { id } = await service.makeKey({ plan: 'pro' })
         return () => done('PATCH', `/v1/keys/${id}`, { plan: 'pro' })
       },
     ],
     [
-      'a key that was revoked before',
+      'revoking a revoked key',
       async () => {
         const { id } = await service.makeKey()
         await done('DELETE', `/v1/keys/${id}`)
@@ -252,19 +252,19 @@ describe('nothing is told of what changes nothing', () => {
       },
     ],
     [
-      'a request that is repeated with its Idempotency-Key',
+      'a retry with the same Idempotency-Key',
       async () => {
         const again = () =>
           ask('POST', '/v1/pets', {
             body: { name: 'Milo', categoryId: 3 },
-            headers: { 'idempotency-key': 'told-once' },
+            headers: { 'idempotency-key': 'recorded-once' },
           })
         await again()
         return async () => assert.equal((await again()).headers['idempotent-replayed'], 'true')
       },
     ],
     [
-      'reading',
+      'a read',
       async () => () =>
         Promise.all(['pets', 'categories', 'keys', 'events'].map((path) => done('GET', `/v1/${path}`))),
     ],
@@ -272,15 +272,15 @@ describe('nothing is told of what changes nothing', () => {
   for (const [name, prepare] of quiet) {
     test(name, async () => {
       const act = await prepare()
-      assert.deepEqual(await toldDuring(act), [])
+      assert.deepEqual(await eventsDuring(act), [])
     })
   }
 
-  const refused: [string, () => Promise<[string, string, RequestOptions, number]>][] = [
+  const rejected: [string, () => Promise<[string, string, RequestOptions, number]>][] = [
     ['invalid input', async () => ['POST', '/v1/pets', { body: { name: '', categoryId: 7_100 } }, 400]],
-    ['an unknown animal', async () => ['PATCH', '/v1/pets/999999', { body: { name: 'x' } }, 404]],
+    ['an unknown pet', async () => ['PATCH', '/v1/pets/999999', { body: { name: 'x' } }, 404]],
     [
-      'an animal that has changed meanwhile',
+      'a change with an outdated If-Match',
       async () => {
         const { id } = await addPet()
         const body = { name: 'x', categoryId: 7_101 }
@@ -288,51 +288,51 @@ describe('nothing is told of what changes nothing', () => {
       },
     ],
     [
-      'an animal that cannot become what is asked for, in a category that would be new',
+      'an illegal status change together with a new category',
       async () => {
         const { id } = await addPet({ status: 'sold' })
         return ['PATCH', `/v1/pets/${id}`, { body: { status: 'pending', categoryId: 7_102 } }, 409]
       },
     ],
     [
-      'an animal with an open order',
+      'a change of a pet with an open order',
       async () => {
         const { pet } = await placeOrder()
         return ['DELETE', `/v1/pets/${pet.id}`, {}, 409]
       },
     ],
     [
-      'an animal that is taken',
+      'an order for an unavailable pet',
       async () => {
         const { pet } = await placeOrder()
         return ['POST', '/v1/store/orders', { body: { petId: pet.id } }, 409]
       },
     ],
     [
-      'a step that an order cannot take',
+      'an illegal status change of an order',
       async () => {
         const { order } = await placeOrder()
         return ['PATCH', `/v1/store/orders/${order.id}`, { body: { status: 'delivered' } }, 409]
       },
     ],
     [
-      'a category in use',
+      'removing a category in use',
       async () => {
         await addPet()
         return ['DELETE', '/v1/categories/3', {}, 409]
       },
     ],
     [
-      'a key that contradicts itself',
+      'a key with contradictory settings',
       async () => ['POST', '/v1/keys', { body: { name: 'x', limits: { perMinute: 1 } } }, 400],
     ],
     ['a missing scope', async () => ['POST', '/v1/keys', { key: ample, body: { name: 'x' } }, 403]],
     ['no key', async () => ['POST', '/v1/pets', { key: undefined, body: { name: 'x', categoryId: 3 } }, 401]],
   ]
-  for (const [name, prepare] of refused) {
-    test(`a refusal: ${name}`, async () => {
+  for (const [name, prepare] of rejected) {
+    test(`a rejected request: ${name}`, async () => {
       const [method, path, options, status] = await prepare()
-      const events = await toldDuring(async () =>
+      const events = await eventsDuring(async () =>
         assert.equal((await ask(method, path, options)).status, status),
       )
       assert.deepEqual(events, [])
@@ -341,18 +341,18 @@ describe('nothing is told of what changes nothing', () => {
 })
 
 describe('the feed', () => {
-  test('an event is id, type, createdAt and data, and says it is experimental', async () => {
+  test('an event has id, type, createdAt and data, and the operation is experimental', async () => {
     const position = await newest()
     const pet = await addPet()
-    const answer = await ask('GET', `/v1/events?after=${position}`)
-    assert.deepEqual(answer.json, [
+    const response = await ask('GET', `/v1/events?after=${position}`)
+    assert.deepEqual(response.json, [
       { id: position + 1, type: 'pet.created', createdAt: new Date(service.now()).toISOString(), data: pet },
     ])
-    assert.equal(answer.headers['x-stability'], 'experimental')
+    assert.equal(response.headers['x-stability'], 'experimental')
     assert.equal((await ask('GET', '/v1/events?limit=0')).headers['x-stability'], 'experimental')
   })
 
-  test('ids of 64 bits are exact', async () => {
+  test('64-bit ids are exact', async () => {
     const position = await newest()
     await ask('POST', '/v1/pets', { body: '{"name":"Big","categoryId":9223372036854775807}' })
     const { text } = await ask('GET', `/v1/events?after=${position}`)
@@ -360,7 +360,7 @@ describe('the feed', () => {
     assert.match(text, /"categoryId":9223372036854775807,/)
   })
 
-  test('simultaneous changes are each told of once, without gaps, in rising order', async () => {
+  test('simultaneous changes record one event each, without gaps and in increasing order', async () => {
     const position = await newest()
     const pets = await Promise.all(Array.from({ length: 200 }, (_, n) => addPet({ name: `Pet ${n}` })))
     const events = await eventsAfter(position)
@@ -372,37 +372,37 @@ describe('the feed', () => {
     assert.deepEqual(events.map(({ data }) => data as { id: number }).sort(byId), pets.sort(byId))
   })
 
-  test('walking the pages shows every event once, oldest first, whatever the limit', async () => {
+  test('the pages contain every event once, oldest first, for any limit', async () => {
     const whole: Event[] = []
     for (let page: string | undefined = '/v1/events?limit=1000'; page; ) {
-      const answer: Answer = await ask('GET', page)
-      whole.push(...answer.json)
-      page = nextPage(answer)
+      const response: Answer = await ask('GET', page)
+      whole.push(...response.json)
+      page = nextPage(response)
     }
     for (const limit of [7, 100]) {
-      const walked: Event[] = []
+      const collected: Event[] = []
       let page: string | undefined = `/v1/events?limit=${limit}`
       while (page) {
-        const answer: Answer = await ask('GET', page)
-        assert.ok(answer.json.length <= limit)
-        assert.equal(answer.headers['last-event-id'], String(whole.at(-1)?.id))
-        walked.push(...answer.json)
-        page = nextPage(answer)
-        if (page) assert.equal(page, `/v1/events?after=${walked.at(-1)?.id}&limit=${limit}`)
+        const response: Answer = await ask('GET', page)
+        assert.ok(response.json.length <= limit)
+        assert.equal(response.headers['last-event-id'], String(whole.at(-1)?.id))
+        collected.push(...response.json)
+        page = nextPage(response)
+        if (page) assert.equal(page, `/v1/events?after=${collected.at(-1)?.id}&limit=${limit}`)
       }
-      assert.deepEqual(walked, whole)
+      assert.deepEqual(collected, whole)
     }
     assert.ok(whole.every(({ id }, index) => id === index + 1))
   })
 
-  test('a page has 100 unless asked otherwise; the last page has no Link, and a position at the end is empty', async () => {
+  test('a page has 100 events by default; the last page has no Link, and a page after the newest event is empty', async () => {
     const first = await ask('GET', '/v1/events')
     assert.equal(first.json.length, 100)
     assert.ok(nextPage(first))
     const end = await newest()
     const last = await ask('GET', `/v1/events?after=${end}`)
     assert.deepEqual({ json: last.json, link: last.headers.link }, { json: [], link: undefined })
-    // Nobody can have seen an event that is yet to come: such a position is of another feed.
+    // A position after the newest event belongs to another feed.
     const beyond = await ask('GET', `/v1/events?after=${end + 1}`)
     assert.deepEqual([beyond.status, beyond.json.code], [410, 'events_expired'])
     assert.equal(nextPage(await ask('GET', `/v1/events?after=${end - 5}&limit=5`)), undefined)
@@ -419,25 +419,25 @@ describe('the feed', () => {
     'after=1.5',
     'after=',
   ]) {
-    test(`?${query} is refused`, async () => {
+    test(`?${query} is rejected`, async () => {
       assertRefused(await ask('GET', `/v1/events?${query}`), 400, 'validation_failed')
     })
   }
 
-  test('HEAD tells the position', async () => {
-    const answer = await ask('HEAD', '/v1/events?limit=1')
-    assert.equal(answer.status, 200)
-    assert.equal(answer.headers['last-event-id'], String(await newest()))
+  test('HEAD returns Last-Event-Id', async () => {
+    const response = await ask('HEAD', '/v1/events?limit=1')
+    assert.equal(response.status, 200)
+    assert.equal(response.headers['last-event-id'], String(await newest()))
   })
 })
 
-describe('who may follow', () => {
-  test('a key without events:read is refused', async () => {
+describe('access to events', () => {
+  test('requires the scope events:read', async () => {
     const { key } = await service.makeKey()
     assertRefused(await ask('GET', '/v1/events', { key }), 403, 'insufficient_scope')
   })
 
-  test('events of keys are for keys:manage alone, and leave no trace in the pages of others', async () => {
+  test('events about keys require keys:manage and are invisible to others', async () => {
     const { key } = await service.makeKey({ ...amplePlan, scopes: ['events:read'] })
     const position = await newest()
     const pets = []
@@ -449,7 +449,7 @@ describe('who may follow', () => {
     const page = async (query: string) => ask('GET', `/v1/events?after=${position}${query}`, { key })
     const all = await page('')
     assert.deepEqual(
-      told(all.json),
+      contents(all.json),
       pets.map((data) => ({ type: 'pet.created', data })),
     )
     assert.equal(all.headers.link, undefined)
@@ -460,8 +460,8 @@ describe('who may follow', () => {
   })
 })
 
-describe('events are kept 30 days', () => {
-  test('older ones are let go; a position before them gets 410 with the oldest id', async () => {
+describe('events are kept for 30 days', () => {
+  test('older events are pruned; an earlier position gets 410 with the oldest id', async () => {
     const quick = await startTestService({}, { bounds: { sweepMs: 10 } })
     try {
       const key = quick.operatorKey
@@ -472,20 +472,20 @@ describe('events are kept 30 days', () => {
       quick.advance(1)
       await add('second')
       quick.advance(30 * day - 1)
-      const refused = await eventually('the first events are let go', async () => {
-        const answer = await get('/v1/events?after=0')
-        return answer.status === 410 && answer
+      const rejected = await eventually('the first events are pruned', async () => {
+        const response = await get('/v1/events?after=0')
+        return response.status === 410 && response
       })
-      assertRefused(refused, 410, 'events_expired')
-      assert.match(refused.json.message, new RegExp(`the id ${firstId + 1}\\b.*after=${firstId}\\b`))
-      assert.equal(nextPage(refused), `/v1/events?after=${firstId}`)
+      assertRefused(rejected, 410, 'events_expired')
+      assert.match(rejected.json.message, new RegExp(`the id ${firstId + 1}\\b.*after=${firstId}\\b`))
+      assert.equal(nextPage(rejected), `/v1/events?after=${firstId}`)
       assertRefused(await get(`/v1/events?after=${firstId - 1}`), 410, 'events_expired')
       const stream = { accept: 'text/event-stream', 'last-event-id': String(firstId - 1) }
       assertRefused(await get('/v1/events', stream), 410, 'events_expired')
 
-      for (const path of ['/v1/events', `/v1/events?after=${firstId}`, nextPage(refused) as string]) {
+      for (const path of ['/v1/events', `/v1/events?after=${firstId}`, nextPage(rejected) as string]) {
         const { json } = await get(path)
-        assert.deepEqual(told(json), [
+        assert.deepEqual(contents(json), [
           { type: 'pet.created', data: { id: 2, name: 'second', categoryId: 1, status: 'available' } },
         ])
       }
@@ -503,7 +503,7 @@ describe('events are kept 30 days', () => {
   })
 })
 
-test('a setting that changes the operator key is told of, and one that changes nothing is not', async () => {
+test('a setting that changes the operator key records an event, and an unchanged one does not', async () => {
   const adminKey = 'the-first-key-that-the-operator-chose'
   const other = 'the-second-key-that-the-operator-chose'
   const own = await startTestService({ PETSTORE_ADMIN_KEY: adminKey })

@@ -24,15 +24,15 @@ before(async () => {
 after(() => service.stop())
 
 async function inventory(at: Pick<Client, 'request'>, withKey: string | undefined): Promise<Counts> {
-  const answer = await at.request('GET', '/v1/store/inventory', { key: withKey })
-  assertAnswerForm(answer, 'GET')
-  assert.equal(answer.status, 200, answer.text)
-  assert.equal(answer.headers['x-stability'], 'beta')
-  assert.deepEqual(Object.keys(answer.json), ['available', 'pending', 'sold'])
-  return answer.json
+  const response = await at.request('GET', '/v1/store/inventory', { key: withKey })
+  assertAnswerForm(response, 'GET')
+  assert.equal(response.status, 200, response.text)
+  assert.equal(response.headers['x-stability'], 'beta')
+  assert.deepEqual(Object.keys(response.json), ['available', 'pending', 'sold'])
+  return response.json
 }
 
-/** The animals themselves, counted one by one in the store. */
+/** The pets in the database, counted row by row. */
 async function counted({ read }: Database): Promise<Counts> {
   const rows = await read
     .selectFrom('pets')
@@ -43,7 +43,7 @@ async function counted({ read }: Database): Promise<Counts> {
   return Object.fromEntries(petStatuses.map((status) => [status, counts.get(status) ?? 0])) as Counts
 }
 
-/** Holds that have run out may end between two looks; what is counted twice the same is what there is. */
+/** An expired hold may be processed between two reads, so both counts must agree eventually. */
 const assertRight = (at: Pick<Client, 'request'>, withKey: string | undefined, store: Database) =>
   eventually('the counts agree', async () => {
     const [first, shown, second] = [await counted(store), await inventory(at, withKey), await counted(store)]
@@ -52,7 +52,7 @@ const assertRight = (at: Pick<Client, 'request'>, withKey: string | undefined, s
     return first
   })
 
-test('an empty store has none of each', async () => {
+test('an empty database has zero pets of each status', async () => {
   const own = await startTestService()
   try {
     assert.deepEqual(await inventory(own, own.operatorKey), { available: 0, pending: 0, sold: 0 })
@@ -61,34 +61,45 @@ test('an empty store has none of each', async () => {
   }
 })
 
-test('who may read animals may read the inventory, and nobody else; every answer says that it is beta', async () => {
+test('the inventory requires pets:read, and every response is marked as beta', async () => {
   const { key: reader } = await service.makeKey({ ...amplePlan, scopes: ['pets:read'] })
   const { key: other } = await service.makeKey({ ...amplePlan, scopes: ['orders:read', 'categories:read'] })
   await inventory(service, reader)
-  const refused = await service.request('GET', '/v1/store/inventory', { key: other })
-  assertRefused(refused, 403, 'insufficient_scope')
+  const rejected = await service.request('GET', '/v1/store/inventory', { key: other })
+  assertRefused(rejected, 403, 'insufficient_scope')
   const anonymous = await service.request('GET', '/v1/store/inventory')
   assertRefused(anonymous, 401, 'missing_api_key')
-  for (const answer of [refused, anonymous]) assert.equal(answer.headers['x-stability'], 'beta')
+  for (const response of [rejected, anonymous]) assert.equal(response.headers['x-stability'], 'beta')
   assertRefused(await service.request('POST', '/v1/store/inventory', { key }), 405, 'method_not_allowed')
 })
 
 type Choice = { what: string; pick: number; status: string; orderStatus: string }
 const choice: fc.Arbitrary<Choice> = fc.record({
-  what: fc.constantFrom('add', 'add', 'add', 'change', 'change', 'remove', 'order', 'order', 'move', 'lapse'),
+  what: fc.constantFrom(
+    'add',
+    'add',
+    'add',
+    'change',
+    'change',
+    'remove',
+    'order',
+    'order',
+    'move',
+    'expire holds',
+  ),
   pick: fc.nat(),
   status: fc.constantFrom(...petStatuses),
   orderStatus: fc.constantFrom('approved', 'delivered', 'cancelled'),
 })
 
-/** One request of the caller's choice, which may well be refused. */
+/** One random request, which may be rejected. */
 async function doSomething({ what, pick, status, orderStatus }: Choice, pets: number[], orders: number[]) {
   const pet = pets[pick % pets.length] ?? 1
   const order = orders[pick % orders.length] ?? 1
   const send = async (method: string, path: string, body?: unknown) => {
-    const answer = await service.request(method, path, { key, ...(body !== undefined && { body }) })
-    assert.ok(answer.status < 500, answer.text)
-    return answer
+    const response = await service.request(method, path, { key, ...(body !== undefined && { body }) })
+    assert.ok(response.status < 500, response.text)
+    return response
   }
   if (what === 'add')
     pets.push((await send('POST', '/v1/pets', { name: 'A', categoryId: 1, status })).json.id)
@@ -99,10 +110,10 @@ async function doSomething({ what, pick, status, orderStatus }: Choice, pets: nu
     if (placed.status === 201) orders.push(placed.json.id)
   }
   if (what === 'move') await send('PATCH', `/v1/store/orders/${order}`, { status: orderStatus })
-  if (what === 'lapse') service.advance(10 * 60 * 60 * 1000)
+  if (what === 'expire holds') service.advance(10 * 60 * 60 * 1000)
 }
 
-test('after any operations, one after another or at once, the inventory is the count of the animals', async () => {
+test('the inventory equals the number of pets after any sequential and simultaneous operations', async () => {
   const pets: number[] = []
   const orders: number[] = []
   const store = await service.store()
@@ -118,10 +129,10 @@ test('after any operations, one after another or at once, the inventory is the c
     ),
     { numRuns: 60, endOnFailure: true },
   )
-  assert.ok(pets.length > 100 && orders.length > 20, `${pets.length} animals, ${orders.length} orders`)
+  assert.ok(pets.length > 100 && orders.length > 20, `${pets.length} pets, ${orders.length} orders`)
 })
 
-test('the counts hold for whoever writes into the store, by any statement', async () => {
+test('the inventory is correct after any SQL statement by any writer', async () => {
   const store = await service.store()
   for (const statement of [
     'INSERT INTO categories (category_id) VALUES (4242) ON CONFLICT DO NOTHING',
@@ -164,7 +175,7 @@ const adminKey = 'the-admin-key-of-the-inventory-test'
 const rounds = 6
 const callers = 6
 
-/** Adds, orders, sells and removes animals until the connection breaks. */
+/** Adds, orders, sells and removes pets until the connection closes. */
 async function keepBusy(server: Server, done: { count: number }): Promise<void> {
   const send = (method: string, path: string, body?: unknown) =>
     server.request(method, path, { key: adminKey, ...(body !== undefined && { body }) })
@@ -179,22 +190,22 @@ async function keepBusy(server: Server, done: { count: number }): Promise<void> 
       done.count++
     }
   } catch {
-    // The server is gone: that is how every round ends.
+    // The server was killed: every round ends this way.
   }
 }
 
-test(`a crash at any moment leaves the inventory right (${rounds} times)`, async (t) => {
+test(`the inventory is correct after a crash at any time (${rounds} times)`, async (t) => {
   const storeEnv = await storeFor(t)
   const env = { ...storeEnv, PETSTORE_ADMIN_KEY: adminKey }
   let server = await serverFor(t, env)
-  // The operator's own limits would end the test before the crash does.
+  // The limits of the operator key would end the test before the crash.
   const limits = { plan: 'enterprise', limits: { perMinute: 1_000_000, perDay: 10_000_000 } }
   await server.request('PATCH', '/v1/keys/1', { key: adminKey, body: limits })
   for (let round = 0; round < rounds; round++) {
     const done = { count: 0 }
     const load = Array.from({ length: callers }, () => keepBusy(server, done))
-    await eventually('animals come and go', () => done.count > callers)
-    // Where in its work the server is hit is left to chance: that is the test.
+    await eventually('requests are processed', () => done.count > callers)
+    // The crash happens at a random time.
     await pause(Math.random() * 80)
     server.child.kill('SIGKILL')
     assert.equal((await server.ended).signal, 'SIGKILL')
@@ -209,7 +220,7 @@ test(`a crash at any moment leaves the inventory right (${rounds} times)`, async
   }
 })
 
-/** An order and its animal change together or not at all. */
+/** An order and its pet change together. */
 async function assertOrdersFit({ read }: Database): Promise<void> {
   const misfits = await sql`
     SELECT o.id, o.status, p.status AS pet_status FROM orders o LEFT JOIN pets p ON p.id = o.pet_id

@@ -6,7 +6,7 @@ import { startTestService, type TestService } from '../support/service.ts'
 const document = readDocument('openapi.json')
 const operations = operationsOf(document)
 
-/** Values on the wrong side of what a schema says. */
+/** Values that violate a schema. */
 function violations(schema: Node): unknown[] {
   const {
     type,
@@ -44,7 +44,7 @@ const validValue = ({ enum: values, format }: Node): unknown =>
 
 type Field = { path: string[]; schema: Node }
 
-/** Every field of a body, those inside others included. */
+/** Every field of a body, including nested ones. */
 function fieldsOf(schema: Node, path: string[] = []): Field[] {
   const found = resolve(document, schema)
   if (found.anyOf) return found.anyOf.flatMap((alternative: Node) => fieldsOf(alternative, path))
@@ -55,12 +55,12 @@ function fieldsOf(schema: Node, path: string[] = []): Field[] {
   ]
 }
 
-/** The body with one field replaced; what it lies in is as the example of its schema has it, or empty. */
+/** The body with one field replaced. Parent objects come from the example of the schema or are empty. */
 function withField(body: Node, [name = '', ...rest]: string[], value: unknown): Node {
   return { ...body, [name]: rest.length === 0 ? value : withField(body[name] ?? {}, rest, value) }
 }
 
-describe('the limits that the document names are those of the service', () => {
+describe('the service rejects what the document excludes', () => {
   let service: TestService
   before(async () => {
     service = await startTestService()
@@ -68,7 +68,7 @@ describe('the limits that the document names are those of the service', () => {
   after(() => service.stop())
 
   const send = (method: string, path: string, query: string, body?: unknown) => {
-    // What a path names need not exist: input is checked first.
+    // The resources need not exist, because input is validated first.
     const target = `/v1${path.replace(/\{\w+\}/g, '999')}${query}`
     return service.request(method, target, { key: service.operatorKey, body })
   }
@@ -106,7 +106,7 @@ describe('the limits that the document names are those of the service', () => {
         for (const { name, schema: limits } of queries) {
           const found = resolve(document, limits)
           const isList = found.type === 'array'
-          // In an address everything is text.
+          // In a URL all values are text.
           const invalid = violations(found).filter((value) => value !== '3')
           for (const value of [...invalid, ...(isList ? [['x']] : [])]) {
             const query = new URLSearchParams([value].flat().map((one) => [name, String(one)]))

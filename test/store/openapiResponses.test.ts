@@ -24,11 +24,11 @@ const document = readDocument('openapi.json')
 const operations = operationsOf(document)
 const problemsOf = createValidator(document)
 
-/** HTTP's own headers, which no description of an API lists. */
+/** Headers of HTTP itself, which OpenAPI documents do not list. */
 const plainHeaders =
   /^(date|connection|keep-alive|content-type|content-length|transfer-encoding|cache-control|vary|x-content-type-options)$/
 
-/** Holds an answer against the document: its status, its body, and its headers in both directions. */
+/** Checks a response against the document: status, body, and headers in both directions. */
 function check(id: string, { status, headers, json, text }: Answer): void {
   const { operation } = operations.find((candidate) => candidate.operation.operationId === id) ?? {}
   const at = `${id} ${status} ${json?.code ?? ''}`
@@ -55,15 +55,15 @@ function check(id: string, { status, headers, json, text }: Answer): void {
   }
 }
 
-describe('what the service answers is what the document says', () => {
+describe('the responses of the service match the document', () => {
   let service: Awaited<ReturnType<typeof startTestService>>
   let key: string
   let receiver: Receiver
-  /** Gets every message that there is. */
+  /** Receives all messages. */
   let receiverOfAll: Receiver
-  /** What the operations are about, unless a test names something else. */
+  /** The default path parameters. */
   let targets: Record<string, unknown>
-  /** Every pair of operation and status that was seen and held against the document. */
+  /** Every pair of operation and status that was checked. */
   const seen = new Set<string>()
   before(async () => {
     service = await startTestService(
@@ -100,11 +100,11 @@ describe('what the service answers is what the document says', () => {
   type Ask = RequestOptions & { params?: Record<string, unknown>; query?: string }
   async function ask(id: string, expected: number, { params, query = '', ...options }: Ask = {}) {
     const { method = '', path = '' } = operations.find(({ operation }) => operation.operationId === id) ?? {}
-    const answer = await service.request(method, pathOf(path, params) + query, { key, ...options })
-    assert.equal(answer.status, expected, `${id}: ${answer.text}`)
-    check(id, answer)
-    seen.add(`${id} ${answer.status}`)
-    return answer
+    const response = await service.request(method, pathOf(path, params) + query, { key, ...options })
+    assert.equal(response.status, expected, `${id}: ${response.text}`)
+    check(id, response)
+    seen.add(`${id} ${response.status}`)
+    return response
   }
   const idempotency = (value: string) => ({ 'idempotency-key': value })
   const ids = operations.map(({ operation }) => operation.operationId as string)
@@ -113,7 +113,7 @@ describe('what the service answers is what the document says', () => {
       .filter(({ operation }) => status in operation.responses)
       .map(({ operation }) => operation.operationId)
 
-  test('for animals', async () => {
+  test('for pets', async () => {
     const body = { name: 'Luna', categoryId: 3 }
     const { json: luna } = await ask('createPet', 201, { body, headers: idempotency('a') })
     const replayed = await ask('createPet', 201, { body, headers: idempotency('a') })
@@ -303,7 +303,7 @@ describe('what the service answers is what the document says', () => {
     }
   })
 
-  test('for bodies and retries that no operation takes', async () => {
+  test('for invalid bodies and reused idempotency keys', async () => {
     const large = ' '.repeat(65 * 1024)
     for (const id of having('413')) await ask(id, 413, { body: large })
     for (const id of having('415')) {
@@ -313,8 +313,8 @@ describe('what the service answers is what the document says', () => {
     for (const id of having('422')) await ask(id, 422, { body: {}, headers: idempotency('taken') })
   })
 
-  test('for retries that come while the first is running', async () => {
-    // While somebody else writes to the store, whatever is first stays first.
+  test('for retries during the first request', async () => {
+    // Another writer holds the lock, so the first request stays in progress.
     let released: Promise<void> | undefined
     const other = await holdTurn(service.storeEnv)
     try {
@@ -337,17 +337,17 @@ describe('what the service answers is what the document says', () => {
       const started = await Promise.all(firsts)
       released = other.release()
       await released
-      for (const { id, both } of started) for (const answer of await Promise.all(both)) check(id, answer)
+      for (const { id, both } of started) for (const response of await Promise.all(both)) check(id, response)
     } finally {
       if (!released) await other.release()
     }
   })
 
-  test('for callers who may not', async () => {
+  test('for missing access', async () => {
     const publishable = await service.makeKey({ origins: ['https://shelter.example'] })
     const poor = await service.makeKey({ scopes: [] })
     for (const id of ids) {
-      // A minute for each, so that the allowance of the address is not used up.
+      // One minute each, because of the rate limit of the address.
       service.advance(minuteMs)
       await ask(id, 401, { key: undefined })
       await ask(id, 401, { key: 'nonsense' })
@@ -356,7 +356,7 @@ describe('what the service answers is what the document says', () => {
     }
   })
 
-  test('for callers who come too often, banned ones included', async () => {
+  test('for rate limits and bans', async () => {
     service.advance(minuteMs)
     const busy = await service.makeKey({ plan: 'enterprise', limits: { perMinute: 1 } })
     await ask('listPets', 200, { key: busy.key })
@@ -367,19 +367,19 @@ describe('what the service answers is what the document says', () => {
     }
     assert.deepEqual([...codes], ['rate_limit_exceeded', 'key_banned'])
     await ask('getLimits', 200, { key: busy.key })
-    const strangers = Array.from({ length: 100 }, () => service.request('GET', '/v1/pets'))
-    for (const answer of await Promise.all(strangers)) check('listPets', answer)
+    const anonymous = Array.from({ length: 100 }, () => service.request('GET', '/v1/pets'))
+    for (const response of await Promise.all(anonymous)) check('listPets', response)
     await ask('getLimits', 429, { key: busy.key })
   })
 
-  test('for every type of event, in the feed and in what webhooks receive', async () => {
+  test('for every type of event, in the feed and in webhooks', async () => {
     const typesOf = (all: readonly { type: string }[]) => [...new Set(all.map(({ type }) => type))].sort()
     await eventually('every type is in the feed', async () => {
       const { json } = await ask('listEvents', 200, { query: '?after=0&limit=1000' })
       return typesOf(json).join() === eventTypes.toSorted().join()
     })
     const expected = [...eventTypes, 'webhook.test'].sort().join()
-    await eventually('a message of every type has come', async () => {
+    await eventually('a message of every type was received', async () => {
       return typesOf(receiverOfAll.received).join() === expected
     })
     const { parameters, requestBody } = document.webhooks.event.post
@@ -411,7 +411,7 @@ describe('what the service answers is what the document says', () => {
 
   test('for events that are no longer kept', async () => {
     service.advance(monthMs)
-    await eventually('the events are gone', async () => {
+    await eventually('the events are pruned', async () => {
       const { status } = await service.request('GET', '/v1/events?after=0', { key })
       return status === 410
     })
@@ -419,12 +419,12 @@ describe('what the service answers is what the document says', () => {
     assert.match(String(expired.headers.link), /rel="next"/)
   })
 
-  test('for getPet once its time has come', async () => {
+  test('for getPet after its sunset', async () => {
     service.advance(Date.UTC(2030, 11, 5) - service.now())
     await ask('getPet', 410)
   })
 
-  test('for every answer that can be brought about from outside', () => {
+  test('for every documented response except server errors', () => {
     const described = operations.flatMap(({ operation }) =>
       Object.keys(operation.responses).map((status) => `${operation.operationId} ${status}`),
     )

@@ -16,7 +16,7 @@ after(() => store.service.stop())
 const erase = (orderId: number) => store.call('DELETE', `/v1/store/orders/${orderId}/customer`)
 
 for (const status of ['placed', 'approved', 'delivered', 'cancelled']) {
-  test(`erasing takes customer and note from an order that is ${status}, and leaves the order`, async () => {
+  test(`erases customer and note of an order that is ${status}, and keeps the order`, async () => {
     const person = somebody()
     const petId = await store.addPet()
     const { id } = await store.place(petId, { customer: person.customer, note: person.note })
@@ -30,12 +30,12 @@ for (const status of ['placed', 'approved', 'delivered', 'cancelled']) {
     const erased = { ...rest, updatedAt: timestamp(store.service.now()) }
     assert.deepEqual(await store.read(id), erased)
     assert.deepEqual((await store.call('GET', `/v1/store/orders?petId=${petId}`)).json, [erased])
-    assert.equal((await erase(id)).status, 204, 'again changes nothing')
+    assert.equal((await erase(id)).status, 204, 'repeating it has no effect')
     assert.deepEqual(await store.eventsAfter(newest), [])
   })
 }
 
-test('an order goes on as before when its customer is erased', async () => {
+test('an order can still be processed after its customer is erased', async () => {
   const petId = await store.addPet()
   const { id } = await store.place(petId, { customer: somebody().customer })
   await erase(id)
@@ -45,14 +45,17 @@ test('an order goes on as before when its customer is erased', async () => {
   const other = await store.place(await store.addPet(), { customer: somebody().customer })
   await erase(other.id)
   store.service.advance(holdMs)
-  await eventually('it lapses', async () => (await store.read(other.id)).cancelReason === 'hold_expired')
+  await eventually(
+    'the hold expires',
+    async () => (await store.read(other.id)).cancelReason === 'hold_expired',
+  )
 })
 
 for (const [length, what] of [
   [20, 'a short note'],
   [1_000, 'a long note'],
 ] as const) {
-  test(`of an erased customer with ${what} no trace is left in the store`, async () => {
+  test(`no trace of an erased customer with ${what} is left in the database`, async () => {
     const { storeEnv } = store.service
     const [person, neighbour] = [somebody(length), somebody(length)]
     const neighbours = await store.place(await store.addPet(), {
@@ -73,7 +76,7 @@ for (const [length, what] of [
   })
 }
 
-test('of a hundred customers who are erased in any order, no trace is left', async () => {
+test('no trace is left of a hundred customers that are erased in random order', async () => {
   const own = await startOrderStore()
   try {
     const orders = await Promise.all(
@@ -97,7 +100,7 @@ test('of a hundred customers who are erased in any order, no trace is left', asy
   }
 })
 
-test('a retry still gets the first answer, without the customer, and orders nothing anew', async () => {
+test('a retry returns the first response without the customer and places no new order', async () => {
   const { customer, note } = somebody()
   const petId = await store.addPet()
   const send = () =>
@@ -119,16 +122,16 @@ test('a retry still gets the first answer, without the customer, and orders noth
   assert.equal((await store.call('GET', `/v1/store/orders?petId=${petId}`)).json.length, 1)
 })
 
-test('an export has nothing of an erased customer, and all of the others', async () => {
-  const [gone, kept] = [somebody(), somebody()]
-  const { id } = await store.place(await store.addPet(), { customer: gone.customer, note: gone.note })
-  await store.place(await store.addPet(), { customer: kept.customer, note: kept.note })
+test('an export contains all customers except erased ones', async () => {
+  const [erased, other] = [somebody(), somebody()]
+  const { id } = await store.place(await store.addPet(), { customer: erased.customer, note: erased.note })
+  await store.place(await store.addPet(), { customer: other.customer, note: other.note })
   await erase(id)
   const { stdout } = await runPetstore(['export'], store.service.storeEnv)
-  for (const trace of gone.traces) assert.ok(!stdout.includes(trace))
-  for (const trace of kept.traces) assert.ok(stdout.includes(trace))
+  for (const trace of erased.traces) assert.ok(!stdout.includes(trace))
+  for (const trace of other.traces) assert.ok(stdout.includes(trace))
 })
 
-test('the customer of an order that is not there cannot be erased', async () => {
+test('erasing the customer of an unknown order gets 404', async () => {
   assertRefused(await erase(999_999), 404, 'order_not_found')
 })

@@ -18,7 +18,7 @@ const post = (body: unknown, headers: Record<string, string> = {}) =>
   store.call('POST', '/v1/store/orders', { body, headers })
 
 describe('createOrder', () => {
-  test('holds an available animal and answers the order whole, with its address', async () => {
+  test('holds an available pet and returns the complete order with Location', async () => {
     const petId = await store.addPet()
     const placed = await post({ petId, customer: ada, note: 'Has a garden.' })
     assert.equal(placed.status, 201, placed.text)
@@ -39,16 +39,16 @@ describe('createOrder', () => {
     assert.equal(await store.petStatus(petId), 'pending')
   })
 
-  test('is stable: no answer of it has a stability marker', async () => {
+  test('is stable: its responses have no X-Stability header', async () => {
     assert.equal((await post({ petId: await store.addPet() })).headers['x-stability'], undefined)
   })
 
-  test('needs no customer and no note, and then shows none', async () => {
+  test('works without customer and note', async () => {
     const order = await store.place(await store.addPet())
     assert.deepEqual(Object.keys(order), ['id', 'petId', 'status', 'placedAt', 'updatedAt', 'holdExpiresAt'])
   })
 
-  test('gives rising ids, and what is refused takes none', async () => {
+  test('assigns increasing ids, and rejected requests use none', async () => {
     const first = await store.place(await store.addPet())
     assertRefused(await post({ petId: first.petId }), 409, 'pet_unavailable')
     assertRefused(await post({ petId: 999_999 }), 404, 'pet_not_found')
@@ -67,13 +67,13 @@ describe('createOrder', () => {
     ['odd characters', '"note":"\\u2028\\"\\\\ Ł"', { note: '\u2028"\\ Ł' }],
     ['unknown and read-only fields, which are passed over', '"id":1,"status":"delivered","x":{}', {}],
     [
-      'unknown fields of the customer, which are not kept',
+      'unknown fields of the customer, and does not store them',
       '"customer":{"name":"Ada","phone":"5"}',
       { customer: { name: 'Ada' } },
     ],
   ]
   for (const [what, fields, shown] of accepted) {
-    test(`takes ${what}`, async () => {
+    test(`accepts ${what}`, async () => {
       const petId = await store.addPet()
       const placed = await post(`{"petId":${petId},${fields}}`)
       assert.equal(placed.status, 201, placed.text)
@@ -83,10 +83,10 @@ describe('createOrder', () => {
     })
   }
 
-  const refused: [what: string, fields: string, path: string][] = [
+  const rejected: [what: string, fields: string, path: string][] = [
     ['no petId', '"note":"x"', '/petId'],
     ['a petId in quotes', '"petId":"3"', '/petId'],
-    ['half an animal', '"petId":3.5', '/petId'],
+    ['half a pet', '"petId":3.5', '/petId'],
     ['a petId beyond int64', '"petId":9223372036854775808', '/petId'],
     ['a customer that is null', '"petId":PET,"customer":null', '/customer'],
     ['a customer without a name', '"petId":PET,"customer":{}', '/customer/name'],
@@ -101,34 +101,34 @@ describe('createOrder', () => {
     ['a note that is null', '"petId":PET,"note":null', '/note'],
     ['a note of 1,001 characters', `"petId":PET,"note":"${'a'.repeat(1001)}"`, '/note'],
   ]
-  for (const [what, fields, path] of refused) {
-    test(`refuses ${what}, and the animal stays available`, async () => {
+  for (const [what, fields, path] of rejected) {
+    test(`rejects ${what} and leaves the pet available`, async () => {
       const petId = await store.addPet()
-      const answer = await post(`{${fields.replace('PET', String(petId))}}`)
-      assertRefused(answer, 400, 'validation_failed')
+      const response = await post(`{${fields.replace('PET', String(petId))}}`)
+      assertRefused(response, 400, 'validation_failed')
       assert.deepEqual(
-        answer.json.details.map((detail: { path: string }) => detail.path),
+        response.json.details.map((detail: { path: string }) => detail.path),
         [path],
       )
       assert.equal(await store.petStatus(petId), 'available')
     })
   }
 
-  test('names a misspelt field to who asks for strict handling', async () => {
+  test('suggests the correct field name with Prefer: handling=strict', async () => {
     const body = { petId: await store.addPet(), customer: { name: 'Ada', mail: 'a@example.com' } }
-    const answer = await post(body, { prefer: 'handling=strict' })
-    assertRefused(answer, 400, 'validation_failed')
-    assert.equal(answer.json.details[0].path, '/customer/mail')
+    const response = await post(body, { prefer: 'handling=strict' })
+    assertRefused(response, 400, 'validation_failed')
+    assert.equal(response.json.details[0].path, '/customer/mail')
   })
 
   for (const petId of ['999999', '0', '-1', '9007199254740993', '9223372036854775807']) {
-    test(`finds no animal ${petId}`, async () => {
+    test(`returns pet_not_found for ${petId}`, async () => {
       assertRefused(await post(`{"petId":${petId}}`), 404, 'pet_not_found')
     })
   }
 
   for (const status of ['pending', 'sold']) {
-    test(`refuses an animal that is ${status} without any order`, async () => {
+    test(`rejects a pet that is ${status} without an order`, async () => {
       const petId = await store.addPet({ status })
       assertRefused(await post({ petId }), 409, 'pet_unavailable')
       assert.equal(await store.petStatus(petId), status)
@@ -137,14 +137,14 @@ describe('createOrder', () => {
   }
 
   for (const status of ['placed', 'approved', 'delivered']) {
-    test(`refuses an animal with an order that is ${status}`, async () => {
+    test(`rejects a pet with an order that is ${status}`, async () => {
       const { petId } = await store.orderThatIs(status)
       assertRefused(await post({ petId }), 409, 'pet_unavailable')
       assert.equal((await store.call('GET', `/v1/store/orders?petId=${petId}`)).json.length, 1)
     })
   }
 
-  test('takes an animal whose order was cancelled, and one that came back after it was sold', async () => {
+  test('accepts a pet whose order was cancelled, and a sold pet that was returned', async () => {
     const cancelled = await store.orderThatIs('cancelled')
     await store.place(cancelled.petId)
     const { petId } = await store.orderThatIs('delivered')
@@ -158,7 +158,7 @@ describe('createOrder', () => {
     )
   })
 
-  test('with an Idempotency-Key is done once; the first answer comes again, whatever became of the order', async () => {
+  test('with an Idempotency-Key runs once; a retry returns the first response, even if the order has changed', async () => {
     const petId = await store.addPet()
     const body = { petId, customer: ada }
     const send = () => post(body, { 'idempotency-key': `order-${petId}` })
@@ -179,7 +179,7 @@ describe('createOrder', () => {
     assertRefused(other, 422, 'idempotency_key_reused')
   })
 
-  test('keeps a refusal for a retry, too', async () => {
+  test('returns a stored error for a retry', async () => {
     const { petId, orderId } = await store.orderThatIs('placed')
     const send = () => post({ petId }, { 'idempotency-key': `late-${petId}` })
     assertRefused(await send(), 409, 'pet_unavailable')
@@ -196,16 +196,16 @@ describe('updateOrder', () => {
   for (const from of orderStatuses) {
     for (const to of orderStatuses) {
       const isChange = legal.includes(`${from}>${to}`)
-      const outcome = isChange ? 'is done' : from === to ? 'changes nothing' : 'is refused'
-      test(`${from} to ${to} ${outcome}, and the animal goes with it`, async () => {
+      const outcome = isChange ? 'is done' : from === to ? 'changes nothing' : 'is rejected'
+      test(`${from} to ${to} ${outcome}, and the status of the pet follows`, async () => {
         const { petId, orderId } = await store.orderThatIs(from)
         const before = await store.read(orderId)
         const newest = await store.newestEventId()
         store.service.advance(1_000)
-        const answer = await store.move(orderId, to)
+        const response = await store.move(orderId, to)
         const events = await store.eventsAfter(newest)
-        if (!isChange && from !== to) assertRefused(answer, 409, 'illegal_transition')
-        else assert.equal(answer.status, 200, answer.text)
+        if (!isChange && from !== to) assertRefused(response, 409, 'illegal_transition')
+        else assert.equal(response.status, 200, response.text)
         assert.equal(await store.petStatus(petId), petStatusWith[isChange ? to : from])
         if (!isChange) {
           assert.deepEqual(await store.read(orderId), before)
@@ -213,8 +213,8 @@ describe('updateOrder', () => {
           return
         }
         const { holdExpiresAt: _none, ...rest } = before
-        assert.deepEqual(answer.json, { ...rest, status: to, updatedAt: timestamp(store.service.now()) })
-        assert.deepEqual(await store.read(orderId), answer.json)
+        assert.deepEqual(response.json, { ...rest, status: to, updatedAt: timestamp(store.service.now()) })
+        assert.deepEqual(await store.read(orderId), response.json)
         assert.deepEqual(
           events.map(({ type, data }) => [type, data.id, data.status]),
           [
@@ -235,14 +235,14 @@ describe('updateOrder', () => {
     ['[]', 'validation_failed'],
   ]
   for (const [body, code] of badBodies) {
-    test(`refuses ${body || 'no body'}`, async () => {
+    test(`rejects ${body || 'no body'}`, async () => {
       const { orderId } = await store.orderThatIs('placed')
       assertRefused(await store.call('PATCH', `/v1/store/orders/${orderId}`, { body }), 400, code)
       assert.equal((await store.read(orderId)).status, 'placed')
     })
   }
 
-  test('of many at once lets one through to the end: approved and cancelled never cross', async () => {
+  test('simultaneous changes never both approve and cancel an order', async () => {
     for (let round = 0; round < 10; round++) {
       const { petId, orderId } = await store.orderThatIs('placed')
       const wanted = ['approved', 'cancelled', 'delivered', 'cancelled', 'approved', 'delivered']
@@ -254,7 +254,7 @@ describe('updateOrder', () => {
   })
 })
 
-describe('an order that is not there', () => {
+describe('an unknown order', () => {
   for (const id of ['999999', '0', '-1', 'abc', '1.5', '9007199254740993', '9223372036854775808']) {
     test(`is not found: ${id}`, async () => {
       const path = `/v1/store/orders/${id}`
@@ -265,38 +265,38 @@ describe('an order that is not there', () => {
   }
 })
 
-describe('an animal with an open order', () => {
+describe('a pet with an open order', () => {
   for (const status of ['placed', 'approved']) {
-    test(`cannot be moved or removed by hand while the order is ${status}; its name and category can change`, async () => {
+    test(`cannot change status or be removed while the order is ${status}; its name and category can change`, async () => {
       const { petId, orderId } = await store.orderThatIs(status)
       const path = `/v1/pets/${petId}`
       for (const petStatus of ['available', 'sold']) {
-        const refused = await store.call('PATCH', path, { body: { name: 'Not this', status: petStatus } })
-        assertRefused(refused, 409, 'pet_has_open_order')
+        const rejected = await store.call('PATCH', path, { body: { name: 'Not this', status: petStatus } })
+        assertRefused(rejected, 409, 'pet_has_open_order')
       }
       assertRefused(await store.call('DELETE', path), 409, 'pet_has_open_order')
       const renamed = await store.call('PATCH', path, { body: { name: 'Rex', categoryId: 8 } })
       assert.deepEqual(renamed.json, { id: petId, name: 'Rex', categoryId: 8, status: 'pending' })
       const same = await store.call('PATCH', path, { body: { status: 'pending' } })
-      assert.equal(same.status, 200, 'what is the case already may be said')
+      assert.equal(same.status, 200, 'the current status is accepted')
       assert.equal((await store.read(orderId)).status, status)
     })
   }
 
   for (const status of ['delivered', 'cancelled']) {
-    test(`is free again once the order is ${status}`, async () => {
+    test(`can be changed and removed once the order is ${status}`, async () => {
       const { petId, orderId } = await store.orderThatIs(status)
       const target = status === 'delivered' ? 'available' : 'pending'
-      const moved = await store.call('PATCH', `/v1/pets/${petId}`, { body: { status: target } })
-      assert.equal(moved.json.status, target)
+      const changed = await store.call('PATCH', `/v1/pets/${petId}`, { body: { status: target } })
+      assert.equal(changed.json.status, target)
       assert.equal((await store.call('DELETE', `/v1/pets/${petId}`)).status, 204)
-      assert.equal((await store.read(orderId)).petId, petId, 'the order outlives its animal')
+      assert.equal((await store.read(orderId)).petId, petId, 'the order remains after its pet is removed')
     })
   }
 })
 
 describe('listOrders', () => {
-  test('shows orders newest first, by each combination of filters, page by page', async () => {
+  test('returns orders newest first, page by page, for each combination of filters', async () => {
     const own = await startOrderStore()
     try {
       const made: { id: number; petId: number; status: string }[] = []
@@ -340,13 +340,13 @@ describe('listOrders', () => {
     }
   })
 
-  test('shows an order as getOrder shows it', async () => {
+  test('returns an order in the same form as getOrder', async () => {
     const { id, petId } = await store.place(await store.addPet(), { customer: ada, note: 'x' })
     const listed = await store.call('GET', `/v1/store/orders?petId=${petId}`)
     assert.deepEqual(listed.json, [await store.read(id)])
   })
 
-  test('a walk shows what was there throughout once, while others order', async () => {
+  test('a traversal returns every order exactly once while others are placed', async () => {
     const orders: number[] = []
     for (let n = 0; n < 5; n++) orders.unshift((await store.place(await store.addPet())).id)
     const first = await store.call('GET', '/v1/store/orders?limit=2')
@@ -371,25 +371,25 @@ describe('listOrders', () => {
     ['cursor=', 'invalid_cursor'],
   ]
   for (const [query, code] of badQueries) {
-    test(`refuses ${query}`, async () => {
+    test(`rejects ${query}`, async () => {
       assertRefused(await store.call('GET', `/v1/store/orders?${query}`), 400, code)
     })
   }
 
   for (const petId of ['0', '-5', '9007199254740993', '9223372036854775807']) {
-    test(`finds nothing for an animal ${petId}, which there cannot be`, async () => {
+    test(`returns an empty list for the impossible pet id ${petId}`, async () => {
       assert.deepEqual((await store.call('GET', `/v1/store/orders?petId=${petId}`)).json, [])
     })
   }
 
-  test('a cursor carries its filters; with others, damaged or of another list it is refused', async () => {
+  test('a cursor contains its filters and is rejected with other filters, damaged or from another list', async () => {
     const { petId } = await store.orderThatIs('cancelled')
     await store.move((await store.place(petId)).id, 'cancelled')
     const first = await store.call('GET', `/v1/store/orders?limit=1&status=cancelled&petId=${petId}`)
     const next = new URL(String(nextPage(first)), store.service.base)
     const cursor = next.searchParams.get('cursor') as string
     const rest = (await store.call('GET', `/v1/store/orders?cursor=${cursor}`)).json
-    assert.equal(rest.length, 1, 'the filters are those of the cursor')
+    assert.equal(rest.length, 1, 'the filters of the cursor apply')
     assert.equal(rest[0].petId, petId)
     for (const query of [
       `cursor=${cursor}&status=placed`,
@@ -402,7 +402,7 @@ describe('listOrders', () => {
   })
 })
 
-test('reading and writing orders need a scope each', async () => {
+test('reading and writing orders require different scopes', async () => {
   const { petId, orderId } = await store.orderThatIs('cancelled')
   const { key: reader } = await store.service.makeKey({ ...amplePlan, scopes: ['orders:read', 'pets:write'] })
   const { key: writer } = await store.service.makeKey({ ...amplePlan, scopes: ['orders:write'] })
@@ -424,26 +424,27 @@ test('reading and writing orders need a scope each', async () => {
 
 const simultaneous = 500
 const contests = 20
-test(`of ${simultaneous} simultaneous orders for one animal exactly one is placed (${contests} times)`, async () => {
-  // Two clients, for one alone keeps no more than 256 connections.
+test(`exactly one of ${simultaneous} simultaneous orders for one pet is placed (${contests} times)`, async () => {
+  // Two clients, because one has at most 256 connections.
   const clients = [createClient(store.service.base), createClient(store.service.base)] as const
   try {
     for (let contest = 0; contest < contests; contest++) {
       const petId = await store.addPet()
       const newest = await store.newestEventId()
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         Array.from({ length: simultaneous }, (_, n) =>
           clients[n % 2 === 0 ? 0 : 1].request('POST', '/v1/store/orders', {
             key: store.key,
             body: { petId, customer: { name: `Customer ${n}` } },
-            // Every other contest is one of callers who retry.
+            // In every other round the callers retry.
             headers: contest % 2 === 0 ? {} : { 'idempotency-key': `contest-${contest}-${n}` },
           }),
         ),
       )
-      const [winner, ...others] = answers.filter(({ status }) => status === 201)
+      const [winner, ...others] = responses.filter(({ status }) => status === 201)
       assert.deepEqual(others, [])
-      for (const answer of answers) if (answer !== winner) assertRefused(answer, 409, 'pet_unavailable')
+      for (const response of responses)
+        if (response !== winner) assertRefused(response, 409, 'pet_unavailable')
       assert.deepEqual((await store.call('GET', `/v1/store/orders?petId=${petId}`)).json, [winner?.json])
       const events = await store.eventsAfter(newest)
       assert.deepEqual(
@@ -459,7 +460,7 @@ test(`of ${simultaneous} simultaneous orders for one animal exactly one is place
   }
 })
 
-test('who ordered is in no event and in no line of the log', async () => {
+test('the customer appears in no event and no log line', async () => {
   const petId = await store.addPet()
   const secrets = ['Grace Secretive', 'grace.secretive@example.com', 'SECRET-NOTE', 'Bad Mannered']
   const [name, email, note, badName] = secrets as [string, string, string, string]
@@ -478,7 +479,7 @@ test('who ordered is in no event and in no line of the log', async () => {
     events.map(({ type, data }) => [type, data]),
     ['placed', 'approved', 'cancelled'].map((status) => [`order.${status}`, { id, petId, status }]),
   )
-  const told = JSON.stringify(await store.eventsAfter(0)) + store.service.logLines.join('\n')
-  assert.ok(told.includes('"createOrder"'), 'this is where the log is')
-  for (const secret of secrets) assert.ok(!told.includes(secret), `${secret} was told`)
+  const output = JSON.stringify(await store.eventsAfter(0)) + store.service.logLines.join('\n')
+  assert.ok(output.includes('"createOrder"'), 'the log was captured')
+  for (const secret of secrets) assert.ok(!output.includes(secret), `${secret} was exposed`)
 })

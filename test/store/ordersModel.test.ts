@@ -2,7 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import type { Database } from '../../src/database/database.ts'
-import { mayBecome, type OrderStatus, orderStatuses, petStatusAfter } from '../../src/orders/order.ts'
+import {
+  isOrderTransitionAllowed,
+  type OrderStatus,
+  orderStatuses,
+  petStatusForOrder,
+} from '../../src/orders/order.ts'
 import { type PetStatus, petStatuses } from '../../src/pets/pet.ts'
 import { amplePlan } from '../support/answers.ts'
 import { eventually } from '../support/eventually.ts'
@@ -16,13 +21,13 @@ const holdMs = 2 * hourMs
 type EventRow = { id: number; type: string; created_at: number; data: string }
 type ModelOrder = { petId: number; status: OrderStatus; holdExpiresAt: number }
 
-/** The store as the events tell it. Every event must be one that may come next. */
+/** The state according to the events. Every event must be a legal next one. */
 class Mirror {
   readonly pets = new Map<number, PetStatus>()
   readonly orders = new Map<number, ModelOrder>()
   lastEventId = 0
   sales = 0
-  lapses = 0
+  expiredHolds = 0
 
   openOrderOf(petId: number): ModelOrder | undefined {
     return [...this.orders.values()].find(
@@ -37,12 +42,12 @@ class Mirror {
     if (type === 'pet.created') this.pets.set(about.id, about.status)
     if (type === 'pet.updated') this.#movePet(about.id, about.status)
     if (type === 'pet.deleted') {
-      assert.equal(this.openOrderOf(about.id), undefined, 'an animal was removed under an open order')
+      assert.equal(this.openOrderOf(about.id), undefined, 'a pet with an open order was removed')
       this.pets.delete(about.id)
     }
     if (type === 'order.placed') {
-      assert.equal(this.pets.get(about.petId), 'available', 'an animal was ordered that is not available')
-      assert.equal(this.openOrderOf(about.petId), undefined, 'an animal has two open orders')
+      assert.equal(this.pets.get(about.petId), 'available', 'an unavailable pet was ordered')
+      assert.equal(this.openOrderOf(about.petId), undefined, 'a pet has two open orders')
       const order = { petId: about.petId, status: about.status, holdExpiresAt: created_at + holdMs }
       this.orders.set(about.id, order)
     } else if (type.startsWith('order.')) this.#moveOrder(about.id, about, created_at)
@@ -55,26 +60,33 @@ class Mirror {
   ) {
     const order = this.orders.get(id)
     assert.ok(order)
-    assert.ok(order.status !== status && mayBecome(order.status, status), `${order.status} to ${status}`)
+    assert.ok(
+      order.status !== status && isOrderTransitionAllowed(order.status, status),
+      `${order.status} to ${status}`,
+    )
     const isDue = order.status === 'placed' && at >= order.holdExpiresAt
-    assert.equal(cancelReason === 'hold_expired', isDue, 'an order lapses exactly if its hold has run out')
+    assert.equal(
+      cancelReason === 'hold_expired',
+      isDue,
+      'an order is cancelled for hold_expired exactly if its hold has expired',
+    )
     assert.equal(this.pets.get(order.petId), 'pending')
     order.status = status
-    if (isDue) this.lapses++
+    if (isDue) this.expiredHolds++
     if (status === 'delivered') this.sales++
   }
 
   #movePet(id: number, status: PetStatus): void {
     const open = this.openOrderOf(id)
-    if (open) assert.equal(status, 'pending', 'an animal has left its open order')
+    if (open) assert.equal(status, 'pending', 'a pet with an open order is not pending')
     this.pets.set(id, status)
   }
 }
 
-/** What a request must be answered with: its status, and the status that the animal or the order then has. */
+/** The expected response: the HTTP status, and the new status of the pet or order. */
 type Expected = { status: number; becomes?: string }
 
-/** The rules, in a few lines, over the store as it is. */
+/** A model of the rules, applied to the current state. */
 class Rules {
   readonly #mirror: Mirror
   readonly #now: number
@@ -93,7 +105,9 @@ class Rules {
   moveOrder(id: number, to: OrderStatus): Expected {
     const order = this.#mirror.orders.get(id)
     if (!order) return { status: 404 }
-    return mayBecome(this.#orderStatus(order), to) ? { status: 200, becomes: to } : { status: 409 }
+    return isOrderTransitionAllowed(this.#orderStatus(order), to)
+      ? { status: 200, becomes: to }
+      : { status: 409 }
   }
 
   movePet(id: number, to: PetStatus): Expected {
@@ -108,7 +122,7 @@ class Rules {
     return { status: this.#isOrdered(id) ? 409 : 204 }
   }
 
-  /** A hold that has run out is over, whether anybody has noticed or not. */
+  /** An expired hold counts as cancelled, even before the service has processed it. */
   #orderStatus({ status, holdExpiresAt }: ModelOrder): OrderStatus {
     return status === 'placed' && this.#now >= holdExpiresAt ? 'cancelled' : status
   }
@@ -120,7 +134,7 @@ class Rules {
 
   #petStatus(id: number): PetStatus | undefined {
     const order = this.#mirror.openOrderOf(id)
-    return order ? petStatusAfter[this.#orderStatus(order)] : this.#mirror.pets.get(id)
+    return order ? petStatusForOrder[this.#orderStatus(order)] : this.#mirror.pets.get(id)
   }
 }
 
@@ -128,8 +142,8 @@ type Request =
   | { what: 'add'; status: PetStatus }
   | { what: 'order'; pick: number }
   | { what: 'move order'; pick: number; status: OrderStatus }
-  | { what: 'move animal'; pick: number; status: PetStatus }
-  | { what: 'remove animal'; pick: number }
+  | { what: 'change pet'; pick: number; status: PetStatus }
+  | { what: 'remove pet'; pick: number }
 
 class Pair {
   readonly mirror = new Mirror()
@@ -145,23 +159,23 @@ class Pair {
     this.#store = store
   }
 
-  /** One request alone: the rules say what the answer is. */
+  /** A single request: the rules determine the response. */
   async one(request: Request): Promise<void> {
     const expected = this.#expected(request)
-    const answer = await this.#send(request)
-    assert.equal(answer.status, expected.status, answer.text)
-    if (expected.becomes !== undefined) assert.equal(answer.json.status, expected.becomes)
+    const response = await this.#send(request)
+    assert.equal(response.status, expected.status, response.text)
+    if (expected.becomes !== undefined) assert.equal(response.json.status, expected.becomes)
     await this.compare()
   }
 
-  /** Requests at once: any order will do, but the events must tell of one that the rules allow. */
+  /** Simultaneous requests: any order is correct, if the events are a sequence that the rules allow. */
   async several(requests: Request[]): Promise<void> {
-    const answers = await Promise.all(requests.map((request) => this.#send(request)))
-    for (const { status, text } of answers) assert.ok([200, 201, 204, 404, 409].includes(status), text)
+    const responses = await Promise.all(requests.map((request) => this.#send(request)))
+    for (const { status, text } of responses) assert.ok([200, 201, 204, 404, 409].includes(status), text)
     await this.compare()
   }
 
-  /** Several adopters for one animal, a moment before or after its hold runs out. */
+  /** Several orders for one pet, shortly before or after its hold expires. */
   async contest(pick: number, adopters: number): Promise<void> {
     const petId = this.#pick(this.#pets, pick)
     const expected = new Rules(this.mirror, this.#service.now()).place(petId)
@@ -185,7 +199,7 @@ class Pair {
     })
   }
 
-  /** Reads the store at one moment and holds it against what the events have told up to that moment. */
+  /** Compares a snapshot of the database with the state according to the events. */
   async compare(): Promise<void> {
     const { events, pets, orders, counts } = await this.#store.snapshot(async (db) => ({
       events: await db
@@ -210,7 +224,7 @@ class Pair {
     )
     for (const status of petStatuses) {
       const counted = pets.filter((pet) => pet.status === status).length
-      assert.equal(counts.find((row) => row.status === status)?.count, counted, 'the inventory adds up')
+      assert.equal(counts.find((row) => row.status === status)?.count, counted, 'the inventory is correct')
     }
     for (const { petId, status } of this.mirror.orders.values()) {
       if (status === 'placed' || status === 'approved') assert.equal(this.mirror.pets.get(petId), 'pending')
@@ -226,9 +240,9 @@ class Pair {
         return rules.place(this.#pick(this.#pets, request.pick))
       case 'move order':
         return rules.moveOrder(this.#pick(this.#orders, request.pick), request.status)
-      case 'move animal':
+      case 'change pet':
         return rules.movePet(this.#pick(this.#pets, request.pick), request.status)
-      case 'remove animal':
+      case 'remove pet':
         return rules.removePet(this.#pick(this.#pets, request.pick))
     }
   }
@@ -251,14 +265,14 @@ class Pair {
         return send('PATCH', `/v1/store/orders/${this.#pick(this.#orders, request.pick)}`, {
           status: request.status,
         })
-      case 'move animal':
+      case 'change pet':
         return send('PATCH', `/v1/pets/${this.#pick(this.#pets, request.pick)}`, { status: request.status })
-      case 'remove animal':
+      case 'remove pet':
         return send('DELETE', `/v1/pets/${this.#pick(this.#pets, request.pick)}`)
     }
   }
 
-  /** Rather one of the last few, which are worth contending for, than any. */
+  /** Prefers the newest ones, which are most likely to conflict. */
   #pick(ids: readonly number[], pick: number): number {
     return ids.at(-1 - (pick % Math.min(ids.length, 6))) ?? 1
   }
@@ -280,7 +294,7 @@ const request: fc.Arbitrary<Request> = fc.oneof(
     arbitrary: fc.record({
       what: fc.constant('move order' as const),
       pick,
-      // Rather forward than anywhere, so that orders come to their ends.
+      // Weighted towards final statuses.
       status: fc.constantFrom(
         ...orderStatuses,
         'approved' as const,
@@ -289,8 +303,8 @@ const request: fc.Arbitrary<Request> = fc.oneof(
       ),
     }),
   },
-  { weight: 3, arbitrary: fc.record({ what: fc.constant('move animal' as const), pick, status: petStatus }) },
-  { weight: 1, arbitrary: fc.record({ what: fc.constant('remove animal' as const), pick }) },
+  { weight: 3, arbitrary: fc.record({ what: fc.constant('change pet' as const), pick, status: petStatus }) },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('remove pet' as const), pick }) },
 )
 
 type Step = { what: string; requests: number; run(pair: Pair): Promise<void> }
@@ -329,7 +343,7 @@ const anyStep = fc.oneof(
   {
     weight: 1,
     arbitrary: step(
-      'a contest',
+      'simultaneous orders',
       fc.tuple(pick, fc.integer({ min: 2, max: 8 })),
       (pair, [which, adopters]) => pair.contest(which, adopters),
       ([, adopters]) => adopters,
@@ -347,8 +361,8 @@ const anyStep = fc.oneof(
 )
 const steps = fc.array(anyStep, { minLength: stepsPerRun, maxLength: stepsPerRun })
 
-test('over thousands of requests, alone and at once, no animal is sold twice, none is pending for an order that is over, and the inventory adds up', async (t) => {
-  const done = { requests: 0, sales: 0, lapses: 0 }
+test('over thousands of sequential and simultaneous requests no pet is sold twice, none is pending for a closed order, and the inventory is correct', async (t) => {
+  const done = { requests: 0, sales: 0, expiredHolds: 0 }
   await fc.assert(
     fc.asyncProperty(steps, async (list) => {
       const service = await startTestService({ PETSTORE_ORDER_HOLD_HOURS: String(holdMs / hourMs) })
@@ -362,14 +376,14 @@ test('over thousands of requests, alone and at once, no animal is sold twice, no
         }
         await pair.allDueLapse()
         done.sales += pair.mirror.sales
-        done.lapses += pair.mirror.lapses
+        done.expiredHolds += pair.mirror.expiredHolds
       } finally {
         await service.stop()
       }
     }),
-    // Each attempt to shrink is a run of its own: the seed and the step are worth more than the smallest case.
+    // Shrinking repeats whole runs. The seed and the step are enough to reproduce a failure.
     { numRuns: runs, endOnFailure: true },
   )
-  t.diagnostic(`${done.requests} requests, ${done.sales} sales, ${done.lapses} lapses`)
-  assert.ok(done.requests > 3_000 && done.sales > 50 && done.lapses > 50, JSON.stringify(done))
+  t.diagnostic(`${done.requests} requests, ${done.sales} sales, ${done.expiredHolds} expired holds`)
+  assert.ok(done.requests > 3_000 && done.sales > 50 && done.expiredHolds > 50, JSON.stringify(done))
 })

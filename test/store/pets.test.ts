@@ -14,11 +14,11 @@ before(async () => {
 })
 after(() => service.stop())
 
-/** Every answer of this file is held to the form that every answer has. */
+/** Sends a request and checks the headers and the error body that every response must have. */
 async function call(method: string, path: string, options: RequestOptions = {}): Promise<Answer> {
-  const answer = await service.request(method, path, { key, ...options })
-  assertAnswerForm(answer, method)
-  return answer
+  const response = await service.request(method, path, { key, ...options })
+  assertAnswerForm(response, method)
+  return response
 }
 
 async function add(pet: Record<string, unknown> = {}): Promise<Answer['json']> {
@@ -35,7 +35,7 @@ const int64Min = '-9223372036854775808'
 
 // createPet
 
-test('an added animal is answered whole, with its address and its ETag', async () => {
+test('createPet returns the complete pet with Location and ETag', async () => {
   const added = await call('POST', '/v1/pets', { body: { name: 'Rex', categoryId: 7, status: 'pending' } })
   assert.equal(added.status, 201)
   const { id } = added.json
@@ -48,13 +48,13 @@ test('an added animal is answered whole, with its address and its ETag', async (
   assert.equal(found.headers.etag, added.headers.etag)
 })
 
-test('ids rise and are never used twice, also when the newest animal is removed', async () => {
+test('ids increase and are never reused, even after the newest pet is removed', async () => {
   const first = await add()
   assert.equal((await call('DELETE', `/v1/pets/${first.id}`)).status, 204)
   assert.ok((await add()).id > first.id)
 })
 
-test('without a status an animal is available', async () => {
+test('the status defaults to available', async () => {
   assert.equal((await add()).status, 'available')
 })
 
@@ -86,13 +86,13 @@ const acceptedBodies: [what: string, body: string, fields: string][] = [
   ['white space around everything', ' {\n"name" : "A" ,\t"categoryId":1 }\r\n ', '"name":"A"'],
   ['a byte order mark', '\ufeff{"name":"A","categoryId":1}', '"name":"A"'],
   [
-    'unknown and read-only fields, which are passed over',
+    'unknown and read-only fields, and ignores them',
     '{"id":1,"name":"A","categoryId":1,"colour":"red","__proto__":{"status":"sold"},"constructor":1}',
     '"status":"available"',
   ],
 ]
 for (const [what, body, fields] of acceptedBodies) {
-  test(`createPet takes ${what}`, async () => {
+  test(`createPet accepts ${what}`, async () => {
     const before = await newestId()
     const added = await call('POST', '/v1/pets', { body })
     assert.equal(added.status, 201, added.text)
@@ -106,7 +106,7 @@ for (const [what, body, fields] of acceptedBodies) {
 
 const nested = (levels: number) =>
   `{"name":"A","categoryId":1,"x":${'['.repeat(levels - 1)}1${']'.repeat(levels - 1)}}`
-const refusedBodies: [what: string, body: string | Uint8Array, code: ErrorCode, path?: string][] = [
+const rejectedBodies: [what: string, body: string | Uint8Array, code: ErrorCode, path?: string][] = [
   ['no body', '', 'malformed_json'],
   ['half a body', '{"name":"A"', 'malformed_json'],
   ['two bodies', '{"name":"A","categoryId":1}{}', 'malformed_json'],
@@ -172,35 +172,35 @@ const refusedBodies: [what: string, body: string | Uint8Array, code: ErrorCode, 
   ['a categoryId of 1e400', '{"name":"A","categoryId":1e400}', 'validation_failed', '/categoryId'],
   ['a categoryId of 1e-400', '{"name":"A","categoryId":1e-400}', 'validation_failed', '/categoryId'],
 ]
-for (const [what, body, code, path] of refusedBodies) {
-  test(`createPet refuses ${what} and adds nothing`, async () => {
+for (const [what, body, code, path] of rejectedBodies) {
+  test(`createPet rejects ${what} and adds nothing`, async () => {
     const before = await newestId()
-    const refused = await call('POST', '/v1/pets', { body })
-    assertRefused(refused, 400, code)
-    const paths = refused.json.details?.map((detail: { path: string }) => detail.path)
+    const rejected = await call('POST', '/v1/pets', { body })
+    assertRefused(rejected, 400, code)
+    const paths = rejected.json.details?.map((detail: { path: string }) => detail.path)
     assert.deepEqual(paths, path === undefined ? undefined : [path])
     assert.equal(await newestId(), before)
   })
 }
 
-test('an empty body is refused as such, and one of nothing but spaces as no JSON', async () => {
+test('an empty body and a body of white space are rejected with different messages', async () => {
   for (const options of [{}, { body: '' }, { body: '', headers: { 'content-type': 'application/json' } }]) {
-    const refused = await call('POST', '/v1/pets', options)
-    assertRefused(refused, 400, 'malformed_json')
-    assert.equal(refused.json.message, 'The body is empty: send a JSON object.')
+    const rejected = await call('POST', '/v1/pets', options)
+    assertRefused(rejected, 400, 'malformed_json')
+    assert.equal(rejected.json.message, 'The body is empty: send a JSON object.')
   }
   const blank = await call('POST', '/v1/pets', { body: '  ' })
   assertRefused(blank, 400, 'malformed_json')
   assert.match(blank.json.message, /the body ends too early/)
 })
 
-test('every problem of a body is listed at once', async () => {
-  const refused = await call('POST', '/v1/pets', { body: { name: '', categoryId: 'x', status: 'lost' } })
-  const paths = refused.json.details.map((detail: { path: string }) => detail.path)
+test('a validation error lists every problem in the body', async () => {
+  const rejected = await call('POST', '/v1/pets', { body: { name: '', categoryId: 'x', status: 'lost' } })
+  const paths = rejected.json.details.map((detail: { path: string }) => detail.path)
   assert.deepEqual(paths.sort(), ['/categoryId', '/name', '/status'])
 })
 
-test('nesting of 32 levels is read', async () => {
+test('32 levels of nesting are accepted', async () => {
   assert.equal((await call('POST', '/v1/pets', { body: nested(32) })).status, 201)
 })
 
@@ -218,17 +218,17 @@ const strictBodies: [what: string, body: unknown, path: string, message: string]
   ['a field of something else', { ...petFields, colour: 'red' }, '/colour', nearestIs('status')],
 ]
 for (const [what, body, path, message] of strictBodies) {
-  test(`with Prefer: handling=strict ${what} is refused, and the nearest known one is named`, async () => {
+  test(`with Prefer: handling=strict ${what} is rejected, and the error suggests the closest known field`, async () => {
     const headers = { prefer: 'return=representation, handling=strict' }
-    const refused = await call('POST', '/v1/pets', { body, headers })
-    assertRefused(refused, 400, 'validation_failed')
-    const detail = refused.json.details.find((one: { path: string }) => one.path === path)
+    const rejected = await call('POST', '/v1/pets', { body, headers })
+    assertRefused(rejected, 400, 'validation_failed')
+    const detail = rejected.json.details.find((one: { path: string }) => one.path === path)
     assert.equal(detail.message, message)
-    assert.ok(refused.json.message.includes(`${path} ${message}`))
+    assert.ok(rejected.json.message.includes(`${path} ${message}`))
   })
 }
 
-test('with Prefer: handling=strict a known body is taken, and other preferences change nothing', async () => {
+test('with Prefer: handling=strict a body of known fields is accepted, and other preferences have no effect', async () => {
   const body = { name: 'A', categoryId: 1 }
   const strict = await call('POST', '/v1/pets', { body, headers: { prefer: 'handling=strict' } })
   assert.equal(strict.status, 201)
@@ -237,11 +237,11 @@ test('with Prefer: handling=strict a known body is taken, and other preferences 
   assert.equal((await call('POST', '/v1/pets', lenient)).status, 201)
 })
 
-test('with Prefer: handling=strict a very long unknown field is named without being broken', async () => {
+test('with Prefer: handling=strict a very long unknown field is truncated to well-formed text', async () => {
   const body = { name: 'A', categoryId: 1, ['🐕'.repeat(5_000)]: 1 }
-  const refused = await call('POST', '/v1/pets', { body, headers: { prefer: 'handling=strict' } })
-  assertRefused(refused, 400, 'validation_failed')
-  assert.ok(refused.json.message.isWellFormed())
+  const rejected = await call('POST', '/v1/pets', { body, headers: { prefer: 'handling=strict' } })
+  assertRefused(rejected, 400, 'validation_failed')
+  assert.ok(rejected.json.message.isWellFormed())
 })
 
 // Media types and sizes
@@ -260,17 +260,17 @@ const contentTypes: [contentType: string | undefined, status: number][] = [
   ['json', 415],
 ]
 for (const [contentType, status] of contentTypes) {
-  test(`a body sent as ${contentType ?? 'nothing in particular'} gets ${status}`, async () => {
+  test(`a body with Content-Type ${contentType ?? '(none)'} gets ${status}`, async () => {
     const headers = contentType === undefined ? {} : { 'content-type': contentType }
-    const answer = await call('POST', '/v1/pets', { body: petText, headers })
-    assert.equal(answer.status, status)
-    if (status === 415) assertRefused(answer, 415, 'unsupported_media_type')
+    const response = await call('POST', '/v1/pets', { body: petText, headers })
+    assert.equal(response.status, status)
+    if (status === 415) assertRefused(response, 415, 'unsupported_media_type')
   })
 }
 
 test('a compressed body gets 415', async () => {
-  const answer = await call('POST', '/v1/pets', { body: petText, headers: { 'content-encoding': 'gzip' } })
-  assertRefused(answer, 415, 'unsupported_media_type')
+  const response = await call('POST', '/v1/pets', { body: petText, headers: { 'content-encoding': 'gzip' } })
+  assertRefused(response, 415, 'unsupported_media_type')
 })
 
 const bodyBytesMax = 64 * 1024
@@ -287,7 +287,7 @@ const sizes: [what: string, head: string, body: (text: string) => string][] = [
   ['in chunks', 'Transfer-Encoding: chunked', chunked],
 ]
 for (const [what, head, shape] of sizes) {
-  test(`a body ${what} may have 64 KiB and not a byte more`, async () => {
+  test(`a body ${what} can have at most 64 KiB`, async () => {
     for (const [bytes, status] of [
       [bodyBytesMax, 201],
       [bodyBytesMax + 1, 413],
@@ -300,13 +300,13 @@ for (const [what, head, shape] of sizes) {
   })
 }
 
-test('a body that says it is too large is refused before it is sent', async () => {
+test('a body whose Content-Length is too large is rejected before it is sent', async () => {
   const raw = await sendRaw(service.base, rawHead('Content-Length: 10000000000'))
   assert.equal(statusOf(raw), 413)
   assert.match(raw, /x-ratelimit-remaining: \d+/i)
 })
 
-test('a body in endless chunks is refused without being read to the end', async () => {
+test('an endless chunked body is rejected without being read to the end', async () => {
   const piece = `8000\r\n${' '.repeat(0x8000)}\r\n`
   const raw = await sendRaw(service.base, rawHead('Transfer-Encoding: chunked') + piece.repeat(4))
   assert.equal(statusOf(raw), 413)
@@ -314,7 +314,7 @@ test('a body in endless chunks is refused without being read to the end', async 
 
 // listPets
 
-test('the list is a bare array, newest first, 20 at a time unless asked otherwise', async () => {
+test('the list is an array, newest first, with 20 pets per page by default', async () => {
   for (let i = 0; i < 21; i++) await add()
   const { json } = await call('GET', '/v1/pets')
   assert.equal(json.length, 20)
@@ -327,7 +327,7 @@ test('the list is a bare array, newest first, 20 at a time unless asked otherwis
   assert.ok((await call('GET', '/v1/pets?limit=100')).json.length > 20)
 })
 
-const refusedQueries: [query: string, path: string][] = [
+const rejectedQueries: [query: string, path: string][] = [
   ...[
     '0',
     '101',
@@ -366,19 +366,19 @@ const refusedQueries: [query: string, path: string][] = [
   [Array.from({ length: 101 }, (_, index) => `id=${index}`).join('&'), 'id'],
   [Array.from({ length: 101 }, () => 'id=1').join('&'), 'id'],
 ]
-for (const [query, path] of refusedQueries) {
-  test(`listPets refuses ?${query.slice(0, 60)}`, async () => {
-    const refused = await call('GET', `/v1/pets?${query}`)
-    assertRefused(refused, 400, 'validation_failed')
-    assert.deepEqual([...new Set(refused.json.details.map((one: { path: string }) => one.path))], [path])
+for (const [query, path] of rejectedQueries) {
+  test(`listPets rejects ?${query.slice(0, 60)}`, async () => {
+    const rejected = await call('GET', `/v1/pets?${query}`)
+    assertRefused(rejected, 400, 'validation_failed')
+    assert.deepEqual([...new Set(rejected.json.details.map((one: { path: string }) => one.path))], [path])
   })
 }
 
-test('unknown query parameters are passed over', async () => {
+test('unknown query parameters are ignored', async () => {
   assert.equal((await call('GET', '/v1/pets?colour=red&colour=blue&Limit=0')).status, 200)
 })
 
-test('every combination of filters lists exactly the animals that match all of them', async () => {
+test('every combination of filters returns exactly the pets that match all of them', async () => {
   const categories = ['1001', '1002', '9223372036854775800']
   const statuses = ['available', 'pending', 'sold']
   const made: { id: number; status: string; category: string }[] = []
@@ -415,7 +415,7 @@ test('every combination of filters lists exactly the animals that match all of t
   }
 })
 
-test('up to 100 animals are read by their ids; unknown and repeated ids add nothing', async () => {
+test('up to 100 pets can be listed by id; unknown and repeated ids are ignored', async () => {
   const ids: number[] = []
   for (let i = 0; i < 97; i++) ids.push((await add()).id)
   const asked = [...ids, ids[0], int64Max, int64Min].map((id) => `id=${id}`)
@@ -434,7 +434,7 @@ for (const categoryId of [
   '-9223372036854775807',
   '9007199254740993',
 ]) {
-  test(`categoryId ${categoryId} is exact on its way in, in the filter and on its way out`, async () => {
+  test(`categoryId ${categoryId} is exact in requests, filters and responses`, async () => {
     const name = `exact ${categoryId}`
     const added = await call('POST', '/v1/pets', { body: `{"name":"${name}","categoryId":${categoryId}}` })
     assert.equal(
@@ -455,13 +455,13 @@ for (const categoryId of [
 }
 
 for (const spelling of ['3', '3.0', '3e0', '30e-1', '0.3E1']) {
-  test(`the filter categoryId=${spelling} is categoryId=3`, async () => {
+  test(`the filter categoryId=${spelling} means categoryId=3`, async () => {
     const pet = await add({ categoryId: 3 })
     assert.deepEqual((await call('GET', `/v1/pets?limit=1&categoryId=${spelling}`)).json, [pet])
   })
 }
 
-test('a list that has not changed is answered with 304, and one that has with the new list', async () => {
+test('If-None-Match gets 304 for an unchanged list and the new list for a changed one', async () => {
   const first = await call('GET', '/v1/pets?limit=5')
   const etag = String(first.headers.etag)
   assert.match(etag, /^"[^"]+"$/)
@@ -478,7 +478,7 @@ test('a list that has not changed is answered with 304, and one that has with th
 
 // getPet
 
-test('an animal is found by its id, whichever way the number is spelt', async () => {
+test('getPet accepts every JSON notation of the id', async () => {
   const pet = await add()
   for (const spelling of [`${pet.id}`, `${pet.id}.0`, `${pet.id}e0`, encodeURIComponent(`${pet.id}E+0`)]) {
     const found = await call('GET', `/v1/pets/${spelling}`)
@@ -496,21 +496,21 @@ for (const petId of [
   '-9223372036854775809',
   '9007199254740993',
 ]) {
-  test(`there is no animal /pets/${petId}: 404 for every method`, async () => {
+  test(`/pets/${petId} does not exist: 404 for every method`, async () => {
     for (const [method, body] of [['GET'], ['PATCH', { name: 'A' }], ['DELETE']] as const) {
       assertRefused(await call(method, `/v1/pets/${petId}`, { body }), 404, 'pet_not_found')
     }
   })
 }
 
-test('/pets/ is not a path: 404 for every method, those of /pets and of /pets/{petId} alike', async () => {
+test('/pets/ does not exist: 404 for every method of /pets and /pets/{petId}', async () => {
   for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
     assertRefused(await call(method, '/v1/pets/'), 404, 'not_found')
   }
   assert.equal((await call('HEAD', '/v1/pets/')).status, 404)
 })
 
-test('getPet answers 304 to who knows the animal as it is', async () => {
+test('getPet returns 304 if the ETag is current', async () => {
   const { id } = await add()
   const { headers } = await call('GET', `/v1/pets/${id}`)
   const known = { headers: { 'if-none-match': String(headers.etag) } }
@@ -526,7 +526,7 @@ function assertDeprecated({ headers }: Answer) {
   assert.match(String(headers.link), /<\/v1\/pets>; rel="successor-version"/)
 }
 
-test('every answer of getPet says that it is deprecated, and no answer of its neighbours does', async () => {
+test('every response of getPet has the deprecation headers, and no response of other operations has them', async () => {
   const { id } = await add()
   const path = `/v1/pets/${id}`
   const { etag } = (await call('GET', path)).headers
@@ -535,18 +535,18 @@ test('every answer of getPet says that it is deprecated, and no answer of its ne
   assertDeprecated(await call('GET', path, { headers: { 'if-none-match': String(etag) } }))
   assertDeprecated(await call('GET', '/v1/pets/abc'))
   assertDeprecated(await call('GET', path, { key: undefined }))
-  for (const answer of [
+  for (const response of [
     await call('GET', '/v1/pets'),
     await call('PATCH', path, { body: {} }),
     await call('PUT', path),
     await call('DELETE', path),
   ]) {
-    assert.equal(answer.headers.deprecation, undefined)
-    assert.equal(answer.headers.sunset, undefined)
+    assert.equal(response.headers.deprecation, undefined)
+    assert.equal(response.headers.sunset, undefined)
   }
 })
 
-test('from its sunset on getPet is gone and names its replacement; the rest goes on', async () => {
+test('after its sunset getPet returns 410 and names its replacement; other operations are not affected', async () => {
   const own = await startTestService()
   try {
     const { id } = (
@@ -586,13 +586,13 @@ const changes: [what: string, body: string, after: Record<string, unknown>][] = 
     { name: 'Rex', categoryId: 8, status: 'pending' },
   ],
   [
-    'what is known among unknown and read-only fields',
+    'known fields and ignores unknown and read-only ones',
     '{"id":1,"colour":"red","name":"Rex"}',
     { name: 'Rex' },
   ],
 ]
 for (const [what, body, after] of changes) {
-  test(`updatePet changes ${what} and leaves the rest`, async () => {
+  test(`updatePet changes ${what} and keeps the rest`, async () => {
     const pet = await add()
     const changed = await call('PATCH', `/v1/pets/${pet.id}`, { body })
     assert.equal(changed.status, 200, changed.text)
@@ -602,7 +602,7 @@ for (const [what, body, after] of changes) {
   })
 }
 
-const refusedChanges: [body: string, code: ErrorCode][] = [
+const rejectedChanges: [body: string, code: ErrorCode][] = [
   ['', 'malformed_json'],
   ['{"name":"A","name":"B"}', 'malformed_json'],
   ['[]', 'validation_failed'],
@@ -616,8 +616,8 @@ const refusedChanges: [body: string, code: ErrorCode][] = [
   ['{"categoryId":3.5}', 'validation_failed'],
   ['{"name":"B","categoryId":9223372036854775808}', 'validation_failed'],
 ]
-for (const [body, code] of refusedChanges) {
-  test(`updatePet refuses ${body.slice(0, 50) || 'no body'} and changes nothing`, async () => {
+for (const [body, code] of rejectedChanges) {
+  test(`updatePet rejects ${body.slice(0, 50) || 'no body'} and changes nothing`, async () => {
     const pet = await add()
     assertRefused(await call('PATCH', `/v1/pets/${pet.id}`, { body }), 400, code)
     assert.deepEqual(await read(pet.id), pet)
@@ -636,7 +636,7 @@ const transitions: [from: string, to: string, status: 200 | 409][] = [
   ['sold', 'sold', 200],
 ]
 for (const [from, to, status] of transitions) {
-  test(`an animal that is ${from} ${status === 200 ? 'may' : 'may not'} become ${to}`, async () => {
+  test(`a pet ${status === 200 ? 'can' : 'cannot'} change from ${from} to ${to}`, async () => {
     const pet = await add({ status: from })
     const changed = await call('PATCH', `/v1/pets/${pet.id}`, { body: { status: to, name: 'Rex' } })
     if (status === 409) {
@@ -650,7 +650,7 @@ for (const [from, to, status] of transitions) {
 
 // If-Match
 
-test('If-Match lets through who knows the animal as it is, and nobody else', async () => {
+test('a change with If-Match succeeds only with the current ETag', async () => {
   for (const [method, body, done] of [
     ['PATCH', { name: 'Rex' }, 200],
     ['DELETE', undefined, 204],
@@ -659,8 +659,8 @@ test('If-Match lets through who knows the animal as it is, and nobody else', asy
     const path = `/v1/pets/${pet.id}`
     const etag = String((await call('GET', path)).headers.etag)
     for (const stale of ['"other"', `W/${etag}`, 'nonsense', '""']) {
-      const refused = await call(method, path, { body, headers: { 'if-match': stale } })
-      assertRefused(refused, 412, 'precondition_failed')
+      const rejected = await call(method, path, { body, headers: { 'if-match': stale } })
+      assertRefused(rejected, 412, 'precondition_failed')
       assert.deepEqual(await read(pet.id), pet)
     }
     const headers = { 'if-match': `"other", ${etag}` }
@@ -668,7 +668,7 @@ test('If-Match lets through who knows the animal as it is, and nobody else', asy
   }
 })
 
-test('an animal that has changed since is not overwritten, and one that changed back is', async () => {
+test('If-Match rejects the ETag of an outdated state and accepts it again once the pet has the same content', async () => {
   const { id } = await add()
   const path = `/v1/pets/${id}`
   const etag = String((await call('GET', path)).headers.etag)
@@ -683,20 +683,20 @@ test('an animal that has changed since is not overwritten, and one that changed 
   assert.equal((await call('DELETE', path, { headers: { 'if-match': etag } })).status, 204)
 })
 
-test('of simultaneous changes with the same If-Match exactly one succeeds', async () => {
+test('exactly one of several simultaneous changes with the same If-Match succeeds', async () => {
   const { id } = await add()
   const etag = String((await call('GET', `/v1/pets/${id}`)).headers.etag)
   const headers = { 'if-match': etag }
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 20 }, (_, index) =>
       call('PATCH', `/v1/pets/${id}`, { body: { name: `Rex ${index}` }, headers }),
     ),
   )
-  assert.equal(answers.filter(({ status }) => status === 200).length, 1)
-  assert.equal(answers.filter(({ status }) => status === 412).length, 19)
+  assert.equal(responses.filter(({ status }) => status === 200).length, 1)
+  assert.equal(responses.filter(({ status }) => status === 412).length, 19)
 })
 
-test('If-Match: * asks only that the animal exists', async () => {
+test('If-Match: * requires only that the pet exists', async () => {
   const { id } = await add()
   const headers = { 'if-match': '*' }
   assert.equal((await call('PATCH', `/v1/pets/${id}`, { body: {}, headers })).status, 200)
@@ -705,7 +705,7 @@ test('If-Match: * asks only that the animal exists', async () => {
 
 // deletePet
 
-test('an animal that was removed is gone everywhere, and cannot be removed again', async () => {
+test('a removed pet is not returned by any operation and cannot be removed again', async () => {
   const { id } = await add()
   const path = `/v1/pets/${id}`
   const removed = await call('DELETE', path)
@@ -719,7 +719,7 @@ test('an animal that was removed is gone everywhere, and cannot be removed again
 
 // Methods and paths
 
-test('HEAD answers what GET answers, without the body', async () => {
+test('HEAD returns the status and headers of GET without the body', async () => {
   const { id } = await add()
   for (const path of [
     '/v1/pets?limit=1',
@@ -743,17 +743,17 @@ test('HEAD answers what GET answers, without the body', async () => {
 const allowed = { '/v1/pets': 'GET, HEAD, OPTIONS, POST', '/v1/pets/1': 'DELETE, GET, HEAD, OPTIONS, PATCH' }
 const sortedAllow = ({ headers }: Answer) => String(headers.allow).split(', ').sort().join(', ')
 for (const [path, expected] of Object.entries(allowed)) {
-  test(`${path} takes ${expected}: 405 for the rest, and OPTIONS says so without a key`, async () => {
+  test(`${path} allows ${expected}: 405 for other methods, and OPTIONS lists them without a key`, async () => {
     for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'PROPFIND', 'QUERY']) {
       if (expected.includes(method)) continue
-      const refused = await call(method, path)
-      assertRefused(refused, 405, 'method_not_allowed')
-      assert.equal(sortedAllow(refused), expected)
+      const rejected = await call(method, path)
+      assertRefused(rejected, 405, 'method_not_allowed')
+      assert.equal(sortedAllow(rejected), expected)
     }
     for (const options of [{ key }, { key: undefined }]) {
-      const answer = await call('OPTIONS', path, options)
-      assert.equal(answer.status, 204)
-      assert.equal(sortedAllow(answer), expected)
+      const response = await call('OPTIONS', path, options)
+      assert.equal(response.status, 204)
+      assert.equal(sortedAllow(response), expected)
     }
   })
 }
@@ -768,7 +768,7 @@ for (const path of [
   '/v1/pets%2F1',
   '/v1/%70ets',
 ]) {
-  test(`there is nothing at ${path}: 404 for every method`, async () => {
+  test(`${path} does not exist: 404 for every method`, async () => {
     for (const method of ['GET', 'POST', 'PATCH', 'DELETE', 'OPTIONS']) {
       assertRefused(await call(method, path), 404, 'not_found')
     }
@@ -780,7 +780,7 @@ for (const path of [
 const readKey = async () => (await service.makeKey({ ...amplePlan, scopes: ['pets:read'] })).key
 const writeKey = async () => (await service.makeKey({ ...amplePlan, scopes: ['pets:write'] })).key
 
-test('who has no key or a wrong one is told so before anything else', async () => {
+test('a missing or invalid key is reported before any other error', async () => {
   for (const [method, path, body] of [
     ['GET', '/v1/pets'],
     ['GET', '/v1/pets?limit=0'],
@@ -800,7 +800,7 @@ test('who has no key or a wrong one is told so before anything else', async () =
   }
 })
 
-test('a key without the scope is refused after routing and before its input is looked at', async () => {
+test('a missing scope is reported after routing errors and before input errors', async () => {
   const reader = await readKey()
   for (const [method, path] of [
     ['POST', '/v1/pets'],
@@ -817,7 +817,7 @@ test('a key without the scope is refused after routing and before its input is l
   assertRefused(await call('GET', '/v1/nothing', { key: writer }), 404, 'not_found')
 })
 
-test("a caller's X-Request-Id comes back if it is well formed; any other is replaced by a new one", async () => {
+test('a valid X-Request-Id is returned; any other is replaced with a new id', async () => {
   const ask = async (id: string) =>
     (await call('GET', '/v1/pets', { headers: { 'x-request-id': id } })).headers['x-request-id']
   for (const id of ['a', 'A.b_c-9', 'x'.repeat(128)]) assert.equal(await ask(id), id)
@@ -825,7 +825,7 @@ test("a caller's X-Request-Id comes back if it is well formed; any other is repl
   assert.notEqual(await ask(''), await ask(''))
 })
 
-test('where the deployment has an address of its own, links are absolute', async () => {
+test('with a configured public URL, links are absolute', async () => {
   const own = await startTestService({ PETSTORE_PUBLIC_URL: 'https://pets.example/' })
   try {
     const body = { name: 'A', categoryId: 1 }

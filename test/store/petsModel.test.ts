@@ -12,14 +12,14 @@ const operationsPerRun = 260
 type Pet = { id: number; name: string; categoryId: bigint; status: PetStatus }
 type Filter = { status: PetStatus | undefined; categoryId: bigint | undefined; ids: number[] | undefined }
 
-/** A walk through the pages that is under way. */
+/** A traversal of the pages that is in progress. */
 type Walker = {
   filter: Filter
   limit: number
   next: string
   belowId: number
   seen: number[]
-  /** Those that were there when the walk began and have matched ever since. */
+  /** The ids that existed at the start and have matched the filter since then. */
   throughout: Set<number>
 }
 
@@ -30,7 +30,7 @@ const matches = (pet: Pet, { status, categoryId, ids }: Filter) =>
   (categoryId === undefined || pet.categoryId === categoryId) &&
   (ids === undefined || ids.includes(pet.id))
 
-/** The store as it should be, in a few lines of memory, beside the store as it is. */
+/** An in-memory model of the database, compared with the service. */
 class Pair {
   readonly #service: TestService
   readonly #key: string
@@ -49,10 +49,10 @@ class Pair {
     const { name, categoryId, status } = fields
     const statusText = status === undefined ? '' : `,"status":"${status}"`
     const body = `{"name":${JSON.stringify(name)},"categoryId":${categoryId}${statusText}}`
-    const answer = await this.#send('POST', '/v1/pets', body)
-    assert.equal(answer.status, 201, answer.text)
-    const pet: Pet = { id: answer.json.id, name, categoryId, status: status ?? 'available' }
-    assert.equal(answer.text, petText(pet))
+    const response = await this.#send('POST', '/v1/pets', body)
+    assert.equal(response.status, 201, response.text)
+    const pet: Pet = { id: response.json.id, name, categoryId, status: status ?? 'available' }
+    assert.equal(response.text, petText(pet))
     assert.ok(!this.#idsEver.includes(pet.id), 'an id was used twice')
     this.#idsEver.push(pet.id)
     this.#pets.set(pet.id, pet)
@@ -63,36 +63,36 @@ class Pair {
     const fields = Object.entries(change)
       .filter(([, value]) => value !== undefined)
       .map(([name, value]) => `"${name}":${typeof value === 'bigint' ? value : JSON.stringify(value)}`)
-    const answer = await this.#send('PATCH', `/v1/pets/${id}`, `{${fields.join()}}`)
+    const response = await this.#send('PATCH', `/v1/pets/${id}`, `{${fields.join()}}`)
     const pet = this.#pets.get(id)
-    if (!pet) return assertRefused(answer, 404, 'pet_not_found')
+    if (!pet) return assertRefused(response, 404, 'pet_not_found')
     if (pet.status === 'sold' && change.status === 'pending')
-      return assertRefused(answer, 409, 'illegal_transition')
+      return assertRefused(response, 409, 'illegal_transition')
     const next: Pet = {
       id,
       name: change.name ?? pet.name,
       categoryId: change.categoryId ?? pet.categoryId,
       status: change.status ?? pet.status,
     }
-    assert.equal(answer.text, petText(next))
+    assert.equal(response.text, petText(next))
     this.#pets.set(id, next)
     this.#noteChange(id)
   }
 
   async remove(pick: number): Promise<void> {
     const id = this.#pick(pick)
-    const answer = await this.#send('DELETE', `/v1/pets/${id}`)
-    if (!this.#pets.delete(id)) return assertRefused(answer, 404, 'pet_not_found')
-    assert.equal(answer.status, 204)
+    const response = await this.#send('DELETE', `/v1/pets/${id}`)
+    if (!this.#pets.delete(id)) return assertRefused(response, 404, 'pet_not_found')
+    assert.equal(response.status, 204)
     this.#noteChange(id)
   }
 
   async get(pick: number): Promise<void> {
     const id = this.#pick(pick)
-    const answer = await this.#send('GET', `/v1/pets/${id}`)
+    const response = await this.#send('GET', `/v1/pets/${id}`)
     const pet = this.#pets.get(id)
-    if (!pet) return assertRefused(answer, 404, 'pet_not_found')
-    assert.equal(answer.text, petText(pet))
+    if (!pet) return assertRefused(response, 404, 'pet_not_found')
+    assert.equal(response.text, petText(pet))
   }
 
   async list(filter: Filter, limit: number | undefined): Promise<void> {
@@ -109,16 +109,16 @@ class Pair {
     const walker = this.walkers[pick % this.walkers.length]
     if (!walker) return
     const { filter, limit, belowId } = walker
-    const { answer, page } = await this.#page(walker.next, filter, limit, belowId)
-    for (const { id } of page) assert.ok(!walker.seen.includes(id), `animal ${id} was shown twice`)
+    const { response, page } = await this.#page(walker.next, filter, limit, belowId)
+    for (const { id } of page) assert.ok(!walker.seen.includes(id), `pet ${id} was returned twice`)
     walker.seen.push(...page.map((pet) => pet.id))
     walker.belowId = page.at(-1)?.id ?? belowId
-    const next = nextPage(answer)
+    const next = nextPage(response)
     if (next !== undefined) {
       walker.next = next
       return
     }
-    for (const id of walker.throughout) assert.ok(walker.seen.includes(id), `animal ${id} was skipped`)
+    for (const id of walker.throughout) assert.ok(walker.seen.includes(id), `pet ${id} was skipped`)
     this.walkers = this.walkers.filter((other) => other !== walker)
   }
 
@@ -139,27 +139,27 @@ class Pair {
     return [...this.#pets.values()].filter((pet) => matches(pet, filter)).sort((a, b) => b.id - a.id)
   }
 
-  /** Asks for a page and holds it against the page that the model says it is. */
+  /** Requests a page and compares it with the model. */
   async #page(path: string, filter: Filter, limit: number, belowId: number) {
-    const answer = await this.#send('GET', path)
+    const response = await this.#send('GET', path)
     const rest = this.#matching(filter).filter((pet) => pet.id < belowId)
     const page = rest.slice(0, limit)
-    assert.equal(answer.text, `[${page.map(petText).join()}]`, path)
+    assert.equal(response.text, `[${page.map(petText).join()}]`, path)
     assert.equal(
-      nextPage(answer) !== undefined,
+      nextPage(response) !== undefined,
       rest.length > limit,
-      'there is a Link exactly if there is more',
+      'Link is present exactly if there is a next page',
     )
-    const content = `${answer.text} ${answer.headers.link}`
-    const etag = String(answer.headers.etag)
+    const content = `${response.text} ${response.headers.link}`
+    const etag = String(response.headers.etag)
     assert.equal(this.#etagOfContent.get(content) ?? etag, etag, 'the same page has the same ETag')
     assert.equal(this.#contentOfEtag.get(etag) ?? content, content, 'another page has another ETag')
     this.#etagOfContent.set(content, etag)
     this.#contentOfEtag.set(etag, content)
-    return { answer, page }
+    return { response, page }
   }
 
-  /** Takes an animal that has gone, or no longer matches, from what a walk owes to its walker. */
+  /** A pet that was removed or no longer matches need not be returned by a traversal. */
   #noteChange(id: number): void {
     const pet = this.#pets.get(id)
     for (const { filter, throughout } of this.walkers) {
@@ -203,7 +203,7 @@ const newPet = fc.record({ name, categoryId, status: perhaps(status) })
 const limit = fc.oneof(fc.integer({ min: 1, max: 5 }), fc.integer({ min: 1, max: 100 }))
 
 type Step = { what: string; run(pair: Pair): Promise<void> }
-/** A step that prints well when it is part of a counterexample. */
+/** A step with a readable form in counterexamples. */
 const step = <T>(
   what: string,
   arbitrary: fc.Arbitrary<T>,
@@ -264,7 +264,7 @@ const anyStep = fc.oneof(
 )
 const steps = fc.array(anyStep, { minLength: operationsPerRun, maxLength: operationsPerRun })
 
-test(`over ${runs * operationsPerRun} operations the store never disagrees with a model of it`, async () => {
+test(`the service agrees with a model over ${runs * operationsPerRun} random operations`, async () => {
   let operations = 0
   await fc.assert(
     fc.asyncProperty(steps, async (list) => {
@@ -282,7 +282,7 @@ test(`over ${runs * operationsPerRun} operations the store never disagrees with 
         await service.stop()
       }
     }),
-    // Each attempt to shrink is a run of its own: the seed and the step are worth more than the smallest case.
+    // Shrinking repeats whole runs. The seed and the step are enough to reproduce a failure.
     { numRuns: runs, endOnFailure: true },
   )
   assert.ok(operations >= 5_000)

@@ -30,7 +30,7 @@ const ask = (key: string) =>
 const assertAllOpen = (opened: readonly Listening[]) =>
   assert.deepEqual(new Set(opened.map(({ status }) => status)), new Set([200]))
 
-describe('a key has as many streams as its plan allows', () => {
+describe('the plan of a key limits its streams', () => {
   const plans: [name: string, settings: Record<string, unknown>, max: number][] = [
     ['free', { plan: 'free' }, 2],
     ['pro', { plan: 'pro' }, 10],
@@ -38,14 +38,14 @@ describe('a key has as many streams as its plan allows', () => {
     ['enterprise with its own limit', { plan: 'enterprise', limits: { streams: 3 } }, 3],
   ]
   for (const [name, settings, max] of plans) {
-    test(`${name}: ${max}, and the next gets 429 until one ends`, async () => {
+    test(`${name}: ${max}, and one more gets 429 until another ends`, async () => {
       const { key } = await service.makeKey({ ...settings, scopes })
       const opened = await openMany(key, max)
       assertAllOpen(opened)
-      const refused = await ask(key)
-      assertRefused(refused, 429, 'too_many_streams')
-      assert.match(String(refused.headers['retry-after']), /^[1-9]\d*$/)
-      assert.match(refused.json.message, new RegExp(`\\b${max}\\b`))
+      const rejected = await ask(key)
+      assertRefused(rejected, 429, 'too_many_streams')
+      assert.match(String(rejected.headers['retry-after']), /^[1-9]\d*$/)
+      assert.match(rejected.json.message, new RegExp(`\\b${max}\\b`))
       assert.equal((await service.request('GET', '/v1/events', { key })).status, 200)
       opened[0]?.hangUp()
       await eventually('there is room again', async () => (await open(key)).status === 200)
@@ -53,7 +53,7 @@ describe('a key has as many streams as its plan allows', () => {
     })
   }
 
-  test('enterprise: 1,000 unless set', () => {
+  test('enterprise: 1,000 by default', () => {
     assert.deepEqual(
       Object.entries(planLimits).map(([plan, { streams: max }]) => [plan, max]),
       [
@@ -65,20 +65,20 @@ describe('a key has as many streams as its plan allows', () => {
     )
   })
 
-  test('enterprise: more than any other plan has', async () => {
+  test('enterprise: more than any other plan', async () => {
     const { key } = await service.makeKey({ plan: 'enterprise', scopes })
     const opened = await openMany(key, planLimits.business.streams + 10)
     assertAllOpen(opened)
     for (const stream of opened) stream.hangUp()
   })
 
-  test('which the other keys do not feel', async () => {
+  test('other keys are not affected', async () => {
     const [greedy, other] = [await service.makeKey({ scopes }), await service.makeKey({ scopes })]
     await openMany(greedy.key, planLimits.free.streams + 1)
     assertAllOpen(await openMany(other.key, planLimits.free.streams))
   })
 
-  test('with both secrets of a rotation together', async () => {
+  test('both secrets of a rotation share the limit', async () => {
     const { id, key } = await service.makeKey({ scopes })
     const { json } = await service.request('POST', `/v1/keys/${id}/rotate`, {
       key: service.operatorKey,
@@ -88,7 +88,7 @@ describe('a key has as many streams as its plan allows', () => {
     for (const secret of [key, json.key]) assertRefused(await ask(secret), 429, 'too_many_streams')
   })
 
-  test('as the operator changes it', async () => {
+  test('a change by the operator applies', async () => {
     const { id, key } = await service.makeKey({ ...amplePlan, limits: { streams: 1 }, scopes })
     await open(key)
     assertRefused(await ask(key), 429, 'too_many_streams')
@@ -99,7 +99,7 @@ describe('a key has as many streams as its plan allows', () => {
   })
 })
 
-test('a stream too many counts as a request, and never leads to a ban', async () => {
+test('a stream above the limit counts as a request and never leads to a ban', async () => {
   const { key } = await service.makeKey({ scopes })
   await openMany(key, planLimits.free.streams)
   const left = async () => {

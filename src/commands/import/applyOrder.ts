@@ -1,13 +1,13 @@
 import type { Db } from '../../database/tables.ts'
 import { recordEvent } from '../../events/queries.ts'
-import { isOpen } from '../../orders/order.ts'
-import { findOrder, openOrderOf, syncPetStatus } from '../../orders/queries.ts'
+import { isOpenOrderStatus } from '../../orders/order.ts'
+import { findOpenOrder, findOrder, syncPetStatus } from '../../orders/queries.ts'
 import type { OrderRecord } from './records.ts'
 
 export async function applyOrder(trx: Db, record: OrderRecord, now: number): Promise<void> {
   const { id, petId, status, cancelReason } = record
   // Read first: it may expire the hold of the existing order.
-  const open = isOpen(status) ? await openOrderOf(trx, BigInt(petId), now) : undefined
+  const open = isOpenOrderStatus(status) ? await findOpenOrder(trx, BigInt(petId), now) : undefined
   const existing = await findOrder(trx, id)
   if (open && open.id !== id)
     throw new Error(`Order ${id} cannot be ${status}, because animal ${petId} has the open order ${open.id}.`)
@@ -35,7 +35,7 @@ export async function applyOrder(trx: Db, record: OrderRecord, now: number): Pro
     cancelReason: cancelReason ?? undefined,
   })
   // Only an order that is open, or was open in this database, changes its pet. Otherwise the record of the pet does.
-  if (existing && isOpen(existing.status))
+  if (existing && isOpenOrderStatus(existing.status))
     await syncPetStatus(trx, existing.petId, existing.petId === petId ? status : 'cancelled', now)
-  if (isOpen(status)) await syncPetStatus(trx, petId, status, now)
+  if (isOpenOrderStatus(status)) await syncPetStatus(trx, petId, status, now)
 }

@@ -1,8 +1,8 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { SqlDialect } from '../../database/dialect.ts'
 import type { Db } from '../../database/tables.ts'
-import { petStatusAfter } from '../../orders/order.ts'
-import { openOrderOf } from '../../orders/queries.ts'
+import { petStatusForOrder } from '../../orders/order.ts'
+import { findOpenOrder } from '../../orders/queries.ts'
 import { addPet, addPets, changePet, findPet } from '../../pets/queries.ts'
 import type { PetRecord } from './records.ts'
 
@@ -56,8 +56,8 @@ function isAmong(column: RawBuilder<unknown>, ids: readonly number[]): RawBuilde
 /** A pet with an open order has the status that the order gives it, not that of the record. */
 async function applyPet(trx: Db, { id = 0, ...pet }: PetRecord, now: number): Promise<void> {
   // Read first: it releases the pet if the hold of the order has expired.
-  const order = await openOrderOf(trx, BigInt(id), now)
-  const imported = { ...pet, status: order ? petStatusAfter[order.status] : (pet.status ?? 'available') }
+  const order = await findOpenOrder(trx, BigInt(id), now)
+  const imported = { ...pet, status: order ? petStatusForOrder[order.status] : (pet.status ?? 'available') }
   const existing = await findPet(trx, BigInt(id))
   await (existing ? changePet(trx, existing, imported, now) : addPet(trx, imported, now, id))
 }

@@ -1,14 +1,15 @@
 import * as z from 'zod'
 import { int64, integer } from '../../api/validation.ts'
-import { isCategoryName } from '../../categories/category.ts'
+import { categoryNameSchema } from '../../categories/schemas.ts'
 import { timeMaxMs } from '../../clock.ts'
 import { type KeySettings, settingsProblems } from '../../keys/key.ts'
 import { ownLimitMax, ownStreamsMax } from '../../keys/plans.ts'
 import { ownLimits, secretsPerKeyMax } from '../../keys/queries.ts'
 import { keyNameSchema, originsSchema, planSchema, scopesSchema } from '../../keys/schemas.ts'
-import { holdExpired, orderStatuses } from '../../orders/order.ts'
-import { customer, note } from '../../orders/routes.ts'
-import { isName, petStatuses } from '../../pets/pet.ts'
+import { holdExpiredReason, orderStatuses } from '../../orders/order.ts'
+import { customerSchema, noteSchema } from '../../orders/schemas.ts'
+import { petStatuses } from '../../pets/pet.ts'
+import { petNameSchema } from '../../pets/schemas.ts'
 
 /** The records of an export, one JSON object per line. Times are in milliseconds since the Unix epoch. */
 
@@ -18,7 +19,6 @@ export const formatVersion = 1
 const idMax = 2 ** 52
 const id = integer(1, idMax)
 const timeMs = integer(0, timeMaxMs)
-const nameMessage = 'must be 1 to 255 characters and not blank'
 
 const counter = integer(0, idMax).optional()
 const counters = {
@@ -38,14 +38,14 @@ const headerRecordSchema = z.object({
 const categoryRecordSchema = z.object({
   type: z.literal('category'),
   id: int64(),
-  name: z.string().refine(isCategoryName, nameMessage).nullable(),
+  name: categoryNameSchema.nullable(),
 })
 
 const petRecordSchema = z.object({
   // A record without a type is a pet, and a pet without an id is new. This is enough for the feed of a partner.
   type: z.literal('pet').optional(),
   id: id.optional(),
-  name: z.string().refine(isName, nameMessage),
+  name: petNameSchema,
   categoryId: int64(),
   status: z.enum(petStatuses).optional(),
 })
@@ -56,12 +56,12 @@ const orderRecordSchema = z
     id,
     petId: id,
     status: z.enum(orderStatuses),
-    customer: customer.nullable(),
-    note: note.nullable(),
+    customer: customerSchema.nullable(),
+    note: noteSchema.nullable(),
     placedAt: timeMs,
     updatedAt: timeMs,
     holdExpiresAt: timeMs.nullable(),
-    cancelReason: z.literal(holdExpired).nullable(),
+    cancelReason: z.literal(holdExpiredReason).nullable(),
   })
   // Only a placed order expires. A hold on any other order would stay due forever.
   .refine(({ status, holdExpiresAt }) => (status === 'placed') === (holdExpiresAt !== null), {

@@ -1,0 +1,74 @@
+import { eventsScope, privateEventsScope } from './event.ts'
+
+/** What an API key allows a stream at this time. */
+export type StreamAccess = {
+  readonly scopes: ReadonlySet<string>
+  /** When the key, or the secret that was sent, expires. */
+  readonly endsAt: number
+  /** The maximum number of open streams per instance. */
+  readonly streamsMax: number
+}
+
+/** Reads the access of a token from the database. Undefined if the token is not valid. */
+export type FindStreamAccess = (token: string) => Promise<StreamAccess | undefined>
+
+/** The current access of one token, shared by all streams that were opened with it. */
+export class TokenAccess {
+  readonly keyId: number
+  readonly token: string
+  readonly #find: FindStreamAccess
+  #current: StreamAccess | undefined
+  #readsStarted = 0
+  #lastRead = 0
+  streams = 0
+
+  constructor(keyId: number, token: string, current: StreamAccess, find: FindStreamAccess) {
+    this.keyId = keyId
+    this.token = token
+    this.#current = current
+    this.#find = find
+  }
+
+  /** Reads the access again. If two reads overlap, the result of the one that started later is kept. */
+  async refresh(): Promise<void> {
+    const read = ++this.#readsStarted
+    const current = await this.#find(this.token)
+    if (read < this.#lastRead) return
+    this.#lastRead = read
+    this.#current = current
+  }
+
+  isAllowed(now: number): boolean {
+    return this.#current?.scopes.has(eventsScope) === true && now < this.#current.endsAt
+  }
+
+  get includesPrivate(): boolean {
+    return this.#current?.scopes.has(privateEventsScope) === true
+  }
+}
+
+/** The access of every token that has open streams. */
+export class TokenAccessTable {
+  readonly #find: FindStreamAccess
+  readonly #byToken = new Map<string, TokenAccess>()
+
+  constructor(find: FindStreamAccess) {
+    this.#find = find
+  }
+
+  acquire(keyId: number, token: string, current: StreamAccess): TokenAccess {
+    const access = this.#byToken.get(token) ?? new TokenAccess(keyId, token, current, this.#find)
+    access.streams++
+    this.#byToken.set(token, access)
+    return access
+  }
+
+  release(access: TokenAccess): void {
+    access.streams--
+    if (access.streams === 0) this.#byToken.delete(access.token)
+  }
+
+  async refreshKeys(keyIds: ReadonlySet<number>): Promise<void> {
+    for (const access of [...this.#byToken.values()]) if (keyIds.has(access.keyId)) await access.refresh()
+  }
+}

@@ -1,0 +1,73 @@
+import * as z from 'zod'
+import { filteredCursor } from '../api/lists.ts'
+import { boundedText, nonBlankText } from '../api/textSchema.ts'
+import { int64, int64Text } from '../api/validation.ts'
+import { customerNameLengthMax, emailLengthMax, noteLengthMax, orderStatuses } from './order.ts'
+
+const time = z.iso.datetime()
+
+export const orderStatusSchema = z
+  .enum(orderStatuses)
+  .meta({ id: 'OrderStatus', description: 'The status of an order.' })
+export const customerSchema = z
+  .object({
+    name: nonBlankText(customerNameLengthMax, 'The name of the customer. It cannot be blank.'),
+    email: z
+      .email({ error: 'must be an e-mail address' })
+      .max(emailLengthMax, `must have at most ${emailLengthMax} characters`)
+      .optional()
+      .meta({ description: 'The e-mail address of the customer.' }),
+  })
+  .meta({
+    id: 'Customer',
+    description: 'The adopter. This is personal data: it never appears in events or logs.',
+  })
+export const noteSchema = boundedText(noteLengthMax, 'A note about the order.')
+
+export const newOrderSchema = z
+  .object({
+    petId: int64().meta({ description: 'The id of the animal, which must be available.' }),
+    customer: customerSchema.optional(),
+    note: noteSchema.optional(),
+  })
+  .meta({ id: 'NewOrder', description: 'An order to place for an available animal.' })
+export const orderChangeSchema = z
+  .object({ status: orderStatusSchema })
+  .meta({ id: 'OrderChange', description: 'The new status of the order.' })
+export const orderSchema = z
+  .object({
+    id: int64().meta({ description: 'The unique id of the order, assigned by the service.' }),
+    petId: int64().meta({ description: 'The id of the animal.' }),
+    status: orderStatusSchema,
+    customer: customerSchema.optional(),
+    note: noteSchema.optional(),
+    placedAt: time.meta({ description: 'When the order was placed.' }),
+    updatedAt: time.meta({ description: 'When the order last changed.' }),
+    holdExpiresAt: time
+      .optional()
+      .meta({ description: 'When a placed order is cancelled, unless it is approved first.' }),
+    cancelReason: z
+      .string()
+      .optional()
+      .meta({ description: '`hold_expired` if the order was cancelled because its hold expired.' }),
+  })
+  .meta({ id: 'Order', description: 'An order for one animal by one adopter.' })
+export const ordersSchema = z
+  .array(orderSchema)
+  .meta({ id: 'Orders', description: 'One page of orders, newest first.' })
+
+export const orderExample = {
+  id: 9,
+  petId: 42,
+  status: 'placed',
+  customer: { name: 'Ada Example', email: 'ada@example.com' },
+  placedAt: '2026-11-15T12:00:00.000Z',
+  updatedAt: '2026-11-15T12:00:00.000Z',
+  holdExpiresAt: '2026-11-18T12:00:00.000Z',
+}
+
+export const orderFilterSchema = z.object({
+  status: orderStatusSchema.optional().meta({ description: 'Only orders with this status.' }),
+  petId: int64Text().optional().meta({ description: 'Only orders for this animal.' }),
+})
+export const orderCursor = filteredCursor('orders', orderFilterSchema)

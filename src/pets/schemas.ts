@@ -1,0 +1,48 @@
+import * as z from 'zod'
+import { filteredCursor } from '../api/lists.ts'
+import { nonBlankText } from '../api/textSchema.ts'
+import { int64, int64Text } from '../api/validation.ts'
+import { petNameLengthMax, petStatuses } from './pet.ts'
+
+export const petStatusSchema = z.enum(petStatuses).meta({
+  id: 'PetStatus',
+  description:
+    'Whether the animal can be adopted: `available`, reserved (`pending`) or already adopted (`sold`).',
+})
+export const petNameSchema = nonBlankText(petNameLengthMax, 'The name of the animal. It cannot be blank.')
+const categoryId = int64().meta({
+  description:
+    'The id of the category of the animal. If the category does not exist, it is created without a name.',
+})
+
+export const newPetSchema = z
+  .object({ name: petNameSchema, categoryId, status: petStatusSchema.optional() })
+  .meta({ id: 'NewPet', description: 'An animal to add. `status` defaults to `available`.' })
+export const petChangeSchema = newPetSchema
+  .partial()
+  .meta({ id: 'PetChange', description: 'The fields to change. Fields that are left out keep their value.' })
+export const petSchema = z
+  .object({
+    id: int64().meta({ description: 'The unique id of the animal, assigned by the service.' }),
+    ...newPetSchema.shape,
+  })
+  .meta({ id: 'Pet', description: 'An animal offered for adoption.' })
+export const petsSchema = z
+  .array(petSchema)
+  .meta({ id: 'Pets', description: 'One page of animals, newest first.' })
+
+export const petExample = { id: 42, name: 'Milo', categoryId: 3, status: 'available' }
+
+/** The maximum number of ids that a list can be filtered by. */
+const petIdsMax = 100
+
+export const petFilterSchema = z.object({
+  status: petStatusSchema.optional().meta({ description: 'Only animals with this status.' }),
+  categoryId: int64Text().optional().meta({ description: 'Only animals of this category.' }),
+  id: z
+    .array(int64Text())
+    .max(petIdsMax)
+    .optional()
+    .meta({ description: `Only animals with these ids. Can be repeated up to ${petIdsMax} times.` }),
+})
+export const petCursor = filteredCursor('pets', petFilterSchema)
