@@ -1,5 +1,6 @@
 /** Row 7: the cost of a page does not depend on its position, the filter or the number of pets. */
 import type { PetFilter } from '../../src/pets/queries.ts'
+
 import { petCursor } from '../../src/pets/schemas.ts'
 import { copyDir, readKey } from '../data/databases.ts'
 import { rareCategoryId, rarePetInterval, scaleDatabase } from '../data/scaleDatabase.ts'
@@ -12,6 +13,8 @@ import { requestsWith } from '../servers/requests.ts'
 import { startService } from '../servers/service.ts'
 import { median, percentile, seededRandom, spreadOf } from '../statistics.ts'
 import { rows } from '../targets.ts'
+
+type PageFilter = Omit<PetFilter, 'id'>
 
 const smallCount = 10_000
 const largeCount = 10_000_000
@@ -130,7 +133,7 @@ async function measurePage({ connection, create, headers }: Instance, query: str
 function casesFor(count: number): Case[] {
   const random = seededRandom(seed)
   const randomId = (min: number, max: number) => min + Math.floor(random() * (max - min))
-  const filters: [string, PetFilter][] = [
+  const filters: [string, PageFilter][] = [
     ['no filter', {}],
     ['available', { status: 'available' }],
     ['sold', { status: 'sold' }],
@@ -161,7 +164,7 @@ function casesFor(count: number): Case[] {
   return cases
 }
 
-function queryOf({ status, categoryId }: PetFilter): string {
+function queryOf({ status, categoryId }: PageFilter): string {
   return new URLSearchParams({
     limit: String(pageSize),
     ...(status !== undefined && { status }),
