@@ -1,6 +1,6 @@
 import { systemClock } from '../clock.ts'
 import { readConfig } from '../config.ts'
-import { migrateStore } from '../database/open.ts'
+import { migrateDatabase } from '../database/open.ts'
 import { readArguments } from './arguments.ts'
 import { report } from './store.ts'
 
@@ -11,7 +11,7 @@ false. Several at once do it once, one after another; there is no way back but a
 
 export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
   const { values } = readArguments(args, usage, { json: { type: 'boolean' } })
-  const steps = await migrateStore(readConfig(env), systemClock())
+  const steps = await migrateDatabase(readConfig(env), systemClock())
   const sentence =
     steps.length === 0 ? 'The schema is up to date.' : `The schema is up to date now: ${steps.join(', ')}.`
   report(values.json, { steps }, sentence)

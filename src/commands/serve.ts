@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { systemClock } from '../clock.ts'
 import { type Config, readConfig } from '../config.ts'
 import { DiskUnresponsiveError } from '../database/database.ts'
-import { shownUrl } from '../database/open.ts'
+import { redactedUrl } from '../database/open.ts'
 import { type Service, startService } from '../service.ts'
 import { createLog, type Log } from '../telemetry/log.ts'
 import { readArguments } from './arguments.ts'
@@ -88,7 +88,7 @@ function greeting(config: Config, { port, newOperatorKey }: Service): string {
     `  API       ${base}/v1`,
     `  Console   ${base}/`,
     `  Docs      ${base}/docs`,
-    `  Data      ${config.databaseUrl === undefined ? config.dataDir : `PostgreSQL at ${shownUrl(config.databaseUrl)}`}`,
+    `  Data      ${config.databaseUrl === undefined ? config.dataDir : `PostgreSQL at ${redactedUrl(config.databaseUrl)}`}`,
     '',
   ]
   if (newOperatorKey === undefined) return [...lines, 'Stop it with Ctrl-C.'].join('\n')

@@ -32,7 +32,7 @@ export function ordersPage(
   const filters: [string, unknown][] = []
   if (filter.petId !== undefined) filters.push(['pet_id', Number(filter.petId)])
   if (filter.status !== undefined) filters.push(['status', filter.status])
-  return dialect.pageBelow(db.selectFrom('orders').selectAll(), filters, belowId).limit(limit)
+  return dialect.keysetPage(db.selectFrom('orders').selectAll(), filters, belowId).limit(limit)
 }
 
 export async function listOrders(

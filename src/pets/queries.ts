@@ -30,10 +30,10 @@ export function petsPage(
   const filters: [column: 'category_id' | 'status', value: unknown][] = []
   if (filter.categoryId !== undefined) filters.push(['category_id', filter.categoryId])
   if (filter.status !== undefined) filters.push(['status', filter.status])
-  if (ids === undefined) return dialect.pageBelow(query, filters, belowId).limit(limit)
+  if (ids === undefined) return dialect.keysetPage(query, filters, belowId).limit(limit)
   // Given ids find the rows by themselves, in order. The other columns are then wrapped in an expression, so that the
   // planner does not take an index of theirs and have to sort.
-  const named = dialect.pageBelow(query.where('id', 'in', ids.map(Number)), [], belowId)
+  const named = dialect.keysetPage(query.where('id', 'in', ids.map(Number)), [], belowId)
   return filters
     .reduce(
       (narrowed, [column, value]) => narrowed.where(sql`coalesce(${sql.ref(column)}, NULL)`, '=', value),

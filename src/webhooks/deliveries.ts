@@ -44,7 +44,7 @@ export async function listDeliveries(
 ): Promise<Delivery[]> {
   const deliveries = read.selectFrom('webhook_deliveries').selectAll()
   const rows = await dialect
-    .pageBelow(deliveries, [['webhook_id', webhookId]], belowId)
+    .keysetPage(deliveries, [['webhook_id', webhookId]], belowId)
     .limit(limit)
     .execute()
   return rows.map(toDelivery)
@@ -132,7 +132,7 @@ export type Claim = {
 /** Takes the next due delivery of an endpoint for one attempt, if nobody else has it. */
 export async function claimDelivery(
   trx: Kysely<Tables>,
-  { lock, lockFree }: SqlDialect,
+  { forUpdate, forUpdateSkipLocked }: SqlDialect,
   webhookId: number,
   lane: Lane,
   now: number,
@@ -147,7 +147,7 @@ export async function claimDelivery(
   const deliveries = trx.selectFrom('webhook_deliveries')
   const head = headOfLane(deliveries, sql`${webhookId}`, lane, now).selectAll('webhook_deliveries')
   // First attempts have one head, which is waited for; of repetitions anyone will do.
-  const found = await (lane === 'first' ? lock(head) : lockFree(head)).executeTakeFirst()
+  const found = await (lane === 'first' ? forUpdate(head) : forUpdateSkipLocked(head)).executeTakeFirst()
   // A first attempt that is under way elsewhere keeps its place: the ones behind it wait.
   if (!found || found.claimed_until > now) return undefined
   const until = now + claimMs
@@ -170,14 +170,14 @@ export const isDelivered = (outcome: Outcome): boolean =>
 /** Notes how an attempt ended, and what comes of it. */
 export async function finishAttempt(
   trx: Kysely<Tables>,
-  { lock }: SqlDialect,
+  { forUpdate }: SqlDialect,
   claim: Claim,
   outcome: Outcome,
   now: number,
   random: number,
 ): Promise<void> {
   const { delivery, webhook } = claim
-  const current = await lock(
+  const current = await forUpdate(
     trx.selectFrom('webhooks').select(['url', 'status']).where('id', '=', webhook.id),
   ).executeTakeFirst()
   if (!current) return

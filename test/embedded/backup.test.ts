@@ -193,7 +193,7 @@ describe('backup and restore', { concurrency: 2 }, () => {
     assertRefused(
       await store.run(['restore', join(folder, 'copy.db'), '--replace']),
       1,
-      /is being written to: try again later/,
+      /is locked by a write: try again later/,
     )
     await lock.release()
     assert.equal(await store.export(), before)
@@ -369,11 +369,11 @@ describe('backup and restore', { concurrency: 2 }, () => {
         assertRefused(
           await store.run(['restore', bad, '--replace']),
           1,
-          /bad-\d\.db is not a whole backup of a petstore/,
+          /bad-\d\.db is not a complete backup of a petstore database/,
         )
         assert.deepEqual(await contentsOf(store.env), contents)
         const place = `new-${index}`
-        assertRefused(await storeIn(join(folder, place)).run(['restore', bad]), 1, /is not a whole backup/)
+        assertRefused(await storeIn(join(folder, place)).run(['restore', bad]), 1, /is not a complete backup/)
         assert.ok(!readdirSync(folder).includes(place) || readdirSync(join(folder, place)).length === 0)
       })
     }
@@ -398,6 +398,24 @@ describe('backup and restore', { concurrency: 2 }, () => {
     database.exec("INSERT INTO schema_migrations VALUES (99, 'from the future', 0)")
     database.close()
     assertRefused(await store.run(['restore', file, '--replace']), 1, /schema version 99/)
+    assert.equal(await store.export(), before)
+  })
+
+  test('a backup of an unreleased version is rejected and changes nothing', async (t) => {
+    const folder = folderFor(t)
+    const store = storeIn(join(folder, 'data'))
+    await store.ok(['seed', '--count', '3'])
+    const before = await store.export()
+    const file = join(folder, 'copy.db')
+    await store.ok(['backup', file])
+    const database = new DatabaseSync(file)
+    database.exec("UPDATE schema_migrations SET name = 'first-release'")
+    database.close()
+    assertRefused(
+      await store.run(['restore', file, '--replace']),
+      1,
+      /^This database was made by an unreleased version\./,
+    )
     assert.equal(await store.export(), before)
   })
 })

@@ -117,7 +117,7 @@ test('after a failed sync a store that another process has open is not opened', 
     for (const command of [['serve'], ['seed', '--count', '1']]) {
       const { code, stderr } = await runPetstore(command, { PORT: '0', ...storeEnv })
       assert.equal(code, 1)
-      assert.match(stderr, /the disk failed earlier.*another process has it open: end that process/)
+      assert.match(stderr, /the disk failed earlier.*another process has it open: stop that process/)
     }
     assert.ok(existsSync(marker))
   } finally {
@@ -163,7 +163,7 @@ test('a command that cannot write ends with status 1 and says what to check', as
   assert.equal(stdout, '')
   assert.match(
     stderr,
-    /^The commit was not confirmed \(disk I\/O error\): check whether the change was applied[^\n]*\n$/,
+    /^The commit was not confirmed \(disk I\/O error\)\. Check whether the change was applied[^\n]*\n$/,
   )
   assertIsWhole(storeEnv)
   await store.ok(['seed', '--count', '10'])

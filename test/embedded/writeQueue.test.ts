@@ -90,7 +90,7 @@ describe('while another process has the write lock', { concurrency: true }, () =
     const { code, stdout, stderr } = await seed()
     assert.equal(code, 1)
     assert.equal(stdout, '')
-    assert.match(stderr, /^The store did not take the change[^\n]*\n$/)
+    assert.match(stderr, /^The database did not accept the change[^\n]*\n$/)
     assert.deepEqual(await categories(store), [])
     await lock.release()
     assert.equal((await seed()).stdout, 'Added 3 animals.\n')

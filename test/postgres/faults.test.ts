@@ -295,7 +295,7 @@ async function assertBackgroundGoesOn(
     await eventually('streams too', () => pets.every((id) => streamed.has(id)))
     service.advance(25 * hourMs)
     await eventually('old answers are forgotten', async () => {
-      const { rows } = await sql`SELECT FROM idempotent_answers LIMIT 1`.execute(read)
+      const { rows } = await sql`SELECT FROM idempotency_records LIMIT 1`.execute(read)
       return rows.length === 0
     })
   })
@@ -654,7 +654,7 @@ describe('a start', { concurrency: 2 }, () => {
   const cannotBeUsed = (address: string, why: string) => {
     const { host, pathname } = new URL(address)
     return new RegExp(
-      `^The PostgreSQL at ${host}${pathname} cannot be used \\(${why}\\): see DATABASE_URL\\.\\n$`,
+      `^The PostgreSQL database at ${host}${pathname} cannot be used \\(${why}\\): see DATABASE_URL\\.\\n$`,
     )
   }
 
