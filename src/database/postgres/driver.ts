@@ -84,7 +84,7 @@ class PostgresConnection implements DatabaseConnection {
     if (!isReadOnlyStatement(compiled.sql)) this.#source.onMutation?.()
     const result = await this.#query(compiled.sql, values, nameOf(compiled.sql)).catch((error: unknown) => {
       // Outside a transaction the query can be repeated without the prepared statement.
-      if (!isStalePlan(error) || this.#isInTransaction()) throw error
+      if (!isStalePlan(error) || this.client.getTransactionStatus() !== 'I') throw error
       return this.#query(compiled.sql, values)
     })
     return {
@@ -115,10 +115,6 @@ class PostgresConnection implements DatabaseConnection {
       if (error instanceof DatabaseUnavailableError || isStalePlan(error)) this.fault = error
       throw error
     }
-  }
-
-  #isInTransaction(): boolean {
-    return (this.client as { getTransactionStatus?: () => string }).getTransactionStatus?.() !== 'I'
   }
 }
 

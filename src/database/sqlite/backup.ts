@@ -46,15 +46,13 @@ export async function backupDatabase(source: string, target: string): Promise<nu
 
 async function copyPages(source: string, target: string): Promise<void> {
   makePrivate(target)
-  const connection = new DatabaseSync(source, { readOnly: true, timeout: lockWaitMs })
-  try {
-    // An open read transaction keeps the snapshot. Otherwise each write of a server would restart the copy.
-    connection.exec('BEGIN; SELECT 1 FROM sqlite_schema')
-    await backup(connection, target)
-  } finally {
-    connection.close()
-  }
-  makeSingleFile(target)
+  using connection = new DatabaseSync(source, { readOnly: true, timeout: lockWaitMs })
+  // An open read transaction keeps the snapshot. Otherwise each write of a server would restart the copy.
+  connection.exec('BEGIN; SELECT 1 FROM sqlite_schema')
+  await backup(connection, target)
+  // In WAL mode even a reader creates files beside the copy, and fails if it lacks the permission.
+  using copy = new DatabaseSync(target)
+  copy.exec('PRAGMA journal_mode = DELETE')
 }
 
 /**
@@ -62,22 +60,13 @@ async function copyPages(source: string, target: string): Promise<void> {
  * compare indexes with their tables. A restore runs the same check, so a backup that passes here passes there.
  */
 function integrityProblem(file: string): string | undefined {
-  const connection = new DatabaseSync(file, { readOnly: true })
+  using connection = new DatabaseSync(file, { readOnly: true })
   try {
     const result = String(connection.prepare('PRAGMA integrity_check(1)').get()?.integrity_check)
     return result === 'ok' ? undefined : result.replaceAll(/\s+/g, ' ')
   } catch (error) {
     return (error as Error).message
-  } finally {
-    connection.close()
   }
-}
-
-/** In WAL mode even a reader creates files beside the copy, and fails if it lacks the permission. */
-function makeSingleFile(file: string): void {
-  const copy = new DatabaseSync(file)
-  copy.exec('PRAGMA journal_mode = DELETE')
-  copy.close()
 }
 
 /** Replaces the database with a backup, which is checked, migrated and prepared in a staging folder first. */
@@ -109,21 +98,17 @@ export async function restoreDatabase(
 
 /** Retries while a server writes to the target, which `node:sqlite` reports as an error with code 0. */
 async function overwrite(source: string, target: string): Promise<void> {
-  const connection = new DatabaseSync(source, { timeout: lockWaitMs })
+  using connection = new DatabaseSync(source, { timeout: lockWaitMs })
   const deadline = performance.now() + lockWaitMs
-  try {
-    for (;;) {
-      const error = await backup(connection, target).then(
-        () => undefined,
-        (thrown: { errcode?: number }) => thrown,
-      )
-      if (error === undefined) return
-      if (error.errcode !== 0 && !isLocked(error)) throw error
+  for (;;) {
+    try {
+      await backup(connection, target)
+      return
+    } catch (error) {
+      if ((error as { errcode?: number }).errcode !== 0 && !isLocked(error)) throw error
       if (performance.now() > deadline) throw new Error(`${target} is locked by a write: try again later.`)
       await sleep(lockRetryMs)
     }
-  } finally {
-    connection.close()
   }
 }
 
@@ -131,13 +116,9 @@ async function overwrite(source: string, target: string): Promise<void> {
 function lastChangeIdIn(file: string): number {
   if (!existsSync(file)) return 0
   try {
-    const connection = new DatabaseSync(file, { readOnly: true, timeout: lockWaitMs })
-    try {
-      const statement = connection.prepare('SELECT seq FROM sqlite_sequence WHERE name = ?')
-      return Number(statement.get(changeLogTable)?.seq ?? 0)
-    } finally {
-      connection.close()
-    }
+    using connection = new DatabaseSync(file, { readOnly: true, timeout: lockWaitMs })
+    const statement = connection.prepare('SELECT seq FROM sqlite_sequence WHERE name = ?')
+    return Number(statement.get(changeLogTable)?.seq ?? 0)
   } catch {
     return 0
   }
@@ -154,15 +135,11 @@ function removeStaging(dataDir: string): void {
 function isOverwritable(file: string): boolean {
   if (!existsSync(file)) return true
   try {
-    const connection = new DatabaseSync(file, { timeout: lockWaitMs })
-    try {
-      const pageSize = connection.prepare('PRAGMA page_size').get()?.page_size
-      return (
-        pageSize === pageBytes && connection.prepare('SELECT count(*) FROM sqlite_schema').get() !== undefined
-      )
-    } finally {
-      connection.close()
-    }
+    using connection = new DatabaseSync(file, { timeout: lockWaitMs })
+    if (connection.prepare('PRAGMA page_size').get()?.page_size !== pageBytes) return false
+    // Throws if the file is damaged.
+    connection.prepare('SELECT count(*) FROM sqlite_schema').get()
+    return true
   } catch (error) {
     return isLocked(error)
   }
@@ -189,12 +166,7 @@ function checkBackup(file: string): void {
 }
 
 function isPetstore(file: string): boolean {
-  const connection = new DatabaseSync(file, { readOnly: true })
-  try {
-    return (
-      connection.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'schema_migrations'").get() !== undefined
-    )
-  } finally {
-    connection.close()
-  }
+  using connection = new DatabaseSync(file, { readOnly: true })
+  const statement = connection.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'schema_migrations'")
+  return statement.get() !== undefined
 }

@@ -68,8 +68,8 @@ class SqliteConnection implements DatabaseConnection {
       const { statement, hasRows } = this.#prepare(query.sql)
       const parameters = query.parameters.map(toSqlite)
       if (hasRows) return { rows: statement.all(...parameters).map(fromSqlite) as R[] }
-      const { changes, lastInsertRowid } = statement.run(...parameters)
-      return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) }
+      const { changes } = statement.run(...parameters)
+      return { rows: [], numAffectedRows: BigInt(changes) }
     } catch (error) {
       return rethrow(error)
     }

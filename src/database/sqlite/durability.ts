@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Kysely } from 'kysely'
 import type { MaybePromise } from '../../maybePromise.ts'
 import { DiskUnresponsiveError, type StorageFault } from '../database.ts'
@@ -93,7 +94,9 @@ export class Durability {
     await this.#walSync.sync()
     return () => {
       if (this.#options.foreignVersion() === this.#foreignSynced) return tracked.value
-      return settledWithin(foreignSyncWaitMaxMs, this.#walSync.sync()).then(() => tracked.value)
+      const synced = this.#walSync.sync().catch(() => {})
+      const timeout = sleep(foreignSyncWaitMaxMs, undefined, { ref: false })
+      return Promise.race([synced, timeout]).then(() => tracked.value)
     }
   }
 
@@ -138,15 +141,4 @@ function markForRecovery(databaseFile: string, error: unknown): unknown {
   } catch (markError) {
     return new AggregateError([error, markError], 'The database could not be marked for recovery.')
   }
-}
-
-async function settledWithin(ms: number, work: Promise<unknown>): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const timer = setTimeout(resolve, ms)
-  work.then(
-    () => resolve(),
-    () => resolve(),
-  )
-  await promise
-  clearTimeout(timer)
 }

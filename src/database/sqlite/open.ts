@@ -97,13 +97,9 @@ export function openSqlite(
 }
 
 async function snapshot<T>(file: string, work: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
-  const connection = connect(file, readWaitMaxMs)
-  try {
-    connection.exec('PRAGMA query_only = ON; BEGIN')
-    return await work(sqliteKysely(connection))
-  } finally {
-    connection.close()
-  }
+  using connection = connect(file, readWaitMaxMs)
+  connection.exec('PRAGMA query_only = ON; BEGIN')
+  return await work(sqliteKysely(connection))
 }
 
 /** Creating a database, and closing its last connection, takes an exclusive lock, which opening waits for. */

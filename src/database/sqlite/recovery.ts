@@ -28,7 +28,7 @@ export const needsRecovery = (databaseFile: string): boolean => existsSync(marke
  */
 export function recoverDatabase(databaseFile: string): boolean {
   const isRequired = needsRecovery(databaseFile)
-  const connection = new DatabaseSync(databaseFile, { timeout: isRequired ? exclusiveWaitMaxMs : 0 })
+  using connection = new DatabaseSync(databaseFile, { timeout: isRequired ? exclusiveWaitMaxMs : 0 })
   try {
     connection.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = FULL')
     const isBusy = connection.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()?.busy !== 0
@@ -39,8 +39,6 @@ export function recoverDatabase(databaseFile: string): boolean {
     throw new Error(
       'the disk failed earlier, so the database needs recovery, but another process has it open: stop that process, then start again',
     )
-  } finally {
-    connection.close()
   }
   rmSync(markerFile(databaseFile), { force: true })
   return true
