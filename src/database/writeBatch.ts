@@ -86,19 +86,22 @@ async function attemptCommit(
   useSavepoints: boolean,
 ): Promise<Attempt> {
   let transaction: Transaction | undefined
+  let attempt: Attempt
   try {
     transaction = await engine.begin()
-    const attempt = await runJobs(engine, transaction, queue, jobs, useSavepoints)
-    if (attempt.kind === 'committed' && attempt.results.some(({ ok }) => ok))
-      await commit(engine, transaction)
-    if (transaction.isOpen) await transaction.execute('ROLLBACK')
-    return attempt
+    attempt = await runJobs(engine, transaction, queue, jobs, useSavepoints)
+    const hasChanges = attempt.kind === 'committed' && attempt.results.some(({ ok }) => ok)
+    if (hasChanges) await commit(engine, transaction)
   } catch (error) {
-    if (transaction?.isOpen) await transaction.execute('ROLLBACK')
-    return { kind: 'failed', error }
-  } finally {
-    transaction?.release()
+    attempt = { kind: 'failed', error }
   }
+  try {
+    if (transaction?.isOpen) await transaction.execute('ROLLBACK')
+  } catch (error) {
+    if (attempt.kind !== 'failed') attempt = { kind: 'failed', error }
+  }
+  transaction?.release()
+  return attempt
 }
 
 /** Runs the jobs of the previous attempt, then takes more from the queue until a bound is reached. */

@@ -14,8 +14,8 @@ const waitingForConnectionMax = 2_000
 const connectRetryMs = 20
 
 /**
- * Every query is designed for an index and its order. These settings make the planner use the index whatever its
- * statistics are, unless there is none.
+ * Every query is designed for an index and its order. With these settings the planner uses the index, independent of the
+ * statistics of the tables.
  */
 const sessionSettings = `
   SET default_transaction_isolation = 'read committed';

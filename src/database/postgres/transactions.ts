@@ -12,7 +12,7 @@ export const queryMaxMs = 3_000
 /** The bound of all writes that share a commit. */
 const commitMaxMs = 5_000
 
-/** Every statement is written for this level, whatever the defaults of the role, the database and the server are. */
+/** Every statement is written for this level. The role, the database and the server may have other defaults. */
 export const begin = 'BEGIN ISOLATION LEVEL READ COMMITTED'
 
 /** The transaction that holds this lock is the only writer of the schema. */
