@@ -1,6 +1,6 @@
 import type { CompiledQuery, Kysely } from 'kysely'
 import { chain, type MaybePromise } from '../maybePromise.ts'
-import { insertSync, querySync } from './sqlite/driver.ts'
+import { sqliteConnectionOf } from './sqlite/driver.ts'
 import type { Tables } from './tables.ts'
 
 type Compilable<R> = { compile(): CompiledQuery<R> }
@@ -16,7 +16,7 @@ export function preparedQuery<P extends readonly unknown[], R>(
   return (db, ...parameters) => {
     const compiled = compiledFor(db)
     return (
-      querySync<R>(db, compiled.sql, parameters) ??
+      sqliteConnectionOf(db)?.querySync<R>(compiled.sql, parameters) ??
       db.executeQuery<R>({ ...compiled, parameters }).then(({ rows }) => rows)
     )
   }
@@ -31,7 +31,7 @@ export function insertReturningId<P extends readonly unknown[]>(
   const compiledFor = perEngine(build)
   const returning = preparedQuery<P, { id: number }>((db) => build(db).returning('id'))
   return (db, ...parameters) =>
-    insertSync(db, compiledFor(db).sql, parameters) ??
+    sqliteConnectionOf(db)?.insertSync(compiledFor(db).sql, parameters) ??
     chain(returning(db, ...parameters), ([row]) => (row as { id: number }).id)
 }
 

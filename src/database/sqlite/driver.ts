@@ -30,25 +30,8 @@ export function sqliteKysely(connection: DatabaseSync): Kysely<Tables> {
 
 const connections = new WeakMap<Kysely<Tables>, SqliteConnection>()
 
-/** The rows of a compiled query, or undefined if the database is not SQLite. */
-export const querySync = <R>(
-  db: Kysely<Tables>,
-  text: string,
-  parameters: readonly unknown[],
-): R[] | undefined => connections.get(db)?.query<R>(text, parameters)
-
-/** Inserts one row with a compiled query and returns its id, or undefined if the database is not SQLite. */
-export const insertSync = (
-  db: Kysely<Tables>,
-  text: string,
-  parameters: readonly unknown[],
-): number | undefined => connections.get(db)?.insert(text, parameters)
-
-/** The number of statements so far that may have changed something. */
-export const mutationsOf = (db: Kysely<Tables>): number => connections.get(db)?.mutations ?? 0
-
-/** Executes several statements. */
-export const runScript = (db: Kysely<Tables>, script: string): void => connections.get(db)?.runScript(script)
+/** The connection of a Kysely instance, for calls without a promise. Undefined if the database is not SQLite. */
+export const sqliteConnectionOf = (db: Kysely<Tables>): SqliteConnection | undefined => connections.get(db)
 
 const preparedMax = 256
 
@@ -57,6 +40,7 @@ type Prepared = { statement: StatementSync; hasRows: boolean; isReadOnly: boolea
 class SqliteConnection implements DatabaseConnection {
   readonly #connection: DatabaseSync
   readonly #statements = new Map<string, Prepared>()
+  /** The number of statements so far that may have changed something. */
   mutations = 0
 
   constructor(connection: DatabaseSync) {
@@ -75,7 +59,7 @@ class SqliteConnection implements DatabaseConnection {
     }
   }
 
-  query<R>(text: string, parameters: readonly unknown[]): R[] {
+  querySync<R>(text: string, parameters: readonly unknown[]): R[] {
     try {
       const { statement, hasRows } = this.#prepare(text)
       const values = parameters.map(toSqlite)
@@ -87,7 +71,8 @@ class SqliteConnection implements DatabaseConnection {
     }
   }
 
-  insert(text: string, parameters: readonly unknown[]): number {
+  /** Inserts one row and returns its id. */
+  insertSync(text: string, parameters: readonly unknown[]): number {
     try {
       return Number(this.#prepare(text).statement.run(...parameters.map(toSqlite)).lastInsertRowid)
     } catch (error) {
@@ -95,6 +80,7 @@ class SqliteConnection implements DatabaseConnection {
     }
   }
 
+  /** Executes several statements. */
   runScript(script: string): void {
     this.mutations++
     this.#connection.exec(script)

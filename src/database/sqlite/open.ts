@@ -7,7 +7,7 @@ import { sqliteDialect } from '../dialect.ts'
 import type { Tables } from '../tables.ts'
 import { WriteQueue } from '../writeQueue.ts'
 import { RowChanges, versionOf, watchForeignChanges } from './changes.ts'
-import { runScript, sqliteKysely } from './driver.ts'
+import { sqliteConnectionOf, sqliteKysely } from './driver.ts'
 import { Durability, defaultSyncMaxMs } from './durability.ts'
 import { makePrivate } from './files.ts'
 import { needsRecovery, recoverDatabase } from './recovery.ts'
@@ -64,7 +64,8 @@ export function openSqlite(
     read,
     write: (work, onDurable) => queue.add(work, onDurable),
     writeConcurrently: (work) => queue.add(work),
-    migrate: (work) => queue.add((trx) => work(trx, async (script) => runScript(trx, script))),
+    migrate: (work) =>
+      queue.add((trx) => work(trx, async (script) => sqliteConnectionOf(trx)?.runScript(script))),
     snapshot: (work) => snapshot(file, work),
     version: versionOf(reader, queue),
     watchRows(table, listener) {

@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Transaction, WriteEngine } from '../writeBatch.ts'
-import { isIoError, isLocked, mutationsOf, sqliteKysely } from './driver.ts'
+import { isIoError, isLocked, sqliteConnectionOf, sqliteKysely } from './driver.ts'
 import type { Durability } from './durability.ts'
 
 const lockWaitMaxMs = 5_000
@@ -44,7 +44,7 @@ export function sqliteWriteEngine(
       return writer.isTransaction
     },
     get mutations() {
-      return mutationsOf(trx)
+      return sqliteConnectionOf(trx)?.mutations ?? 0
     },
     release() {},
   }
