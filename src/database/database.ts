@@ -15,7 +15,7 @@ export type Database = {
    * before the promise resolves. It is also called if that is after an OutcomeUnknownError.
    */
   write<T>(work: (trx: Kysely<Tables>) => Promise<T>, onDurable?: () => void): Promise<T>
-  /** A transaction for bookkeeping without events. It is not serialized: it must lock the rows that it depends on. */
+  /** A transaction that is not in the change log and not serialized: it must lock the rows that it depends on. */
   writeConcurrently<T>(work: (trx: Kysely<Tables>) => Promise<T>): Promise<T>
   /** A write without a time limit. `runScript` executes several statements. */
   migrate<T>(

@@ -56,7 +56,7 @@ async function copyPages(source: string, target: string): Promise<void> {
 }
 
 /**
- * The first problem that SQLite finds. quick_check takes 0.5 seconds for a million pets instead of 3.5, but does not
+ * The first problem that SQLite finds. quick_check takes 0.5 seconds for a million rows instead of 3.5, but does not
  * compare indexes with their tables. A restore runs the same check, so a backup that passes here passes there.
  */
 function integrityProblem(file: string): string | undefined {
