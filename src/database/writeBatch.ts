@@ -34,7 +34,7 @@ export type WriteEngine = {
   sync?(): Promise<void> | undefined
 }
 
-/** Whether a statement changes nothing. No query of the service calls a function that changes something. */
+/** Whether a rollback has nothing to undo after a statement. No function in a SELECT of the service has such changes. */
 export const isReadOnlyStatement = (statement: string): boolean => /^\s*select\b/i.test(statement)
 
 export type BatchResult =
