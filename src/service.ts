@@ -173,7 +173,7 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
     log.request(finished)
   }
   const rows = new RowCache()
-  const epoch = database.watchPets((id) => rows.forget(id))
+  const epoch = database.watchRows('pets', (id) => rows.forget(id))
   const api = createApi({
     keptRows: epoch && { rows, epoch },
     operations,

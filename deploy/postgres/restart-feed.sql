@@ -3,10 +3,8 @@
 -- follow the feed then get 410 events_expired and read the full list again.
 --   psql "$DATABASE_URL" -v ON_ERROR_STOP=1 -f deploy/postgres/restart-feed.sql
 BEGIN;
-INSERT INTO positions (name, value)
-  SELECT 'events.pruned', 1000000 + greatest(
-    coalesce((SELECT max(id) FROM events), 0),
-    coalesce((SELECT value FROM positions WHERE name = 'events.pruned'), 0))
+INSERT INTO cursors (name, value)
+  SELECT 'events.pruned', 1000000 + last_assigned_id('events')
   ON CONFLICT (name) DO UPDATE SET value = excluded.value;
 DELETE FROM events;
 COMMIT;

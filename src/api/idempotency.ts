@@ -93,12 +93,12 @@ export class IdempotencyRecords {
 
 async function forgetSome(trx: Kysely<Tables>, now: number): Promise<bigint> {
   const old = trx
-    .selectFrom('idempotent_answers')
+    .selectFrom('idempotency_records')
     .select(['key_id', 'idempotency_key'])
     .where('created_at', '<=', now - keptMs)
     .limit(sweepRowsMax)
   const { numDeletedRows } = await trx
-    .deleteFrom('idempotent_answers')
+    .deleteFrom('idempotency_records')
     .where((eb) =>
       eb(eb.refTuple('key_id', 'idempotency_key'), 'in', old.$asTuple('key_id', 'idempotency_key')),
     )
@@ -113,13 +113,13 @@ export async function eraseFromIdempotencyRecords(
   erase: (json: string) => string,
 ): Promise<void> {
   const kept = await trx
-    .selectFrom('idempotent_answers')
+    .selectFrom('idempotency_records')
     .select(['key_id', 'idempotency_key', 'body'])
-    .where('concerns', '=', concern)
+    .where('subject_ref', '=', concern)
     .execute()
   for (const { key_id, idempotency_key, body } of kept) {
     await trx
-      .updateTable('idempotent_answers')
+      .updateTable('idempotency_records')
       .set({ body: erase(body) })
       .where('key_id', '=', key_id)
       .where('idempotency_key', '=', idempotency_key)
@@ -133,7 +133,7 @@ async function find(
   fingerprint: string,
 ): Promise<OperationResult | undefined> {
   const kept = await trx
-    .selectFrom('idempotent_answers')
+    .selectFrom('idempotency_records')
     .selectAll()
     .where('key_id', '=', attempt.caller.keyId)
     .where('idempotency_key', '=', attempt.key)
@@ -161,10 +161,10 @@ async function keep(
     headers: JSON.stringify(kept.headers ?? {}),
     body: attempt.isSecret ? encrypt(json, attempt) : json,
     created_at: attempt.now,
-    concerns: kept.subjectRef ?? null,
+    subject_ref: kept.subjectRef ?? null,
   }
   await trx
-    .insertInto('idempotent_answers')
+    .insertInto('idempotency_records')
     .values(values)
     .onConflict((conflict) => conflict.columns(['key_id', 'idempotency_key']).doUpdateSet(values))
     .execute()

@@ -1,6 +1,6 @@
 import { systemClock } from '../clock.ts'
 import { readConfig } from '../config.ts'
-import { migrateStore } from '../database/open.ts'
+import { migrateDatabase } from '../database/open.ts'
 import { parseArguments, printResult } from './cli.ts'
 
 const usage = `petstore migrate [--json]
@@ -10,7 +10,7 @@ It is safe to run several at the same time. A migration cannot be undone: make a
 
 export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
   const { values } = parseArguments(args, usage, { json: { type: 'boolean' } })
-  const steps = await migrateStore(readConfig(env), systemClock())
+  const steps = await migrateDatabase(readConfig(env), systemClock())
   const sentence =
     steps.length === 0 ? 'The schema is up to date.' : `The schema is up to date now: ${steps.join(', ')}.`
   printResult(values.json, { steps }, sentence)

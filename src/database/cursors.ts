@@ -1,15 +1,15 @@
 import type { Kysely } from 'kysely'
 import type { Tables } from './tables.ts'
 
-/** How far something has come that goes through the store in order; 0 before it has begun. */
+/** The position that a reader of an ordered table has reached; 0 at the start. */
 export async function readCursor(db: Kysely<Tables>, name: string): Promise<number> {
-  const row = await db.selectFrom('positions').select('value').where('name', '=', name).executeTakeFirst()
+  const row = await db.selectFrom('cursors').select('value').where('name', '=', name).executeTakeFirst()
   return row?.value ?? 0
 }
 
 export async function writeCursor(trx: Kysely<Tables>, name: string, value: number): Promise<void> {
   await trx
-    .insertInto('positions')
+    .insertInto('cursors')
     .values({ name, value })
     .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
     .execute()

@@ -1,90 +1,87 @@
 import type { Kysely } from 'kysely'
 import type { MaybePromise } from '../maybePromise.ts'
 import type { SqlDialect } from './dialect.ts'
-import type { Tables } from './tables.ts'
+import type { IdentityTable, Tables } from './tables.ts'
 
-/** What the features know of a store, whichever engine is behind it. */
+/** The port to the database. SQLite and PostgreSQL each implement it. */
 export type Database = {
   readonly dialect: SqlDialect
-  /** Reads of what is committed; they never wait for a writer. */
+  /** Reads committed rows without waiting for a writer. */
   readonly read: Kysely<Tables>
   /**
-   * Runs the work in a transaction and settles when it is on disk, or undone whole. Writes come one after another, over
-   * all processes: what one reads stays true until it is done. The work may touch nothing but the store, for others wait
-   * behind it and it may be run a second time. `onDurable` is called when the change is on disk, before the caller learns
-   * of it, and also where that is after the caller was told that the outcome is unknown.
+   * Runs the work in a transaction. Resolves when the change is durable; rejects when it was rolled back. Writes are
+   * serialized over all processes, so what the work reads stays true until it commits. The work may run twice, and other
+   * writes wait for it, so it must access nothing but the database. `onDurable` is called when the change is durable,
+   * before the promise resolves. It is also called if that is after an OutcomeUnknownError.
    */
   write<T>(work: (trx: Kysely<Tables>) => Promise<T>, onDurable?: () => void): Promise<T>
-  /**
-   * For bookkeeping that no event tells of: a transaction like the other, but it need not be the only one, so that
-   * whatever it decides on it must lock.
-   */
+  /** A transaction that is not in the change log and not serialized: it must lock the rows that it depends on. */
   writeConcurrently<T>(work: (trx: Kysely<Tables>) => Promise<T>): Promise<T>
-  /** A write that may take as long as it needs, such as a change of the schema. */
-  migrate<T>(work: (trx: Kysely<Tables>) => Promise<T>): Promise<T>
-  /** Runs the work on one unchanging view of the store. */
+  /** A write without a time limit. `runScript` executes several statements. */
+  migrate<T>(
+    work: (trx: Kysely<Tables>, runScript: (script: string) => Promise<void>) => Promise<T>,
+  ): Promise<T>
+  /** Runs the work on one consistent snapshot. */
   snapshot<T>(work: (db: Kysely<Tables>) => Promise<T>): Promise<T>
-  /**
-   * Another number after every commit of whichever process, as soon as reads can see it; nothing where that cannot be
-   * told without asking.
-   */
+  /** Changes with every commit of any process, as soon as reads can see it. Undefined if that takes a query. */
   version(): number | undefined
   /**
-   * Calls back with the animals that a commit of this process has changed or removed, before anybody can read them anew.
-   * Answers a number that is another one after every commit of another process; nothing where that cannot be told.
+   * Calls back with the id of each row that a commit of this process updated or deleted, before reads can see it. Returns
+   * a number that changes with every commit of another process. Undefined if the engine cannot tell.
    */
-  watchPets(listener: (id: number) => void): (() => number) | undefined
-  /** Calls back after every commit of this process, once it is on disk. */
+  watchRows(table: IdentityTable, listener: (id: number) => void): (() => number) | undefined
+  /** Calls back after every commit of this process, once it is durable. */
   onCommit(listener: () => void): void
   /**
-   * Follows a number that rises with commits, such as the newest id of a table. Returns a function for its value as of
-   * what is on disk: reads can show commits a moment before they are durable. Commits of other processes are included,
-   * which may have to be waited for. The query runs often, so it should be one of `compiledOnce`.
+   * Tracks a number that rises with commits, such as the newest id of a table. Returns a function for its durable value:
+   * reads can show commits shortly before they are durable. The value includes commits of other processes, which can
+   * take a sync. The query runs often, so it should be a `preparedQuery`.
    */
   trackDurable(query: (db: Kysely<Tables>) => MaybePromise<number>): Promise<() => MaybePromise<number>>
-  /** Calls back when the disk has failed, does not respond in time, or responds again. */
+  /** Calls back when the disk fails, becomes unresponsive, or responds again. */
   onStorageFault(listener: (fault: StorageFault) => void): void
-  /** Overwrites what was deleted, also in the files beside the store, as soon as nobody reads it any more. */
+  /** Removes deleted data from the write-ahead log as soon as no transaction reads it. */
   truncateWal(): void
-  /** Calls back when another process has changed the store, or may have. */
+  /** Calls back when another process has changed the database, or may have. */
   onForeignChange(listener: () => void): void
-  /** What is under way, for whoever watches. */
   stats(): DatabaseStats
-  /** Throws unless the store can be reached. */
+  /** Rejects if the database cannot be reached or written. */
   ping(): Promise<void>
   close(): Promise<void>
 }
 
 export type StorageFault = {
   /**
-   * After `failed` no write is taken, and the process should end: the next start recovers the store. After `overdue` no
-   * write is taken until it has `recovered`.
+   * After `failed` all writes are rejected and the process should exit: the next start recovers the database. After
+   * `overdue` writes are rejected until `recovered`.
    */
   readonly kind: 'failed' | 'overdue' | 'recovered'
   readonly message: string
   readonly error?: unknown
 }
 
-/** As much of a store as a list needs. */
+/** The part of the port that list queries use. */
 export type DatabaseReader = Pick<Database, 'read' | 'dialect'>
 
 export type DatabaseStats = {
-  /** Changes that wait for their commit. */
+  /** Writes that wait for a commit. */
   readonly writesWaiting: number
-  /** Connections to the store that are in use. */
   readonly connectionsBusy: number
   /** Requests that wait for a connection. */
   readonly connectionsAwaited: number
 }
 
-/** The store cannot serve right now; nothing was changed, and the same call may succeed later. */
+/** The database cannot serve the call. Nothing was changed, and a retry may succeed. */
 export class DatabaseUnavailableError extends Error {}
 
-/** The commit was not confirmed: the change may have been applied or not. */
+/** The commit was not confirmed: the change may or may not have been applied. */
 export class OutcomeUnknownError extends DatabaseUnavailableError {}
 
-/** A thread of this process waits for a disk that does not respond, so the store cannot be closed. */
+/** A thread of this process waits for an unresponsive disk, so the database cannot be closed. */
 export class DiskUnresponsiveError extends Error {}
 
-/** The store was written by a newer version of this program. */
+/** The database was written by a newer version of the program. */
 export class SchemaTooNewError extends Error {}
+
+/** The database was made by a version before the first release. */
+export class UnreleasedSchemaError extends Error {}

@@ -1,58 +1,73 @@
+import { readFileSync } from 'node:fs'
 import type { Kysely } from 'kysely'
-import { type Database, SchemaTooNewError } from './database.ts'
+import { type Database, SchemaTooNewError, UnreleasedSchemaError } from './database.ts'
 import type { SqlDialect } from './dialect.ts'
-import type { Migration } from './migration.ts'
-import { firstRelease } from './migrations/0001-first-release.ts'
-import { store } from './migrations/0002-store.ts'
-import { sharedStore } from './migrations/0003-shared-store.ts'
-import { coveringIndexes } from './migrations/0004-covering-indexes.ts'
-import { streamLimits } from './migrations/0005-stream-limits.ts'
 import type { Tables } from './tables.ts'
 
-const migrations: readonly Migration[] = [firstRelease, store, sharedStore, coveringIndexes, streamLimits]
+/** One version of the schema. A released migration never changes; a change of the schema is a new migration. */
+export type Migration = { readonly name: string; script(engine: SqlDialect['engine']): string }
 
-/** Whether the store has the schema of this program. */
+const fromFiles = (name: string, files: Record<SqlDialect['engine'], readonly string[]>): Migration => ({
+  name,
+  script: (engine) =>
+    files[engine]
+      .map((file) => readFileSync(new URL(`./migrations/${file}.sql`, import.meta.url), 'utf8'))
+      .join('\n'),
+})
+
+/** The version of a migration is its place in this list, starting at 1. */
+export const migrations: readonly Migration[] = [
+  fromFiles('initial', {
+    sqlite: ['0001-initial.sqlite'],
+    postgres: ['0001-initial.postgres', '0001-rate-limits.postgres'],
+  }),
+]
+
+/** Whether the database has the schema of this version of the program. */
 export const isMigrated = async ({ read, dialect }: Database): Promise<boolean> =>
-  (await appliedVersion(read, dialect)) === migrations.length
+  (await appliedVersion(read, dialect, migrations)) === migrations.length
 
 /**
- * Brings the schema up to this program's version: forward only, all in one transaction, and once, however many
- * processes begin at the same time. Answers the steps that were taken.
+ * Applies the missing migrations in one transaction. Processes that migrate at the same time apply them once. Returns
+ * the names of the migrations that were applied.
  */
-export async function migrate(database: Database, now: number): Promise<string[]> {
-  const newest = migrations.length
-  if (await isMigrated(database)) return []
-  return database.migrate(async (trx) => {
-    await trx.schema
-      .createTable('schema_migrations')
-      .ifNotExists()
-      .addColumn('version', database.dialect.integer, (column) => column.primaryKey())
-      .addColumn('name', 'text', (column) => column.notNull())
-      .addColumn('applied_at', database.dialect.integer, (column) => column.notNull())
-      .modifyEnd(database.dialect.tableEnd)
-      .execute()
-    // Asked again inside the transaction: another process may have migrated meanwhile.
-    const applied = await appliedVersion(trx, database.dialect)
-    if (applied > newest) {
+export async function migrate(database: Database, now: number, all = migrations): Promise<string[]> {
+  const { dialect } = database
+  if ((await appliedVersion(database.read, dialect, all)) === all.length) return []
+  return database.migrate(async (trx, runScript) => {
+    // Another process may have migrated since the first check.
+    const applied = await appliedVersion(trx, dialect, all)
+    if (applied > all.length) {
       throw new SchemaTooNewError(
-        `The store has schema version ${applied}, but this version of petstore knows ${newest} at most: run the newer version that wrote it.`,
+        `The database has schema version ${applied}, but this version of petstore supports versions up to ${all.length}: run the newer version that wrote it.`,
       )
     }
-    const steps = migrations.slice(applied)
-    for (const migration of steps) {
-      await migration.up(trx, database.dialect)
-      const { version, name } = migration
+    const missing = all.slice(applied)
+    for (const [index, { name, script }] of missing.entries()) {
+      await runScript(script(dialect.engine))
+      const version = applied + index + 1
       await trx.insertInto('schema_migrations').values({ version, name, applied_at: now }).execute()
     }
-    return steps.map(({ name }) => name)
+    return missing.map(({ name }) => name)
   })
 }
 
-async function appliedVersion(db: Kysely<Tables>, dialect: SqlDialect): Promise<number> {
+async function appliedVersion(
+  db: Kysely<Tables>,
+  dialect: SqlDialect,
+  all: readonly Migration[],
+): Promise<number> {
   if (!(await dialect.hasTable(db, 'schema_migrations'))) return 0
-  const row = await db
+  const rows = await db
     .selectFrom('schema_migrations')
-    .select((eb) => eb.fn.max('version').as('version'))
-    .executeTakeFirst()
-  return Number(row?.version ?? 0)
+    .select(['version', 'name'])
+    .orderBy('version')
+    .execute()
+  const isUnreleased = rows.some(({ version, name }) => name !== (all[version - 1]?.name ?? name))
+  if (isUnreleased) {
+    throw new UnreleasedSchemaError(
+      'This database was made by an unreleased version. Export it with the version that made it, then import it here.',
+    )
+  }
+  return rows.at(-1)?.version ?? 0
 }

@@ -1,14 +1,13 @@
-import type { CompiledQuery, InsertQueryBuilder, InsertResult, Kysely } from 'kysely'
+import type { CompiledQuery, Kysely } from 'kysely'
 import { chain, type MaybePromise } from '../maybePromise.ts'
-import { insertSync, querySync } from './sqlite/driver.ts'
+import { sqliteConnectionOf } from './sqlite/driver.ts'
 import type { Tables } from './tables.ts'
 
 type Compilable<R> = { compile(): CompiledQuery<R> }
 
 /**
- * A query that is put together once for each engine and run many times: for the few that every request needs, where
- * putting them together costs more than running them. `build` is given any values, in the order of the parameters.
- * The embedded store answers at once.
+ * A query that is compiled once for each engine, for the few queries that are compiled in more time than they run.
+ * `build` uses any values, in the order of the parameters. SQLite returns the rows synchronously.
  */
 export function preparedQuery<P extends readonly unknown[], R>(
   build: (db: Kysely<Tables>) => Compilable<R>,
@@ -17,20 +16,22 @@ export function preparedQuery<P extends readonly unknown[], R>(
   return (db, ...parameters) => {
     const compiled = compiledFor(db)
     return (
-      querySync<R>(db, compiled.sql, parameters) ??
+      sqliteConnectionOf(db)?.querySync<R>(compiled.sql, parameters) ??
       db.executeQuery<R>({ ...compiled, parameters }).then(({ rows }) => rows)
     )
   }
 }
 
-/** The same for an insert of one row, which answers the id that the row is given: SQLite tells it without being asked. */
+type IdentityInsert = Compilable<unknown> & { returning(column: 'id'): Compilable<{ id: number }> }
+
+/** A prepared insert of one row that returns its id. SQLite reports the id without a RETURNING clause. */
 export function insertReturningId<P extends readonly unknown[]>(
-  build: (db: Kysely<Tables>) => InsertQueryBuilder<Tables, 'pets', InsertResult>,
+  build: (db: Kysely<Tables>) => IdentityInsert,
 ): (db: Kysely<Tables>, ...parameters: P) => MaybePromise<number> {
   const compiledFor = perEngine(build)
   const returning = preparedQuery<P, { id: number }>((db) => build(db).returning('id'))
   return (db, ...parameters) =>
-    insertSync(db, compiledFor(db).sql, parameters) ??
+    sqliteConnectionOf(db)?.insertSync(compiledFor(db).sql, parameters) ??
     chain(returning(db, ...parameters), ([row]) => (row as { id: number }).id)
 }
 
@@ -49,9 +50,9 @@ function perEngine<R>(
   }
 }
 
-const rowsAtOnce = 500
+const rowsPerInsert = 500
 
-/** Inserts of many rows, so many at a time by a statement that is put together once. */
+/** Inserts many rows with a prepared statement for each full chunk of them. */
 export function insertMany(
   table: keyof Tables,
   columns: readonly string[],
@@ -62,18 +63,13 @@ export function insertMany(
       .values(
         rows.map((row) => Object.fromEntries(columns.map((column, index) => [column, row[index]])) as never),
       )
-  const emptyRow = columns.map(() => 0)
-  const insertPiece = preparedQuery((db) =>
-    build(
-      db,
-      Array.from({ length: rowsAtOnce }, () => emptyRow),
-    ),
-  )
+  const anyRow = columns.map(() => 0)
+  const insertChunk = preparedQuery((db) => build(db, Array(rowsPerInsert).fill(anyRow)))
   return async (db, rows) => {
-    for (let from = 0; from < rows.length; from += rowsAtOnce) {
-      const piece = rows.slice(from, from + rowsAtOnce)
-      if (piece.length === rowsAtOnce) await insertPiece(db, ...piece.flat())
-      else await build(db, piece).execute()
+    for (let from = 0; from < rows.length; from += rowsPerInsert) {
+      const chunk = rows.slice(from, from + rowsPerInsert)
+      if (chunk.length === rowsPerInsert) await insertChunk(db, ...chunk.flat())
+      else await build(db, chunk).execute()
     }
   }
 }

@@ -1,11 +1,9 @@
 import type { Generated, Kysely } from 'kysely'
 
-/**
- * The columns named `category_id` hold any int64 and are bigints in the code;
- * every other integer stays below 2^53 and is a number. Times are milliseconds, lists are JSON text.
- */
+/** Integers are numbers below 2^53, except in columns of `bigintColumns`. Times are milliseconds, lists are JSON text. */
 export type Tables = {
-  store_facts: {
+  /** What the database records about itself. */
+  metadata: {
     name: string
     value: string
   }
@@ -25,7 +23,7 @@ export type Tables = {
     plan: string
     per_minute: number | null
     per_day: number | null
-    /** How many event streams the key may have open at one instance, where it has a limit of its own. */
+    /** The event streams that the key may have open at one instance, if not the default of its plan. */
     streams: number | null
     scopes: string
     origins: string
@@ -49,14 +47,14 @@ export type Tables = {
     minute_used: number
     day_ends_at: number
     day_used: number
-    refusals: number
-    refusals_until: number
+    rejections: number
+    rejections_until: number
     banned_at: number
     banned_until: number
     ban_level: number
     last_used_at: number
   }
-  idempotent_answers: {
+  idempotency_records: {
     key_id: number
     idempotency_key: string
     fingerprint: string
@@ -64,8 +62,8 @@ export type Tables = {
     headers: string
     body: string
     created_at: number
-    /** What the answer is about, where it may have to be erased with it. */
-    concerns: string | null
+    /** The resource that the response shows, if erasing the resource must erase the response too. */
+    subject_ref: string | null
   }
   inventory: {
     status: string
@@ -96,7 +94,7 @@ export type Tables = {
     id: Generated<number>
     url: string
     events: string
-    /** It is told of events after this one. */
+    /** The webhook receives events after this one. */
     from_event_id: number
     status: string
     status_reason: string | null
@@ -114,7 +112,7 @@ export type Tables = {
     data: string
     status: string
     attempts: number
-    /** Set while there is an attempt to come. */
+    /** Set while another attempt is due. */
     next_attempt_at: number | null
     claimed_until: number
     last_status: number | null
@@ -122,8 +120,8 @@ export type Tables = {
     created_at: number
     finished_at: number | null
   }
-  /** How far something has come that goes through the store in order. */
-  positions: {
+  /** The position that a reader of an ordered table has reached. */
+  cursors: {
     name: string
     value: number
   }
@@ -136,3 +134,12 @@ export type Tables = {
 
 /** The typed query builder: a connection or a transaction. */
 export type Db = Kysely<Tables>
+
+/** The columns that hold any int64; they are bigints in the code. */
+export const bigintColumns: ReadonlySet<string> = new Set(['category_id'])
+
+/** Every change appends a row to this table. Its ids rise without gaps. */
+export const changeLogTable = 'events'
+
+/** The tables whose ids the database assigns, rising and never reused. */
+export type IdentityTable = 'pets' | 'api_keys' | 'orders' | 'events'

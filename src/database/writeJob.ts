@@ -2,32 +2,35 @@ import type { Kysely } from 'kysely'
 import type { OutcomeUnknownError } from './database.ts'
 import type { Tables } from './tables.ts'
 
-/** One piece of work that waits for its commit. */
+/** One write that waits for a commit. */
 export type WriteJob = {
-  addedAt: number
-  work: (trx: Kysely<Tables>) => Promise<unknown>
-  onDurable: (() => void) | undefined
-  resolve: (value: unknown) => void
-  reject: (error: unknown) => void
+  readonly addedAt: number
+  readonly work: (trx: Kysely<Tables>) => Promise<unknown>
+  readonly onDurable: (() => void) | undefined
+  readonly resolve: (value: unknown) => void
+  readonly reject: (error: unknown) => void
 }
 
-/** How a unit ended; its caller is told once the commit is on disk. `result` is the error where it failed. */
-export type Outcome = { readonly unit: WriteJob; readonly hasFailed: boolean; readonly result: unknown }
+/** The result of a job in a committed transaction. A job that failed has changed nothing. */
+export type JobResult =
+  | { readonly ok: true; readonly job: WriteJob; readonly value: unknown }
+  | { readonly ok: false; readonly job: WriteJob; readonly error: unknown }
 
-export function settle({ unit, hasFailed, result }: Outcome): void {
-  if (hasFailed) {
-    unit.reject(result)
+/** Settles the promise of a job whose transaction is durable. */
+export function settleJob(result: JobResult): void {
+  const { job } = result
+  if (!result.ok) {
+    job.reject(result.error)
     return
   }
   try {
-    unit.onDurable?.()
+    job.onDurable?.()
+    job.resolve(result.value)
   } catch (error) {
-    unit.reject(error)
-    return
+    job.reject(error)
   }
-  unit.resolve(result)
 }
 
-/** A unit that failed has changed nothing, so its own error stands. */
-export const settleUnknown = ({ unit, hasFailed, result }: Outcome, error: OutcomeUnknownError): void =>
-  unit.reject(hasFailed ? result : error)
+/** Rejects a job whose transaction may not be durable. A job that failed keeps its error. */
+export const rejectUnknown = (result: JobResult, error: OutcomeUnknownError): void =>
+  result.job.reject(result.ok ? error : result.error)

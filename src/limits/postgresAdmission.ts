@@ -4,7 +4,7 @@ import { preparedQuery } from '../database/preparedQuery.ts'
 import type { Decision, Outcome } from './rateLimiter.ts'
 import { addressLimits, noUsage, type Windows, windowsOf } from './window.ts'
 
-/** The call of the counting function of database/postgresCounting.ts, and what its result means. */
+/** The call of the counting function of database/migrations/0001-rate-limits.postgres.sql, and what its result means. */
 
 /** What PostgreSQL answers of a request, or of several with one key. */
 export type AdmissionRow = {

@@ -33,7 +33,7 @@ export function ordersPageQuery(
   const filters: [string, unknown][] = []
   if (petId !== undefined) filters.push(['pet_id', Number(petId)])
   if (status !== undefined) filters.push(['status', status])
-  return dialect.pageBelow(db.selectFrom('orders').selectAll(), filters, belowId).limit(limit)
+  return dialect.keysetPage(db.selectFrom('orders').selectAll(), filters, belowId).limit(limit)
 }
 
 export async function listOrders(...page: Parameters<typeof ordersPageQuery>): Promise<Order[]> {

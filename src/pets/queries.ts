@@ -29,10 +29,10 @@ export function petsPageQuery(
   const filters: [column: 'category_id' | 'status', value: unknown][] = []
   if (categoryId !== undefined) filters.push(['category_id', categoryId])
   if (status !== undefined) filters.push(['status', status])
-  if (ids === undefined) return dialect.pageBelow(query, filters, belowId).limit(limit)
+  if (ids === undefined) return dialect.keysetPage(query, filters, belowId).limit(limit)
   // The primary key returns the given ids in order. The other columns are wrapped in an expression to keep the planner
   // from choosing one of their indexes, which would need a sort.
-  const byIds = dialect.pageBelow(query.where('id', 'in', ids.map(Number)), [], belowId)
+  const byIds = dialect.keysetPage(query.where('id', 'in', ids.map(Number)), [], belowId)
   return filters
     .reduce(
       (narrowed, [column, value]) => narrowed.where(sql`coalesce(${sql.ref(column)}, NULL)`, '=', value),

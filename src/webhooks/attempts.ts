@@ -81,7 +81,7 @@ export type ClaimedDelivery = {
 /** Claims the next due delivery of a lane for one attempt. */
 export async function claimDelivery(
   trx: Db,
-  { lock, lockFree }: SqlDialect,
+  { forUpdate, forUpdateSkipLocked }: SqlDialect,
   { webhookId, lane }: DueLane,
   now: number,
 ): Promise<ClaimedDelivery | undefined> {
@@ -95,7 +95,7 @@ export async function claimDelivery(
   const deliveries = trx.selectFrom('webhook_deliveries')
   const next = nextInLane(deliveries, sql`${webhookId}`, lane, now).selectAll('webhook_deliveries')
   // First attempts keep their order, so a locked one is waited for. Retries have no order.
-  const row = await (lane === 'first' ? lock(next) : lockFree(next)).executeTakeFirst()
+  const row = await (lane === 'first' ? forUpdate(next) : forUpdateSkipLocked(next)).executeTakeFirst()
   if (!row || row.claimed_until > now) return undefined
   const claimedUntil = now + claimMs
   await trx
@@ -112,14 +112,14 @@ export async function claimDelivery(
 /** Records the outcome of an attempt: delivered, to be retried, or failed, which disables the webhook. */
 export async function finishAttempt(
   trx: Db,
-  { lock }: SqlDialect,
+  { forUpdate }: SqlDialect,
   claim: ClaimedDelivery,
   outcome: AttemptOutcome,
   now: number,
   random: number,
 ): Promise<void> {
   const { delivery, webhook, claimedUntil } = claim
-  const current = await lock(
+  const current = await forUpdate(
     trx.selectFrom('webhooks').select(['url', 'status']).where('id', '=', webhook.id),
   ).executeTakeFirst()
   if (!current) return

@@ -53,7 +53,7 @@ export async function listDeliveries(
 ): Promise<Delivery[]> {
   const deliveries = read.selectFrom('webhook_deliveries').selectAll()
   const rows = await dialect
-    .pageBelow(deliveries, [['webhook_id', webhookId]], belowId)
+    .keysetPage(deliveries, [['webhook_id', webhookId]], belowId)
     .limit(limit)
     .execute()
   return rows.map(toDelivery)

@@ -18,11 +18,11 @@ import { folderFor, serverFor, stopped } from '../support/servers.ts'
 import { startTestService } from '../support/service.ts'
 import { holdWriteLock } from '../support/writeLock.ts'
 
-/** Commands on the store in a folder. */
+/** Commands on the database in a folder. */
 const storeIn = (dataDir: string, more: Record<string, string> = {}) =>
   storeAt({ PETSTORE_DATA_DIR: dataDir }, more)
 
-describe('what cannot be done ends with status 1 and says why', { concurrency: 2 }, () => {
+describe('a command that cannot be executed exits with status 1 and a reason', { concurrency: 2 }, () => {
   const scenarios: [name: string, args: (folder: string) => string[], message: RegExp][] = [
     ['there is nothing to back up', (folder) => ['backup', join(folder, 'copy')], /There is no database at/],
     ['a backup would overwrite', (folder) => ['backup', folder], /exists already/],
@@ -46,23 +46,23 @@ describe('what cannot be done ends with status 1 and says why', { concurrency: 2
 })
 
 describe('backup and restore', { concurrency: 2 }, () => {
-  test('bring a store back as it was, into an empty place', async (t) => {
+  test('restore a database exactly, into an empty folder', async (t) => {
     const folder = folderFor(t)
     const first = await eventfulServer(t)
     const store = storeAt(first.storeEnv)
     const file = join(folder, 'copy.db')
     assert.match(await store.ok(['backup', file]), /^Backed up \d+ bytes to .*copy\.db\.\n$/)
     assert.deepEqual(readdirSync(folder), ['copy.db'])
-    assert.equal(statSync(file).mode & 0o077, 0, 'it holds hashes of keys: for its owner alone')
+    assert.equal(statSync(file).mode & 0o077, 0, 'only the owner can read the key hashes')
     const second = storeIn(join(folder, 'restored'))
     assert.deepEqual(await second.json(['restore', file]), { file, bytes: statSync(file).size })
     assertSameStore(await second.export(), await store.export())
-    assert.deepEqual(readdirSync(folder).sort(), ['copy.db', 'restored'], 'nothing is left beside the backup')
+    assert.deepEqual(readdirSync(folder).sort(), ['copy.db', 'restored'], 'no other file is left')
     const server = await serverFor(t, second.env)
     assert.equal((await server.request('GET', '/v1/pets', { key: first.operatorKey })).status, 200)
   })
 
-  test('--json says what was written', async (t) => {
+  test('--json reports what was written', async (t) => {
     const folder = folderFor(t)
     const store = storeIn(join(folder, 'data'))
     await store.ok(['seed'])
@@ -70,7 +70,7 @@ describe('backup and restore', { concurrency: 2 }, () => {
     assert.deepEqual(await store.json(['backup', file]), { file, bytes: statSync(file).size })
   })
 
-  test('restore does not touch a store that is there, unless told to replace it', async (t) => {
+  test('restore changes an existing database only with --replace', async (t) => {
     const folder = folderFor(t)
     const store = storeIn(join(folder, 'data'))
     await store.ok(['seed', '--count', '1'])
@@ -87,7 +87,7 @@ describe('backup and restore', { concurrency: 2 }, () => {
     assert.equal(lines(await store.export()).filter((line) => line.includes('"type":"pet"')).length, 1)
   })
 
-  test('restore --replace under a running server, which keeps serving and then shows the restored animals', async (t) => {
+  test('restore --replace under a running server, which continues and then shows the restored pets', async (t) => {
     const folder = folderFor(t)
     const server = await serverFor(t)
     const key = server.operatorKey
@@ -108,7 +108,7 @@ describe('backup and restore', { concurrency: 2 }, () => {
     isRestoring = false
     await Promise.all(readers)
     assert.ok(statuses.length > 0)
-    assert.deepEqual(new Set(statuses), new Set([200]), 'nobody was turned away meanwhile')
+    assert.deepEqual(new Set(statuses), new Set([200]), 'every request was served')
 
     assert.equal((await server.request('GET', '/v1/pets?limit=100', { key })).text, before.text)
     const next = await server.request('POST', '/v1/pets', { key, body: { name: 'next', categoryId: 1 } })
@@ -121,7 +121,7 @@ describe('backup and restore', { concurrency: 2 }, () => {
     )
   })
 
-  /** Callers who add animals to a store of some size, until they are told to stop. */
+  /** Callers that add pets to a database until they are stopped. */
   async function keepAdding(t: TestContext, seedCount: number) {
     const server = await serverFor(t)
     const store = storeAt(server.storeEnv)
@@ -144,16 +144,16 @@ describe('backup and restore', { concurrency: 2 }, () => {
           (await server.request('POST', '/v1/pets', { key, body: { name: 'new', categoryId: 1 } })).status,
         )
     })
-    await eventually('animals are being added', () => statuses.has(201))
+    await eventually('pets are added', () => statuses.has(201))
     const stop = async () => {
       isAdding = false
       await Promise.all(callers)
-      assert.deepEqual(statuses, new Set([201]), 'nobody was turned away meanwhile')
+      assert.deepEqual(statuses, new Set([201]), 'every request was served')
     }
     return { server, store, key, stop }
   }
 
-  test('a backup comes to its end while animals are being added, and is one moment of the store', {
+  test('a backup completes while pets are added, and is a consistent snapshot', {
     timeout: 120_000,
   }, async (t) => {
     const folder = folderFor(t)
@@ -172,7 +172,7 @@ describe('backup and restore', { concurrency: 2 }, () => {
     assertIsWhole(restored.env)
   })
 
-  test('restore --replace finds its moment while animals are being added', async (t) => {
+  test('restore --replace completes while pets are added', async (t) => {
     const folder = folderFor(t)
     const { server, store, key, stop } = await keepAdding(t, 2_000)
     const file = join(folder, 'copy.db')
@@ -187,7 +187,7 @@ describe('backup and restore', { concurrency: 2 }, () => {
     assertIsWhole(server.storeEnv)
   })
 
-  test('restore gives up on a store that somebody never stops writing to, and changes nothing', async (t) => {
+  test('restore fails on a database that is locked by a write, and changes nothing', async (t) => {
     const folder = folderFor(t)
     const store = storeIn(join(folder, 'data'))
     await store.ok(['seed', '--count', '3'])
@@ -198,13 +198,13 @@ describe('backup and restore', { concurrency: 2 }, () => {
     assertRefused(
       await store.run(['restore', join(folder, 'copy.db'), '--replace']),
       1,
-      /is being written to: try again later/,
+      /is locked by a write: try again later/,
     )
     await lock.release()
     assert.equal(await store.export(), before)
   })
 
-  /** A store with three animals whose file is then overwritten with something else, and a backup from before. */
+  /** A database with three pets whose file is then overwritten, and a backup from before. */
   async function damagedStore(t: TestContext, damage: Buffer) {
     const folder = folderFor(t)
     const store = storeIn(join(folder, 'data'))
@@ -220,7 +220,7 @@ describe('backup and restore', { concurrency: 2 }, () => {
     ['garbage', Buffer.from('no database '.repeat(1_000))],
     ['half a page', Buffer.from('SQLite format 3\0'.padEnd(2_000, 'x'))],
   ] as const) {
-    test(`restore --replace over a damaged store (${name}), which is kept aside`, async (t) => {
+    test(`restore --replace over a damaged database (${name}), which is kept`, async (t) => {
       const { store, before, backup } = await damagedStore(t, damage)
       assertRefused(await store.run(['export']), 1, /cannot be opened .*restore a backup/)
       await store.ok(['restore', backup, '--replace'])
@@ -234,14 +234,14 @@ describe('backup and restore', { concurrency: 2 }, () => {
     })
   }
 
-  test('restore does not put another file in place of a damaged store that a server has open', async (t) => {
+  test('restore does not replace a damaged database that a server has open', async (t) => {
     const folder = folderFor(t)
     const server = await serverFor(t)
     const store = storeAt(server.storeEnv)
     const backup = join(folder, 'copy.db')
     await store.ok(['backup', backup])
     const file = join(server.dataDir, 'petstore.db')
-    // Otherwise the log still has every page of a store that is new.
+    // Otherwise the log still has every page of a new database.
     const connection = new DatabaseSync(file)
     assert.equal(connection.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()?.busy, 0)
     connection.close()
@@ -255,11 +255,11 @@ describe('backup and restore', { concurrency: 2 }, () => {
     assert.deepEqual(readFileSync(file), damage)
   })
 
-  test('a live restore makes the server forget the counts of keys, and applies PETSTORE_ADMIN_KEY again', async (t) => {
+  test('a live restore resets the cached counts of keys, and applies PETSTORE_ADMIN_KEY again', async (t) => {
     const folder = folderFor(t)
     const adminKey = 'the-admin-key-of-this-deployment'
     const backup = join(folder, 'copy.db')
-    // A store of before: another admin key, and a key that has used nothing.
+    // An earlier database: another admin key, and a key without usage.
     const old = storeIn(join(folder, 'old'))
     await stopped(
       await serverFor(t, {
@@ -273,12 +273,12 @@ describe('backup and restore', { concurrency: 2 }, () => {
     const server = await serverFor(t, { PETSTORE_ADMIN_KEY: adminKey })
     const store = storeAt(server.storeEnv)
     const other = await store.json(['keys', 'create', '--name', 'vanishes'])
-    assert.equal(other.id, id, 'both stores have a key under this id')
+    assert.equal(other.id, id, 'both databases have a key with this id')
     const ask = (secret: string) => server.request('GET', '/v1/pets', { key: secret })
     for (let left = 59; left >= 50; left--)
       assert.equal((await ask(other.key)).headers['x-ratelimit-remaining'], String(left))
 
-    // Showing the keys brings their counts into the store, so that memory alone has nothing more to say.
+    // Listing the keys writes their counts to the database.
     assert.equal((await server.request('GET', '/v1/keys', { key: adminKey })).status, 200)
 
     await store.ok(['restore', backup, '--replace'])
@@ -302,7 +302,7 @@ describe('backup and restore', { concurrency: 2 }, () => {
     ['does not have', async () => {}],
     ['has as a revoked one', (old: ReturnType<typeof storeIn>) => old.ok(['keys', 'revoke', '1'])],
   ] as const) {
-    test(`a live restore of a store that ${what} the key of PETSTORE_ADMIN_KEY never has it answered with 401`, async (t) => {
+    test(`after a live restore of a database that ${what} the key of PETSTORE_ADMIN_KEY, the key never receives 401`, async (t) => {
       const folder = folderFor(t)
       const adminKey = 'the-admin-key-of-this-deployment'
       const backup = join(folder, 'copy.db')
@@ -314,7 +314,7 @@ describe('backup and restore', { concurrency: 2 }, () => {
 
       const service = await startTestService({ PETSTORE_ADMIN_KEY: adminKey })
       t.after(() => service.stop())
-      // Not used before, so that no cache knows it; and asked for before the service looks for changes again.
+      // Not used before, so that it is not cached; and requested before the next poll for changes.
       await restoreDatabase(backup, service.dataDir, 0, async () => {})
       const asked = Array.from({ length: 3 }, () => service.request('GET', '/v1/keys', { key: adminKey }))
       const statuses = (await Promise.all(asked)).map(({ status }) => status)
@@ -324,7 +324,7 @@ describe('backup and restore', { concurrency: 2 }, () => {
     })
   }
 
-  test('a live restore of a store without keys makes none that is never shown: the next start shows it', async (t) => {
+  test('a live restore of a database without keys creates no key: the next start creates and shows it', async (t) => {
     const folder = folderFor(t)
     const backup = join(folder, 'copy.db')
     const old = storeIn(join(folder, 'old'))
@@ -335,14 +335,14 @@ describe('backup and restore', { concurrency: 2 }, () => {
     await store.ok(['restore', backup, '--replace'])
     const isNoticed = async () =>
       (await server.request('GET', '/v1/pets', { key: server.operatorKey })).status === 401
-    await eventually('the restore is noticed', isNoticed, keyChangeMs)
-    // The list comes after the write of the notice, if there is one.
+    await eventually('the restore is detected', isNoticed, keyChangeMs)
+    // The list comes after the write that follows the detection, if there is one.
     assert.equal(await store.ok(['keys', 'list']), '')
     assert.equal((await stopped(server)).code, 0)
     assert.match((await serverFor(t, server.storeEnv)).operatorKey ?? '', /^ps_live_/)
   })
 
-  describe('a file that is no whole backup is refused and changes nothing', { concurrency: 2 }, () => {
+  describe('a file that is not a complete backup is rejected and changes nothing', { concurrency: 2 }, () => {
     const scenarios: [name: string, damage: (whole: Buffer) => Buffer][] = [
       ['empty', () => Buffer.alloc(0)],
       ['garbage', () => Buffer.from('this is no database at all '.repeat(1000))],
@@ -374,11 +374,11 @@ describe('backup and restore', { concurrency: 2 }, () => {
         assertRefused(
           await store.run(['restore', bad, '--replace']),
           1,
-          /bad-\d\.db is not a whole backup of a petstore/,
+          /bad-\d\.db is not a complete backup of a petstore database/,
         )
         assert.deepEqual(await contentsOf(store.env), contents)
         const place = `new-${index}`
-        assertRefused(await storeIn(join(folder, place)).run(['restore', bad]), 1, /is not a whole backup/)
+        assertRefused(await storeIn(join(folder, place)).run(['restore', bad]), 1, /is not a complete backup/)
         assert.ok(!readdirSync(folder).includes(place) || readdirSync(join(folder, place)).length === 0)
       })
     }
@@ -392,7 +392,7 @@ describe('backup and restore', { concurrency: 2 }, () => {
     }
   })
 
-  test('a backup of a newer version is refused and changes nothing', async (t) => {
+  test('a backup of a newer version is rejected and changes nothing', async (t) => {
     const folder = folderFor(t)
     const store = storeIn(join(folder, 'data'))
     await store.ok(['seed', '--count', '3'])
@@ -405,9 +405,27 @@ describe('backup and restore', { concurrency: 2 }, () => {
     assertRefused(await store.run(['restore', file, '--replace']), 1, /schema version 99/)
     assert.equal(await store.export(), before)
   })
+
+  test('a backup of an unreleased version is rejected and changes nothing', async (t) => {
+    const folder = folderFor(t)
+    const store = storeIn(join(folder, 'data'))
+    await store.ok(['seed', '--count', '3'])
+    const before = await store.export()
+    const file = join(folder, 'copy.db')
+    await store.ok(['backup', file])
+    const database = new DatabaseSync(file)
+    database.exec("UPDATE schema_migrations SET name = 'first-release'")
+    database.close()
+    assertRefused(
+      await store.run(['restore', file, '--replace']),
+      1,
+      /^This database was made by an unreleased version\./,
+    )
+    assert.equal(await store.export(), before)
+  })
 })
 
-test('a restore sends everybody who follows the events back to the list', async (t) => {
+test('after a restore, callers that follow the events receive 410 and have to list again', async (t) => {
   const service = await startTestService()
   t.after(() => service.stop())
   const add = (name: string) =>

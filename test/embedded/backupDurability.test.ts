@@ -15,7 +15,7 @@ async function seededStore(folder: string) {
   return store
 }
 
-/** Notes what is synced and renamed, in order; `fault` may throw in place of a sync. */
+/** Records syncs and renames in order. `fault` may throw instead of a sync. */
 function watchDisk(t: TestContext, fault: (path: string) => void = () => {}): string[] {
   const steps: string[] = []
   const paths = new Map<number, string>()
@@ -45,7 +45,7 @@ function watchDisk(t: TestContext, fault: (path: string) => void = () => {}): st
   return steps
 }
 
-test('a backup is on disk before it has its name, and so is the name before the command ends', async (t) => {
+test('a backup is durable before it is renamed, and the name before the command exits', async (t) => {
   const folder = folderFor(t)
   const { dataDir } = await seededStore(folder)
   const target = join(folder, 'copy.db')
@@ -54,7 +54,7 @@ test('a backup is on disk before it has its name, and so is the name before the 
   assert.deepEqual(steps, [`sync ${target}.unfinished`, `rename to ${target}`, `sync ${folder}`])
 })
 
-test('a disk that fails to sync fails the backup, which leaves no file', async (t) => {
+test('a backup fails if a sync fails, and leaves no file', async (t) => {
   const folder = folderFor(t)
   const { dataDir } = await seededStore(folder)
   const target = join(folder, 'copy.db')
@@ -69,7 +69,7 @@ test('a disk that fails to sync fails the backup, which leaves no file', async (
   assert.deepEqual(readdirSync(folder), ['data'])
 })
 
-test('a file system that cannot sync folders does not fail the backup', async (t) => {
+test('a backup succeeds on a file system that cannot sync folders', async (t) => {
   const folder = folderFor(t)
   const { dataDir } = await seededStore(folder)
   watchDisk(t, (path) => {
@@ -79,7 +79,7 @@ test('a file system that cannot sync folders does not fail the backup', async (t
   assert.deepEqual(readdirSync(folder).sort(), ['copy.db', 'data'])
 })
 
-test('a restore syncs the folder of the store', async (t) => {
+test('a restore syncs the data folder', async (t) => {
   const folder = folderFor(t)
   const { dataDir } = await seededStore(folder)
   const backup = join(folder, 'copy.db')
@@ -88,7 +88,7 @@ test('a restore syncs the folder of the store', async (t) => {
     const target = join(folder, `restored-${damage?.length}`)
     fs.mkdirSync(target)
     if (damage !== undefined) fs.writeFileSync(databaseFile(target), damage)
-    await t.test(damage === undefined ? 'a new one' : 'in place of a damaged one', async (t) => {
+    await t.test(damage === undefined ? 'with a new file' : 'in place of a damaged file', async (t) => {
       const steps = watchDisk(t)
       await restoreDatabase(backup, target, 0, async () => {})
       assert.equal(steps.at(-1), `sync ${target}`)
@@ -98,7 +98,7 @@ test('a restore syncs the folder of the store', async (t) => {
   }
 })
 
-/** An index that has another name of an animal than its table, which SQLite's quick_check does not notice. */
+/** An index with another name of a pet than its table, which SQLite's quick_check does not detect. */
 function damageIndex(file: string): void {
   const alter = (work: (database: DatabaseSync) => void) => {
     const database = new DatabaseSync(file)
@@ -122,7 +122,7 @@ function damageIndex(file: string): void {
   database.close()
 }
 
-test('a store that is damaged fails the backup, also where only an index is, and leaves no file', async (t) => {
+test('a backup of a damaged database fails, even if only an index is damaged, and leaves no file', async (t) => {
   const folder = folderFor(t)
   const store = await seededStore(folder)
   const earlier = join(folder, 'earlier.db')

@@ -6,14 +6,14 @@ import { assertRefused, storeAt } from '../support/commands.ts'
 import { runPetstore } from '../support/process.ts'
 import { folderFor, serverFor } from '../support/servers.ts'
 
-test('the first start makes the data folder, for its owner alone', async (t) => {
+test('the first start creates the data folder, which only its owner can read', async (t) => {
   const dataDir = join(folderFor(t), 'not', 'there', 'yet')
   await serverFor(t, { PETSTORE_DATA_DIR: dataDir })
   assert.ok(existsSync(join(dataDir, 'petstore.db')))
   assert.equal(statSync(dataDir).mode & 0o077, 0)
 })
 
-test('a second server on the same data folder is refused with a clear message, and the first goes on', async (t) => {
+test('a second server on the same data folder exits with a clear message, and the first continues', async (t) => {
   const first = await serverFor(t)
   const second = await runPetstore(['serve'], { PORT: '0', PETSTORE_DATA_DIR: first.dataDir })
   assert.equal(second.code, 1)
@@ -27,7 +27,7 @@ test('a second server on the same data folder is refused with a clear message, a
   assert.equal((await first.request('GET', '/v1/pets', { key: first.operatorKey })).status, 200)
 })
 
-test('a folder that cannot hold a store is refused without a stack', async (t) => {
+test('a folder that cannot hold a database is rejected without a stack trace', async (t) => {
   const folder = folderFor(t)
   const file = join(folder, 'a-file')
   writeFileSync(file, '')

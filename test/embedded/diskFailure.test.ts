@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { disk, diskIn } from '../support/disk.ts'
 import { eventually } from '../support/eventually.ts'
 
-// Loaded after the disk that stands before it.
+// Loaded after the module that replaces fdatasync.
 const { databaseFile } = await import('../../src/database/sqlite/open.ts')
 const { storeAt } = await import('../support/commands.ts')
 const { assertIsWhole, openStore, storeFor } = await import('../support/engine.ts')
@@ -13,17 +13,17 @@ const { folderFor, serverFor } = await import('../support/servers.ts')
 const { startTestService } = await import('../support/service.ts')
 
 const adminKey = 'the-admin-key-of-the-disk-failure-test'
-/** What `serve` takes at the most after a failure, and slack for a busy machine. */
+/** The bound of `serve` after a failure, with slack for a busy machine. */
 const stopMaxMs = 5_000
 const slackMs = 10_000
 
 type Body = { message: string }
-/** Whether an error says that the change may have been applied. */
+/** Whether an error states that the change may have been applied. */
 const isOutcomeUnknown = ({ message }: Body) => /Idempotency-Key/.test(message)
 const pet = (name: string) => ({ name, categoryId: 1 })
 const namesOf = (pets: { name: string }[]) => pets.map(({ name }) => name)
 
-test('after a failed sync no further change begins, and the service is not ready', async () => {
+test('after a failed sync all writes are rejected, and the service is not ready', async () => {
   const service = await startTestService()
   const key = service.operatorKey
   const add = (name: string) => service.request('POST', '/v1/pets', { key, body: pet(name) })
@@ -45,11 +45,11 @@ test('after a failed sync no further change begins, and the service is not ready
   assert.ok(!namesOf(json).some((name) => name.includes('after')))
   const fatal = service.logLines.map((line) => JSON.parse(line)).filter(({ level }) => level === 60)
   assert.match(fatal[0].msg, /^The disk failed .* start the service again/)
-  // It leaves its store open, and the next start recovers it; here that is the end of the test.
+  // The database stays open. The next start would recover it.
   await assert.rejects(service.stop())
 })
 
-test('a server whose sync fails ends with status 1, and the next start has everything that was answered', async (t) => {
+test('a server whose sync fails exits with status 1, and the next start has every confirmed change', async (t) => {
   const storeEnv = await storeFor(t)
   const own = diskIn(folderFor(t))
   const env = { ...storeEnv, PETSTORE_ADMIN_KEY: adminKey, ...own.env }
@@ -66,7 +66,7 @@ test('a server whose sync fails ends with status 1, and the next start has every
     ...wanted.map((name) => call('POST', '/pets', pet(name)).catch(() => undefined)),
   ])
   const statuses = new Set(answers.map((answer) => answer?.status))
-  // One that was late may have found the port closed.
+  // A late request may have found the port closed.
   statuses.delete(undefined)
   assert.deepEqual(statuses, new Set([503]))
   const { code, stderr } = await server.ended
@@ -89,7 +89,7 @@ test('a server whose sync fails ends with status 1, and the next start has every
   assert.equal(status, isRevoked ? 401 : 200)
 })
 
-test('a start begins with an empty log, so that all it shows is in the store itself', async (t) => {
+test('a start begins with an empty log, so that all data is in the database file', async (t) => {
   const storeEnv = await storeFor(t)
   const env = { ...storeEnv, PETSTORE_ADMIN_KEY: adminKey }
   const logFile = `${databaseFile(storeEnv.PETSTORE_DATA_DIR)}-wal`
@@ -105,7 +105,7 @@ test('a start begins with an empty log, so that all it shows is in the store its
   assert.equal(json.available + json.pending + json.sold, 5_000)
 })
 
-test('after a failed sync a store that another process has open is not opened', async (t) => {
+test('after a failed sync a database that another process has open is not opened', async (t) => {
   const storeEnv = await storeFor(t)
   const store = storeAt(storeEnv)
   await store.ok(['seed', '--count', '10'])
@@ -117,7 +117,7 @@ test('after a failed sync a store that another process has open is not opened', 
     for (const command of [['serve'], ['seed', '--count', '1']]) {
       const { code, stderr } = await runPetstore(command, { PORT: '0', ...storeEnv })
       assert.equal(code, 1)
-      assert.match(stderr, /the disk failed earlier.*another process has it open: end that process/)
+      assert.match(stderr, /the disk failed earlier.*another process has it open: stop that process/)
     }
     assert.ok(existsSync(marker))
   } finally {
@@ -128,12 +128,12 @@ test('after a failed sync a store that another process has open is not opened', 
   await serverFor(t, storeEnv)
 })
 
-test('a checkpoint that fails ends the server with status 1, and nothing that was answered is lost', async (t) => {
+test('a server whose checkpoint fails exits with status 1, and no confirmed change is lost', async (t) => {
   const storeEnv = await storeFor(t)
   const store = storeAt(storeEnv)
   await store.ok(['seed', '--count', '30000'])
   const bytes = statSync(databaseFile(storeEnv.PETSTORE_DATA_DIR)).size
-  // The restarted log has room to grow; the store has not.
+  // The restarted log can grow; the database file cannot.
   const env = { ...storeEnv, PETSTORE_ADMIN_KEY: adminKey }
   const server = await serverFor(t, env, { fileBytesMax: bytes + 64 * 1024 })
   const add = (name: string) => server.request('POST', '/v1/pets', { key: adminKey, body: pet(name) })
@@ -153,7 +153,7 @@ test('a checkpoint that fails ends the server with status 1, and nothing that wa
   for (const name of answered) assert.ok(namesOf(json).includes(name), name)
 })
 
-test('a command that cannot write ends with status 1 and says what to check', async (t) => {
+test('a command that cannot write exits with status 1 and says what to check', async (t) => {
   const storeEnv = await storeFor(t)
   const store = storeAt(storeEnv)
   await store.ok(['seed', '--count', '10'])
@@ -163,7 +163,7 @@ test('a command that cannot write ends with status 1 and says what to check', as
   assert.equal(stdout, '')
   assert.match(
     stderr,
-    /^The commit was not confirmed \(disk I\/O error\): check whether the change was applied[^\n]*\n$/,
+    /^The commit was not confirmed \(disk I\/O error\)\. Check whether the change was applied[^\n]*\n$/,
   )
   assertIsWhole(storeEnv)
   await store.ok(['seed', '--count', '10'])

@@ -8,7 +8,7 @@ import type { RequestOptions } from '../support/client.ts'
 import { disk } from '../support/disk.ts'
 import { eventually } from '../support/eventually.ts'
 
-// Loaded after the disk that stands before it.
+// Loaded after the module that replaces fdatasync.
 const { databaseFile } = await import('../../src/database/sqlite/open.ts')
 const { addPets } = await import('../../src/pets/queries.ts')
 const { loopbackAllowed, startReceiver } = await import('../support/receiver.ts')
@@ -16,7 +16,7 @@ const { folderFor } = await import('../support/servers.ts')
 const { startTestService } = await import('../support/service.ts')
 
 type Event = { id: number; type: string; data: { name: string } }
-/** Longer than any timer of the service that looks for new events. */
+/** Longer than any poll interval of the service. */
 const lookMs = 1_500
 
 async function serviceFor(t: TestContext, env: Record<string, string> = {}) {
@@ -42,7 +42,7 @@ async function serviceFor(t: TestContext, env: Record<string, string> = {}) {
 const namesIn = (events: readonly Event[]) =>
   events.filter(({ type }) => type === 'pet.created').map(({ data }) => data.name)
 
-test('the feed shows an event once it is on disk, and then before the caller is answered', async (t) => {
+test('the feed shows an event when it is durable, before the response to the caller', async (t) => {
   const store = await serviceFor(t)
   assert.equal((await store.add('first')).status, 201)
   const before = await store.feed()
@@ -60,7 +60,7 @@ test('the feed shows an event once it is on disk, and then before the caller is 
   assert.deepEqual((await store.feed()).names, ['first', 'second'])
 })
 
-test('a stream shows an event once it is on disk', async (t) => {
+test('a stream shows an event when it is durable', async (t) => {
   const store = await serviceFor(t)
   const { newest } = await store.feed()
   disk.set('hang')
@@ -87,7 +87,7 @@ test('a stream shows an event once it is on disk', async (t) => {
   await reading
 })
 
-test('an event of another process is shown once the service has synced it', async (t) => {
+test('an event of another process is shown when the service has synced it', async (t) => {
   const store = await serviceFor(t)
   const other = await store.service.store()
   const addElsewhere = (name: string) =>
@@ -95,7 +95,7 @@ test('an event of another process is shown once the service has synced it', asyn
       addPets(trx, other.dialect, [{ name, categoryId: 1n, status: 'available' }], store.service.now()),
     )
   await addElsewhere('first')
-  assert.deepEqual((await store.feed()).names, ['first'], 'at once, while the disk responds')
+  assert.deepEqual((await store.feed()).names, ['first'], 'immediately while the disk responds')
   disk.set('hang')
   await addElsewhere('second')
   assert.deepEqual(await store.listed(), ['second', 'first'])
@@ -104,13 +104,13 @@ test('an event of another process is shown once the service has synced it', asyn
   await eventually('the feed has it', async () => (await store.feed()).names.length === 2)
 })
 
-test('after a power loss only ids that were never shown are given out again', async (t) => {
+test('after a power loss only ids that were never shown are assigned again', async (t) => {
   const adminKey = 'the-admin-key-of-the-durable-feed-test'
   const first = await serviceFor(t, { PETSTORE_ADMIN_KEY: adminKey })
   assert.equal((await first.add('answered')).status, 201)
   const dataDir = join(folderFor(t), 'data')
   mkdirSync(dataDir)
-  // Nothing else happens in this process while it copies what is on disk.
+  // This process does nothing else while it copies the files.
   await eventually('everything is synced', () => disk.isIdle)
   for (const suffix of ['', '-wal'])
     execFileSync('cp', [databaseFile(first.service.dataDir) + suffix, databaseFile(dataDir) + suffix])
@@ -130,7 +130,7 @@ test('after a power loss only ids that were never shown are given out again', as
   assert.equal(json[0].id, mirror.newest + 1)
 })
 
-test('a webhook is told of an event once it is on disk', async (t) => {
+test('a webhook receives an event when it is durable', async (t) => {
   const receiver = await startReceiver()
   t.after(() => receiver.stop())
   const store = await serviceFor(t, loopbackAllowed)
@@ -146,7 +146,7 @@ test('a webhook is told of an event once it is on disk', async (t) => {
   assert.equal((await receiver.until(1)).data.name, 'held')
 })
 
-test('a delivery that was due again is not sent before its claim is on disk', async (t) => {
+test('a retry of a delivery is not sent before its claim is durable', async (t) => {
   const receiver = await startReceiver()
   t.after(() => receiver.stop())
   receiver.reply = 500
@@ -155,7 +155,7 @@ test('a delivery that was due again is not sent before its claim is on disk', as
   const { json: webhook } = await store.call('POST', '/webhooks', { body })
   await store.add('told twice')
   await receiver.until(1)
-  const pending = await eventually('the attempt is noted', async () => {
+  const pending = await eventually('the attempt is recorded', async () => {
     const { json } = await store.call('GET', `/webhooks/${webhook.id}/deliveries`)
     return json[0].attempts === 1 ? json[0] : undefined
   })

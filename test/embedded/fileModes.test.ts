@@ -11,10 +11,10 @@ import { eventually } from '../support/eventually.ts'
 import { spawnPetstore } from '../support/process.ts'
 import { folderFor, serverFor } from '../support/servers.ts'
 
-// As on most machines; child processes inherit it.
+// The usual umask. Child processes inherit it.
 process.umask(0o022)
 
-/** A data folder that others may read, as an administrator may have made it. */
+/** A data folder that other users may read. */
 function openFolderFor(t: Parameters<typeof folderFor>[0]): string {
   const dataDir = join(folderFor(t), 'data')
   mkdirSync(dataDir, { mode: 0o755 })
@@ -22,7 +22,7 @@ function openFolderFor(t: Parameters<typeof folderFor>[0]): string {
 }
 
 const modeOf = (file: string): string => (statSync(file).mode & 0o777).toString(8)
-/** Files that SQLite removes while they are looked at are left out. */
+/** Skips files that SQLite removes during the check. */
 const modesIn = (folder: string): Record<string, string> =>
   Object.fromEntries(
     readdirSync(folder).flatMap((name) => {
@@ -32,14 +32,14 @@ const modesIn = (folder: string): Record<string, string> =>
   )
 const whileOpen = ['petstore.db', 'petstore.db-shm', 'petstore.db-wal']
 
-/** Every file in the folder is for its owner alone, and these are among them. */
+/** Only the owner can read any file in the folder, including these. */
 function assertPrivate(folder: string, names: string[]): void {
   const modes = modesIn(folder)
   for (const name of names) assert.equal(modes[name], '600', name)
   assert.deepEqual(new Set(Object.values(modes)), new Set(['600']), JSON.stringify(modes))
 }
 
-describe('in a data folder that others may read, only the owner can read', { concurrency: 2 }, () => {
+describe('in a data folder that other users may read, only the owner can read', { concurrency: 2 }, () => {
   test('the files of a running service', async (t) => {
     const dataDir = openFolderFor(t)
     const server = await serverFor(t, { PETSTORE_DATA_DIR: dataDir })
@@ -50,14 +50,14 @@ describe('in a data folder that others may read, only the owner can read', { con
     assertPrivate(dataDir, [...whileOpen, 'server.lock'])
   })
 
-  test('the files of a store that is opened without the command line', async (t) => {
+  test('the files of a database that is opened without the command line', async (t) => {
     const dataDir = openFolderFor(t)
     const database = await openMigrated({ dataDir }, 0)
     t.after(() => database.close())
     assertPrivate(dataDir, whileOpen)
   })
 
-  test('the files that an earlier version left readable, once a service has opened them', async (t) => {
+  test('files that were left readable, after a service has opened them', async (t) => {
     const dataDir = openFolderFor(t)
     const first = await serverFor(t, { PETSTORE_DATA_DIR: dataDir })
     first.child.kill('SIGKILL')
@@ -67,7 +67,7 @@ describe('in a data folder that others may read, only the owner can read', { con
     assertPrivate(dataDir, [...whileOpen, 'server.lock'])
   })
 
-  test('the same once a command has', async (t) => {
+  test('files that were left readable, after a command has opened them', async (t) => {
     for (const args of [
       ['keys', 'list'],
       ['backup', join(folderFor(t), 'copy.db')],
@@ -81,13 +81,13 @@ describe('in a data folder that others may read, only the owner can read', { con
     }
   })
 
-  test('a restored store, and the damaged one beside it', async (t) => {
+  test('a restored database, and the damaged one beside it', async (t) => {
     const folder = folderFor(t)
     const backup = join(folder, 'copy.db')
     const old = storeAt({ PETSTORE_DATA_DIR: join(folder, 'old') })
     await old.ok(['seed'])
     await old.ok(['backup', backup])
-    // A restored backup that others may read does not make the store readable.
+    // The mode of the backup does not affect the database.
     chmodSync(backup, 0o644)
 
     const fresh = openFolderFor(t)
@@ -101,7 +101,7 @@ describe('in a data folder that others may read, only the owner can read', { con
   })
 })
 
-test('a backup is for its owner alone from its first byte', async (t) => {
+test('a backup is readable by its owner only, from its first byte', async (t) => {
   const folder = folderFor(t)
   const store = storeAt({ PETSTORE_DATA_DIR: join(folder, 'data') })
   await store.ok(['seed', '--count', '20000'])
@@ -120,7 +120,7 @@ test('a backup is for its owner alone from its first byte', async (t) => {
   assert.equal(modeOf(backup), '600')
 })
 
-test('input that is piped into an import is for its owner alone while it is checked', async (t) => {
+test('the temporary copy of piped import input is readable by its owner only', async (t) => {
   const folder = folderFor(t)
   const spool = join(folder, 'tmp')
   mkdirSync(spool)
@@ -138,7 +138,7 @@ test('input that is piped into an import is for its owner alone while it is chec
   assert.deepEqual(readdirSync(spool), [])
 })
 
-test('a store whose files belong to another user is opened as it is', async (t) => {
+test('a database whose files belong to another user is opened without a change of modes', async (t) => {
   const dataDir = openFolderFor(t)
   await (await openMigrated({ dataDir }, 0)).close()
   chmodSync(databaseFile(dataDir), 0o644)
@@ -156,7 +156,7 @@ test('a store whose files belong to another user is opened as it is', async (t) 
   assert.equal(modeOf(databaseFile(dataDir)), '644')
 })
 
-test('the OpenAPI document, which holds no secret, gets the mode that the user asks for', async (t) => {
+test('the OpenAPI document has no secrets and gets the mode of the umask', async (t) => {
   const folder = folderFor(t)
   const file = join(folder, 'openapi.json')
   await storeAt({ PETSTORE_DATA_DIR: folder }).ok(['openapi', '--output', file])

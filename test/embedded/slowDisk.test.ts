@@ -5,16 +5,16 @@ import type { RequestOptions } from '../support/client.ts'
 import { disk, diskIn } from '../support/disk.ts'
 import { eventually } from '../support/eventually.ts'
 
-// Loaded after the disk that stands before it.
+// Loaded after the module that replaces fdatasync.
 const { startTestService } = await import('../support/service.ts')
 const { folderFor, serverFor } = await import('../support/servers.ts')
 
 const syncMaxMs = 1_500
-/** What `serve` takes at the most, and slack for a busy machine. */
+/** The bound of `serve`, with slack for a busy machine. */
 const stopMaxMs = 15_000
 const slackMs = 10_000
 
-/** Whether an error says that the change may have been applied. */
+/** Whether an error states that the change may have been applied. */
 const isOutcomeUnknown = ({ message }: { message: string }) => /Idempotency-Key/.test(message)
 
 async function serviceFor(t: TestContext, bounds = {}) {
@@ -32,7 +32,7 @@ async function serviceFor(t: TestContext, bounds = {}) {
   return { service, call, add, names }
 }
 
-test('while the disk is busy with changes nobody is told of them, and everybody can read', async (t) => {
+test('while the disk is busy no write is confirmed, and reads are served', async (t) => {
   const { add, names } = await serviceFor(t)
   assert.equal((await add('before')).status, 201)
   disk.set('hang')
@@ -42,17 +42,17 @@ test('while the disk is busy with changes nobody is told of them, and everybody 
     answered++
     return answer.status
   })
-  await eventually('the disk has something to do', () => disk.isBusy)
+  await eventually('the disk is busy', () => disk.isBusy)
   for (let round = 0; round < 50; round++) {
     assert.ok((await names()).includes('before') || round > 0)
     await nextTurn()
   }
-  assert.equal(answered, 0, 'a change was answered that was not on disk')
+  assert.equal(answered, 0, 'no write is confirmed before it is durable')
   disk.set('ok')
   assert.deepEqual(new Set(await Promise.all(adding)), new Set([201]))
 })
 
-test('changes that wait for a disk that hangs are answered 503, and told whether they may have been applied', async (t) => {
+test('writes that wait for an unresponsive disk receive 503, which states whether they may have been applied', async (t) => {
   const { add, names, service } = await serviceFor(t, { syncMaxMs })
   disk.set('hang')
   const wanted = Array.from({ length: 60 }, (_, n) => `held ${n}`)
@@ -66,7 +66,7 @@ test('changes that wait for a disk that hangs are answered 503, and told whether
   assert.ok(service.logLines.some((line) => JSON.parse(line).msg.startsWith('The disk does not respond')))
 })
 
-test('while a sync is overdue the service is not ready, and further changes are refused before they begin', async (t) => {
+test('while a sync is overdue the service is not ready, and further writes are rejected before they begin', async (t) => {
   const { add, names, service } = await serviceFor(t, { syncMaxMs })
   disk.set('hang')
   assert.ok(isOutcomeUnknown((await add('first')).json))
@@ -75,18 +75,18 @@ test('while a sync is overdue the service is not ready, and further changes are 
   assert.ok(!isOutcomeUnknown(json))
   await eventually('it is not ready', async () => (await service.request('GET', '/readyz')).status === 503)
   assert.equal((await service.request('GET', '/healthz')).status, 200)
-  assert.deepEqual(await names(), ['first'], 'reads go on')
+  assert.deepEqual(await names(), ['first'], 'reads are served')
   disk.set('ok')
   await eventually('it is ready again', async () => (await service.request('GET', '/readyz')).status === 200)
   assert.equal((await add('third')).status, 201)
   assert.deepEqual(await names(), ['third', 'first'])
 })
 
-test('more commits than may be ahead of the disk are all answered when it is overdue', async (t) => {
+test('all writes receive a response when the disk is overdue, also beyond the bound of unsynced commits', async (t) => {
   const { add, names } = await serviceFor(t, { syncMaxMs: 3 * syncMaxMs })
   disk.set('hang')
   const adding = []
-  // More than the 16 commits that may be ahead of the disk. Each is its own, since a list shows it before the next begins.
+  // More than the 16 commits that may be unsynced. Each write is one commit: a list shows it before the next begins.
   for (let n = 0; n < 17; n++) {
     adding.push(add(`held ${n}`))
     await eventually('it is committed', async () => (await names()).includes(`held ${n}`))
@@ -95,7 +95,7 @@ test('more commits than may be ahead of the disk are all answered when it is ove
   for (const { status } of await Promise.all(adding)) assert.equal(status, 503)
 })
 
-test('when the disk comes back, what a durable change brings with it is done', async (t) => {
+test('when the disk responds again, the effects of durable changes take place', async (t) => {
   const { call, add, service } = await serviceFor(t, { syncMaxMs })
   const { id, key } = await service.makeKey()
   const list = () => service.request('GET', '/v1/pets', { key })
@@ -107,7 +107,7 @@ test('when the disk comes back, what a durable change brings with it is done', a
   assert.deepEqual([revoked.status, added.status], [503, 503])
   disk.set('ok')
   await eventually('the key is revoked', async () => (await list()).status === 401)
-  // The two may be different commits, with a sync each.
+  // The two may be separate commits, each with a sync.
   await eventually('both are in the feed', async () => {
     const { json } = await call('GET', `/events?after=${newest}`)
     const types = json.map(({ type }: { type: string }) => type).sort()
@@ -117,7 +117,7 @@ test('when the disk comes back, what a durable change brings with it is done', a
   assert.deepEqual([repeated.status, repeated.headers['idempotent-replayed']], [201, 'true'])
 })
 
-test('a stop does not wait for a disk that hangs', async (t) => {
+test('a stop does not wait for an unresponsive disk', async (t) => {
   const own = diskIn(folderFor(t))
   const server = await serverFor(t, own.env, { nodeOptions: own.nodeOptions })
   own.set('hang')

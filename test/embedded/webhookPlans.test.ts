@@ -13,7 +13,7 @@ test('the next delivery of a lane is found by an index alone', async (t) => {
   t.after(() => store.close())
   for (const [lane, index] of [
     ['first', 'deliveries_first'],
-    ['retry', 'deliveries_again'],
+    ['retry', 'deliveries_retry'],
   ] as const) {
     const deliveries = database.read.selectFrom('webhook_deliveries')
     const { sql: text } = nextInLane(deliveries, sql`${1}`, lane, startOfTests)

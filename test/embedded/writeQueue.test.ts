@@ -9,7 +9,7 @@ import { eventually } from '../support/eventually.ts'
 import { runPetstore } from '../support/process.ts'
 import { holdWriteLock } from '../support/writeLock.ts'
 
-/** How long a write waits for another process to let go. */
+/** How long a write waits for the lock of another process. */
 const lockWaitMaxMs = 5_000
 const slackMs = 2_000
 const writesWaitingMax = 10_000
@@ -32,7 +32,7 @@ const categories = async (database: Database) =>
     (row) => Number(row.category_id),
   )
 
-test('writes that wait for the lock of another process hold up neither reads nor the event loop', async (t) => {
+test('writes that wait for the lock of another process block neither reads nor the event loop', async (t) => {
   const store = await storeFor(t)
   await store.write(addCategory(1))
   const lock = await holdWriteLock(t, databaseFile(store.dataDir))
@@ -42,24 +42,24 @@ test('writes that wait for the lock of another process hold up neither reads nor
   })
   const idle = performance.eventLoopUtilization()
   let reads = 0
-  await eventually('reads go on', async () => {
+  await eventually('reads are served', async () => {
     assert.deepEqual(await categories(store), [1])
     return ++reads >= 50
   })
   const { utilization } = performance.eventLoopUtilization(idle)
   assert.ok(!isDone)
-  assert.ok(utilization < 0.5, `the event loop was held ${utilization} of the time`)
+  assert.ok(utilization < 0.5, `the event loop was blocked ${utilization} of the time`)
   await lock.release()
   await write
   assert.deepEqual(await categories(store), [1, 2])
 })
 
-describe('while another process has the write lock', { concurrency: true }, () => {
-  test('after the bound every write that waits is refused, and nothing of it is done; then all is well again', async (t) => {
+describe('while another process holds the write lock', { concurrency: true }, () => {
+  test('after the bound every waiting write is rejected without an effect; later writes succeed', async (t) => {
     const store = await storeFor(t)
     const lock = await holdWriteLock(t, databaseFile(store.dataDir))
     const since = performance.now()
-    // More than one commit takes: none of them waits for a second bound.
+    // More than fit into one commit. All share one wait.
     const writes = Array.from({ length: 600 }, (_, id) => store.write(addCategory(id)))
     for (const result of await Promise.allSettled(writes)) {
       assert.equal(result.status, 'rejected')
@@ -73,7 +73,7 @@ describe('while another process has the write lock', { concurrency: true }, () =
     assert.deepEqual(await categories(store), [1])
   })
 
-  test('no more writes wait than the bound, and the one too many is refused at once', async (t) => {
+  test('the number of waiting writes is bounded, and the next one is rejected immediately', async (t) => {
     const store = await storeFor(t)
     const lock = await holdWriteLock(t, databaseFile(store.dataDir))
     const writes = Array.from({ length: writesWaitingMax }, (_, id) => store.write(addCategory(id)))
@@ -83,14 +83,14 @@ describe('while another process has the write lock', { concurrency: true }, () =
     assert.equal((await categories(store)).length, writesWaitingMax)
   })
 
-  test('a command ends with status 1 after the bound, having done nothing', async (t) => {
+  test('a command exits with status 1 after the bound, without an effect', async (t) => {
     const store = await storeFor(t)
     const lock = await holdWriteLock(t, databaseFile(store.dataDir))
     const seed = () => runPetstore(['seed', '--count', '3'], { PETSTORE_DATA_DIR: store.dataDir })
     const { code, stdout, stderr } = await seed()
     assert.equal(code, 1)
     assert.equal(stdout, '')
-    assert.match(stderr, /^The store did not take the change[^\n]*\n$/)
+    assert.match(stderr, /^The database did not accept the change[^\n]*\n$/)
     assert.deepEqual(await categories(store), [])
     await lock.release()
     assert.equal((await seed()).stdout, 'Added 3 animals.\n')

@@ -32,21 +32,21 @@ const hourMs = 60 * 60 * 1000
 const poolMax = 4
 const callers = 6
 
-/** The bounds of src/database/postgres.ts: for a connection, for an answer, for all of a commit. */
+/** The bounds of src/database/postgres/: for a connection, a query and a whole commit. */
 const connectMs = 2_000
 const answerMs = 3_000
 const commitMs = 5_000
 const askMs = connectMs + answerMs
-/** Being admitted and reading; and for a change its key once more, the commit before it and its own. */
+/** A read is an admission and a query. A write also finds its key again, and waits for the commit before it. */
 const longestWaitMs = { read: 2 * askMs, write: 2 * askMs + 2 * commitMs, ready: connectMs + 1_000 }
 const slackMs = 5_000
 
 type After = Pick<TestContext, 'after'>
 type Administer = (statement: string) => Promise<pg.QueryResult>
 
-/** A service on a PostgreSQL that something is about to happen to. */
+/** A service on a PostgreSQL that is about to fail. */
 type Faulty = {
-  /** What names its store, straight and not through the proxy. */
+  /** The settings of its database, without the proxy. */
   storeEnv: StoreEnv
   databaseName: string
   administer: Administer
@@ -55,7 +55,7 @@ type Faulty = {
 }
 type Proxied = Faulty & { proxy: TcpProxy }
 
-/** A store that belongs to somebody who is not the superuser, to whom some limits do not apply. */
+/** A database of a role that is not the superuser: some limits do not apply to a superuser. */
 async function ownedStoreFor(t: After): Promise<StoreEnv> {
   const role = `petstore_${randomUUID().replaceAll('-', '')}`
   const password = randomUUID()
@@ -88,7 +88,7 @@ async function serviceOn(
   return { service, key }
 }
 
-/** A service whose way to its PostgreSQL goes through a proxy. */
+/** A service that is connected to PostgreSQL through a proxy. */
 async function proxiedService(t: After, sweepMs?: number, isOwned = false): Promise<Proxied> {
   const storeEnv = await (isOwned ? ownedStoreFor(t) : storeFor(t))
   const url = storeEnv.DATABASE_URL as string
@@ -100,13 +100,13 @@ async function proxiedService(t: After, sweepMs?: number, isOwned = false): Prom
 const ofService = ({ databaseName }: Faulty) =>
   `FROM pg_stat_activity WHERE datname = '${databaseName}' AND application_name = 'petstore'`
 
-/** The connections that the service has, as PostgreSQL sees them. */
+/** The number of connections of the service, from PostgreSQL. */
 async function connectionsOf(faulty: Faulty): Promise<number> {
   const { rows } = await faulty.administer(`SELECT count(*) ${ofService(faulty)}`)
   return Number(rows[0].count)
 }
 
-/** Ends every connection of the service from the side of PostgreSQL. */
+/** Terminates every connection of the service in PostgreSQL. */
 const terminateAll = (faulty: Faulty) =>
   faulty.administer(`SELECT pg_terminate_backend(pid) ${ofService(faulty)}`)
 
@@ -119,25 +119,25 @@ async function readiness(service: Client): Promise<number> {
   return status
 }
 
-/** Every animal that was answered for is there; none that was refused is; and no name is there twice. */
+/** Every confirmed pet exists once, and no rejected pet exists. */
 async function assertKept(storeEnv: StoreEnv, { created, refused, unknown }: Load): Promise<void> {
   const rows = await inStore(storeEnv, ({ read }) => read.selectFrom('pets').select(['id', 'name']).execute())
   const byId = new Map(rows.map(({ id, name }) => [id, name]))
   const names = new Set(rows.map(({ name }) => name))
   for (const [id, name] of created) assert.equal(byId.get(id), name, `animal ${id} was answered with 201`)
   for (const { name } of refused) assert.ok(!names.has(name), `${name} was refused, but is there`)
-  assert.equal(names.size, rows.length, 'no animal is there twice')
+  assert.equal(names.size, rows.length, 'every pet exists once')
   assert.ok(rows.length <= created.size + unknown.length)
 }
 
 const pauseBetweenStreamsMs = 50
 
-/** A stream that comes back whenever it ends, from the last event that it has heard. */
+/** A stream that reconnects whenever it ends, from the last event that it received. */
 async function follow(t: After, { service }: Faulty): Promise<{ ids: Set<number> }> {
   const ids = new Set<number>()
   let isOver = false
   let current: Listening | undefined
-  /** Where it goes on from; at first where the feed stood when it began. */
+  /** The last event that was received; at first the newest event at the start. */
   let position: string | undefined
   t.after(() => {
     isOver = true
@@ -207,14 +207,14 @@ const scenarios: Scenario[] = [
   },
 ]
 
-describe('a PostgreSQL that cannot serve', { concurrency: 3 }, () => {
+describe('a PostgreSQL that is not available', { concurrency: 3 }, () => {
   for (const scenario of scenarios) {
-    test(`${scenario.what}: every request has its answer in time, and the service is whole again by itself`, (t) =>
+    test(`${scenario.what}: every request gets a response in time, and the service recovers without a restart`, (t) =>
       endure(t, scenario))
   }
 })
 
-/** Puts a service under load, brings the fault about, takes it away, and sees whether all is as it should be. */
+/** Puts a service under load, causes the fault, ends it, and checks the recovery. */
 async function endure(t: TestContext, { begin, end, isOwned }: Scenario): Promise<void> {
   const undo = lastFirst(t)
   const faulty = await proxiedService(undo, 300, isOwned)
@@ -222,9 +222,9 @@ async function endure(t: TestContext, { begin, end, isOwned }: Scenario): Promis
   const { load, receiver, streamed } = await putUnderLoad(undo, faulty)
 
   await begin(faulty)
-  await eventually('/readyz says so', async () => (await readiness(service)) === 503, 30_000)
+  await eventually('/readyz reports it', async () => (await readiness(service)) === 503, 30_000)
   const refusedBefore = load.leastRefused()
-  await eventually('every caller is refused', () => load.leastRefused() >= refusedBefore + 2, 60_000)
+  await eventually('every caller is rejected', () => load.leastRefused() >= refusedBefore + 2, 60_000)
   assert.equal((await service.request('GET', '/healthz')).status, 200)
   assert.equal(await readiness(service), 503)
 
@@ -233,7 +233,7 @@ async function endure(t: TestContext, { begin, end, isOwned }: Scenario): Promis
   await assertBackgroundGoesOn(faulty, receiver, streamed)
 }
 
-/** Callers, an endpoint and a stream, all of them served. */
+/** Callers, a webhook endpoint and a stream. All are served. */
 async function putUnderLoad(t: After, faulty: Faulty) {
   const { service, key } = faulty
   const receiver = await startReceiver()
@@ -246,11 +246,11 @@ async function putUnderLoad(t: After, faulty: Faulty) {
   return { receiver, streamed, load }
 }
 
-/** The fault is over: everything is served again, and nothing was lost, doubled, leaked or told to anybody. */
+/** After the fault everything is served again, and nothing was lost, duplicated or leaked. */
 async function becomesWhole(t: TestContext, faulty: Faulty, load: Load): Promise<void> {
   const { service, storeEnv } = faulty
   const endedAt = performance.now()
-  await eventually('/readyz says so', async () => (await readiness(service)) === 200, 30_000)
+  await eventually('/readyz reports it', async () => (await readiness(service)) === 200, 30_000)
   const readyMs = performance.now() - endedAt
   const goodBefore = load.leastGood()
   const changesBefore = load.leastChanges()
@@ -265,7 +265,7 @@ async function becomesWhole(t: TestContext, faulty: Faulty, load: Load): Promise
   )
   assertInTime(load)
   await assertKept(storeEnv, load)
-  await eventually('no connection is left over', async () => (await connectionsOf(faulty)) <= poolMax + 1)
+  await eventually('no connection leaks', async () => (await connectionsOf(faulty)) <= poolMax + 1)
   assert.ok(!service.logLines.join().includes(passwordOf(storeEnv)), 'the password is not in the log')
 }
 
@@ -277,7 +277,7 @@ function assertInTime(load: Load): void {
     assert.ok(load.longestMs[kind] < longestWaitMs[kind] + slackMs, shownWaits(load))
 }
 
-/** Webhooks and streams tell of every animal that there is, and sweeps take away what is old. */
+/** Webhooks and streams deliver every pet, and sweeps remove expired records. */
 async function assertBackgroundGoesOn(
   { service, storeEnv }: Faulty,
   receiver: Receiver,
@@ -286,16 +286,16 @@ async function assertBackgroundGoesOn(
   await inStore(storeEnv, async ({ read }) => {
     const pets = (await read.selectFrom('pets').select('id').execute()).map(({ id }) => id)
     const isTold = () => {
-      // What was claimed when the store went away is free again after a while, and what failed is tried again later.
+      // Claims of the outage expire after a while, and failed deliveries are retried later.
       service.advance(hourMs / 60)
       const told = new Set(receiver.received.map(({ data }) => data.id))
       return pets.every((id) => told.has(id))
     }
-    await eventually('webhooks are told of every animal', isTold, 30_000)
+    await eventually('webhooks have received every pet', isTold, 30_000)
     await eventually('streams too', () => pets.every((id) => streamed.has(id)))
     service.advance(25 * hourMs)
-    await eventually('old answers are forgotten', async () => {
-      const { rows } = await sql`SELECT FROM idempotent_answers LIMIT 1`.execute(read)
+    await eventually('old idempotency records are removed', async () => {
+      const { rows } = await sql`SELECT FROM idempotency_records LIMIT 1`.execute(read)
       return rows.length === 0
     })
   })
@@ -306,8 +306,8 @@ const namesIn = (env: StoreEnv): Promise<string[]> =>
     (await read.selectFrom('pets').select('name').orderBy('id').execute()).map(({ name }) => name),
   )
 
-describe('a PostgreSQL that serves badly', { concurrency: 2 }, () => {
-  test('a PostgreSQL that gives fewer connections than the pool may have: requests wait for those that there are', async (t) => {
+describe('a PostgreSQL that is degraded', { concurrency: 2 }, () => {
+  test('a PostgreSQL with fewer connections than the pool may use: requests wait for those that exist', async (t) => {
     const undo = lastFirst(t)
     const storeEnv = await ownedStoreFor(undo)
     const { username } = new URL(storeEnv.DATABASE_URL as string)
@@ -320,22 +320,22 @@ describe('a PostgreSQL that serves badly', { concurrency: 2 }, () => {
     assert.equal(load.refusals(), 0)
   })
 
-  test('connections that are cut in the middle, over and over: each request is served or refused whole', async (t) => {
+  test('connections that are cut repeatedly during queries: each request succeeds or fails as a whole', async (t) => {
     const undo = lastFirst(t)
     const faulty = await proxiedService(undo, 300)
     const { load, receiver, streamed } = await putUnderLoad(undo, faulty)
     for (let n = 0; n < 10; n++) {
       const before = load.created.size
-      await eventually('changes are made', () => load.created.size > before)
+      await eventually('writes succeed', () => load.created.size > before)
       if (n % 2 === 0) faulty.proxy.cut()
       else await terminateAll(faulty)
     }
     await becomesWhole(t, faulty, load)
-    assert.ok(load.refusals() > 0, 'somebody was hit')
+    assert.ok(load.refusals() > 0, 'some requests were affected')
     await assertBackgroundGoesOn(faulty, receiver, streamed)
   })
 
-  test('a PostgreSQL that crashes and recovers: nothing that was answered is lost, and the service goes on', async (t) => {
+  test('a PostgreSQL that crashes and recovers: no confirmed change is lost, and the service continues', async (t) => {
     const undo = lastFirst(t)
     const { storeEnv, databaseName, administer } = await ownPostgresFor(undo)
     const serving = await serviceOn(undo, storeEnv, storeEnv.DATABASE_URL, 300)
@@ -343,7 +343,7 @@ describe('a PostgreSQL that serves badly', { concurrency: 2 }, () => {
     const { load, receiver, streamed } = await putUnderLoad(undo, faulty)
     for (let n = 0; n < 2; n++) {
       const { rows } = await administer(`SELECT pid ${ofService(faulty)} LIMIT 1`)
-      // When one of its processes is killed, PostgreSQL ends all others and starts anew from its log.
+      // When one of its processes is killed, PostgreSQL ends all others and recovers from its log.
       process.kill(rows[0].pid, 'SIGKILL')
       const before = load.leastGood()
       await eventually('every caller is served again', () => load.leastGood() >= before + 3, 30_000)
@@ -352,7 +352,7 @@ describe('a PostgreSQL that serves badly', { concurrency: 2 }, () => {
     await assertBackgroundGoesOn(faulty, receiver, streamed)
   })
 
-  test('a connection that breaks or falls silent while it is being made ready is no different from any other', async (t) => {
+  test('a connection that breaks or stops responding during its setup is handled like any other', async (t) => {
     const faulty = await proxiedService(lastFirst(t))
     const { service, key, proxy } = faulty
     const look = async () => {
@@ -369,20 +369,20 @@ describe('a PostgreSQL that serves badly', { concurrency: 2 }, () => {
         isBegun = true
       })
       proxy.cut()
-      // Whose connection it is, a request's or that of work in the background, is left to chance.
-      await eventually('a connection is being made', async () => {
+      // It may be the connection of a request or of a background task.
+      await eventually('a connection is being opened', async () => {
         await look()
         return isBegun
       })
       await look()
       proxy.flow()
       await eventually('it is served', look)
-      await eventually('/readyz says so', async () => (await readiness(service)) === 200)
+      await eventually('/readyz reports it', async () => (await readiness(service)) === 200)
     }
-    await eventually('no connection is left over', async () => (await connectionsOf(faulty)) <= poolMax + 1)
+    await eventually('no connection leaks', async () => (await connectionsOf(faulty)) <= poolMax + 1)
   })
 
-  test('a slow PostgreSQL within the bounds refuses nothing', async (t) => {
+  test('with a slow PostgreSQL within the bounds no request is rejected', async (t) => {
     const undo = lastFirst(t)
     const { service, key, proxy } = await proxiedService(undo)
     proxy.delay(25)
@@ -394,28 +394,28 @@ describe('a PostgreSQL that serves badly', { concurrency: 2 }, () => {
     assert.deepEqual([load.refused, load.unknown], [[], []])
   })
 
-  test('where each answer comes in time but a change needs too many of them, it is refused and leaves nothing', async (t) => {
+  test('a write whose queries are each in time but together too slow is rejected without an effect', async (t) => {
     const { service, key, proxy } = await proxiedService(lastFirst(t))
     const call = (method: string, path: string, body?: unknown) =>
       service.request(method, path, { key, ...(body !== undefined && { body }) })
     const { json: pet } = await call('POST', '/v1/pets', { name: 'Milo', categoryId: 7 })
     const order = () => call('POST', '/v1/store/orders', { petId: pet.id })
-    // Every connection that there may be is there: making one takes several answers too.
+    // All connections are open already: opening one takes several round trips too.
     await Promise.all(Array.from({ length: 3 * poolMax }, () => call('GET', '/v1/pets')))
     proxy.delay(330)
     const startedAt = performance.now()
     const refused = await order()
     assertUnavailable(refused, 'POST')
-    assert.ok(!isOutcomeUnknown(refused), 'it did not come as far as its commit')
+    assert.ok(!isOutcomeUnknown(refused), 'it did not reach its commit')
     const ms = performance.now() - startedAt
     assert.ok(ms < longestWaitMs.write + slackMs, `the change took ${ms} ms`)
     await eventually('a read is served', async () => (await call('GET', '/v1/pets')).status === 200)
     proxy.delay(0)
     assert.deepEqual((await call('GET', '/v1/store/inventory')).json, { available: 1, pending: 0, sold: 0 })
-    await eventually('a change is made again', async () => (await order()).status === 201)
+    await eventually('a write succeeds again', async () => (await order()).status === 201)
   })
 
-  test('a pool whose connections are all taken: whoever finds none is refused in time, and served afterwards', async (t) => {
+  test('a pool whose connections are all in use: requests without one are rejected in time, and served afterwards', async (t) => {
     const undo = lastFirst(t)
     const faulty = await proxiedService(undo)
     const { service, key, storeEnv } = faulty
@@ -426,14 +426,14 @@ describe('a PostgreSQL that serves badly', { concurrency: 2 }, () => {
     await holder.connect()
     undo.after(() => holder.end())
     await holder.query('BEGIN; LOCK TABLE pets, inventory IN ACCESS EXCLUSIVE MODE')
-    await eventually('/readyz says so', async () => (await readiness(service)) === 503, 30_000)
-    await eventually('every caller is refused', () => load.leastRefused() >= 1, 30_000)
+    await eventually('/readyz reports it', async () => (await readiness(service)) === 503, 30_000)
+    await eventually('every caller is rejected', () => load.leastRefused() >= 1, 30_000)
     assert.equal((await service.request('GET', '/healthz')).status, 200)
     await holder.query('ROLLBACK')
     await becomesWhole(t, faulty, load)
   })
 
-  test('changes in line for a table that somebody holds are refused in time, all of them', async (t) => {
+  test('writes that wait for a locked table are all rejected in time', async (t) => {
     const undo = lastFirst(t)
     const { service, key, storeEnv } = await proxiedService(undo)
     const holder = new pg.Client({ connectionString: storeEnv.DATABASE_URL })
@@ -441,7 +441,7 @@ describe('a PostgreSQL that serves badly', { concurrency: 2 }, () => {
     undo.after(() => holder.end())
     await holder.query('BEGIN; LOCK TABLE pets IN ACCESS EXCLUSIVE MODE')
     const startedAt = performance.now()
-    // One after another, each as long as a statement may take, they would be far beyond the bound.
+    // In sequence, each with the time of a statement, they would exceed the bound by far.
     const body = { name: 'Milo', categoryId: 7 }
     const answers = await Promise.all(
       Array.from({ length: 20 }, () => service.request('POST', '/v1/pets', { key, body })),
@@ -450,23 +450,23 @@ describe('a PostgreSQL that serves badly', { concurrency: 2 }, () => {
     for (const answer of answers) assertUnavailable(answer, 'POST')
     assert.ok(ms < longestWaitMs.write + slackMs, `the last of them waited ${Math.round(ms)} ms`)
     await holder.query('ROLLBACK')
-    await eventually('a change is made again', async () => {
+    await eventually('a write succeeds again', async () => {
       return (await service.request('POST', '/v1/pets', { key, body })).status === 201
     })
   })
 
-  test('a store that was read-only is ready again though nobody asks for anything but that', async (t) => {
+  test('a database that was read-only is ready again, even if /readyz is the only request', async (t) => {
     const undo = lastFirst(t)
     const faulty = await proxiedService(undo)
     const { service, databaseName } = faulty
     await administer(`ALTER DATABASE ${databaseName} SET default_transaction_read_only = on`)
     await terminateAll(faulty)
-    await eventually('/readyz says so', async () => (await readiness(service)) === 503)
+    await eventually('/readyz reports it', async () => (await readiness(service)) === 503)
     await administer(`ALTER DATABASE ${databaseName} RESET default_transaction_read_only`)
-    await eventually('/readyz says so', async () => (await readiness(service)) === 200)
+    await eventually('/readyz reports it', async () => (await readiness(service)) === 200)
   })
 
-  test('holds that run out all at once lapse over a slow way, too, in as many turns as it takes', async (t) => {
+  test('many holds that expire at once are expired over a slow connection, too, in several commits', async (t) => {
     const { service, proxy, storeEnv } = await proxiedService(lastFirst(t))
     const orders = 160
     await inStore(storeEnv, async ({ write }) => {
@@ -481,12 +481,12 @@ describe('a PostgreSQL that serves badly', { concurrency: 2 }, () => {
         SELECT id, 'placed', ${now}::bigint, ${now}::bigint, ${now + hourMs}::bigint FROM pets`.execute(trx)
       })
     })
-    // All of them together would take longer than a commit may.
+    // All of them together would exceed the bound of a commit.
     proxy.delay(2)
     service.advance(hourMs)
     const inventory = async () =>
       (await service.request('GET', '/v1/store/inventory', { key: service.operatorKey })).json
-    await eventually('every animal is free', async () => (await inventory()).available === orders, 60_000)
+    await eventually('every pet is available', async () => (await inventory()).available === orders, 60_000)
   })
 })
 
@@ -495,7 +495,7 @@ describe('a connection that breaks at the commit', { concurrency: 2 }, () => {
     ['before PostgreSQL has heard of it', 'before', false],
     ['after PostgreSQL has committed', 'answered', true],
   ] as const) {
-    test(`${what}: the caller is told that nobody knows, and a retry with the same key makes one`, async (t) => {
+    test(`${what}: the error states that the outcome is unknown, and a retry with the same key creates one`, async (t) => {
       const { service, key, proxy, storeEnv } = await proxiedService(lastFirst(t))
       const add = () =>
         service.request('POST', '/v1/pets', {
@@ -516,7 +516,7 @@ describe('a connection that breaks at the commit', { concurrency: 2 }, () => {
       assert.deepEqual(await namesIn(storeEnv), ['Milo'])
     })
 
-    test(`${what}: so is whoever sent no key, never that it was made`, async (t) => {
+    test(`${what}: the same without a key, and never a confirmation`, async (t) => {
       const { service, key, proxy, storeEnv } = await proxiedService(lastFirst(t))
       const { json: pet } = await service.request('POST', '/v1/pets', {
         key,
@@ -530,7 +530,7 @@ describe('a connection that breaks at the commit', { concurrency: 2 }, () => {
     })
   }
 
-  test('that falls silent instead: the same, within its time, and a late word of the old one changes nothing', async (t) => {
+  test('that stops responding instead: the same, in time, and a late response of the old one changes nothing', async (t) => {
     const { service, key, proxy, storeEnv } = await proxiedService(lastFirst(t))
     const add = () =>
       service.request('POST', '/v1/pets', {
@@ -554,17 +554,17 @@ describe('a connection that breaks at the commit', { concurrency: 2 }, () => {
   })
 })
 
-describe('changes that share a commit', { concurrency: 2 }, () => {
+describe('writes that share a commit', { concurrency: 2 }, () => {
   const size = 20
 
-  /** So many changes that all wait for their turn, and then share one. */
+  /** Writes that all wait for the write lock, and then share a commit. */
   async function batchOf(faulty: Proxied, count = size, beforeTurn = () => {}): Promise<Promise<Answer>[]> {
     const { service, key, storeEnv } = faulty
     const { release } = await holdTurn(storeEnv)
     const left = async () => (await service.request('GET', '/v1/limits', { key })).json.minute.remaining
     const before = await left()
     const answers = addAll(faulty, count)
-    await eventually('all have been let in', async () => before - (await left()) === count)
+    await eventually('all are admitted', async () => before - (await left()) === count)
     beforeTurn()
     await release()
     return answers
@@ -578,15 +578,15 @@ describe('changes that share a commit', { concurrency: 2 }, () => {
       }),
     )
 
-  test('are no more than fit into its time, so that many over a slow way are all made', async (t) => {
+  test('are limited to what fits into its time, so that many over a slow connection all succeed', async (t) => {
     const faulty = await proxiedService(lastFirst(t))
-    // One change takes a twentieth of a second then, and all of them together longer than a commit may.
+    // One write then takes 50 ms, and all of them together longer than the bound of a commit.
     const answers = await batchOf(faulty, 100, () => faulty.proxy.delay(4))
     for (const { status, text } of await Promise.all(answers)) assert.equal(status, 201, text)
     assert.equal(new Set(await namesIn(faulty.storeEnv)).size, answers.length)
   })
 
-  /** What became of each, as its caller was told. A turn that was over before the fault is no part of it. */
+  /** The result of each, from its response. Commits before the fault are not included. */
   async function outcomesOf(answers: Promise<Answer>[]) {
     const outcomes = { made: [] as string[], refused: [] as string[], unknown: [] as string[] }
     for (const [n, answer] of (await Promise.all(answers)).entries()) {
@@ -603,13 +603,13 @@ describe('changes that share a commit', { concurrency: 2 }, () => {
     assert.deepEqual((await namesIn(faulty.storeEnv)).sort(), made.sort())
   }
 
-  test('of which the connection breaks half-way are all refused, and none of them exists', async (t) => {
+  test('whose connection breaks half-way are all rejected, and none exists', async (t) => {
     const faulty = await proxiedService(lastFirst(t))
     const cut = faulty.proxy.cutAt(`Pet ${size / 2}`, 'before')
     const { made, refused, unknown } = await outcomesOf(await batchOf(faulty))
     await cut
     assert.ok(refused.length > 0)
-    assert.deepEqual(unknown, [], 'it is known that they were not made')
+    assert.deepEqual(unknown, [], 'it is known that they were not applied')
     assert.deepEqual((await namesIn(faulty.storeEnv)).sort(), made.sort())
     await assertRetriesMakeEachOnce(faulty)
   })
@@ -618,7 +618,7 @@ describe('changes that share a commit', { concurrency: 2 }, () => {
     ['is not heard', 'before'],
     ['is heard, but not its answer', 'answered'],
   ] as const) {
-    test(`whose commit ${what}: each caller is told that nobody knows, and retries make each once`, async (t) => {
+    test(`whose commit ${what}: each error states that the outcome is unknown, and retries create each once`, async (t) => {
       const faulty = await proxiedService(lastFirst(t))
       const cut = faulty.proxy.cutAt('COMMIT\0', when)
       const { made, refused, unknown } = await outcomesOf(await batchOf(faulty))
@@ -654,11 +654,11 @@ describe('a start', { concurrency: 2 }, () => {
   const cannotBeUsed = (address: string, why: string) => {
     const { host, pathname } = new URL(address)
     return new RegExp(
-      `^The PostgreSQL at ${host}${pathname} cannot be used \\(${why}\\): see DATABASE_URL\\.\\n$`,
+      `^The PostgreSQL database at ${host}${pathname} cannot be used \\(${why}\\): see DATABASE_URL\\.\\n$`,
     )
   }
 
-  test('without its PostgreSQL fails with the name of host and store, and without the password', async (t) => {
+  test('without its PostgreSQL fails with the host and the database name, and without the password', async (t) => {
     const undo = lastFirst(t)
     const [gone, hung] = [await proxyFor(undo, adminUrl()), await proxyFor(undo, adminUrl())]
     await gone.refuse()
@@ -671,7 +671,7 @@ describe('a start', { concurrency: 2 }, () => {
     ])
   })
 
-  test('with a password that is not right, or for a store that is not there, says so without it', async () => {
+  test('with a wrong password, or an unknown database, says so without the password', async () => {
     const wrong = new URL(adminUrl())
     wrong.password = 'open-it'
     await assertFails(wrong.href, 1, cannotBeUsed(wrong.href, 'password authentication failed.*'))
@@ -680,7 +680,7 @@ describe('a start', { concurrency: 2 }, () => {
     await assertFails(elsewhere.href, 1, cannotBeUsed(elsewhere.href, '.*"nowhere" does not exist'))
   })
 
-  test('with an address that cannot be one is a wrong configuration, and shows nothing of it', async () => {
+  test('with an invalid URL is a configuration error that shows nothing of the URL', async () => {
     await Promise.all(
       [
         'postgres://milo:open-it@127.0.0.1:port/petstore',

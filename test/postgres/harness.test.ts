@@ -8,7 +8,7 @@ import { eventually } from '../support/eventually.ts'
 
 async function ask(url: string, question: string) {
   const client = new pg.Client({ connectionString: url })
-  // It may end at any moment; whoever asks is told so as well.
+  // It may end at any moment; the query reports that too.
   client.on('error', () => {})
   await client.connect()
   try {
@@ -24,7 +24,7 @@ test('these tests have a real PostgreSQL, with UTF-8 and commits that wait for t
   assert.deepEqual(await ask(adminUrl(), settings), { encoding: 'UTF8', commit: 'on' })
 })
 
-test('a PostgreSQL of the tests does not outlive who started it, even one who was killed', async () => {
+test('a PostgreSQL of the tests does not outlive the process that started it, even if that is killed', async () => {
   const support = new URL('../support/postgres.ts', import.meta.url).href
   const line = `console.log((await (await import('${support}')).startPostgres()).adminUrl)`
   const starter = spawn(process.execPath, ['--input-type=module', '-e', line], {

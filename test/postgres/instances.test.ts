@@ -21,7 +21,7 @@ import { listenTo } from '../support/listening.ts'
 import { loopbackAllowed, registerWebhook, startReceiver } from '../support/receiver.ts'
 import type { Server } from '../support/servers.ts'
 
-/** Three processes on one store. The tests say in X-Forwarded-For whom they speak for. */
+/** Three processes on one database. The tests set the client address with X-Forwarded-For. */
 const { all: instances } = await instancesFor(
   { after },
   { PETSTORE_TRUSTED_PROXIES: '127.0.0.1', ...loopbackAllowed },
@@ -33,7 +33,7 @@ const remaining = ({ headers }: Answer) => Number(headers['x-ratelimit-remaining
 const downFrom = (count: number) => Array.from({ length: count }, (_, index) => count - 1 - index)
 const sorted = (numbers: readonly number[]) => numbers.toSorted((a, b) => b - a)
 
-/** What the admitted were told is left, which must be every number once. */
+/** The remaining counts in the responses. Each number must occur once. */
 function assertAdmitted(answers: readonly Answer[], statuses: readonly number[], limit: number): void {
   const admitted = answers.filter(({ status }) => statuses.includes(status))
   const refused = answers.filter(({ status }) => status === 429)
@@ -59,7 +59,7 @@ describe('of 300 simultaneous requests over three instances', () => {
   }
 
   for (let round = 1; round <= 5; round++) {
-    test(`without a key from one address exactly 100 are heard, round ${round}`, async () => {
+    test(`without a key from one address exactly 100 are admitted, round ${round}`, async () => {
       const headers = { 'x-forwarded-for': `203.0.113.${round}` }
       const answers = await atOnce(instances, 300, ({ request }, index) =>
         request('GET', '/v1/pets', { headers, key: index % 3 === 0 ? 'nonsense' : undefined }),
@@ -69,9 +69,9 @@ describe('of 300 simultaneous requests over three instances', () => {
   }
 })
 
-describe('of 500 simultaneous orders for one animal over three instances', () => {
+describe('of 500 simultaneous orders for one pet over three instances', () => {
   for (let round = 1; round <= 4; round++) {
-    test(`one is placed and is told of once, round ${round}`, async () => {
+    test(`one is placed and has one event, round ${round}`, async () => {
       const { id: petId } = (await done(two, 'POST', '/v1/pets', { name: 'Wanted', categoryId: 3 })).json
       const before = await newestEventId(one)
       const answers = await atOnce(instances, 500, ({ request }) =>
@@ -98,7 +98,7 @@ describe('one Idempotency-Key at three instances at once', () => {
       instance.request('POST', path, { key, body, headers: { 'idempotency-key': idempotencyKey } }),
     )
 
-  /** The answers that are not a request to wait: they must be the one answer that there is. */
+  /** The responses that do not ask to retry. They must be identical. */
   function oneAnswer(answers: readonly Answer[]): Answer {
     const said = answers.filter(({ json }) => json?.code !== 'idempotency_in_progress')
     assert.ok(said.length > 0)
@@ -107,7 +107,7 @@ describe('one Idempotency-Key at three instances at once', () => {
     return said[0] as Answer
   }
 
-  test('does the work once, and every answer is the same or says that it is under way', async () => {
+  test('does the work once, and every response is the same or says that it is in progress', async () => {
     const before = await newestEventId(one)
     const names = Array.from({ length: 40 }, (_, index) => `once-${index}`)
     const ids = await Promise.all(
@@ -129,7 +129,7 @@ describe('one Idempotency-Key at three instances at once', () => {
     assert.deepEqual(sorted(created.map(({ data }) => data.id)), sorted(ids))
   })
 
-  test('with different bodies does one of them, and refuses the others', async () => {
+  test('with different bodies does one of them, and rejects the others', async () => {
     const before = await newestEventId(one)
     for (let round = 0; round < 10; round++) {
       const answers = await atOnce(instances, 9, (instance, index) =>
@@ -145,7 +145,7 @@ describe('one Idempotency-Key at three instances at once', () => {
     assert.equal(created.length, 10)
   })
 
-  test('refuses another body at every instance once there is an answer', async () => {
+  test('rejects another body at every instance once there is a response', async () => {
     const body = { name: 'First', categoryId: 3 }
     assert.equal((await post(one, '/v1/pets', 'taken', body)).status, 201)
     for (const instance of instances)
@@ -156,11 +156,11 @@ describe('one Idempotency-Key at three instances at once', () => {
       )
   })
 
-  test('keeps a refusal for all of them, whatever happens meanwhile', async () => {
+  test('replays an error at all of them, even if its cause is gone', async () => {
     for (let round = 0; round < 10; round++) {
       const { id: petId } = (await done(one, 'POST', '/v1/pets', { name: 'Taken', categoryId: 3 })).json
       const { id: orderId } = (await done(two, 'POST', '/v1/store/orders', { petId })).json
-      // The animal is let go while the refusals are on their way: all are refused, or all have the one order.
+      // The pet is released during the requests: all are rejected, or all have the one order.
       const [answers] = await Promise.all([
         atOnce(instances, 9, (instance) => post(instance, '/v1/store/orders', `late-${petId}`, { petId })),
         done(three, 'PATCH', `/v1/store/orders/${orderId}`, { status: 'cancelled' }),
@@ -171,7 +171,7 @@ describe('one Idempotency-Key at three instances at once', () => {
     }
   })
 
-  test('makes one key, whose secret every instance answers again', async () => {
+  test('creates one key, whose secret every instance returns again', async () => {
     const body = { name: 'once' }
     const made = oneAnswer(
       await atOnce(instances, 9, (instance) => post(instance, '/v1/keys', 'one-key', body, adminKey)),
@@ -187,7 +187,7 @@ describe('the feed', () => {
   const writers = 30
   const turnsPerWriter = 5
 
-  /** Adds, changes, orders and removes, each time somewhere else. */
+  /** Adds, changes, orders and deletes, each at another instance. */
   async function write(key: string, writer: number): Promise<void> {
     let sent = writer
     const send = (method: string, path: string, body?: unknown) =>
@@ -196,20 +196,20 @@ describe('the feed', () => {
       const { json: pet } = await send('POST', '/v1/pets', { name: `${writer}`, categoryId: turn })
       const { json: order } = await send('POST', '/v1/store/orders', { petId: pet.id })
       await send('PATCH', `/v1/store/orders/${order.id}`, { status: 'cancelled' })
-      // Also of keys, which not every reader is told of.
+      // Also key events, which not every reader may see.
       if (writer % 10 === 0) await send('POST', '/v1/keys', { name: `${writer}` })
       await send('DELETE', `/v1/pets/${pet.id}`)
     }
   }
 
-  test(`is passed over by no reader at any instance while ${writers} write through all of them`, async (t) => {
-    // Readers have keys of their own, so that they do not wait where the writers are counted.
+  test(`has no event that a reader at any instance misses while ${writers} callers write at all of them`, async (t) => {
+    // Readers have separate keys, so that they do not wait for the counts of the writers.
     const { key: publicKey } = await makeKey(one, { ...amplePlan, scopes: ['events:read'] })
     const readerKey = await makeAmpleKey(one)
     const start = await newestEventId(one)
     let isOver = false
     let looks = 0
-    /** Asks again at once, whether there was anything or not, and from where it left off. */
+    /** Reads again immediately, from the last event. */
     async function follow(instance: Server, key: string): Promise<number[]> {
       const seen: number[] = []
       for (;;) {
@@ -248,7 +248,7 @@ describe('the feed', () => {
     t.diagnostic(`${whole.length} events, ${looks} looks of ${seen.length} readers`)
   })
 
-  test('is streamed at one instance while it is written at the others', async (t) => {
+  test('is streamed at one instance while the others write', async (t) => {
     const streams = await Promise.all(instances.map(({ base }) => listenTo(base, { key: ampleKey })))
     t.after(() => {
       for (const stream of streams) stream.hangUp()
@@ -267,7 +267,7 @@ describe('the feed', () => {
     }
   })
 
-  test('is streamed whole and in order to every instance while all of them are written to', async (t) => {
+  test('is streamed completely and in order at every instance while all of them write', async (t) => {
     const before = await newestEventId(one)
     const streams = await Promise.all(
       instances.map(({ base }) => listenTo(base, { key: ampleKey, path: `/v1/events?after=${before}` })),
@@ -287,7 +287,7 @@ describe('the feed', () => {
   })
 })
 
-test('a webhook is told of 200 events of three instances once each, in the order of the events', async (t) => {
+test('a webhook receives 200 events of three instances once each, in the order of the events', async (t) => {
   const receiver = await startReceiver()
   t.after(() => receiver.stop())
   const { id } = await registerWebhook({ request: one.request, operatorKey: adminKey }, receiver.url)

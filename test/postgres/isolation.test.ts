@@ -8,7 +8,7 @@ import { startTestService } from '../support/service.ts'
 
 const levels = ['read committed', 'repeatable read', 'serializable']
 
-/** A store without tables so far, whose transactions have another level unless they name theirs. */
+/** An empty database whose transactions have another default isolation level. */
 async function storeWithDefault(
   t: TestContext,
   value: string,
@@ -28,8 +28,8 @@ async function levelIn(db: Kysely<Tables>): Promise<string> {
 }
 
 for (const level of levels) {
-  describe(`where transactions are ${level} by default`, () => {
-    test('each has the level that it was written for', async (t) => {
+  describe(`if transactions are ${level} by default`, () => {
+    test('each uses READ COMMITTED', async (t) => {
       const database = await openStore(await storeWithDefault(t, level))
       t.after(() => database.close())
       assert.equal(await levelIn(database.read), 'read committed')
@@ -72,7 +72,7 @@ for (const [value, used] of [
   ['off', 'on'],
   ['remote_apply', 'remote_apply'],
 ] as const) {
-  test(`where synchronous_commit is ${value} by default, a write commits with ${used}`, async (t) => {
+  test(`if synchronous_commit is ${value} by default, a write commits with ${used}`, async (t) => {
     const database = await openStore(await storeWithDefault(t, value, 'synchronous_commit'))
     t.after(() => database.close())
     const { rows } = await database.write((trx) =>

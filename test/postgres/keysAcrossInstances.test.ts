@@ -17,7 +17,7 @@ import { listenTo } from '../support/listening.ts'
 import type { Server } from '../support/servers.ts'
 
 const rounds = 3
-/** One refusal by each instance. */
+/** One rejection by each instance. */
 const banAfter = 3
 
 const { all: instances } = await instancesFor(
@@ -25,7 +25,7 @@ const { all: instances } = await instancesFor(
   { PETSTORE_BAN_AFTER_REFUSALS: String(banAfter), PETSTORE_TRUSTED_PROXIES: '127.0.0.1' },
 )
 
-/** Who is refused counts for his address: each key has one of its own, so that no test uses one up. */
+/** Rejected requests count for the address. Each key has a separate address, so that no test exhausts one. */
 const addresses = new Map<string, string>()
 function headersOf(key: string) {
   const address = addresses.get(key) ?? `2001:db8:0:${addresses.size}::1`
@@ -40,12 +40,12 @@ const add = ({ request }: Server, key: string) =>
   )
 const limitOf = ({ headers }: Answer) => /"minute";q=(\d+)/.exec(String(headers['ratelimit-policy']))?.[1]
 
-/** The next requests after a change, at every instance at once, the one that made it included. */
+/** The next requests after a change, at every instance at once. */
 const atAll = <T>(ask: (instance: Server) => Promise<T>): Promise<T[]> => Promise.all(instances.map(ask))
 
 /**
- * Once for each instance that makes the change, and so some more, for who is late is not late every time. Every
- * instance knows the key well by then: it has both read and written with it.
+ * Several times for each instance that makes the change, because a late instance is not late every time. Every instance
+ * has read and written with the key before.
  */
 async function everyWay(
   settings: Record<string, unknown>,
@@ -63,8 +63,8 @@ async function everyWay(
   }
 }
 
-describe('the very next request at every instance after the answer to a change at one of them', () => {
-  test('knows a new key', async () => {
+describe('the next request at every instance after the response to a change at one of them', () => {
+  test('accepts a new key', async () => {
     for (let round = 0; round < rounds; round++) {
       for (const at of instances) {
         const { key } = await makeKey(at)
@@ -74,7 +74,7 @@ describe('the very next request at every instance after the answer to a change a
     }
   })
 
-  test('refuses a revoked key, to read and to write', async () => {
+  test('rejects a revoked key, for reads and writes', async () => {
     await everyWay({}, async ({ id, key }, at) => {
       await done(at, 'DELETE', `/v1/keys/${id}`)
       const answers = await atAll((instance) => Promise.all([list(instance, key), add(instance, key)]))
@@ -85,7 +85,7 @@ describe('the very next request at every instance after the answer to a change a
     })
   })
 
-  test('is counted by the new plan', async () => {
+  test('is counted with the new plan', async () => {
     await everyWay({}, async ({ id, key }, at) => {
       await done(at, 'PATCH', `/v1/keys/${id}`, { plan: 'pro' })
       for (const answer of await atAll((instance) => list(instance, key))) {
@@ -100,8 +100,8 @@ describe('the very next request at every instance after the answer to a change a
     })
   })
 
-  test('is let in where a ban was lifted', async () => {
-    // Exactly what every instance takes before the change.
+  test('is admitted after a ban was cleared', async () => {
+    // Exactly the number of requests before the change.
     const settings = { ...amplePlan, limits: { perMinute: 2 * instances.length } }
     await everyWay(settings, async ({ id, key }, at) => {
       await atAll((instance) => list(instance, key))
@@ -114,7 +114,7 @@ describe('the very next request at every instance after the answer to a change a
     })
   })
 
-  test('is refused with the old secret and let in with the new one after a rotation', async () => {
+  test('is rejected with the old secret and admitted with the new one after a rotation', async () => {
     await everyWay({}, async ({ id, key }, at) => {
       const { key: next } = (await done(at, 'POST', `/v1/keys/${id}/rotate`)).json
       const answers = await atAll((instance) => Promise.all([list(instance, key), add(instance, key)]))
@@ -126,7 +126,7 @@ describe('the very next request at every instance after the answer to a change a
     })
   })
 
-  test('is let in with either secret during the overlap, and both count as one key', async () => {
+  test('is admitted with either secret during the overlap, and both count as one key', async () => {
     await everyWay({}, async ({ id, key }, at) => {
       const { key: next } = (await done(at, 'POST', `/v1/keys/${id}/rotate`, { overlapSeconds: 3_600 })).json
       const answers = await atAll((instance) => Promise.all([list(instance, key), add(instance, next)]))
@@ -137,7 +137,7 @@ describe('the very next request at every instance after the answer to a change a
     })
   })
 
-  test('may do no more than the narrower scopes, also where it writes', async () => {
+  test('is limited to the narrower scopes, also for writes', async () => {
     await everyWay({ ...amplePlan }, async ({ id, key }, at) => {
       await done(at, 'PATCH', `/v1/keys/${id}`, { scopes: ['pets:read'] })
       for (const answer of await atAll((instance) => add(instance, key)))
@@ -146,9 +146,9 @@ describe('the very next request at every instance after the answer to a change a
     })
   })
 
-  test('may do what the wider scopes allow, also where it writes', async () => {
+  test('may use the wider scopes, also for writes', async () => {
     await everyWay({ ...amplePlan, scopes: ['pets:read', 'categories:write'] }, async ({ id, key }, at) => {
-      // Writes that are refused by the store and not by the door, so that every instance has looked at the scopes.
+      // Writes that pass authorization and are rejected later, so that every instance has checked the scopes.
       await atAll(({ request }) => request('PATCH', '/v1/categories/99', { key, body: { name: 'x' } }))
       await done(at, 'PATCH', `/v1/keys/${id}`, { scopes: ['pets:read', 'pets:write'] })
       for (const { status, text } of await atAll((instance) => add(instance, key)))
@@ -156,7 +156,7 @@ describe('the very next request at every instance after the answer to a change a
     })
   })
 
-  test('is held to the origins that the key is locked to', async () => {
+  test('is limited to the origins of the key', async () => {
     await everyWay({ ...amplePlan, scopes: ['pets:read'] }, async ({ id, key }, at) => {
       await done(at, 'PATCH', `/v1/keys/${id}`, { origins: ['https://shelter.example'] })
       for (const answer of await atAll((instance) => list(instance, key)))
@@ -164,7 +164,7 @@ describe('the very next request at every instance after the answer to a change a
     })
   })
 
-  test('shows the same use of a key, whichever instance it was used at', async () => {
+  test('shows the usage of a key at every instance', async () => {
     const { id, key } = await makeKey(instances[0] as Server)
     for (let used = 1; used <= 12; used++) {
       await list(instances[used % instances.length] as Server, key)
@@ -217,7 +217,7 @@ describe('within two seconds at every instance', () => {
   })
 })
 
-test('a ban at one instance is one at the others, is told of once, and is no other key’s', async () => {
+test('a ban at one instance applies at the others, has one event, and affects no other key', async () => {
   const [first, second, third] = instances as [Server, Server, Server]
   const before = await newestEventId(first)
   const { id, key } = await makeKey(first, { ...amplePlan, limits: { perMinute: 1 } })
@@ -229,7 +229,7 @@ test('a ban at one instance is one at the others, is told of once, and is no oth
     assertRefused(answer, 429, 'key_banned')
   const shown = await atAll(({ request }) => request('GET', '/v1/limits', { key }))
   assert.equal(new Set(shown.map(({ json }) => json.bannedUntil)).size, 1)
-  const told = await eventually('the ban is told of', async () => {
+  const told = await eventually('the ban has an event', async () => {
     const isBan = ({ type, data }: Event) => type === 'key.banned' && data.id === id
     const found = (await feedAfter(second, before)).filter(isBan)
     return found.length > 0 && found

@@ -22,12 +22,12 @@ import { loopbackAllowed, type Receiver, registerWebhook, startReceiver } from '
 import { type Server, serverFor } from '../support/servers.ts'
 import { startTestService } from '../support/service.ts'
 
-/** The whole of it is 120; what is run every time is shorter. */
+/** The full run takes 120; the default is shorter. */
 const seconds = Number(process.env.PETSTORE_TEST_KILL_SECONDS ?? 10)
 const killEveryMs = 2_000
 const lookEveryMs = 50
 const sharedAnimals = 4
-/** Longer than a claim on a delivery lasts: the one who made it was killed. */
+/** Longer than a claim of a delivery: the instance that made it was killed. */
 const claimIsOverMs = 60_000
 const webhookTypes = [
   ['pet.created'],
@@ -38,7 +38,7 @@ const webhookTypes = [
   ['order.approved', 'order.delivered'],
 ]
 
-/** Adds an animal, changes it, has it ordered, and follows the order to one of its ends. */
+/** Adds a pet, changes it, orders it, and completes or cancels the order. */
 async function adopt({ attempt, insist, ok }: Caller, known: Known, name: string, turn: number) {
   const body = { name, categoryId: turn % 20 }
   const isRetried = turn % 3 !== 0
@@ -47,13 +47,13 @@ async function adopt({ attempt, insist, ok }: Caller, known: Known, name: string
   const made = isRetried
     ? (await insist('POST', '/v1/pets', { body, idempotencyKey: name })).answer
     : await attempt('POST', '/v1/pets', { body })
-  // Without a key nobody knows whether it was done, and it must not be sent again.
+  // Without a key the outcome is unknown, and the request must not be repeated.
   if (!made || isBusy(made)) return
   assert.equal(made.status, 201, made.text)
   const { id } = made.json
   noted.id = id
   known.pets.set(id, { name, status: 'available' })
-  // What was answered is there for everybody, at once.
+  // A confirmed change is visible everywhere immediately.
   assert.deepEqual(await ok('GET', `/v1/pets?id=${id}`), [made.json])
 
   await ok('PATCH', `/v1/pets/${id}`, { body: { name: `${name} renamed` } })
@@ -74,13 +74,13 @@ async function adopt({ attempt, insist, ok }: Caller, known: Known, name: string
   assert.equal((await ok('GET', `/v1/store/orders/${order.id}`)).status, known.orders.get(order.id))
   if (!petStatus[known.orders.get(order.id) as string] || turn % 2 === 0) return
   const { answer, unanswered } = await insist('DELETE', `/v1/pets/${id}`)
-  // It may have been done by the attempt whose answer was lost.
+  // The attempt whose response was lost may have done it.
   if (answer.status === 404) assert.ok(unanswered > 0)
   else assert.equal(answer.status, 204, answer.text)
   known.pets.set(id, 'gone')
 }
 
-/** Adds an animal, and sends the same again until there is an answer. */
+/** Adds a pet, and repeats the request until there is a response. */
 async function addOnce({ ok }: Caller, known: Known, name: string): Promise<number> {
   known.animals.set(name, { isRetried: true })
   const { id } = await ok('POST', '/v1/pets', { body: { name, categoryId: 7 }, idempotencyKey: name })
@@ -89,13 +89,13 @@ async function addOnce({ ok }: Caller, known: Known, name: string): Promise<numb
   return id
 }
 
-/** Many want the same animal, and whoever gets it lets it go again. Nothing is sent twice. */
+/** Many callers order the same pet, and the one that gets it cancels. No request is repeated. */
 async function contend({ attempt, ok }: Caller, known: Known, petIds: readonly number[]) {
   const petId = pick(petIds)
   const answer = await attempt('POST', '/v1/store/orders', { body: { petId } })
   if (answer?.status === 201) known.orders.set(answer.json.id, 'cancelled')
   else if (answer) assert.ok(answer.json.code === 'pet_unavailable' || isBusy(answer), answer.text)
-  // Also one whose answer was lost is let go, by whoever finds it.
+  // An order whose response was lost is cancelled by the next caller that finds it.
   const open = await ok('GET', `/v1/store/orders?petId=${petId}&status=placed`)
   const ids: number[] = answer?.status === 201 ? [answer.json.id] : open.map(({ id }: { id: number }) => id)
   for (const id of ids) {
@@ -104,7 +104,7 @@ async function contend({ attempt, ok }: Caller, known: Known, petIds: readonly n
   }
 }
 
-/** No moment of the run is later than this one. */
+/** Later than any time of the run. */
 const longAgo = 1
 
 async function endHold(store: Database, id: number): Promise<true> {
@@ -119,14 +119,14 @@ async function endHold(store: Database, id: number): Promise<true> {
   return true
 }
 
-/** An order whose hold runs out; every other time the next adopter is there before anybody has noticed. */
+/** An order whose hold expires. Every other time the next order comes before an instance has expired it. */
 async function letLapse(caller: Caller, known: Known, store: Database, name: string, turn: number) {
   const petId = await addOnce(caller, known, name)
   const order = await caller.ok('POST', '/v1/store/orders', {
     body: { petId },
     idempotencyKey: `held-${name}`,
   })
-  await eventually('its time is up', () => endHold(store, order.id).catch(() => false))
+  await eventually('its hold has ended', () => endHold(store, order.id).catch(() => false))
   known.held.add(order.id)
   known.orders.set(order.id, 'cancelled')
   if (turn % 2 === 0) return
@@ -138,14 +138,14 @@ async function letLapse(caller: Caller, known: Known, store: Database, name: str
   known.pets.set(petId, { name, status: 'pending' })
 }
 
-/** Lists, as those do who only look. */
+/** Lists, as callers that only read do. */
 async function look({ ok }: Caller) {
   await ok('GET', '/v1/pets?limit=50')
   await ok('GET', '/v1/store/orders?limit=50&status=placed')
   await ok('GET', '/v1/store/inventory')
 }
 
-test(`instances that are killed every two seconds lose nothing that was answered and double nothing (${seconds} seconds)`, async (t) => {
+test(`instances that are killed every two seconds lose no confirmed change and duplicate nothing (${seconds} seconds)`, async (t) => {
   const { storeEnv, owner } = await sharedStore(t)
   const env = {
     ...storeEnv,
@@ -184,19 +184,19 @@ test(`instances that are killed every two seconds lose nothing that was answered
     ...times(6, (worker, turn) => addOnce(caller, known, `added-${worker}-${turn}`)),
     ...times(2, () => contend(caller, known, shared)),
     ...times(2, (worker, turn) => letLapse(caller, known, store, `lapsed-${worker}-${turn}`, turn)),
-    // Those who only look leave the others time to write.
+    // Readers leave the writers time.
     keepOn(() => Promise.all([look(caller), pause(lookEveryMs)])),
     keepOn(() => Promise.all([follow(), pause(lookEveryMs)])),
-    // The moments are left to chance: where in its work an instance is hit is the test.
+    // The moments are random: an instance must survive a kill at any point.
     keepOn(() => Promise.all([fleet.killOne(), pause(killEveryMs)])),
   ])
   await fleet.complete()
-  await eventually('every hold that has run out has lapsed', async () => {
+  await eventually('every due hold is expired', async () => {
     const due = store.read.selectFrom('orders').select('id').where('hold_expires_at', '=', longAgo)
     return (await due.executeTakeFirst()) === undefined
   })
   while ((await follow()) > 0) {
-    // Until there is nothing more: nobody writes any longer.
+    // Until there is nothing more: all writers have stopped.
   }
 
   const feed = await feedAfter(fleet.any(), 0)
@@ -226,7 +226,7 @@ test(`instances that are killed every two seconds lose nothing that was answered
   const expected =
     /^(?:20[014]|404 pet_not_found|409 (?:pet_unavailable|idempotency_in_progress)|503 unavailable)$/
   for (const answer of Object.keys(answers)) assert.match(answer, expected)
-  assert.ok(fleet.kills > 0 && known.lost > 0, 'somebody was killed while he was being spoken to')
+  assert.ok(fleet.kills > 0 && known.lost > 0, 'an instance was killed during a request')
 })
 
 type State = {
@@ -249,7 +249,7 @@ async function stateOf(instance: Server): Promise<State> {
   return state
 }
 
-/** The feed tells of everything: whoever has followed it has what the lists have. */
+/** The feed is complete: a follower has the same state as the lists. */
 function assertMirrored(feed: readonly Event[], state: State): void {
   const mirror: Record<string, Map<number, unknown>> = {
     pet: new Map(),
@@ -270,7 +270,7 @@ function assertMirrored(feed: readonly Event[], state: State): void {
   assert.deepEqual(sorted(mirror.order), sorted(orders))
 }
 
-/** Everything that was answered is so. */
+/** Every confirmed change is present. */
 function assertNothingLost(known: Known, state: State): void {
   for (const [id, expected] of known.pets) {
     const found = state.pet.get(id)
@@ -281,7 +281,7 @@ function assertNothingLost(known: Known, state: State): void {
   for (const id of known.held) assert.equal(state.order.get(id)?.cancelReason, 'hold_expired', `order ${id}`)
 }
 
-/** Nothing was done twice: neither what was sent twice, nor what comes due by itself. */
+/** Nothing was done twice: neither repeated requests nor scheduled work. */
 function assertNothingDoubled(known: Known, feed: readonly Event[]): void {
   const created = feed.filter(({ type }) => type === 'pet.created')
   const byName = Map.groupBy(created, ({ data }) => String(data.name))
@@ -318,7 +318,7 @@ type Told = {
   feed: readonly Event[]
 }
 
-/** Every event of a type that an endpoint wants has come to it, the first time in the order of the feed. */
+/** An endpoint has received every event of its types, first attempts in the order of the feed. */
 async function assertAllTold(t: TestContext, { env, fleet, receiver, feed }: Told): Promise<void> {
   const underFire = receiver.received.length
   for (const { child, ended } of fleet.everyone) {
@@ -332,7 +332,7 @@ async function assertAllTold(t: TestContext, { env, fleet, receiver, feed }: Tol
   const expected = webhookTypes.map((types) =>
     feed.filter(({ type }) => types.includes(type)).map(({ id }) => `msg_${id}`),
   )
-  // What the killed had begun is free again once their claims have run out: this one comes when they have.
+  // Claims of killed instances expire. This instance starts after that.
   const later = await startTestService(env, { startAt: Date.now() + claimIsOverMs })
   try {
     await eventually(
@@ -355,10 +355,10 @@ const moments = [
   { when: 'in the middle of a change', timing: 'IMMEDIATE', isReplayed: false },
 ]
 for (const { when, timing, isReplayed } of moments) {
-  test(`what an instance was asked for that is killed ${when} is done once, and another one answers it`, async (t) => {
+  test(`a request to an instance that is killed ${when} is done once, and another instance responds to a retry`, async (t) => {
     const { storeEnv, all } = await instancesFor(t, {}, 2)
     const [killed, other] = all as [Server, Server]
-    // PostgreSQL takes its time, where it says so: with the row, or with the commit.
+    // PostgreSQL is slow at the chosen point: at the row, or at the commit.
     await inStore(storeEnv, ({ migrate }) =>
       migrate(async (trx) => {
         await sql`CREATE FUNCTION be_slow() RETURNS trigger LANGUAGE plpgsql
@@ -378,7 +378,7 @@ for (const { when, timing, isReplayed } of moments) {
       () => 'lost',
     )
     const database = new URL(storeEnv.DATABASE_URL as string).pathname.slice(1)
-    await eventually('PostgreSQL takes its time', async () => {
+    await eventually('PostgreSQL is at the slow point', async () => {
       const { rows } = await administer(
         `SELECT 1 FROM pg_stat_activity WHERE datname = '${database}' AND wait_event = 'PgSleep'`,
       )

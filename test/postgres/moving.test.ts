@@ -16,10 +16,10 @@ const adminKey = 'the-admin-key-of-the-moving-test'
 const origin = 'https://shop.example'
 const startAt = Date.now()
 
-/** The embedded store is meant where the address is empty, though this run is about PostgreSQL. */
+/** An empty URL selects SQLite, although this run uses PostgreSQL. */
 const embeddedFor = (t: After): StoreEnv => ({ PETSTORE_DATA_DIR: folderFor(t), DATABASE_URL: '' })
 
-/** A database that nobody has used yet. */
+/** An empty database. */
 async function bareStoreFor(t: After): Promise<StoreEnv> {
   const env = await newStore({ isBare: true })
   t.after(() => removeStore(env))
@@ -38,7 +38,7 @@ const exportOf = async (env: StoreEnv): Promise<string> => {
   return stdout
 }
 
-/** Pipes an export into an import, as an operator does; answers what the import says. */
+/** Pipes an export into an import, as an operator does. Returns the output of the import. */
 async function move(from: StoreEnv, to: StoreEnv) {
   const line = `"$NODE" "$MAIN" export |
     PETSTORE_DATA_DIR="$TO_FOLDER" DATABASE_URL="$TO_ADDRESS" "$NODE" "$MAIN" import --with-keys --json`
@@ -74,7 +74,7 @@ const callerOn =
 
 type Secrets = Record<'plain' | 'own' | 'publishable' | 'before' | 'after' | 'revoked', string>
 
-/** Everything in it that could get lost on the way, through the interface; the last of each kind is removed again. */
+/** Creates every kind of data through the API. The last row of each kind is deleted again. */
 async function fill(call: Call): Promise<Secrets> {
   const pet = async (name: string, categoryId: string, status = 'available'): Promise<number> =>
     (
@@ -121,7 +121,7 @@ async function fill(call: Call): Promise<Secrets> {
   return { plain, own, publishable, before: rotated.key, after, revoked: revoked.key }
 }
 
-/** What a caller sees of a store, page by page; when a key was used last is not carried over. */
+/** All lists of the API, page by page. The last use of a key is not exported. */
 async function seenOf(call: Call): Promise<string[]> {
   const paths = ['/v1/pets', '/v1/store/orders', '/v1/categories', '/v1/store/inventory', '/v1/keys']
   const texts: string[] = []
@@ -156,13 +156,13 @@ async function assertSecretsWork(service: TestService, secrets: Secrets): Promis
   assert.match(revoked.json.message, /revoked/)
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: a test looks into records of every shape.
+// biome-ignore lint/suspicious/noExplicitAny: the test reads records of every shape.
 const headOf = (exported: string): Record<string, any> => JSON.parse(lines(exported)[0] as string)
 
 const large = 20_000
 
-describe('a store that moves', { concurrency: 3 }, () => {
-  test('from the embedded one to PostgreSQL through a pipe, and back, brings everything: its keys, its ids and its feed', async (t) => {
+describe('an export and import', { concurrency: 3 }, () => {
+  test('from SQLite to PostgreSQL through a pipe, and back, moves everything: keys, ids and the feed', async (t) => {
     const undo = lastFirst(t)
     const from = embeddedFor(undo)
     const to = await bareStoreFor(undo)
@@ -182,7 +182,7 @@ describe('a store that moves', { concurrency: 3 }, () => {
     assert.deepEqual(await seenOf(call), seen)
     await assertSecretsWork(moved, secrets)
 
-    // A mirror that had not heard everything cannot know what it missed; one that had goes on.
+    // A mirror that is behind cannot know what it missed. One that is current continues.
     for (const after of [0, 1, newestEvent - 1]) {
       const refused = await moved.request('GET', `/v1/events?after=${after}`, { key: adminKey })
       assertRefused(refused, 410, 'events_expired')
@@ -193,7 +193,7 @@ describe('a store that moves', { concurrency: 3 }, () => {
 
     const add = async (path: string, body: unknown) => (await call('POST', path, body)).json.id
     const petId = await add('/v1/pets', { name: 'Next', categoryId: 1 })
-    assert.ok(petId > lastPetId, 'no id is assigned again, though its animal is gone')
+    assert.ok(petId > lastPetId, 'the id of a deleted pet is not assigned again')
     assert.equal(await add('/v1/store/orders', { petId }), lastOrderId + 1)
     assert.equal(await add('/v1/keys', { name: 'next' }), lastKeyId + 1)
     assert.equal(await add('/v1/categories', { name: 'Next' }), lastCategoryId + 1)
@@ -206,7 +206,7 @@ describe('a store that moves', { concurrency: 3 }, () => {
     await assertSecretsWork(again, secrets)
   })
 
-  test(`and is large (${large} animals) does so in pieces`, async (t) => {
+  test(`of many pets (${large}) uses several commits`, async (t) => {
     const undo = lastFirst(t)
     const from = embeddedFor(undo)
     const to = await bareStoreFor(undo)
@@ -230,11 +230,11 @@ describe('a store that moves', { concurrency: 3 }, () => {
     assertSameStore(await exportOf(to), await exportOf(from))
   })
 
-  test('over a slow way takes longer, and arrives', async (t) => {
+  test('over a slow connection completes', async (t) => {
     const undo = lastFirst(t)
     const to = await bareStoreFor(undo)
     const proxy = await proxyFor(undo, to.DATABASE_URL as string)
-    // Five hundred animals, which is a piece of an import, would take longer than a commit may.
+    // Five hundred pets, one chunk of an import, would exceed the bound of a commit.
     proxy.delay(1)
     const pets = Array.from({ length: 600 }, (_, n) => ({ id: n + 1, name: `Pet ${n}`, categoryId: n % 50 }))
     const { code, stdout, stderr } = await runPetstore(

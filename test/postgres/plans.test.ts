@@ -39,7 +39,7 @@ const big = [
   'api_keys',
   'api_key_secrets',
   'key_usage',
-  'idempotent_answers',
+  'idempotency_records',
   'address_usage',
 ]
 
@@ -83,7 +83,7 @@ const filling = [
   `INSERT INTO api_key_secrets SELECT md5(n::text) || md5(n::text), n, n, NULL FROM generate_series(2, 10000) n`,
   `INSERT INTO api_key_secrets VALUES ('${hashApiKey(secret)}', 1, 1, NULL)`,
   `INSERT INTO key_usage SELECT n, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 FROM generate_series(1, 10000) n`,
-  `INSERT INTO idempotent_answers
+  `INSERT INTO idempotency_records
     SELECT n % 1000, 'key ' || n, 'fingerprint', 201, '{}', '{}', 1000000 + n, CASE n % 50 WHEN 0 THEN 'order ' || n END
     FROM generate_series(1, ${others}) n`,
   `INSERT INTO address_usage

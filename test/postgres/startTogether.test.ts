@@ -29,7 +29,7 @@ describe('ten processes that start together on an empty database', () => {
     return { servers, keys: found.keys }
   }
 
-  test('all come up, migrate once, and have the one operator key of the setting', async (t) => {
+  test('all start, migrate once, and have the operator key of the setting', async (t) => {
     const { servers, keys } = await startTogether(t, { PETSTORE_ADMIN_KEY: adminKey })
     assert.deepEqual(keys, [{ name: 'operator', from_setting: 1 }])
     for (const { operatorKey } of servers) assert.equal(operatorKey, undefined)
@@ -38,7 +38,7 @@ describe('ten processes that start together on an empty database', () => {
     assert.equal((await listed(servers[0] as Server, '/v1/pets')).length, starters)
   })
 
-  test('all come up, migrate once, and exactly one of them shows the new operator key, which all know', async (t) => {
+  test('all start, migrate once, and exactly one shows the new operator key, which all accept', async (t) => {
     const { servers, keys } = await startTogether(t, {})
     assert.deepEqual(keys, [{ name: 'operator', from_setting: 0 }])
     const shown = servers.flatMap(({ operatorKey }) => operatorKey ?? [])
@@ -47,7 +47,7 @@ describe('ten processes that start together on an empty database', () => {
   })
 })
 
-test('of two environments that start together on an empty database one has it, and the other is refused', async (t) => {
+test('of two environments that start together on an empty database one gets it, and the other is rejected', async (t) => {
   for (let round = 0; round < 2; round++) {
     const { storeEnv, owner } = await sharedStore(t, { isBare: true })
     const environments = ['production', 'staging', 'production', 'staging']

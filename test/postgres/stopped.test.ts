@@ -13,18 +13,18 @@ const stoppedMs = 10_000
 const poolMax = 5
 const callers = 8
 
-/** The bounds of src/database/postgres.ts, as in faults.test.ts: for a read, and for a change. */
+/** The bounds of a read and of a write, as in faults.test.ts. */
 const longestWaitMs = { read: 10_000, write: 20_000 }
 const slackMs = 5_000
 
-/** All of its processes hold still, as on a machine that has no time for them. The first goes first: it can start no others then. */
+/** Stops all processes of PostgreSQL. The first is stopped first, so that it cannot start others. */
 function stop({ postmaster, children }: OwnPostgres): { goOn(): void } {
   process.kill(postmaster, 'SIGSTOP')
   const held = [postmaster, ...children()]
   for (const pid of held) process.kill(pid, 'SIGSTOP')
   return {
     goOn() {
-      // Once only, for a process that has ended since may have left its number to another.
+      // Once only: another process may have the id of a process that has ended.
       for (const pid of held.splice(0)) {
         if (pid === postmaster || children().includes(pid)) process.kill(pid, 'SIGCONT')
       }
@@ -36,7 +36,7 @@ async function isReady(server: Server): Promise<boolean> {
   return (await server.request('GET', '/readyz')).status === 200
 }
 
-/** One change and one read that shows it. */
+/** A write, and a read that shows it. */
 async function isWhole(server: Server, key: string, name: string): Promise<boolean> {
   const added = await server.request('POST', '/v1/pets', { key, body: { name, categoryId: 7 } })
   if (added.status !== 201) return false
@@ -47,7 +47,7 @@ async function isWhole(server: Server, key: string, name: string): Promise<boole
 const petsIn = (env: StoreEnv) =>
   inStore(env, ({ read }) => read.selectFrom('pets').select(['id', 'name']).execute())
 
-test(`a PostgreSQL that holds still for ${stoppedMs / 1000} s under the load of two instances: no request waits longer than its bound, nothing is lost, and all is well again soon`, async (t) => {
+test(`a PostgreSQL that is stopped for ${stoppedMs / 1000} s under the load of two instances: no request exceeds its bound, nothing is lost, and the service recovers soon`, async (t) => {
   const undo = lastFirst(t)
   const postgres = await ownPostgresFor(undo)
   const env = {
@@ -93,7 +93,7 @@ test(`a PostgreSQL that holds still for ${stoppedMs / 1000} s under the load of 
   t.diagnostic(
     `longest wait ${Math.round(read)} ms for a read, ${Math.round(write)} ms for a change; whole again ${wholeMs.map(Math.round).join(' and ')} ms after it went on; changes: ${load.created.size} made, ${load.refused.length} refused, ${load.unknown.length} unknown`,
   )
-  assert.ok(refused > 0, 'every caller was refused while nothing moved')
+  assert.ok(refused > 0, 'every caller was rejected during the stop')
   assert.ok(read < longestWaitMs.read + slackMs, `a read took ${read} ms`)
   assert.ok(write < longestWaitMs.write + slackMs, `a change took ${write} ms`)
 
@@ -103,11 +103,11 @@ test(`a PostgreSQL that holds still for ${stoppedMs / 1000} s under the load of 
     assert.equal(byId.get(id), name, `animal ${id} was answered with 201`)
   const names = new Set(byId.values())
   for (const { name } of load.refused) assert.ok(!names.has(name), `${name} was refused, but is there`)
-  assert.equal(names.size, pets.length, 'no animal is there twice')
-  for (const { child } of servers) assert.equal(child.exitCode, null, 'no instance has ended')
+  assert.equal(names.size, pets.length, 'every pet exists once')
+  for (const { child } of servers) assert.equal(child.exitCode, null, 'no instance has exited')
 
-  // Whatever was begun in vain is cleared away: each has its pool, and one connection more to write.
-  await eventually('no connection is left over', async () => {
+  // Failed connections are closed: each instance has its pool, and one connection to write.
+  await eventually('no connection leaks', async () => {
     const { rows } = await postgres.administer(
       `SELECT count(*) FROM pg_stat_activity WHERE datname = '${postgres.databaseName}' AND application_name = 'petstore'`,
     )

@@ -7,7 +7,7 @@ import { type Server, serverFor } from '../support/servers.ts'
 
 const writers = 20
 
-/** Who writes to the store at this moment, and since when: the connection that has the turn. */
+/** The connection that holds the write lock, and since when. */
 async function holder(database: string): Promise<{ name: string; begun: string } | undefined> {
   const { rows } = await administer(`
     SELECT a.application_name AS name, a.xact_start::text AS begun
@@ -16,7 +16,7 @@ async function holder(database: string): Promise<{ name: string; begun: string }
   return rows[0]
 }
 
-/** Stops a server again and again, until it is stopped with the turn in its hands. */
+/** Stops a server repeatedly, until it is stopped while it holds the write lock. */
 async function stopWithTurn({ child }: Server, name: string, database: string): Promise<void> {
   await eventually(
     'it is stopped with the turn in its hands',
@@ -32,7 +32,7 @@ async function stopWithTurn({ child }: Server, name: string, database: string): 
   )
 }
 
-test('an instance that is stopped while it writes keeps the others from it for seconds at the most, and serves again when it goes on', async (t) => {
+test('an instance that is stopped while it writes blocks the others for seconds at most, and serves again when it continues', async (t) => {
   const { storeEnv, owner } = await sharedStore(t)
   const names = ['stopped', 'second', 'third']
   const [stopped, ...others] = (await allOrNone(names.length, (index) => {
@@ -46,7 +46,7 @@ test('an instance that is stopped while it writes keeps the others from it for s
   const add = async (server: Server, name: string) => {
     const sent = server.request('POST', '/v1/pets', { key, body: { name, categoryId: 3 } })
     const answer = await sent.catch((error: NodeJS.ErrnoException) => {
-      // One that was stopped for long closes, when it goes on, the connections that were idle meanwhile.
+      // A server that was stopped for long closes its idle connections when it continues.
       assert.match(String(error.code), /^(?:ECONNRESET|EPIPE)$/)
       assert.equal(server, stopped)
     })
@@ -60,13 +60,13 @@ test('an instance that is stopped while it writes keeps the others from it for s
     while (!isOver) await add(stopped, 'Milo')
   }
   const load = Promise.all(Array.from({ length: writers }, keepWriting))
-  // Where the test has failed before it waits for them, that is what is told.
+  // If the test fails earlier, it reports that failure.
   load.catch(() => {})
 
   await stopWithTurn(stopped, 'stopped', database)
   const stoppedAt = performance.now()
-  const meanwhile = others.map((server) => eventually('another writes', () => add(server, 'Luna'), 15_000))
-  await Promise.all(meanwhile)
+  const writes = others.map((server) => eventually('another writes', () => add(server, 'Luna'), 15_000))
+  await Promise.all(writes)
   t.diagnostic(`the others wrote again after ${Math.round(performance.now() - stoppedAt)} ms`)
   for (const server of others) {
     await done(server, 'POST', '/v1/pets', { name: 'Onward', categoryId: 3 }, key)

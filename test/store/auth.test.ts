@@ -252,7 +252,7 @@ describe('a store is of one environment for good', () => {
         assert.equal(stdout, '')
         assert.equal(
           stderr,
-          `The store is one of ${own}, but PETSTORE_ENV says ${other}: give each environment a store of its own.\n`,
+          `This database belongs to the ${own} environment, but PETSTORE_ENV is ${other}. Use a separate database for each environment.\n`,
         )
       }
       assert.deepEqual(await run(own, ['export']), before)

@@ -269,13 +269,13 @@ test('the sweep forgets all that has expired, more than fits one write, and noth
   const old = Array.from({ length: 1_250 }, (_, n) => answers(`old-${n}`, now - dayMs)).flat()
   await database.write(async (trx) => {
     const add = (rows: ReturnType<typeof answers>) =>
-      trx.insertInto('idempotent_answers').values(rows).execute()
+      trx.insertInto('idempotency_records').values(rows).execute()
     for (let at = 0; at < old.length; at += 500) await add(old.slice(at, at + 500))
     await add(answers('young', now - dayMs + 1))
   })
   await new IdempotencyRecords(database).sweep(now)
   const left = await database.read
-    .selectFrom('idempotent_answers')
+    .selectFrom('idempotency_records')
     .select(['key_id', 'idempotency_key'])
     .orderBy('key_id')
     .execute()

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, type TestContext, test } from 'node:test'
 import type { Kysely } from 'kysely'
-import { type Database, DatabaseUnavailableError, SchemaTooNewError } from '../../src/database/database.ts'
+import { type Database, DatabaseUnavailableError } from '../../src/database/database.ts'
 import { databaseFile } from '../../src/database/sqlite/open.ts'
 import type { Tables } from '../../src/database/tables.ts'
 import {
@@ -14,7 +14,6 @@ import {
   type StoreEnv,
   storeFor,
 } from '../support/engine.ts'
-import { runPetstore } from '../support/process.ts'
 import { startTestService } from '../support/service.ts'
 
 type Opened = Database & { env: StoreEnv; commits(): number }
@@ -285,32 +284,4 @@ describe('while somebody else writes to the store and does not come to an end', 
       await service.stop()
     }
   })
-})
-
-describe('a store of a newer version', () => {
-  const tooNew = async (t: TestContext): Promise<StoreEnv> => {
-    const env = await storeFor(t)
-    const step = { version: 1000, name: 'from the future', applied_at: 0 }
-    await inStore(env, ({ write }) =>
-      write((trx) => trx.insertInto('schema_migrations').values(step).execute()),
-    )
-    return env
-  }
-
-  test('is not opened, however often, and not changed', async (t) => {
-    const env = await tooNew(t)
-    for (const _ of [1, 2]) await assert.rejects(openStore(env), SchemaTooNewError)
-  })
-
-  for (const args of [['serve'], ['keys', 'list'], ['export']]) {
-    test(`is refused by ${args.join(' ')} with a clear message`, async (t) => {
-      const { code, stdout, stderr } = await runPetstore(args, { PORT: '0', ...(await tooNew(t)) })
-      assert.equal(code, 1)
-      assert.equal(stdout, '')
-      assert.match(
-        stderr,
-        /^The store has schema version 1000, but .* run the newer version that wrote it\.\n$/,
-      )
-    })
-  }
 })

@@ -1,19 +1,19 @@
 import type { Kysely } from 'kysely'
-import type { Tables } from '../tables.ts'
+import { changeLogTable, type Tables } from '../tables.ts'
 
 const foreignChangePollMs = 250
 
-/** Every change writes an event, so the newest event tells whether anything has changed, here or elsewhere. */
+/** Polls the newest id of the change log, which every change of any process appends to. */
 export function watchForeignChanges(read: Kysely<Tables>) {
   const listeners: (() => void)[] = []
   let seen: number | undefined
   let isRunning = false
-  const look = async () => {
+  const poll = async () => {
     if (isRunning || listeners.length === 0) return
     isRunning = true
     try {
       const row = await read
-        .selectFrom('events')
+        .selectFrom(changeLogTable)
         .select('id')
         .orderBy('id', 'desc')
         .limit(1)
@@ -22,12 +22,12 @@ export function watchForeignChanges(read: Kysely<Tables>) {
       seen = row?.id ?? 0
       if (isNew) for (const listener of listeners) listener()
     } catch {
-      // Queries report the outage themselves; treat the state as unknown.
+      // Queries report the outage. Changes during it are unknown.
       seen = -1
     }
     isRunning = false
   }
-  const timer = setInterval(look, foreignChangePollMs)
+  const timer = setInterval(poll, foreignChangePollMs)
   timer.unref()
   return {
     listen: (listener: () => void) => void listeners.push(listener),

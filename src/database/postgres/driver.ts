@@ -10,33 +10,32 @@ import {
 } from 'kysely'
 import type { ClientBase, QueryArrayConfig, QueryConfig } from 'pg'
 import { DatabaseUnavailableError } from '../database.ts'
-import type { Tables } from '../tables.ts'
-import { isReading } from '../writeQueue.ts'
-import { isOutOfOrder, isStalePlan } from './errors.ts'
+import { bigintColumns, type Tables } from '../tables.ts'
+import { isReadOnlyStatement } from '../writeBatch.ts'
+import { isStalePlan, isUnavailable } from './errors.ts'
 
-/** Where connections come from, and how long one may take to answer. */
-export type Lease = {
-  take(): Promise<ClientBase>
-  giveBack(client: ClientBase, error?: unknown): void
-  /** The bound of the next answer, in milliseconds. */
-  answerMaxMs(): number
-  /** Told of each statement that may have changed something, or has failed. */
-  onTrace?(): void
+export type ConnectionSource = {
+  acquire(): Promise<ClientBase>
+  release(client: ClientBase, error?: unknown): void
+  /** The bound of the next query. */
+  timeoutMs(): number
+  /** Called for each statement that may have changed something, or has failed. */
+  onMutation?(): void
 }
 
-/** Kysely over connections of `pg`. Transactions are not its business: the store's writer has them. */
-export function postgresKysely(lease: Lease): Kysely<Tables> {
+/** Kysely on connections of `pg`. Transactions are controlled by the caller. */
+export function postgresKysely(source: ConnectionSource): Kysely<Tables> {
   return new Kysely<Tables>({
     dialect: {
       createAdapter: () => new PostgresAdapter(),
-      createDriver: () => new LeasingDriver(lease),
+      createDriver: () => new ConnectionSourceDriver(source),
       createIntrospector: (db) => new PostgresIntrospector(db),
       createQueryCompiler: () => new PostgresQueryCompiler(),
     },
   })
 }
 
-/** Statements that are prepared once on every connection; all others are parsed each time. */
+/** Statements up to these bounds are prepared once on every connection. The others are parsed each time. */
 const namesMax = 256
 const namedLengthMax = 4_000
 const names = new Map<string, string>()
@@ -50,43 +49,43 @@ function nameOf(text: string): string | undefined {
   return name
 }
 
-/** Sends one query; a store that is at fault is told from a statement that is. */
-export async function ask(
+/** Sends one query. Throws a DatabaseUnavailableError if the statement is not at fault. */
+export async function query(
   client: ClientBase,
   text: string,
   values: readonly unknown[],
-  answerMaxMs: number,
+  timeoutMs: number,
   name?: string,
 ) {
-  if (answerMaxMs <= 0) throw new DatabaseUnavailableError('The time for this change is up.')
-  const query = { text, values: [...values], ...(name !== undefined && { name }), query_timeout: answerMaxMs }
+  if (timeoutMs <= 0) throw new DatabaseUnavailableError('The change did not complete in time.')
+  const config = { text, values: [...values], ...(name !== undefined && { name }), query_timeout: timeoutMs }
   try {
-    return await client.query(query as QueryConfig & Partial<QueryArrayConfig>)
+    return await client.query(config as QueryConfig & Partial<QueryArrayConfig>)
   } catch (error) {
-    if (!isOutOfOrder(error)) throw error
-    throw new DatabaseUnavailableError('The store did not answer.', { cause: error })
+    if (!isUnavailable(error)) throw error
+    throw new DatabaseUnavailableError('The database did not respond.', { cause: error })
   }
 }
 
 class PostgresConnection implements DatabaseConnection {
   readonly client: ClientBase
-  readonly #lease: Lease
-  /** What broke the connection, if anything has. */
+  readonly #source: ConnectionSource
+  /** The error after which the connection must not be used again. */
   fault: unknown
   #cursors = 0
 
-  constructor(client: ClientBase, lease: Lease) {
+  constructor(client: ClientBase, source: ConnectionSource) {
     this.client = client
-    this.#lease = lease
+    this.#source = source
   }
 
-  async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
-    const values = query.parameters.map(toPostgres)
-    if (!isReading(query.sql)) this.#lease.onTrace?.()
-    const result = await this.#ask(query.sql, values, nameOf(query.sql)).catch((error: unknown) => {
-      // The schema has moved on under a prepared statement. Outside of a transaction it can be asked anew at once.
-      if (!isStalePlan(error) || this.#isInTransaction()) throw error
-      return this.#ask(query.sql, values)
+  async executeQuery<R>(compiled: CompiledQuery): Promise<QueryResult<R>> {
+    const values = compiled.parameters.map(toPostgres)
+    if (!isReadOnlyStatement(compiled.sql)) this.#source.onMutation?.()
+    const result = await this.#query(compiled.sql, values, nameOf(compiled.sql)).catch((error: unknown) => {
+      // Outside a transaction the query can be repeated without the prepared statement.
+      if (!isStalePlan(error) || this.client.getTransactionStatus() !== 'I') throw error
+      return this.#query(compiled.sql, values)
     })
     return {
       rows: fromPostgres(result) as R[],
@@ -94,73 +93,70 @@ class PostgresConnection implements DatabaseConnection {
     }
   }
 
-  /** Rows by a cursor of the transaction that is open, so that other queries may come in between. */
-  async *streamQuery<R>(query: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
+  /** Reads rows with a cursor in the open transaction, so that other queries can run in between. */
+  async *streamQuery<R>(compiled: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
     const cursor = `rows_${++this.#cursors}`
-    await this.#ask(`DECLARE ${cursor} NO SCROLL CURSOR FOR ${query.sql}`, query.parameters.map(toPostgres))
+    const values = compiled.parameters.map(toPostgres)
+    await this.#query(`DECLARE ${cursor} NO SCROLL CURSOR FOR ${compiled.sql}`, values)
     for (;;) {
-      const rows = fromPostgres(await this.#ask(`FETCH ${rowsPerFetch} FROM ${cursor}`, [])) as R[]
+      const rows = fromPostgres(await this.#query(`FETCH ${rowsPerFetch} FROM ${cursor}`, [])) as R[]
       if (rows.length === 0) break
       yield { rows }
     }
-    await this.#ask(`CLOSE ${cursor}`, [])
+    await this.#query(`CLOSE ${cursor}`, [])
   }
 
-  async #ask(text: string, values: readonly unknown[], name?: string) {
+  async #query(text: string, values: readonly unknown[], name?: string) {
     try {
-      return await ask(this.client, text, values, this.#lease.answerMaxMs(), name)
+      return await query(this.client, text, values, this.#source.timeoutMs(), name)
     } catch (error) {
-      this.#lease.onTrace?.()
-      // A prepared statement that has gone stale stays so for as long as its connection.
+      this.#source.onMutation?.()
+      // A stale prepared statement stays stale on its connection.
       if (error instanceof DatabaseUnavailableError || isStalePlan(error)) this.fault = error
       throw error
     }
   }
-
-  #isInTransaction(): boolean {
-    return (this.client as { getTransactionStatus?: () => string }).getTransactionStatus?.() !== 'I'
-  }
 }
 
-class LeasingDriver implements Driver {
-  readonly #lease: Lease
+class ConnectionSourceDriver implements Driver {
+  readonly #source: ConnectionSource
 
-  constructor(lease: Lease) {
-    this.#lease = lease
+  constructor(source: ConnectionSource) {
+    this.#source = source
   }
 
   async init() {}
   async acquireConnection() {
-    return new PostgresConnection(await this.#lease.take(), this.#lease)
+    return new PostgresConnection(await this.#source.acquire(), this.#source)
   }
   async beginTransaction() {
-    throw new Error('Transactions go through Database.write.')
+    throw new Error('Use Database.write for transactions.')
   }
   async commitTransaction() {}
   async rollbackTransaction() {}
   async releaseConnection(connection: PostgresConnection) {
-    this.#lease.giveBack(connection.client, connection.fault)
+    this.#source.release(connection.client, connection.fault)
   }
   async destroy() {}
 }
 
 const int8Max = 2n ** 63n - 1n
 
-/** A number beyond 2^53 was an id in a request. It is nobody's, and so are the outermost that a column can hold. */
+/** A number beyond 2^53 is an id from a request that no row has. It is replaced by the limit of the column type. */
 function toPostgres(value: unknown): unknown {
   if (typeof value !== 'number' || Number.isSafeInteger(value)) return value
   return value > 0 ? int8Max : -int8Max
 }
 
-type Answered = { fields: { name: string; dataTypeID: number }[]; rows: Record<string, unknown>[] }
+type PgResult = { fields: { name: string; dataTypeID: number }[]; rows: Record<string, unknown>[] }
 
 const int8Type = 20
 
-/** 64-bit integers arrive as text. They leave as numbers, save where tables.ts promises a bigint. */
-function fromPostgres({ fields, rows }: Answered): Record<string, unknown>[] {
+/** `pg` returns 64-bit integers as text. Converts them to numbers, or to bigints in columns of `bigintColumns`. */
+function fromPostgres({ fields, rows }: PgResult): Record<string, unknown>[] {
   for (const { name, dataTypeID } of fields) {
     if (dataTypeID !== int8Type) continue
-    const convert = name === 'category_id' ? BigInt : Number
+    const convert = bigintColumns.has(name) ? BigInt : Number
     for (const row of rows) if (row[name] !== null) row[name] = convert(row[name] as string)
   }
   return rows

@@ -2,24 +2,23 @@ import { existsSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { mkdtemp } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
-import { setTimeout as pause } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '../database.ts'
 import { renewIdentity } from '../metadata.ts'
 import { openMigrated } from '../open.ts'
+import { changeLogTable } from '../tables.ts'
 import { isLocked } from './driver.ts'
 import { makePrivate, repairModes, syncFile, syncFolder } from './files.ts'
-import { databaseFile, holdServerLock } from './open.ts'
+import { databaseFile } from './open.ts'
+import { acquireServerLock } from './serverLock.ts'
 
 const lockWaitMs = 10_000
 const lockRetryMs = 20
-const sidePrefix = 'restore-'
-/** SQLite's own default, which every store of ours has. */
+const stagingPrefix = 'restore-'
+/** The default of SQLite, which every database of the service uses. */
 const pageBytes = 4096
 
-/**
- * A backup: a whole copy of an embedded store as it is at one moment. It gets its name only once it is complete, checked
- * and on disk.
- */
+/** Writes a consistent copy of the database. The target appears only when it is complete, checked and durable. */
 export async function backupDatabase(source: string, target: string): Promise<number> {
   const unfinished = `${target}.unfinished`
   try {
@@ -28,7 +27,7 @@ export async function backupDatabase(source: string, target: string): Promise<nu
     const problem = integrityProblem(unfinished)
     if (problem !== undefined) {
       throw new Error(
-        `No backup was written: the copy of ${source} fails SQLite's integrity check (${problem}). The store may be damaged: keep your last backup, and check the disk.`,
+        `No backup was written: the copy of ${source} fails SQLite's integrity check (${problem}). The database may be damaged: keep your last backup, and check the disk.`,
       )
     }
     syncFile(unfinished)
@@ -47,133 +46,108 @@ export async function backupDatabase(source: string, target: string): Promise<nu
 
 async function copyPages(source: string, target: string): Promise<void> {
   makePrivate(target)
-  const connection = new DatabaseSync(source, { readOnly: true, timeout: lockWaitMs })
-  try {
-    // Held open, this view of the store does not change; otherwise each write of a server would start the copy over.
-    connection.exec('BEGIN; SELECT 1 FROM sqlite_schema')
-    await backup(connection, target)
-  } finally {
-    connection.close()
-  }
-  makeSingleFile(target)
+  using connection = new DatabaseSync(source, { readOnly: true, timeout: lockWaitMs })
+  // An open read transaction keeps the snapshot. Otherwise each write of a server would restart the copy.
+  connection.exec('BEGIN; SELECT 1 FROM sqlite_schema')
+  await backup(connection, target)
+  // In WAL mode even a reader creates files beside the copy, and fails if it lacks the permission.
+  using copy = new DatabaseSync(target)
+  copy.exec('PRAGMA journal_mode = DELETE')
 }
 
 /**
- * The first problem that SQLite finds in a database. The full check, not quick_check, which does not compare indexes with
- * their tables: a restore makes the full one, and what passes here must pass there. It takes about 3.5 seconds for each
- * million animals, and quick_check 0.5.
+ * The first problem that SQLite finds. quick_check takes 0.5 seconds for a million rows instead of 3.5, but does not
+ * compare indexes with their tables. A restore runs the same check, so a backup that passes here passes there.
  */
 function integrityProblem(file: string): string | undefined {
-  const connection = new DatabaseSync(file, { readOnly: true })
+  using connection = new DatabaseSync(file, { readOnly: true })
   try {
     const result = String(connection.prepare('PRAGMA integrity_check(1)').get()?.integrity_check)
     return result === 'ok' ? undefined : result.replaceAll(/\s+/g, ' ')
   } catch (error) {
     return (error as Error).message
-  } finally {
-    connection.close()
   }
 }
 
-/** In WAL mode even a reader makes files beside the copy, and cannot read it where it may not. */
-function makeSingleFile(file: string): void {
-  const copy = new DatabaseSync(file)
-  copy.exec('PRAGMA journal_mode = DELETE')
-  copy.close()
-}
-
-/** Replaces the store by a backup. The backup is checked, migrated and prepared on the side, so a bad one changes nothing. */
+/** Replaces the database with a backup, which is checked, migrated and prepared in a staging folder first. */
 export async function restoreDatabase(
   file: string,
   dataDir: string,
   now: number,
-  prepare: (restored: Database, lastEventId: number) => Promise<void>,
+  prepare: (restored: Database, lastChangeId: number) => Promise<void>,
 ): Promise<number> {
-  removeLeftovers(dataDir)
-  const side = await mkdtemp(join(dataDir, sidePrefix))
+  removeStaging(dataDir)
+  const staging = await mkdtemp(join(dataDir, stagingPrefix))
   try {
     checkBackup(file)
-    await copyPages(file, databaseFile(side))
-    const database = await openMigrated({ dataDir: side }, now)
+    await copyPages(file, databaseFile(staging))
+    const database = await openMigrated({ dataDir: staging }, now)
     await renewIdentity(database)
-    await prepare(database, lastEventIdIn(databaseFile(dataDir)))
+    await prepare(database, lastChangeIdIn(databaseFile(dataDir)))
     await database.close()
-    const { size } = statSync(databaseFile(side))
+    const { size } = statSync(databaseFile(staging))
     repairModes(databaseFile(dataDir))
-    if (isUsable(databaseFile(dataDir))) await overwrite(databaseFile(side), databaseFile(dataDir))
-    else replaceDamaged(databaseFile(side), dataDir, now)
+    if (isOverwritable(databaseFile(dataDir))) await overwrite(databaseFile(staging), databaseFile(dataDir))
+    else replaceDamaged(databaseFile(staging), dataDir, now)
     syncFolder(dataDir)
     return size
   } finally {
-    rmSync(side, { recursive: true, force: true })
+    rmSync(staging, { recursive: true, force: true })
   }
 }
 
-/** A server may be writing to the target at this moment, which `node:sqlite` reports as an error without a code. */
+/** Retries while a server writes to the target, which `node:sqlite` reports as an error with code 0. */
 async function overwrite(source: string, target: string): Promise<void> {
-  const connection = new DatabaseSync(source, { timeout: lockWaitMs })
+  using connection = new DatabaseSync(source, { timeout: lockWaitMs })
   const deadline = performance.now() + lockWaitMs
-  try {
-    for (;;) {
-      const error = await backup(connection, target).then(
-        () => undefined,
-        (thrown: { errcode?: number }) => thrown,
-      )
-      if (error === undefined) return
-      if (error.errcode !== 0 && !isLocked(error)) throw error
-      if (performance.now() > deadline) throw new Error(`${target} is being written to: try again later.`)
-      await pause(lockRetryMs)
+  for (;;) {
+    try {
+      await backup(connection, target)
+      return
+    } catch (error) {
+      if ((error as { errcode?: number }).errcode !== 0 && !isLocked(error)) throw error
+      if (performance.now() > deadline) throw new Error(`${target} is locked by a write: try again later.`)
+      await sleep(lockRetryMs)
     }
-  } finally {
-    connection.close()
   }
 }
 
-/** How far the feed of the store that is to be replaced has come, as far as that can still be read. */
-function lastEventIdIn(file: string): number {
+/** The last id of the change log in the database that is replaced; 0 if it cannot be read. */
+function lastChangeIdIn(file: string): number {
   if (!existsSync(file)) return 0
   try {
-    const connection = new DatabaseSync(file, { readOnly: true, timeout: lockWaitMs })
-    try {
-      return Number(
-        connection.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'events'").get()?.seq ?? 0,
-      )
-    } finally {
-      connection.close()
-    }
+    using connection = new DatabaseSync(file, { readOnly: true, timeout: lockWaitMs })
+    const statement = connection.prepare('SELECT seq FROM sqlite_sequence WHERE name = ?')
+    return Number(statement.get(changeLogTable)?.seq ?? 0)
   } catch {
     return 0
   }
 }
 
-/** What a restore that was killed has left behind. */
-function removeLeftovers(dataDir: string): void {
+/** Removes the staging folders of restores that were killed. */
+function removeStaging(dataDir: string): void {
   for (const name of readdirSync(dataDir)) {
-    if (name.startsWith(sidePrefix)) rmSync(join(dataDir, name), { recursive: true, force: true })
+    if (name.startsWith(stagingPrefix)) rmSync(join(dataDir, name), { recursive: true, force: true })
   }
 }
 
-/** Whether SQLite can write into a file page by page; a damaged one, or one with other pages, has to make room. */
-function isUsable(file: string): boolean {
+/** Whether SQLite can overwrite a file page by page. A damaged file, or one with another page size, is replaced. */
+function isOverwritable(file: string): boolean {
   if (!existsSync(file)) return true
   try {
-    const connection = new DatabaseSync(file, { timeout: lockWaitMs })
-    try {
-      const pageSize = connection.prepare('PRAGMA page_size').get()?.page_size
-      return (
-        pageSize === pageBytes && connection.prepare('SELECT count(*) FROM sqlite_schema').get() !== undefined
-      )
-    } finally {
-      connection.close()
-    }
+    using connection = new DatabaseSync(file, { timeout: lockWaitMs })
+    if (connection.prepare('PRAGMA page_size').get()?.page_size !== pageBytes) return false
+    // Throws if the file is damaged.
+    connection.prepare('SELECT count(*) FROM sqlite_schema').get()
+    return true
   } catch (error) {
     return isLocked(error)
   }
 }
 
-/** The damaged store is kept beside the restored one, for whoever wants to look into it. No server may have it open. */
+/** Keeps the damaged database beside the restored one. No server may have it open. */
 function replaceDamaged(source: string, dataDir: string, now: number): void {
-  const release = holdServerLock(dataDir)
+  const release = acquireServerLock(dataDir)
   try {
     for (const suffix of ['', '-wal', '-shm']) {
       const file = `${databaseFile(dataDir)}${suffix}`
@@ -188,16 +162,11 @@ function replaceDamaged(source: string, dataDir: string, now: number): void {
 
 function checkBackup(file: string): void {
   if (integrityProblem(file) === undefined && isPetstore(file)) return
-  throw new Error(`${file} is not a whole backup of a petstore.`)
+  throw new Error(`${file} is not a complete backup of a petstore database.`)
 }
 
 function isPetstore(file: string): boolean {
-  const connection = new DatabaseSync(file, { readOnly: true })
-  try {
-    return (
-      connection.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'schema_migrations'").get() !== undefined
-    )
-  } finally {
-    connection.close()
-  }
+  using connection = new DatabaseSync(file, { readOnly: true })
+  const statement = connection.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'schema_migrations'")
+  return statement.get() !== undefined
 }

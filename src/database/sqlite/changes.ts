@@ -4,43 +4,50 @@ import { isLocked } from './driver.ts'
 
 const foreignChangePollMs = 500
 
-/** Notes which animals the writer changes or removes, and tells of them with the commit. */
-export function touchedPets(writer: DatabaseSync) {
-  const ids = new Set<number>()
-  let listener: ((id: number) => void) | undefined
-  return {
-    watch(told: (id: number) => void) {
-      listener = told
-      writer.function('touched_pet', (id) => {
-        ids.add(Number(id))
-        return null
-      })
-      for (const change of ['UPDATE', 'DELETE'])
-        writer.exec(
-          `CREATE TEMP TRIGGER touched_by_${change} AFTER ${change} ON main.pets BEGIN SELECT touched_pet(OLD.id); END`,
-        )
-    },
-    /** Reads after the commit must see the change. */
-    tell() {
-      if (ids.size === 0) return
-      for (const id of ids) listener?.(id)
+/** Collects the ids of the rows that the writer updates or deletes, and reports them at the commit. */
+export class RowChanges {
+  readonly #writer: DatabaseSync
+  readonly #changes: { readonly listener: (id: number) => void; readonly ids: Set<number> }[] = []
+
+  constructor(writer: DatabaseSync) {
+    this.#writer = writer
+  }
+
+  watch(table: string, listener: (id: number) => void): void {
+    const ids = new Set<number>()
+    this.#changes.push({ listener, ids })
+    const name = `row_changed_${this.#changes.length}`
+    this.#writer.function(name, (id) => {
+      ids.add(Number(id))
+      return null
+    })
+    for (const operation of ['UPDATE', 'DELETE'])
+      this.#writer.exec(
+        `CREATE TEMP TRIGGER ${name}_${operation} AFTER ${operation} ON main.${table} BEGIN SELECT ${name}(OLD.id); END`,
+      )
+  }
+
+  /** Runs synchronously with COMMIT, before any read. */
+  report(): void {
+    for (const { listener, ids } of this.#changes) {
+      for (const id of ids) listener(id)
       ids.clear()
-    },
+    }
   }
 }
 
 /**
- * SQLite counts for each connection what all others have committed: for the reader, the writer beside it included. It is
- * asked once in a turn of the event loop: what has come in by then was sent before.
+ * A number that changes with every commit of another connection; for the reader, the writer of this process is one. It is
+ * queried once in each iteration of the event loop: requests that have arrived by then were sent before.
  */
 export function versionOf(connection: DatabaseSync, queue: WriteQueue): () => number {
   const statement = connection.prepare('PRAGMA data_version')
   let version: number | undefined
   let unknown = -1
-  const forget = () => {
+  const reset = () => {
     version = undefined
   }
-  queue.onCommit(forget)
+  queue.onCommit(reset)
   return () => {
     if (version === undefined) {
       try {
@@ -50,13 +57,13 @@ export function versionOf(connection: DatabaseSync, queue: WriteQueue): () => nu
         if (!isLocked(error)) throw error
         version = --unknown
       }
-      setImmediate(forget)
+      setImmediate(reset)
     }
     return version
   }
 }
 
-/** SQLite counts the commits of other connections; the reader here never commits, so they are other processes'. */
+/** Polls the version of the writer. The reader never commits, so a new version is a commit of another process. */
 export function watchForeignChanges(writer: DatabaseSync, sync?: () => Promise<void>) {
   const statement = writer.prepare('PRAGMA data_version')
   const version = () => statement.get()?.data_version
@@ -71,10 +78,10 @@ export function watchForeignChanges(writer: DatabaseSync, sync?: () => Promise<v
       if (current === seen) return
       seen = current
     } catch {
-      // Another process holds an exclusive lock on the database, or the file is damaged, which every read will report.
+      // Another process holds an exclusive lock on the database, or the file is damaged, which every read reports.
     }
     notify()
-    // What has waited for the change to be durable is told again.
+    // Listeners that need the change to be durable are called again after the sync.
     sync?.().then(notify, () => {})
   }, foreignChangePollMs)
   timer.unref()

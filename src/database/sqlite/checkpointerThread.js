@@ -1,25 +1,25 @@
-/** Plain JavaScript, so that the thread needs no reader of types, which would take more memory than all the rest of it. */
+/** Plain JavaScript: type stripping would take more memory than the rest of the thread. */
 import { statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
 
 const pollMs = 100
-/** Beyond this the writer is held up for a moment, so that the log begins anew. */
-const logBytesMax = 64 * 1024 * 1024
+/** A larger log is restarted, which blocks the writer briefly. */
+const restartBytes = 64 * 1024 * 1024
 const lockWaitMaxMs = 1_000
-/** A transaction that reads for longer than a day is considered leaked: emptying the log is given up then. */
+/** Truncating is abandoned after a day: a transaction that reads for longer is considered leaked. */
 const truncateAttemptsMax = (24 * 60 * 60 * 1000) / pollMs
-/** SQLite's result code for a failed read, write, sync or truncate; an extended code has it in its lowest byte. */
+/** SQLite's result code for a failed read, write, sync or truncate. It is the lowest byte of an extended code. */
 const ioError = 10
 
-const { file, logBytesUsual } = workerData
+const { file, checkpointBytes } = workerData
 let connection
 let truncateAttempts = 0
 
 parentPort.on('message', () => {
   truncateAttempts = truncateAttemptsMax
 })
-// The messages alone do not keep the thread alive.
+// The message port does not keep the thread alive.
 parentPort.unref()
 
 const timer = setInterval(() => {
@@ -28,9 +28,9 @@ const timer = setInterval(() => {
     if (truncateAttempts > 0) truncate()
     else checkpoint()
   } catch (error) {
-    // Locked, or no space left: the log keeps everything, and the next attempt may succeed. Requests report other errors.
+    // Locked, or no space left: the log is intact, and the next attempt may succeed. Requests report other errors.
     if (error.errcode % 256 !== ioError) return
-    // What the kernel could not write it may have dropped: a second attempt would report success without writing it.
+    // The kernel may have dropped the pages that it could not write. A second attempt would report success.
     clearInterval(timer)
     parentPort.postMessage(`A checkpoint of ${file} failed: ${error.message}`)
   }
@@ -49,11 +49,11 @@ function connect() {
 
 function checkpoint() {
   const bytes = statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0
-  if (bytes < logBytesUsual) return
-  connection.exec(`PRAGMA wal_checkpoint(${bytes > logBytesMax ? 'RESTART' : 'PASSIVE'})`)
+  if (bytes < checkpointBytes) return
+  connection.exec(`PRAGMA wal_checkpoint(${bytes > restartBytes ? 'RESTART' : 'PASSIVE'})`)
 }
 
-/** Deleted rows are zeroed in their pages; this empties the log of pages beside them. It waits for no lock. */
+/** SQLite overwrites deleted rows in the database file. Truncating removes their old pages from the log. */
 function truncate() {
   truncateAttempts--
   connection.exec('PRAGMA busy_timeout = 0')

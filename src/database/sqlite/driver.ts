@@ -10,51 +10,38 @@ import {
   SqliteQueryCompiler,
 } from 'kysely'
 import { DatabaseUnavailableError } from '../database.ts'
-import type { Tables } from '../tables.ts'
-import { isReading } from '../writeQueue.ts'
+import { bigintColumns, type Tables } from '../tables.ts'
+import { isReadOnlyStatement } from '../writeBatch.ts'
 
-/** Kysely over one `node:sqlite` connection. Transactions are not its business: the store's writer has them. */
+/** Kysely on one `node:sqlite` connection. The write engine controls transactions. */
 export function sqliteKysely(connection: DatabaseSync): Kysely<Tables> {
-  const own = new SqliteConnection(connection)
+  const sqliteConnection = new SqliteConnection(connection)
   const db = new Kysely<Tables>({
     dialect: {
       createAdapter: () => new SqliteAdapter(),
-      createDriver: () => new OneConnectionDriver(own),
+      createDriver: () => new SingleConnectionDriver(sqliteConnection),
       createIntrospector: (db) => new SqliteIntrospector(db),
       createQueryCompiler: () => new SqliteQueryCompiler(),
     },
   })
-  connections.set(db, own)
+  connections.set(db, sqliteConnection)
   return db
 }
 
 const connections = new WeakMap<Kysely<Tables>, SqliteConnection>()
 
-/** The rows of a query that is compiled already, where the store is embedded: nothing there has to be waited for. */
-export const querySync = <R>(
-  db: Kysely<Tables>,
-  text: string,
-  parameters: readonly unknown[],
-): R[] | undefined => connections.get(db)?.query<R>(text, parameters)
+/** The connection of a Kysely instance, for calls without a promise. Undefined if the database is not SQLite. */
+export const sqliteConnectionOf = (db: Kysely<Tables>): SqliteConnection | undefined => connections.get(db)
 
-/** Likewise an insert of one row; answers its id. */
-export const insertSync = (
-  db: Kysely<Tables>,
-  text: string,
-  parameters: readonly unknown[],
-): number | undefined => connections.get(db)?.insert(text, parameters)
+const preparedMax = 256
 
-/** How many statements so far may have changed something. */
-export const tracesOf = (db: Kysely<Tables>): number => connections.get(db)?.traces ?? 0
-
-const statementsKeptMax = 256
-
-type Prepared = { statement: StatementSync; hasRows: boolean; isReading: boolean }
+type Prepared = { statement: StatementSync; hasRows: boolean; isReadOnly: boolean }
 
 class SqliteConnection implements DatabaseConnection {
   readonly #connection: DatabaseSync
   readonly #statements = new Map<string, Prepared>()
-  traces = 0
+  /** The number of statements so far that may have changed something. */
+  mutations = 0
 
   constructor(connection: DatabaseSync) {
     this.#connection = connection
@@ -62,40 +49,41 @@ class SqliteConnection implements DatabaseConnection {
 
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
     try {
-      return this.#execute(query)
+      const { statement, hasRows } = this.#prepare(query.sql)
+      const parameters = query.parameters.map(toSqlite)
+      if (hasRows) return { rows: statement.all(...parameters).map(fromSqlite) as R[] }
+      const { changes } = statement.run(...parameters)
+      return { rows: [], numAffectedRows: BigInt(changes) }
     } catch (error) {
-      return refuse(error)
+      return rethrow(error)
     }
   }
 
-  query<R>(text: string, parameters: readonly unknown[]): R[] {
+  querySync<R>(text: string, parameters: readonly unknown[]): R[] {
     try {
       const { statement, hasRows } = this.#prepare(text)
-      const given = parameters.map(toSqlite)
-      if (hasRows) return statement.all(...given).map(fromSqlite) as R[]
-      statement.run(...given)
+      const values = parameters.map(toSqlite)
+      if (hasRows) return statement.all(...values).map(fromSqlite) as R[]
+      statement.run(...values)
       return []
     } catch (error) {
-      return refuse(error)
+      return rethrow(error)
     }
   }
 
-  insert(text: string, parameters: readonly unknown[]): number {
+  /** Inserts one row and returns its id. */
+  insertSync(text: string, parameters: readonly unknown[]): number {
     try {
       return Number(this.#prepare(text).statement.run(...parameters.map(toSqlite)).lastInsertRowid)
     } catch (error) {
-      return refuse(error)
+      return rethrow(error)
     }
   }
 
-  #execute<R>(query: CompiledQuery): QueryResult<R> {
-    const { statement, hasRows } = this.#prepare(query.sql)
-    const parameters = query.parameters.map(toSqlite)
-    if (hasRows) {
-      return { rows: statement.all(...parameters).map(fromSqlite) as R[] }
-    }
-    const { changes, lastInsertRowid } = statement.run(...parameters)
-    return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) }
+  /** Executes several statements. */
+  runScript(script: string): void {
+    this.mutations++
+    this.#connection.exec(script)
   }
 
   async *streamQuery<R>(query: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
@@ -111,18 +99,18 @@ class SqliteConnection implements DatabaseConnection {
     if (!prepared) {
       const statement = this.#connection.prepare(text)
       statement.setReadBigInts(true)
-      prepared = { statement, hasRows: statement.columns().length > 0, isReading: isReading(text) }
-      if (this.#statements.size >= statementsKeptMax) {
+      prepared = { statement, hasRows: statement.columns().length > 0, isReadOnly: isReadOnlyStatement(text) }
+      if (this.#statements.size >= preparedMax) {
         this.#statements.delete(this.#statements.keys().next().value as string)
       }
       this.#statements.set(text, prepared)
     }
-    if (!prepared.isReading) this.traces++
+    if (!prepared.isReadOnly) this.mutations++
     return prepared
   }
 }
 
-class OneConnectionDriver implements Driver {
+class SingleConnectionDriver implements Driver {
   readonly #connection: SqliteConnection
 
   constructor(connection: SqliteConnection) {
@@ -134,7 +122,7 @@ class OneConnectionDriver implements Driver {
     return this.#connection
   }
   async beginTransaction() {
-    throw new Error('Transactions go through Database.write.')
+    throw new Error('Use Database.write for transactions.')
   }
   async commitTransaction() {}
   async rollbackTransaction() {}
@@ -142,7 +130,7 @@ class OneConnectionDriver implements Driver {
   async destroy() {}
 }
 
-// Result codes of SQLite; an extended code has the plain one in its lowest byte.
+// Result codes of SQLite. The lowest byte of an extended code is the primary code.
 const codes = {
   busy: 5,
   locked: 6,
@@ -154,32 +142,33 @@ const codes = {
   notADatabase: 26,
 }
 const lockCodes: number[] = [codes.busy, codes.locked]
-const outOfOrderCodes: number[] = Object.values(codes)
+const unavailableCodes: number[] = Object.values(codes)
 const codeOf = (error: unknown): number => ((error as { errcode?: number }).errcode ?? 0) % 256
 
-/** Another connection is in the way. */
+/** Another connection holds a conflicting lock. */
 export const isLocked = (error: unknown): boolean => lockCodes.includes(codeOf(error))
 
-/** Reading, writing or syncing a file has failed. */
+/** Reading, writing or syncing a file failed. */
 export const isIoError = (error: unknown): boolean => codeOf(error) === codes.ioError
 
 /** The file, the disk or the lock is at fault, not the statement. */
-const isOutOfOrder = (error: unknown): boolean => outOfOrderCodes.includes(codeOf(error))
+const isUnavailable = (error: unknown): boolean => unavailableCodes.includes(codeOf(error))
 
-function refuse(error: unknown): never {
-  if (!isOutOfOrder(error)) throw error
-  throw new DatabaseUnavailableError('The store did not answer.', { cause: error })
+/** Throws a DatabaseUnavailableError if the statement is not at fault. */
+function rethrow(error: unknown): never {
+  if (!isUnavailable(error)) throw error
+  throw new DatabaseUnavailableError('The database did not respond.', { cause: error })
 }
 
-/** Whole numbers are bound as integers: `node:sqlite` would bind them as floating point. */
+/** `node:sqlite` binds numbers as floating point, and bigints as integers. */
 const toSqlite = (value: unknown): SQLInputValue =>
   (Number.isSafeInteger(value) ? BigInt(value as number) : value) as SQLInputValue
 
-/** Integers leave as numbers, save where tables.ts promises a bigint. */
+/** Converts integers to numbers, except in columns of `bigintColumns`. */
 function fromSqlite(row: Record<string, unknown>): Record<string, unknown> {
   for (const column in row) {
     const value = row[column]
-    if (typeof value === 'bigint' && column !== 'category_id') row[column] = Number(value)
+    if (typeof value === 'bigint' && !bigintColumns.has(column)) row[column] = Number(value)
   }
   return row
 }

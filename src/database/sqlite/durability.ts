@@ -1,15 +1,16 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Kysely } from 'kysely'
 import type { MaybePromise } from '../../maybePromise.ts'
 import { DiskUnresponsiveError, type StorageFault } from '../database.ts'
 import type { Tables } from '../tables.ts'
-import { Checkpointer, logBytesUsual } from './checkpointer.ts'
+import { Checkpointer, checkpointBytes } from './checkpointer.ts'
 import { markFailed } from './recovery.ts'
 import { WalSync } from './walSync.ts'
 
-/** After this time the writes that wait for a sync are answered, and further ones are refused until it completes. */
+/** A sync that takes longer is overdue. Its writes are rejected, and further ones until it completes. */
 export const defaultSyncMaxMs = 10_000
-/** How long a reader of a durable value waits for the commits of another process to be synced. */
+/** How long a reader of a durable value waits for a sync of the commits of another process. */
 const foreignSyncWaitMaxMs = 1_000
 
 type DurabilityOptions = {
@@ -17,111 +18,110 @@ type DurabilityOptions = {
   readonly writer: DatabaseSync
   readonly read: Kysely<Tables>
   readonly syncMaxMs: number
-  /** Another number after every commit of another process. */
+  /** Changes with every commit of another process. */
   foreignVersion(): number
   onFault(fault: StorageFault): void
 }
 
 const overdue: StorageFault = {
   kind: 'overdue',
-  message: 'The disk does not respond: no changes are taken until it does. Check the disk.',
+  message: 'The disk does not respond. Writes are rejected until it does. Check the disk.',
 }
 const recovered: StorageFault = {
   kind: 'recovered',
-  message: 'The disk responds again: changes are taken.',
+  message: 'The disk responds again. Writes are accepted.',
 }
 const failed: StorageFault = {
   kind: 'failed',
   message:
-    'The disk failed to store changes, so the service stops. Check the disk and start the service again: the start recovers the store.',
+    'The disk failed to store changes, so the service stops. Check the disk and start the service again: the start recovers the database.',
 }
 
-type Followed = { readonly query: (db: Kysely<Tables>) => MaybePromise<number>; value: number }
+type Tracked = { readonly query: (db: Kysely<Tables>) => MaybePromise<number>; value: number }
 
-/**
- * What makes the commits of a server durable. They return as soon as they are in the log; waiting for the disk is then
- * done by other threads.
- */
+/** Makes the commits of a server durable. COMMIT only writes the log; other threads wait for the disk. */
 export class Durability {
   readonly #options: DurabilityOptions
-  readonly #log: WalSync
+  readonly #walSync: WalSync
   readonly #checkpointer: Checkpointer
-  readonly #followed: Followed[] = []
-  /** The commits of other processes that are known to be on disk. */
+  readonly #tracked: Tracked[] = []
+  /** The version up to which commits of other processes are durable. */
   #foreignSynced: number | undefined
 
   constructor(options: DurabilityOptions) {
     this.#options = options
     const { databaseFile, writer, syncMaxMs, onFault } = options
-    // NORMAL, not OFF: SQLite then syncs the header of a restarted log before it overwrites old frames, which a
-    // power loss could otherwise bring back in part.
+    // NORMAL, not OFF: SQLite then syncs the header of a restarted log before it overwrites old frames. Without that a
+    // power loss could restore some of them.
     writer.exec(
-      `PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = ${logBytesUsual}`,
+      `PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = ${checkpointBytes}`,
     )
     this.#checkpointer = new Checkpointer(databaseFile, (error) => this.fail(error))
-    this.#log = new WalSync(databaseFile, {
+    this.#walSync = new WalSync(databaseFile, {
       syncMaxMs,
       onBegin: () => this.#beginSync(),
       onOverdue: (isOverdue) => onFault(isOverdue ? overdue : recovered),
       onFailure: (error) => {
         void this.#checkpointer.stop()
-        onFault({ ...failed, error: markStore(databaseFile, error) })
+        onFault({ ...failed, error: markForRecovery(databaseFile, error) })
       },
     })
   }
 
-  /** Settles when everything that was committed up to now is on disk. */
+  /** Resolves when all commits so far are durable. */
   sync(): Promise<void> {
-    this.#checkpointer.noteCommit()
-    return this.#log.sync()
+    this.#checkpointer.countCommit()
+    return this.#walSync.sync()
   }
 
   assertWritable(): void {
-    this.#log.assertWritable()
+    this.#walSync.assertWritable()
   }
 
   fail(error: unknown): void {
-    this.#log.fail(error)
+    this.#walSync.fail(error)
   }
 
-  /** Empties the log as soon as no transaction reads from it any more. */
-  truncate(): void {
+  /** Truncates the log as soon as no transaction reads from it. */
+  truncateWal(): void {
     this.#checkpointer.truncate()
   }
 
   /** See `Database.trackDurable`. */
-  async follow(query: Followed['query']): Promise<() => MaybePromise<number>> {
-    const followed: Followed = { query, value: 0 }
-    this.#followed.push(followed)
-    await this.#log.sync()
+  async track(query: Tracked['query']): Promise<() => MaybePromise<number>> {
+    const tracked: Tracked = { query, value: 0 }
+    this.#tracked.push(tracked)
+    await this.#walSync.sync()
     return () => {
-      if (this.#options.foreignVersion() === this.#foreignSynced) return followed.value
-      return within(foreignSyncWaitMaxMs, this.#log.sync()).then(() => followed.value)
+      if (this.#options.foreignVersion() === this.#foreignSynced) return tracked.value
+      const synced = this.#walSync.sync().catch(() => {})
+      const timeout = sleep(foreignSyncWaitMaxMs, undefined, { ref: false })
+      return Promise.race([synced, timeout]).then(() => tracked.value)
     }
   }
 
   get hasFailed(): boolean {
-    return this.#log.hasFailed
+    return this.#walSync.hasFailed
   }
 
   async close(): Promise<void> {
     const isStopped = await this.#checkpointer.stop()
-    const isClosed = await this.#log.close()
+    const isClosed = await this.#walSync.close()
     if (!isStopped || !isClosed) throw new DiskUnresponsiveError('The disk does not respond.')
   }
 
   /**
-   * What is committed at this moment, by whichever process, is in the log, and on disk when the sync is done. The
-   * connection that reads is asked, because the one that writes may be in the middle of a transaction.
+   * Commits so far, of any process, are in the log and durable after the sync. The reader is queried, because the writer
+   * may have an open transaction.
    */
   #beginSync(): () => void {
     const { foreignVersion, read } = this.#options
     try {
       const version = foreignVersion()
-      const values = this.#followed.map((followed) => ({ followed, value: followed.query(read) }))
+      const values = this.#tracked.map((tracked) => ({ tracked, value: tracked.query(read) }))
       return () => {
-        for (const { followed, value } of values)
-          if (typeof value === 'number') followed.value = Math.max(followed.value, value)
+        for (const { tracked, value } of values)
+          if (typeof value === 'number') tracked.value = Math.max(tracked.value, value)
         this.#foreignSynced = version
       }
     } catch {
@@ -133,23 +133,12 @@ export class Durability {
   }
 }
 
-/** Marks the store for recovery. Returns the error to report, which includes that of a mark that could not be written. */
-function markStore(databaseFile: string, error: unknown): unknown {
+/** Marks the database for recovery. Returns the error to report, including the error of a mark that failed. */
+function markForRecovery(databaseFile: string, error: unknown): unknown {
   try {
     markFailed(databaseFile)
     return error
   } catch (markError) {
-    return new AggregateError([error, markError], 'The store could not be marked for recovery.')
+    return new AggregateError([error, markError], 'The database could not be marked for recovery.')
   }
-}
-
-async function within(ms: number, work: Promise<unknown>): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const timer = setTimeout(resolve, ms)
-  work.then(
-    () => resolve(),
-    () => resolve(),
-  )
-  await promise
-  clearTimeout(timer)
 }

@@ -1,23 +1,22 @@
 import { chmodSync, closeSync, fsyncSync, openSync, statSync } from 'node:fs'
 
-/** A store holds names of customers and hashes of keys: only the owner of its files may read them. */
+/** The database holds customer names and key hashes, so only the owner may read its files. */
 const privateMode = 0o600
 const othersMask = 0o077
 
-/** SQLite gives the files beside a database the mode of the database, but only when it creates them. */
+/** SQLite gives these files the mode of the database file, but only when it creates them. */
 const suffixes = ['', '-wal', '-shm', '-journal']
 
 /**
- * Makes sure that a database is readable by its owner alone: a new one from its first byte, and an existing one, with
- * the files beside it, from now on. An existing file is not opened: closing it would release the locks that SQLite holds
- * on it in this process.
+ * Creates a database file that only its owner can read, or restricts the modes of an existing one. An existing file is
+ * not opened: closing it would release the locks that SQLite holds on it in this process.
  */
 export function makePrivate(database: string): void {
   createPrivate(database)
   repairModes(database)
 }
 
-/** The same for a database that may not be there, and is not to be created. */
+/** Restricts the modes of an existing database. */
 export function repairModes(database: string): void {
   for (const suffix of suffixes) repairMode(`${database}${suffix}`)
 }
@@ -27,23 +26,23 @@ function createPrivate(file: string): void {
   try {
     closeSync(openSync(file, 'wx', privateMode))
   } catch (error) {
-    // Another process was faster.
+    // Another process created the file first.
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   }
 }
 
-/** Best effort: the file of another user, or one on a read-only file system, can still be used as it is. */
+/** Best effort: a file of another user, or on a read-only file system, keeps its mode. */
 function repairMode(file: string): void {
   const mode = statSync(file, { throwIfNoEntry: false })?.mode
   if (mode === undefined || (mode & othersMask) === 0) return
   try {
     chmodSync(file, mode & ~othersMask & 0o777)
   } catch {
-    // Not ours to change, or gone by now.
+    // Not permitted, or the file was removed.
   }
 }
 
-/** Makes the contents of a file survive a loss of power. */
+/** Makes the contents of a file survive a power loss. */
 export function syncFile(file: string): void {
   const descriptor = openSync(file, 'r')
   try {
@@ -53,7 +52,7 @@ export function syncFile(file: string): void {
   }
 }
 
-/** The same for the names in a folder, without which a new file may be gone. Some network file systems cannot do this. */
+/** Makes the names in a folder survive a power loss. Some network file systems do not support this. */
 export function syncFolder(folder: string): void {
   try {
     syncFile(folder)
@@ -62,6 +61,6 @@ export function syncFolder(folder: string): void {
   }
 }
 
-/** Whether an error of syncing a folder means that its file system cannot do that. */
+/** Whether the file system does not support syncing a folder. */
 export const isSyncUnsupported = (error: unknown): boolean =>
   ['EINVAL', 'ENOTSUP'].includes((error as NodeJS.ErrnoException).code ?? '')

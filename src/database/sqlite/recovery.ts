@@ -2,47 +2,44 @@ import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { isLocked } from './driver.ts'
 
-/** How long a start waits for other processes to close a store that has to be recovered. */
+/** How long a start waits for other processes to close a database that needs recovery. */
 const exclusiveWaitMaxMs = 5_000
 
 /**
- * Present after a failed sync. It need not be durable itself: after a reboot the page cache is gone, and with it the
+ * The marker file exists after a failed sync. It need not be durable: a reboot clears the page cache, and with it the
  * pages that were never written.
  */
-const markerOf = (databaseFile: string) => `${databaseFile}-failed`
+const markerFile = (databaseFile: string) => `${databaseFile}-failed`
 
-/** Throws if the file system does not accept the marker; opening the store is then expected to fail too. */
+/** Throws if the file system rejects the marker. Opening the database is then expected to fail too. */
 export function markFailed(databaseFile: string): void {
-  writeFileSync(markerOf(databaseFile), '', { mode: 0o600 })
+  writeFileSync(markerFile(databaseFile), '', { mode: 0o600 })
 }
 
-export const needsRecovery = (databaseFile: string): boolean => existsSync(markerOf(databaseFile))
+export const needsRecovery = (databaseFile: string): boolean => existsSync(markerFile(databaseFile))
 
 /**
- * Makes everything that the store shows durable before it is shown. After a failed sync or a crash the log may be in the
- * page cache alone, and the kernel may report it as written although it is not. Opened by one connection alone, SQLite
- * reads the log again and takes of it what has valid checksums. The checkpoint then writes that into the database file,
- * which are new writes with a sync of their own, and empties the log.
+ * Makes all committed data durable before it is read. After a failed sync or a crash the log may exist in the page cache
+ * only, and the kernel may report it as written. The first connection to open a database reads the frames of the log that
+ * have valid checksums. The checkpoint then writes them to the database file, syncs it, and truncates the log.
  *
- * Where another process has the store open this cannot be done, and returns false. That is an error only after a failed
- * sync: otherwise the kernel still knows what it has to write, and syncing the log is enough.
+ * Returns false if another process has the database open. That is an error only after a failed sync: otherwise the kernel
+ * still tracks the unwritten pages, and syncing the log is enough.
  */
-export function recoverStore(databaseFile: string): boolean {
+export function recoverDatabase(databaseFile: string): boolean {
   const isRequired = needsRecovery(databaseFile)
-  const connection = new DatabaseSync(databaseFile, { timeout: isRequired ? exclusiveWaitMaxMs : 0 })
+  using connection = new DatabaseSync(databaseFile, { timeout: isRequired ? exclusiveWaitMaxMs : 0 })
   try {
     connection.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = FULL')
     const isBusy = connection.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()?.busy !== 0
-    if (isBusy) throw new Error('the log could not be emptied')
+    if (isBusy) throw new Error('the log could not be truncated')
   } catch (error) {
     if (!isLocked(error)) throw error
     if (!isRequired) return false
     throw new Error(
-      'the disk failed earlier, so the store has to be recovered, but another process has it open: end that process, then start again',
+      'the disk failed earlier, so the database needs recovery, but another process has it open: stop that process, then start again',
     )
-  } finally {
-    connection.close()
   }
-  rmSync(markerOf(databaseFile), { force: true })
+  rmSync(markerFile(databaseFile), { force: true })
   return true
 }

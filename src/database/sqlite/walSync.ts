@@ -12,18 +12,17 @@ const syncAll = promisify(fsync)
 export type WalSyncOptions = {
   /** A sync that takes longer is overdue. */
   readonly syncMaxMs: number
-  /** Called when a sync begins; what it returns is called once everything committed before is on disk. */
+  /** Called when a sync begins. The returned function is called when all earlier commits are durable. */
   onBegin(): () => void
-  /** Called when a sync becomes overdue, and with `false` when that sync has completed after all. */
+  /** Called when a sync becomes overdue, and with `false` when that sync completes. */
   onOverdue(isOverdue: boolean): void
   /** Called once. */
   onFailure(error: unknown): void
 }
 
 /**
- * Brings what was committed to the disk without blocking the event loop. SQLite has written it to its log (-wal) by then;
- * what makes a commit survive a power loss is that the log is synced, and that can be done from another thread. One
- * sync serves all commits before it; those that come while it runs share the next.
+ * Syncs the write-ahead log without blocking the event loop. COMMIT has written the log; syncing it makes the commit
+ * survive a power loss. One sync covers all commits before it. Commits during a sync share the next one.
  */
 export class WalSync {
   readonly #file: string
@@ -39,7 +38,7 @@ export class WalSync {
     this.#options = options
   }
 
-  /** Settles when everything that was committed up to now is on disk. */
+  /** Resolves when all commits so far are durable. */
   sync(): Promise<void> {
     if (!this.#running) {
       this.#running = this.#sync().finally(() => {
@@ -57,8 +56,8 @@ export class WalSync {
   }
 
   /**
-   * After a failed sync the kernel may have dropped what was to be written, and a second sync would report success.
-   * So the first failure, here or in a checkpoint, is final for this process.
+   * The first failure of a sync or a checkpoint is final for this process: the kernel may have dropped the unwritten pages,
+   * and a second sync would report success.
    */
   fail(error: unknown): void {
     if (this.#failure !== undefined) return
@@ -70,14 +69,14 @@ export class WalSync {
     return this.#failure !== undefined
   }
 
-  /** Throws while nothing may be written. */
+  /** Throws while writes are rejected. */
   assertWritable(): void {
     if (this.#failure !== undefined)
       throw new DatabaseUnavailableError('The disk has failed.', { cause: this.#failure })
     if (this.#isOverdue) throw new DatabaseUnavailableError('The disk does not respond.')
   }
 
-  /** Returns false where a sync does not end. */
+  /** Resolves to false if a sync is overdue. */
   async close(): Promise<boolean> {
     if (this.#isOverdue) return false
     await this.#next?.catch(() => {})
@@ -109,7 +108,7 @@ export class WalSync {
     this.#options.onOverdue(isOverdue)
   }
 
-  /** SQLite does not sync the folder of a log that it has not synced itself, so the name may not be durable yet. */
+  /** SQLite syncs the folder only with its first sync of the log, so the name of the file may not be durable yet. */
   async #open(): Promise<number> {
     const descriptor = await openFile(this.#file, 'r')
     const folder = await openFile(dirname(this.#file), 'r')

@@ -1,0 +1,71 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Transaction, WriteEngine } from '../writeBatch.ts'
+import { isIoError, isLocked, sqliteConnectionOf, sqliteKysely } from './driver.ts'
+import type { Durability } from './durability.ts'
+
+const lockWaitMaxMs = 5_000
+const lockRetryMs = 20
+
+type SqliteWriteOptions = {
+  /** Present in a server, which syncs commits in another thread. */
+  durability(): Durability | undefined
+  /** Called synchronously after COMMIT. */
+  onCommitted(): void
+}
+
+/** Transactions on the one connection that writes. */
+export function sqliteWriteEngine(
+  writer: DatabaseSync,
+  { durability, onCommitted }: SqliteWriteOptions,
+): WriteEngine {
+  const statements = new Map<string, StatementSync>()
+  const prepare = (text: string) => {
+    const statement = statements.get(text) ?? writer.prepare(text)
+    statements.set(text, statement)
+    return statement
+  }
+  const trx = sqliteKysely(writer)
+  const transaction: Transaction = {
+    trx,
+    execute(statement) {
+      if (statement !== 'COMMIT') return void prepare(statement).run()
+      // Failing before COMMIT guarantees that nothing was applied.
+      durability()?.assertWritable()
+      try {
+        prepare(statement).run()
+      } catch (error) {
+        if (isIoError(error)) durability()?.fail(error)
+        throw error
+      }
+      onCommitted()
+    },
+    get isOpen() {
+      return writer.isTransaction
+    },
+    get mutations() {
+      return sqliteConnectionOf(trx)?.mutations ?? 0
+    },
+    release() {},
+  }
+  return {
+    /** Another process may hold the write lock. Retries outside SQLite, which would block the event loop. */
+    async begin() {
+      const deadline = performance.now() + lockWaitMaxMs
+      for (;;) {
+        durability()?.assertWritable()
+        try {
+          prepare('BEGIN IMMEDIATE').run()
+          return transaction
+        } catch (error) {
+          if (!isLocked(error) || performance.now() > deadline) throw error
+          await sleep(lockRetryMs)
+        }
+      }
+    },
+    isRetryable: () => false,
+    // A commit that could not be written or synced may still be in the log, and a recovery may apply it.
+    isOutcomeUnknown: isIoError,
+    sync: () => durability()?.sync(),
+  }
+}

@@ -1,0 +1,191 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { describe, type TestContext, test } from 'node:test'
+import { sql } from 'kysely'
+import { type Database, SchemaTooNewError, UnreleasedSchemaError } from '../../src/database/database.ts'
+import { type Migration, migrate, migrations } from '../../src/database/migrate.ts'
+import { openPostgres } from '../../src/database/postgres/open.ts'
+import { openSqlite } from '../../src/database/sqlite/open.ts'
+import { engine, inStore, openStore, type StoreEnv, storeFor } from '../support/engine.ts'
+import { runPetstore } from '../support/process.ts'
+
+const schemaQuery = {
+  sqlite: 'SELECT sql AS line FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY type, name',
+  // Not-null constraints are left out: they are properties of columns, and constraints from PostgreSQL 18 on.
+  postgres: `
+    SELECT line FROM (
+      SELECT 'table ' || c.relname || ' ' || c.relpersistence::text || ' ' || coalesce(c.reloptions::text, '') AS line
+      FROM pg_class c WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace
+      UNION ALL
+      SELECT 'column ' || table_name || '.' || column_name || ' ' || ordinal_position || ' ' || data_type || ' '
+        || is_nullable || ' ' || coalesce(column_default, '') || ' ' || coalesce(identity_generation, '')
+      FROM information_schema.columns WHERE table_schema = 'public'
+      UNION ALL
+      SELECT indexdef FROM pg_indexes WHERE schemaname = 'public'
+      UNION ALL
+      SELECT conrelid::regclass || ' ' || conname || ' ' || pg_get_constraintdef(oid) FROM pg_constraint
+      WHERE connamespace = 'public'::regnamespace AND contype <> 'n'
+      UNION ALL
+      SELECT pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = 'public'::regnamespace
+      UNION ALL
+      SELECT pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal
+    ) AS lines ORDER BY line COLLATE "C"`,
+}[engine]
+
+async function schemaOf(database: Database): Promise<string> {
+  const { rows } = await sql.raw<{ line: string }>(schemaQuery).execute(database.read)
+  return rows.map(({ line }) => `${line}\n`).join('')
+}
+
+/** Opens a database without migrating it. */
+const openUnmigrated = ({ PETSTORE_DATA_DIR, DATABASE_URL }: StoreEnv): Database =>
+  DATABASE_URL === undefined ? openSqlite(PETSTORE_DATA_DIR) : openPostgres({ url: DATABASE_URL, poolMax: 1 })
+
+async function unmigratedFor(t: TestContext): Promise<Database> {
+  const database = openUnmigrated(await storeFor(t, { isBare: true }))
+  t.after(() => database.close())
+  return database
+}
+
+const versionsOf = async ({ read }: Database): Promise<number[]> =>
+  (await read.selectFrom('schema_migrations').select('version').orderBy('version').execute()).map(
+    ({ version }) => version,
+  )
+
+/** Fails if it is applied twice. */
+const nextMigration: Migration = {
+  name: 'next',
+  script: () => "CREATE TABLE next (id integer); INSERT INTO cursors (name, value) VALUES ('next', 1)",
+}
+
+test('the initial migration makes exactly the schema that is pinned', async (t) => {
+  const database = await unmigratedFor(t)
+  assert.deepEqual(await migrate(database, 0, migrations.slice(0, 1)), ['initial'])
+  const pinned = new URL(`../fixtures/schema-0001.${engine}.txt`, import.meta.url)
+  assert.equal(await schemaOf(database), readFileSync(pinned, 'utf8'))
+})
+
+describe('migrations that start at the same time are applied once', () => {
+  test('by processes, on an empty database', async (t) => {
+    const env = await storeFor(t, { isBare: true })
+    const runs = await Promise.all(Array.from({ length: 4 }, () => runPetstore(['migrate', '--json'], env)))
+    for (const { code, stderr } of runs) assert.deepEqual({ code, stderr }, { code: 0, stderr: '' })
+    const applied = runs.flatMap(({ stdout }) => JSON.parse(stdout).steps)
+    assert.deepEqual(
+      applied,
+      migrations.map(({ name }) => name),
+    )
+  })
+
+  test('by ten connections, on a database of the previous version', async (t) => {
+    const env = await storeFor(t)
+    const databases = await Promise.all(Array.from({ length: 10 }, () => openStore(env)))
+    try {
+      const applied = await Promise.all(
+        databases.map((database) => migrate(database, 0, [...migrations, nextMigration])),
+      )
+      assert.deepEqual(applied.flat(), ['next'])
+      const [database] = databases as [Database]
+      assert.deepEqual(
+        await versionsOf(database),
+        [...migrations, nextMigration].map((_, index) => index + 1),
+      )
+    } finally {
+      await Promise.all(databases.map((database) => database.close()))
+    }
+  })
+})
+
+test('a migration that fails half-way changes nothing, and can be tried again', async (t) => {
+  const env = await storeFor(t)
+  await inStore(env, async (database) => {
+    const before = await schemaOf(database)
+    const failing = { name: 'failing', script: () => 'CREATE TABLE half (id integer); DROP TABLE missing' }
+    await assert.rejects(migrate(database, 0, [...migrations, nextMigration, failing]), /missing/)
+    assert.equal(await schemaOf(database), before)
+    assert.equal((await versionsOf(database)).length, migrations.length)
+    assert.deepEqual(await migrate(database, 0, [...migrations, nextMigration]), ['next'])
+    assert.deepEqual(await migrate(database, 0, [...migrations, nextMigration]), [])
+  })
+})
+
+describe('a database of a newer version', () => {
+  const newerFor = async (t: TestContext): Promise<StoreEnv> => {
+    const env = await storeFor(t)
+    await inStore(env, (database) => migrate(database, 0, [...migrations, nextMigration]))
+    return env
+  }
+
+  test('is not opened, however often, and not changed', async (t) => {
+    const env = await newerFor(t)
+    for (const _ of [1, 2]) await assert.rejects(openStore(env), SchemaTooNewError)
+    const database = openUnmigrated(env)
+    t.after(() => database.close())
+    assert.equal((await versionsOf(database)).length, migrations.length + 1)
+    assert.deepEqual(await database.read.selectFrom('pets').selectAll().execute(), [])
+    assert.deepEqual(await database.read.selectFrom('api_keys').selectAll().execute(), [])
+  })
+
+  for (const args of [['serve'], ['migrate'], ['seed'], ['keys', 'list'], ['export']]) {
+    test(`is rejected by ${args.join(' ')} with a clear message`, async (t) => {
+      const { code, stdout, stderr } = await runPetstore(args, { PORT: '0', ...(await newerFor(t)) })
+      assert.equal(code, 1)
+      assert.equal(stdout, '')
+      assert.equal(
+        stderr,
+        `The database has schema version ${migrations.length + 1}, but this version of petstore supports versions up to ${migrations.length}: run the newer version that wrote it.\n`,
+      )
+    })
+  }
+
+  test('is rejected by serve without automatic migration', async (t) => {
+    const env = { ...(await newerFor(t)), PORT: '0', PETSTORE_AUTO_MIGRATE: 'false' }
+    const { code, stdout, stderr } = await runPetstore(['serve'], env)
+    assert.deepEqual([code, stdout], [1, ''])
+    assert.match(stderr, /newer version/)
+  })
+})
+
+describe('a database of an unreleased version', () => {
+  const unreleasedNames = ['first-release', 'store', 'shared-store', 'covering-indexes', 'stream-limits']
+  const unreleased =
+    'This database was made by an unreleased version. Export it with the version that made it, then import it here.'
+
+  async function unreleasedFor(t: TestContext, names: readonly string[]): Promise<StoreEnv> {
+    const env = await storeFor(t, { isBare: true })
+    const database = openUnmigrated(env)
+    const rows = names.map((name, index) => `(${index + 1}, '${name}', 0)`).join()
+    await database.migrate((_trx, runScript) =>
+      runScript(`
+        CREATE TABLE schema_migrations (version integer PRIMARY KEY, name text NOT NULL, applied_at integer NOT NULL);
+        INSERT INTO schema_migrations VALUES ${rows}`),
+    )
+    await database.close()
+    return env
+  }
+
+  for (const names of [unreleasedNames.slice(0, 1), unreleasedNames]) {
+    test(`with ${names.length} migrations is not opened, and not changed`, async (t) => {
+      const env = await unreleasedFor(t, names)
+      await assert.rejects(openStore(env), UnreleasedSchemaError)
+      const database = openUnmigrated(env)
+      t.after(() => database.close())
+      assert.equal((await versionsOf(database)).length, names.length)
+      assert.equal(await database.dialect.hasTable(database.read, 'pets'), false)
+    })
+  }
+
+  for (const [command, isAutoMigrate] of [
+    ['serve', 'true'],
+    ['serve', 'false'],
+    ['migrate', 'true'],
+    ['export', 'true'],
+  ] as const) {
+    test(`is rejected by ${command} with PETSTORE_AUTO_MIGRATE=${isAutoMigrate}`, async (t) => {
+      const env = await unreleasedFor(t, unreleasedNames)
+      const settings = { ...env, PORT: '0', PETSTORE_AUTO_MIGRATE: isAutoMigrate }
+      const { code, stdout, stderr } = await runPetstore([command], settings)
+      assert.deepEqual({ code, stdout, stderr }, { code: 1, stdout: '', stderr: `${unreleased}\n` })
+    })
+  }
+})
