@@ -8,10 +8,10 @@ import type { EventBroadcaster } from './events/broadcaster.ts'
 import { type EventRoutesOptions, eventRoutes } from './events/routes.ts'
 import { eventKinds } from './events/schemas.ts'
 import { inventoryRoutes } from './inventory/routes.ts'
+import { limitsRoute } from './keys/limitsRoute.ts'
 import { keyRoutes } from './keys/routes.ts'
 import { shownKey } from './keys/schemas.ts'
 import type { RateLimiter } from './limits/rateLimiter.ts'
-import { limitRoutes } from './limits/routes.ts'
 import { openOrderOf } from './orders/queries.ts'
 import { orderRoutes, orderStatus } from './orders/routes.ts'
 import { pet, petRoutes } from './pets/routes.ts'
@@ -52,7 +52,7 @@ export function createOperations({ database, directory, gate, config, ...parts }
       kinds,
     }),
     ...webhookRoutes({ database, allowed: webhookAllow, publicUrl, kinds }),
-    ...limitRoutes(environment),
+    limitsRoute(environment),
     ...keyRoutes({ database, directory, environment, publicUrl, flushUsage: () => gate.flush() }),
   ]
 }

@@ -4,8 +4,8 @@ import { hashApiKey, type KeyEnvironment, makeApiKey } from '../auth/apiKey.ts'
 import type { Tables } from '../database/tables.ts'
 import type { EventType } from '../events/event.ts'
 import { recordEvent } from '../events/queries.ts'
+import type { KeyLimits, Plan } from '../limits/plans.ts'
 import type { Key, KeySettings, Scope } from './key.ts'
-import type { KeyLimits, Plan } from './plans.ts'
 import { serializeKey } from './serialize.ts'
 
 /** Secrets that a key has had are remembered, so that its holder can be told why one no longer works; this many. */
@@ -189,7 +189,7 @@ type KeyRow = Selectable<Tables['api_keys']> & {
   banned_until: number | null
 }
 
-export function ownLimits({
+function ownLimits({
   per_minute,
   per_day,
   streams,
