@@ -3,7 +3,7 @@ import { posix } from 'node:path'
 import { describe, test } from 'node:test'
 import { importsOf, type Source, sources } from '../support/sources.ts'
 
-const features = ['pets', 'categories', 'keys', 'orders', 'inventory', 'events', 'webhooks', 'limits']
+const features = ['pets', 'categories', 'keys', 'orders', 'inventory', 'events', 'webhooks']
 
 /** Files at the top of src/ that stand for a room of their own. */
 const rooms = [
@@ -20,6 +20,7 @@ const rooms = [
   'server',
   'openapi',
   'auth',
+  'limits',
   'api',
   'database',
 ]
@@ -30,7 +31,7 @@ const arrows: Record<string, readonly string[]> = {
   commands: rooms,
   service: rooms.filter((room) => room !== 'commands'),
   schedule: [...features, 'clock', 'database', 'telemetry'],
-  operations: [...features, 'auth', 'config', 'api', 'database'],
+  operations: [...features, 'auth', 'limits', 'config', 'api', 'database'],
   // A setting that is an API key is checked as one.
   config: ['auth'],
   clock: [],
@@ -40,10 +41,11 @@ const arrows: Record<string, readonly string[]> = {
   ...Object.fromEntries(
     features.map((feature) => [
       feature,
-      [...features, 'clock', 'maybePromise', 'auth', 'openapi', 'api', 'database'],
+      [...features, 'clock', 'maybePromise', 'auth', 'limits', 'openapi', 'api', 'database'],
     ]),
   ),
-  auth: ['clock', 'maybePromise', 'keys', 'limits', 'api', 'database'],
+  auth: ['clock', 'maybePromise', 'limits', 'api', 'database'],
+  limits: ['clock', 'maybePromise', 'api', 'database'],
   openapi: ['api'],
   server: ['clock', 'maybePromise', 'api'],
   api: ['clock', 'maybePromise', 'database'],
@@ -58,7 +60,7 @@ const rules = [
   'events/event.ts',
   'webhooks/webhook.ts',
   'keys/key.ts',
-  'keys/plans.ts',
+  'limits/plans.ts',
   'auth/apiKey.ts',
   'limits/window.ts',
 ]

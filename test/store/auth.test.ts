@@ -24,7 +24,7 @@ describe('authentication', () => {
   const manage = (method: string, path: string, body?: unknown) =>
     service.request(method, path, { key: service.operatorKey, ...(body !== undefined && { body }) })
 
-  const unknown = /^This API key is not valid here: .*ps_live_/
+  const unknown = /^This API key is not valid\. .* ps_live_\.$/
   /** What a caller may send, and what they are told. Nothing is told of a key that does not exist. */
   const refusals: {
     name: string
@@ -91,7 +91,7 @@ describe('authentication', () => {
         return `Bearer ${key}`
       },
       code: 'invalid_api_key',
-      message: /^This API key has been revoked: ask the operator for a new one\.$/,
+      message: /^This API key has been revoked\. Ask the operator for a new one\.$/,
     },
     {
       name: 'an expired key',
@@ -103,7 +103,7 @@ describe('authentication', () => {
         return `Bearer ${key}`
       },
       code: 'invalid_api_key',
-      message: /^This API key has expired: ask the operator for a new one\.$/,
+      message: /^This API key has expired\. Ask the operator for a new one\.$/,
     },
     {
       name: 'a secret that was rotated out',
@@ -113,7 +113,7 @@ describe('authentication', () => {
         return `Bearer ${key}`
       },
       code: 'invalid_api_key',
-      message: /^This API key has been rotated: use the new secret\.$/,
+      message: /^This API key has been rotated\. Use the new secret\.$/,
     },
   ]
 
@@ -166,7 +166,7 @@ test('a key of the other environment that does exist is told which it is of', as
     const answer = await production.request('GET', '/v1/pets', { key })
     assert.equal(answer.status, 401)
     assert.equal(answer.json.code, 'invalid_api_key')
-    assert.match(answer.json.message, /staging environment, and this is production/)
+    assert.match(answer.json.message, /^This API key belongs to the staging environment\. Use a production key/)
     assert.equal((await staging.request('GET', '/v1/pets', { key })).status, 200)
   } finally {
     await staging.stop()
