@@ -102,9 +102,8 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
   const startup = Promise.withResolvers<void>()
   startup.promise.catch(() => {})
   let isStarted = false
-  const cache = new ApiKeyCache(database, config.environment, {
-    isStale: async (token) => token === config.adminKey && (await checkForRestore()),
-  })
+  const isStale = async (token: string) => token === config.adminKey && (await checkForRestore())
+  const cache = new ApiKeyCache(database, config.environment, isStale)
   let identity = await readMetadata(database.read, 'identity')
   const isSameDatabase = async (db: Database['read']) => (await readMetadata(db, 'identity')) === identity
   const { limiter, keys } = createKeyStore()

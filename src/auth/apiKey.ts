@@ -27,6 +27,7 @@ const form = /^ps_(?:live|test)_[0-9A-Za-z]{36}$/
 
 export const keyPrefixes = { production: 'ps_live_', staging: 'ps_test_' } as const
 export type KeyEnvironment = keyof typeof keyPrefixes
+const environments = Object.keys(keyPrefixes) as KeyEnvironment[]
 
 export function makeApiKey(environment: KeyEnvironment): string {
   let body: string = keyPrefixes[environment]
@@ -40,11 +41,7 @@ export const isWellFormed = (key: string): boolean =>
 
 /** The environment in the prefix of a key; undefined without such a prefix. */
 export const environmentOf = (key: string): KeyEnvironment | undefined =>
-  key.startsWith(keyPrefixes.production)
-    ? 'production'
-    : key.startsWith(keyPrefixes.staging)
-      ? 'staging'
-      : undefined
+  environments.find((environment) => key.startsWith(keyPrefixes[environment]))
 
 /** False only for a key that was damaged or cut off, so that it needs no lookup. A key without a prefix is possible. */
 export const isPossibleApiKey = (key: string): boolean =>

@@ -14,11 +14,6 @@ import {
 
 type StoredApiKey = ApiKey & { readonly streamsMax: number }
 
-type ApiKeyCacheOptions = {
-  /** Called before a key is rejected. If it returns true, the database has just changed and the key is looked up again. */
-  isStale?(token: string): Promise<boolean>
-}
-
 const keysMax = 10_000
 const never = Number.POSITIVE_INFINITY
 
@@ -50,10 +45,18 @@ export class ApiKeyCache {
   #lastOrigins: ReadonlySet<string> | undefined
   #generation = 0
 
-  constructor(database: Database, environment: KeyEnvironment, { isStale }: ApiKeyCacheOptions = {}) {
+  /**
+   * `isStale` is called before a key is rejected. If it returns true, the database has just changed and the key is looked
+   * up again.
+   */
+  constructor(
+    database: Database,
+    environment: KeyEnvironment,
+    isStale = async (_token: string): Promise<boolean> => false,
+  ) {
     this.#database = database
     this.#environment = environment
-    this.#isStale = isStale ?? (async () => false)
+    this.#isStale = isStale
     database.onForeignChange(() => this.forget())
   }
 

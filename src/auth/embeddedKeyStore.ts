@@ -1,7 +1,7 @@
 import type { Credentials } from '../api/authentication.ts'
 import type { Clock } from '../clock.ts'
 import type { MemoryRateLimiter } from '../limits/memory.ts'
-import { isUsableFrom } from '../limits/rateLimiter.ts'
+import { isUsableFrom } from '../limits/window.ts'
 import { chain, type MaybePromise } from '../maybePromise.ts'
 import type { ApiKey } from './apiKey.ts'
 import type { ApiKeyCache } from './apiKeyCache.ts'

@@ -1,22 +1,10 @@
 import type { Credentials } from '../api/authentication.ts'
-import type { Decision } from '../limits/window.ts'
+import type { RateLimitResult } from '../limits/rateLimiter.ts'
 import type { MaybePromise } from '../maybePromise.ts'
 import type { ApiKey } from './apiKey.ts'
 
-/** The key of a request and the decisions on the request. */
-export type KeyResult = {
-  /** The time by the clock that decides. */
-  readonly now: number
-  /** The key of the token, usable or not. */
-  readonly key?: ApiKey | undefined
-  /** Set if the key is usable. */
-  readonly decision?: Decision | undefined
-  /** Set if the request was counted for its address. */
-  readonly addressDecision?: Decision
-  /** The key was not looked up: the request is rejected for its address, whether or not the key is valid. */
-  readonly isKeyUnchecked?: boolean
-  readonly databaseVersion?: number
-}
+/** The key of the token, usable or not, and the decisions on the request. */
+export type KeyResult = RateLimitResult & { readonly key?: ApiKey | undefined }
 
 /** Finds keys and counts requests. Both are one operation, because PostgreSQL does both in one statement. */
 export type KeyStore = {

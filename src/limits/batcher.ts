@@ -2,11 +2,7 @@ import type { MaybePromise } from '../maybePromise.ts'
 
 const batchMax = 1_000
 
-type Pending<Q, R> = {
-  request: Q
-  resolve: (result: MaybePromise<R>) => void
-  reject: (error: unknown) => void
-}
+type Pending<Q, R> = PromiseWithResolvers<R> & { readonly request: Q }
 
 /**
  * Runs one batch per key at a time. Requests that arrive while a batch of their key runs form the next batch, so the
@@ -23,12 +19,11 @@ export class KeyedBatcher<Q, R> {
   }
 
   add(key: string, request: Q): Promise<R> {
-    const { promise, resolve, reject } = Promise.withResolvers<R>()
-    const pending = { request, resolve, reject }
+    const pending = { ...Promise.withResolvers<R>(), request }
     const queue = this.#queues.get(key)
     if (queue) queue.push(pending)
     else void this.#runAll(key, pending)
-    return promise
+    return pending.promise
   }
 
   async #runAll(key: string, first: Pending<Q, R>): Promise<void> {

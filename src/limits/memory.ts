@@ -5,22 +5,20 @@ import type { Database } from '../database/database.ts'
 import type { Tables } from '../database/tables.ts'
 import type { MaybePromise } from '../maybePromise.ts'
 import { findUsage, type KeyUsage, putUsage } from './queries.ts'
-import { isPublishable, type LimitedKey, type RateLimiter } from './rateLimiter.ts'
+import type { RateLimiter } from './rateLimiter.ts'
 import { TransientLimiter } from './transientLimiter.ts'
 import {
   addressLimits,
-  advance,
-  clearBan,
-  consume,
+  countRequest,
   type Decision,
-  decide,
   exemptLimits,
-  isBanned,
+  type LimitedKey,
   noUsage,
-  recordRejection,
+  peekKey,
   type Usage,
 } from './window.ts'
 
+type CountedKey = LimitedKey & { readonly id: number }
 type Entry = { usage: Usage; lastUsedAt: number }
 
 type MemoryRateLimiterOptions = {
@@ -42,11 +40,7 @@ const rowsPerWrite = 100
  * from there again, so an open window is never lost. Counts of addresses are never written.
  */
 export class MemoryRateLimiter implements RateLimiter {
-  readonly #database: Database
-  readonly #clock: Clock
-  readonly #banAfterRejections: number
-  readonly #keysMax: number
-  readonly #isSameDatabase: (db: Kysely<Tables>) => Promise<boolean>
+  readonly #options: MemoryRateLimiterOptions
   readonly #keys = new Map<number, Entry>()
   readonly #loading = new Map<number, Promise<void>>()
   /** Keys whose count has changed since it was written. */
@@ -57,41 +51,23 @@ export class MemoryRateLimiter implements RateLimiter {
   #nextFlush: Promise<void> | undefined
 
   constructor(options: MemoryRateLimiterOptions) {
-    this.#database = options.database
-    this.#clock = options.clock
-    this.#banAfterRejections = options.banAfterRejections
-    this.#keysMax = options.keysMax ?? defaultKeysMax
-    this.#isSameDatabase = options.isSameDatabase ?? (async () => true)
+    this.#options = options
   }
 
   /** Counts one request for a key. */
-  consume(key: LimitedKey, now: number): MaybePromise<Decision> {
+  consume(key: CountedKey, now: number): MaybePromise<Decision> {
     return this.#withEntry(key.id, (entry) => {
-      const { limits } = key
-      const isBannable = !isPublishable(key)
+      const { usage, decision } = countRequest(entry.usage, key, now, this.#options.banAfterRejections)
+      entry.usage = usage
       entry.lastUsedAt = now
       this.#dirty.add(key.id)
-      entry.usage = advance(clearBan(entry.usage, key.unbannedAt), now)
-      if (isBannable && isBanned(entry.usage, now)) return decide(entry.usage, limits, now, 'banned')
-      const consumed = consume(entry.usage, limits, now)
-      if (consumed) {
-        entry.usage = consumed
-        return decide(consumed, limits, now, 'admitted')
-      }
-      if (!isBannable) return decide(entry.usage, limits, now, 'limited')
-      entry.usage = recordRejection(entry.usage, limits, now, this.#banAfterRejections)
-      const isNewBan = isBanned(entry.usage, now)
-      return decide(entry.usage, limits, now, isNewBan ? 'banned' : 'limited', isNewBan)
+      return decision
     })
   }
 
-  /** The windows and ban of a key. Counts nothing. */
-  peek(key: LimitedKey, now: number): MaybePromise<Decision> {
-    return this.#withEntry(key.id, (entry) => {
-      const usage = advance(clearBan(entry.usage, key.unbannedAt), now)
-      const outcome = !isPublishable(key) && isBanned(usage, now) ? 'banned' : 'admitted'
-      return decide(usage, key.limits, now, outcome)
-    })
+  /** The windows and the ban of a key. Counts nothing. */
+  peek(key: CountedKey, now: number): MaybePromise<Decision> {
+    return this.#withEntry(key.id, ({ usage }) => peekKey(usage, key, now))
   }
 
   /** Counts one exempt request for a key. Returns false if its allowance of exempt requests is used up. */
@@ -104,7 +80,7 @@ export class MemoryRateLimiter implements RateLimiter {
   }
 
   peekAddress(address: string) {
-    const now = this.#clock()
+    const now = this.#options.clock()
     return { now, windows: this.#addresses.peek(addressGroup(address), now) }
   }
 
@@ -136,19 +112,20 @@ export class MemoryRateLimiter implements RateLimiter {
   }
 
   #load(id: number): Promise<void> {
-    const loading = findUsage(this.#database.read, id)
+    const loading = findUsage(this.#options.database.read, id)
       .then((stored) => {
         this.#keys.set(id, { usage: stored?.usage ?? noUsage, lastUsedAt: stored?.lastUsedAt ?? 0 })
-        if (this.#keys.size > this.#keysMax) this.#evict()
+        const keysMax = this.#options.keysMax ?? defaultKeysMax
+        if (this.#keys.size > keysMax) this.#evict(keysMax / 2)
       })
       .finally(() => this.#loading.delete(id))
     this.#loading.set(id, loading)
     return loading
   }
 
-  /** Drops the older half of the entries, except those whose counts are not in the database yet. */
-  #evict(): void {
-    let left = this.#keysMax / 2
+  /** Drops the oldest entries, except those whose counts are not in the database yet. */
+  #evict(count: number): void {
+    let left = count
     for (const id of this.#keys.keys()) {
       if (left-- <= 0) return
       if (!this.#dirty.has(id)) this.#keys.delete(id)
@@ -167,8 +144,9 @@ export class MemoryRateLimiter implements RateLimiter {
       const entry = this.#keys.get(id)
       return entry ? [{ id, ...entry }] : []
     })
-    const isWritten = await this.#database.write(async (trx) => {
-      if (!(await this.#isSameDatabase(trx))) return false
+    const { database, isSameDatabase } = this.#options
+    const isWritten = await database.write(async (trx) => {
+      if (isSameDatabase && !(await isSameDatabase(trx))) return false
       await putUsage(trx, rows)
       return true
     })

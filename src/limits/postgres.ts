@@ -4,22 +4,20 @@ import type { Database } from '../database/database.ts'
 import { chain, type MaybePromise } from '../maybePromise.ts'
 import { KeyedBatcher } from './batcher.ts'
 import { BoundedMap } from './boundedMap.ts'
-import { planLimits } from './plans.ts'
 import {
   type AdmitRow,
-  addressDecision,
   addressUsage,
   callAdmit,
   deleteEndedAddresses,
   keyDecision,
+  sweepRowsMax,
 } from './postgresQueries.ts'
-import { isUsableFrom, type RateLimiter } from './rateLimiter.ts'
+import type { RateLimiter, RateLimitResult } from './rateLimiter.ts'
 import {
   addressLimits,
   advance,
-  type Decision,
   decide,
-  exemptLimits,
+  isUsableFrom,
   minuteMs,
   noUsage,
   type Usage,
@@ -27,9 +25,6 @@ import {
 } from './window.ts'
 
 const cachedMax = 10_000
-const addressRowsMax = 100_000
-const sweepRowsMax = 1_000
-const plans = JSON.stringify(planLimits)
 
 type PostgresRateLimiterOptions = {
   readonly database: Database
@@ -48,21 +43,10 @@ type HashedRequest = {
   readonly rateLimitExempt: boolean
 }
 
-type AddressResult = { readonly now: number; readonly addressDecision: Decision }
+type AddressResult = Required<Pick<RateLimitResult, 'now' | 'addressDecision'>>
 
-type PostgresResult = {
-  /** The time by the clock of the database. */
-  readonly now: number
-  /** The key of the secret, usable or not. */
-  readonly keyRow?: AdmitRow
-  /** Set if the key is usable. */
-  readonly decision?: Decision | undefined
-  /** Set if the request was counted for its address. */
-  readonly addressDecision?: Decision
-  /** The key was not looked up, because neither its exempt requests nor those of its address suffice. */
-  readonly isKeyUnchecked?: boolean
-  readonly databaseVersion?: number
-}
+/** `keyRow` is the key of the secret, usable or not. */
+type PostgresResult = RateLimitResult & { readonly keyRow?: AdmitRow }
 
 /**
  * The rate limiter of instances that share a PostgreSQL database. One statement finds the key and counts, by the clock
@@ -112,11 +96,8 @@ export class PostgresRateLimiter implements RateLimiter {
 
   async sweep(): Promise<void> {
     const { database, limitClock } = this.#options
-    const bounds = { now: limitClock?.(), limit: sweepRowsMax, rowsMax: addressRowsMax }
-    for (;;) {
-      const deleted = await database.writeConcurrently((trx) => deleteEndedAddresses(trx, bounds))
-      if (deleted < sweepRowsMax) return
-    }
+    const sweepSome = () => database.writeConcurrently((trx) => deleteEndedAddresses(trx, limitClock?.()))
+    while ((await sweepSome()) >= sweepRowsMax);
   }
 
   forgetKeys(): void {}
@@ -165,11 +146,6 @@ export class PostgresRateLimiter implements RateLimiter {
       origins.length > 0 ? origins : null,
       rateLimitExempt,
       address ?? null,
-      plans,
-      addressLimits.perMinute,
-      addressLimits.perDay,
-      exemptLimits.perMinute,
-      exemptLimits.perDay,
       banAfterRejections,
       limitClock?.() ?? null,
     )
@@ -186,7 +162,8 @@ export class PostgresRateLimiter implements RateLimiter {
     const cached = this.#addresses.get(address)
     const isOlder = cached?.minuteEndsAt === usage.minuteEndsAt && cached.minuteUsed > usage.minuteUsed
     if (!isOlder) this.#addresses.set(address, usage)
-    return { now: row.at, addressDecision: addressDecision(row) }
+    const outcome = row.address_granted === 1 ? 'admitted' : 'limited'
+    return { now: row.at, addressDecision: decide(usage, addressLimits, row.at, outcome) }
   }
 
   /** Rejects without a round trip if the address is known to have no requests left. */

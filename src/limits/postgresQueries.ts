@@ -1,22 +1,14 @@
 import { type Kysely, type Selectable, sql } from 'kysely'
 import { preparedQuery } from '../database/preparedQuery.ts'
 import type { Tables } from '../database/tables.ts'
-import { effectiveLimits, type Plan } from './plans.ts'
-import { addressLimits, type Decision, decide, noUsage, type Usage } from './window.ts'
+import { effectiveLimits, type Plan, planLimits } from './plans.ts'
+import { addressLimits, type Decision, decide, exemptLimits, noUsage, type Usage } from './window.ts'
 
-/** The columns of a key that authentication and counting need. */
-export type KeyColumns = Pick<
-  Selectable<Tables['api_keys']>,
-  | 'name'
-  | 'plan'
-  | 'per_minute'
-  | 'per_day'
-  | 'scopes'
-  | 'origins'
-  | 'expires_at'
-  | 'revoked_at'
-  | 'unbanned_at'
-> & { secret_expires_at: number | null }
+type KeyTable = Selectable<Tables['api_keys']>
+/** The columns of a key that authentication and counting need, and the expiry of the secret that it was found by. */
+export type KeyColumns = Omit<KeyTable, 'id' | 'streams' | 'from_setting' | 'created_at'> & {
+  secret_expires_at: number | null
+}
 
 /** What the SQL function admit_1 returns for one or more requests with one key. */
 export type AdmitRow = KeyColumns & {
@@ -52,11 +44,6 @@ export const callAdmit = preparedQuery<
     origins: string[] | null,
     isExempt: boolean,
     address: string | null,
-    plans: string,
-    addressPerMinute: number,
-    addressPerDay: number,
-    exemptPerMinute: number,
-    exemptPerDay: number,
     banAfterRejections: number,
     now: number | null,
   ],
@@ -65,8 +52,12 @@ export const callAdmit = preparedQuery<
   compile: () =>
     sql<AdmitRow>`
       SELECT * FROM admit_1(
-        ${''}::text, ${''}::boolean, ${0}::bigint, ${''}::text[], ${''}::boolean, ${''}::text, ${''}::jsonb,
-        ${0}::bigint, ${0}::bigint, ${0}::bigint, ${0}::bigint, ${0}::bigint, ${0}::bigint)`.compile(db),
+        ${''}::text, ${''}::boolean, ${0}::bigint, ${''}::text[], ${''}::boolean, ${''}::text,
+        ${sql.lit(JSON.stringify(planLimits))}::jsonb,
+        ${sql.lit(addressLimits.perMinute)}, ${sql.lit(addressLimits.perDay)},
+        ${sql.lit(exemptLimits.perMinute)}, ${sql.lit(exemptLimits.perDay)}, ${0}::bigint, ${0}::bigint)`.compile(
+      db,
+    ),
 }))
 
 /**
@@ -100,22 +91,19 @@ export const addressUsage = (row: AdmitRow): Usage => ({
   dayUsed: row.address_day_used,
 })
 
-export const addressDecision = (row: AdmitRow): Decision =>
-  decide(addressUsage(row), addressLimits, row.at, row.address_granted === 1 ? 'admitted' : 'limited')
+const addressRowsMax = 100_000
+export const sweepRowsMax = 1_000
 
 /**
- * Deletes up to `limit` addresses whose windows have ended. While there are more than `rowsMax`, also those whose windows
- * end next. Returns how many it deleted.
+ * Deletes up to `sweepRowsMax` addresses whose windows have ended. While there are more than `addressRowsMax`, it also
+ * deletes those whose windows end next. Returns the number of deleted rows.
  */
-export async function deleteEndedAddresses(
-  db: Kysely<Tables>,
-  { now, limit, rowsMax }: { now: number | undefined; limit: number; rowsMax: number },
-): Promise<bigint> {
+export async function deleteEndedAddresses(db: Kysely<Tables>, now: number | undefined): Promise<bigint> {
   const at = sql`coalesce(${now ?? null}::bigint, floor(extract(epoch FROM clock_timestamp()) * 1000))`
   const { numAffectedRows = 0n } = await sql`
     DELETE FROM address_usage WHERE address IN (
       SELECT address FROM address_usage
-      WHERE day_ends_at <= ${at} OR (SELECT count(*) FROM address_usage) > ${rowsMax}::bigint
-      ORDER BY day_ends_at LIMIT ${limit} FOR UPDATE SKIP LOCKED)`.execute(db)
+      WHERE day_ends_at <= ${at} OR (SELECT count(*) FROM address_usage) > ${addressRowsMax}::bigint
+      ORDER BY day_ends_at LIMIT ${sweepRowsMax} FOR UPDATE SKIP LOCKED)`.execute(db)
   return numAffectedRows
 }

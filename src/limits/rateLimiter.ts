@@ -1,19 +1,16 @@
-import type { Limits } from './plans.ts'
-import type { Windows } from './window.ts'
+import type { Decision, Windows } from './window.ts'
 
-/** What counting needs to know about an API key. */
-export type LimitedKey = {
-  readonly id: number
-  readonly limits: Limits
-  readonly origins: readonly string[]
-  readonly unbannedAt: number
+export type RateLimitResult = {
+  /** The time by the clock that decides. */
+  readonly now: number
+  /** Set if the key is usable. */
+  readonly decision?: Decision | undefined
+  /** Set if the request was counted for its address. */
+  readonly addressDecision?: Decision
+  /** The key was not looked up: the request is rejected for its address, whether or not the key is valid. */
+  readonly isKeyUnchecked?: boolean
+  readonly databaseVersion?: number
 }
-
-/** A key with origins is publishable: it is valid with these origins only, and it is never banned, because it is public. */
-export const isPublishable = ({ origins }: Pick<LimitedKey, 'origins'>): boolean => origins.length > 0
-
-export const isUsableFrom = (key: Pick<LimitedKey, 'origins'>, origin: string | undefined): boolean =>
-  !isPublishable(key) || (origin !== undefined && key.origins.includes(origin))
 
 /** What counting in memory and counting in PostgreSQL have in common. */
 export type RateLimiter = {

@@ -49,9 +49,21 @@ export type Window = {
 }
 export type Windows = { readonly minute: Window; readonly day: Window }
 
-export type Outcome = 'admitted' | 'limited' | 'banned'
+/** What counting needs to know about an API key. */
+export type LimitedKey = {
+  readonly limits: Limits
+  readonly origins: readonly string[]
+  readonly unbannedAt: number
+}
+
+/** A key with origins is publishable: it is valid with these origins only, and it is never banned, because it is public. */
+export const isPublishable = ({ origins }: Pick<LimitedKey, 'origins'>): boolean => origins.length > 0
+
+export const isUsableFrom = (key: Pick<LimitedKey, 'origins'>, origin: string | undefined): boolean =>
+  !isPublishable(key) || (origin !== undefined && key.origins.includes(origin))
+
 export type Decision = {
-  readonly outcome: Outcome
+  readonly outcome: 'admitted' | 'limited' | 'banned'
   readonly windows: Windows
   /** 0 unless the outcome is `banned`. */
   readonly bannedUntil: number
@@ -85,18 +97,43 @@ export function windowsAt(usage: Usage, limits: Limits, now: number): Windows {
 }
 
 /** The decision on a request, with the usage after it. */
-export const decide = (
+export function decide(
   usage: Usage,
   limits: Limits,
   now: number,
-  outcome: Outcome,
+  outcome: Decision['outcome'],
   isNewBan = false,
-): Decision => ({
-  outcome,
-  windows: windowsAt(usage, limits, now),
-  bannedUntil: outcome === 'banned' ? usage.bannedUntil : 0,
-  isNewBan,
-})
+): Decision {
+  const bannedUntil = outcome === 'banned' ? usage.bannedUntil : 0
+  return { outcome, windows: windowsAt(usage, limits, now), bannedUntil, isNewBan }
+}
+
+/** Counts one request of a key. */
+export function countRequest(
+  before: Usage,
+  key: LimitedKey,
+  now: number,
+  banAfterRejections: number,
+): { usage: Usage; decision: Decision } {
+  const { limits } = key
+  const usage = advance(clearBan(before, key.unbannedAt), now)
+  const isBannable = !isPublishable(key)
+  if (isBannable && isBanned(usage, now)) return { usage, decision: decide(usage, limits, now, 'banned') }
+  const consumed = consume(usage, limits, now)
+  if (consumed) return { usage: consumed, decision: decide(consumed, limits, now, 'admitted') }
+  if (!isBannable) return { usage, decision: decide(usage, limits, now, 'limited') }
+  const rejected = recordRejection(usage, limits, now, banAfterRejections)
+  const isNewBan = isBanned(rejected, now)
+  const outcome = isNewBan ? 'banned' : 'limited'
+  return { usage: rejected, decision: decide(rejected, limits, now, outcome, isNewBan) }
+}
+
+/** The windows and the ban of a key. */
+export function peekKey(before: Usage, key: LimitedKey, now: number): Decision {
+  const usage = advance(clearBan(before, key.unbannedAt), now)
+  const outcome = isBanned(usage, now) && !isPublishable(key) ? 'banned' : 'admitted'
+  return decide(usage, key.limits, now, outcome)
+}
 
 /** The window with the fewest requests left, and on a tie the one that resets later. */
 export function mostRestrictive({ minute, day }: Windows): Window {
@@ -120,12 +157,7 @@ export function consume(usage: Usage, limits: Limits, now: number): Usage | unde
 }
 
 /** Records a rejection. The last one that a window allows starts a ban. */
-export function recordRejection(
-  usage: Usage,
-  limits: Limits,
-  now: number,
-  banAfterRejections: number,
-): Usage {
+function recordRejection(usage: Usage, limits: Limits, now: number, banAfterRejections: number): Usage {
   const { resetsAt } = mostRestrictive(windowsAt(usage, limits, now))
   const rejections = (usage.rejectionsUntil === resetsAt ? usage.rejections : 0) + 1
   if (rejections < banAfterRejections) return { ...usage, rejections, rejectionsUntil: resetsAt }
@@ -136,7 +168,7 @@ export function recordRejection(
 }
 
 /** Removes a ban that the operator has lifted, as if it had never started. */
-export const clearBan = (usage: Usage, unbannedAt: number): Usage =>
+const clearBan = (usage: Usage, unbannedAt: number): Usage =>
   usage.bannedAt > 0 && usage.bannedAt <= unbannedAt
     ? { ...usage, bannedAt: 0, bannedUntil: 0, banLevel: 0 }
     : usage

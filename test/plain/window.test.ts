@@ -5,21 +5,21 @@ import { rateLimitHeaders, retryAfterSeconds } from '../../src/limits/headers.ts
 import type { Limits } from '../../src/limits/plans.ts'
 import {
   advance,
-  clearBan,
-  consume,
+  countRequest,
+  type Decision,
   dayMs,
   isBanned,
   minuteMs,
   mostRestrictive,
   noUsage,
-  type Outcome,
-  recordRejection,
   type Usage,
   type Windows,
   windowsAt,
 } from '../../src/limits/window.ts'
 
-/** The functions under test, composed as in a rate limiter. */
+type Outcome = Decision['outcome']
+
+/** A key under test. */
 class Subject {
   usage: Usage = noUsage
   unbannedAt = 0
@@ -30,12 +30,10 @@ class Subject {
   }
 
   request(limits: Limits, now: number): Outcome {
-    const before = advance(clearBan(this.usage, this.unbannedAt), now)
-    const taken = isBanned(before, now) ? undefined : consume(before, limits, now)
-    this.usage = isBanned(before, now)
-      ? before
-      : (taken ?? recordRejection(before, limits, now, this.#banAfter))
-    return taken ? 'admitted' : isBanned(this.usage, now) ? 'banned' : 'limited'
+    const key = { limits, origins: [], unbannedAt: this.unbannedAt }
+    const { usage, decision } = countRequest(this.usage, key, now, this.#banAfter)
+    this.usage = usage
+    return decision.outcome
   }
 
   windows(limits: Limits, now: number): Windows {
