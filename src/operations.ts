@@ -6,10 +6,10 @@ import type { Config } from './config.ts'
 import { type EventRoutesOptions, eventRoutes } from './events/routes.ts'
 import { eventKinds } from './events/schemas.ts'
 import { inventoryRoutes } from './inventory/routes.ts'
+import { limitsRoute } from './keys/limitsRoute.ts'
 import { keyRoutes } from './keys/routes.ts'
 import { keySchema } from './keys/schemas.ts'
 import type { RateLimiter } from './limits/rateLimiter.ts'
-import { limitRoutes } from './limits/routes.ts'
 import { findOpenOrder } from './orders/queries.ts'
 import { orderRoutes } from './orders/routes.ts'
 import { orderStatusSchema } from './orders/schemas.ts'
@@ -50,7 +50,7 @@ export function createOperations({
     ...orderRoutes({ database, publicUrl, holdMs: orderHoldMs }),
     ...eventRoutes({ ...options, publicUrl, kinds }),
     ...webhookRoutes({ database, allowed: webhookAllow, publicUrl, kinds }),
-    ...limitRoutes(environment),
+    limitsRoute(environment),
     ...keyRoutes({
       database,
       directory: apiKeyCache,

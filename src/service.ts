@@ -4,7 +4,8 @@ import type { RequestLog } from './api/requestContext.ts'
 import { RowCache } from './api/responseCache.ts'
 import { ApiKeyCache } from './auth/apiKeyCache.ts'
 import { createAuthenticator } from './auth/authenticator.ts'
-import { createStartup } from './auth/startup.ts'
+import { embeddedKeyStore } from './auth/embeddedKeyStore.ts'
+import { postgresKeyStore } from './auth/postgresKeyStore.ts'
 import { type Clock, timestamp } from './clock.ts'
 import type { Config } from './config.ts'
 import { type Database, DatabaseUnavailableError } from './database/database.ts'
@@ -16,10 +17,9 @@ import { newestEventId, recordEvent } from './events/queries.ts'
 import { defaultStreamBounds, type StreamBounds } from './events/stream.ts'
 import type { FindStreamAccess } from './events/streamAccess.ts'
 import { ensureOperatorKey } from './keys/operator.ts'
-import { memoryRateLimiter } from './limits/memory.ts'
-import { MemoryCounts } from './limits/memoryCounts.ts'
+import { MemoryRateLimiter } from './limits/memory.ts'
 import { createPageAllowance } from './limits/pageAllowance.ts'
-import { postgresRateLimiter } from './limits/postgres.ts'
+import { PostgresRateLimiter } from './limits/postgres.ts'
 import { createOperations } from './operations.ts'
 import type { App } from './pages/app.ts'
 import { createProbes } from './pages/probes.ts'
@@ -95,25 +95,21 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
   const background = (work: Promise<unknown>) =>
     void work.catch((error: unknown) => log.error({ err: error }, 'background work failed'))
   const metrics = new Metrics(databaseGauges(() => database.stats()))
-  const startup = createStartup()
-  const directory = new ApiKeyCache(database, config.environment, {
-    isStale: async (token) => token === config.adminKey && (await checkForRestore()),
-  })
+  // Requests wait until the operator key is in the database. If that fails, they fail with the same error.
+  const startup = Promise.withResolvers<void>()
+  startup.promise.catch(() => {})
+  let isStarted = false
+  const isStale = async (token: string) => token === config.adminKey && (await checkForRestore())
+  const cache = new ApiKeyCache(database, config.environment, isStale)
   let identity = await readMetadata(database.read, 'identity')
-  const isSameStore = async (db: Database['read']) => (await readMetadata(db, 'identity')) === identity
-  const { banAfterRefusals } = config
-  const gate =
-    config.databaseUrl === undefined
-      ? memoryRateLimiter(
-          directory,
-          new MemoryCounts(database, banAfterRefusals, undefined, isSameStore),
-          clock,
-        )
-      : postgresRateLimiter({ database, directory, banAfterRefusals, clock, limitClock: options.limitClock })
+  const isSameDatabase = async (db: Database['read']) => (await readMetadata(db, 'identity')) === identity
+  const { limiter, keys } = createKeyStore()
   const idempotentAnswers = new IdempotencyRecords(database)
   const door = createAuthenticator({
-    gate: startup.delayUntilStarted(gate),
-    directory,
+    keys,
+    cache,
+    limiter,
+    whenStarted: () => (isStarted ? undefined : startup.promise),
     onBan(keyId, untilMs) {
       metrics.countBan()
       const until = timestamp(untilMs)
@@ -126,10 +122,10 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
     },
   })
   const findAccess: FindStreamAccess = async (token) => {
-    const found = await directory.findStored(token, clock())
-    if ('problem' in found) return undefined
-    const { scopes, limits, expiresAt, secretExpiresAt } = found.key
-    return { scopes, endsAt: Math.min(expiresAt, secretExpiresAt), streamsMax: limits.streams }
+    const key = await cache.load(token)
+    if (!key || cache.problem(key, clock()) !== undefined) return undefined
+    const { scopes, expiresAt, secretExpiresAt, streamsMax } = key
+    return { scopes, endsAt: Math.min(expiresAt, secretExpiresAt), streamsMax }
   }
   const broadcaster = new EventBroadcaster({
     database,
@@ -160,8 +156,8 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
   database.onForeignChange(() => background(checkForRestore()))
   const operations = createOperations({
     database,
-    apiKeyCache: directory,
-    rateLimiter: gate,
+    apiKeyCache: cache,
+    rateLimiter: limiter,
     broadcaster,
     findAccess,
     config,
@@ -186,6 +182,16 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
     onFinished,
   })
 
+  function createKeyStore() {
+    const common = { database, clock, banAfterRejections: config.banAfterRefusals }
+    if (config.databaseUrl === undefined) {
+      const limiter = new MemoryRateLimiter({ ...common, isSameDatabase })
+      return { limiter, keys: embeddedKeyStore(cache, limiter, clock) }
+    }
+    const limiter = new PostgresRateLimiter({ ...common, limitClock: options.limitClock })
+    return { limiter, keys: postgresKeyStore(cache, limiter) }
+  }
+
   let restoreCheck: Promise<boolean> | undefined
   let isRestorePending = false
   /** Answers whether a restore has replaced the store. All that ask while one check runs share it. */
@@ -201,10 +207,10 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
     const current = await readMetadata(database.read, 'identity')
     if (current === identity) return false
     isRestorePending = true
-    gate.forgetKeys()
+    limiter.forgetKeys()
     // Without the setting a key could be made here, but not shown: that is left to the next start.
     if (config.adminKey !== undefined) await ensureOperatorKey(database, config, clock())
-    directory.forget()
+    cache.forget()
     // Last: until then no counts of the old store are written to the new one.
     identity = current
     isRestorePending = false
@@ -213,7 +219,7 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
 
   let isStopping = false
   const isReady = createReadiness({
-    checks: [() => !isStopping, () => !isRestorePending, () => startup.isFinished()],
+    checks: [() => !isStopping, () => !isRestorePending, () => isStarted],
     ping: () => database.ping(),
   })
   const probes = createProbes(isReady)
@@ -250,19 +256,20 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
   })
   // Only once the port is bound: a key made by a start that then fails would never be shown. Requests wait for it.
   const newOperatorKey = await ensureOperatorKey(database, config, clock()).catch(async (error: unknown) => {
-    startup.fail(new DatabaseUnavailableError('The start failed.', { cause: error }))
+    startup.reject(new DatabaseUnavailableError('The start failed.', { cause: error }))
     broadcaster.close()
     await Promise.all([listener.stop(), deliverer.stop()])
     await database.close()
     throw error
   })
-  directory.forget()
-  startup.finish()
+  cache.forget()
+  isStarted = true
+  startup.resolve()
   const schedule = startSchedule(
     [
-      { everyMs: usageFlushMs, run: () => gate.flush() },
+      { everyMs: usageFlushMs, run: () => limiter.flush() },
       { everyMs: bounds.sweepMs, run: () => idempotentAnswers.sweep(clock()) },
-      { everyMs: bounds.sweepMs, run: () => gate.sweep() },
+      { everyMs: bounds.sweepMs, run: () => limiter.sweep() },
       { everyMs: bounds.sweepMs, run: () => pruneAll(database, clock) },
       { everyMs: dueMs, run: () => expireHolds(database, clock) },
       { everyMs: dueMs, run: async () => deliverer.wake() },
@@ -279,7 +286,7 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
     schedule.stop()
     try {
       await delivererStopped
-      await gate.flush()
+      await limiter.flush()
     } finally {
       await database.close()
     }

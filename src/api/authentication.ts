@@ -4,32 +4,32 @@ import type { ApiError } from './errors.ts'
 import type { Principal } from './operation.ts'
 
 export type Credentials = {
+  /** The `Authorization` header. */
   readonly authorization: string | undefined
   readonly address: string
-  /** The `Origin` header: a publishable key is valid only with one of its own. */
+  /** The `Origin` header: a publishable key is valid only with one of its origins. */
   readonly origin?: string | undefined
-  /** Takes nothing from a key's windows. */
+  /** The request is not counted for the key. */
   readonly rateLimitExempt: boolean
 }
 
 export type AuthResult = {
-  /** Known whenever the key is valid, also when the request is refused for its rate. */
+  /** Set whenever the key is valid, even if the request is rejected. */
   readonly principal?: Principal
   readonly error?: ApiError
-  /** How the windows stand, which every answer says. */
   readonly rateLimitHeaders: RateLimitHeaders
-  /** Which state of the store was found, where that is known: whatever is read from now on is not older. */
+  /** The version of the database at this time, if it is known: later reads are not older. */
   readonly storeVersion?: number | undefined
 }
 
-/** Says who comes in. The pipeline knows neither keys nor windows: both are behind this. */
+/** Authenticates and rate limits requests. The pipeline knows neither keys nor windows. */
 export type Authenticator = {
-  /** Authenticates, the origin of a publishable key included, and takes one from the windows of the key or of the address. */
-  authenticate(visit: Credentials): AuthResult | Promise<AuthResult>
-  /** Who has the token of a caller that was admitted so long ago: a key may change while its request is coming in. */
-  reauthenticate(admitted: Principal, agoMs: number): MaybePromise<Principal | undefined>
-  /** How the windows of an address stand, with nothing taken. */
+  /** Authenticates a request, checks the origin of a publishable key, and counts the request for the key or the address. */
+  authenticate(credentials: Credentials): MaybePromise<AuthResult>
+  /** The principal as it is now. Its key may have changed since it was authenticated, while the body was arriving. */
+  reauthenticate(principal: Principal, agoMs: number): MaybePromise<Principal | undefined>
+  /** The rate limit headers for an address. Counts nothing. */
   rateLimitHeadersFor(address: string): RateLimitHeaders
-  /** Whether any key is locked to this origin. */
+  /** Whether any key has this origin. */
   isKnownOrigin(origin: string): Promise<boolean>
 }

@@ -1,7 +1,24 @@
 import { createHash, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
+import type { Limits, Plan } from '../limits/plans.ts'
 
-/** The form of a key: `ps_live_` or `ps_test_`, 30 random base62 characters, 6 of CRC32. */
+/** What a request needs to know about its key. */
+export type ApiKey = {
+  readonly id: number
+  readonly name: string
+  readonly plan: Plan
+  readonly limits: Limits
+  readonly scopes: ReadonlySet<string>
+  readonly origins: readonly string[]
+  /** Undefined for a key that the operator chose: it has any form and is valid in any environment. */
+  readonly environment: KeyEnvironment | undefined
+  readonly expiresAt: number
+  readonly secretExpiresAt: number
+  readonly revokedAt: number | undefined
+  readonly unbannedAt: number
+}
+
+// A generated key is `ps_live_` or `ps_test_`, 30 random base62 characters, and a CRC32 checksum in 6 base62 characters.
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const randomLength = 30
@@ -10,6 +27,7 @@ const form = /^ps_(?:live|test)_[0-9A-Za-z]{36}$/
 
 export const keyPrefixes = { production: 'ps_live_', staging: 'ps_test_' } as const
 export type KeyEnvironment = keyof typeof keyPrefixes
+const environments = Object.keys(keyPrefixes) as KeyEnvironment[]
 
 export function makeApiKey(environment: KeyEnvironment): string {
   let body: string = keyPrefixes[environment]
@@ -17,51 +35,48 @@ export function makeApiKey(environment: KeyEnvironment): string {
   return body + checksum(body)
 }
 
-/** True for a key that could have been made here: right form, right checksum. No look-up is worth it otherwise. */
-export function isWellFormed(key: string): boolean {
-  return form.test(key) && key.endsWith(checksum(key.slice(0, -checksumLength)))
-}
+/** Whether a text has the form and the checksum of a generated key. */
+export const isWellFormed = (key: string): boolean =>
+  form.test(key) && key.endsWith(checksum(key.slice(0, -checksumLength)))
 
-export const looksLikeApiKey = (text: string): boolean => /^ps_(?:live|test)_/.test(text)
-
-/** The environment that a key says it is of. */
+/** The environment in the prefix of a key; undefined without such a prefix. */
 export const environmentOf = (key: string): KeyEnvironment | undefined =>
-  key.startsWith(keyPrefixes.production)
-    ? 'production'
-    : key.startsWith(keyPrefixes.staging)
-      ? 'staging'
-      : undefined
+  environments.find((environment) => key.startsWith(keyPrefixes[environment]))
 
-/** What is wrong with an operator's own choice of key, if it looks like one of ours. */
+/** False only for a key that was damaged or cut off, so that it needs no lookup. A key without a prefix is possible. */
+export const isPossibleApiKey = (key: string): boolean =>
+  environmentOf(key) === undefined || isWellFormed(key)
+
+/** What is wrong with a key that the operator chose, if it has the prefix of a generated key. */
 export function apiKeyProblem(key: string, environment: KeyEnvironment): string | undefined {
-  if (!looksLikeApiKey(key)) return undefined
-  if (!isWellFormed(key)) return 'looks like an API key of this service, but its checksum is wrong'
-  if (environmentOf(key) !== environment)
+  if (!isPossibleApiKey(key)) return 'looks like an API key of this service, but its checksum is wrong'
+  const own = environmentOf(key)
+  if (own !== undefined && own !== environment)
     return `is a key of the other environment (this one is ${environment})`
   return undefined
 }
 
 export const hashApiKey = (key: string): string => createHash('sha256').update(key).digest('hex')
 
-/** What is as long as the secret part of a key may be one, whatever stands before it. */
+/** Any text as long as the secret part of a key may be one. */
 const anySecret = /[0-9A-Za-z]{36,}/g
 
-/** For the log: makes keys that slipped into a text unreadable, ours by their form and the operator's own by its value. */
-export function redactor(ownKey: string | undefined): (text: string) => string {
-  const hide = (text: string) => {
-    const withoutOurs = text
+/** Removes keys from text for the log: generated keys by their form, the key that the operator chose by its value. */
+export function redactor(operatorKey: string | undefined): (text: string) => string {
+  const redact = (text: string) => {
+    const redacted = text
       .replace(/ps_(live|test)_[0-9A-Za-z]+/gi, 'ps_$1_[redacted]')
       .replace(anySecret, '[redacted]')
-    return ownKey === undefined ? withoutOurs : withoutOurs.replaceAll(ownKey, '[redacted]')
+    return operatorKey === undefined ? redacted : redacted.replaceAll(operatorKey, '[redacted]')
   }
   return (text) => {
     const decoded = decode(decode(text))
-    // A path is left as it was sent, unless a key hides behind its percent signs.
-    return hide(decoded) === decoded ? hide(text) : hide(decoded)
+    // Text stays as it was sent, unless it contains a percent-encoded key.
+    return redact(decoded) === decoded ? redact(text) : redact(decoded)
   }
 }
 
-/** Escape by escape: one that is broken must not keep the others from being read. */
+/** Decodes each escape separately, so that a malformed one does not prevent decoding the others. */
 const decode = (text: string): string =>
   text.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
 

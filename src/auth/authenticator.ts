@@ -1,129 +1,118 @@
 import type { Authenticator, AuthResult, Credentials } from '../api/authentication.ts'
 import { ApiError } from '../api/errors.ts'
 import type { Principal } from '../api/operation.ts'
-import { ratesOf, ratesOfBanned, retryAfter } from '../limits/headers.ts'
-import type { Decision, RateLimiter, RateLimitResult } from '../limits/rateLimiter.ts'
-import { freeLimits, tightest } from '../limits/window.ts'
-import { chain } from '../maybePromise.ts'
-import type { ApiKeyCache, ApiKeyRecord } from './apiKeyCache.ts'
+import { rateLimitHeaders, retryAfterSeconds } from '../limits/headers.ts'
+import type { RateLimiter } from '../limits/rateLimiter.ts'
+import { type Decision, exemptLimits, mostRestrictive } from '../limits/window.ts'
+import { chain, type MaybePromise } from '../maybePromise.ts'
+import type { ApiKey } from './apiKey.ts'
+import type { ApiKeyCache } from './apiKeyCache.ts'
+import type { KeyResult, KeyStore } from './keyStore.ts'
 
-type DoorOptions = {
-  readonly gate: RateLimiter
-  readonly directory: ApiKeyCache
+/** A principal with its key and rate limit. Every principal that an operation receives is one. */
+export type AuthenticatedPrincipal = Principal & { readonly key: ApiKey; readonly decision: Decision }
+
+type AuthenticatorOptions = {
+  readonly keys: KeyStore
+  readonly cache: ApiKeyCache
+  readonly limiter: RateLimiter
+  /** Requests wait for it: before the first start is complete, a valid key may not be in the database yet. */
+  whenStarted(): MaybePromise<void>
   onBan(keyId: number, untilMs: number): void
 }
 
-/** Keys and windows together: who is at the door, and whether there is room. */
-export function createAuthenticator({ gate, directory, onBan }: DoorOptions): Authenticator {
-  function admit({
-    authorization,
-    address,
-    origin,
-    rateLimitExempt: isFree,
-  }: Credentials): AuthResult | Promise<AuthResult> {
-    const token = bearerToken(authorization)
-    const verdict = gate.consume({ token, address, origin, rateLimitExempt: isFree })
-    return chain(verdict, (reached) => admissionOf(reached, token, isFree))
+/** A body that arrives within this time arrived together with its headers. */
+const recentMs = 1
+
+export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
+  const { keys, cache, limiter, whenStarted, onBan } = options
+
+  function authenticate(credentials: Credentials): MaybePromise<AuthResult> {
+    const token = bearerToken(credentials.authorization)
+    const result = chain(whenStarted(), () => keys.consume(token, credentials))
+    return chain(result, (counted) => authResult(token, counted, credentials.rateLimitExempt))
   }
 
-  function admissionOf(verdict: RateLimitResult, token: string | undefined, isFree: boolean): AuthResult {
-    const { now, known, address, storeVersion } = verdict
-    if (known?.decision.isNewBan) onBan(known.key.id, known.decision.bannedUntil)
-    const refusedOnAddress = address && refusalOnAddress(verdict, address)
-    if (refusedOnAddress) return { ...refusedOnAddress, ...callerIn(verdict, token) }
-    if (!known || token === undefined) throw new Error('Invariant violated: a request was not counted.')
-    const { decision } = known
-    const refusal = isFree ? undefined : refusalOf(decision, now)
-    const admission = {
-      principal: admittedCaller(known, token),
-      rateLimitHeaders: ratesAfter(decision, now),
-      storeVersion,
+  function authResult(token: string | undefined, result: KeyResult, isExempt: boolean): AuthResult {
+    const { now, key, decision, addressDecision, databaseVersion } = result
+    if (key && decision?.isNewBan) onBan(key.id, decision.bannedUntil)
+    const keyError = decision || result.isKeyUnchecked ? undefined : keyErrorOf(token, key, now)
+    const isKeyValid = key && keyError?.code !== 'invalid_api_key'
+    const principal = isKeyValid && token !== undefined ? toPrincipal(token, key, decision) : undefined
+    if (addressDecision && (keyError || addressDecision.outcome !== 'admitted')) {
+      return {
+        ...(principal && { principal }),
+        error: addressErrorOf(addressDecision, keyError, now),
+        rateLimitHeaders: rateLimitHeaders(addressDecision.windows, now),
+      }
     }
-    return refusal ? { ...admission, error: refusal } : admission
+    if (!principal || !decision) throw new Error('Invariant violated: a request was not rate limited.')
+    const error = isExempt ? undefined : rateLimitErrorOf(decision, now)
+    return {
+      principal,
+      ...(error && { error }),
+      rateLimitHeaders: rateLimitHeaders(decision.windows, now, decision.bannedUntil),
+      storeVersion: databaseVersion,
+    }
+  }
+
+  function keyErrorOf(token: string | undefined, key: ApiKey | undefined, now: number): ApiError {
+    if (token === undefined) return new ApiError('missing_api_key')
+    const problem = cache.problem(key, now)
+    return problem === undefined
+      ? new ApiError('origin_not_allowed')
+      : new ApiError('invalid_api_key', problem)
   }
 
   return {
-    authenticate: admit,
-    reauthenticate: (admitted, agoMs) =>
-      gate.isCurrent(agoMs)
-        ? admitted
-        : chain(gate.peek(admitted.token), ({ known }) => known && admittedCaller(known, admitted.token)),
-    rateLimitHeadersFor: (address) => {
-      const { windows, now } = gate.peekAddress(address)
-      return ratesOf(windows, now)
+    authenticate,
+    reauthenticate: (principal, agoMs) =>
+      agoMs < recentMs
+        ? principal
+        : chain(
+            keys.find(principal.token),
+            (key) => key && { ...principal, key, scopes: key.scopes, origins: key.origins },
+          ),
+    rateLimitHeadersFor(address) {
+      const { windows, now } = limiter.peekAddress(address)
+      return rateLimitHeaders(windows, now)
     },
-    isKnownOrigin: (origin) => directory.isKnownOrigin(origin),
+    isKnownOrigin: (origin) => cache.isKnownOrigin(origin),
   }
 }
 
-/** A caller with what was found when it was admitted. Every caller that an operation is given is one. */
-export type AdmittedCaller = Principal & { readonly key: ApiKeyRecord; readonly decision: Decision }
+const bearerToken = (authorization: string | undefined): string | undefined =>
+  authorization === undefined ? undefined : /^Bearer +([^\s]+) *$/i.exec(authorization)?.[1]
 
-/** The refusal of a request that its address pays for, if it is refused: for what is wrong with it, or for its rate. */
-function refusalOnAddress({ now, problem }: RateLimitResult, address: Decision): AuthResult | undefined {
-  const rates = ratesOf(address.windows, now)
-  const limited = refusalOf(address, now)
-  if (!limited) return problem && { error: problem, rateLimitHeaders: rates }
-  // Waiting alone does not help where something is wrong with the key or its origin.
-  const reason = problem
-    ? `Requests that cannot be authenticated count for your address. ${problem.message}`
-    : `GET /limits counts for your address beyond ${freeLimits.perMinute} a minute, and while the key is banned.`
-  const message = `${limited.message} ${reason}`
-  return {
-    error: new ApiError('rate_limit_exceeded', message, { headers: limited.headers }),
-    rateLimitHeaders: rates,
-  }
-}
-
-/** The caller to log for a rejected request. */
-function callerIn(
-  { known, wrongOriginKey }: RateLimitResult,
-  token: string | undefined,
-): Pick<AuthResult, 'principal'> {
-  const key = known?.key ?? wrongOriginKey
-  return key && token !== undefined ? { principal: callerOf(key, token) } : {}
-}
-
-let lastAuthorization: string | undefined
-let lastToken: string | undefined
-
-/** Often that of the last request, and comparing takes less than taking apart. */
-function bearerToken(authorization: string | undefined): string | undefined {
-  if (authorization !== lastAuthorization) {
-    lastAuthorization = authorization
-    lastToken = authorization === undefined ? undefined : /^Bearer +([^\s]+) *$/i.exec(authorization)?.[1]
-  }
-  return lastToken
-}
-
-const callerOf = ({ id, scopes, origins }: ApiKeyRecord, token: string): Principal => ({
-  keyId: id,
+const toPrincipal = (token: string, key: ApiKey, decision: Decision | undefined) => ({
+  keyId: key.id,
   token,
-  scopes,
-  origins,
-})
-
-const admittedCaller = (
-  { key, decision }: NonNullable<RateLimitResult['known']>,
-  token: string,
-): AdmittedCaller => ({
-  ...callerOf(key, token),
+  scopes: key.scopes,
+  origins: key.origins,
   key,
   decision,
 })
 
-const ratesAfter = ({ outcome, windows, bannedUntil }: Decision, now: number) =>
-  outcome === 'banned' ? ratesOfBanned(windows, bannedUntil, now) : ratesOf(windows, now)
+/** The error of a request that was counted for its address. It names the problem of the key, because waiting does not solve it. */
+function addressErrorOf(decision: Decision, keyError: ApiError | undefined, now: number): ApiError {
+  const limited = rateLimitErrorOf(decision, now)
+  if (!limited) return keyError as ApiError
+  const reason = keyError
+    ? `Requests that cannot be authenticated count for your address. ${keyError.message}`
+    : `GET /limits counts for your address beyond ${exemptLimits.perMinute} requests a minute, and while the key is banned.`
+  return new ApiError('rate_limit_exceeded', `${limited.message} ${reason}`, { headers: limited.headers })
+}
 
-function refusalOf({ outcome, windows, bannedUntil }: Decision, now: number): ApiError | undefined {
+function rateLimitErrorOf({ outcome, windows, bannedUntil }: Decision, now: number): ApiError | undefined {
   if (outcome === 'admitted') return undefined
-  const until = outcome === 'banned' ? bannedUntil : tightest(windows).resetsAt
-  const seconds = retryAfter(until, now)
+  const isBanned = outcome === 'banned'
+  const seconds = retryAfterSeconds(isBanned ? bannedUntil : mostRestrictive(windows).resetsAt, now)
+  const reason = isBanned
+    ? 'This API key is temporarily banned for repeatedly exceeding its rate limit.'
+    : 'The rate limit is exceeded.'
   return new ApiError(
-    outcome === 'banned' ? 'key_banned' : 'rate_limit_exceeded',
-    outcome === 'banned'
-      ? `This API key is banned for ${seconds} seconds, because it kept on after being refused: wait, then retry.`
-      : `The rate limit is used up: wait ${seconds} seconds, then retry.`,
+    isBanned ? 'key_banned' : 'rate_limit_exceeded',
+    `${reason} Retry after ${seconds} seconds.`,
     { headers: { 'Retry-After': seconds } },
   )
 }

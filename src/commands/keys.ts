@@ -5,7 +5,6 @@ import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import type { Db } from '../database/tables.ts'
 import { type Key, overlapSecondsMax } from '../keys/key.ts'
-import { ownLimitMax, ownStreamsMax } from '../keys/plans.ts'
 import { createKey, findKey, listKeys, revokeKey, rotateKey, unbanKey, updateKey } from '../keys/queries.ts'
 import {
   keyUpdateSchema,
@@ -15,6 +14,7 @@ import {
   validateKeySettings,
 } from '../keys/schemas.ts'
 import { serializeKey } from '../keys/serialize.ts'
+import { ownLimitMax, ownStreamsMax } from '../limits/plans.ts'
 import { parseArguments, parseWholeNumber, printResult, UsageError } from './cli.ts'
 import { withDatabase } from './database.ts'
 import { formatKeys } from './formatKeys.ts'

@@ -1,6 +1,6 @@
-import { type KeyLimits, type Plan, planLimits } from './plans.ts'
+import type { KeyLimits, Plan } from '../limits/plans.ts'
 
-/** A key and its rules. Nothing here knows of HTTP or SQL. */
+/** The settings of a key and their rules, without HTTP and SQL. */
 
 export const scopes = [
   'pets:read',
@@ -16,16 +16,16 @@ export const scopes = [
 export type Scope = (typeof scopes)[number]
 
 const secretKeyScopes: readonly Scope[] = scopes.filter((scope) => /^(?:pets|categories|orders):/.test(scope))
-/** What a browser may show to everybody; orders are personal and must be asked for. */
+/** What a public web page may show. Orders are personal, so their scope has to be set explicitly. */
 const publishableKeyScopes: readonly Scope[] = ['pets:read', 'categories:read']
 
 export type KeySettings = {
   name: string
   plan: Plan
-  /** An enterprise key's own limits. */
+  /** Overrides of the plan's limits, for an enterprise key. */
   limits: Partial<KeyLimits> | undefined
   scopes: readonly Scope[]
-  /** With any, the key is publishable: it may stand in a web page, and only reads. */
+  /** A key with origins is publishable: it can be embedded in a web page and can only read. */
   origins: readonly string[]
   expiresAt: number | undefined
 }
@@ -46,25 +46,19 @@ export const overlapSecondsMax = 30 * 24 * 60 * 60
 
 export const isKeyName = (text: string): boolean => text.trim() !== '' && [...text].length <= nameLengthMax
 
-/** An origin as browsers send it: scheme, host and port, nothing behind. */
+/** An origin as browsers send it: scheme, host and port without a path. */
 export const isOrigin = (text: string): boolean =>
   text.length <= originLengthMax &&
   URL.canParse(text) &&
   /^https?:$/.test(new URL(text).protocol) &&
   new URL(text).origin === text
 
-/** A key with origins is publishable, and may be used from these alone. */
-export const isPublishable = ({ origins }: Pick<KeySettings, 'origins'>): boolean => origins.length > 0
-
-export const isUsableFrom = (key: Pick<KeySettings, 'origins'>, origin: string | undefined): boolean =>
-  !isPublishable(key) || (origin !== undefined && key.origins.includes(origin))
-
 export const defaultScopes = (origins: readonly string[]): readonly Scope[] =>
   origins.length > 0 ? publishableKeyScopes : secretKeyScopes
 
 type SettingsProblem = { field: 'limits' | 'scopes' | 'expiresAt'; message: string }
 
-/** What contradicts itself in a key's settings. */
+/** Contradictions in the settings of a key. */
 export function settingsProblems(settings: KeySettings, now: number): SettingsProblem[] {
   const problems: SettingsProblem[] = []
   if (settings.limits && settings.plan !== 'enterprise') {
@@ -84,8 +78,3 @@ export function settingsProblems(settings: KeySettings, now: number): SettingsPr
   }
   return problems
 }
-
-export const effectiveLimits = ({ plan, limits }: Pick<KeySettings, 'plan' | 'limits'>): KeyLimits => ({
-  ...planLimits[plan],
-  ...(plan === 'enterprise' ? limits : undefined),
-})

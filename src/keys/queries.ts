@@ -4,8 +4,8 @@ import { hashApiKey, type KeyEnvironment, makeApiKey } from '../auth/apiKey.ts'
 import type { Db, Tables } from '../database/tables.ts'
 import type { EventType } from '../events/event.ts'
 import { recordEvent } from '../events/queries.ts'
+import type { KeyLimits, Plan } from '../limits/plans.ts'
 import type { Key, KeySettings, Scope } from './key.ts'
-import type { KeyLimits, Plan } from './plans.ts'
 import { serializeKey } from './serialize.ts'
 
 /** Expired secrets are retained, so that an error can say why a secret no longer works. */

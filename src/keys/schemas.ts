@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { dateTime } from '../api/dateTime.ts'
 import { validationFailed } from '../api/errors.ts'
 import { int64, integer, notBlankPattern } from '../api/validation.ts'
+import { ownLimitMax, ownStreamsMax, planNames } from '../limits/plans.ts'
 import {
   defaultScopes,
   isKeyName,
@@ -15,7 +16,6 @@ import {
   scopes,
   settingsProblems,
 } from './key.ts'
-import { ownLimitMax, ownStreamsMax, planNames } from './plans.ts'
 
 const time = z.iso.datetime()
 export const keyNameSchema = z

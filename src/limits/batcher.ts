@@ -1,66 +1,42 @@
-/** How many requests are counted by one call. */
-const countMax = 1_000
+import type { MaybePromise } from '../maybePromise.ts'
 
-export type Counted<R> = {
-  result: R
-  /** The place of the request among those of its call that were counted for the key; none where it was not. */
-  index: number | undefined
-  /** Whether the call was for this request alone. */
-  isOnlyRequest: boolean
-}
-type Waiting<Q, R> = {
-  request: Q
-  resolve: (counted: Counted<R>) => void
-  reject: (error: unknown) => void
-}
+const batchMax = 1_000
+
+type Pending<Q, R> = PromiseWithResolvers<R> & { readonly request: Q }
 
 /**
- * Requests with one key that come while others of it are being counted wait for those, and are then counted together:
- * a busy key costs as many round trips as there is time for, not as many as it has requests.
+ * Runs one batch per key at a time. Requests that arrive while a batch of their key runs form the next batch, so the
+ * number of round trips does not grow with the number of requests.
  */
 export class KeyedBatcher<Q, R> {
-  readonly #ask: (token: string, requests: readonly Q[]) => Promise<R>
-  readonly #isCounted: (result: R, request: Q) => boolean
-  /** Those who wait behind the call that is under way, by key. */
-  readonly #waiting = new Map<string, Waiting<Q, R>[]>()
+  readonly #run: (batch: readonly Q[]) => Promise<readonly MaybePromise<R>[]>
+  /** The requests that wait for the running batch of their key. */
+  readonly #queues = new Map<string, Pending<Q, R>[]>()
 
-  /** `isCounted` tells whether a request was counted for the key. One that was not must be counted elsewhere. */
-  constructor(
-    ask: (token: string, requests: readonly Q[]) => Promise<R>,
-    isCounted: (result: R, request: Q) => boolean,
-  ) {
-    this.#ask = ask
-    this.#isCounted = isCounted
+  /** `run` returns one result for each request, in the same order. */
+  constructor(run: (batch: readonly Q[]) => Promise<readonly MaybePromise<R>[]>) {
+    this.#run = run
   }
 
-  add(token: string, request: Q): Promise<Counted<R>> {
-    return new Promise((resolve, reject) => {
-      const waiting = this.#waiting.get(token)
-      const one = { request, resolve, reject }
-      if (waiting) waiting.push(one)
-      else {
-        this.#waiting.set(token, [])
-        void this.#serve(token, [one])
-      }
-    })
+  add(key: string, request: Q): Promise<R> {
+    const pending = { ...Promise.withResolvers<R>(), request }
+    const queue = this.#queues.get(key)
+    if (queue) queue.push(pending)
+    else void this.#runAll(key, pending)
+    return pending.promise
   }
 
-  async #serve(token: string, crowd: readonly Waiting<Q, R>[]): Promise<void> {
-    try {
-      const result = await this.#ask(
-        token,
-        crowd.map(({ request }) => request),
-      )
-      let counted = 0
-      for (const { request, resolve } of crowd) {
-        const index = this.#isCounted(result, request) ? counted++ : undefined
-        resolve({ result, index, isOnlyRequest: crowd.length === 1 })
+  async #runAll(key: string, first: Pending<Q, R>): Promise<void> {
+    const queue: Pending<Q, R>[] = []
+    this.#queues.set(key, queue)
+    for (let batch = [first]; batch.length > 0; batch = queue.splice(0, batchMax)) {
+      try {
+        const results = await this.#run(batch.map(({ request }) => request))
+        for (const [index, { resolve }] of batch.entries()) resolve(results[index] as MaybePromise<R>)
+      } catch (error) {
+        for (const { reject } of batch) reject(error)
       }
-    } catch (error) {
-      for (const { reject } of crowd) reject(error)
     }
-    const next = this.#waiting.get(token)?.splice(0, countMax) ?? []
-    if (next.length > 0) void this.#serve(token, next)
-    else this.#waiting.delete(token)
+    this.#queues.delete(key)
   }
 }

@@ -1,89 +1,157 @@
+import type { Kysely } from 'kysely'
 import { addressGroup } from '../api/clientAddress.ts'
-import { ApiError } from '../api/errors.ts'
-import type { ApiKeyCache, ApiKeyRecord } from '../auth/apiKeyCache.ts'
 import type { Clock } from '../clock.ts'
-import { isPublishable, isUsableFrom } from '../keys/key.ts'
-import { chain, type MaybePromise } from '../maybePromise.ts'
-import type { MemoryCounts } from './memoryCounts.ts'
-import type { Decision, RateLimiter, RateLimitResult, Subject } from './rateLimiter.ts'
-import { addressLimits, freeLimits } from './window.ts'
+import type { Database } from '../database/database.ts'
+import type { Tables } from '../database/tables.ts'
+import type { MaybePromise } from '../maybePromise.ts'
+import { findUsage, type KeyUsage, putUsage } from './queries.ts'
+import type { RateLimiter } from './rateLimiter.ts'
+import { TransientLimiter } from './transientLimiter.ts'
+import {
+  addressLimits,
+  countRequest,
+  type Decision,
+  exemptLimits,
+  type LimitedKey,
+  noUsage,
+  peekKey,
+  type Usage,
+} from './window.ts'
 
-/** Keys from the directory and windows in memory: for a store that one instance has to itself. */
-export function memoryRateLimiter(directory: ApiKeyCache, limiter: MemoryCounts, clock: Clock): RateLimiter {
-  const pay = (address: string, now: number) =>
-    limiter.admitAddress(addressGroup(address), addressLimits, now)
+type CountedKey = LimitedKey & { readonly id: number }
+type Entry = { usage: Usage; lastUsedAt: number }
 
-  const hasFreeRequest = (key: ApiKeyRecord, now: number) =>
-    limiter.admitAddress(`key ${key.id}`, freeLimits, now).outcome === 'admitted'
-
-  function count(
-    key: ApiKeyRecord,
-    { address, origin, rateLimitExempt: isFree }: Subject,
-  ): RateLimitResult | Promise<RateLimitResult> {
-    const now = clock()
-    if (!isUsableFrom(key, origin))
-      return {
-        now,
-        wrongOriginKey: key,
-        problem: new ApiError('origin_not_allowed'),
-        address: pay(address, now),
-      }
-    if (isFree) return chain(lookAt(key, now), (found) => charge(found, address))
-    const { id, limits, unbannedAt } = key
-    return chain(
-      limiter.admitKey(id, limits, unbannedAt, now, !isPublishable(key)),
-      (decision: Decision): RateLimitResult => ({ now, known: { key, decision } }),
-    )
-  }
-
-  /** What is free of charge for the key, up to an allowance; beyond it, and while the key is banned, its address pays. */
-  function charge({ now, known }: LookedAt, address: string): RateLimitResult {
-    const isPaid = known.decision.outcome !== 'banned' && hasFreeRequest(known.key, now)
-    return isPaid ? { now, known } : { now, known, address: pay(address, now) }
-  }
-
-  const lookAt = (key: ApiKeyRecord, now: number): MaybePromise<LookedAt> =>
-    chain(
-      limiter.lookAtKey(key.id, key.limits, key.unbannedAt, now, !isPublishable(key)),
-      (decision: Decision) => ({ now, known: { key, decision } }),
-    )
-
-  async function admitUnknown(visitor: Subject): Promise<RateLimitResult> {
-    const { token, address } = visitor
-    const lookup = token === undefined ? undefined : await directory.find(token, clock())
-    if (lookup && 'key' in lookup) return count(lookup.key, visitor)
-    const now = clock()
-    const problem = lookup ? new ApiError('invalid_api_key', lookup.problem) : new ApiError('missing_api_key')
-    return { now, problem, address: pay(address, now) }
-  }
-
-  return {
-    consume(visitor) {
-      const key = visitor.token === undefined ? undefined : directory.known(visitor.token, clock())
-      return key ? count(key, visitor) : admitUnknown(visitor)
-    },
-    peek(token) {
-      const now = clock()
-      const known = directory.known(token, now)
-      if (known) return lookAt(known, now)
-      return directory
-        .find(token, now)
-        .then((lookup) =>
-          'key' in lookup
-            ? lookAt(lookup.key, now)
-            : { now, problem: new ApiError('invalid_api_key', lookup.problem) },
-        )
-    },
-    // Looking costs nothing here.
-    isCurrent: () => false,
-    peekAddress(address) {
-      const now = clock()
-      return { now, windows: limiter.lookAtAddress(addressGroup(address), addressLimits, now).windows }
-    },
-    flush: () => limiter.flush(),
-    async sweep() {},
-    forgetKeys: () => limiter.forgetKeys(),
-  }
+type MemoryRateLimiterOptions = {
+  readonly database: Database
+  readonly clock: Clock
+  readonly banAfterRejections: number
+  readonly keysMax?: number
+  /** Whether the database is still the one that was counted for: a restore replaces it. */
+  readonly isSameDatabase?: (db: Kysely<Tables>) => Promise<boolean>
 }
 
-type LookedAt = Required<Pick<RateLimitResult, 'now' | 'known'>>
+const defaultKeysMax = 100_000
+const addressesMax = 100_000
+const rowsPerWrite = 100
+
+/**
+ * The rate limiter of a single instance. Counts are exact, because one thread counts in memory. Counts of keys are
+ * written to the database in the background. A key leaves memory only after its count is in the database, and is loaded
+ * from there again, so an open window is never lost. Counts of addresses are never written.
+ */
+export class MemoryRateLimiter implements RateLimiter {
+  readonly #options: MemoryRateLimiterOptions
+  readonly #keys = new Map<number, Entry>()
+  readonly #loading = new Map<number, Promise<void>>()
+  /** Keys whose count has changed since it was written. */
+  readonly #dirty = new Set<number>()
+  readonly #addresses = new TransientLimiter<string>(addressLimits, addressesMax)
+  readonly #exempt = new TransientLimiter<number>(exemptLimits, addressesMax)
+  #flushing: Promise<void> = Promise.resolve()
+  #nextFlush: Promise<void> | undefined
+
+  constructor(options: MemoryRateLimiterOptions) {
+    this.#options = options
+  }
+
+  /** Counts one request for a key. */
+  consume(key: CountedKey, now: number): MaybePromise<Decision> {
+    return this.#withEntry(key.id, (entry) => {
+      const { usage, decision } = countRequest(entry.usage, key, now, this.#options.banAfterRejections)
+      entry.usage = usage
+      entry.lastUsedAt = now
+      this.#dirty.add(key.id)
+      return decision
+    })
+  }
+
+  /** The windows and the ban of a key. Counts nothing. */
+  peek(key: CountedKey, now: number): MaybePromise<Decision> {
+    return this.#withEntry(key.id, ({ usage }) => peekKey(usage, key, now))
+  }
+
+  /** Counts one exempt request for a key. Returns false if its allowance of exempt requests is used up. */
+  consumeExempt(keyId: number, now: number): boolean {
+    return this.#exempt.consume(keyId, now).outcome === 'admitted'
+  }
+
+  consumeAddress(address: string, now: number): Decision {
+    return this.#addresses.consume(addressGroup(address), now)
+  }
+
+  peekAddress(address: string) {
+    const now = this.#options.clock()
+    return { now, windows: this.#addresses.peek(addressGroup(address), now) }
+  }
+
+  forgetKeys(): void {
+    this.#keys.clear()
+    this.#dirty.clear()
+  }
+
+  async sweep(): Promise<void> {}
+
+  /** One flush runs at a time, so an older count never overwrites a newer one. */
+  flush(): Promise<void> {
+    // Calls that arrive during a flush share the next one.
+    this.#nextFlush ??= this.#flushing
+      .catch(() => {})
+      .then(() => {
+        this.#nextFlush = undefined
+        this.#flushing = this.#flushAll()
+        return this.#flushing
+      })
+    return this.#nextFlush
+  }
+
+  /** Calls `use` in the same turn in which the entry is found: an entry held across an await may have been evicted. */
+  #withEntry(id: number, use: (entry: Entry) => Decision): MaybePromise<Decision> {
+    const entry = this.#keys.get(id)
+    if (entry) return use(entry)
+    return (this.#loading.get(id) ?? this.#load(id)).then(() => this.#withEntry(id, use))
+  }
+
+  #load(id: number): Promise<void> {
+    const loading = findUsage(this.#options.database.read, id)
+      .then((stored) => {
+        this.#keys.set(id, { usage: stored?.usage ?? noUsage, lastUsedAt: stored?.lastUsedAt ?? 0 })
+        const keysMax = this.#options.keysMax ?? defaultKeysMax
+        if (this.#keys.size > keysMax) this.#evict(keysMax / 2)
+      })
+      .finally(() => this.#loading.delete(id))
+    this.#loading.set(id, loading)
+    return loading
+  }
+
+  /** Drops the oldest entries, except those whose counts are not in the database yet. */
+  #evict(count: number): void {
+    let left = count
+    for (const id of this.#keys.keys()) {
+      if (left-- <= 0) return
+      if (!this.#dirty.has(id)) this.#keys.delete(id)
+    }
+  }
+
+  async #flushAll(): Promise<void> {
+    const ids = [...this.#dirty]
+    for (let start = 0; start < ids.length; start += rowsPerWrite) {
+      await this.#flushSome(ids.slice(start, start + rowsPerWrite))
+    }
+  }
+
+  async #flushSome(ids: readonly number[]): Promise<void> {
+    const rows: KeyUsage[] = ids.flatMap((id) => {
+      const entry = this.#keys.get(id)
+      return entry ? [{ id, ...entry }] : []
+    })
+    const { database, isSameDatabase } = this.#options
+    const isWritten = await database.write(async (trx) => {
+      if (isSameDatabase && !(await isSameDatabase(trx))) return false
+      await putUsage(trx, rows)
+      return true
+    })
+    if (!isWritten) return this.forgetKeys()
+    // A key that was counted during the write stays dirty.
+    for (const { id, usage } of rows) if (this.#keys.get(id)?.usage === usage) this.#dirty.delete(id)
+  }
+}

@@ -1,225 +1,184 @@
-import { type Kysely, sql } from 'kysely'
 import { addressGroup } from '../api/clientAddress.ts'
-import { ApiError } from '../api/errors.ts'
-import { environmentOf, hashApiKey, isWellFormed, looksLikeApiKey } from '../auth/apiKey.ts'
-import { type ApiKeyCache, type ApiKeyRecord, toApiKeyRecord } from '../auth/apiKeyCache.ts'
 import type { Clock } from '../clock.ts'
 import type { Database } from '../database/database.ts'
-import type { Tables } from '../database/tables.ts'
-import { isUsableFrom } from '../keys/key.ts'
-import { planLimits } from '../keys/plans.ts'
+import { chain, type MaybePromise } from '../maybePromise.ts'
 import { KeyedBatcher } from './batcher.ts'
+import { BoundedMap } from './boundedMap.ts'
 import {
-  type AdmissionRow,
-  addressDecision,
+  type AdmitRow,
+  addressUsage,
   callAdmit,
-  decisionOf,
+  deleteEndedAddresses,
   keyDecision,
-  keyRow,
-} from './postgresAdmission.ts'
-import type { RateLimiter, RateLimitResult, Subject } from './rateLimiter.ts'
-import { addressLimits, advance, freeLimits, minuteMs, noUsage, type Windows, windowsOf } from './window.ts'
+  sweepRowsMax,
+} from './postgresQueries.ts'
+import type { RateLimiter, RateLimitResult } from './rateLimiter.ts'
+import {
+  addressLimits,
+  advance,
+  decide,
+  isUsableFrom,
+  minuteMs,
+  noUsage,
+  type Usage,
+  windowsAt,
+} from './window.ts'
 
-/** A body that was there with its headers took no longer than this; nobody can say what came first. */
-const currentMs = 1
-const rememberedMax = 10_000
-const addressRowsMax = 100_000
-const sweepRowsMax = 1_000
-const plans = JSON.stringify(planLimits)
+const cachedMax = 10_000
 
-type PostgresGateOptions = {
+type PostgresRateLimiterOptions = {
   readonly database: Database
-  readonly directory: ApiKeyCache
-  readonly banAfterRefusals: number
   readonly clock: Clock
-  /** Decides over windows in place of the database's own clock. */
+  readonly banAfterRejections: number
+  /** Replaces the clock of the database. */
   readonly limitClock: Clock | undefined
 }
 
+type HashedRequest = {
+  readonly secretHash: string
+  /** The secret belongs to another environment, so its key is not usable here. */
+  readonly isOtherEnvironment: boolean
+  readonly address: string
+  readonly origin: string | undefined
+  readonly rateLimitExempt: boolean
+}
+
+type AddressResult = Required<Pick<RateLimitResult, 'now' | 'addressDecision'>>
+
+/** `keyRow` is the key of the secret, usable or not. */
+type PostgresResult = RateLimitResult & { readonly keyRow?: AdmitRow }
+
 /**
- * Keys and windows in a PostgreSQL that several instances share: one round trip for each request, which PostgreSQL
- * decides by its own clock. Nothing of a key is remembered here but that its free requests are used up, so a change of it
- * holds at once and everywhere.
+ * The rate limiter of instances that share a PostgreSQL database. One statement finds the key and counts, by the clock
+ * of the database. Keys are not cached, so a change of a key takes effect at once on every instance.
  */
-export function postgresRateLimiter({
-  database,
-  directory,
-  banAfterRefusals,
-  clock,
-  limitClock,
-}: PostgresGateOptions): RateLimiter {
-  const addresses = new Map<string, Windows>()
+export class PostgresRateLimiter implements RateLimiter {
+  readonly #options: PostgresRateLimiterOptions
+  readonly #addresses = new BoundedMap<string, Usage>(cachedMax)
   /** By the hash of the secret. */
-  const freeUsedUpUntil = new Map<string, number>()
-  /** How far the clock that decides is ahead of ours, as of the last answer. */
-  let aheadMs = 0
+  readonly #exemptUsedUpUntil = new BoundedMap<string, number>(cachedMax)
+  readonly #batcher = new KeyedBatcher((batch: readonly HashedRequest[]) => this.#consumeBatch(batch))
+  /** How far the clock of the database is ahead of the local clock, as of the last response. */
+  #clockOffsetMs = 0
 
-  const lookAtAddress = (address: string) => lookAtGroup(addressGroup(address))
+  constructor(options: PostgresRateLimiterOptions) {
+    this.#options = options
+  }
 
-  function lookAtGroup(address: string) {
-    const now = clock() + aheadMs
-    const { minute, day } = addresses.get(address) ?? windowsOf(noUsage, addressLimits, now)
-    const usage = {
-      ...noUsage,
-      minuteEndsAt: minute.isOpen ? minute.resetsAt : 0,
-      minuteUsed: minute.limit - minute.remaining,
-      dayEndsAt: day.isOpen ? day.resetsAt : 0,
-      dayUsed: day.limit - day.remaining,
+  /** The time by the clock of the database, as far as it is known here. */
+  now(): number {
+    return this.#options.clock() + this.#clockOffsetMs
+  }
+
+  /** Counts a request without a key, or with a malformed one, for its address. */
+  async consumeAddress(address: string): Promise<AddressResult> {
+    const group = addressGroup(address)
+    return this.#rejectFromCache(group) ?? this.#addressResult(await this.#admit([], group), group)
+  }
+
+  /** Finds the key and counts the request for it, or for its address if the key is not usable. */
+  async consume(request: HashedRequest): Promise<PostgresResult> {
+    const { secretHash, rateLimitExempt } = request
+    if (rateLimitExempt && this.#isExemptUsedUp(secretHash)) {
+      const rejected = this.#rejectFromCache(addressGroup(request.address))
+      if (rejected) return { ...rejected, isKeyUnchecked: true }
     }
-    const settled = advance(usage, now)
-    return { now, windows: windowsOf(settled, addressLimits, now), isCurrent: settled === usage }
+    return this.#batcher.add(`${rateLimitExempt} ${secretHash}`, request)
   }
 
-  /** An address that has used up its allowance is refused without a round trip: it can only be used up more. */
-  function refusedFromMemory(address: string): Paid | undefined {
-    const { now, windows, isCurrent } = lookAtGroup(address)
-    // If a clock was set back, the store has to settle what that means.
-    const isUsedUp = windows.minute.remaining === 0 || windows.day.remaining === 0
-    return isCurrent && isUsedUp ? { now, address: decisionOf('limited', windows) } : undefined
+  peekAddress(address: string) {
+    const now = this.now()
+    const usage = advance(this.#addresses.get(addressGroup(address)) ?? noUsage, now)
+    return { now, windows: windowsAt(usage, addressLimits, now) }
   }
 
-  async function pay(address: string): Promise<Paid> {
-    return refusedFromMemory(address) ?? paidIn((await ask(undefined, [{ address }], false)).row, address)
+  async flush(): Promise<void> {}
+
+  async sweep(): Promise<void> {
+    const { database, limitClock } = this.#options
+    const sweepSome = () => database.writeConcurrently((trx) => deleteEndedAddresses(trx, limitClock?.()))
+    while ((await sweepSome()) >= sweepRowsMax);
   }
 
-  function paidIn(row: AdmissionRow, address: string): Paid {
-    const decision = addressDecision(row)
-    // Results of calls that run at the same time can arrive out of order: within one window the lowest count is the newest.
-    const known = addresses.get(address)?.minute
-    const { minute } = decision.windows
-    const isOlder = known?.resetsAt === minute.resetsAt && known.remaining < minute.remaining
-    if (!isOlder) remember(addresses, address, decision.windows)
-    return { now: row.at, address: decision }
+  forgetKeys(): void {}
+
+  /** All requests of a batch have the same key, and all are exempt or none is. */
+  async #consumeBatch(batch: readonly HashedRequest[]): Promise<MaybePromise<PostgresResult>[]> {
+    const [only] = batch.length === 1 ? batch : []
+    const row = await this.#admit(batch, only && addressGroup(only.address))
+    const origins: string[] = row.key_id === null ? [] : JSON.parse(row.origins)
+    let index = 0
+    return batch.map((request) => {
+      const isCounted = row.admitted !== null && isUsableFrom({ origins }, request.origin)
+      return this.#result(row, request, isCounted ? index++ : undefined, request === only)
+    })
   }
 
-  async function admit({
-    token,
-    origin,
-    rateLimitExempt: isFree,
-    ...visitor
-  }: Subject): Promise<RateLimitResult> {
-    const address = addressGroup(visitor.address)
-    if (token === undefined) return { ...(await pay(address)), problem: new ApiError('missing_api_key') }
-    if (looksLikeApiKey(token) && !isWellFormed(token))
-      return { ...(await pay(address)), problem: invalidKey() }
-    if (isFree && isFreeUsedUp(token)) {
-      const refused = refusedFromMemory(address)
-      if (refused) return refused
+  #result(
+    row: AdmitRow,
+    { address, rateLimitExempt }: HashedRequest,
+    index: number | undefined,
+    isAddressCounted: boolean,
+  ): MaybePromise<PostgresResult> {
+    const result = {
+      now: row.at,
+      ...(row.key_id !== null && { keyRow: row }),
+      decision: index === undefined ? undefined : keyDecision(row, rateLimitExempt ? 0 : index),
+      databaseVersion: row.feed_id ?? 0,
     }
-    const counted = await (isFree ? freeRequests : requests).add(token, { address, origin })
-    const { result, index, isOnlyRequest } = counted
-    const { row, key } = result
-    const known = index === undefined ? undefined : knownIn(result, isFree ? 0 : index)
-    const storeVersion = row.feed_id ?? 0
-    if (known && index !== undefined && (!isFree || index < row.free))
-      return { now: row.at, known, storeVersion }
-    const paid = isOnlyRequest ? paidIn(row, address) : await pay(address)
-    return known ? { ...paid, known, storeVersion } : { ...paid, ...problemOf(key, paid.now) }
+    if (index !== undefined && (!rateLimitExempt || index < row.free)) return result
+    const counted = isAddressCounted
+      ? this.#addressResult(row, addressGroup(address))
+      : this.consumeAddress(address)
+    return chain<AddressResult, PostgresResult>(counted, (byAddress) => ({ ...result, ...byAddress }))
   }
 
-  const requests = new KeyedBatcher(
-    (token: string, all: readonly Request[]) => ask(token, all, false),
-    isCounted,
-  )
-  const freeRequests = new KeyedBatcher(
-    (token: string, all: readonly Request[]) => ask(token, all, true),
-    isCounted,
-  )
-
-  /** Whether this instance knows that the key has no free request left: then only its address can pay. */
-  function isFreeUsedUp(token: string): boolean {
-    const aheadOfNowMs = (freeUsedUpUntil.get(hashApiKey(token)) ?? 0) - (clock() + aheadMs)
-    return aheadOfNowMs > 0 && aheadOfNowMs <= minuteMs
-  }
-
-  /** One round trip for any number of requests with one key. With no requests it only reads. */
-  async function ask(token: string | undefined, all: readonly Request[], isFree: boolean): Promise<Found> {
-    const isElsewhere = token !== undefined && !directory.isOfThisEnvironment(environmentOf(token))
-    const hash = token === undefined ? null : hashApiKey(token)
-    const origins = all.flatMap(({ origin }) => origin ?? [])
+  /** One round trip for any number of requests with one key. An address is counted if its request is not counted for the key. */
+  async #admit(batch: readonly HashedRequest[], address: string | undefined): Promise<AdmitRow> {
+    const { database, clock, limitClock, banAfterRejections } = this.#options
+    const { secretHash, isOtherEnvironment = false, rateLimitExempt = false } = batch[0] ?? {}
+    const origins = batch.flatMap(({ origin }) => origin ?? [])
     const [row] = await callAdmit(
       database.read,
-      hash,
-      isElsewhere,
-      all.length,
+      secretHash ?? null,
+      isOtherEnvironment,
+      batch.length,
       origins.length > 0 ? origins : null,
-      isFree,
-      // Several may come from different addresses: those that are not counted for the key pay by themselves.
-      (all.length === 1 && all[0]?.address) || null,
-      plans,
-      addressLimits.perMinute,
-      addressLimits.perDay,
-      freeLimits.perMinute,
-      freeLimits.perDay,
-      banAfterRefusals,
+      rateLimitExempt,
+      address ?? null,
+      banAfterRejections,
       limitClock?.() ?? null,
     )
     if (!row) throw new Error('Invariant violated: admit_1 returned no row.')
-    aheadMs = row.at - clock()
-    if (hash !== null && row.free_used_up_until > 0) remember(freeUsedUpUntil, hash, row.free_used_up_until)
-    const key = row.key_id === null || token === undefined ? undefined : toApiKeyRecord(keyRow(row), token)
-    return { row, key }
+    this.#clockOffsetMs = row.at - clock()
+    if (secretHash !== undefined && row.free_used_up_until > 0)
+      this.#exemptUsedUpUntil.set(secretHash, row.free_used_up_until)
+    return row
   }
 
-  const invalidKey = (problem = directory.unknown()) => new ApiError('invalid_api_key', problem)
-
-  /** Why nothing was counted for a key. */
-  function problemOf(
-    key: ApiKeyRecord | undefined,
-    now: number,
-  ): Pick<RateLimitResult, 'problem' | 'wrongOriginKey'> {
-    if (!key) return { problem: invalidKey() }
-    const problem = directory.problemOf(key, now)
-    return problem === undefined
-      ? { wrongOriginKey: key, problem: new ApiError('origin_not_allowed') }
-      : { problem: invalidKey(problem) }
+  #addressResult(row: AdmitRow, address: string): AddressResult {
+    const usage = addressUsage(row)
+    // Results of concurrent calls can arrive out of order. Within one window the highest count is the newest.
+    const cached = this.#addresses.get(address)
+    const isOlder = cached?.minuteEndsAt === usage.minuteEndsAt && cached.minuteUsed > usage.minuteUsed
+    if (!isOlder) this.#addresses.set(address, usage)
+    const outcome = row.address_granted === 1 ? 'admitted' : 'limited'
+    return { now: row.at, addressDecision: decide(usage, addressLimits, row.at, outcome) }
   }
 
-  async function look(token: string): Promise<RateLimitResult> {
-    const found = await ask(token, [], false)
-    const known = found.row.admitted === null ? undefined : knownIn(found, 0)
-    return known ? { now: found.row.at, known } : { now: found.row.at, ...problemOf(found.key, found.row.at) }
+  /** Rejects without a round trip if the address is known to have no requests left. */
+  #rejectFromCache(address: string): AddressResult | undefined {
+    const now = this.now()
+    const usage = this.#addresses.get(address)
+    // If a clock was set back, the database has to decide.
+    if (!usage || advance(usage, now) !== usage) return undefined
+    const addressDecision = decide(usage, addressLimits, now, 'limited')
+    const { minute, day } = addressDecision.windows
+    return minute.remaining === 0 || day.remaining === 0 ? { now, addressDecision } : undefined
   }
 
-  return {
-    consume: admit,
-    peek: look,
-    isCurrent: (agoMs) => agoMs < currentMs,
-    peekAddress: lookAtAddress,
-    async flush() {},
-    sweep: () => sweepAddresses(database, limitClock),
-    forgetKeys() {},
-  }
-}
-
-type Request = { readonly address: string; readonly origin?: string | undefined }
-type Found = { readonly row: AdmissionRow; readonly key: ApiKeyRecord | undefined }
-type Paid = Required<Pick<RateLimitResult, 'now' | 'address'>>
-
-const isCounted = ({ row, key }: Found, { origin }: Request): boolean =>
-  row.admitted !== null && key !== undefined && isUsableFrom(key, origin)
-
-const knownIn = ({ row, key }: Found, index: number): RateLimitResult['known'] =>
-  key && { key, decision: keyDecision(row, key, index) }
-
-/** Keeps the most recent ones, up to a bound. */
-function remember<V>(map: Map<string, V>, name: string, value: V): void {
-  map.delete(name)
-  map.set(name, value)
-  if (map.size > rememberedMax) map.delete(map.keys().next().value as string)
-}
-
-/** Forgets addresses whose windows have ended, and beyond a bound those that are nearest to it. */
-async function sweepAddresses(database: Database, limitClock: Clock | undefined): Promise<void> {
-  const now = sql`coalesce(${limitClock?.() ?? null}::bigint, floor(extract(epoch FROM clock_timestamp()) * 1000))`
-  const forget = (trx: Kysely<Tables>) =>
-    sql`
-      DELETE FROM address_usage WHERE address IN (
-        SELECT address FROM address_usage
-        WHERE day_ends_at <= ${now} OR (SELECT count(*) FROM address_usage) > ${addressRowsMax}::bigint
-        ORDER BY day_ends_at LIMIT ${sweepRowsMax} FOR UPDATE SKIP LOCKED)`.execute(trx)
-  for (;;) {
-    const { numAffectedRows = 0n } = await database.writeConcurrently(forget)
-    if (numAffectedRows < sweepRowsMax) return
+  #isExemptUsedUp(secretHash: string): boolean {
+    const leftMs = (this.#exemptUsedUpUntil.get(secretHash) ?? 0) - this.now()
+    return leftMs > 0 && leftMs <= minuteMs
   }
 }

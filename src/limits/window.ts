@@ -1,15 +1,16 @@
-import type { Limits } from '../keys/plans.ts'
+import type { Limits } from './plans.ts'
 
 /**
- * The arithmetic of limits: pure functions over one subject's usage. A window opens with the first admitted request
- * after the last one ended; a request is admitted only if both windows have room, and then takes one from both.
+ * The arithmetic of rate limits: pure functions over the usage of one key or address. A window opens with the first
+ * admitted request after the previous window ended. A request is admitted only if both windows have requests left, and
+ * it then consumes one from both.
  */
 
-/** For callers without a valid key, by their address. */
+/** For callers without a valid key, by client address. */
 export const addressLimits: Limits = { perMinute: 100, perDay: 10_000 }
 
-/** `GET /limits` without charge, by key. The daily limit never binds before the minute limit. */
-export const freeLimits: Limits = { perMinute: 60, perDay: 60 * 24 * 60 }
+/** For rate limit exempt requests, by key. The day limit is never reached before the minute limit. */
+export const exemptLimits: Limits = { perMinute: 60, perDay: 60 * 24 * 60 }
 
 export const minuteMs = 60_000
 export const dayMs = 86_400_000
@@ -19,12 +20,12 @@ export type Usage = {
   readonly minuteUsed: number
   readonly dayEndsAt: number
   readonly dayUsed: number
-  /** Refusals inside the window that ends at `refusalsUntil`. */
-  readonly refusals: number
-  readonly refusalsUntil: number
+  /** Rejections inside the window that ends at `rejectionsUntil`. */
+  readonly rejections: number
+  readonly rejectionsUntil: number
   readonly bannedAt: number
   readonly bannedUntil: number
-  /** How many bans came before the last one without 24 quiet hours between. */
+  /** The number of earlier bans that had less than 24 hours between one another and the last one. */
   readonly banLevel: number
 }
 
@@ -33,8 +34,8 @@ export const noUsage: Usage = {
   minuteUsed: 0,
   dayEndsAt: 0,
   dayUsed: 0,
-  refusals: 0,
-  refusalsUntil: 0,
+  rejections: 0,
+  rejectionsUntil: 0,
   bannedAt: 0,
   bannedUntil: 0,
   banLevel: 0,
@@ -48,14 +49,35 @@ export type Window = {
 }
 export type Windows = { readonly minute: Window; readonly day: Window }
 
+/** What counting needs to know about an API key. */
+export type LimitedKey = {
+  readonly limits: Limits
+  readonly origins: readonly string[]
+  readonly unbannedAt: number
+}
+
+/** A key with origins is publishable: it is valid with these origins only, and it is never banned, because it is public. */
+export const isPublishable = ({ origins }: Pick<LimitedKey, 'origins'>): boolean => origins.length > 0
+
+export const isUsableFrom = (key: Pick<LimitedKey, 'origins'>, origin: string | undefined): boolean =>
+  !isPublishable(key) || (origin !== undefined && key.origins.includes(origin))
+
+export type Decision = {
+  readonly outcome: 'admitted' | 'limited' | 'banned'
+  readonly windows: Windows
+  /** 0 unless the outcome is `banned`. */
+  readonly bannedUntil: number
+  readonly isNewBan: boolean
+}
+
 const banMs = 5 * minuteMs
 const banMaxMs = dayMs
-/** A ban within this time of the last one's end is twice as long. */
+/** A ban that starts within this time after the end of the last one is twice as long. */
 const banMemoryMs = dayMs
 
 /**
- * Usage as it holds at this moment. A clock that was set back must hold nothing for longer than it was meant to last:
- * what would have begun later than now begins now. The result is to be kept, or the end would move on with the clock.
+ * Brings usage up to this time. If the clock was set back, a window or ban that starts in the future starts now, so it
+ * never lasts longer than intended. Store the result: otherwise the end moves with the clock.
  */
 export function advance(usage: Usage, now: number): Usage {
   const minuteEndsAt = Math.min(usage.minuteEndsAt, now + minuteMs)
@@ -66,25 +88,64 @@ export function advance(usage: Usage, now: number): Usage {
   return { ...usage, minuteEndsAt, dayEndsAt, bannedAt, bannedUntil: usage.bannedUntil - aheadMs }
 }
 
-/** Both windows of settled usage as they stand, with nothing taken. */
-export function windowsOf(usage: Usage, limits: Limits, now: number): Windows {
+/** Both windows of advanced usage. */
+export function windowsAt(usage: Usage, limits: Limits, now: number): Windows {
   return {
     minute: windowOf(usage.minuteEndsAt, usage.minuteUsed, limits.perMinute, minuteMs, now),
     day: windowOf(usage.dayEndsAt, usage.dayUsed, limits.perDay, dayMs, now),
   }
 }
 
-/** The window that runs out first: fewest left, and on a tie the one that resets later. */
-export function tightest({ minute, day }: Windows): Window {
+/** The decision on a request, with the usage after it. */
+export function decide(
+  usage: Usage,
+  limits: Limits,
+  now: number,
+  outcome: Decision['outcome'],
+  isNewBan = false,
+): Decision {
+  const bannedUntil = outcome === 'banned' ? usage.bannedUntil : 0
+  return { outcome, windows: windowsAt(usage, limits, now), bannedUntil, isNewBan }
+}
+
+/** Counts one request of a key. */
+export function countRequest(
+  before: Usage,
+  key: LimitedKey,
+  now: number,
+  banAfterRejections: number,
+): { usage: Usage; decision: Decision } {
+  const { limits } = key
+  const usage = advance(clearBan(before, key.unbannedAt), now)
+  const isBannable = !isPublishable(key)
+  if (isBannable && isBanned(usage, now)) return { usage, decision: decide(usage, limits, now, 'banned') }
+  const consumed = consume(usage, limits, now)
+  if (consumed) return { usage: consumed, decision: decide(consumed, limits, now, 'admitted') }
+  if (!isBannable) return { usage, decision: decide(usage, limits, now, 'limited') }
+  const rejected = recordRejection(usage, limits, now, banAfterRejections)
+  const isNewBan = isBanned(rejected, now)
+  const outcome = isNewBan ? 'banned' : 'limited'
+  return { usage: rejected, decision: decide(rejected, limits, now, outcome, isNewBan) }
+}
+
+/** The windows and the ban of a key. */
+export function peekKey(before: Usage, key: LimitedKey, now: number): Decision {
+  const usage = advance(clearBan(before, key.unbannedAt), now)
+  const outcome = isBanned(usage, now) && !isPublishable(key) ? 'banned' : 'admitted'
+  return decide(usage, key.limits, now, outcome)
+}
+
+/** The window with the fewest requests left, and on a tie the one that resets later. */
+export function mostRestrictive({ minute, day }: Windows): Window {
   if (minute.remaining !== day.remaining) return minute.remaining < day.remaining ? minute : day
   return minute.resetsAt > day.resetsAt ? minute : day
 }
 
 export const isBanned = (usage: Usage, now: number): boolean => now < usage.bannedUntil
 
-/** Takes one from both windows, or returns nothing where one of them has no room. */
+/** Consumes one request from both windows. Returns undefined if one of them has none left. */
 export function consume(usage: Usage, limits: Limits, now: number): Usage | undefined {
-  const { minute, day } = windowsOf(usage, limits, now)
+  const { minute, day } = windowsAt(usage, limits, now)
   if (minute.remaining === 0 || day.remaining === 0) return undefined
   return {
     ...usage,
@@ -95,19 +156,19 @@ export function consume(usage: Usage, limits: Limits, now: number): Usage | unde
   }
 }
 
-/** Notes a refusal; the last one that a window bears brings a ban. */
-export function refuse(usage: Usage, limits: Limits, now: number, banAfterRefusals: number): Usage {
-  const { resetsAt } = tightest(windowsOf(usage, limits, now))
-  const refusals = (usage.refusalsUntil === resetsAt ? usage.refusals : 0) + 1
-  if (refusals < banAfterRefusals) return { ...usage, refusals, refusalsUntil: resetsAt }
+/** Records a rejection. The last one that a window allows starts a ban. */
+function recordRejection(usage: Usage, limits: Limits, now: number, banAfterRejections: number): Usage {
+  const { resetsAt } = mostRestrictive(windowsAt(usage, limits, now))
+  const rejections = (usage.rejectionsUntil === resetsAt ? usage.rejections : 0) + 1
+  if (rejections < banAfterRejections) return { ...usage, rejections, rejectionsUntil: resetsAt }
   const isRepeated = usage.bannedUntil > 0 && now < usage.bannedUntil + banMemoryMs
   const banLevel = isRepeated ? usage.banLevel + 1 : 0
   const bannedUntil = now + Math.min(banMs * 2 ** banLevel, banMaxMs)
-  return { ...usage, refusals: 0, refusalsUntil: 0, bannedAt: now, bannedUntil, banLevel }
+  return { ...usage, rejections: 0, rejectionsUntil: 0, bannedAt: now, bannedUntil, banLevel }
 }
 
-/** A ban that the operator has lifted never was. */
-export const clearBan = (usage: Usage, unbannedAt: number): Usage =>
+/** Removes a ban that the operator has lifted, as if it had never started. */
+const clearBan = (usage: Usage, unbannedAt: number): Usage =>
   usage.bannedAt > 0 && usage.bannedAt <= unbannedAt
     ? { ...usage, bannedAt: 0, bannedUntil: 0, banLevel: 0 }
     : usage

@@ -7,8 +7,8 @@ import {
   apiKeyProblem,
   environmentOf,
   hashApiKey,
+  isPossibleApiKey,
   isWellFormed,
-  looksLikeApiKey,
   makeApiKey,
   redactor,
 } from '../../src/auth/apiKey.ts'
@@ -17,20 +17,20 @@ const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const environments = ['production', 'staging'] as const
 
 for (const environment of environments) {
-  test(`a key of ${environment} has the promised form and passes its own checks`, () => {
+  test(`a key of ${environment} has the documented form and is well-formed`, () => {
     const prefix = { production: 'ps_live_', staging: 'ps_test_' }[environment]
     for (let i = 0; i < 200; i++) {
       const key = makeApiKey(environment)
       assert.match(key, new RegExp(`^${prefix}[0-9A-Za-z]{36}$`))
       assert.ok(isWellFormed(key))
-      assert.ok(looksLikeApiKey(key))
+      assert.ok(isPossibleApiKey(key))
       assert.equal(environmentOf(key), environment)
       assert.equal(apiKeyProblem(key, environment), undefined)
     }
   })
 }
 
-test('the last six characters are the CRC32 of what is before, in base62', () => {
+test('the last six characters are the CRC32 of the rest, in base62', () => {
   for (let i = 0; i < 200; i++) {
     const key = makeApiKey('production')
     let value = 0
@@ -39,13 +39,13 @@ test('the last six characters are the CRC32 of what is before, in base62', () =>
   }
 })
 
-test('keys do not repeat, and every character of the alphabet occurs', () => {
+test('keys are unique and use every character of the alphabet', () => {
   const keys = Array.from({ length: 1_000 }, () => makeApiKey('production'))
   assert.equal(new Set(keys).size, keys.length)
   assert.equal(new Set(keys.map((key) => key.slice(8, 38)).join('')).size, 62)
 })
 
-test('a key with any one character changed is refused', () => {
+test('a key with one changed character is not well-formed', () => {
   fc.assert(
     fc.property(
       fc.constantFrom(...environments).map((environment) => makeApiKey(environment)),
@@ -60,7 +60,7 @@ test('a key with any one character changed is refused', () => {
   )
 })
 
-test('a key with two neighbours swapped, a character lost or one added is refused', () => {
+test('a key with two characters swapped, one removed or one added is not well-formed', () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 42 }), fc.constantFrom(...base62), (position, character) => {
       const key = makeApiKey('production')
@@ -74,42 +74,42 @@ test('a key with two neighbours swapped, a character lost or one added is refuse
   )
 })
 
-test('no text that is not a key is taken for one', () => {
+test('no other text is a well-formed key', () => {
   fc.assert(fc.property(fc.string(), (text) => assert.equal(isWellFormed(text), false)))
   for (const text of ['', 'ps_live_', `ps_live_${'0'.repeat(36)}`, `${makeApiKey('production')}\n`]) {
     assert.equal(isWellFormed(text), false)
   }
 })
 
-test('what is kept of a key is its SHA-256', () => {
+test('the hash of a key is its SHA-256', () => {
   const key = makeApiKey('staging')
   assert.equal(hashApiKey(key), createHash('sha256').update(key).digest('hex'))
 })
 
-test('an operator is told what is wrong with a key of their own choice', () => {
+test('a key chosen by the operator is checked if it has the prefix of a generated key', () => {
   const key = makeApiKey('production')
   assert.equal(apiKeyProblem('a-secret-of-my-own-choice', 'production'), undefined)
   assert.match(apiKeyProblem(`${key}x`, 'production') ?? '', /checksum/)
   assert.match(apiKeyProblem(key, 'staging') ?? '', /other environment/)
 })
 
-test("an operator's own key, and one behind percent signs, are made unreadable too", () => {
-  const hide = redactor('a-secret-of-my-own-choice')
+test('a key chosen by the operator and a percent-encoded key are redacted', () => {
+  const redact = redactor('a-secret-of-my-own-choice')
   const key = makeApiKey('production')
-  assert.equal(hide('/v1/pets/a-secret-of-my-own-choice'), '/v1/pets/[redacted]')
-  assert.equal(hide('/v1/pets/a%2Dsecret-of-my-own-choice'), '/v1/pets/[redacted]')
-  assert.equal(hide(`/v1/pets/${key.replace('_', '%5F')}`), '/v1/pets/ps_live_[redacted]')
-  assert.equal(hide('/v1/pets/%41%ff'), '/v1/pets/%41%ff')
+  assert.equal(redact('/v1/pets/a-secret-of-my-own-choice'), '/v1/pets/[redacted]')
+  assert.equal(redact('/v1/pets/a%2Dsecret-of-my-own-choice'), '/v1/pets/[redacted]')
+  assert.equal(redact(`/v1/pets/${key.replace('_', '%5F')}`), '/v1/pets/ps_live_[redacted]')
+  assert.equal(redact('/v1/pets/%41%ff'), '/v1/pets/%41%ff')
 })
 
-test('every key in a text is made unreadable, and the rest stays', () => {
+test('every key in a text is redacted, and the rest stays', () => {
   const plainText = fc.string().filter((text) => !text.includes('%'))
   fc.assert(
     fc.property(
       fc.array(fc.tuple(plainText, fc.constantFrom(...environments)), { minLength: 1, maxLength: 4 }),
       plainText,
       (parts, end) => {
-        // A character that no key has keeps one key from running into what follows it.
+        // A space separates each key from the text after it.
         const pieces = parts.map(([text, environment]) => ({ text, key: makeApiKey(environment) }))
         const whole = pieces.map(({ text, key }) => `${text} ${key} `).join('') + end
         const redacted = redactor(undefined)(whole)

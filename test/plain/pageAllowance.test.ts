@@ -13,7 +13,7 @@ const { perMinute } = pageLimits
 const requestsOf = (path: string, count: number, headers = '') =>
   `GET ${path} HTTP/1.1\r\nHost: petstore\r\n${headers}\r\n`.repeat(count)
 
-/** The statuses of requests that are all sent at once, over one connection. */
+/** The statuses of requests that are pipelined over one connection. */
 async function pipelined(base: string, path: string, count: number, headers = ''): Promise<number[]> {
   const caller = await call(base, requestsOf(path, count, headers))
   try {
@@ -30,7 +30,7 @@ const countsOf = (statuses: readonly number[]) =>
     [...Map.groupBy(statuses, (status) => status)].map(([status, all]) => [status, all.length]),
   )
 
-describe('one address has an allowance outside the API', () => {
+describe('requests outside the API are limited by address', () => {
   let service: TestService
   before(async () => {
     service = await startTestService({ PETSTORE_TRUSTED_PROXIES: '127.0.0.1' })
@@ -38,14 +38,14 @@ describe('one address has an allowance outside the API', () => {
   after(() => service.stop())
 
   let addresses = 0
-  /** An address that has asked for nothing so far. */
+  /** An address without any requests so far. */
   const newAddress = () => `203.0.113.${++addresses}`
   const use = (address: string, path: string, count: number) =>
     pipelined(service.base, path, count, `X-Forwarded-For: ${address}\r\nAccept-Encoding: gzip\r\n`)
   const ask = (address: string, path: string, method = 'GET') =>
     service.request(method, path, { headers: { 'x-forwarded-for': address } })
 
-  const assertRefused = ({ status, json, headers }: Answer) => {
+  const assertLimited = ({ status, json, headers }: Answer) => {
     assert.equal(status, 429)
     assert.deepEqual([json.code, json.status], ['rate_limit_exceeded', 429])
     assert.match(String(headers['retry-after']), /^[1-9]\d?$/)
@@ -72,30 +72,30 @@ describe('one address has an allowance outside the API', () => {
       const statuses = await use(address, path, perMinute + 50)
       assert.deepEqual(countsOf(statuses), { [status]: perMinute, 429: 50 })
       assert.deepEqual(statuses.indexOf(429), perMinute)
-      assertRefused(await ask(address, path))
+      assertLimited(await ask(address, path))
     })
   }
 
-  test('which all pages and methods share', async () => {
+  test('all pages and methods share the limit', async () => {
     const address = newAddress()
     const paths = ['/', '/guides/keys', '/none', '/v1/openapi.json']
     for (const path of paths) await use(address, path, perMinute / paths.length)
-    for (const path of [...paths, '/docs/reference.js']) assertRefused(await ask(address, path))
-    for (const method of ['POST', 'DELETE', 'OPTIONS']) assertRefused(await ask(address, '/guides', method))
+    for (const path of [...paths, '/docs/reference.js']) assertLimited(await ask(address, path))
+    for (const method of ['POST', 'DELETE', 'OPTIONS']) assertLimited(await ask(address, '/guides', method))
     assert.equal((await ask(address, '/', 'HEAD')).status, 429)
   })
 
-  test('and which comes back after a minute, as Retry-After says', async () => {
+  test('requests are admitted again after Retry-After', async () => {
     const address = newAddress()
     await use(address, '/guides', perMinute)
     service.advance(10_500)
-    const refused = await ask(address, '/guides')
-    assert.equal(refused.headers['retry-after'], '50')
+    const limited = await ask(address, '/guides')
+    assert.equal(limited.headers['retry-after'], '50')
     service.advance(50_000)
     assert.deepEqual(countsOf(await use(address, '/guides', perMinute + 1)), { 200: perMinute, 429: 1 })
   })
 
-  test('and which is not that of another address, but that of the same /64', async () => {
+  test('each address has a separate limit, and an IPv6 /64 shares one', async () => {
     await use('2001:db8:1:2::1', '/guides', perMinute)
     assert.equal((await ask('2001:db8:1:2:ffff::9', '/guides')).status, 429)
     assert.equal((await ask('2001:db8:1:3::1', '/guides')).status, 200)
@@ -114,25 +114,25 @@ describe('one address has an allowance outside the API', () => {
     assert.deepEqual([keyless.status, keyless.headers['x-ratelimit-remaining']], [401, '99'])
   })
 
-  test('probes take nothing from it', async () => {
+  test('probes do not count', async () => {
     const address = newAddress()
     await use(address, '/healthz', 100)
     await use(address, '/readyz?x', 100)
     assert.deepEqual(countsOf(await use(address, '/guides', perMinute)), { 200: perMinute })
   })
 
-  test('a refusal of the OpenAPI document can be read from any origin, since its preflight succeeds', async () => {
+  test('a 429 for the OpenAPI document can be read from any origin', async () => {
     const address = newAddress()
     await use(address, '/v1/openapi.json', perMinute)
-    const refused = await ask(address, '/v1/openapi.json')
-    assertRefused(refused)
-    assert.equal(refused.headers['access-control-allow-origin'], '*')
-    assert.match(String(refused.headers['access-control-expose-headers']), /\bRetry-After\b/)
+    const limited = await ask(address, '/v1/openapi.json')
+    assertLimited(limited)
+    assert.equal(limited.headers['access-control-allow-origin'], '*')
+    assert.match(String(limited.headers['access-control-expose-headers']), /\bRetry-After\b/)
     assert.equal((await ask(address, '/v1/openapi.json', 'OPTIONS')).status, 204)
   })
 })
 
-describe('the addresses that are remembered', () => {
+describe('the counted addresses', () => {
   const start = Date.UTC(2026, 10, 15)
   const trustNone = new BlockList()
   const exhaust = (admit: ReturnType<typeof createPageAllowance>, address: string) => {
@@ -141,18 +141,18 @@ describe('the addresses that are remembered', () => {
   }
   const addressAt = (n: number) => `10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`
 
-  test('are bounded: the least recently seen is forgotten, and new ones are admitted', () => {
+  test('are bounded: the least recently seen is dropped for a new one', () => {
     const admit = createPageAllowance({ clock: () => start, trustedProxies: trustNone })
     exhaust(admit, '192.0.2.1')
     exhaust(admit, '192.0.2.2')
     for (let n = 0; n < addressesMax - 2; n++) assert.equal(admit(addressAt(n), undefined), undefined)
-    assert.ok(admit('192.0.2.1', undefined), 'so many are remembered')
-    assert.equal(admit('198.51.100.1', undefined), undefined, 'one more finds room')
-    assert.ok(admit('192.0.2.1', undefined), 'the one that was seen a moment ago is remembered')
-    assert.equal(admit('192.0.2.2', undefined), undefined, 'the one that was not is forgotten')
+    assert.ok(admit('192.0.2.1', undefined), 'this many are counted')
+    assert.equal(admit('198.51.100.1', undefined), undefined, 'a new address is admitted')
+    assert.ok(admit('192.0.2.1', undefined), 'the most recent address is still counted')
+    assert.equal(admit('192.0.2.2', undefined), undefined, 'the least recent address was dropped')
   })
 
-  test('are held to no more than a minute by a clock that was set back', () => {
+  test('wait at most a minute after the clock is set back', () => {
     let now = start
     const admit = createPageAllowance({ clock: () => now, trustedProxies: trustNone })
     exhaust(admit, '192.0.2.1')
@@ -163,7 +163,7 @@ describe('the addresses that are remembered', () => {
   })
 })
 
-describe('requests that are all sent at once', () => {
+describe('pipelined requests', () => {
   let server: Awaited<ReturnType<typeof startServer>>
   before(async () => {
     server = await startServer({ PETSTORE_TRUSTED_PROXIES: '127.0.0.1' })
@@ -174,7 +174,7 @@ describe('requests that are all sent at once', () => {
     await server.ended
   })
 
-  test('for a page cost little more than those for a probe', async () => {
+  test('to a page cost little more than requests to a probe', async () => {
     const count = 140
     const timed = async (path: string) => {
       const startedAt = performance.now()
@@ -187,14 +187,14 @@ describe('requests that are all sent at once', () => {
     // The least of a few, since other processes share the machine.
     let [pageMs, probeMs] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]
     for (let round = 0; round < 4; round++) {
-      // The query takes the probe through the router that pages go through.
+      // With a query the probe goes through the same router as pages.
       probeMs = Math.min(probeMs, await timed('/healthz?x'))
       pageMs = Math.min(pageMs, await timed('/guides/deploying'))
     }
     assert.ok(pageMs < probeMs * 8, `${pageMs} ms for ${count} pages, ${probeMs} ms for as many probes`)
   })
 
-  test('for pages leave the API to others, and end in 429', async () => {
+  test('to pages do not affect the API for other callers, and end in 429', async () => {
     const flood = pipelined(server.base, '/guides/deploying', 1_000, 'X-Forwarded-For: 203.0.113.1\r\n')
     const headers = { 'x-forwarded-for': '203.0.113.2' }
     for (let n = 0; n < 20; n++) {
@@ -204,7 +204,7 @@ describe('requests that are all sent at once', () => {
     assert.deepEqual(countsOf(await flood), { 200: perMinute, 429: 1_000 - perMinute })
   })
 
-  test('for the largest page hold it in memory once', async () => {
+  test('to the largest page hold it in memory once', async () => {
     const { headers } = await server.request('HEAD', '/docs/reference.js')
     const pageBytes = Number(headers['content-length'])
     const count = perMinute

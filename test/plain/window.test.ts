@@ -1,26 +1,25 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import type { Limits } from '../../src/keys/plans.ts'
-import { ratesOf, retryAfter } from '../../src/limits/headers.ts'
+import { rateLimitHeaders, retryAfterSeconds } from '../../src/limits/headers.ts'
+import type { Limits } from '../../src/limits/plans.ts'
 import {
   advance,
-  clearBan,
-  consume,
+  countRequest,
+  type Decision,
   dayMs,
   isBanned,
   minuteMs,
+  mostRestrictive,
   noUsage,
-  refuse,
-  tightest,
   type Usage,
   type Windows,
-  windowsOf,
+  windowsAt,
 } from '../../src/limits/window.ts'
 
-type Outcome = 'admitted' | 'limited' | 'banned'
+type Outcome = Decision['outcome']
 
-/** The functions under test, put together as a limiter does. */
+/** A key under test. */
 class Subject {
   usage: Usage = noUsage
   unbannedAt = 0
@@ -31,26 +30,26 @@ class Subject {
   }
 
   request(limits: Limits, now: number): Outcome {
-    const before = advance(clearBan(this.usage, this.unbannedAt), now)
-    const taken = isBanned(before, now) ? undefined : consume(before, limits, now)
-    this.usage = isBanned(before, now) ? before : (taken ?? refuse(before, limits, now, this.#banAfter))
-    return taken ? 'admitted' : isBanned(this.usage, now) ? 'banned' : 'limited'
+    const key = { limits, origins: [], unbannedAt: this.unbannedAt }
+    const { usage, decision } = countRequest(this.usage, key, now, this.#banAfter)
+    this.usage = usage
+    return decision.outcome
   }
 
   windows(limits: Limits, now: number): Windows {
-    return windowsOf(advance(this.usage, now), limits, now)
+    return windowsAt(advance(this.usage, now), limits, now)
   }
 }
 
 type ModelWindow = { opensAt: number; endsAt: number; admitted: number[] }
 type ModelBan = { beginsAt: number; endsAt: number; isForgotten: boolean }
 
-/** The same by the letter of the interface: a list of windows with what each admitted, and a list of bans. */
+/** A simple model of the specification: a list of windows with their admitted requests, and a list of bans. */
 class Model {
   readonly minutes: ModelWindow[] = []
   readonly days: ModelWindow[] = []
   readonly bans: ModelBan[] = []
-  #refusals: { endsAt: number }[] = []
+  #rejections: { endsAt: number }[] = []
   readonly #banAfter: number
 
   constructor(banAfter = Number.POSITIVE_INFINITY) {
@@ -66,7 +65,7 @@ class Model {
       ...(minute && minute.admitted.length >= limits.perMinute ? [minute] : []),
       ...(day && day.admitted.length >= limits.perDay ? [day] : []),
     ]
-    if (full.length > 0) return this.#refuse(Math.max(...full.map(({ endsAt }) => endsAt)), now)
+    if (full.length > 0) return this.#reject(Math.max(...full.map(({ endsAt }) => endsAt)), now)
     for (const [windows, open, length] of [
       [this.minutes, minute, minuteMs],
       [this.days, day, dayMs],
@@ -82,15 +81,15 @@ class Model {
   }
 
   banAt(now: number): ModelBan | undefined {
-    // One that was followed by another is over for good, wherever the clock goes.
+    // A ban that was followed by another has ended, even if the clock is set back.
     const last = this.bans.at(-1)
     return last && now < last.endsAt ? last : undefined
   }
 
-  #refuse(endsAt: number, now: number): Outcome {
-    this.#refusals = [...this.#refusals.filter((refusal) => refusal.endsAt === endsAt), { endsAt }]
-    if (this.#refusals.length < this.#banAfter) return 'limited'
-    this.#refusals = []
+  #reject(endsAt: number, now: number): Outcome {
+    this.#rejections = [...this.#rejections.filter((rejection) => rejection.endsAt === endsAt), { endsAt }]
+    if (this.#rejections.length < this.#banAfter) return 'limited'
+    this.#rejections = []
     const last = this.bans.at(-1)
     if (last && now >= last.endsAt + dayMs) for (const ban of this.bans) ban.isForgotten = true
     const remembered = this.bans.filter(({ isForgotten }) => !isForgotten).length
@@ -100,12 +99,12 @@ class Model {
     return 'banned'
   }
 
-  /** What would begin in the future, because the clock was set back, begins now; and its end comes forward with it. */
+  /** A window or ban that starts in the future, because the clock was set back, starts now and ends earlier. */
   #followClock(now: number): void {
     for (const window of [this.minutes.at(-1), this.days.at(-1)]) {
       if (!window || window.opensAt <= now) continue
-      // Refusals are counted inside one window, and one that was moved is another.
-      this.#refusals = this.#refusals.filter(({ endsAt }) => endsAt !== window.endsAt)
+      // Rejections are counted per window, and a moved window is another window.
+      this.#rejections = this.#rejections.filter(({ endsAt }) => endsAt !== window.endsAt)
       window.endsAt -= window.opensAt - now
       window.opensAt = now
       window.admitted = window.admitted.map(() => now)
@@ -147,7 +146,7 @@ const limits = fc.record({
   perMinute: fc.integer({ min: 1, max: 6 }),
   perDay: fc.integer({ min: 1, max: 15 }),
 })
-/** Steps that fall on, just before and just after the edges of the windows, and anywhere between. */
+/** Steps to the ends of windows, to 1 ms before and after them, and to any time between. */
 const forward = fc.oneof(
   { weight: 6, arbitrary: fc.constant(0) },
   { weight: 4, arbitrary: fc.integer({ min: 0, max: 20_000 }) },
@@ -161,7 +160,7 @@ const forward = fc.oneof(
 const backward = fc.oneof(fc.integer({ min: -90_000, max: -1 }), fc.integer({ min: -2 * dayMs, max: -1 }))
 const runs = { numRuns: 500 }
 
-test('what is admitted is what a list of windows admits, at every moment, as the plan changes', () => {
+test('admits the same requests as the model, also when the plan changes', () => {
   const step = fc.record({ ms: forward, limits: fc.option(limits, { freq: 5 }) })
   fc.assert(
     fc.property(limits, fc.array(step, { maxLength: 80, size: 'max' }), (first, steps) => {
@@ -179,7 +178,7 @@ test('what is admitted is what a list of windows admits, at every moment, as the
   )
 })
 
-test('no window ever admits more than its allowance, and none lasts longer than its length', () => {
+test('no window admits more than its limit or lasts longer than its length', () => {
   fc.assert(
     fc.property(limits, fc.array(forward, { maxLength: 80, size: 'max' }), (allowed, steps) => {
       const subject = new Subject()
@@ -193,7 +192,7 @@ test('no window ever admits more than its allowance, and none lasts longer than 
         [minuteMs, allowed.perMinute],
         [dayMs, allowed.perDay],
       ] as const) {
-        // Windows are laid over the admitted requests alone: refusals must not have moved them.
+        // Windows are derived from the admitted requests only: rejected ones must not move them.
         let [opensAt, count] = [Number.NEGATIVE_INFINITY, 0]
         for (const at of admitted) {
           if (at >= opensAt + length) [opensAt, count] = [at, 0]
@@ -205,7 +204,7 @@ test('no window ever admits more than its allowance, and none lasts longer than 
   )
 })
 
-test('a refused request takes from neither window', () => {
+test('a rejected request consumes from neither window', () => {
   fc.assert(
     fc.property(limits, fc.array(forward, { maxLength: 60, size: 'max' }), (allowed, steps) => {
       const subject = new Subject()
@@ -221,7 +220,7 @@ test('a refused request takes from neither window', () => {
   )
 })
 
-test('a clock that is set back holds no window and no ban for longer than its length', () => {
+test('no window or ban lasts longer than its length after the clock is set back', () => {
   const step = fc.oneof({ weight: 5, arbitrary: forward }, { weight: 1, arbitrary: backward })
   fc.assert(
     fc.property(limits, fc.array(step, { maxLength: 80, size: 'max' }), (allowed, steps) => {
@@ -240,7 +239,7 @@ test('a clock that is set back holds no window and no ban for longer than its le
   )
 })
 
-test('a key whose window is used up when the clock is set back waits one minute, not until the old end', () => {
+test('a key with no requests left waits at most one minute after the clock is set back', () => {
   const allowed = { perMinute: 1, perDay: 100 }
   const subject = new Subject()
   assert.equal(subject.request(allowed, start), 'admitted')
@@ -251,7 +250,7 @@ test('a key whose window is used up when the clock is set back waits one minute,
   assert.equal(subject.request(allowed, setBack + minuteMs), 'admitted')
 })
 
-test('a ban stands for its own length when the clock is set back', () => {
+test('a ban keeps its length after the clock is set back', () => {
   const allowed = { perMinute: 1, perDay: 100 }
   const subject = new Subject(1)
   subject.request(allowed, start)
@@ -262,10 +261,10 @@ test('a ban stands for its own length when the clock is set back', () => {
   assert.equal(subject.request(allowed, setBack + 5 * minuteMs), 'admitted')
 })
 
-test('bans come after the set number of refusals in one window, double within 24 hours and are lifted whole', () => {
+test('a ban starts after the configured number of rejections in one window, doubles within 24 hours, and can be lifted', () => {
   const step = fc.oneof(
-    { weight: 12, arbitrary: forward.map((ms) => ({ ms, isLift: false })) },
-    { weight: 1, arbitrary: fc.constant({ ms: 0, isLift: true }) },
+    { weight: 12, arbitrary: forward.map((ms) => ({ ms, isLifted: false })) },
+    { weight: 1, arbitrary: fc.constant({ ms: 0, isLifted: true }) },
   )
   fc.assert(
     fc.property(
@@ -275,9 +274,9 @@ test('bans come after the set number of refusals in one window, double within 24
       (allowed, banAfter, steps) => {
         const [subject, model] = [new Subject(banAfter), new Model(banAfter)]
         let now = start
-        for (const { ms, isLift } of steps) {
+        for (const { ms, isLifted } of steps) {
           now += ms
-          if (isLift) {
+          if (isLifted) {
             subject.unbannedAt = now++
             model.lift()
           }
@@ -290,7 +289,7 @@ test('bans come after the set number of refusals in one window, double within 24
   )
 })
 
-test('bans last 5, 10, 20 minutes and so on up to 24 hours, and begin at 5 again after 24 quiet hours', () => {
+test('bans last 5, 10, 20 minutes and so on up to 24 hours, and 5 minutes again after 24 hours without a ban', () => {
   const allowed = { perMinute: 1, perDay: 1_000 }
   const subject = new Subject(1)
   const lengths: number[] = []
@@ -311,17 +310,17 @@ test('bans last 5, 10, 20 minutes and so on up to 24 hours, and begin at 5 again
   assert.equal(lengths.at(-1), 5)
 })
 
-test('knocking on while banned changes nothing', () => {
+test('requests during a ban change nothing', () => {
   const allowed = { perMinute: 1, perDay: 1_000 }
   fc.assert(
     fc.property(
       fc.array(fc.integer({ min: 0, max: 5 * minuteMs - 1 }), { maxLength: 200, size: 'max' }),
-      (knocks) => {
+      (offsets) => {
         const subject = new Subject(1)
         subject.request(allowed, start)
         subject.request(allowed, start)
         const banned = subject.usage
-        for (const ms of knocks.toSorted((a, b) => a - b)) {
+        for (const ms of offsets.toSorted((a, b) => a - b)) {
           assert.equal(subject.request(allowed, start + ms), 'banned')
         }
         assert.deepEqual(subject.usage, banned)
@@ -331,7 +330,7 @@ test('knocking on while banned changes nothing', () => {
   )
 })
 
-test('a lifted ban never was: the next one lasts 5 minutes', () => {
+test('after a ban is lifted, the next one lasts 5 minutes', () => {
   const allowed = { perMinute: 1, perDay: 1_000 }
   const subject = new Subject(1)
   subject.request(allowed, start)
@@ -341,7 +340,7 @@ test('a lifted ban never was: the next one lasts 5 minutes', () => {
   assert.equal(subject.usage.bannedUntil, start + 2 + 5 * minuteMs)
 })
 
-test('a lift does not touch a ban that begins later', () => {
+test('lifting a ban does not affect a ban that starts later', () => {
   const allowed = { perMinute: 1, perDay: 1_000 }
   const subject = new Subject(1)
   subject.unbannedAt = start
@@ -350,7 +349,7 @@ test('a lift does not touch a ban that begins later', () => {
   assert.equal(subject.request(allowed, start + 2), 'banned')
 })
 
-test('the tighter window is the one with fewest left, and on a tie the one that resets later', () => {
+test('the most restrictive window is the one with the fewest requests left, and on a tie the one that resets later', () => {
   const window = fc.record({
     limit: fc.constant(9),
     remaining: fc.integer({ min: 0, max: 9 }),
@@ -359,7 +358,7 @@ test('the tighter window is the one with fewest left, and on a tie the one that 
   })
   fc.assert(
     fc.property(window, window, (minute, day) => {
-      const chosen = tightest({ minute, day })
+      const chosen = mostRestrictive({ minute, day })
       for (const other of [minute, day]) {
         assert.ok(chosen.remaining <= other.remaining)
         if (chosen.remaining === other.remaining) assert.ok(chosen.resetsAt >= other.resetsAt)
@@ -368,7 +367,7 @@ test('the tighter window is the one with fewest left, and on a tie the one that 
   )
 })
 
-test('headers agree with the windows, and whoever waits for Retry-After comes back to an open door', () => {
+test('headers agree with the windows, and a request after Retry-After is admitted', () => {
   fc.assert(
     fc.property(limits, fc.array(forward, { minLength: 1, maxLength: 60, size: 'max' }), (allowed, steps) => {
       const subject = new Subject()
@@ -377,14 +376,14 @@ test('headers agree with the windows, and whoever waits for Retry-After comes ba
         now += ms
         const outcome = subject.request(allowed, now)
         const windows = subject.windows(allowed, now)
-        const rates = ratesOf(windows, now)
-        const { resetsAt, remaining } = tightest(windows)
-        assert.equal(Number(rates.remaining), remaining)
-        assert.equal(Number(rates.reset), Math.ceil(resetsAt / 1000))
+        const headers = rateLimitHeaders(windows, now)
+        const { resetsAt, remaining } = mostRestrictive(windows)
+        assert.equal(Number(headers.remaining), remaining)
+        assert.equal(Number(headers.reset), Math.ceil(resetsAt / 1000))
         if (outcome === 'admitted') continue
         assert.equal(remaining, 0)
-        const back = now + Number(retryAfter(resetsAt, now)) * 1000
-        assert.ok(back >= Number(rates.reset) * 1000)
+        const back = now + Number(retryAfterSeconds(resetsAt, now)) * 1000
+        assert.ok(back >= Number(headers.reset) * 1000)
         const returning = new Subject()
         returning.usage = subject.usage
         assert.equal(returning.request(allowed, back), 'admitted')

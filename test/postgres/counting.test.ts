@@ -2,19 +2,21 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import { sql } from 'kysely'
-import { hashApiKey, makeApiKey } from '../../src/auth/apiKey.ts'
+import { type ApiKey, hashApiKey, makeApiKey } from '../../src/auth/apiKey.ts'
 import { ApiKeyCache } from '../../src/auth/apiKeyCache.ts'
+import { embeddedKeyStore } from '../../src/auth/embeddedKeyStore.ts'
+import type { KeyResult, KeyStore } from '../../src/auth/keyStore.ts'
+import { postgresKeyStore } from '../../src/auth/postgresKeyStore.ts'
 import type { Clock } from '../../src/clock.ts'
 import { readConfig } from '../../src/config.ts'
 import type { Database } from '../../src/database/database.ts'
 import { openMigrated } from '../../src/database/open.ts'
-import { type Plan, planNames } from '../../src/keys/plans.ts'
-import { memoryRateLimiter } from '../../src/limits/memory.ts'
-import { MemoryCounts } from '../../src/limits/memoryCounts.ts'
-import { postgresRateLimiter } from '../../src/limits/postgres.ts'
+import { MemoryRateLimiter } from '../../src/limits/memory.ts'
+import { type Plan, planNames } from '../../src/limits/plans.ts'
+import { PostgresRateLimiter } from '../../src/limits/postgres.ts'
 import { findUsage } from '../../src/limits/queries.ts'
-import type { RateLimiter, RateLimitResult } from '../../src/limits/rateLimiter.ts'
-import { addressLimits, dayMs, freeLimits, minuteMs } from '../../src/limits/window.ts'
+import type { RateLimiter } from '../../src/limits/rateLimiter.ts'
+import { addressLimits, dayMs, exemptLimits, minuteMs } from '../../src/limits/window.ts'
 import { startService } from '../../src/service.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { createClient } from '../support/client.ts'
@@ -28,23 +30,31 @@ const otherHome = 'https://other-shelter.example'
 
 type Settings = { plan: Plan; perMinute: number | null; perDay: number | null; origins?: string[] }
 
-/** One store with its gate, whichever of the two it is. */
-type Side = { database: Database; directory: ApiKeyCache; gate: RateLimiter }
+/** A database with its rate limiter, of either engine. */
+type Side = { database: Database; cache: ApiKeyCache; limiter: RateLimiter; keys: KeyStore }
 
-function postgresSide(database: Database, clock: Clock, banAfterRefusals: number): Side {
-  const directory = new ApiKeyCache(database, 'production')
-  const gate = postgresRateLimiter({ database, directory, banAfterRefusals, clock, limitClock: clock })
-  return { database, directory, gate }
+function postgresSide(database: Database, clock: Clock, banAfterRejections: number): Side {
+  const cache = new ApiKeyCache(database, 'production')
+  const limiter = new PostgresRateLimiter({ database, banAfterRejections, clock, limitClock: clock })
+  return { database, cache, limiter, keys: postgresKeyStore(cache, limiter) }
 }
 
-function memorySide(database: Database, clock: Clock, banAfterRefusals: number): Side {
-  const directory = new ApiKeyCache(database, 'production')
-  const gate = memoryRateLimiter(directory, new MemoryCounts(database, banAfterRefusals), clock)
-  return { database, directory, gate }
+function memorySide(database: Database, clock: Clock, banAfterRejections: number): Side {
+  const cache = new ApiKeyCache(database, 'production')
+  const limiter = new MemoryRateLimiter({ database, banAfterRejections, clock })
+  return { database, cache, limiter, keys: embeddedKeyStore(cache, limiter, clock) }
 }
 
-/** What was decided, without the state of the store that was seen on the way. */
-const decided = ({ storeVersion: _version, ...verdict }: RateLimitResult): RateLimitResult => verdict
+type Request = { token: string | undefined; address: string; origin?: string | undefined; isExempt?: boolean }
+
+const consume = async ({ keys }: Side, { token, address, origin, isExempt = false }: Request) =>
+  keys.consume(token, { authorization: undefined, address, origin, rateLimitExempt: isExempt })
+
+/** A result without what only one of the engines reports. */
+function comparable({ databaseVersion: _version, key, ...result }: KeyResult) {
+  return { ...result, decision: result.decision, key: key && comparableKey(key) }
+}
+const comparableKey = (key: ApiKey) => ({ ...key, streamsMax: undefined })
 
 async function embeddedFor(t: TestContext): Promise<Database> {
   const database = await openMigrated({ dataDir: folderFor(t) }, 0)
@@ -80,12 +90,12 @@ async function addKey({ database }: Pick<Side, 'database'>, id: number, secret: 
   })
 }
 
-async function changeKey({ database, directory }: Side, id: number, change: Record<string, unknown>) {
+async function changeKey({ database, cache }: Side, id: number, change: Record<string, unknown>) {
   await database.write((trx) => trx.updateTable('api_keys').set(change).where('id', '=', id).execute())
-  directory.forget()
+  cache.forget()
 }
 
-/** Steps that fall on, just before and just after the edges of windows and bans, and anywhere between. */
+/** Steps to the ends of windows and bans, to 1 ms before and after them, and to any time between. */
 const forward = fc.oneof(
   { weight: 8, arbitrary: fc.constant(0) },
   { weight: 4, arbitrary: fc.integer({ min: 0, max: 20_000 }) },
@@ -117,16 +127,16 @@ const settings: fc.Arbitrary<Settings> = fc.record({
 const call = fc.record({
   kind: fc.oneof(
     { weight: 8, arbitrary: fc.constant('request' as const) },
-    { weight: 1, arbitrary: fc.constant('free' as const) },
-    { weight: 1, arbitrary: fc.constant('look' as const) },
+    { weight: 1, arbitrary: fc.constant('exempt' as const) },
+    { weight: 1, arbitrary: fc.constant('find' as const) },
   ),
   ms: time,
   origin: fc.constantFrom(undefined, home, home, home, otherHome, 'null', ''),
   times: fc.oneof(
     { weight: 9, arbitrary: fc.constant(1) },
     { weight: 3, arbitrary: fc.integer({ min: 2, max: 8 }) },
-    // More than are free of charge.
-    { weight: 1, arbitrary: fc.constantFrom(...[0, 1, 2].map((more) => freeLimits.perMinute + more)) },
+    // At and above the limit of exempt requests.
+    { weight: 1, arbitrary: fc.constantFrom(...[0, 1, 2].map((more) => exemptLimits.perMinute + more)) },
   ),
 })
 const step = fc.oneof(
@@ -146,10 +156,10 @@ const play = fc.record({
   banAfter: fc.integer({ min: 1, max: 4 }),
   steps: fc.array(step, { minLength: 1, maxLength: 40, size: 'max' }),
 })
-/** Played at the same time, each with a key of its own, so that none waits for the way to the store and back. */
-const playsAtOnce = 5
+/** Run concurrently, each with a separate key, to hide the latency of the round trips. */
+const concurrentPlays = 5
 
-test('PostgreSQL decides over keys as the arithmetic in memory does: each verdict and each stored row', async (t) => {
+test('PostgreSQL counts keys exactly as memory does: every decision and every stored row', async (t) => {
   const { database: shared } = await databaseFor(t)
   const embedded = await embeddedFor(t)
   let lastId = 0
@@ -170,37 +180,39 @@ test('PostgreSQL decides over keys as the arithmetic in memory does: each verdic
       else if (next.kind === 'unban') await change({ unbanned_at: now - next.agoMs })
       else {
         now += next.ms
-        const ask = (gate: RateLimiter) =>
-          next.kind === 'look'
-            ? gate.peek(token)
-            : gate.consume({ token, address, origin: next.origin, rateLimitExempt: next.kind === 'free' })
+        if (next.kind === 'find') {
+          const found = await Promise.all(sides.map(async ({ keys }) => keys.find(token)))
+          const [actual, expected] = found.map((key) => key && comparableKey(key))
+          assert.deepEqual(actual, expected)
+          continue
+        }
+        const request = { token, address, origin: next.origin, isExempt: next.kind === 'exempt' }
         for (let n = 0; n < next.times; n++) {
-          const [counted, expected] = await Promise.all(
-            sides.map(async ({ gate }) => decided(await ask(gate))),
-          )
-          assert.deepEqual(counted, expected)
-          note(counted as RateLimitResult)
+          const results = await Promise.all(sides.map((side) => consume(side, request)))
+          const [actual, expected] = results.map(comparable)
+          assert.deepEqual(actual, expected)
+          note(results[0] as KeyResult)
         }
       }
     }
-    for (const { gate } of sides) await gate.flush()
+    for (const { limiter } of sides) await limiter.flush()
     const [stored, expected] = await Promise.all(sides.map(({ database }) => findUsage(database.read, id)))
     assert.deepEqual(stored, expected)
   }
 
-  function note({ known, wrongOriginKey, address }: RateLimitResult) {
-    const outcome = wrongOriginKey ? 'foreign' : String(known?.decision.outcome)
+  function note({ decision, addressDecision }: KeyResult) {
+    const outcome = decision ? decision.outcome : 'wrong origin'
     const all = [
       outcome,
-      known?.decision.isNewBan && 'newly banned',
-      known && address && 'charged to its address',
+      decision?.isNewBan && 'new ban',
+      decision && addressDecision && 'exempt, counted for the address',
     ]
     for (const each of all.filter((name) => typeof name === 'string'))
       outcomes.set(each, (outcomes.get(each) ?? 0) + 1)
     calls++
   }
 
-  const plays = fc.array(play, { minLength: playsAtOnce, maxLength: playsAtOnce })
+  const plays = fc.array(play, { minLength: concurrentPlays, maxLength: concurrentPlays })
   await fc.assert(
     fc.asyncProperty(plays, async (each) => void (await Promise.all(each.map(run)))),
     { numRuns: 50, endOnFailure: true },
@@ -210,20 +222,20 @@ test('PostgreSQL decides over keys as the arithmetic in memory does: each verdic
     'admitted',
     'limited',
     'banned',
-    'newly banned',
-    'foreign',
-    'charged to its address',
+    'new ban',
+    'wrong origin',
+    'exempt, counted for the address',
   ])
     assert.ok((outcomes.get(outcome) ?? 0) > 100, `${outcome} was hardly tried`)
 })
 
-test('PostgreSQL counts strangers by their address as memory does, whatever they send, wherever the clock goes', async (t) => {
+test('PostgreSQL counts addresses exactly as memory does, for any token and when the clock is set back', async (t) => {
   const { database: shared } = await databaseFor(t)
   const embedded = await embeddedFor(t)
   let now = start
   let sequences = 0
   const outcomes = new Map<string, number>()
-  const knock = fc.record({
+  const request = fc.record({
     ms: fc.oneof(forward, backward),
     times: fc.constantFrom(
       1,
@@ -232,29 +244,25 @@ test('PostgreSQL counts strangers by their address as memory does, whatever they
       addressLimits.perMinute,
       addressLimits.perMinute + 1,
     ),
-    // Nothing, a key that nobody has, and one that is damaged.
+    // No key, an unknown key, a damaged key, and a key of another environment.
     token: fc.constantFrom(undefined, makeApiKey('production'), 'ps_live_damaged', makeApiKey('staging')),
   })
   await fc.assert(
-    fc.asyncProperty(fc.array(knock, { minLength: 1, maxLength: 5, size: 'max' }), async (knocks) => {
+    fc.asyncProperty(fc.array(request, { minLength: 1, maxLength: 5, size: 'max' }), async (requests) => {
       now = start
       const address = `2001:db8:${(++sequences).toString(16)}::1`
       const sides = [postgresSide(shared, () => now, 3), memorySide(embedded, () => now, 3)]
-      for (const { ms, times, token } of knocks) {
+      for (const { ms, times, token } of requests) {
         now += ms
         for (let n = 0; n < times; n++) {
-          const [counted, expected] = await Promise.all(
-            sides.map(({ gate }) => gate.consume({ token, address, rateLimitExempt: false })),
-          )
-          assert.deepEqual(counted, expected)
-          const outcome = String(counted?.address?.outcome)
+          const results = await Promise.all(sides.map((side) => consume(side, { token, address })))
+          const [actual, expected] = results.map(comparable)
+          assert.deepEqual(actual, expected)
+          const outcome = String(actual?.addressDecision?.outcome)
           outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
         }
-        const [looked, expected] = sides.map(({ gate: { peekAddress: lookAtAddress } }) => {
-          const { now: at, windows } = lookAtAddress(address)
-          return { at, windows }
-        })
-        assert.deepEqual(looked, expected, 'what is shown to whoever was not counted')
+        const [actual, expected] = sides.map(({ limiter }) => limiter.peekAddress(address))
+        assert.deepEqual(actual, expected, 'a request that is not counted sees the same windows')
       }
     }),
     { numRuns: 25, endOnFailure: true },
@@ -264,117 +272,115 @@ test('PostgreSQL counts strangers by their address as memory does, whatever they
     assert.ok((outcomes.get(outcome) ?? 0) > 10, `${outcome} was hardly tried`)
 })
 
-test('an address that is used up when the clock is set back is held for a minute, not until the old end', async (t) => {
+test('an address with no requests left waits at most a minute after the clock is set back', async (t) => {
   const { database } = await databaseFor(t)
   let now = start
-  const { gate } = postgresSide(database, () => now, 3)
-  const knock = async () =>
-    (await gate.consume({ token: undefined, address: '192.0.2.1', rateLimitExempt: false })).address?.outcome
-  for (let n = 0; n < addressLimits.perMinute; n++) assert.equal(await knock(), 'admitted')
-  assert.equal(await knock(), 'limited')
+  const side = postgresSide(database, () => now, 3)
+  const send = async () =>
+    (await consume(side, { token: undefined, address: '192.0.2.1' })).addressDecision?.outcome
+  for (let n = 0; n < addressLimits.perMinute; n++) assert.equal(await send(), 'admitted')
+  assert.equal(await send(), 'limited')
   now -= hourMs
-  assert.equal(await knock(), 'limited')
+  assert.equal(await send(), 'limited')
   now += minuteMs
-  assert.equal(await knock(), 'admitted')
+  assert.equal(await send(), 'admitted')
 })
 
 const ample: Settings = { plan: 'enterprise', perMinute: 1_000_000, perDay: 1_000_000 }
 
-test('a look takes nothing, from the key or from its address, and leaves no count of the key behind', async (t) => {
+test('finding a key and exempt requests consume nothing from the key, and leave no count of it behind', async (t) => {
   const { database } = await databaseFor(t)
   let now = start
-  const { gate } = postgresSide(database, () => now, 3)
+  const side = postgresSide(database, () => now, 3)
   const token = makeApiKey('production')
   await addKey({ database }, 1, token, { ...ample, perMinute: 2 })
   const rows = async () => [
     await database.read.selectFrom('key_usage').selectAll().execute(),
     (await sql`SELECT address, minute_used FROM address_usage`.execute(database.read)).rows,
   ]
-  for (let n = 0; n < 5; n++) {
-    const seen = await gate.peek(token)
-    assert.equal(seen.known?.decision.windows.minute.remaining, 2)
+  const remaining = async () => {
+    const { decision } = await consume(side, { token, address: '192.0.2.1', isExempt: true })
+    return decision?.windows.minute.remaining
   }
+  for (let n = 0; n < 5; n++) assert.equal((await side.keys.find(token))?.id, 1)
   assert.deepEqual(await rows(), [[], []])
-  for (let n = 0; n < 5; n++) {
-    const free = await gate.consume({ token, address: '192.0.2.1', rateLimitExempt: true })
-    assert.equal(free.known?.decision.windows.minute.remaining, 2)
-  }
+  for (let n = 0; n < 5; n++) assert.equal(await remaining(), 2)
   assert.deepEqual(await rows(), [[], [{ address: 'key 1', minute_used: 5 }]])
-  await gate.consume({ token, address: '192.0.2.1', rateLimitExempt: false })
+  await consume(side, { token, address: '192.0.2.1' })
   const before = await rows()
   assert.equal(before[0]?.length, 1)
   now += 1_000
-  const seen = await gate.peek(token)
-  assert.equal(seen.known?.decision.windows.minute.remaining, 1)
+  await side.keys.find(token)
   assert.deepEqual(await rows(), before)
+  assert.equal(await remaining(), 1)
+  assert.deepEqual((await rows())[0], before[0])
 })
 
-test('instances that count at the same moment let in exactly the allowance', async (t) => {
+test('instances that count concurrently admit exactly the limit', async (t) => {
   const { env, database } = await databaseFor(t)
   const other = await openMigrated({ dataDir: env.PETSTORE_DATA_DIR, databaseUrl: env.DATABASE_URL }, 0)
   t.after(() => other.close())
   const token = makeApiKey('production')
   await addKey({ database }, 1, token, { plan: 'enterprise', perMinute: 50, perDay: 1_000 })
-  const gates = [database, other].map((each) => postgresSide(each, () => start, 10).gate)
-  const knocks = gates.flatMap((gate) =>
-    Array.from({ length: 40 }, () => gate.consume({ token, address: '192.0.2.1', rateLimitExempt: false })),
+  const sides = [database, other].map((each) => postgresSide(each, () => start, 10))
+  const results = await Promise.all(
+    sides.flatMap((side) => Array.from({ length: 40 }, () => consume(side, { token, address: '192.0.2.1' }))),
   )
-  const verdicts = await Promise.all(knocks)
-  const count = (outcome: string) =>
-    verdicts.filter(({ known }) => known?.decision.outcome === outcome).length
+  const count = (outcome: string) => results.filter(({ decision }) => decision?.outcome === outcome).length
   assert.deepEqual([count('admitted'), count('limited'), count('banned')], [50, 9, 21])
-  assert.equal(verdicts.filter(({ known }) => known?.decision.isNewBan).length, 1, 'a ban begins once')
+  assert.equal(results.filter(({ decision }) => decision?.isNewBan).length, 1, 'a ban starts once')
 })
 
-test('instances that count free requests at the same moment give away exactly the allowance', async (t) => {
+test('instances that count exempt requests concurrently admit exactly the limit', async (t) => {
   const { env, database } = await databaseFor(t)
   const other = await openMigrated({ dataDir: env.PETSTORE_DATA_DIR, databaseUrl: env.DATABASE_URL }, 0)
   t.after(() => other.close())
   const token = makeApiKey('production')
   await addKey({ database }, 1, token, ample)
-  const gates = [database, other].map((each) => postgresSide(each, () => start, 10).gate)
-  const verdicts = await Promise.all(
-    gates.flatMap((gate, instance) =>
+  const sides = [database, other].map((each) => postgresSide(each, () => start, 10))
+  const results = await Promise.all(
+    sides.flatMap((side, instance) =>
       Array.from({ length: 100 }, () =>
-        gate.consume({ token, address: `192.0.2.${instance}`, rateLimitExempt: true }),
+        consume(side, { token, address: `192.0.2.${instance}`, isExempt: true }),
       ),
     ),
   )
-  assert.equal(verdicts.filter(({ address }) => address === undefined).length, freeLimits.perMinute)
-  const paid = verdicts.filter(({ address }) => address?.outcome === 'admitted').length
-  assert.equal(paid, 200 - freeLimits.perMinute, 'no address has paid twice, and none was let off')
+  const exempt = results.filter(({ addressDecision }) => addressDecision === undefined).length
+  assert.equal(exempt, exemptLimits.perMinute)
+  const byAddress = results.filter(({ addressDecision }) => addressDecision?.outcome === 'admitted').length
+  assert.equal(byAddress, 200 - exemptLimits.perMinute, 'every other request is counted once for its address')
 })
 
-test('a mixed crowd of one publishable key is counted for the key or for each address, as its origin says', async (t) => {
+test('concurrent requests with a publishable key count for the key or for their address, depending on the origin', async (t) => {
   const { database } = await databaseFor(t)
-  const { gate } = postgresSide(database, () => start, 10)
+  const side = postgresSide(database, () => start, 10)
   const token = makeApiKey('production')
   await addKey({ database }, 1, token, { ...ample, perMinute: 30, origins: [home] })
-  const verdicts = await Promise.all(
+  const results = await Promise.all(
     Array.from({ length: 120 }, async (_, n) => {
       const origin = [home, otherHome, undefined][n % 3]
       const address = `192.0.2.${n % 2}`
-      return { origin, verdict: await gate.consume({ token, address, origin, rateLimitExempt: false }) }
+      return { origin, ...(await consume(side, { token, address, origin })) }
     }),
   )
-  const atHome = verdicts.filter(({ origin }) => origin === home).map(({ verdict }) => verdict)
-  const left = atHome
-    .filter(({ known }) => known?.decision.outcome === 'admitted')
-    .map(({ known }) => known?.decision.windows.minute.remaining ?? Number.NaN)
+  const allowed = results.filter(({ origin }) => origin === home)
+  const left = allowed
+    .filter(({ decision }) => decision?.outcome === 'admitted')
+    .map(({ decision }) => decision?.windows.minute.remaining ?? Number.NaN)
   assert.deepEqual(
     left.toSorted((a, b) => b - a),
     Array.from({ length: 30 }, (_, n) => 29 - n),
   )
-  assert.equal(atHome.filter(({ known }) => known?.decision.outcome === 'limited').length, 10)
-  const foreign = verdicts.filter(({ origin }) => origin !== home).map(({ verdict }) => verdict)
-  assert.ok(foreign.every(({ wrongOriginKey, known, address }) => wrongOriginKey && !known && address))
+  assert.equal(allowed.filter(({ decision }) => decision?.outcome === 'limited').length, 10)
+  const others = results.filter(({ origin }) => origin !== home)
+  assert.ok(others.every(({ key, decision, addressDecision }) => key && !decision && addressDecision))
   for (const address of ['192.0.2.0', '192.0.2.1']) {
-    const { windows } = gate.peekAddress(address)
+    const { windows } = side.limiter.peekAddress(address)
     assert.equal(windows.minute.remaining, addressLimits.perMinute - 40)
   }
 })
 
-test('GET /limits is one round trip, shared by those that wait, and none once key and address are used up', async (t) => {
+test('exempt requests are one round trip, shared by concurrent ones, and none once key and address are used up', async (t) => {
   const { database } = await databaseFor(t)
   let roundTrips = 0
   const counting: Database = {
@@ -385,24 +391,25 @@ test('GET /limits is one round trip, shared by those that wait, and none once ke
     },
   }
   let now = start
-  const { gate } = postgresSide(counting, () => now, 10)
+  const side = postgresSide(counting, () => now, 10)
   const token = makeApiKey('production')
   await addKey({ database }, 1, token, ample)
-  const ask = () => gate.consume({ token, address: '192.0.2.1', rateLimitExempt: true })
-  await ask()
+  const send = async () =>
+    (await consume(side, { token, address: '192.0.2.1', isExempt: true })).addressDecision?.outcome
+  await send()
   assert.equal(roundTrips, 1)
-  await Promise.all(Array.from({ length: freeLimits.perMinute - 1 }, ask))
-  assert.equal(roundTrips, 3, 'one for the first, one for all that came behind it')
-  for (let n = 0; n < addressLimits.perMinute; n++) assert.equal((await ask()).address?.outcome, 'admitted')
-  assert.equal((await ask()).address?.outcome, 'limited')
+  await Promise.all(Array.from({ length: exemptLimits.perMinute - 1 }, send))
+  assert.equal(roundTrips, 3, 'one for the first, one for all that arrived during it')
+  for (let n = 0; n < addressLimits.perMinute; n++) assert.equal(await send(), 'admitted')
+  assert.equal(await send(), 'limited')
   const before = roundTrips
-  for (let n = 0; n < 50; n++) assert.equal((await ask()).address?.outcome, 'limited')
+  for (let n = 0; n < 50; n++) assert.equal(await send(), 'limited')
   assert.equal(roundTrips, before)
   now += minuteMs
-  assert.equal((await ask()).address, undefined, 'free again')
+  assert.equal(await send(), undefined, 'exempt again')
 })
 
-/** An instance of the service as it runs in earnest, save that its own clock is off. */
+/** An instance of the service whose local clock is wrong. */
 async function instanceFor(t: TestContext, env: StoreEnv, aheadMs: number) {
   const { log } = createLog({ level: 'silent', redact: (text) => text })
   const config = readConfig({ ...env, PORT: '0', PETSTORE_ADMIN_KEY: adminKey })
@@ -423,7 +430,7 @@ async function secondsOf(database: Database): Promise<number> {
   return Number(rows[0]?.now)
 }
 
-test("the database's clock decides over windows: an instance whose own is an hour off shows the same", async (t) => {
+test('the clock of the database decides: an instance whose clock is an hour off shows the same windows', async (t) => {
   const { env, database } = await databaseFor(t)
   const right = await instanceFor(t, env, 0)
   const made = await right.request('POST', '/v1/keys', {
@@ -437,7 +444,7 @@ test("the database's clock decides over windows: an instance whose own is an hou
   for (const [n, instance] of [...instances, ...instances].entries()) {
     const { status, headers } = await instance.request('GET', '/v1/pets', { key })
     assert.equal(status, 200)
-    assert.equal(headers['x-ratelimit-remaining'], String(5 - n), 'all take from one window')
+    assert.equal(headers['x-ratelimit-remaining'], String(5 - n), 'all instances count in one window')
     resets.push(String(headers['x-ratelimit-reset']))
   }
   assert.equal(new Set(resets).size, 1, resets.join())
@@ -445,57 +452,57 @@ test("the database's clock decides over windows: an instance whose own is an hou
   const reset = Number(resets[0])
   assert.ok(reset >= before + 60 && reset <= after + 61, `${before} + 60 <= ${reset} <= ${after} + 61`)
   for (const instance of instances) {
-    const refused = await instance.request('GET', '/v1/pets', { key })
-    assert.equal(refused.status, 429)
-    assert.equal(refused.headers['x-ratelimit-reset'], resets[0])
-    const seconds = Number(refused.headers['retry-after'])
+    const limited = await instance.request('GET', '/v1/pets', { key })
+    assert.equal(limited.status, 429)
+    assert.equal(limited.headers['x-ratelimit-reset'], resets[0])
+    const seconds = Number(limited.headers['retry-after'])
     assert.ok(seconds >= 1 && seconds <= 61, `Retry-After ${seconds}`)
-    const looked = await instance.request('GET', '/v1/limits', { key })
-    assert.equal(looked.status, 200)
-    assert.ok(Math.abs(Date.parse(looked.json.minute.resetsAt) / 1000 - reset) <= 1, looked.text)
-    const stranger = await instance.request('GET', '/v1/pets')
-    assert.equal(stranger.status, 401)
-    // Answered without a question to the store, by what the instance has learnt of the store's clock.
+    const limits = await instance.request('GET', '/v1/limits', { key })
+    assert.equal(limits.status, 200)
+    assert.ok(Math.abs(Date.parse(limits.json.minute.resetsAt) / 1000 - reset) <= 1, limits.text)
+    const anonymous = await instance.request('GET', '/v1/pets')
+    assert.equal(anonymous.status, 401)
+    // Needs no round trip: the instance knows the offset of the database's clock.
     const preflight = await instance.request('OPTIONS', '/v1/pets')
-    for (const answer of [stranger, preflight]) {
+    for (const answer of [anonymous, preflight]) {
       const ahead = Number(answer.headers['x-ratelimit-reset']) - after
       assert.ok(ahead > 0 && ahead < 2 * 60, `resets in ${ahead} s`)
     }
   }
 })
 
-test('addresses whose windows have ended are swept from the store, and the others stay', async (t) => {
+test('sweep deletes the addresses whose windows have ended, and no others', async (t) => {
   const { database } = await databaseFor(t)
   let now = start
-  const { gate } = postgresSide(database, () => now, 3)
+  const side = postgresSide(database, () => now, 3)
   const rows = async () =>
     (
       await sql<{ address: string }>`SELECT address FROM address_usage ORDER BY address`.execute(
         database.read,
       )
     ).rows.map(({ address }) => address)
-  const knock = (address: string) => gate.consume({ token: undefined, address, rateLimitExempt: false })
-  // More than one round of sweeping takes.
+  const send = (address: string) => consume(side, { token: undefined, address })
+  // More rows than one statement deletes.
   await sql`
     INSERT INTO address_usage SELECT 'old ' || n, ${start}, 1, ${start + dayMs - 1}, 1 FROM generate_series(1, 2500) AS n`.execute(
     database.read,
   )
-  await knock('192.0.2.1')
+  await send('192.0.2.1')
   now += hourMs
-  await knock('192.0.2.2')
-  await gate.sweep()
+  await send('192.0.2.2')
+  await side.limiter.sweep()
   assert.equal((await rows()).length, 2_502, 'nothing has ended yet')
   now = start + dayMs - 1
-  await gate.sweep()
+  await side.limiter.sweep()
   assert.deepEqual(await rows(), ['192.0.2.1', '192.0.2.2'])
   now = start + dayMs
-  await gate.sweep()
+  await side.limiter.sweep()
   assert.deepEqual(await rows(), ['192.0.2.2'])
 })
 
-test('the addresses of strangers in the store are bounded: beyond a hundred thousand those go that end first', async (t) => {
+test('the number of stored addresses is bounded: beyond 100,000 those that end first are deleted', async (t) => {
   const { database } = await databaseFor(t)
-  const { gate } = postgresSide(database, () => start, 3)
+  const side = postgresSide(database, () => start, 3)
   const rowsMax = 100_000
   await database.migrate((trx) =>
     sql`
@@ -504,10 +511,10 @@ test('the addresses of strangers in the store are bounded: beyond a hundred thou
       trx,
     ),
   )
-  await gate.sweep()
+  await side.limiter.sweep()
   const { rows } = await sql<{ count: number; first: number }>`
     SELECT count(*), min(day_ends_at) AS first FROM address_usage`.execute(database.read)
   const { count, first } = rows[0] as { count: number; first: number }
   assert.ok(count <= rowsMax && count > rowsMax - 2_000, `${count} rows`)
-  assert.equal(first - start, rowsMax + 1_500 - count + 1, 'those that end first are gone')
+  assert.equal(first - start, rowsMax + 1_500 - count + 1, 'those that end first are deleted')
 })

@@ -5,12 +5,13 @@ import pg from 'pg'
 import { eraseFromIdempotencyRecords, IdempotencyRecords } from '../../src/api/idempotency.ts'
 import { hashApiKey, makeApiKey } from '../../src/auth/apiKey.ts'
 import { ApiKeyCache } from '../../src/auth/apiKeyCache.ts'
+import { postgresKeyStore } from '../../src/auth/postgresKeyStore.ts'
 import { isCategoryUsed, listCategories } from '../../src/categories/queries.ts'
 import type { Database } from '../../src/database/database.ts'
 import type { Tables } from '../../src/database/tables.ts'
 import { eventIdMax, eventsAfter, lastEventId, pruneEvents } from '../../src/events/queries.ts'
 import { findKey, listKeys } from '../../src/keys/queries.ts'
-import { postgresRateLimiter } from '../../src/limits/postgres.ts'
+import { PostgresRateLimiter } from '../../src/limits/postgres.ts'
 import { orderStatuses } from '../../src/orders/order.ts'
 import {
   expireDueHolds,
@@ -283,7 +284,7 @@ const works: [what: string, work: (db: Kysely<Tables>) => Promise<unknown>, rows
   ['one key', (db) => findKey(db, 5), 1],
   [
     'a key by its secret',
-    (db) => new ApiKeyCache({ ...database, read: db }, 'production').find(secret, 0),
+    async (db) => new ApiKeyCache({ ...database, read: db }, 'production').find(secret, 0),
     1,
   ],
   ['kept answers to erase', (db) => eraseFromIdempotencyRecords(db, 'order 50', (json) => json), 1],
@@ -316,20 +317,22 @@ test('counting a request reads no table from end to end', async () => {
     return rows
   }
   const counting = await openStore(env)
-  const gate = postgresRateLimiter({
+  const limiter = new PostgresRateLimiter({
     database: counting,
-    directory: new ApiKeyCache(counting, 'production'),
-    banAfterRefusals: 100,
     clock: Date.now,
+    banAfterRejections: 100,
     limitClock: undefined,
   })
+  const keys = postgresKeyStore(new ApiKeyCache(counting, 'production'), limiter)
+  const consume = (token: string | undefined, address: string) =>
+    keys.consume(token, { authorization: undefined, address, rateLimitExempt: false })
   const before = await scansOf()
   for (let n = 0; n < 20; n++) {
-    const { known } = await gate.consume({ token: secret, address: '192.0.2.1', rateLimitExempt: false })
-    assert.equal(known?.decision.outcome, 'admitted')
-    await gate.peek(secret)
-    await gate.consume({ token: makeApiKey('production'), address: `192.0.2.${n}`, rateLimitExempt: false })
-    await gate.consume({ token: undefined, address: '192.0.2.1', rateLimitExempt: false })
+    const { decision } = await consume(secret, '192.0.2.1')
+    assert.equal(decision?.outcome, 'admitted')
+    await keys.find(secret)
+    await consume(makeApiKey('production'), `192.0.2.${n}`)
+    await consume(undefined, '192.0.2.1')
   }
   // What a connection has done is known to others at its end at the latest.
   await counting.close()

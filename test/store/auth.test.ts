@@ -24,9 +24,9 @@ describe('authentication', () => {
   const manage = (method: string, path: string, body?: unknown) =>
     service.request(method, path, { key: service.operatorKey, ...(body !== undefined && { body }) })
 
-  const unknown = /^This API key is not valid here: .*ps_live_/
-  /** What a caller may send, and what they are told. Nothing is told of a key that does not exist. */
-  const refusals: {
+  const unknown = /^This API key is not valid\. .* ps_live_\.$/
+  /** What a caller may send, and the error. The error reveals nothing about keys that do not exist. */
+  const rejections: {
     name: string
     authorization: () => string | undefined | Promise<string>
     code: string
@@ -91,7 +91,7 @@ describe('authentication', () => {
         return `Bearer ${key}`
       },
       code: 'invalid_api_key',
-      message: /^This API key has been revoked: ask the operator for a new one\.$/,
+      message: /^This API key has been revoked\. Ask the operator for a new one\.$/,
     },
     {
       name: 'an expired key',
@@ -103,7 +103,7 @@ describe('authentication', () => {
         return `Bearer ${key}`
       },
       code: 'invalid_api_key',
-      message: /^This API key has expired: ask the operator for a new one\.$/,
+      message: /^This API key has expired\. Ask the operator for a new one\.$/,
     },
     {
       name: 'a secret that was rotated out',
@@ -113,49 +113,49 @@ describe('authentication', () => {
         return `Bearer ${key}`
       },
       code: 'invalid_api_key',
-      message: /^This API key has been rotated: use the new secret\.$/,
+      message: /^This API key has been rotated\. Use the new secret\.$/,
     },
   ]
 
-  for (const { name, authorization, code, message } of refusals) {
-    test(`refused with 401: ${name}`, async () => {
+  for (const { name, authorization, code, message } of rejections) {
+    test(`rejected with 401: ${name}`, async () => {
       const value = await authorization()
-      const answer = await service.request('GET', '/v1/pets', {
+      const response = await service.request('GET', '/v1/pets', {
         headers: value === undefined ? {} : { authorization: value },
       })
-      assert.equal(answer.status, 401)
-      assert.equal(answer.headers['www-authenticate'], 'Bearer')
-      assert.equal(answer.json.code, code)
-      assert.equal(answer.json.status, 401)
-      assert.match(answer.json.message, message)
-      assert.deepEqual(Object.keys(answer.json), ['code', 'message', 'status'])
-      for (const header of rateHeaders) assert.match(String(answer.headers[header]), /^\d+$/)
+      assert.equal(response.status, 401)
+      assert.equal(response.headers['www-authenticate'], 'Bearer')
+      assert.equal(response.json.code, code)
+      assert.equal(response.json.status, 401)
+      assert.match(response.json.message, message)
+      assert.deepEqual(Object.keys(response.json), ['code', 'message', 'status'])
+      for (const header of rateHeaders) assert.match(String(response.headers[header]), /^\d+$/)
     })
   }
 
-  test('a key that does not exist is told the same, whatever it looks like', async () => {
+  test('every key that does not exist gets the same response', async () => {
     const keys = ['nonsense', makeApiKey('production'), makeApiKey('staging'), damaged(makeApiKey('staging'))]
-    const answers = await Promise.all(keys.map((key) => service.request('GET', '/v1/pets', { key })))
-    assert.equal(new Set(answers.map(({ text }) => text)).size, 1)
+    const responses = await Promise.all(keys.map((key) => service.request('GET', '/v1/pets', { key })))
+    assert.equal(new Set(responses.map(({ text }) => text)).size, 1)
   })
 
   for (const scheme of ['Bearer', 'bearer', 'BEARER', 'Bearer  ']) {
-    test(`the scheme is read as HTTP has it: "${scheme}"`, async () => {
+    test(`the scheme is case-insensitive and may be followed by more spaces: "${scheme}"`, async () => {
       const { key } = await service.makeKey()
-      const answer = await service.request('GET', '/v1/pets', {
+      const response = await service.request('GET', '/v1/pets', {
         headers: { authorization: `${scheme} ${key}` },
       })
-      assert.equal(answer.status, 200)
+      assert.equal(response.status, 200)
     })
   }
 })
 
-test('a key of the other environment that does exist is told which it is of', async () => {
+test('the error for an existing key of the other environment names the environment', async () => {
   const staging = await startTestService({ PETSTORE_ENV: 'staging' })
   const production = await startTestService()
   try {
     const { id, key } = await staging.makeKey()
-    // A store is of one environment; a key of the other can only have been carried over.
+    // A database belongs to one environment, so a key of the other can only have been imported.
     const exported = await runPetstore(['export'], {
       ...staging.storeEnv,
       PETSTORE_ENV: 'staging',
@@ -163,10 +163,13 @@ test('a key of the other environment that does exist is told which it is of', as
     const record = exported.stdout.split('\n').find((line) => line.startsWith(`{"type":"key","id":${id},`))
     const imported = await runPetstore(['import', '--with-keys'], production.storeEnv, record)
     assert.equal(imported.code, 0, imported.stderr)
-    const answer = await production.request('GET', '/v1/pets', { key })
-    assert.equal(answer.status, 401)
-    assert.equal(answer.json.code, 'invalid_api_key')
-    assert.match(answer.json.message, /staging environment, and this is production/)
+    const response = await production.request('GET', '/v1/pets', { key })
+    assert.equal(response.status, 401)
+    assert.equal(response.json.code, 'invalid_api_key')
+    assert.match(
+      response.json.message,
+      /^This API key belongs to the staging environment\. Use a production key/,
+    )
     assert.equal((await staging.request('GET', '/v1/pets', { key })).status, 200)
   } finally {
     await staging.stop()
@@ -174,7 +177,7 @@ test('a key of the other environment that does exist is told which it is of', as
   }
 })
 
-describe('a key that changes while the body of its request is still coming in', () => {
+describe('a key that changes while the body of its request is arriving', () => {
   let service: TestService
   before(async () => {
     service = await startTestService()
@@ -197,7 +200,7 @@ describe('a key that changes while the body of its request is still coming in', 
       message: /^This API key ended while the request was coming in\.$/,
     },
     {
-      name: 'stripped of the scope',
+      name: 'deprived of the scope',
       method: 'PATCH',
       body: { scopes: ['pets:read'] },
       status: 403,
@@ -206,7 +209,7 @@ describe('a key that changes while the body of its request is still coming in', 
     },
   ]
   for (const { name, method, body, status, code, message } of changes) {
-    test(`and is ${name} does not write`, async () => {
+    test(`and is ${name} cannot write`, async () => {
       const { id, key } = await service.makeKey()
       const pet = '{"name":"too late","categoryId":1}'
       const caller = await call(
@@ -216,15 +219,15 @@ describe('a key that changes while the body of its request is still coming in', 
       )
       try {
         const left = async () => (await service.request('GET', '/v1/limits', { key })).json.minute.remaining
-        await eventually('the request is let in', async () => (await left()) === 59)
+        await eventually('the request is authenticated', async () => (await left()) === 59)
         const changed = await service.request(method, `/v1/keys/${id}`, { key: service.operatorKey, body })
         assert.ok(changed.status < 300, changed.text)
         caller.socket.write(pet.slice(10))
-        const answer = await caller.answer()
-        const refusal = JSON.parse(answer.body)
-        assert.deepEqual([answer.status, refusal.code], [status, code])
-        assert.match(refusal.message, message)
-        assert.equal(/^www-authenticate: bearer$/im.test(answer.head), status === 401)
+        const response = await caller.answer()
+        const error = JSON.parse(response.body)
+        assert.deepEqual([response.status, error.code], [status, code])
+        assert.match(error.message, message)
+        assert.equal(/^www-authenticate: bearer$/im.test(response.head), status === 401)
         const { json } = await service.request('GET', '/v1/pets', { key: service.operatorKey })
         assert.deepEqual(json, [])
       } finally {
@@ -234,12 +237,12 @@ describe('a key that changes while the body of its request is still coming in', 
   }
 })
 
-describe('a store is of one environment for good', () => {
+describe('a database belongs to one environment permanently', () => {
   for (const [own, other] of [
     ['staging', 'production'],
     ['production', 'staging'],
   ] as const) {
-    test(`that of ${own} is refused to ${other}, and stays as it was`, async (t) => {
+    test(`a ${own} database is rejected in ${other} and stays unchanged`, async (t) => {
       const env = await storeFor(t)
       const run = (environment: string, args: string[], input = '') =>
         runPetstore(args, { ...env, PETSTORE_ENV: environment, PORT: '0' }, input)
@@ -267,11 +270,11 @@ describe('the order of the checks', () => {
   })
   after(() => service.stop())
 
-  /** Each request is wrong in two ways; the answer tells of the check that comes first. */
+  /** Each request fails two checks; the response shows which check comes first. */
   const scenarios: {
     name: string
     settings?: Record<string, unknown>
-    /** Requests that use up the allowance before. */
+    /** Requests sent first, to use up the rate limit. */
     warmUp?: number
     method: string
     path: string
@@ -342,7 +345,7 @@ describe('the order of the checks', () => {
       code: 'method_not_allowed',
     },
     {
-      name: '403 for a foreign origin before 404',
+      name: '403 for a wrong origin before 404',
       settings: { origins: ['https://shelter.example'] },
       headers: { origin: 'https://elsewhere.example' },
       method: 'GET',
@@ -387,7 +390,7 @@ describe('the order of the checks', () => {
       code: 'insufficient_scope',
     },
     {
-      name: '403 before an animal that is not there',
+      name: '403 before 404 for an unknown pet',
       settings: { scopes: [] },
       method: 'GET',
       path: '/v1/pets/12345',
@@ -395,7 +398,7 @@ describe('the order of the checks', () => {
       code: 'insufficient_scope',
     },
     {
-      name: '403 before a path parameter that is no int64',
+      name: '403 before 404 for a path parameter that is not an int64',
       settings: { scopes: [] },
       method: 'GET',
       path: '/v1/pets/milo',
@@ -408,24 +411,24 @@ describe('the order of the checks', () => {
     test(name, async () => {
       const key = settings && (await service.makeKey(settings)).key
       for (let i = 0; i < warmUp; i++) await service.request('GET', '/v1/pets', { key })
-      const answer = await service.request(method, path, { key, headers, body })
-      assert.equal(answer.status, status)
-      assert.equal(answer.json.code, code)
-      assert.equal(answer.json.status, status)
-      for (const header of rateHeaders) assert.match(String(answer.headers[header]), /^\d+$/)
-      if (status === 405) assert.match(String(answer.headers.allow), /GET, POST, HEAD, OPTIONS/)
+      const response = await service.request(method, path, { key, headers, body })
+      assert.equal(response.status, status)
+      assert.equal(response.json.code, code)
+      assert.equal(response.json.status, status)
+      for (const header of rateHeaders) assert.match(String(response.headers[header]), /^\d+$/)
+      if (status === 405) assert.match(String(response.headers.allow), /GET, POST, HEAD, OPTIONS/)
     })
   }
 
-  test('429 before 401 once an address has used up its allowance', async () => {
+  test('429 before 401 once an address has exceeded its rate limit', async () => {
     for (let i = 0; i < 100; i++) await service.request('GET', '/v1/pets')
-    const answer = await service.request('GET', '/v1/pets')
-    assert.equal(answer.status, 429)
-    assert.equal(answer.json.code, 'rate_limit_exceeded')
+    const response = await service.request('GET', '/v1/pets')
+    assert.equal(response.status, 429)
+    assert.equal(response.json.code, 'rate_limit_exceeded')
     service.advance(60_000)
   })
 
-  test('an operation that is past its removal answers 410 after 401 and 429, and before 403', async () => {
+  test('a removed operation returns 410 after 401 and 429, and before 403', async () => {
     const { key: powerless } = await service.makeKey({ scopes: [] })
     const { key: tight } = await service.makeKey({ plan: 'enterprise', limits: { perMinute: 1 } })
     service.advance(getPetDeprecation.sunsetMs - service.now() - 1)
@@ -455,7 +458,7 @@ describe('scopes', () => {
   })
 
   type Targets = Record<string, number>
-  /** One of everything that an operation may be about, made anew. */
+  /** Creates one of each resource that an operation may be about. */
   async function makeTargets(): Promise<Targets> {
     const make = async (path: string, body?: unknown): Promise<number> => {
       const { status, json, text } = await service.request('POST', `/v1${path}`, {
@@ -588,7 +591,7 @@ describe('scopes', () => {
     { id: 'revokeKey', method: 'DELETE', path: '/keys/{keyId}', scope: 'keys:manage' },
   ]
 
-  test('every operation of the interface is in the table below', async () => {
+  test('every operation of the API is in the table', async () => {
     const { json } = await service.request('GET', '/v1/openapi.json')
     const described = Object.entries(json.paths).flatMap(([path, item]) =>
       Object.entries(item as Record<string, { operationId?: string }>)
@@ -600,19 +603,19 @@ describe('scopes', () => {
   })
 
   for (const { id, method, path, body: given, scope } of operations) {
-    test(`${id} asks for ${scope ?? 'no scope'}, and for no other`, async () => {
+    test(`${id} requires ${scope ?? 'no scope'} and no other`, async () => {
       const targets = await makeTargets()
       const target = `/v1${path.replace(/\{(\w+)\}/g, (_, name: string) => String(targets[name]))}`
       const body = typeof given === 'function' ? given(targets) : given
       const others = scopes.filter((other) => other !== scope)
       const without = await service.makeKey({ scopes: others })
-      const refused = await service.request(method, target, { key: without.key, body })
+      const rejected = await service.request(method, target, { key: without.key, body })
       if (scope === undefined) {
-        assert.equal(refused.status, 200)
+        assert.equal(rejected.status, 200)
       } else {
-        assert.equal(refused.status, 403)
-        assert.equal(refused.json.code, 'insufficient_scope')
-        assert.match(refused.json.message, new RegExp(`"${scope}"`))
+        assert.equal(rejected.status, 403)
+        assert.equal(rejected.json.code, 'insufficient_scope')
+        assert.match(rejected.json.message, new RegExp(`"${scope}"`))
       }
       const { key } = await service.makeKey({ scopes: scope === undefined ? [] : [scope] })
       const allowed = await service.request(method, target, { key, body })
@@ -620,7 +623,7 @@ describe('scopes', () => {
     })
   }
 
-  test('HEAD asks for the scope that GET asks for', async () => {
+  test('HEAD requires the same scope as GET', async () => {
     const { key } = await service.makeKey({ scopes: ['pets:write'] })
     assert.equal((await service.request('HEAD', '/v1/pets', { key })).status, 403)
   })
@@ -674,7 +677,7 @@ describe('the key that PETSTORE_ADMIN_KEY sets', () => {
     }
   })
 
-  test('may be added to a store that has an operator key already, and both work', async () => {
+  test('can be added to a database that already has an operator key, and both work', async () => {
     const service = await startTestService()
     try {
       await service.restart({ PETSTORE_ADMIN_KEY: first })
@@ -685,7 +688,7 @@ describe('the key that PETSTORE_ADMIN_KEY sets', () => {
     }
   })
 
-  test('may be a key of this service that is made elsewhere', async () => {
+  test('can be a key that was generated by another instance', async () => {
     const key = makeApiKey('production')
     const service = await startTestService({ PETSTORE_ADMIN_KEY: key })
     try {
@@ -695,7 +698,7 @@ describe('the key that PETSTORE_ADMIN_KEY sets', () => {
     }
   })
 
-  test('may be a key that the store has already, which stays what it is', async () => {
+  test('can be an existing key, whose settings stay unchanged', async () => {
     const service = await startTestService()
     try {
       const { key } = await service.makeKey({ scopes: ['pets:read'] })
@@ -710,15 +713,15 @@ describe('the key that PETSTORE_ADMIN_KEY sets', () => {
   const losses: { name: string; method: string; path: string; body?: unknown }[] = [
     { name: 'revoked', method: 'DELETE', path: '/v1/keys/1' },
     { name: 'rotated', method: 'POST', path: '/v1/keys/1/rotate' },
-    { name: 'stripped of its scopes', method: 'PATCH', path: '/v1/keys/1', body: { scopes: [] } },
+    { name: 'deprived of its scopes', method: 'PATCH', path: '/v1/keys/1', body: { scopes: [] } },
     {
-      name: 'locked to an origin',
+      name: 'restricted to an origin',
       method: 'PATCH',
       path: '/v1/keys/1',
       body: { origins: ['https://shelter.example'], scopes: ['pets:read'] },
     },
     {
-      name: 'given an end',
+      name: 'given an expiry',
       method: 'PATCH',
       path: '/v1/keys/1',
       body: { expiresAt: '2026-11-15T12:00:00.001Z' },
@@ -771,7 +774,7 @@ describe('the key that PETSTORE_ADMIN_KEY sets', () => {
     })
   }
 
-  test('ends the start with status 2 where it is not usable, and is not repeated', async () => {
+  test('makes the start fail with status 2 if it is not usable, and is not printed', async () => {
     const { code, stdout, stderr } = await runPetstore(['serve'], {
       PORT: '0',
       PETSTORE_ADMIN_KEY: 'too-short',
@@ -820,34 +823,34 @@ describe('/metrics', () => {
     { name: 'a proxy on this machine, without a key', headers: proxied, status: 401 },
     { name: 'another kind of proxy, without a key', headers: { forwarded: 'for=203.0.113.5' }, status: 401 },
     {
-      name: 'elsewhere with the operator key',
+      name: 'another machine with the operator key',
       key: async () => service.operatorKey,
       headers: proxied,
       status: 200,
     },
     {
-      name: 'elsewhere with a key that does not manage keys',
+      name: 'another machine with a key without keys:manage',
       key: async () => (await service.makeKey()).key,
       headers: proxied,
       status: 403,
     },
   ]
   for (const { name, key, headers, status } of visits) {
-    test(`answers ${status} to ${name}`, async () => {
-      const answer = await service.request('GET', '/metrics', { key: await key?.(), headers })
-      assert.equal(answer.status, status)
-      assert.equal(/petstore_request_duration_seconds/.test(answer.text), status === 200)
-      assert.equal(answer.headers['x-ratelimit-limit'], undefined)
+    test(`returns ${status} to ${name}`, async () => {
+      const response = await service.request('GET', '/metrics', { key: await key?.(), headers })
+      assert.equal(response.status, status)
+      assert.equal(/petstore_request_duration_seconds/.test(response.text), status === 200)
+      assert.equal(response.headers['x-ratelimit-limit'], undefined)
     })
   }
 })
 
-test('the operator key is shown at the first start alone, with a curl line that works', async () => {
+test('the operator key is shown at the first start only, with a working curl command', async () => {
   const first = await startServer()
   const line = /curl -H "Authorization: (Bearer \S+)" (http:\S+)/.exec(first.output.stdout)
   assert.ok(line, first.output.stdout)
-  const answer = await fetch(line[2] as string, { headers: { Authorization: line[1] as string } })
-  assert.equal(answer.status, 200)
+  const response = await fetch(line[2] as string, { headers: { Authorization: line[1] as string } })
+  assert.equal(response.status, 200)
   first.closeConnections()
   first.child.kill('SIGTERM')
   const { stderr } = await first.ended
@@ -865,7 +868,7 @@ test('the operator key is shown at the first start alone, with a curl line that 
   }
 })
 
-test('keys of staging begin with ps_test_', async () => {
+test('staging keys start with ps_test_', async () => {
   const service = await startTestService({ PETSTORE_ENV: 'staging' })
   try {
     assert.match(service.operatorKey, /^ps_test_/)

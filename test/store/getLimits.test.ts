@@ -6,20 +6,20 @@ import { startTestService } from '../support/service.ts'
 
 const minute = 60_000
 const freePerMinute = 60
-const banAfterRefusals = 100
+const banAfterRejections = 100
 
 const client = proxiedService()
 
 const ask = (path: string, key?: string, from = client.address, method = 'GET') =>
   client.service.request(method, path, { key, headers: { 'x-forwarded-for': from } })
 const getLimits = (key: string, from = client.address) => ask('/v1/limits', key, from)
-/** What the address has left; asking takes one of it. */
+/** The requests that the address has left, after this one. */
 const addressLeft = async (from = client.address) =>
   rateLimit(await ask('/v1/pets', undefined, from), 'remaining')
-const countOf = (answers: Answer[], status: number) =>
-  answers.filter((answer) => answer.status === status).length
+const countOf = (responses: Answer[], status: number) =>
+  responses.filter((response) => response.status === status).length
 
-test('GET /limits says who the caller is', async () => {
+test('GET /limits describes the key', async () => {
   const scopes = ['pets:read', 'orders:read']
   const { id, key } = await client.service.makeKey({ name: 'Partner feed', plan: 'pro', scopes })
   const { json } = await getLimits(key)
@@ -35,7 +35,7 @@ test('GET /limits says who the caller is', async () => {
   })
 })
 
-test('GET /limits shows a change of the key at once', async () => {
+test('GET /limits shows a changed key at once', async () => {
   const { id, key } = await client.service.makeKey({ name: 'before' })
   assert.equal((await getLimits(key)).json.name, 'before')
   await client.service.request('PATCH', `/v1/keys/${id}`, {
@@ -46,7 +46,7 @@ test('GET /limits shows a change of the key at once', async () => {
   assert.deepEqual([json.name, json.plan, json.scopes], ['after', 'business', ['pets:read']])
 })
 
-test('GET /limits names the environment of the service also to a key that the operator chose', async () => {
+test('GET /limits names the environment for a key that the operator chose', async () => {
   const adminKey = 'an-operator-key-of-any-form-in-staging'
   const staging = await startTestService({ PETSTORE_ENV: 'staging', PETSTORE_ADMIN_KEY: adminKey })
   try {
@@ -58,8 +58,8 @@ test('GET /limits names the environment of the service also to a key that the op
   }
 })
 
-describe('GET /limits is free of charge', () => {
-  test('60 times a minute for each key; beyond that the address pays', async () => {
+describe('GET /limits is exempt', () => {
+  test('60 times a minute for each key; further requests count for the address', async () => {
     const { key } = await client.service.makeKey({ plan: 'enterprise', limits: { perMinute: 5 } })
     await ask('/v1/pets', key)
     for (let i = 0; i < freePerMinute; i++) assert.equal((await getLimits(key)).status, 200)
@@ -71,17 +71,17 @@ describe('GET /limits is free of charge', () => {
       assert.equal(rateLimit(paid, 'remaining'), 4)
     }
     for (const method of ['GET', 'HEAD']) {
-      const refused = await ask('/v1/limits', key, client.address, method)
-      assert.equal(refused.status, 429)
-      assert.equal(rateLimit(refused, 'limit'), 100, "the headers are those of the address's windows")
-      assert.equal(rateLimit(refused, 'remaining'), 0)
-      assert.match(String(refused.headers['retry-after']), /^\d+$/)
-      if (method === 'GET') assert.equal(refused.json.code, 'rate_limit_exceeded')
+      const rejected = await ask('/v1/limits', key, client.address, method)
+      assert.equal(rejected.status, 429)
+      assert.equal(rateLimit(rejected, 'limit'), 100, "the headers are those of the address's windows")
+      assert.equal(rateLimit(rejected, 'remaining'), 0)
+      assert.match(String(rejected.headers['retry-after']), /^\d+$/)
+      if (method === 'GET') assert.equal(rejected.json.code, 'rate_limit_exceeded')
     }
     const { headers } = await getLimits(key)
     assert.equal(await addressLeft(), 0)
-    assert.equal((await ask('/v1/pets', key)).status, 200, 'the key itself is not hindered')
-    assert.equal((await getLimits(key, '198.51.100.201')).status, 200, 'nor is another address')
+    assert.equal((await ask('/v1/pets', key)).status, 200, 'the key is not affected')
+    assert.equal((await getLimits(key, '198.51.100.201')).status, 200, 'another address is not affected')
     assert.equal(await addressLeft('198.51.100.201'), 98)
     client.service.advance(Number(headers['retry-after']) * 1000)
     assert.equal((await getLimits(key)).status, 200)
@@ -100,13 +100,13 @@ describe('GET /limits is free of charge', () => {
     assert.equal(await addressLeft(), 96)
   })
 
-  test('exactly: of 200 simultaneous ones 60 are free, 100 are paid by the address and 40 are refused', async () => {
+  test('exactly: of 200 concurrent requests 60 are exempt, 100 count for the address and 40 are rejected', async () => {
     const { key } = await client.service.makeKey()
-    const answers = await times(200, () => getLimits(key))
-    assert.deepEqual([countOf(answers, 200), countOf(answers, 429)], [160, 40])
+    const responses = await times(200, () => getLimits(key))
+    assert.deepEqual([countOf(responses, 200), countOf(responses, 429)], [160, 40])
   })
 
-  test('for all addresses of a key together, and for each key by itself', async () => {
+  test('for all addresses of a key together, and for each key separately', async () => {
     const [one, two] = [await client.service.makeKey(), await client.service.makeKey()]
     const others = ['198.51.100.211', '198.51.100.212']
     await Promise.all(others.map((other) => times(45, () => getLimits(one.key, other))))
@@ -128,11 +128,11 @@ describe('GET /limits is free of charge', () => {
   })
 })
 
-test('GET /limits over its allowance never leads to a ban', async () => {
+test('rejected GET /limits requests never lead to a ban', async () => {
   const { id, key } = await client.service.makeKey()
-  const answers = await times(160 + 3 * banAfterRefusals, () => getLimits(key))
-  assert.equal(countOf(answers, 429), 3 * banAfterRefusals)
-  for (const { status, json } of answers) if (status === 429) assert.equal(json.code, 'rate_limit_exceeded')
+  const responses = await times(160 + 3 * banAfterRejections, () => getLimits(key))
+  assert.equal(countOf(responses, 429), 3 * banAfterRejections)
+  for (const { status, json } of responses) if (status === 429) assert.equal(json.code, 'rate_limit_exceeded')
   const admitted = await ask('/v1/pets', key)
   assert.equal(admitted.status, 200)
   assert.equal(rateLimit(admitted, 'remaining'), 59)
@@ -140,9 +140,9 @@ test('GET /limits over its allowance never leads to a ban', async () => {
   assert.equal(json.bannedUntil, undefined)
 })
 
-test('GET /limits of a banned key is paid by the address, and leaves the free ones for after the ban', async () => {
+test('GET /limits with a banned key counts for the address and leaves the exempt requests for after the ban', async () => {
   const { key } = await client.service.makeKey({ plan: 'enterprise', limits: { perMinute: 1 } })
-  await times(1 + banAfterRefusals, () => ask('/v1/pets', key))
+  await times(1 + banAfterRejections, () => ask('/v1/pets', key))
   client.service.advance(5 * minute - 1_000)
   await times(freePerMinute, () => getLimits(key))
   assert.equal(await addressLeft(), 39)
@@ -151,11 +151,11 @@ test('GET /limits of a banned key is paid by the address, and leaves the free on
   assert.equal(await addressLeft(), 38)
 })
 
-test('a key that is revoked is refused by GET /limits at once, also over its allowance', async () => {
+test('GET /limits rejects a revoked key at once, even with no exempt requests left', async () => {
   const { id, key } = await client.service.makeKey()
   await times(70, () => getLimits(key))
   await client.service.request('DELETE', `/v1/keys/${id}`, { key: client.service.operatorKey })
-  const refused = await getLimits(key)
-  assert.equal(refused.status, 401)
-  assert.equal(rateLimit(refused, 'limit'), 100)
+  const rejected = await getLimits(key)
+  assert.equal(rejected.status, 401)
+  assert.equal(rateLimit(rejected, 'limit'), 100)
 })

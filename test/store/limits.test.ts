@@ -9,35 +9,35 @@ const day = 86_400_000
 
 let service: TestService
 before(async () => {
-  // The tests say in X-Forwarded-For whom they speak for.
+  // The tests set the client address in X-Forwarded-For.
   service = await startTestService({ PETSTORE_TRUSTED_PROXIES: '127.0.0.1' })
 })
 after(() => service.stop())
 
-/** Sends a request and holds every answer to what the interface says of its headers. */
+/** Sends a request and checks the rate limit headers of the response. */
 async function ask(method: string, path: string, options: RequestOptions = {}): Promise<Answer> {
-  const answer = await service.request(method, path, options)
-  assertHeaders(answer, service.now())
-  return answer
+  const response = await service.request(method, path, options)
+  assertHeaders(response, service.now())
+  return response
 }
 const list = (key: string) => ask('GET', '/v1/pets', { key })
 const anonymous = (address: string, key?: string) =>
   ask('GET', '/v1/pets', { key, headers: { 'x-forwarded-for': address } })
 
-const number = (answer: Answer, header: string): number => {
-  assert.match(String(answer.headers[header]), /^\d+$/, header)
-  return Number(answer.headers[header])
+const number = (response: Answer, header: string): number => {
+  assert.match(String(response.headers[header]), /^\d+$/, header)
+  return Number(response.headers[header])
 }
-const remaining = (answer: Answer) => number(answer, 'x-ratelimit-remaining')
-const limit = (answer: Answer) => number(answer, 'x-ratelimit-limit')
-const reset = (answer: Answer) => number(answer, 'x-ratelimit-reset')
+const remaining = (response: Answer) => number(response, 'x-ratelimit-remaining')
+const limit = (response: Answer) => number(response, 'x-ratelimit-limit')
+const reset = (response: Answer) => number(response, 'x-ratelimit-reset')
 
-function assertHeaders(answer: Answer, now: number): void {
+function assertHeaders(response: Answer, now: number): void {
   const policy = /^"minute";q=(\d+);w=60, "day";q=(\d+);w=86400$/.exec(
-    String(answer.headers['ratelimit-policy']),
+    String(response.headers['ratelimit-policy']),
   )
-  const state = /^"minute";r=(\d+);t=(\d+), "day";r=(\d+);t=(\d+)$/.exec(String(answer.headers.ratelimit))
-  assert.ok(policy && state, `${answer.headers['ratelimit-policy']} / ${answer.headers.ratelimit}`)
+  const state = /^"minute";r=(\d+);t=(\d+), "day";r=(\d+);t=(\d+)$/.exec(String(response.headers.ratelimit))
+  assert.ok(policy && state, `${response.headers['ratelimit-policy']} / ${response.headers.ratelimit}`)
   const [minuteLimit, dayLimit] = policy.slice(1).map(Number) as [number, number]
   const [minuteLeft, minuteSeconds, dayLeft, daySeconds] = state.slice(1).map(Number) as [
     number,
@@ -47,51 +47,51 @@ function assertHeaders(answer: Answer, now: number): void {
   ]
   assert.ok(minuteSeconds >= 1 && minuteSeconds <= 60 && daySeconds >= 1 && daySeconds <= 86_400)
   assert.ok(minuteLeft <= minuteLimit && dayLeft <= dayLimit)
-  const isBanned = answer.json?.code === 'key_banned' || answer.json?.bannedUntil
+  const isBanned = response.json?.code === 'key_banned' || response.json?.bannedUntil
   const isMinute = minuteLeft === dayLeft ? minuteSeconds > daySeconds : minuteLeft < dayLeft
-  assert.equal(limit(answer), isMinute ? minuteLimit : dayLimit)
-  assert.equal(remaining(answer), isBanned ? 0 : Math.min(minuteLeft, dayLeft))
+  assert.equal(limit(response), isMinute ? minuteLimit : dayLimit)
+  assert.equal(remaining(response), isBanned ? 0 : Math.min(minuteLeft, dayLeft))
   if (!isBanned) {
     const endsBy = now + (isMinute ? minuteSeconds : daySeconds) * 1000
-    assert.ok(reset(answer) * 1000 > endsBy - 1000 && reset(answer) * 1000 < endsBy + 1000)
+    assert.ok(reset(response) * 1000 > endsBy - 1000 && reset(response) * 1000 < endsBy + 1000)
   }
-  assert.equal('retry-after' in answer.headers, answer.status === 429)
-  if (answer.status !== 429) return
-  assert.equal(remaining(answer), 0)
-  const back = now + number(answer, 'retry-after') * 1000
-  assert.ok(back >= reset(answer) * 1000 && back < reset(answer) * 1000 + 1000)
+  assert.equal('retry-after' in response.headers, response.status === 429)
+  if (response.status !== 429) return
+  assert.equal(remaining(response), 0)
+  const back = now + number(response, 'retry-after') * 1000
+  assert.ok(back >= reset(response) * 1000 && back < reset(response) * 1000 + 1000)
 }
 
-describe('of 200 simultaneous requests on a fresh free key', () => {
+describe('of 200 concurrent requests with a new free key', () => {
   for (let round = 1; round <= 20; round++) {
     test(`exactly 60 are admitted, round ${round}`, async () => {
       const { key } = await service.makeKey()
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         Array.from({ length: 200 }, (_, index) =>
           index % 2 === 0
             ? list(key)
             : ask('POST', '/v1/pets', { key, body: { name: `Milo ${index}`, categoryId: 3 } }),
         ),
       )
-      const admitted = answers.filter(({ status }) => status === 200 || status === 201)
+      const admitted = responses.filter(({ status }) => status === 200 || status === 201)
       assert.deepEqual(
         admitted.map(remaining).toSorted((a, b) => a - b),
         Array.from({ length: 60 }, (_, index) => index),
       )
-      const refused = answers.filter(({ status }) => status === 429).map(({ json }) => json.code)
-      assert.equal(refused.length, 140)
-      assert.equal(refused.filter((code) => code === 'rate_limit_exceeded').length, 99)
-      assert.equal(refused.filter((code) => code === 'key_banned').length, 41)
+      const rejected = responses.filter(({ status }) => status === 429).map(({ json }) => json.code)
+      assert.equal(rejected.length, 140)
+      assert.equal(rejected.filter((code) => code === 'rate_limit_exceeded').length, 99)
+      assert.equal(rejected.filter((code) => code === 'key_banned').length, 41)
     })
   }
 
-  test('and after a clean restart no more are admitted', async () => {
+  test('no more are admitted after a clean restart', async () => {
     const { key } = await service.makeKey()
     const burst = () => Promise.all(Array.from({ length: 40 }, () => list(key)))
     const first = await burst()
     await service.restart()
     const second = await burst()
-    const admitted = (answers: Answer[]) => answers.filter(({ status }) => status === 200).length
+    const admitted = (responses: Answer[]) => responses.filter(({ status }) => status === 200).length
     assert.deepEqual([admitted(first), admitted(second)], [40, 20])
   })
 })
@@ -106,14 +106,17 @@ const plans = [
 for (const { perMinute, perDay, ...settings } of plans) {
   test(`the plan ${settings.plan} allows ${perMinute} a minute and ${perDay} a day`, async () => {
     const { id, key } = await service.makeKey(settings)
-    const answer = await list(key)
+    const response = await list(key)
     assert.equal(
-      answer.headers['ratelimit-policy'],
+      response.headers['ratelimit-policy'],
       `"minute";q=${perMinute};w=60, "day";q=${perDay};w=86400`,
     )
-    assert.equal(answer.headers.ratelimit, `"minute";r=${perMinute - 1};t=60, "day";r=${perDay - 1};t=86400`)
-    assert.equal(limit(answer), perMinute)
-    assert.equal(remaining(answer), perMinute - 1)
+    assert.equal(
+      response.headers.ratelimit,
+      `"minute";r=${perMinute - 1};t=60, "day";r=${perDay - 1};t=86400`,
+    )
+    assert.equal(limit(response), perMinute)
+    assert.equal(remaining(response), perMinute - 1)
     const { json } = await ask('GET', '/v1/limits', { key })
     assert.deepEqual(json, {
       keyId: id,
@@ -133,7 +136,7 @@ for (const { perMinute, perDay, ...settings } of plans) {
 }
 
 describe('windows', () => {
-  test('a minute opens with the first request after the last one ended, and lasts 60 seconds', async () => {
+  test('a minute window opens with the first request after the last one ended, and lasts 60 seconds', async () => {
     const { key } = await service.makeKey({ plan: 'enterprise', limits: { perMinute: 2 } })
     const opened = service.now()
     await list(key)
@@ -149,32 +152,32 @@ describe('windows', () => {
   })
 
   for (const oddMs of [0, 1, 137, 500, 999]) {
-    test(`whoever waits for Retry-After is admitted, and nobody is sent back too early: ${oddMs} ms past`, async () => {
+    test(`a request after Retry-After is admitted, ${oddMs} ms past the second`, async () => {
       service.advance(1000 - (service.now() % 1000) + oddMs)
       const { key } = await service.makeKey({ plan: 'enterprise', limits: { perMinute: 1 } })
       await list(key)
       for (const laterMs of [0, 1, 499, 998]) {
         service.advance(laterMs)
-        const refused = await list(key)
-        assert.equal(refused.status, 429)
-        assert.equal(refused.json.code, 'rate_limit_exceeded')
-        assert.equal(refused.json.status, 429)
+        const rejected = await list(key)
+        assert.equal(rejected.status, 429)
+        assert.equal(rejected.json.code, 'rate_limit_exceeded')
+        assert.equal(rejected.json.status, 429)
       }
-      const refused = await list(key)
-      service.advance(number(refused, 'retry-after') * 1000)
-      assert.ok(service.now() >= reset(refused) * 1000)
+      const rejected = await list(key)
+      service.advance(number(rejected, 'retry-after') * 1000)
+      assert.ok(service.now() >= reset(rejected) * 1000)
       assert.equal((await list(key)).status, 200)
     })
   }
 
-  test('the headers tell of the window that runs out first, and of the later one on a tie', async () => {
+  test('the headers describe the window with the fewest requests left, and on a tie the one that resets later', async () => {
     const { key } = await service.makeKey({ plan: 'enterprise', limits: { perMinute: 3, perDay: 5 } })
     const opened = service.now()
     const seen: [number, number, number][] = []
     const look = async () => {
-      const answer = await list(key)
-      seen.push([answer.status, limit(answer), remaining(answer)])
-      return answer
+      const response = await list(key)
+      seen.push([response.status, limit(response), remaining(response)])
+      return response
     }
     for (let i = 0; i < 4; i++) await look()
     service.advance(minute)
@@ -188,44 +191,44 @@ describe('windows', () => {
       [200, 5, 0],
       [429, 5, 0],
     ])
-    const refused = await list(key)
-    assert.equal(reset(refused), Math.ceil((opened + day) / 1000))
+    const rejected = await list(key)
+    assert.equal(reset(rejected), Math.ceil((opened + day) / 1000))
     assert.equal(
-      number(refused, 'retry-after'),
+      number(rejected, 'retry-after'),
       Math.ceil((opened + day) / 1000) - Math.floor(service.now() / 1000),
     )
-    service.advance(number(refused, 'retry-after') * 1000)
+    service.advance(number(rejected, 'retry-after') * 1000)
     assert.equal((await list(key)).status, 200)
 
     const tied = await service.makeKey({ plan: 'enterprise', limits: { perMinute: 2, perDay: 2 } })
-    const answer = await list(tied.key)
-    assert.equal(reset(answer), Math.ceil((service.now() + day) / 1000))
+    const response = await list(tied.key)
+    assert.equal(reset(response), Math.ceil((service.now() + day) / 1000))
   })
 
-  test('a free key has 1,000 requests a day, and not one more', async () => {
+  test('a free key has exactly 1,000 requests a day', async () => {
     const { key } = await service.makeKey()
     const opened = service.now()
     let admitted = 0
     for (let passed = 0; passed < 17; passed++) {
-      const answers = await Promise.all(Array.from({ length: 60 }, () => list(key)))
-      admitted += answers.filter(({ status }) => status === 200).length
+      const responses = await Promise.all(Array.from({ length: 60 }, () => list(key)))
+      admitted += responses.filter(({ status }) => status === 200).length
       service.advance(minute)
     }
     assert.equal(admitted, 1_000)
-    const refused = await list(key)
-    assert.equal(refused.status, 429)
-    assert.equal(limit(refused), 1_000)
-    assert.equal(reset(refused), Math.ceil((opened + day) / 1000))
+    const rejected = await list(key)
+    assert.equal(rejected.status, 429)
+    assert.equal(limit(rejected), 1_000)
+    assert.equal(reset(rejected), Math.ceil((opened + day) / 1000))
     service.advance(opened + day - service.now())
     assert.equal((await list(key)).status, 200)
   })
 
-  test('a refused request takes from neither window', async () => {
+  test('a rejected request consumes from neither window', async () => {
     const { key } = await service.makeKey({ plan: 'enterprise', limits: { perMinute: 2, perDay: 3 } })
     for (let i = 0; i < 2; i++) await list(key)
     for (let i = 0; i < 20; i++) {
-      const refused = await list(key)
-      assert.match(String(refused.headers.ratelimit), /"day";r=1;/)
+      const rejected = await list(key)
+      assert.match(String(rejected.headers.ratelimit), /"day";r=1;/)
     }
     service.advance(minute)
     const third = await list(key)
@@ -233,7 +236,7 @@ describe('windows', () => {
     assert.match(String(third.headers.ratelimit), /"minute";r=1;.*"day";r=0;/)
   })
 
-  test('a clean restart loses nothing of either window', async () => {
+  test('a clean restart keeps both windows', async () => {
     const { key } = await service.makeKey({ plan: 'enterprise', limits: { perMinute: 4, perDay: 6 } })
     for (let i = 0; i < 3; i++) await list(key)
     const before = await ask('GET', '/v1/limits', { key })
@@ -248,16 +251,16 @@ describe('windows', () => {
     assert.equal((await list(key)).status, 429)
   })
 
-  test('a clock that is set back locks nobody out for longer than a window', async () => {
+  test('after the clock is set back, a caller waits at most one window', async () => {
     const { key } = await service.makeKey({ plan: 'enterprise', limits: { perMinute: 1 } })
     const address = '203.0.113.40'
     await list(key)
     for (let i = 0; i < 100; i++) await anonymous(address)
     service.advance(-3_600_000)
-    for (const refused of [await list(key), await anonymous(address)]) {
-      assert.equal(refused.status, 429)
-      // Up to a second more than the window: the reset is named in whole seconds, rounded up.
-      assert.ok(number(refused, 'retry-after') <= 61)
+    for (const rejected of [await list(key), await anonymous(address)]) {
+      assert.equal(rejected.status, 429)
+      // Up to a second more than the window: the reset is rounded up to whole seconds.
+      assert.ok(number(rejected, 'retry-after') <= 61)
     }
     service.advance(minute - 1)
     assert.equal((await list(key)).status, 429)
@@ -284,17 +287,17 @@ describe('what counts', () => {
     options?: RequestOptions
     status: number
   }[] = [
-    { name: 'a page of animals', method: 'GET', path: '/v1/pets', status: 200 },
+    { name: 'a page of pets', method: 'GET', path: '/v1/pets', status: 200 },
     { name: 'HEAD', method: 'HEAD', path: '/v1/pets', status: 200 },
     {
-      name: 'an animal that is added',
+      name: 'creating a pet',
       method: 'POST',
       path: '/v1/pets',
       options: { body: { name: 'Milo', categoryId: 3 } },
       status: 201,
     },
     { name: 'an unknown path', method: 'GET', path: '/v1/nowhere', status: 404 },
-    { name: 'an unknown animal', method: 'GET', path: '/v1/pets/999999', status: 404 },
+    { name: 'an unknown pet', method: 'GET', path: '/v1/pets/999999', status: 404 },
     { name: 'a wrong method', method: 'PUT', path: '/v1/pets', status: 405 },
     { name: 'a wrong method on the limits', method: 'POST', path: '/v1/limits', status: 405 },
     { name: 'a wrong query', method: 'GET', path: '/v1/pets?limit=0', status: 400 },
@@ -316,7 +319,7 @@ describe('what counts', () => {
     { name: 'a missing scope', settings: { scopes: [] }, method: 'GET', path: '/v1/pets', status: 403 },
   ]
   for (const { name, settings, method, path, options, status } of counted) {
-    test(`${name} (${status}) takes one`, async () => {
+    test(`${name} (${status}) counts once`, async () => {
       const { key } = await service.makeKey(settings)
       const first = await ask(method, path, { key, ...options })
       assert.equal(first.status, status)
@@ -327,26 +330,26 @@ describe('what counts', () => {
     })
   }
 
-  test('a page that has not changed (304) takes one', async () => {
+  test('an unchanged page (304) counts once', async () => {
     const { key } = await service.makeKey()
     const { headers } = await list(key)
-    const answer = await ask('GET', '/v1/pets', { key, headers: { 'if-none-match': String(headers.etag) } })
-    assert.equal(answer.status, 304)
-    assert.equal(remaining(answer), 58)
+    const response = await ask('GET', '/v1/pets', { key, headers: { 'if-none-match': String(headers.etag) } })
+    assert.equal(response.status, 304)
+    assert.equal(remaining(response), 58)
   })
 
-  test('OPTIONS takes nothing, with a key or without', async () => {
+  test('OPTIONS does not count, with or without a key', async () => {
     const { key } = await service.makeKey()
     const address = '203.0.113.41'
     for (let i = 0; i < 5; i++) {
-      const answer = await ask('OPTIONS', '/v1/pets', { key, headers: { 'x-forwarded-for': address } })
-      assert.equal(answer.status, 204)
+      const response = await ask('OPTIONS', '/v1/pets', { key, headers: { 'x-forwarded-for': address } })
+      assert.equal(response.status, 204)
     }
     assert.equal(remaining(await list(key)), 59)
     assert.equal(remaining(await anonymous(address)), 99)
   })
 
-  test('GET /limits takes nothing, and is open when the windows are used up', async () => {
+  test('GET /limits does not count, and works when the windows are used up', async () => {
     const { key } = await service.makeKey({ plan: 'enterprise', limits: { perMinute: 2 } })
     const address = '203.0.113.42'
     const headers = { 'x-forwarded-for': address }
@@ -355,37 +358,37 @@ describe('what counts', () => {
     assert.equal(fresh.json.day.resetsAt, null)
     for (let i = 0; i < 3; i++) await list(key)
     for (let i = 1; i < 60; i++) {
-      const answer = await ask(i % 2 ? 'GET' : 'HEAD', '/v1/limits', { key, headers })
-      assert.equal(answer.status, 200)
-      assert.equal(remaining(answer), 0)
+      const response = await ask(i % 2 ? 'GET' : 'HEAD', '/v1/limits', { key, headers })
+      assert.equal(response.status, 200)
+      assert.equal(remaining(response), 0)
     }
     assert.equal(remaining(await anonymous(address)), 99)
     service.advance(minute)
     assert.equal(remaining(await list(key)), 1)
   })
 
-  test('GET /limits without a valid key is 401, and taken from the address', async () => {
+  test('GET /limits without a valid key is 401 and counts for the address', async () => {
     const headers = { 'x-forwarded-for': '203.0.113.43' }
-    const answer = await ask('GET', '/v1/limits', { headers })
-    assert.equal(answer.status, 401)
-    assert.equal(remaining(answer), 99)
+    const response = await ask('GET', '/v1/limits', { headers })
+    assert.equal(response.status, 401)
+    assert.equal(remaining(response), 99)
   })
 })
 
 describe('bans', () => {
-  /** Uses the minute up and is refused so many times; answers the last refusal. */
-  async function beRefused(key: string, allowance: number, refusals: number): Promise<Answer> {
-    await Promise.all(Array.from({ length: allowance }, () => list(key)))
-    const answers: Answer[] = []
-    for (let i = 0; i < refusals; i++) answers.push(await list(key))
-    for (const answer of answers.slice(0, -1)) assert.equal(answer.json.code, 'rate_limit_exceeded')
-    return answers.at(-1) as Answer
+  /** Uses up the minute, then sends requests that are rejected. Returns the last response. */
+  async function exceedLimit(key: string, limit: number, rejections: number): Promise<Answer> {
+    await Promise.all(Array.from({ length: limit }, () => list(key)))
+    const responses: Answer[] = []
+    for (let i = 0; i < rejections; i++) responses.push(await list(key))
+    for (const response of responses.slice(0, -1)) assert.equal(response.json.code, 'rate_limit_exceeded')
+    return responses.at(-1) as Answer
   }
   const tight = { plan: 'enterprise', limits: { perMinute: 1 } }
 
-  test('the 100th refusal inside one window bans the key for 5 minutes, and says so', async () => {
+  test('the 100th rejection in one window bans the key for 5 minutes, and the ban is logged', async () => {
     const { id, key } = await service.makeKey()
-    const last = await beRefused(key, 60, 100)
+    const last = await exceedLimit(key, 60, 100)
     const bannedUntil = service.now() + 5 * minute
     assert.equal(last.status, 429)
     assert.equal(last.json.code, 'key_banned')
@@ -401,28 +404,28 @@ describe('bans', () => {
     assert.equal(line.until, new Date(bannedUntil).toISOString())
   })
 
-  test('99 refusals do not ban', async () => {
+  test('99 rejections do not ban', async () => {
     const { key } = await service.makeKey()
-    assert.equal((await beRefused(key, 60, 99)).json.code, 'rate_limit_exceeded')
+    assert.equal((await exceedLimit(key, 60, 99)).json.code, 'rate_limit_exceeded')
     service.advance(minute)
     assert.equal((await list(key)).status, 200)
   })
 
-  test('refusals of different windows do not add up', async () => {
+  test('rejections in different windows do not add up', async () => {
     const { key } = await service.makeKey(tight)
     for (let i = 0; i < 4; i++) {
-      assert.equal((await beRefused(key, 1, 99)).json.code, 'rate_limit_exceeded')
+      assert.equal((await exceedLimit(key, 1, 99)).json.code, 'rate_limit_exceeded')
       service.advance(minute)
     }
   })
 
-  test('knocking on does not lengthen a ban, and takes nothing', async () => {
+  test('requests during a ban do not extend it and do not count', async () => {
     const { key } = await service.makeKey(tight)
-    const first = await beRefused(key, 1, 100)
+    const first = await exceedLimit(key, 1, 100)
     for (let i = 0; i < 150; i++) {
-      const knock = await list(key)
-      assert.equal(knock.json.code, 'key_banned')
-      assert.equal(reset(knock), reset(first))
+      const during = await list(key)
+      assert.equal(during.json.code, 'key_banned')
+      assert.equal(reset(during), reset(first))
       service.advance(1_999)
     }
     service.advance(reset(first) * 1000 - service.now() - 1000)
@@ -434,11 +437,11 @@ describe('bans', () => {
     assert.match(String(back.headers.ratelimit), /"day";r=999998;/)
   })
 
-  test('each further ban within 24 hours of the last doubles, and 24 quiet hours begin anew', async () => {
+  test('each ban within 24 hours of the last one lasts twice as long, and 24 hours without a ban reset it', async () => {
     const { key } = await service.makeKey(tight)
     const lengths: number[] = []
     const beBanned = async () => {
-      const banned = await beRefused(key, 1, 100)
+      const banned = await exceedLimit(key, 1, 100)
       assert.equal(banned.json.code, 'key_banned')
       const { json } = await ask('GET', '/v1/limits', { key, headers: { 'x-forwarded-for': '203.0.113.44' } })
       const bannedUntil = Date.parse(json.bannedUntil)
@@ -455,62 +458,62 @@ describe('bans', () => {
 
   test('the operator lifts a ban, and the next one lasts 5 minutes again', async () => {
     const { id, key } = await service.makeKey(tight)
-    await beRefused(key, 1, 100)
+    await exceedLimit(key, 1, 100)
     service.advance(minute)
     await ask('DELETE', `/v1/keys/${id}/ban`, { key: service.operatorKey })
     service.advance(1)
-    const again = await beRefused(key, 1, 100)
+    const again = await exceedLimit(key, 1, 100)
     assert.equal(again.json.code, 'key_banned')
     assert.equal(reset(again), Math.ceil((service.now() + 5 * minute) / 1000))
   })
 
-  test('a ban, its end and its memory survive a restart', async () => {
+  test('a ban, its end and its length persist over a restart', async () => {
     const { key } = await service.makeKey(tight)
-    const first = await beRefused(key, 1, 100)
+    const first = await exceedLimit(key, 1, 100)
     await service.restart()
     const still = await list(key)
     assert.equal(still.json.code, 'key_banned')
     assert.equal(reset(still), reset(first))
     service.advance(5 * minute)
-    assert.equal((await beRefused(key, 1, 1)).json.code, 'rate_limit_exceeded')
+    assert.equal((await exceedLimit(key, 1, 1)).json.code, 'rate_limit_exceeded')
     await service.restart()
-    const second = await beRefused(key, 0, 99)
+    const second = await exceedLimit(key, 0, 99)
     assert.equal(second.json.code, 'key_banned')
     assert.equal(reset(second), Math.ceil((service.now() + 10 * minute) / 1000))
   })
 
   test('a lifted ban stays lifted over a restart', async () => {
     const { id, key } = await service.makeKey(tight)
-    await beRefused(key, 1, 100)
+    await exceedLimit(key, 1, 100)
     await ask('DELETE', `/v1/keys/${id}/ban`, { key: service.operatorKey })
     await service.restart()
     assert.equal((await list(key)).json.code, 'rate_limit_exceeded')
   })
 
-  test('a banned key may look at its limits, and its address pays', async () => {
+  test('GET /limits works with a banned key and counts for the address', async () => {
     const { key } = await service.makeKey(tight)
-    await beRefused(key, 1, 100)
+    await exceedLimit(key, 1, 100)
     const headers = { 'x-forwarded-for': '203.0.113.45' }
     for (let i = 0; i < 99; i++) {
-      const answer = await ask('GET', '/v1/limits', { key, headers })
-      assert.equal(answer.status, 200)
-      assert.equal(answer.json.bannedUntil, new Date(service.now() + 5 * minute).toISOString())
+      const response = await ask('GET', '/v1/limits', { key, headers })
+      assert.equal(response.status, 200)
+      assert.equal(response.json.bannedUntil, new Date(service.now() + 5 * minute).toISOString())
     }
     assert.equal(remaining(await ask('GET', '/v1/pets', { headers })), 0)
-    const refused = await ask('GET', '/v1/limits', { key, headers })
-    assert.equal(refused.status, 429)
-    assert.equal(refused.json.code, 'rate_limit_exceeded')
-    assert.equal(limit(refused), 100)
+    const rejected = await ask('GET', '/v1/limits', { key, headers })
+    assert.equal(rejected.status, 429)
+    assert.equal(rejected.json.code, 'rate_limit_exceeded')
+    assert.equal(limit(rejected), 100)
     assert.equal(
       (await ask('GET', '/v1/limits', { key, headers: { 'x-forwarded-for': '203.0.113.46' } })).status,
       200,
     )
   })
 
-  test('PETSTORE_BAN_AFTER_REFUSALS says how many refusals bring a ban', async () => {
+  test('PETSTORE_BAN_AFTER_REFUSALS sets the number of rejections before a ban', async () => {
     const { key } = await service.makeKey(tight)
     await service.restart({ PETSTORE_BAN_AFTER_REFUSALS: '3' })
-    assert.equal((await beRefused(key, 1, 3)).json.code, 'key_banned')
+    assert.equal((await exceedLimit(key, 1, 3)).json.code, 'key_banned')
     await service.restart()
   })
 })
@@ -529,62 +532,62 @@ describe('callers without a valid key', () => {
     },
   ]
   for (const [index, { name, key: makeKey }] of wrongKeys.entries()) {
-    test(`have 100 a minute by their address: ${name}`, async () => {
+    test(`have 100 requests a minute by address: ${name}`, async () => {
       const address = `203.0.113.${50 + index}`
       const key = await makeKey()
       for (let i = 1; i <= 100; i++) {
-        const answer = await anonymous(address, key)
-        assert.equal(answer.status, 401)
-        assert.equal(limit(answer), 100)
-        assert.equal(remaining(answer), 100 - i)
-        assert.equal(answer.headers['ratelimit-policy'], '"minute";q=100;w=60, "day";q=10000;w=86400')
+        const response = await anonymous(address, key)
+        assert.equal(response.status, 401)
+        assert.equal(limit(response), 100)
+        assert.equal(remaining(response), 100 - i)
+        assert.equal(response.headers['ratelimit-policy'], '"minute";q=100;w=60, "day";q=10000;w=86400')
       }
-      const refused = await anonymous(address, key)
-      assert.equal(refused.status, 429)
-      assert.equal(refused.json.code, 'rate_limit_exceeded')
-      assert.equal(refused.headers['www-authenticate'], undefined)
-      service.advance(number(refused, 'retry-after') * 1000)
+      const rejected = await anonymous(address, key)
+      assert.equal(rejected.status, 429)
+      assert.equal(rejected.json.code, 'rate_limit_exceeded')
+      assert.equal(rejected.headers['www-authenticate'], undefined)
+      service.advance(number(rejected, 'retry-after') * 1000)
       assert.equal((await anonymous(address, key)).status, 401)
     })
   }
 
-  test('share one allowance, whatever is wrong with their keys', async () => {
+  test('share one limit for every kind of invalid key', async () => {
     const address = '203.0.113.60'
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 150 }, (_, index) => anonymous(address, index % 2 ? 'nonsense' : undefined)),
     )
-    assert.equal(answers.filter(({ status }) => status === 401).length, 100)
-    assert.equal(answers.filter(({ status }) => status === 429).length, 50)
+    assert.equal(responses.filter(({ status }) => status === 401).length, 100)
+    assert.equal(responses.filter(({ status }) => status === 429).length, 50)
   })
 
-  test('are never banned: the next minute is theirs', async () => {
+  test('are never banned: they are admitted in the next minute', async () => {
     const address = '203.0.113.61'
     await Promise.all(Array.from({ length: 300 }, () => anonymous(address)))
-    const refused = await anonymous(address)
-    assert.equal(refused.json.code, 'rate_limit_exceeded')
+    const rejected = await anonymous(address)
+    assert.equal(rejected.json.code, 'rate_limit_exceeded')
     service.advance(minute)
     assert.equal((await anonymous(address)).status, 401)
   })
 
-  test('do not hinder a valid key at the same address', async () => {
+  test('do not affect a valid key at the same address', async () => {
     const headers = { 'x-forwarded-for': '203.0.113.62' }
     const { key } = await service.makeKey()
     await Promise.all(Array.from({ length: 120 }, () => ask('GET', '/v1/pets', { headers })))
     assert.equal((await ask('GET', '/v1/pets', { headers })).status, 429)
-    const answer = await ask('GET', '/v1/pets', { key, headers })
-    assert.equal(answer.status, 200)
-    assert.equal(remaining(answer), 59)
+    const response = await ask('GET', '/v1/pets', { key, headers })
+    assert.equal(response.status, 200)
+    assert.equal(remaining(response), 59)
     assert.equal((await ask('GET', '/v1/limits', { key, headers })).status, 200)
   })
 
-  test('are not charged for what a valid key does', async () => {
+  test('are not counted for requests with a valid key', async () => {
     const headers = { 'x-forwarded-for': '203.0.113.63' }
     const { key } = await service.makeKey()
     for (let i = 0; i < 70; i++) await ask('GET', '/v1/pets', { key, headers })
     assert.equal(remaining(await ask('GET', '/v1/pets', { headers })), 99)
   })
 
-  test('are counted by /64 where they have IPv6', async () => {
+  test('are counted by /64 with IPv6', async () => {
     const left: number[] = []
     for (const address of [
       '2001:db8:7:1::1',
@@ -598,7 +601,7 @@ describe('callers without a valid key', () => {
     assert.deepEqual(left, [99, 98, 97, 99, 96])
   })
 
-  test('are told apart by what the trusted proxy wrote, not by what they claim', async () => {
+  test('are identified by the address that the trusted proxy added', async () => {
     const left: number[] = []
     for (const header of ['203.0.113.70', '1.1.1.1, 203.0.113.70', '2.2.2.2,203.0.113.70', '203.0.113.71']) {
       left.push(remaining(await anonymous(header)))
@@ -607,17 +610,17 @@ describe('callers without a valid key', () => {
   })
 })
 
-test('X-Forwarded-For of a stranger changes nothing', async () => {
+test('X-Forwarded-For is ignored unless a trusted proxy sends it', async () => {
   const open = await startTestService()
   try {
     for (let i = 0; i < 100; i++) {
-      const answer = await open.request('GET', '/v1/pets', {
+      const response = await open.request('GET', '/v1/pets', {
         headers: { 'x-forwarded-for': `203.0.113.${i}` },
       })
-      assert.equal(remaining(answer), 99 - i)
+      assert.equal(remaining(response), 99 - i)
     }
-    const refused = await open.request('GET', '/v1/pets', { headers: { 'x-forwarded-for': '198.51.100.1' } })
-    assert.equal(refused.status, 429)
+    const rejected = await open.request('GET', '/v1/pets', { headers: { 'x-forwarded-for': '198.51.100.1' } })
+    assert.equal(rejected.status, 429)
   } finally {
     await open.stop()
   }

@@ -6,7 +6,7 @@ import { startServer } from '../support/process.ts'
 
 type Server = Awaited<ReturnType<typeof startServer>>
 
-/** The day's window is the one that runs out: no machine is so slow that it ends meanwhile. */
+/** The day limit is the one that is reached, because a minute window could end during the test. */
 const settings = { name: 'crash', plan: 'enterprise', limits: { perMinute: 1_000, perDay: 50 } }
 
 const stores: StoreEnv[] = []
@@ -45,20 +45,20 @@ const burst = ({ request }: Server, key: string, count: number) =>
   Promise.all(Array.from({ length: count }, () => request('GET', '/v1/pets', { key })))
 const limits = async ({ request }: Server, key: string) => (await request('GET', '/v1/limits', { key })).json
 
-/** What the store itself has on disk, seen by somebody else. */
+/** The row as another process reads it. */
 const stored = (env: StoreEnv, id: number) =>
   inStore(env, ({ read }) =>
     read.selectFrom('key_usage').selectAll().where('key_id', '=', id).executeTakeFirst(),
   )
 
-test('a window that is in the store holds after the process is killed', async () => {
+test('a window in the database is kept after the process is killed', async () => {
   const first = await start()
   const { id, key } = await makeKey(first)
   const admitted = await burst(first, key, 30)
   assert.ok(admitted.every(({ status }) => status === 200))
   const before = await limits(first, key)
   await eventually(
-    'the count is in the store',
+    'the count is in the database',
     async () => (await stored(first.storeEnv, id))?.day_used === 30,
   )
   const { signal } = await end(first, 'SIGKILL')
@@ -66,18 +66,18 @@ test('a window that is in the store holds after the process is killed', async ()
 
   const second = await start(first.storeEnv)
   assert.deepEqual((await limits(second, key)).day, before.day)
-  const answers = await burst(second, key, 40)
-  assert.equal(answers.filter(({ status }) => status === 200).length, 20)
-  assert.equal(answers.filter(({ status }) => status === 429).length, 20)
+  const responses = await burst(second, key, 40)
+  assert.equal(responses.filter(({ status }) => status === 200).length, 20)
+  assert.equal(responses.filter(({ status }) => status === 429).length, 20)
   await end(second, 'SIGTERM')
 })
 
-test('a crash forgives at the most what was counted last, never the window', async () => {
+test('a crash loses at most the last counts, never the window', async () => {
   const first = await start()
   const { id, key } = await makeKey(first)
   await burst(first, key, 30)
   await eventually(
-    'the count is in the store',
+    'the count is in the database',
     async () => (await stored(first.storeEnv, id))?.day_used === 30,
   )
   await burst(first, key, 5)
@@ -89,27 +89,27 @@ test('a crash forgives at the most what was counted last, never the window', asy
   await end(second, 'SIGTERM')
 })
 
-test('a ban holds after the process is killed', async () => {
+test('a ban is kept after the process is killed', async () => {
   const env = { PETSTORE_BAN_AFTER_REFUSALS: '5' }
   const first = await start(undefined, env)
   const { id, key } = await makeKey(first, { ...settings, limits: { perMinute: 1_000, perDay: 1 } })
-  const answers = await burst(first, key, 6)
-  assert.equal(answers.filter(({ json }) => json.code === 'key_banned').length, 1)
+  const responses = await burst(first, key, 6)
+  assert.equal(responses.filter(({ json }) => json.code === 'key_banned').length, 1)
   const { bannedUntil } = await limits(first, key)
   await eventually(
-    'the ban is in the store',
+    'the ban is in the database',
     async () => Number((await stored(first.storeEnv, id))?.banned_until) > 0,
   )
   await end(first, 'SIGKILL')
 
   const second = await start(first.storeEnv, env)
-  const [answer] = await burst(second, key, 1)
-  assert.equal(answer?.json.code, 'key_banned')
+  const [response] = await burst(second, key, 1)
+  assert.equal(response?.json.code, 'key_banned')
   assert.equal((await limits(second, key)).bannedUntil, bannedUntil)
   await end(second, 'SIGTERM')
 })
 
-test('a clean stop loses not one request, however late it came', async () => {
+test('a clean stop loses no count', async () => {
   const first = await start()
   const { key } = await makeKey(first)
   const admitted = await burst(first, key, 37)
@@ -119,12 +119,12 @@ test('a clean stop loses not one request, however late it came', async () => {
 
   const second = await start(first.storeEnv)
   assert.equal((await limits(second, key)).day.remaining, 13)
-  const answers = await burst(second, key, 20)
-  assert.equal(answers.filter(({ status }) => status === 200).length, 13)
+  const responses = await burst(second, key, 20)
+  assert.equal(responses.filter(({ status }) => status === 200).length, 13)
   await end(second, 'SIGTERM')
 })
 
-test('of requests that are on their way at a clean stop, each that was admitted is counted', async () => {
+test('every request that is admitted during a clean stop is counted', async () => {
   const first = await start()
   const { key } = await makeKey(first)
   await burst(first, key, 1)
@@ -137,7 +137,7 @@ test('of requests that are on their way at a clean stop, each that was admitted 
 
   const second = await start(first.storeEnv)
   const { day } = await limits(second, key)
-  // What was answered was counted; what was cut off may have been.
+  // Requests with a response were counted; aborted ones may have been.
   assert.ok(
     day.remaining <= 49 - answered && day.remaining >= 19,
     `${day.remaining} left, ${answered} answered`,

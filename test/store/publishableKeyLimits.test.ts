@@ -6,7 +6,7 @@ import { proxiedService, rateLimit, times } from '../support/rateLimits.ts'
 const home = 'https://shelter.example'
 const elsewhere = 'https://elsewhere.example'
 const minute = 60_000
-const banAfterRefusals = 100
+const banAfterRejections = 100
 
 const client = proxiedService()
 
@@ -18,9 +18,9 @@ const ask = ({ key, origin, path = '/v1/pets', method = 'GET', ...from }: From):
   })
 const manage = (method: string, path: string, body?: unknown) =>
   client.service.request(method, `/v1/keys${path}`, { key: client.service.operatorKey, body })
-const statuses = (answers: Answer[]) => {
+const statuses = (responses: Answer[]) => {
   const counts: Record<string, number> = {}
-  for (const { status, json } of answers) {
+  for (const { status, json } of responses) {
     const name = status === 200 ? '200' : `${status} ${json.code}`
     counts[name] = (counts[name] ?? 0) + 1
   }
@@ -35,21 +35,21 @@ describe('a publishable key used with a wrong or missing Origin', () => {
     test(`(${name}) counts for the address and not for the key`, async () => {
       const { key } = await client.service.makeKey({ origins: [home] })
       for (let left = 99; left >= 95; left--) {
-        const refused = await ask({ key, origin })
-        assert.equal(refused.status, 403)
-        assert.equal(refused.json.code, 'origin_not_allowed')
-        assert.equal(rateLimit(refused, 'limit'), 100)
-        assert.equal(rateLimit(refused, 'remaining'), left)
-        assert.equal(refused.headers['ratelimit-policy'], '"minute";q=100;w=60, "day";q=10000;w=86400')
+        const rejected = await ask({ key, origin })
+        assert.equal(rejected.status, 403)
+        assert.equal(rejected.json.code, 'origin_not_allowed')
+        assert.equal(rateLimit(rejected, 'limit'), 100)
+        assert.equal(rateLimit(rejected, 'remaining'), left)
+        assert.equal(rejected.headers['ratelimit-policy'], '"minute";q=100;w=60, "day";q=10000;w=86400')
       }
-      assert.equal(rateLimit(await ask({}), 'remaining'), 94, 'one allowance with requests without a key')
+      assert.equal(rateLimit(await ask({}), 'remaining'), 94, 'the same limit as for requests without a key')
       const admitted = await ask({ key, origin: home })
       assert.equal(admitted.status, 200)
       assert.equal(rateLimit(admitted, 'remaining'), 59)
     })
   }
 
-  test('is refused with 403 before anything else about the request is looked at', async () => {
+  test('is rejected with 403 before any other check of the request', async () => {
     const { key } = await client.service.makeKey({ origins: [home] })
     for (const [method, path] of [
       ['GET', '/v1/nowhere'],
@@ -58,32 +58,28 @@ describe('a publishable key used with a wrong or missing Origin', () => {
       ['GET', '/v1/pets?limit=0'],
       ['GET', '/v1/limits'],
     ] as const) {
-      const refused = await ask({ key, method, path })
-      assert.equal(refused.json.code, 'origin_not_allowed', `${method} ${path}`)
-      assert.equal(rateLimit(refused, 'limit'), 100)
+      const rejected = await ask({ key, method, path })
+      assert.equal(rejected.json.code, 'origin_not_allowed', `${method} ${path}`)
+      assert.equal(rateLimit(rejected, 'limit'), 100)
     }
   })
 
-  test('gets 429 once the address has used up its allowance, and the message says why', async () => {
+  test('gets 429 once the address has exceeded its limit, and the message says why', async () => {
     const { key } = await client.service.makeKey({ origins: [home] })
-    const answers = await times(150, () => ask({ key, origin: elsewhere }))
-    assert.deepEqual(statuses(answers), { '403 origin_not_allowed': 100, '429 rate_limit_exceeded': 50 })
-    const refused = await ask({ key })
-    assert.equal(refused.status, 429)
-    assert.equal(rateLimit(refused, 'limit'), 100)
-    assert.equal(rateLimit(refused, 'remaining'), 0)
-    assert.match(String(refused.headers['retry-after']), /^\d+$/)
-    assert.match(refused.json.message, /origin/)
-    assert.equal(
-      (await ask({ key, origin: home })).status,
-      200,
-      'its own site is not hindered by the address',
-    )
+    const responses = await times(150, () => ask({ key, origin: elsewhere }))
+    assert.deepEqual(statuses(responses), { '403 origin_not_allowed': 100, '429 rate_limit_exceeded': 50 })
+    const rejected = await ask({ key })
+    assert.equal(rejected.status, 429)
+    assert.equal(rateLimit(rejected, 'limit'), 100)
+    assert.equal(rateLimit(rejected, 'remaining'), 0)
+    assert.match(String(rejected.headers['retry-after']), /^\d+$/)
+    assert.match(rejected.json.message, /origin/)
+    assert.equal((await ask({ key, origin: home })).status, 200, 'requests from its origin are not affected')
     client.service.advance(minute)
     assert.equal((await ask({ key })).status, 403)
   })
 
-  test('takes nothing from the visitors of its site, also at the same moment', async () => {
+  test('does not count for requests from its origin, even concurrently', async () => {
     const { key } = await client.service.makeKey({ origins: [home] })
     const [theirs, ours] = await Promise.all([
       times(160, () => ask({ key })),
@@ -92,7 +88,9 @@ describe('a publishable key used with a wrong or missing Origin', () => {
     ])
     assert.deepEqual(statuses(theirs), { '403 origin_not_allowed': 100, '429 rate_limit_exceeded': 60 })
     assert.deepEqual(statuses(ours), { 200: 60, '429 rate_limit_exceeded': 10 })
-    const left = ours.filter(({ status }) => status === 200).map((answer) => rateLimit(answer, 'remaining'))
+    const left = ours
+      .filter(({ status }) => status === 200)
+      .map((response) => rateLimit(response, 'remaining'))
     assert.deepEqual(
       left.toSorted((a, b) => a - b),
       Array.from({ length: 60 }, (_, index) => index),
@@ -100,7 +98,7 @@ describe('a publishable key used with a wrong or missing Origin', () => {
     assert.equal(rateLimit(await ask({ address: '198.51.100.251' }), 'remaining'), 79)
   })
 
-  test('leaves no trace on the key: neither a use nor a refusal', async () => {
+  test('does not change when the key was last used', async () => {
     const { id, key } = await client.service.makeKey({ origins: [home] })
     await times(5, () => ask({ key }))
     assert.equal((await manage('GET', `/${id}`)).json.lastUsedAt, null)
@@ -112,18 +110,18 @@ describe('a publishable key', () => {
 
   test('is limited, but never banned', async () => {
     const { id, key } = await client.service.makeKey(tight)
-    const answers = await times(1 + 2 * banAfterRefusals, () => ask({ key, origin: home }))
-    assert.deepEqual(statuses(answers), { 200: 1, '429 rate_limit_exceeded': 2 * banAfterRefusals })
-    for (let i = 0; i < banAfterRefusals; i++)
+    const responses = await times(1 + 2 * banAfterRejections, () => ask({ key, origin: home }))
+    assert.deepEqual(statuses(responses), { 200: 1, '429 rate_limit_exceeded': 2 * banAfterRejections })
+    for (let i = 0; i < banAfterRejections; i++)
       assert.equal((await ask({ key, origin: home })).json.code, 'rate_limit_exceeded')
     assert.equal((await manage('GET', `/${id}`)).json.bannedUntil, undefined)
     client.service.advance(minute)
     assert.equal((await ask({ key, origin: home })).status, 200)
   })
 
-  test('that was banned as a secret key may be used, and is banned again once it is secret again', async () => {
+  test('that was banned as a secret key is usable, and is banned again once it is secret again', async () => {
     const { id, key } = await client.service.makeKey({ ...tight, origins: [], scopes: ['pets:read'] })
-    await times(1 + banAfterRefusals, () => ask({ key }))
+    await times(1 + banAfterRejections, () => ask({ key }))
     assert.equal((await ask({ key })).json.code, 'key_banned')
     assert.notEqual((await manage('GET', `/${id}`)).json.bannedUntil, undefined)
     client.service.advance(minute)
@@ -143,11 +141,11 @@ describe('a publishable key', () => {
     assert.equal((await ask({ key })).status, 200)
   })
 
-  test('that becomes secret is not banned for what was refused before', async () => {
+  test('that becomes secret is not banned for earlier rejections', async () => {
     const { id, key } = await client.service.makeKey(tight)
-    await times(3 * banAfterRefusals, () => ask({ key, origin: home }))
+    await times(3 * banAfterRejections, () => ask({ key, origin: home }))
     await manage('PATCH', `/${id}`, { origins: [] })
-    for (let i = 1; i < banAfterRefusals; i++)
+    for (let i = 1; i < banAfterRejections; i++)
       assert.equal((await ask({ key })).json.code, 'rate_limit_exceeded')
     assert.equal((await ask({ key })).json.code, 'key_banned')
   })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { planLimits } from '../../src/keys/plans.ts'
+import { planLimits } from '../../src/limits/plans.ts'
 import { amplePlan, assertRefused } from '../support/answers.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Listening, listenTo } from '../support/listening.ts'

@@ -1,0 +1,37 @@
+import type { Credentials } from '../api/authentication.ts'
+import type { Clock } from '../clock.ts'
+import type { MemoryRateLimiter } from '../limits/memory.ts'
+import { isUsableFrom } from '../limits/window.ts'
+import { chain, type MaybePromise } from '../maybePromise.ts'
+import type { ApiKey } from './apiKey.ts'
+import type { ApiKeyCache } from './apiKeyCache.ts'
+import type { KeyResult, KeyStore } from './keyStore.ts'
+
+/** For one instance with an embedded database: cached keys, and counts in memory. */
+export function embeddedKeyStore(cache: ApiKeyCache, limiter: MemoryRateLimiter, clock: Clock): KeyStore {
+  function count(
+    key: ApiKey | undefined,
+    { address, origin, rateLimitExempt }: Credentials,
+  ): MaybePromise<KeyResult> {
+    const now = clock()
+    if (!key || cache.problem(key, now) !== undefined || !isUsableFrom(key, origin))
+      return { now, key, addressDecision: limiter.consumeAddress(address, now) }
+    if (!rateLimitExempt) return chain(limiter.consume(key, now), (decision) => ({ now, key, decision }))
+    return chain(limiter.peek(key, now), (decision) =>
+      decision.outcome !== 'banned' && limiter.consumeExempt(key.id, now)
+        ? { now, key, decision }
+        : { now, key, decision, addressDecision: limiter.consumeAddress(address, now) },
+    )
+  }
+
+  return {
+    consume: (token, credentials) =>
+      token === undefined
+        ? count(undefined, credentials)
+        : chain(cache.find(token, clock()), (key) => count(key, credentials)),
+    find: (token) =>
+      chain(cache.find(token, clock()), (key) =>
+        key && cache.problem(key, clock()) === undefined ? key : undefined,
+      ),
+  }
+}

@@ -1,0 +1,24 @@
+import type { PostgresRateLimiter } from '../limits/postgres.ts'
+import { hashApiKey, isPossibleApiKey } from './apiKey.ts'
+import { type ApiKeyCache, toApiKey } from './apiKeyCache.ts'
+import type { KeyStore } from './keyStore.ts'
+
+/** For instances that share a PostgreSQL database. */
+export const postgresKeyStore = (cache: ApiKeyCache, limiter: PostgresRateLimiter): KeyStore => ({
+  async consume(token, { address, origin, rateLimitExempt }) {
+    if (token === undefined || !isPossibleApiKey(token)) return limiter.consumeAddress(address)
+    const { keyRow, ...result } = await limiter.consume({
+      secretHash: hashApiKey(token),
+      isOtherEnvironment: cache.isOtherEnvironment(token),
+      address,
+      origin,
+      rateLimitExempt,
+    })
+    if (!keyRow) return result
+    return { ...result, key: toApiKey(keyRow.key_id as number, keyRow, token) }
+  },
+  async find(token) {
+    const key = await cache.load(token)
+    return key && cache.problem(key, limiter.now()) === undefined ? key : undefined
+  },
+})

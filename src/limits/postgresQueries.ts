@@ -1,0 +1,109 @@
+import { type Kysely, type Selectable, sql } from 'kysely'
+import { preparedQuery } from '../database/preparedQuery.ts'
+import type { Tables } from '../database/tables.ts'
+import { effectiveLimits, type Plan, planLimits } from './plans.ts'
+import { addressLimits, type Decision, decide, exemptLimits, noUsage, type Usage } from './window.ts'
+
+type KeyTable = Selectable<Tables['api_keys']>
+/** The columns of a key that authentication and counting need, and the expiry of the secret that it was found by. */
+export type KeyColumns = Omit<KeyTable, 'id' | 'streams' | 'from_setting' | 'created_at'> & {
+  secret_expires_at: number | null
+}
+
+/** What the SQL function admit_1 returns for one or more requests with one key. */
+export type AdmitRow = KeyColumns & {
+  at: number
+  /** Null if there is no such key. */
+  key_id: number | null
+  /** Null if no request was counted for the key. */
+  admitted: number | null
+  limited: number
+  is_new_ban: boolean
+  minute_ends_at: number
+  minute_used: number
+  day_ends_at: number
+  day_used: number
+  banned_until: number
+  /** The number of requests that were admitted as exempt. */
+  free: number
+  /** When the key has exempt requests again; 0 while it has some left. */
+  free_used_up_until: number
+  feed_id: number | null
+  address_granted: number | null
+  address_minute_ends_at: number
+  address_minute_used: number
+  address_day_ends_at: number
+  address_day_used: number
+}
+
+export const callAdmit = preparedQuery<
+  [
+    hash: string | null,
+    isOtherEnvironment: boolean,
+    count: number,
+    origins: string[] | null,
+    isExempt: boolean,
+    address: string | null,
+    banAfterRejections: number,
+    now: number | null,
+  ],
+  AdmitRow
+>((db) => ({
+  compile: () =>
+    sql<AdmitRow>`
+      SELECT * FROM admit_1(
+        ${''}::text, ${''}::boolean, ${0}::bigint, ${''}::text[], ${''}::boolean, ${''}::text,
+        ${sql.lit(JSON.stringify(planLimits))}::jsonb,
+        ${sql.lit(addressLimits.perMinute)}, ${sql.lit(addressLimits.perDay)},
+        ${sql.lit(exemptLimits.perMinute)}, ${sql.lit(exemptLimits.perDay)}, ${0}::bigint, ${0}::bigint)`.compile(
+      db,
+    ),
+}))
+
+/**
+ * The decision on the request at this index of a batch. The first requests are admitted, the next ones are limited, and
+ * the ones after the ban starts are banned.
+ */
+export function keyDecision(row: AdmitRow, index: number): Decision {
+  const { at, banned_until, limited } = row
+  const admitted = row.admitted ?? 0
+  const isAdmitted = index < admitted
+  const admittedLater = isAdmitted ? admitted - 1 - index : 0
+  const usage = {
+    ...noUsage,
+    minuteEndsAt: row.minute_ends_at,
+    minuteUsed: row.minute_used - admittedLater,
+    dayEndsAt: row.day_ends_at,
+    dayUsed: row.day_used - admittedLater,
+    bannedUntil: banned_until,
+  }
+  const limits = effectiveLimits(row.plan as Plan, { perMinute: row.per_minute, perDay: row.per_day })
+  const isBanned = !isAdmitted && at < banned_until && index >= admitted + limited
+  const outcome = isBanned ? 'banned' : isAdmitted || admitted + limited === 0 ? 'admitted' : 'limited'
+  return decide(usage, limits, at, outcome, row.is_new_ban && index === admitted + limited)
+}
+
+export const addressUsage = (row: AdmitRow): Usage => ({
+  ...noUsage,
+  minuteEndsAt: row.address_minute_ends_at,
+  minuteUsed: row.address_minute_used,
+  dayEndsAt: row.address_day_ends_at,
+  dayUsed: row.address_day_used,
+})
+
+const addressRowsMax = 100_000
+export const sweepRowsMax = 1_000
+
+/**
+ * Deletes up to `sweepRowsMax` addresses whose windows have ended. While there are more than `addressRowsMax`, it also
+ * deletes those whose windows end next. Returns the number of deleted rows.
+ */
+export async function deleteEndedAddresses(db: Kysely<Tables>, now: number | undefined): Promise<bigint> {
+  const at = sql`coalesce(${now ?? null}::bigint, floor(extract(epoch FROM clock_timestamp()) * 1000))`
+  const { numAffectedRows = 0n } = await sql`
+    DELETE FROM address_usage WHERE address IN (
+      SELECT address FROM address_usage
+      WHERE day_ends_at <= ${at} OR (SELECT count(*) FROM address_usage) > ${addressRowsMax}::bigint
+      ORDER BY day_ends_at LIMIT ${sweepRowsMax} FOR UPDATE SKIP LOCKED)`.execute(db)
+  return numAffectedRows
+}
