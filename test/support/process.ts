@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { createClient } from './client.ts'
+import { runInHost } from './commandHosts.ts'
 import { engine, newStore, storeEnvIn } from './engine.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
@@ -73,8 +74,8 @@ export async function runShell(line: string, env: Record<string, string> = {}) {
   })
 }
 
-/** Runs a command to its end. */
-export function runPetstore(
+/** Runs a command to its end, in a process of its own. */
+export function runInProcess(
   args: string[],
   env: Record<string, string> = {},
   input = '',
@@ -83,6 +84,16 @@ export function runPetstore(
   const { child, ended } = spawnPetstore(args, env, how)
   child.stdin.end(input)
   return ended
+}
+
+/** The same in a process that is used again. A server that starts does not end by itself, so `serve` gets a new one. */
+export async function runPetstore(
+  args: string[],
+  env: Record<string, string> = {},
+  input = '',
+): Promise<Ended> {
+  if (args[0] === 'serve') return runInProcess(args, env, input)
+  return { ...(await runInHost({ args, env: environment(env), input })), signal: null }
 }
 
 /** A server in a process of its own, up and greeting; on a fresh store unless the settings name one. */
