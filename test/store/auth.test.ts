@@ -10,16 +10,13 @@ import { runPetstore, startServer } from '../support/process.ts'
 import { loopbackAllowed, type Receiver, registerWebhook, startReceiver } from '../support/receiver.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import { call } from '../support/socket.ts'
+import { useService } from '../support/useService.ts'
 
 const rateHeaders = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']
 const damaged = (key: string) => key.slice(0, -1) + (key.endsWith('x') ? 'y' : 'x')
 
 describe('authentication', () => {
-  let service: TestService
-  before(async () => {
-    service = await startTestService()
-  })
-  after(() => service.stop())
+  const service = useService()
 
   const manage = (method: string, path: string, body?: unknown) =>
     service.request(method, path, { key: service.operatorKey, ...(body !== undefined && { body }) })
@@ -175,11 +172,7 @@ test('a key of the other environment that does exist is told which it is of', as
 })
 
 describe('a key that changes while the body of its request is still coming in', () => {
-  let service: TestService
-  before(async () => {
-    service = await startTestService()
-  })
-  after(() => service.stop())
+  const service = useService()
 
   const changes: {
     name: string
@@ -261,11 +254,7 @@ describe('a store is of one environment for good', () => {
 })
 
 describe('the order of the checks', () => {
-  let service: TestService
-  before(async () => {
-    service = await startTestService()
-  })
-  after(() => service.stop())
+  const service = useService()
 
   /** Each request is wrong in two ways; the answer tells of the check that comes first. */
   const scenarios: {
@@ -443,10 +432,9 @@ describe('the order of the checks', () => {
 })
 
 describe('scopes', () => {
-  let service: TestService
+  const service = useService(loopbackAllowed)
   let receiver: Receiver
   before(async () => {
-    service = await startTestService(loopbackAllowed)
     receiver = await startReceiver()
   })
   after(async () => {
@@ -801,7 +789,6 @@ describe('/metrics', () => {
   before(async () => {
     service = await startTestService()
   })
-  after(() => service.stop())
 
   const proxied = { 'x-forwarded-for': '203.0.113.5' }
   const visits: {
