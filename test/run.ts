@@ -5,6 +5,7 @@
  *     node test/run.ts --engine postgres                      what runs on one engine: sqlite or postgres
  *     node test/run.ts --engine postgres test/store/pets.test.ts    one file on one engine
  *     node test/run.ts test/store/pets.test.ts --name paging  the tests of a file with "paging" in their name
+ *     node test/run.ts --runtime bun                          tests over HTTP, with the service on Bun
  *
  * The folder of a file decides where it runs:
  *
@@ -16,14 +17,16 @@
  * A skipped test and a PostgreSQL that does not start are failures. One exception: on a machine without a
  * browser the tests that need one are skipped and reported. With PETSTORE_TEST_REQUIRE_BROWSER=true they fail the run.
  */
-import { globSync, mkdtempSync, rmSync } from 'node:fs'
+import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative, resolve } from 'node:path'
 import { run } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { bunUnsupported } from './bunUnsupported.ts'
 import { batchesOf, writeBatch } from './support/batches.ts'
 import { prepareTemplate } from './support/engine.ts'
+import { findBun } from './support/findBun.ts'
 import { installHint, noBrowserReason } from './support/findBrowser.ts'
 import { startPostgres } from './support/postgres.ts'
 import { collectResults, type Results } from './support/results.ts'
@@ -44,20 +47,38 @@ const engines: Record<Engine, { name: string; folders: readonly string[] }> = {
 const isBrowserRequired = process.env.PETSTORE_TEST_REQUIRE_BROWSER === 'true'
 
 const { values, positionals } = parseArgs({
-  options: { engine: { type: 'string' }, name: { type: 'string' } },
+  options: {
+    engine: { type: 'string' },
+    name: { type: 'string' },
+    runtime: { type: 'string', default: 'node' },
+  },
   allowPositionals: true,
 })
 const chosen = (Object.keys(engines) as Engine[]).filter(
   (engine) => values.engine === undefined || values.engine === engine,
 )
 if (chosen.length === 0) throw new Error(`--engine must be sqlite or postgres, but is "${values.engine}".`)
+if (!['node', 'bun'].includes(values.runtime))
+  throw new Error(`--runtime must be node or bun, but is "${values.runtime}".`)
+const bunPath = values.runtime === 'bun' ? findBun(root) : undefined
+/** A test of these folders that uses one of these helpers talks HTTP to a service of the chosen runtime. */
+const httpFolders = ['plain', 'store']
+const httpHelpers = /\b(?:useService|startTestService)\(/
+/** The name of a test begins with the path of its file. */
+const skipPatterns = bunUnsupported.flatMap(({ file, tests }) =>
+  tests === undefined
+    ? [new RegExp(`^${RegExp.escape(file)}$`)]
+    : tests.map((name) => new RegExp(`^${RegExp.escape(file)} (?:.* )?${RegExp.escape(name)}$`)),
+)
 
 /** The files of an engine, or those of them that the command line names. */
 function filesOf(engine: Engine): string[] {
   const named = positionals.map((path) => resolve(path))
-  return engines[engine].folders
+  const folders = engines[engine].folders.filter((folder) => !bunPath || httpFolders.includes(folder))
+  return folders
     .flatMap((folder) => globSync(join(root, 'test', folder, '**/*.test.ts')))
     .filter((file) => named.length === 0 || named.some((path) => !relative(path, file).startsWith('..')))
+    .filter((file) => !bunPath || httpHelpers.test(readFileSync(file, 'utf8')))
     .sort()
 }
 
@@ -83,12 +104,14 @@ async function runOn(engine: Engine, files: string[], adminUrl: string | undefin
     files: programs,
     concurrency: Math.ceil(concurrency / plan.length),
     timeout: batchTimeoutMs,
+    ...(bunPath && { testSkipPatterns: skipPatterns }),
     ...(isByName && { testNamePatterns: [values.name as string] }),
     signal: interrupted.signal,
     env: {
       ...process.env,
       NODE_COMPILE_CACHE: join(folder, 'compiled'),
       PETSTORE_TEST_ENGINE: engine,
+      ...(bunPath && { PETSTORE_TEST_BUN: bunPath }),
       ...(engine === 'postgres' && { PETSTORE_TEST_POSTGRES_URL: adminUrl }),
     },
   })

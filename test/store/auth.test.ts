@@ -437,10 +437,7 @@ describe('scopes', () => {
   before(async () => {
     receiver = await startReceiver()
   })
-  after(async () => {
-    await service.stop()
-    await receiver.stop()
-  })
+  after(() => receiver.stop())
 
   type Targets = Record<string, number>
   /** One of everything that an operation may be about, made anew. */
@@ -785,10 +782,7 @@ describe('the key that PETSTORE_ADMIN_KEY sets', () => {
 })
 
 describe('/metrics', () => {
-  let service: TestService
-  before(async () => {
-    service = await startTestService()
-  })
+  const service = useService()
 
   const proxied = { 'x-forwarded-for': '203.0.113.5' }
   const visits: {

@@ -1,7 +1,8 @@
 import { readConfig } from '../../src/config.ts'
 import type { Database } from '../../src/database/database.ts'
-import { type Bounds, startService } from '../../src/service.ts'
+import { type Bounds, type Service, startService } from '../../src/service.ts'
 import { createLog } from '../../src/telemetry/log.ts'
+import { BunHost, bunPath } from './bunService.ts'
 import { type Client, createClient } from './client.ts'
 import { newStore, openStore, removeStore, type StoreEnv, storeEnvIn } from './engine.ts'
 
@@ -44,20 +45,17 @@ export async function startTestService(
 ): Promise<TestService> {
   const givenStore = storeEnvIn(env)
   const storeEnv = givenStore ?? (await newStore())
+  const host = bunPath === undefined ? undefined : new BunHost()
   const logLines: string[] = []
   let time = startAt
-  const start = (more: Record<string, string>) => {
+  host?.setTime(time)
+  const start = (more: Record<string, string>): Promise<Service> => {
+    const fullEnv = { PORT: '0', ...storeEnv, ...env, ...more }
+    const common = { bounds, ...(nameServers && { nameServers }) }
+    if (host) return host.start({ env: fullEnv, ...common })
     const { log } = createLog('info', { write: (line: string) => void logLines.push(line) })
-    const config = readConfig({ PORT: '0', ...storeEnv, ...env, ...more })
     const clock = () => time
-    return startService({
-      config,
-      clock,
-      limitClock: clock,
-      log,
-      bounds,
-      ...(nameServers && { nameServers }),
-    })
+    return startService({ config: readConfig(fullEnv), clock, limitClock: clock, log, ...common })
   }
   let service = await start({})
   const operatorKey = service.newOperatorKey ?? env.PETSTORE_ADMIN_KEY ?? ''
@@ -68,7 +66,9 @@ export async function startTestService(
     storeEnv,
     dataDir: storeEnv.PETSTORE_DATA_DIR,
     operatorKey,
-    logLines,
+    get logLines() {
+      return host?.logLines ?? logLines
+    },
     get base() {
       return `http://127.0.0.1:${service.port}`
     },
@@ -76,6 +76,7 @@ export async function startTestService(
     closeConnections: () => client.closeConnections(),
     advance: (ms) => {
       time += ms
+      host?.setTime(time)
     },
     now: () => time,
     get failed() {
@@ -95,6 +96,7 @@ export async function startTestService(
       client.closeConnections()
       await service.stop()
       await (await opened)?.close()
+      host?.remove()
       if (givenStore === undefined) await removeStore(storeEnv)
     },
     async makeKey(settings = {}) {
