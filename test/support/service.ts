@@ -6,29 +6,29 @@ import { BunHost, bunPath } from './bunService.ts'
 import { type Client, createClient } from './client.ts'
 import { newStore, openStore, removeStore, type StoreEnv, storeEnvIn } from './engine.ts'
 
-/** Any moment will do, so long as it stands still until a test moves it. */
+/** The time stands still until a test moves it. */
 export const startOfTests = Date.UTC(2026, 10, 15, 12, 0, 0)
 
 export type TestService = Client & {
-  /** What names its store; a restart, and a command beside it, have the same. */
+  /** The settings that name its database. A restart and a command on the same database have the same. */
   readonly storeEnv: StoreEnv
   readonly dataDir: string
   readonly base: string
   readonly operatorKey: string
-  /** Every line of the log so far. */
+  /** The log so far. */
   readonly logLines: string[]
   /** Moves the service's clock forward. */
   advance(ms: number): void
   now(): number
-  /** Settles when the service says that its disk has failed. */
+  /** Resolves when the service reports that its disk has failed. */
   readonly failed: Promise<void>
-  /** Stops cleanly and starts again on the same store; the address changes. */
+  /** Stops cleanly and starts again on the same database. The address changes. */
   restart(env?: Record<string, string>): Promise<void>
-  /** The store itself, opened beside the service: to look into it, or to change it behind the service's back. */
+  /** The database, opened a second time to read or change it without the service. */
   store(): Promise<Database>
-  /** Stops cleanly; the store goes too, unless the settings named it. */
+  /** Stops cleanly and removes the database, unless the settings named it. */
   stop(): Promise<void>
-  /** Makes a key through the API and answers its secret. */
+  /** Creates a key through the API. `key` is its secret. */
   makeKey(settings?: Record<string, unknown>): Promise<{ id: number; key: string }>
 }
 
@@ -38,7 +38,7 @@ export type TestServiceOptions = {
   nameServers?: readonly string[]
 }
 
-/** A real service with a real store of its own, on a free port, with a clock that the test moves. */
+/** A real service on a free port with a fresh database and a clock that the test moves. */
 export async function startTestService(
   env: Record<string, string> = {},
   { startAt = startOfTests, bounds = {}, nameServers }: TestServiceOptions = {},
@@ -104,7 +104,7 @@ export async function startTestService(
         key: operatorKey,
         body: { name: 'test', ...settings },
       })
-      if (answer.status !== 201) throw new Error(`No key was made: ${answer.text}`)
+      if (answer.status !== 201) throw new Error(`The key was not created: ${answer.text}`)
       return answer.json as { id: number; key: string }
     },
   }

@@ -12,7 +12,7 @@ export type Source = {
   room: string
 }
 
-/** Every file of the program, as text: some rules are about what is written, not about what runs. */
+/** Every source file as text, for rules about the code. */
 export const sources: readonly Source[] = readdirSync(folder, { recursive: true, withFileTypes: true })
   .filter((entry) => entry.isFile())
   .map((entry) => relative(folder, join(entry.parentPath, entry.name)).replaceAll('\\', '/'))
@@ -23,7 +23,7 @@ export const sources: readonly Source[] = readdirSync(folder, { recursive: true,
     room: path.includes('/') ? path.slice(0, path.indexOf('/')) : '',
   }))
 
-/** What a file imports, statically or when it is needed, types included. */
+/** The static and dynamic imports of a file, including types. */
 export function importsOf({ text }: Pick<Source, 'text'>): string[] {
   const pattern =
     /(?:^|\n)\s*(?:import|export)\s[^'"`;]*?from\s*'([^']+)'|(?:^|\n)\s*import\s*'([^']+)'|import\(\s*'([^']+)'/g
