@@ -66,9 +66,7 @@ const httpFolders = ['plain', 'store']
 const httpHelpers = /\b(?:useService|startTestService)\(/
 /** The name of a test begins with the path of its file. */
 const skipPatterns = bunUnsupported.flatMap(({ file, tests }) =>
-  tests === undefined
-    ? [new RegExp(`^${RegExp.escape(file)}$`)]
-    : tests.map((name) => new RegExp(`^${RegExp.escape(file)} (?:.* )?${RegExp.escape(name)}$`)),
+  tests.map((name) => new RegExp(`^${RegExp.escape(file)} (?:.* )?${RegExp.escape(name)}$`)),
 )
 
 /** The files of an engine, or those of them that the command line names. */

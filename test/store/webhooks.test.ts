@@ -18,7 +18,7 @@ import { useService } from '../support/useService.ts'
 const day = 86_400_000
 
 // The verifier of messages looks at the time of this machine.
-const service = useService(loopbackAllowed, { startAt: Date.now() })
+const service = useService(loopbackAllowed, { startAt: 'now' })
 let manager: string
 const receivers: Receiver[] = []
 before(async () => {

@@ -17,9 +17,10 @@ const separate = [
   'fileModes',
   'limiterMemory',
   'pipelining',
-  // They start instances when they load.
+  // They start instances or take the time when they load.
   'instances',
   'keysAcrossInstances',
+  'moving',
   // They take longest.
   'auth',
   'backup',

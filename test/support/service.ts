@@ -33,7 +33,8 @@ export type TestService = Client & {
 }
 
 export type TestServiceOptions = {
-  startAt?: number
+  /** `now` is the time of the start. */
+  startAt?: number | 'now'
   bounds?: Partial<Bounds>
   nameServers?: readonly string[]
 }
@@ -47,7 +48,7 @@ export async function startTestService(
   const storeEnv = givenStore ?? (await newStore())
   const host = bunPath === undefined ? undefined : new BunHost()
   const logLines: string[] = []
-  let time = startAt
+  let time = startAt === 'now' ? Date.now() : startAt
   host?.setTime(time)
   const start = (more: Record<string, string>): Promise<Service> => {
     const fullEnv = { PORT: '0', ...storeEnv, ...env, ...more }
