@@ -1,173 +1,163 @@
 /**
- * Runs the tests, on both engines.
+ * Runs the tests on both engines.
  *
  *     node test/run.ts                                        everything
  *     node test/run.ts --engine postgres                      what runs on one engine: sqlite or postgres
  *     node test/run.ts --engine postgres test/store/pets.test.ts    one file on one engine
+ *     node test/run.ts test/store/pets.test.ts --name paging  the tests of a file with "paging" in their name
+ *     node test/run.ts --runtime bun                          tests over HTTP, with the service on Bun
  *
- * Where a file lies says where it runs:
+ * The folder of a file decides where it runs:
  *
- *     test/plain/      needs no store: once
- *     test/store/      over a service or a store: on SQLite and on PostgreSQL
+ *     test/plain/      needs no database: once
+ *     test/store/      over a service or a database: on SQLite and on PostgreSQL
  *     test/embedded/   about the embedded engine and its files: on SQLite
- *     test/postgres/   about PostgreSQL: on PostgreSQL, a real one that is started here and thrown away
+ *     test/postgres/   about PostgreSQL: on PostgreSQL, a real server that is started here and removed after
  *
- * A test that is skipped, and a PostgreSQL that does not start, count as failures. One exception: on a machine without a
+ * A skipped test and a PostgreSQL that does not start are failures. One exception: on a machine without a
  * browser the tests that need one are skipped and reported. With PETSTORE_TEST_REQUIRE_BROWSER=true they fail the run.
  */
-import { globSync, mkdtempSync, rmSync } from 'node:fs'
+import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { basename, join, relative, resolve } from 'node:path'
+import { join, relative, resolve } from 'node:path'
 import { run } from 'node:test'
-import { spec } from 'node:test/reporters'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { bunUnsupported } from './bunUnsupported.ts'
+import { batchesOf, writeBatch } from './support/batches.ts'
 import { prepareTemplate } from './support/engine.ts'
-import { findBrowser, installHint, noBrowserReason } from './support/findBrowser.ts'
+import { installHint, noBrowserReason } from './support/findBrowser.ts'
+import { findBun } from './support/findBun.ts'
 import { startPostgres } from './support/postgres.ts'
+import { collectResults, type Results } from './support/results.ts'
 
 type Engine = 'sqlite' | 'postgres'
-type Counts = {
-  passed: number
-  failed: number
-  skipped: number
-  /** Skipped because this machine has no browser. */
-  withoutBrowser: number
-  seconds: number
-  /** How many of those that passed are in test/store. */
-  ofStore: number
-  files: { file: string; seconds: number }[]
-}
 
+const startedAt = performance.now()
 const root = fileURLToPath(new URL('../', import.meta.url))
-const concurrency = 3
+/** Processes of tests at the same time, over both engines. Some of them wait at any time. */
+const concurrency = 4
 const slowestShown = 8
-/** A file that hangs fails; on a busy machine the longest take minutes. */
-const fileMaxMs = 600_000
+/** A process of tests that hangs fails; on a busy machine the longest take minutes. */
+const batchTimeoutMs = 1_200_000
 const engines: Record<Engine, { name: string; folders: readonly string[] }> = {
   sqlite: { name: 'SQLite', folders: ['plain', 'store', 'embedded'] },
   postgres: { name: 'PostgreSQL', folders: ['store', 'postgres'] },
 }
-/** These take longest: begun last, they would run alone at the end. */
-const longest = ['commandLine', 'cleanStop', 'crash', 'docs']
-const hasBrowser = findBrowser() !== undefined
 const isBrowserRequired = process.env.PETSTORE_TEST_REQUIRE_BROWSER === 'true'
 
 const { values, positionals } = parseArgs({
-  options: { engine: { type: 'string' }, name: { type: 'string' } },
+  options: {
+    engine: { type: 'string' },
+    name: { type: 'string' },
+    runtime: { type: 'string', default: 'node' },
+  },
   allowPositionals: true,
 })
 const chosen = (Object.keys(engines) as Engine[]).filter(
   (engine) => values.engine === undefined || values.engine === engine,
 )
 if (chosen.length === 0) throw new Error(`--engine must be sqlite or postgres, but is "${values.engine}".`)
+if (!['node', 'bun'].includes(values.runtime))
+  throw new Error(`--runtime must be node or bun, but is "${values.runtime}".`)
+const bunPath = values.runtime === 'bun' ? findBun(root) : undefined
+/** A test of these folders that uses one of these helpers talks HTTP to a service of the chosen runtime. */
+const httpFolders = ['plain', 'store']
+const httpHelpers = /\b(?:useService|startTestService)\(/
+/** The name of a test begins with the path of its file. */
+const skipPatterns = bunUnsupported.flatMap(({ file, tests }) =>
+  tests.map((name) => new RegExp(`^${RegExp.escape(file)} (?:.* )?${RegExp.escape(name)}$`)),
+)
 
-/** The files of an engine, or those of them that were asked for. */
+/** The files of an engine, or those of them that the command line names. */
 function filesOf(engine: Engine): string[] {
-  const asked = positionals.map((path) => resolve(path))
-  const place = (file: string) => {
-    const found = longest.findIndex((name) => basename(file).startsWith(`${name}.`))
-    return found === -1 ? longest.length : found
-  }
-  return engines[engine].folders
+  const named = positionals.map((path) => resolve(path))
+  const folders = engines[engine].folders.filter((folder) => !bunPath || httpFolders.includes(folder))
+  return folders
     .flatMap((folder) => globSync(join(root, 'test', folder, '**/*.test.ts')))
-    .filter((file) => asked.length === 0 || asked.some((path) => !relative(path, file).startsWith('..')))
-    .sort((a, b) => place(a) - place(b) || (a < b ? -1 : 1))
-}
-
-async function runOn(engine: Engine, files: string[], env: NodeJS.ProcessEnv): Promise<Counts> {
-  const counts: Counts = {
-    passed: 0,
-    failed: 0,
-    skipped: 0,
-    withoutBrowser: 0,
-    seconds: 0,
-    ofStore: 0,
-    files: [],
-  }
-  const startedAt = performance.now()
-  const tests = run({
-    files,
-    concurrency,
-    timeout: fileMaxMs,
-    ...(values.name !== undefined && { testNamePatterns: [values.name] }),
-    signal: interrupted.signal,
-    env: { ...env, PETSTORE_TEST_ENGINE: engine },
-  })
-  tests.on('test:fail', ({ details }) => {
-    // A group fails with each of its tests, which are counted; but also by itself, before or after them.
-    if ((details.error as { failureType?: string }).failureType !== 'subtestsFailed') counts.failed++
-  })
-  tests.on('test:pass', ({ details, skip, todo, file }) => {
-    if (details.type === 'suite') return
-    if (skip !== undefined || todo !== undefined) {
-      if (skip === noBrowserReason && !hasBrowser) counts.withoutBrowser++
-      else counts.skipped++
-      return
-    }
-    counts.passed++
-    if (file?.startsWith(join(root, 'test', 'store'))) counts.ofStore++
-  })
-  tests.on('test:summary', ({ file, duration_ms }) => {
-    if (file !== undefined) counts.files.push({ file: relative(root, file), seconds: duration_ms / 1000 })
-  })
-  for await (const text of tests.compose(new spec())) process.stdout.write(text)
-  counts.seconds = (performance.now() - startedAt) / 1000
-  return counts
+    .filter((file) => named.length === 0 || named.some((path) => !relative(path, file).startsWith('..')))
+    .filter((file) => !bunPath || httpHelpers.test(readFileSync(file, 'utf8')))
+    .sort()
 }
 
 const plan = chosen
   .map((engine) => ({ engine, files: filesOf(engine) }))
   .filter(({ files }) => files.length > 0)
 if (plan.length === 0) throw new Error('There is no such test.')
+const progress = { done: 0, total: plan.reduce((sum, { files }) => sum + files.length, 0) }
 
-// What one process has compiled, the hundreds after it need not compile again.
-const cache = mkdtempSync(join(tmpdir(), 'petstore-compiled-'))
-process.on('exit', () => rmSync(cache, { recursive: true, force: true, maxRetries: 5 }))
+/** Has the programs that run the tests, and the cache of compiled code that their processes share. */
+const folder = mkdtempSync(join(tmpdir(), 'petstore-run-'))
+process.on('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
 const interrupted = new AbortController()
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => interrupted.abort())
 
-const results = new Map<Engine, Counts>()
+async function runOn(engine: Engine, files: string[], adminUrl: string | undefined): Promise<Results> {
+  // A name pattern would also match the path that is the name of a file's suite.
+  const isByName = values.name !== undefined
+  const programs = isByName
+    ? files
+    : batchesOf(files).map((batch, index) => writeBatch(join(folder, `${engine}-${index}.mjs`), root, batch))
+  const tests = run({
+    files: programs,
+    concurrency: Math.ceil(concurrency / plan.length),
+    timeout: batchTimeoutMs,
+    ...(bunPath && { testSkipPatterns: skipPatterns }),
+    ...(isByName && { testNamePatterns: [values.name as string] }),
+    signal: interrupted.signal,
+    env: {
+      ...process.env,
+      NODE_COMPILE_CACHE: join(folder, 'compiled'),
+      PETSTORE_TEST_ENGINE: engine,
+      ...(bunPath && { PETSTORE_TEST_BUN: bunPath }),
+      ...(engine === 'postgres' && { PETSTORE_TEST_POSTGRES_URL: adminUrl }),
+    },
+  })
+  return collectResults(tests, root, new Set(programs), engines[engine].name, progress)
+}
+
+const results = new Map<Engine, Results>()
 const postgres = plan.some(({ engine }) => engine === 'postgres') ? await startPostgres() : undefined
 try {
   if (postgres) await prepareTemplate(postgres.adminUrl)
-  for (const { engine, files } of plan) {
-    const env = {
-      ...process.env,
-      NODE_COMPILE_CACHE: cache,
-      ...(engine === 'postgres' && { PETSTORE_TEST_POSTGRES_URL: postgres?.adminUrl }),
-    }
-    console.log(`\n=== ${engines[engine].name}: ${files.length} files ===\n`)
-    results.set(engine, await runOn(engine, files, env))
-  }
+  await Promise.all(
+    plan.map(async ({ engine, files }) => {
+      results.set(engine, await runOn(engine, files, postgres?.adminUrl))
+    }),
+  )
 } finally {
   await postgres?.stop()
 }
 
-console.log('\n=== Which engines ran ===\n')
+const all = [...results.values()]
+const slowest = all.flatMap(({ files }) => files).sort((a, b) => b.seconds - a.seconds)
+if (slowest.length > slowestShown) {
+  console.log('\nThe slowest files:')
+  for (const { file, seconds } of slowest.slice(0, slowestShown))
+    console.log(`${String(Math.round(seconds)).padStart(5)} s  ${file}`)
+}
+console.log('')
 for (const [engine, { name }] of Object.entries(engines)) {
-  const counts = results.get(engine as Engine)
+  const found = results.get(engine as Engine)
   console.log(
-    counts
-      ? `${name.padEnd(12)}${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped, in ${Math.round(counts.seconds)} s`
+    found
+      ? `${name.padEnd(12)}${found.passed} passed, ${found.failed} failed, ${found.skipped} skipped`
       : `${name.padEnd(12)}did not run`,
   )
 }
-const all = [...results.values()]
-const slowest = all.flatMap(({ files }) => files).sort((a, b) => b.seconds - a.seconds)
-console.log('\nThe slowest files:')
-for (const { file, seconds } of slowest.slice(0, slowestShown))
-  console.log(`${String(Math.round(seconds)).padStart(5)} s  ${file}`)
-const isSame = all.every(({ ofStore }) => ofStore === all[0]?.ofStore)
+const isSame = all.every(({ passedInStore }) => passedInStore === all[0]?.passedInStore)
 if (!isSame) console.log('\nThe engines did not pass the same number of tests in test/store.')
-const withoutBrowser = all.reduce((sum, counts) => sum + counts.withoutBrowser, 0)
+const withoutBrowser = all.reduce((sum, found) => sum + found.withoutBrowser, 0)
 if (withoutBrowser > 0) {
   console.log(`\n${withoutBrowser} browser tests were skipped. ${noBrowserReason} ${installHint}`)
   if (isBrowserRequired) console.log('PETSTORE_TEST_REQUIRE_BROWSER is set, so this is a failure.')
 }
-const isGood = (counts: Counts) =>
-  counts.passed + counts.withoutBrowser > 0 &&
-  counts.failed === 0 &&
-  counts.skipped === 0 &&
-  !(isBrowserRequired && counts.withoutBrowser > 0)
-process.exitCode = isSame && all.every(isGood) ? 0 : 1
+const isGood = (found: Results) =>
+  found.passed + found.withoutBrowser > 0 &&
+  found.failed === 0 &&
+  found.skipped === 0 &&
+  !(isBrowserRequired && found.withoutBrowser > 0)
+const hasPassed = isSame && all.every(isGood)
+const seconds = Math.round((performance.now() - startedAt) / 1000)
+console.log(`\n${hasPassed ? 'Passed' : 'Failed'} in ${Math.floor(seconds / 60)} min ${seconds % 60} s.`)
+process.exitCode = hasPassed ? 0 : 1

@@ -8,7 +8,7 @@ import { eventually } from '../support/eventually.ts'
 const { databaseFile } = await import('../../src/database/sqlite/open.ts')
 const { storeAt } = await import('../support/commands.ts')
 const { assertIsWhole, openStore, storeFor } = await import('../support/engine.ts')
-const { runPetstore } = await import('../support/process.ts')
+const { runInProcess, runPetstore } = await import('../support/process.ts')
 const { folderFor, serverFor } = await import('../support/servers.ts')
 const { startTestService } = await import('../support/service.ts')
 
@@ -158,7 +158,7 @@ test('a command that cannot write exits with status 1 and says what to check', a
   const store = storeAt(storeEnv)
   await store.ok(['seed', '--count', '10'])
   const how = { fileBytesMax: 512 * 1024 }
-  const { code, stdout, stderr } = await runPetstore(['seed', '--count', '5000'], storeEnv, '', how)
+  const { code, stdout, stderr } = await runInProcess(['seed', '--count', '5000'], storeEnv, '', how)
   assert.equal(code, 1)
   assert.equal(stdout, '')
   assert.match(

@@ -1,17 +1,15 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
-import { after, before, describe, test } from 'node:test'
+import { before, describe, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { startTestService, type TestService } from '../support/service.ts'
 import { call } from '../support/socket.ts'
+import { useService } from '../support/useService.ts'
 
-let service: TestService
+const service = useService()
 let key: string
 before(async () => {
-  service = await startTestService()
   key = service.operatorKey
 })
-after(() => service.stop())
 
 const body = '{"name":"Milo","categoryId":1}'
 const largeBytes = 3_000_000

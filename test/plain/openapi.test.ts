@@ -3,11 +3,11 @@ import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
-import { after, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { parse } from 'yaml'
 import { createValidator, type Node, operationsOf, readDocument, resolve, root } from '../support/openapi.ts'
 import { runPetstore } from '../support/process.ts'
-import { startTestService } from '../support/service.ts'
+import { useService } from '../support/useService.ts'
 
 const document = readDocument('openapi.json')
 const problemsOf = createValidator(document)
@@ -148,11 +148,7 @@ describe('every operation', () => {
 })
 
 describe('the served document', () => {
-  let service: Awaited<ReturnType<typeof startTestService>>
-  before(async () => {
-    service = await startTestService()
-  })
-  after(() => service.stop())
+  const service = useService()
 
   test('equals the committed one as JSON and YAML, without a key', async () => {
     const json = await service.request('GET', '/v1/openapi.json')

@@ -5,8 +5,8 @@ import { after, before, describe, test } from 'node:test'
 import { addressesMax, createPageAllowance, pageLimits } from '../../src/limits/pageAllowance.ts'
 import type { Answer } from '../support/client.ts'
 import { startServer } from '../support/process.ts'
-import { startTestService, type TestService } from '../support/service.ts'
 import { call } from '../support/socket.ts'
+import { useService } from '../support/useService.ts'
 
 const { perMinute } = pageLimits
 
@@ -31,11 +31,7 @@ const countsOf = (statuses: readonly number[]) =>
   )
 
 describe('requests outside the API are limited by address', () => {
-  let service: TestService
-  before(async () => {
-    service = await startTestService({ PETSTORE_TRUSTED_PROXIES: '127.0.0.1' })
-  })
-  after(() => service.stop())
+  const service = useService({ PETSTORE_TRUSTED_PROXIES: '127.0.0.1' })
 
   let addresses = 0
   /** An address without any requests so far. */

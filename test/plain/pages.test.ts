@@ -1,14 +1,11 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
-import { startTestService, type TestService } from '../support/service.ts'
+import { startTestService } from '../support/service.ts'
 import { call } from '../support/socket.ts'
+import { useService } from '../support/useService.ts'
 
-let service: TestService
-before(async () => {
-  service = await startTestService({ PETSTORE_METRICS_OPEN: 'true' })
-})
-after(() => service.stop())
+const service = useService({ PETSTORE_METRICS_OPEN: 'true' })
 
 /** Those that are the same for every client. */
 const staticPaths = [

@@ -1,17 +1,13 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { noCallerHeaders } from '../../src/api/callerHeaders.ts'
 import { HeaderBlock } from '../../src/api/response.ts'
 import { listen } from '../../src/server/listen.ts'
 import { eventually } from '../support/eventually.ts'
-import { startTestService, type TestService } from '../support/service.ts'
 import { call } from '../support/socket.ts'
+import { useService } from '../support/useService.ts'
 
-let service: TestService
-before(async () => {
-  service = await startTestService()
-})
-after(() => service.stop())
+const service = useService()
 
 type Answer = { status: number; head: string; body: string }
 

@@ -10,16 +10,13 @@ import { runPetstore, startServer } from '../support/process.ts'
 import { loopbackAllowed, type Receiver, registerWebhook, startReceiver } from '../support/receiver.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import { call } from '../support/socket.ts'
+import { useService } from '../support/useService.ts'
 
 const rateHeaders = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']
 const damaged = (key: string) => key.slice(0, -1) + (key.endsWith('x') ? 'y' : 'x')
 
 describe('authentication', () => {
-  let service: TestService
-  before(async () => {
-    service = await startTestService()
-  })
-  after(() => service.stop())
+  const service = useService()
 
   const manage = (method: string, path: string, body?: unknown) =>
     service.request(method, path, { key: service.operatorKey, ...(body !== undefined && { body }) })
@@ -178,11 +175,7 @@ test('the error for an existing key of the other environment names the environme
 })
 
 describe('a key that changes while the body of its request is arriving', () => {
-  let service: TestService
-  before(async () => {
-    service = await startTestService()
-  })
-  after(() => service.stop())
+  const service = useService()
 
   const changes: {
     name: string
@@ -264,11 +257,7 @@ describe('a database belongs to one environment permanently', () => {
 })
 
 describe('the order of the checks', () => {
-  let service: TestService
-  before(async () => {
-    service = await startTestService()
-  })
-  after(() => service.stop())
+  const service = useService()
 
   /** Each request fails two checks; the response shows which check comes first. */
   const scenarios: {
@@ -446,16 +435,12 @@ describe('the order of the checks', () => {
 })
 
 describe('scopes', () => {
-  let service: TestService
+  const service = useService(loopbackAllowed)
   let receiver: Receiver
   before(async () => {
-    service = await startTestService(loopbackAllowed)
     receiver = await startReceiver()
   })
-  after(async () => {
-    await service.stop()
-    await receiver.stop()
-  })
+  after(() => receiver.stop())
 
   type Targets = Record<string, number>
   /** Creates one of each resource that an operation may be about. */
@@ -800,11 +785,7 @@ describe('the key that PETSTORE_ADMIN_KEY sets', () => {
 })
 
 describe('/metrics', () => {
-  let service: TestService
-  before(async () => {
-    service = await startTestService()
-  })
-  after(() => service.stop())
+  const service = useService()
 
   const proxied = { 'x-forwarded-for': '203.0.113.5' }
   const visits: {

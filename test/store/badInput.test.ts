@@ -1,24 +1,22 @@
 import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
 import { METHODS } from 'node:http'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { parseJson } from '../../src/api/json.ts'
 import { amplePlan, assertAnswerForm } from '../support/answers.ts'
 import type { Answer } from '../support/client.ts'
 import { bodyOf, sendRaw, statusOf } from '../support/rawSocket.ts'
-import { startTestService, type TestService } from '../support/service.ts'
+import { useService } from '../support/useService.ts'
 
 const readers = 6
 const readsEach = 500
 const writes = 2_000
 
-let service: TestService
+const service = useService()
 let key: string
 before(async () => {
-  service = await startTestService()
   key = (await service.makeKey(amplePlan)).key
 })
-after(() => service.stop())
 
 /** Mulberry32: small, and the same numbers for the same seed. */
 class Chance {

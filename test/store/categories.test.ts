@@ -1,20 +1,19 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import type { ErrorCode } from '../../src/api/errors.ts'
 import { amplePlan, assertAnswerForm, assertRefused, nextPage } from '../support/answers.ts'
 import type { Answer, RequestOptions } from '../support/client.ts'
 import { startTestService, type TestService } from '../support/service.ts'
+import { useService } from '../support/useService.ts'
 
 const int64Max = '9223372036854775807'
 const int64Min = '-9223372036854775808'
 
-let service: TestService
+const service = useService()
 let key: string
 before(async () => {
-  service = await startTestService()
   key = (await service.makeKey(amplePlan)).key
 })
-after(() => service.stop())
 
 /** Sends a request and checks the common form of the response. Operations on categories are marked as beta. */
 async function call(method: string, path: string, options: RequestOptions = {}, at = service) {

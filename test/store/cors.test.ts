@@ -1,27 +1,25 @@
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, describe, test } from 'node:test'
+import { before, beforeEach, describe, test } from 'node:test'
 import { ApiKeyCache } from '../../src/auth/apiKeyCache.ts'
 import { createKey } from '../../src/keys/queries.ts'
 import type { Answer } from '../support/client.ts'
 import { databaseFor } from '../support/engine.ts'
 import { type Node, operationsOf, readDocument, resolve } from '../support/openapi.ts'
-import { startTestService, type TestService } from '../support/service.ts'
+import { useService } from '../support/useService.ts'
 
 const home = 'https://shelter.example'
 const secondHome = 'http://localhost:3000'
 const otherHome = 'https://other-shelter.example'
 const stranger = 'https://stranger.example'
 
-let service: TestService
+const service = useService()
 let publishable: string
 let secret: string
 before(async () => {
-  service = await startTestService()
   publishable = (await service.makeKey({ origins: [home, secondHome] })).key
   await service.makeKey({ origins: [otherHome] })
   secret = (await service.makeKey()).key
 })
-after(() => service.stop())
 // A minute for each test, so that none feels the windows of the one before.
 beforeEach(() => service.advance(60_000))
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { after, describe, test } from 'node:test'
 import { noCallerHeaders } from '../../src/api/callerHeaders.ts'
 import { HeaderBlock } from '../../src/api/response.ts'
 import { type StreamBody, StreamChunk, toReadableStream } from '../../src/api/streamBody.ts'
@@ -11,6 +11,7 @@ import { amplePlan, assertRefused } from '../support/answers.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Listening, type ListenOptions, listenTo } from '../support/listening.ts'
 import { startTestService, type TestService, type TestServiceOptions } from '../support/service.ts'
+import { useService } from '../support/useService.ts'
 
 const accept = { accept: 'text/event-stream' }
 const endMessages = {
@@ -19,15 +20,11 @@ const endMessages = {
   slow: 'event: slow_reader\ndata: {"message":"The client reads too slowly. Resume from the last id."}',
 }
 
-let service: TestService
 const open: Listening[] = []
-before(async () => {
-  service = await startTestService({}, { bounds: { heartbeatMs: 100 } })
-})
-after(async () => {
+after(() => {
   for (const stream of open) stream.hangUp()
-  await service.stop()
 })
+const service = useService({}, { bounds: { heartbeatMs: 100 } })
 
 async function listen(options: Partial<ListenOptions> = {}, at: TestService = service): Promise<Listening> {
   const stream = await listenTo(at.base, { key: at.operatorKey, ...options })

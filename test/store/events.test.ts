@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { before, describe, test } from 'node:test'
 import { amplePlan, assertAnswerForm, assertRefused, nextPage } from '../support/answers.ts'
 import type { Answer, RequestOptions } from '../support/client.ts'
 import { eventually } from '../support/eventually.ts'
-import { startTestService, type TestService } from '../support/service.ts'
+import { startTestService } from '../support/service.ts'
+import { useService } from '../support/useService.ts'
 
 const hour = 3_600_000
 const day = 24 * hour
@@ -11,13 +12,11 @@ const day = 24 * hour
 type EventContent = { type: string; data: unknown }
 type Event = EventContent & { id: number; createdAt: string }
 
-let service: TestService
+const service = useService()
 let ample: string
 before(async () => {
-  service = await startTestService()
   ample = (await service.makeKey(amplePlan)).key
 })
-after(() => service.stop())
 
 async function ask(method: string, path: string, options: RequestOptions = {}): Promise<Answer> {
   const response = await service.request(method, path, { key: service.operatorKey, ...options })

@@ -1,20 +1,19 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { before, describe, test } from 'node:test'
 import { HeaderBlock } from '../../src/api/response.ts'
-import { startTestService, type TestService } from '../support/service.ts'
+import { startTestService } from '../support/service.ts'
 import { call } from '../support/socket.ts'
+import { useService } from '../support/useService.ts'
 
 /** Plain answers on connections that stay open have their head made by us, all others by Node. */
-let service: TestService
+const service = useService()
 let key: string
 before(async () => {
-  service = await startTestService()
   key = service.operatorKey
   for (const name of ['Milo', 'Zoë']) {
     await service.request('POST', '/v1/pets', { key, body: { name, categoryId: 1 } })
   }
 })
-after(() => service.stop())
 
 /** What differs from request to request, or says how the connection goes on. */
 const passing = /^(?:date|x-request-id|connection|keep-alive|ratelimit|x-ratelimit-(?:remaining|reset)): .*$/i

@@ -1,20 +1,19 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { IdempotencyRecords } from '../../src/api/idempotency.ts'
 import { amplePlan, assertAnswerForm, assertRefused } from '../support/answers.ts'
 import type { Answer, RequestOptions } from '../support/client.ts'
 import { allThatIsStored, databaseFor, holdTurn } from '../support/engine.ts'
-import { startTestService, type TestService } from '../support/service.ts'
+import { startTestService } from '../support/service.ts'
+import { useService } from '../support/useService.ts'
 
 const dayMs = 24 * 60 * 60 * 1000
 
-let service: TestService
+const service = useService()
 let key: string
 before(async () => {
-  service = await startTestService()
   key = (await service.makeKey(amplePlan)).key
 })
-after(() => service.stop())
 
 async function call(method: string, path: string, options: RequestOptions = {}): Promise<Answer> {
   const answer = await service.request(method, path, { key, ...options })

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import fc from 'fast-check'
 import { sql } from 'kysely'
@@ -11,17 +11,16 @@ import { storeAt } from '../support/commands.ts'
 import { inStore, storeFor } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Server, serverFor } from '../support/servers.ts'
-import { startTestService, type TestService } from '../support/service.ts'
+import { startTestService } from '../support/service.ts'
+import { useService } from '../support/useService.ts'
 
 type Counts = { available: number; pending: number; sold: number }
 
-let service: TestService
+const service = useService()
 let key: string
 before(async () => {
-  service = await startTestService()
   key = (await service.makeKey(amplePlan)).key
 })
-after(() => service.stop())
 
 async function inventory(at: Pick<Client, 'request'>, withKey: string | undefined): Promise<Counts> {
   const response = await at.request('GET', '/v1/store/inventory', { key: withKey })

@@ -1,14 +1,12 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
-import { startTestService, type TestService } from '../support/service.ts'
+import { before, describe, test } from 'node:test'
+import { useService } from '../support/useService.ts'
 
-let service: TestService
+const service = useService({ PETSTORE_ADMIN_KEY: 'the-operator-key-of-the-kept-answers' })
 let key: string
 before(async () => {
-  service = await startTestService({ PETSTORE_ADMIN_KEY: 'the-operator-key-of-the-kept-answers' })
   key = service.operatorKey
 })
-after(() => service.stop())
 
 const rounds = 25
 const list = (query = '') => service.request('GET', `/v1/pets?limit=5${query}`, { key })

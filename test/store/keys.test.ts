@@ -3,13 +3,9 @@ import { after, before, describe, test } from 'node:test'
 import { removeStore } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { runPetstore, startServer } from '../support/process.ts'
-import { startTestService, type TestService } from '../support/service.ts'
+import { useService } from '../support/useService.ts'
 
-let service: TestService
-before(async () => {
-  service = await startTestService({ PETSTORE_BAN_AFTER_REFUSALS: '3' })
-})
-after(() => service.stop())
+const service = useService({ PETSTORE_BAN_AFTER_REFUSALS: '3' })
 
 const manage = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
   service.request(method, `/v1/keys${path}`, { key: service.operatorKey, headers, body })

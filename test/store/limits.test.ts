@@ -1,18 +1,15 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { defaultScopes } from '../../src/keys/key.ts'
 import type { Answer, RequestOptions } from '../support/client.ts'
-import { startTestService, type TestService } from '../support/service.ts'
+import { startTestService } from '../support/service.ts'
+import { useService } from '../support/useService.ts'
 
 const minute = 60_000
 const day = 86_400_000
 
-let service: TestService
-before(async () => {
-  // The tests set the client address in X-Forwarded-For.
-  service = await startTestService({ PETSTORE_TRUSTED_PROXIES: '127.0.0.1' })
-})
-after(() => service.stop())
+// The tests set the client address in X-Forwarded-For.
+const service = useService({ PETSTORE_TRUSTED_PROXIES: '127.0.0.1' })
 
 /** Sends a request and checks the rate limit headers of the response. */
 async function ask(method: string, path: string, options: RequestOptions = {}): Promise<Answer> {

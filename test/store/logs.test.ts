@@ -4,16 +4,15 @@ import { makeApiKey } from '../../src/auth/apiKey.ts'
 import { eventually } from '../support/eventually.ts'
 import { serverFor, stopped } from '../support/servers.ts'
 import { startTestService, type TestService } from '../support/service.ts'
+import { useService } from '../support/useService.ts'
 
 const ownAdminKey = 'an-admin-key-that-looks-like-no-other'
 
-let service: TestService
+const service = useService()
 let caller: { id: number; key: string }
 before(async () => {
-  service = await startTestService()
   caller = await service.makeKey({ name: 'caller' })
 })
-after(() => service.stop())
 
 type Line = Record<string, unknown>
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { type Node, operationsOf, readDocument, resolve } from '../support/openapi.ts'
-import { startTestService, type TestService } from '../support/service.ts'
+import { useService } from '../support/useService.ts'
 
 const document = readDocument('openapi.json')
 const operations = operationsOf(document)
@@ -61,11 +61,7 @@ function withField(body: Node, [name = '', ...rest]: string[], value: unknown): 
 }
 
 describe('the service rejects what the document excludes', () => {
-  let service: TestService
-  before(async () => {
-    service = await startTestService()
-  })
-  after(() => service.stop())
+  const service = useService()
 
   const send = (method: string, path: string, query: string, body?: unknown) => {
     // The resources need not exist, because input is validated first.

@@ -1,18 +1,16 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { sealCursor } from '../../src/api/pagination.ts'
 import { amplePlan, assertAnswerForm, assertRefused, nextPage } from '../support/answers.ts'
 import type { Answer, RequestOptions } from '../support/client.ts'
-import { startTestService, type TestService } from '../support/service.ts'
+import { useService } from '../support/useService.ts'
 
-let service: TestService
+const service = useService()
 let key: string
 before(async () => {
-  service = await startTestService()
   key = (await service.makeKey(amplePlan)).key
 })
-after(() => service.stop())
 
 type Pet = { id: number; name: string; categoryId: number; status: string }
 

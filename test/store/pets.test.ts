@@ -1,18 +1,17 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import type { ErrorCode } from '../../src/api/errors.ts'
 import { amplePlan, assertAnswerForm, assertRefused } from '../support/answers.ts'
 import type { Answer, RequestOptions } from '../support/client.ts'
 import { bodyOf, sendRaw, statusOf } from '../support/rawSocket.ts'
-import { startTestService, type TestService } from '../support/service.ts'
+import { startTestService } from '../support/service.ts'
+import { useService } from '../support/useService.ts'
 
-let service: TestService
+const service = useService()
 let key: string
 before(async () => {
-  service = await startTestService()
   key = (await service.makeKey(amplePlan)).key
 })
-after(() => service.stop())
 
 /** Sends a request and checks the headers and the error body that every response must have. */
 async function call(method: string, path: string, options: RequestOptions = {}): Promise<Answer> {

@@ -1,16 +1,14 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
-import { startTestService, type TestService } from '../support/service.ts'
+import { before, describe, test } from 'node:test'
 import { call } from '../support/socket.ts'
+import { useService } from '../support/useService.ts'
 
 /** Callers who send a second request, or something else, before the first is answered. */
-let service: TestService
+const service = useService()
 let key: string
 before(async () => {
-  service = await startTestService()
   key = service.operatorKey
 })
-after(() => service.stop())
 
 function text(method: string, path: string, body?: unknown): string {
   const json = body === undefined ? '' : JSON.stringify(body)

@@ -1,16 +1,13 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import type { Answer } from '../support/client.ts'
 import { eventually } from '../support/eventually.ts'
-import { startOfTests, startTestService, type TestService } from '../support/service.ts'
+import { startOfTests, startTestService } from '../support/service.ts'
+import { useService } from '../support/useService.ts'
 
 const sunset = Date.UTC(2030, 11, 5)
 
-let service: TestService
-before(async () => {
-  service = await startTestService()
-})
-after(() => service.stop())
+const service = useService()
 
 const rateHeaders = (answer: Answer) =>
   Object.keys(answer.headers).filter((name) => /ratelimit|retry-after/.test(name))

@@ -1,14 +1,10 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import { after, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { operationsOf, readDocument, root } from '../support/openapi.ts'
-import { startTestService, type TestService } from '../support/service.ts'
+import { useService } from '../support/useService.ts'
 
-let service: TestService
-before(async () => {
-  service = await startTestService()
-})
-after(() => service.stop())
+const service = useService()
 
 const send = (method: string, path: string, body?: unknown, headers = {}) =>
   service.request(method, `/v1${path}`, { key: service.operatorKey, body, headers })

@@ -1,21 +1,17 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { after, describe, test } from 'node:test'
 import { revokeKey } from '../../src/keys/queries.ts'
 import { amplePlan } from '../support/answers.ts'
 import { eventually } from '../support/eventually.ts'
-import { startTestService, type TestService } from '../support/service.ts'
 import { type Caller, call } from '../support/socket.ts'
+import { useService } from '../support/useService.ts'
 
 /** Streams as they go over the wire. */
-let service: TestService
 const callers: Caller[] = []
-before(async () => {
-  service = await startTestService()
-})
-after(async () => {
+after(() => {
   for (const { socket } of callers) socket.destroy()
-  await service.stop()
 })
+const service = useService()
 
 const makeKey = () => service.makeKey({ ...amplePlan, scopes: ['events:read', 'pets:read'] })
 const revoke = (id: number) => service.request('DELETE', `/v1/keys/${id}`, { key: service.operatorKey })

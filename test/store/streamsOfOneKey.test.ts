@@ -1,23 +1,19 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { after, describe, test } from 'node:test'
 import { planLimits } from '../../src/limits/plans.ts'
 import { amplePlan, assertRefused } from '../support/answers.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Listening, listenTo } from '../support/listening.ts'
-import { startTestService, type TestService } from '../support/service.ts'
+import { useService } from '../support/useService.ts'
 
 const scopes = ['events:read']
 const banAfter = 3
 
-let service: TestService
 const streams: Listening[] = []
-before(async () => {
-  service = await startTestService({ PETSTORE_BAN_AFTER_REFUSALS: String(banAfter) })
-})
-after(async () => {
+after(() => {
   for (const stream of streams) stream.hangUp()
-  await service.stop()
 })
+const service = useService({ PETSTORE_BAN_AFTER_REFUSALS: String(banAfter) })
 
 async function open(key: string): Promise<Listening> {
   const stream = await listenTo(service.base, { key })

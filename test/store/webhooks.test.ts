@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, afterEach, before, describe, test } from 'node:test'
+import { afterEach, before, describe, test } from 'node:test'
 import { webhooksMax } from '../../src/webhooks/webhook.ts'
 import { amplePlan, assertAnswerForm, assertRefused, nextPage } from '../support/answers.ts'
 import type { Answer, RequestOptions } from '../support/client.ts'
@@ -12,16 +12,16 @@ import {
   registerWebhook,
   startReceiver,
 } from '../support/receiver.ts'
-import { startTestService, type TestService } from '../support/service.ts'
+import { startTestService } from '../support/service.ts'
+import { useService } from '../support/useService.ts'
 
 const day = 86_400_000
 
-let service: TestService
+// The verifier of messages looks at the time of this machine.
+const service = useService(loopbackAllowed, { startAt: 'now' })
 let manager: string
 const receivers: Receiver[] = []
 before(async () => {
-  // The verifier of messages looks at the time of this machine.
-  service = await startTestService(loopbackAllowed, { startAt: Date.now() })
   manager = (await service.makeKey({ ...amplePlan, scopes: ['webhooks:manage'] })).key
 })
 afterEach(async () => {
@@ -29,7 +29,6 @@ afterEach(async () => {
   for (const { id } of (await service.request('GET', '/v1/webhooks?limit=100', { key: manager })).json)
     await service.request('DELETE', `/v1/webhooks/${id}`, { key: service.operatorKey })
 })
-after(() => service.stop())
 
 async function ask(method: string, path: string, options: RequestOptions = {}): Promise<Answer> {
   const response = await service.request(method, path, { key: service.operatorKey, ...options })

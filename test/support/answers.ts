@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { catalogue, type ErrorCode } from '../../src/api/errors.ts'
 import type { Answer } from './client.ts'
 
-/** Allowances that no test uses up. */
+/** Limits that no test reaches. */
 export const amplePlan = { plan: 'enterprise', limits: { perMinute: 1_000_000_000, perDay: 1_000_000_000 } }
 
-/** What every answer under /v1 has, whatever it says. */
+/** Checks what every response under /v1 has. */
 export function assertAnswerForm(answer: Answer, method: string): void {
   const { status, headers, text } = answer
   assert.match(String(headers['x-ratelimit-limit']), /^\d+$/)
@@ -22,7 +22,7 @@ export function assertAnswerForm(answer: Answer, method: string): void {
   if (status >= 400) assertErrorBody(answer)
 }
 
-/** The body of a refusal: code, message and status, details where there are any, and nothing else. */
+/** The body of an error has code, message, status and optional details, and nothing else. */
 function assertErrorBody({ status, json }: Answer): void {
   const { code, message, status: saidStatus, details, ...others } = json
   assert.deepEqual(others, {})
@@ -43,6 +43,6 @@ export function assertRefused(answer: Answer, status: number, code: ErrorCode): 
   assert.deepEqual({ status: answer.status, code: answer.json?.code }, { status, code }, answer.text)
 }
 
-/** The address of the next page, from the Link header. */
+/** The URL of the next page, from the Link header. */
 export const nextPage = ({ headers }: Answer): string | undefined =>
   /<([^>]+)>; rel="next"/.exec(String(headers.link ?? ''))?.[1]

@@ -1,8 +1,8 @@
 import { type Node, resolve } from './openapi.ts'
 
 /**
- * What in a description would break a caller who was written by an earlier one. Pure: two documents in, sentences out.
- * A request may ask for less than before and an answer may promise more; the other way round somebody breaks.
+ * The differences between two OpenAPI documents that break a caller written for the first, as sentences.
+ * A request may require less than before and a response may promise more. The opposite breaks callers.
  */
 export function breakingChanges(before: Node, after: Node): string[] {
   const changes: string[] = []
@@ -29,16 +29,16 @@ export function breakingChanges(before: Node, after: Node): string[] {
   return changes
 }
 
-/** Which way a value travels: who sends it must not be asked for more, who gets it must not be given less. */
+/** The direction of a value: a sender must not have to send more, a receiver must not get less. */
 type Direction = 'request' | 'answer'
 
 const stabilities = ['experimental', 'beta', 'stable']
 const lowerBounds = ['minimum', 'exclusiveMinimum', 'minLength', 'minItems', 'minProperties']
 const upperBounds = ['maximum', 'exclusiveMaximum', 'maxLength', 'maxItems', 'maxProperties']
 const judgedApart = ['type', 'enum', 'pattern', 'properties', 'required', 'items', 'default']
-/** Follows from `x-stability`, which is compared itself: an operation that becomes stable no longer sends it. */
+/** Follows from `x-stability`, which is compared too: an operation that becomes stable no longer sends it. */
 const stabilityHeader = 'X-Stability'
-/** What tells people something and machines nothing. */
+/** Keywords for people, without a meaning for programs. */
 const remarks = ['description', 'title', 'example', 'examples', 'deprecated', '$comment']
 
 class Comparer {
@@ -70,7 +70,7 @@ class Comparer {
     }
   }
 
-  /** What the service sends to its callers: for them a request is what an answer is elsewhere. */
+  /** The service sends webhooks: for a caller the request of a webhook is what a response is elsewhere. */
   webhook(at: string, before: Node, after: Node): void {
     this.same(`${at} operationId`, before.operationId, after.operationId)
     const headersOf = ({ parameters = [] }: Node, get: (node: Node) => Node) => ({
@@ -169,7 +169,7 @@ class Comparer {
     }
   }
 
-  /** By the values that tell the members apart: which of them share a schema is of no importance. */
+  /** Members by the values that distinguish them. Members may share a schema. */
   #union(at: string, before: Node, after: Node, direction: Direction): void {
     const { propertyName, mapping } = before.discriminator
     this.same(`${at} discriminator`, propertyName, after.discriminator.propertyName)
@@ -193,7 +193,7 @@ class Comparer {
   }
 
   #alternative(at: string, before: Node, after: Node, direction: Direction): void {
-    // Within `inner` lies what the other side must still be able to deal with.
+    // `inner` has to be accepted by the other side.
     const [inner, outer] = direction === 'request' ? [before, after] : [after, before]
     for (const bound of lowerBounds) {
       if ((outer[bound] ?? -Infinity) > (inner[bound] ?? -Infinity)) this.#changed(at, bound, before, after)
@@ -223,7 +223,7 @@ class Comparer {
     }
     if (before.items && after.items) this.#schema(`${at}/*`, before.items, after.items, direction)
     else this.same(`${at} items`, before.items, after.items)
-    // What is not understood here counts as broken when it changes: better asked once too often.
+    // A change of an unknown keyword counts as breaking.
     const judged = [...judgedApart, ...lowerBounds, ...upperBounds, ...remarks]
     for (const keyword of new Set([...Object.keys(before), ...Object.keys(after)])) {
       if (judged.includes(keyword) || text(before[keyword]) === text(after[keyword])) continue
@@ -244,7 +244,7 @@ class Comparer {
   }
 }
 
-/** The shapes that a value may have, one for each type. In an open list the known values are only a hint. */
+/** The shapes that a value may have, one for each type. The values of an open enumeration are examples. */
 function alternatives(schema: Node, get: (node: Node) => Node): Node[] {
   const { anyOf, oneOf, allOf, ...own } = schema
   if (allOf) return alternatives(together([...allOf.map(get), own]), get)
@@ -256,7 +256,7 @@ function alternatives(schema: Node, get: (node: Node) => Node): Node[] {
 const isAnyText = (schema: Node): boolean =>
   schema.type === 'string' && Object.keys(schema).every((key) => key === 'type' || remarks.includes(key))
 
-/** One object that has the fields of all. */
+/** An object schema with the fields of all. */
 const together = (objects: readonly Node[]): Node => ({
   ...Object.assign({}, ...objects),
   properties: Object.assign({}, ...objects.map(({ properties }) => properties)),

@@ -20,10 +20,10 @@ const quiet = [
 
 export type TestBrowser = { browser: Browser; close(): Promise<void> }
 
-/** Whether there is a browser: set up nothing for `browserTest` where there is none. */
+/** Whether there is a browser. Without one `browserTest` needs no set-up. */
 export const hasBrowser = findBrowser() !== undefined
 
-/** A test that needs a browser, and is reported as skipped where there is none. */
+/** A test that needs a browser. It is reported as skipped if there is none. */
 export function browserTest(name: string, run: (t: TestContext) => Promise<void>): void {
   test(name, { skip: !hasBrowser && noBrowserReason }, run)
 }
@@ -82,15 +82,15 @@ function missingLibraries(executablePath: string): string {
 
 export type Visit = {
   page: Page
-  /** Requests to anywhere but the service; all of them were refused. */
+  /** Requests to other hosts than the service. All of them were blocked. */
   strayRequests: string[]
-  /** What the console called an error, and exceptions that nobody caught. */
+  /** Errors of the console and uncaught exceptions. */
   consoleErrors: string[]
-  /** What the page's Content-Security-Policy had to prevent. */
+  /** Violations of the page's Content-Security-Policy. */
   policyViolations(): Promise<string[]>
 }
 
-/** A page in a context of its own, closed to all the world but the service. */
+/** A page in a new context that can reach only the service. */
 export async function openPage(
   browser: Browser,
   base: string,

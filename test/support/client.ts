@@ -4,15 +4,15 @@ export type Answer = {
   status: number
   headers: IncomingHttpHeaders
   text: string
-  /** The body as JSON.parse reads it; undefined where it is empty. */
-  // biome-ignore lint/suspicious/noExplicitAny: a test looks into answers of every shape.
+  /** The parsed body; undefined if it is empty. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests read responses of every shape.
   json: any
 }
 
 export type RequestOptions = {
   key?: string | undefined
   headers?: Record<string, string | string[]>
-  /** An object is sent as JSON; text and bytes as they are. */
+  /** An object is sent as JSON, text and bytes unchanged. */
   body?: unknown
 }
 
@@ -21,7 +21,7 @@ export type Client = {
   closeConnections(): void
 }
 
-/** A plain HTTP client: what is written is what is sent. */
+/** An HTTP client that adds nothing to the request. */
 export function createClient(base: string): Client {
   const agent = new Agent({ keepAlive: true, maxSockets: 256 })
   const { hostname, port } = new URL(base)

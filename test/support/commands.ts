@@ -4,13 +4,13 @@ import { type NewStoreOptions, type StoreEnv, storeFor } from './engine.ts'
 import { type Ended, runPetstore } from './process.ts'
 import { type Server, serverFor } from './servers.ts'
 
-/** What the interface promises for a change of keys on every instance. */
+/** The documented bound for a change of a key to reach every instance. */
 export const keyChangeMs = 2_000
 
 export const int64Min = '-9223372036854775808'
 export const int64Max = '9223372036854775807'
 
-/** Commands on one store; each fails the test unless it ends well. */
+/** Commands on one database. All but `run` fail the test unless the command succeeds. */
 export function storeAt(env: StoreEnv, more: Record<string, string> = {}) {
   const run = (args: string[], input = '') => runPetstore(args, { ...env, ...more }, input)
   const ok = async (args: string[], input = ''): Promise<string> => {
@@ -22,7 +22,7 @@ export function storeAt(env: StoreEnv, more: Record<string, string> = {}) {
   return { env, dataDir: env.PETSTORE_DATA_DIR, run, ok, json, export: () => ok(['export']) }
 }
 
-/** Commands on a store that nobody has used yet. */
+/** Commands on a fresh database. */
 export const freshStore = async (
   t: Pick<TestContext, 'after'>,
   more: Record<string, string> = {},
@@ -43,7 +43,7 @@ export function assertRefused({ code, stdout, stderr }: Ended, status: number, m
   assert.doesNotMatch(stderr, /\n {4}at /, 'no stack')
 }
 
-/** A running store with everything in it that could get lost on the way. */
+/** A running server with data that an export could lose: extreme ids, gaps, unusual characters, orders. */
 export async function eventfulServer(t: Pick<TestContext, 'after'>): Promise<Server> {
   const server = await serverFor(t)
   const add = async (body: string) => {
@@ -73,7 +73,7 @@ export async function eventfulServer(t: Pick<TestContext, 'after'>): Promise<Ser
   return server
 }
 
-/** An import is a change like any other and writes events: their count goes up, and must never go down. */
+/** An import writes events like other changes: the id of the last event may go up, never down. */
 export function assertSameStore(actual: string, expected: string) {
   const lastEventId = /"lastEventId":(\d+)/
   assert.equal(actual.replace(lastEventId, ''), expected.replace(lastEventId, ''))

@@ -2,7 +2,7 @@ import { allThatIsStored, type StoreEnv } from './engine.ts'
 import { eventually } from './eventually.ts'
 
 let persons = 0
-/** Somebody whose traces can be told from everybody else's. */
+/** A customer whose data is unique, so that a test can search for it. */
 export function somebody(noteLength = 20) {
   const mark = `person-${++persons}-of-the-test`
   const customer = { name: `Name ${mark}`, email: `${mark}@example.com` }
@@ -10,7 +10,7 @@ export function somebody(noteLength = 20) {
   return { customer, note, traces: [customer.name, customer.email, `note-${mark}`] }
 }
 
-/** Which traces of a person can be found in the store. */
+/** The data of a customer that is still in the database. */
 export async function tracesOf({ traces }: { traces: string[] }, env: StoreEnv): Promise<string[]> {
   const stored = await allThatIsStored(env)
   return traces.filter((trace) => stored.includes(trace))

@@ -5,9 +5,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /**
- * A disk whose syncs go well, fail, or do not end, as a test wants it. It stands between the service and `fdatasync`, so
- * it has to be loaded before the service: in a test by importing the service afterwards, in a process of its own by
- * `--import`.
+ * A disk whose syncs succeed, fail or hang. It replaces `fdatasync`, so it has to be loaded before the service: in a
+ * test by importing the service afterwards, in a separate process by `--import`.
  */
 type DiskMode = 'ok' | 'fail' | 'hang'
 
@@ -16,7 +15,7 @@ const waiting: (() => void)[] = []
 let mode: DiskMode = 'ok'
 let running = 0
 
-/** Names the file with the mode, and beside it a pipe that blocks the thread that opens it. */
+/** Names the file with the mode. The pipe next to it blocks the thread that opens it. */
 const controlVariable = 'TEST_DISK_MODE_FILE'
 const control = process.env[controlVariable]
 
@@ -46,13 +45,13 @@ export const disk = {
   get isBusy(): boolean {
     return waiting.length > 0
   },
-  /** Whether everything that was to be synced is synced. */
+  /** Whether no sync is running. */
   get isIdle(): boolean {
     return running === 0
   },
 }
 
-/** A disk for a server in a process of its own. */
+/** A disk for a server in a separate process. */
 export function diskIn(folder: string) {
   const file = join(folder, 'disk')
   writeFileSync(file, 'ok')

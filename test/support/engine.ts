@@ -12,7 +12,7 @@ import type { Database } from '../../src/database/database.ts'
 import { openMigrated } from '../../src/database/open.ts'
 import { databaseFile } from '../../src/database/sqlite/open.ts'
 
-/** The engine that this run is about. A single file run by hand is about the embedded one. */
+/** The engine of this run. A file that is run without test/run.ts uses SQLite. */
 export const engine = readEngine(process.env.PETSTORE_TEST_ENGINE)
 
 function readEngine(name = 'sqlite'): 'sqlite' | 'postgres' {
@@ -20,10 +20,10 @@ function readEngine(name = 'sqlite'): 'sqlite' | 'postgres' {
   throw new Error(`PETSTORE_TEST_ENGINE must be sqlite or postgres, but is "${name}".`)
 }
 
-/** The settings that name a store: whoever starts with them has that store. */
+/** The settings that name a database. */
 export type StoreEnv = Readonly<Record<string, string>> & { readonly PETSTORE_DATA_DIR: string }
 
-/** The settings of a store alone, of all that was set. */
+/** The settings of `env` that name a database. */
 export function storeEnvIn(env: Readonly<Record<string, string>>): StoreEnv | undefined {
   const { PETSTORE_DATA_DIR, DATABASE_URL } = env
   if (PETSTORE_DATA_DIR === undefined) return undefined
@@ -33,16 +33,16 @@ export function storeEnvIn(env: Readonly<Record<string, string>>): StoreEnv | un
 export const temporaryFolder = (): string => mkdtempSync(join(tmpdir(), 'petstore-test-'))
 
 export type NewStoreOptions = {
-  /** One that nobody has ever opened. Otherwise a database may have its tables already, which saves time. */
+  /** A database without tables. Otherwise it may have its tables already, which saves time. */
   isBare?: boolean
 }
 
-/** A fresh store of the engine at hand. */
+/** A fresh database of the engine of this run. */
 export async function newStore({ isBare = false }: NewStoreOptions = {}): Promise<StoreEnv> {
   const PETSTORE_DATA_DIR = temporaryFolder()
   if (engine === 'sqlite') return { PETSTORE_DATA_DIR }
   const name = `petstore_${randomUUID().replaceAll('-', '')}`
-  // Copied file by file, which is several times as fast as page by page through the log.
+  // Copying files is several times as fast as writing each page to the log.
   await administer(
     `CREATE DATABASE ${name} TEMPLATE ${isBare ? 'template1' : templateName} STRATEGY FILE_COPY`,
   )
@@ -51,7 +51,7 @@ export async function newStore({ isBare = false }: NewStoreOptions = {}): Promis
 
 const templateName = 'petstore_template'
 
-/** Makes the database with all tables that every other one is a copy of: once for a PostgreSQL. */
+/** Creates the database with all tables that the others are copies of, once per PostgreSQL server. */
 export async function prepareTemplate(admin: string): Promise<void> {
   const client = new pg.Client({ connectionString: admin })
   await client.connect()
@@ -73,18 +73,18 @@ export async function removeStore({ PETSTORE_DATA_DIR, DATABASE_URL }: StoreEnv)
   await administer(`DROP DATABASE IF EXISTS ${new URL(DATABASE_URL).pathname.slice(1)} WITH (FORCE)`)
 }
 
-/** A fresh store that is gone after the test. */
+/** A fresh database that is removed after the test. */
 export async function storeFor(t: Pick<TestContext, 'after'>, options?: NewStoreOptions): Promise<StoreEnv> {
   const env = await newStore(options)
   t.after(() => removeStore(env))
   return env
 }
 
-/** Opens a store beside whoever serves it, to look into it or to change it behind his back. */
+/** Opens a database, also while a service has it open, to read or change it without the service. */
 export const openStore = (env: StoreEnv, now = 0): Promise<Database> =>
   openMigrated({ dataDir: env.PETSTORE_DATA_DIR, databaseUrl: env.DATABASE_URL }, now)
 
-/** The same for one piece of work. */
+/** Opens a database for one piece of work. */
 export async function inStore<T>(env: StoreEnv, work: (database: Database) => Promise<T>): Promise<T> {
   const database = await openStore(env)
   try {
@@ -94,7 +94,7 @@ export async function inStore<T>(env: StoreEnv, work: (database: Database) => Pr
   }
 }
 
-/** A fresh store, opened; closed and gone after the test. */
+/** A fresh database, opened. It is closed and removed after the test. */
 export async function databaseFor(
   t: Pick<TestContext, 'after'>,
   now = 0,
@@ -108,7 +108,7 @@ export async function databaseFor(
   return { env, database }
 }
 
-/** Another who writes to the store and does not come to an end, so that all others wait, until he is let go. */
+/** Holds the write lock of a database, so that other writers wait, until it is released. */
 export async function holdTurn(env: StoreEnv): Promise<{ release(): Promise<void> }> {
   const database = await openStore(env)
   const released = Promise.withResolvers<void>()
@@ -128,8 +128,8 @@ export async function holdTurn(env: StoreEnv): Promise<{ release(): Promise<void
 }
 
 /**
- * All that a store keeps, as text: the bytes of its files, or every row of every table.
- * Another process reads the files, for one that closes a file gives up the locks that SQLite has on it in the same one.
+ * The whole content of a database as text: the bytes of its files, or every row of every table.
+ * Another process reads the files: a process that closes a file gives up the locks that SQLite holds on it.
  */
 export async function allThatIsStored({ PETSTORE_DATA_DIR, DATABASE_URL }: StoreEnv): Promise<string> {
   if (DATABASE_URL === undefined) {
@@ -152,7 +152,7 @@ export async function allThatIsStored({ PETSTORE_DATA_DIR, DATABASE_URL }: Store
   }
 }
 
-/** Every row of a store, table by table: equal before and after where nothing has changed. */
+/** Every row of a database by table. */
 export function contentsOf(env: StoreEnv): Promise<Record<string, unknown[]>> {
   return inStore(env, (database) =>
     database.snapshot(async (db) => {
@@ -170,7 +170,7 @@ export function contentsOf(env: StoreEnv): Promise<Record<string, unknown[]>> {
   )
 }
 
-/** Fails unless the store is whole in itself. Of PostgreSQL's files we take PostgreSQL's word for it. */
+/** Fails unless the database file is consistent. PostgreSQL checks its files itself. */
 export function assertIsWhole({ PETSTORE_DATA_DIR, DATABASE_URL }: StoreEnv): void {
   if (DATABASE_URL !== undefined) return
   const database = new DatabaseSync(databaseFile(PETSTORE_DATA_DIR))
@@ -182,7 +182,7 @@ export function assertIsWhole({ PETSTORE_DATA_DIR, DATABASE_URL }: StoreEnv): vo
   }
 }
 
-/** Where the superuser of the run's PostgreSQL comes in. */
+/** The connection string of the superuser of this run's PostgreSQL. */
 export function adminUrl(): string {
   const url = process.env.PETSTORE_TEST_POSTGRES_URL
   if (url === undefined) throw new Error('There is no PostgreSQL: start the tests with `node test/run.ts`.')
@@ -191,11 +191,11 @@ export function adminUrl(): string {
 
 let admins: pg.Pool | undefined
 
-/** Says something to the run's PostgreSQL as its superuser. An idle connection does not keep the process alive. */
+/** Runs a statement as the superuser of this run's PostgreSQL. An idle connection does not keep the process alive. */
 export async function administer(statement: string): Promise<pg.QueryResult> {
   if (!admins) {
     admins = new pg.Pool({ connectionString: adminUrl(), max: 2, allowExitOnIdle: true })
-    // A connection that ends while nobody uses it is nobody's loss.
+    // An idle connection may end at any time; the pool replaces it.
     admins.on('error', () => {})
   }
   return admins.query(statement)

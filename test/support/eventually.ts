@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 
 const pollMs = 20
 
-/** Asks again and again until the answer is neither false nor undefined; fails once the bound is passed. */
+/** Polls until the result is neither false nor undefined. Fails after `boundMs`. */
 export async function eventually<T>(
   what: string,
   ask: () => T | Promise<T>,

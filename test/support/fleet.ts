@@ -9,7 +9,7 @@ const startsMax = 3
 
 export const pick = <T>(list: readonly T[]): T => list[Math.floor(Math.random() * list.length)] as T
 
-/** Instances that are killed and started again; whoever asks is sent to one that seems to be up. */
+/** Instances that are killed and started again. Requests go to one that seems to be up. */
 export class Fleet {
   readonly #up = new Set<Server>()
   readonly #ended: Server[] = []
@@ -24,7 +24,7 @@ export class Fleet {
         this.#up.add(server)
         return server
       } catch (error) {
-        // Whatever looks after instances starts one again that did not come up.
+        // A supervisor would also retry a start that failed.
         if (starts >= startsMax) throw error
         return this.#start(starts + 1)
       }
@@ -37,7 +37,7 @@ export class Fleet {
     return [...this.#up, ...this.#ended]
   }
 
-  /** Kills one, wherever in its work it is, and starts another in its place, unless it is the last. */
+  /** Kills one at any point of its work and starts another, unless it is the last one. */
   async killOne(): Promise<void> {
     if (this.#up.size < 2) return
     const server = this.any()
@@ -49,14 +49,14 @@ export class Fleet {
     this.kills++
     const starting = this.#start()
     this.#starting.push(starting)
-    // Whether it has come up is asked at the end, by complete().
+    // complete() reports a start that failed.
     starting.catch(() => {})
   }
 
-  /** Waits until all are up that were started. */
+  /** Waits until all started instances are up. */
   complete = () => Promise.all(this.#starting)
 
-  /** What the instances had to complain about, and how often. */
+  /** The warnings and errors in the logs of the instances, with their counts. */
   complaints(): Record<string, number> {
     const lines = this.everyone.flatMap(({ output }) => output.stderr.split('\n').filter(Boolean))
     return tally(
@@ -68,7 +68,7 @@ export class Fleet {
   }
 }
 
-/** So long everybody works, and no longer than until something is wrong. */
+/** Lets workers run for a time, or until one of them fails. */
 export class Shift {
   readonly #endsAt: number
   #hasFailed = false
@@ -86,7 +86,7 @@ export class Shift {
     }
   }
 
-  /** Waits for all, also where one has failed: nobody may go on when the stage is cleared. */
+  /** Waits for all workers, also if one has failed: none may run while the test cleans up. */
   async over(workers: readonly Promise<void>[]): Promise<void> {
     const failed = (await Promise.allSettled(workers)).find(({ status }) => status === 'rejected')
     if (failed) throw (failed as PromiseRejectedResult).reason
@@ -95,28 +95,28 @@ export class Shift {
 
 type Sent = { body?: unknown; idempotencyKey?: string }
 
-/** What the callers have sent, what they were answered, and hence what must be so. */
+/** The requests and responses of the callers, and the state that must follow from them. */
 export class Known {
   readonly answers: string[] = []
   lost = 0
-  /** Animals by name: the id that was answered, if any answer came. */
+  /** Pets by name, with the id of the response if there was one. */
   readonly animals = new Map<string, { id?: number; isRetried: boolean }>()
-  /** What each animal and order that was answered for must be at the end. */
+  /** The state that each confirmed pet and order must have at the end. */
   readonly pets = new Map<number, { name: string; status: string } | 'gone'>()
   readonly orders = new Map<number, string>()
-  /** Orders whose hold was made to run out. */
+  /** Orders whose hold was made to expire. */
   readonly held = new Set<number>()
-  /** Answers of a retry that were those of a first attempt whose connection was lost. */
+  /** Retries that got the response of a first attempt whose connection was lost. */
   replayed = 0
 }
 
-/** Nothing to go by: to be asked again, where that is safe. */
+/** A response that says nothing about the outcome: retry if that is safe. */
 export const isBusy = (answer: Answer) =>
   answer.status === 503 || answer.json?.code === 'idempotency_in_progress'
 
-/** A caller who speaks to any instance, and who sends again what has got no answer, where that is safe. */
+/** A caller that uses any instance and retries requests without a response if that is safe. */
 export function callerOf(fleet: Fleet, key: string, known: Known) {
-  /** One attempt; nothing where the connection was lost. */
+  /** One attempt; undefined if the connection was lost. */
   async function attempt(method: string, path: string, { body, idempotencyKey }: Sent = {}) {
     const headers = idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }
     try {
@@ -130,17 +130,17 @@ export function callerOf(fleet: Fleet, key: string, known: Known) {
     }
   }
 
-  /** Sends until there is an answer; says how many attempts had none. */
+  /** Retries until there is a response. `unanswered` counts the attempts before it. */
   async function insist(method: string, path: string, sent: Sent = {}) {
     const deadline = performance.now() + answerWithinMs
     for (let unanswered = 0; ; unanswered++) {
-      assert.ok(performance.now() < deadline, `${method} ${path} gets no answer`)
+      assert.ok(performance.now() < deadline, `${method} ${path} gets no response`)
       const answer = await attempt(method, path, sent)
       if (answer && !isBusy(answer)) {
         if (unanswered > 0 && answer.headers['idempotent-replayed']) known.replayed++
         return { answer, unanswered }
       }
-      // Long enough for an instance to be noticed as gone, and no longer.
+      // Gives the fleet time to notice that an instance is gone.
       await pause(10)
     }
   }

@@ -15,19 +15,19 @@ export type Event = { id: number; type: string; data: Record<string, unknown> & 
 
 type Instances<I> = {
   readonly storeEnv: StoreEnv
-  /** What each of them was started with. */
+  /** The settings that each was started with. */
   readonly env: Record<string, string>
   readonly all: readonly I[]
   readonly first: I
 }
 
-/** Whoever says when it is over: a test, or the file. */
+/** A test or a file: calls `end` when it is over. */
 type Owner = { after(end: () => Promise<void>): void }
 type Asked = Pick<Client, 'request'>
 
 export const instancesUsual = 3
 
-/** So many servers on one fresh store, each in a process of its own. */
+/** Servers on one fresh database, each in a separate process. */
 export async function instancesFor(
   t: Owner,
   more: Record<string, string> = {},
@@ -39,7 +39,7 @@ export async function instancesFor(
   return { storeEnv, env, all, first: all[0] as Server }
 }
 
-/** The same inside of this process, where time stands still until it is moved for all of them. */
+/** Services on one fresh database in this process. Time stands still until it is moved for all of them. */
 export async function servicesFor(
   t: Owner,
   more: Record<string, string> = {},
@@ -60,7 +60,7 @@ export async function servicesFor(
   return { storeEnv, env, all, first: all[0] as TestService, advance }
 }
 
-/** A store that is removed once everything that stands on it has ended. */
+/** A database that is removed after everything that uses it has ended. */
 export async function sharedStore(
   t: Owner,
   options?: NewStoreOptions,
@@ -75,7 +75,7 @@ export async function sharedStore(
   return { storeEnv, owner: { after } }
 }
 
-/** Starts so many at once. Where one fails the others are waited for all the same, for they are to be stopped. */
+/** Starts several at the same time. If one fails the others are still awaited, because they have to be stopped. */
 export async function allOrNone<I>(count: number, start: (index: number) => Promise<I>): Promise<I[]> {
   const starts = await Promise.allSettled(Array.from({ length: count }, (_, index) => start(index)))
   return starts.map((settled) => {
@@ -84,7 +84,7 @@ export async function allOrNone<I>(count: number, start: (index: number) => Prom
   })
 }
 
-/** The answers to so many requests that are sent at once, to one instance after another in turn. */
+/** Sends requests at the same time, to the instances in turn. */
 export function atOnce<I, T>(
   instances: readonly I[],
   count: number,
@@ -101,11 +101,11 @@ export const makeKey = async (instance: Asked, settings: Record<string, unknown>
     key: string
   }
 
-/** A key that may do everything, as often as it likes. */
+/** A key with all scopes and limits that no test reaches. */
 export const makeAmpleKey = async (instance: Asked): Promise<string> =>
   (await makeKey(instance, { ...amplePlan, scopes })).key
 
-/** What the operator asks for, and is not refused. */
+/** A request of the operator that must succeed. */
 export async function done(
   instance: Asked,
   method: string,
@@ -121,7 +121,7 @@ export async function done(
 export const newestEventId = async (instance: Asked, key = adminKey): Promise<number> =>
   Number((await done(instance, 'GET', '/v1/events?limit=1', undefined, key)).headers['last-event-id'])
 
-/** The whole feed behind a position, as it is now. */
+/** All events after a position. */
 export async function feedAfter(instance: Asked, after: number, key = adminKey): Promise<Event[]> {
   const all: Event[] = []
   for (let page: string | undefined = `/v1/events?after=${after}&limit=1000`; page; ) {
@@ -132,7 +132,7 @@ export async function feedAfter(instance: Asked, after: number, key = adminKey):
   return all
 }
 
-/** Every page of a list, one after another. */
+/** All items of a list, page by page. */
 export async function listed(instance: Asked, path: string, key = adminKey): Promise<Answer['json'][]> {
   const all: Answer['json'][] = []
   for (let page: string | undefined = path; page; ) {
@@ -143,10 +143,10 @@ export async function listed(instance: Asked, path: string, key = adminKey): Pro
   return all
 }
 
-/** The answer, once there is one: who is told that the store is busy asks again. */
+/** The first response that is not a 503. */
 export const whenServed = (send: () => Promise<Answer>): Promise<Answer> =>
   eventually(
-    'an answer',
+    'a response other than 503',
     async () => {
       const answer = await send()
       return answer.status !== 503 && answer
@@ -154,7 +154,7 @@ export const whenServed = (send: () => Promise<Answer>): Promise<Answer> =>
     30_000,
   )
 
-/** How often each of them occurs. */
+/** How often each value occurs. */
 export function tally(values: Iterable<string | number | undefined>): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const value of values) counts[String(value)] = (counts[String(value)] ?? 0) + 1

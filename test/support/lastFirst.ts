@@ -1,11 +1,11 @@
 import type { TestContext } from 'node:test'
 
-/** Undoes what was done in the reverse order: a service stops before the store under it goes. `t.after` begins with the first. */
+/** Runs the hooks in reverse order: a service stops before its database is removed. `t.after` runs the first one first. */
 export function lastFirst(t: Pick<TestContext, 'after'>): Pick<TestContext, 'after'> {
   const undos: (() => unknown)[] = []
   t.after(async () => {
     const faults: unknown[] = []
-    // What cannot be undone must not keep the rest from it.
+    // A hook that fails must not prevent the others.
     for (const undo of undos.toReversed()) {
       try {
         await undo()

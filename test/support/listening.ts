@@ -3,18 +3,18 @@ import { eventually } from './eventually.ts'
 
 export type Heard = { id: number; type: string; data: unknown }
 
-/** One stream of server-sent events, and all that has come of it. */
+/** A stream of server-sent events and what it has received. */
 export type Listening = {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly incoming: IncomingMessage
-  /** All that came, comments too, cut where it is cut by blank lines. */
+  /** Everything received, including comments, split at blank lines. */
   readonly blocks: string[]
   readonly heard: Heard[]
-  /** Waits for so many events in all. */
+  /** Waits until this many events have arrived in total. */
   until(count: number, boundMs?: number): Promise<Heard[]>
   untilSaid(block: string, boundMs?: number): Promise<void>
-  /** Settles when the stream has ended; says whether it ended as HTTP has it, or broke off. */
+  /** Resolves when the stream has ended. `isWhole` is false if the connection broke. */
   readonly ended: Promise<{ isWhole: boolean }>
   hangUp(): void
 }
@@ -53,7 +53,7 @@ function listening(outgoing: ClientRequest, incoming: IncomingMessage, isPaused:
     heard.push(...parts.flatMap(toHeard))
   })
   if (isPaused) incoming.pause()
-  // A connection that breaks off is an end too.
+  // A broken connection also emits `close`.
   incoming.on('error', () => {})
   const ended = new Promise<{ isWhole: boolean }>((settle) => {
     incoming.on('close', () => settle({ isWhole: incoming.complete }))
@@ -83,6 +83,7 @@ function toHeard(block: string): Heard[] {
   const id = fields.get('id')
   if (id === undefined) return []
   const { id: saidId, type, data } = JSON.parse(fields.get('data') ?? '')
-  if (String(saidId) !== id || type !== fields.get('event')) throw new Error(`Contradicts itself: ${block}`)
+  if (String(saidId) !== id || type !== fields.get('event'))
+    throw new Error(`The fields of the event contradict its data: ${block}`)
   return [{ id: Number(id), type, data }]
 }

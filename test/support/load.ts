@@ -4,12 +4,12 @@ import { catalogue } from '../../src/api/errors.ts'
 import { assertAnswerForm, assertRefused } from './answers.ts'
 import type { Answer, Client, RequestOptions } from './client.ts'
 
-/** What is said of a change where nobody knows whether it was made. */
+/** The error of a change whose outcome is unknown. */
 const unknownOutcome = /^The store went away before it could say whether the change was made: look before/
 
 export const isOutcomeUnknown = ({ json }: Answer): boolean => unknownOutcome.test(json?.message)
 
-/** A store that cannot serve is said so in the words of the interface, with nothing of what is behind it. */
+/** An unavailable database is reported with the documented error and no internal detail. */
 export function assertUnavailable(answer: Answer, method = 'GET'): void {
   assertRefused(answer, 503, 'unavailable')
   assertAnswerForm(answer, method)
@@ -20,35 +20,35 @@ export function assertUnavailable(answer: Answer, method = 'GET'): void {
 type Kind = 'read' | 'write'
 type Attempt = { name: string; idempotencyKey: string }
 
-/** Callers who read and write without a break, and what they were answered. */
+/** Callers that read and write continuously, and their responses. */
 export type Load = {
-  /** Animals by the id that they were answered with. */
+  /** Pets by the id of the response. */
   readonly created: Map<number, string>
-  /** Attempts that were said not to have been made, and those of which nobody knows. */
+  /** Attempts that were reported as not applied, and those with an unknown outcome. */
   readonly refused: Attempt[]
   readonly unknown: Attempt[]
-  /** How many answers of each kind every caller has had so far, the least of them. */
+  /** The smallest count of responses of each kind over all callers. */
   leastGood(): number
   leastChanges(): number
   leastRefused(): number
-  /** How many answers were refusals, of all callers together. */
+  /** How many responses were errors, over all callers. */
   refusals(): number
-  /** The longest wait for an answer so far, in milliseconds. */
+  /** The longest response time so far, in milliseconds. */
   readonly longestMs: Record<Kind, number>
-  /** Lets every caller have its answer, and come to an end. */
+  /** Ends every caller after its response. */
   stop(): Promise<void>
 }
 
 type LoadOptions = {
   readonly callers: number
   readonly key: string
-  /** So that the names of two loads on one store are not the same. */
+  /** Distinguishes the pets of two loads on one database. */
   readonly prefix?: string
 }
 
 const pauseAfterRefusalMs = 50
 
-/** Every answer must be what was asked for, or a 503 in due form: anything else fails `stop`. */
+/** Every response must be a success or a valid 503. Anything else fails `stop`. */
 export function startLoad(clients: readonly Client[], { callers, key, prefix = 'load' }: LoadOptions): Load {
   const counts = Array.from({ length: callers }, () => ({ good: 0, changes: 0, refused: 0 }))
   const load = {
@@ -65,7 +65,7 @@ export function startLoad(clients: readonly Client[], { callers, key, prefix = '
   let failure: { error: unknown } | undefined
 
   function least(which: 'good' | 'changes' | 'refused'): number {
-    // Whoever waits for more answers would wait in vain.
+    // No more responses will come.
     if (failure) throw failure.error
     return Math.min(...counts.map((count) => count[which]))
   }
@@ -112,7 +112,7 @@ export function startLoad(clients: readonly Client[], { callers, key, prefix = '
   }
 
   const running = Promise.all(counts.map((_, n) => keepCalling(n)))
-  // Heard here, so that a fault is not an unhandled one before `stop` tells of it.
+  // Handled here: `stop` reports the error, and it may be called much later.
   running.catch((error: unknown) => {
     failure = { error }
     isOver = true

@@ -4,8 +4,8 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 
 export const root = fileURLToPath(new URL('../../', import.meta.url))
 
-/** A piece of an OpenAPI document. */
-// biome-ignore lint/suspicious/noExplicitAny: a test looks into documents of every shape.
+/** A part of an OpenAPI document. */
+// biome-ignore lint/suspicious/noExplicitAny: tests read documents of every shape.
 export type Node = Record<string, any>
 
 export const readDocument = (file: string): Node => JSON.parse(readFileSync(`${root}${file}`, 'utf8'))
@@ -23,7 +23,7 @@ export function operationsOf(document: Node): DescribedOperation[] {
   )
 }
 
-/** What a node says itself, or what it refers to. */
+/** A node, or the node that it refers to. */
 export function resolve(document: Node, node: Node): Node {
   if (typeof node?.$ref !== 'string') return node
   const { $ref, ...beside } = node
@@ -31,13 +31,13 @@ export function resolve(document: Node, node: Node): Node {
     .slice('#/'.length)
     .split('/')
     .reduce((at: Node, key: string) => at?.[key.replaceAll('~1', '/').replaceAll('~0', '~')], document)
-  if (found === undefined) throw new Error(`${$ref} leads nowhere.`)
+  if (found === undefined) throw new Error(`${$ref} does not resolve.`)
   return { ...resolve(document, found), ...beside }
 }
 
 /**
- * The error codes that an operation is described with under a status: those that it lists itself, or else all of those
- * that the response has examples of.
+ * The documented error codes of an operation for a status: those in its description, or else all examples of the
+ * response.
  */
 export function codesOf(document: Node, { description, responses }: Node, status: string): string[] {
   const { content } = resolve(document, responses[status])
@@ -50,14 +50,14 @@ export function codesOf(document: Node, { description, responses }: Node, status
   return named
 }
 
-/** Says what is wrong with a value by a schema of the document; nothing where it is valid. */
+/** Describes why a value does not match a schema of the document; empty if it is valid. */
 export function createValidator(document: Node): (schema: Node, value: unknown) => string {
   const ajv = new Ajv2020({ allErrors: true })
-  // Words of OpenAPI that say nothing about validity.
+  // Keywords of OpenAPI without a meaning for validation.
   ajv.addVocabulary(['discriminator', 'x-extensible'])
   ajv.addFormat('int32', { type: 'number', validate: (value) => Number.isInteger(value) && value < 2 ** 31 })
   ajv.addFormat('int64', { type: 'number', validate: Number.isInteger })
-  // The form that the service promises: RFC 3339 in UTC.
+  // The documented format: RFC 3339 in UTC.
   ajv.addFormat('date-time', /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/)
   ajv.addFormat('email', /^[^@\s]+@[^@\s]+\.[^@\s]+$/)
   ajv.addFormat('uri', (text) => URL.canParse(text))
@@ -70,6 +70,6 @@ export function createValidator(document: Node): (schema: Node, value: unknown) 
   }
 }
 
-/** With references to named schemas by their names alone, as they are known to the validator. */
+/** Replaces references to named schemas by their names, which the validator knows. */
 const relocated = (schema: Node): Node =>
   JSON.parse(JSON.stringify(schema).replaceAll('"#/components/schemas/', '"'))

@@ -8,7 +8,7 @@ export const holdMs = 72 * hourMs
 
 export type Event = { id: number; type: string; createdAt: string; data: Record<string, unknown> }
 
-/** A store in which animals are ordered; every answer is held to the form that every answer has. */
+/** A service and helpers to place orders. Every response is checked for the common form. */
 export type OrderStore = {
   readonly service: TestService
   readonly key: string
@@ -18,7 +18,7 @@ export type OrderStore = {
   place(petId: number, fields?: Record<string, unknown>): Promise<Answer['json']>
   move(orderId: number, status: string): Promise<Answer>
   read(orderId: number): Promise<Answer['json']>
-  /** An animal with an order on it that has come this far. */
+  /** A pet with an order in this status. */
   orderThatIs(status: string): Promise<{ petId: number; orderId: number }>
   newestEventId(): Promise<number>
   eventsAfter(id: number): Promise<Event[]>

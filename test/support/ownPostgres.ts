@@ -5,13 +5,13 @@ import pg from 'pg'
 import { type StoreEnv, temporaryFolder } from './engine.ts'
 import { startPostgres } from './postgres.ts'
 
-/** A PostgreSQL of one test's own, which may be treated badly: no other test is on it. */
+/** A PostgreSQL server that one test may damage: no other test uses it. */
 export type OwnPostgres = {
   readonly storeEnv: StoreEnv
   readonly databaseName: string
-  /** Says something to it as its superuser. */
+  /** Runs a statement as its superuser. */
   administer(statement: string): Promise<pg.QueryResult>
-  /** The first of its processes, and all others. */
+  /** The id of its main process, and those of the others. */
   readonly postmaster: number
   children(): number[]
 }
@@ -47,7 +47,7 @@ export async function ownPostgresFor(t: Pick<TestContext, 'after'>): Promise<Own
   }
 }
 
-/** Every process with its parent: from /proc on Linux, where `ps` may not be installed, and from `ps` on macOS. */
+/** The parent of every process: from /proc on Linux, where `ps` may not be installed, and from `ps` on macOS. */
 function parents(): Map<number, number> {
   if (!existsSync('/proc/self/stat')) {
     const lines = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' }).trim().split('\n')
@@ -58,12 +58,12 @@ function parents(): Map<number, number> {
   return new Map(pairs.filter((pair): pair is [number, number] => pair[1] !== undefined))
 }
 
-/** The parent of a process, from the fourth field of its state; the second, its name, may hold anything but is in brackets. */
+/** The fourth field of the state. The second, the name, may contain any character but is in parentheses. */
 function parentOf(pid: number): number | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
     return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])
   } catch {
-    return undefined // It has ended since.
+    return undefined // The process has ended.
   }
 }

@@ -21,13 +21,13 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 
 /**
- * A real PostgreSQL of the tests' own: on a free port of this machine, in a temporary folder.
+ * A real PostgreSQL server on a free port of this machine, in a temporary folder.
  *
- * A guard, which is this file run as a program, looks after it. The guard's standard input stays open as long as
- * whoever started it lives; when that ends, however it ended, the guard stops PostgreSQL and removes its folder.
+ * A guard process, which is this file run as a program, supervises it. The guard's standard input closes when the
+ * process that started it ends, also if it was killed. The guard then stops PostgreSQL and removes its folder.
  */
 type Postgres = {
-  /** Where its superuser comes in: postgres://user:password@127.0.0.1:port/postgres */
+  /** The superuser's connection string: postgres://user:password@127.0.0.1:port/postgres */
   readonly adminUrl: string
   stop(): Promise<void>
 }
@@ -35,18 +35,18 @@ type Postgres = {
 const user = 'petstore'
 const startsMax = 5
 const logTailMax = 10_000
-/** Whom PostgreSQL runs as, where that is not whoever started it. */
+/** The user that PostgreSQL runs as, if not the current one. */
 type RunsAs = { uid?: number; gid?: number }
 
 const settings = {
   listen_addresses: '127.0.0.1',
   max_connections: '300',
   shared_buffers: '64MB',
-  // The data does not outlive the run: a power cut may have it. Commits still wait for the log, as they do in earnest.
+  // The data need not survive a power failure. Commits still wait for the log, as in production.
   fsync: 'off',
   full_page_writes: 'off',
   synchronous_commit: 'on',
-  // Every store is a database of its own; made so, it costs no checkpoint.
+  // Tests create many databases; with these settings that causes few checkpoints.
   max_wal_size: '4GB',
   checkpoint_timeout: '1h',
   autovacuum_naptime: '1min',
@@ -54,7 +54,7 @@ const settings = {
 
 export async function startPostgres(): Promise<Postgres> {
   const guard = spawn(process.execPath, [fileURLToPath(import.meta.url)], {
-    // In a session of its own, an interrupt at the terminal does not reach it: it has work to do then.
+    // A separate session: an interrupt at the terminal must not end it before it has cleaned up.
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe'],
   })
@@ -78,10 +78,9 @@ export async function startPostgres(): Promise<Postgres> {
   }
 }
 
-/** What the guard does from its start to its end. */
 async function guard(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'petstore-postgres-'))
-  // Heard from the beginning: whoever started us may be gone before PostgreSQL is up, and then nobody reads us either.
+  // Set before PostgreSQL starts: the parent process may end before that, and then no one reads the output.
   process.stdout.on('error', () => {})
   const released = Promise.race([
     once(process.stdin.resume(), 'close'),
@@ -107,7 +106,7 @@ async function guard(): Promise<void> {
   } finally {
     if (server && server.exitCode === null && server.signalCode === null) {
       const closed = once(server, 'close')
-      // At once, and without tidying up: the folder goes too.
+      // Immediate shutdown: the folder is removed anyway.
       server.kill('SIGQUIT')
       await closed
     }
@@ -116,8 +115,8 @@ async function guard(): Promise<void> {
 }
 
 /**
- * The programs lie in a folder that another user may not be able to reach, and lack the symbolic links, which no
- * package can contain, where scripts of packages may not run: a copy has neither problem.
+ * Copies the programs: another user may not be able to read the folder of the package, and packages cannot contain
+ * the symbolic links that the programs need.
  */
 async function copyPrograms(folder: string): Promise<string> {
   const platform = process.platform === 'win32' ? 'windows' : process.platform
@@ -141,7 +140,7 @@ async function copyPrograms(folder: string): Promise<string> {
   return bin
 }
 
-/** PostgreSQL refuses to run as root, and as a user that the machine does not know. */
+/** PostgreSQL does not run as root or as a user without an entry in the user database. */
 async function nobody(): Promise<RunsAs> {
   const ask = async (what: string) => Number((await promisify(execFile)('id', [what, 'nobody'])).stdout)
   return { uid: await ask('-u'), gid: await ask('-g') }
@@ -151,7 +150,7 @@ function giveTo({ uid, gid }: RunsAs, path: string): void {
   if (uid !== undefined && gid !== undefined) chownSync(path, uid, gid)
 }
 
-/** Nothing of the caller's environment, which may well have settings for a PostgreSQL of his. */
+/** Not the current environment, which may have settings for another PostgreSQL. */
 const environment = { PATH: process.env.PATH ?? '', LC_ALL: 'C', TZ: 'UTC' }
 
 async function initialise(folder: string, bin: string, password: string, runsAs: RunsAs): Promise<void> {
@@ -167,7 +166,7 @@ async function initialise(folder: string, bin: string, password: string, runsAs:
     '--locale=C',
     '--no-sync',
     '--no-instructions',
-    // A connection is opened often here, and guessing the password gains nobody anything.
+    // Tests open many connections, and the password protects nothing of value.
     '--set=scram_iterations=1',
   ]
   await promisify(execFile)(join(bin, 'initdb'), options, { ...runsAs, cwd: folder, env: environment })
@@ -175,7 +174,7 @@ async function initialise(folder: string, bin: string, password: string, runsAs:
   giveTo(runsAs, join(folder, 'socket'))
 }
 
-/** Somebody else may take the port between our finding it free and PostgreSQL's taking it: then another is tried. */
+/** Another process may take the free port before PostgreSQL does: then another port is tried. */
 async function startServer(folder: string, bin: string, runsAs: RunsAs) {
   for (let starts = 1; ; starts++) {
     const port = await freePort()

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { createClient } from './client.ts'
+import { runInHost } from './commandHosts.ts'
 import { engine, newStore, storeEnvIn } from './engine.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
@@ -10,10 +11,10 @@ const root = fileURLToPath(new URL('../../', import.meta.url))
 
 export type Ended = { code: number | null; signal: NodeJS.Signals | null; stdout: string; stderr: string }
 
-/** The environment of a newcomer: none of our settings but those given. */
+/** This environment without settings of the service, and with those given. */
 function environment(env: Record<string, string>): NodeJS.ProcessEnv {
   if (engine === 'postgres' && env.PETSTORE_DATA_DIR !== undefined && env.DATABASE_URL === undefined) {
-    throw new Error('This would run on SQLite: a store is named by all of its settings (storeEnv).')
+    throw new Error('This would run on SQLite: pass all settings of the database (storeEnv).')
   }
   const clean = Object.entries(process.env).filter(
     ([name]) => !/^(PETSTORE_|PORT$|HOST$|DATABASE_URL$|NODE_TEST_CONTEXT$|NODE_OPTIONS$)/.test(name),
@@ -21,7 +22,7 @@ function environment(env: Record<string, string>): NodeJS.ProcessEnv {
   return { ...Object.fromEntries(clean), ...env }
 }
 
-/** None of them outlives this process, also where that is ended from outside. */
+/** These end with this process, also if a signal ends it. */
 const running = new Set<ChildProcess>()
 process.once('exit', () => {
   for (const child of running) child.kill('SIGKILL')
@@ -31,11 +32,11 @@ process.once('SIGTERM', () => process.exit(1))
 export type SpawnOptions = {
   /** Options of Node itself. */
   nodeOptions?: readonly string[]
-  /** No file may grow beyond this: writing more is an I/O error. */
+  /** The size limit of each file: writing more is an I/O error. */
   fileBytesMax?: number
 }
 
-/** The unit of the shell's limit is 512 bytes. */
+/** The unit of `ulimit -f` is 512 bytes. */
 const limited = (bytes: number, ...command: string[]) => [
   '-c',
   'ulimit -f "$0" && exec "$@"',
@@ -43,7 +44,7 @@ const limited = (bytes: number, ...command: string[]) => [
   ...command,
 ]
 
-/** Starts the `petstore` command as users do. */
+/** Starts the `petstore` command in a new process. */
 export function spawnPetstore(args: string[], env: Record<string, string> = {}, how: SpawnOptions = {}) {
   const { nodeOptions = [], fileBytesMax } = how
   const command = [...nodeOptions, main, ...args]
@@ -65,7 +66,7 @@ export function spawnPetstore(args: string[], env: Record<string, string> = {}, 
   return { child, output, ended }
 }
 
-/** Runs a line of shell in which `"$NODE" "$MAIN"` is the command. */
+/** Runs a shell command in which `"$NODE" "$MAIN"` is `petstore`. */
 export async function runShell(line: string, env: Record<string, string> = {}) {
   return promisify(execFile)('sh', ['-c', line], {
     cwd: root,
@@ -73,8 +74,8 @@ export async function runShell(line: string, env: Record<string, string> = {}) {
   })
 }
 
-/** Runs a command to its end. */
-export function runPetstore(
+/** Runs a command to its end in a new process. */
+export function runInProcess(
   args: string[],
   env: Record<string, string> = {},
   input = '',
@@ -85,7 +86,17 @@ export function runPetstore(
   return ended
 }
 
-/** A server in a process of its own, up and greeting; on a fresh store unless the settings name one. */
+/** Runs a command to its end in a process that is used again. `serve` may not end, so it gets a new process. */
+export async function runPetstore(
+  args: string[],
+  env: Record<string, string> = {},
+  input = '',
+): Promise<Ended> {
+  if (args[0] === 'serve') return runInProcess(args, env, input)
+  return { ...(await runInHost({ args, env: environment(env), input })), signal: null }
+}
+
+/** A running server in a separate process, on a fresh database unless the settings name one. */
 export async function startServer(env: Record<string, string> = {}, how: SpawnOptions = {}) {
   const storeEnv = storeEnvIn(env) ?? (await newStore())
   const { child, output, ended } = spawnPetstore(['serve'], { PORT: '0', ...storeEnv, ...env }, how)
@@ -100,7 +111,7 @@ export async function startServer(env: Record<string, string> = {}, how: SpawnOp
   return { child, output, ended, storeEnv, dataDir, base, operatorKey, ...createClient(base) }
 }
 
-/** Waits for something to show in the output of a process; fails if the process ends first. */
+/** Waits until the output of a process satisfies a condition. Fails if the process ends first. */
 function until(child: ChildProcess, isThere: () => boolean, describe: () => string): Promise<void> {
   return new Promise((resolve, reject) => {
     const look = () => isThere() && resolve()

@@ -1,11 +1,11 @@
 import { connect } from 'node:net'
 
 type Sending = {
-  /** Says that no more will come, as a caller does who hangs up halfway. */
+  /** Ends the writable side after the bytes. */
   hangUp?: boolean
 }
 
-/** Writes bytes to the server as they are, and answers all that comes back until the connection closes. */
+/** Writes bytes to the server and returns everything received until the connection closes. */
 export function sendRaw(
   base: string,
   bytes: string | Uint8Array,
@@ -16,7 +16,7 @@ export function sendRaw(
   const chunks: Buffer[] = []
   const socket = connect(Number(port), hostname)
   socket.on('data', (chunk: Buffer) => chunks.push(chunk))
-  // A server that has heard enough may reset the connection: what it said before is what counts.
+  // The server may reset the connection. What it sent before counts.
   socket.on('error', () => {})
   socket.on('close', () => resolve(Buffer.concat(chunks).toString('utf8')))
   socket.write(bytes)
@@ -24,7 +24,7 @@ export function sendRaw(
   return promise
 }
 
-/** The status of a raw answer; undefined where the connection closed without one. */
+/** The status of a raw response; undefined if the connection closed without one. */
 export const statusOf = (raw: string): number | undefined => {
   const status = /^HTTP\/1\.1 (\d{3}) /.exec(raw)?.[1]
   return status === undefined ? undefined : Number(status)

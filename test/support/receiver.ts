@@ -14,26 +14,26 @@ export type Received = {
   /** The same for every attempt of one message. */
   id: string
   type: string
-  // biome-ignore lint/suspicious/noExplicitAny: a test looks into messages of every shape.
+  // biome-ignore lint/suspicious/noExplicitAny: tests read messages of every shape.
   data: any
 }
 
-/** A status, or what an endpoint does in place of an answer. */
+/** A status, or what the endpoint does instead of a response. */
 type Reply = number | { act(response: ServerResponse): void }
 
 export type Receiver = {
   readonly url: string
   readonly received: Received[]
-  /** How many connections were opened, whatever became of them. */
+  /** How many connections were opened. */
   readonly connections: () => number
-  /** What the next messages are answered with. */
+  /** The response to the next messages. */
   reply: Reply | ((message: Received) => Reply)
-  /** Waits for so many messages in all, and answers the last of them. */
+  /** Waits until this many messages have arrived in total and returns the last. */
   until(count: number, boundMs?: number): Promise<Received>
   stop(): Promise<void>
 }
 
-/** Never answers, until the connection is closed. */
+/** Sends no response until the connection is closed. */
 export const hang: Reply = { act() {} }
 
 /** A webhook endpoint on a free port of this machine. */
@@ -45,7 +45,7 @@ export async function startReceiver(): Promise<Receiver> {
     try {
       for await (const chunk of request) chunks.push(chunk)
     } catch {
-      return // The sender hung up in the middle: nothing was received.
+      return // The sender closed the connection before the end: nothing was received.
     }
     const body = Buffer.concat(chunks).toString()
     const { type, data } = JSON.parse(body)

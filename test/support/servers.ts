@@ -3,7 +3,7 @@ import type { TestContext } from 'node:test'
 import { removeStore, storeEnvIn, temporaryFolder } from './engine.ts'
 import { type SpawnOptions, startServer } from './process.ts'
 
-/** Stands in for a test's context where something is to last for all tests of a group. */
+/** Replaces the context of a test for something that all tests of a suite use. */
 export class Lasting implements Pick<TestContext, 'after'> {
   readonly #ends: (() => unknown)[] = []
 
@@ -11,7 +11,7 @@ export class Lasting implements Pick<TestContext, 'after'> {
     this.#ends.push(end as () => unknown)
   }
 
-  /** To be called after the last of them. */
+  /** Call this after the last test. */
   async end(): Promise<void> {
     for (const end of this.#ends) await end()
   }
@@ -19,14 +19,14 @@ export class Lasting implements Pick<TestContext, 'after'> {
 
 export type Server = Awaited<ReturnType<typeof startServer>>
 
-/** A folder that is gone after the test. */
+/** A folder that is removed after the test. */
 export function folderFor(t: Pick<TestContext, 'after'>): string {
   const folder = temporaryFolder()
   t.after(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
   return folder
 }
 
-/** A server in a process of its own that does not outlive the test, whatever becomes of it. */
+/** A server in a separate process. It is killed after the test. */
 export async function serverFor(
   t: Pick<TestContext, 'after'>,
   env: Record<string, string> = {},
@@ -42,7 +42,7 @@ export async function serverFor(
   return server
 }
 
-/** Stops a server as an operator does, and answers how it ended. */
+/** Stops a server with SIGTERM and returns how it ended. */
 export function stopped(server: Server) {
   server.closeConnections()
   server.child.kill('SIGTERM')

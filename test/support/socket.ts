@@ -1,15 +1,15 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
-/** A bare connection, for callers who do not behave: what is written is sent, what comes back is kept as it came. */
+/** A raw connection, for callers that break the protocol. */
 export type Caller = {
   readonly socket: Socket
   readonly openedAt: number
-  /** Everything that has been received so far. */
+  /** Everything received so far. */
   received(): string
-  /** The next whole answer; its body must have a Content-Length. */
+  /** The next complete response. Its body must have a Content-Length. */
   answer(): Promise<{ status: number; head: string; body: string }>
-  /** Settles when the other side has closed; says how long after the opening, and whether it was a reset. */
+  /** Resolves when the server has closed the connection: how long after the opening, and the error of a reset. */
   readonly closed: Promise<{ afterMs: number; error: NodeJS.ErrnoException | undefined }>
 }
 
@@ -17,7 +17,7 @@ export async function call(base: string, ...writes: string[]): Promise<Caller> {
   const { hostname, port } = new URL(base)
   const socket = connect({ host: hostname, port: Number(port) })
   const chunks: string[] = []
-  // What no answer was found in yet; a part of all that came would keep all of it in memory.
+  // The part without a complete response. A slice of everything received would keep all of it in memory.
   let rest = ''
   let error: NodeJS.ErrnoException | undefined
   socket.setEncoding('latin1')

@@ -3,28 +3,28 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import type { TestContext } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** Stands between a service and its PostgreSQL, and does what networks and machines do on a bad day. */
+/** A proxy between a service and PostgreSQL that simulates faults of the network and of the server. */
 export type TcpProxy = {
-  /** The address of a store, by way of this proxy. */
+  /** The connection string of a database through this proxy. */
   through(databaseUrl: string): string
-  /** Ends every connection, and refuses new ones. */
+  /** Ends every connection and rejects new ones. */
   refuse(): Promise<void>
-  /** Takes connections again, at the same address. */
+  /** Accepts connections again at the same address. */
   accept(): Promise<void>
-  /** Ends every connection in the middle of whatever it was about; new ones are taken. */
+  /** Ends every connection at any point. New ones are accepted. */
   cut(): void
-  /** Lets no byte through, nor the news that somebody has hung up; connections are taken, and hear nothing. */
+  /** Forwards no data and no end of a connection. New connections are accepted and receive nothing. */
   hang(): void
-  /** Lets everything through again, also what was held back. */
+  /** Forwards everything again, including what was held back. */
   flow(): void
-  /** How much later each piece arrives, in either direction. */
+  /** The delay of each chunk, in both directions. */
   delay(ms: number): void
   /**
-   * Cuts the one connection on which this text is sent to PostgreSQL for the so-manieth time from now: before it
-   * arrives, or after PostgreSQL has answered it, so that only the answer is lost. Settles once that has happened.
+   * Cuts the connection on which this text is sent to PostgreSQL for the given time from now: before it arrives, or
+   * after PostgreSQL has responded, so that only the response is lost. Resolves when that has happened.
    */
   cutAt(text: string, when: 'before' | 'answered', count?: number): Promise<void>
-  /** Lets nothing more through, as `hang` does, from the moment on at which this text is sent; it does not arrive. */
+  /** Like `hang`, from the moment at which this text is sent. The text does not arrive. */
   hangAt(text: string): Promise<void>
 }
 
@@ -49,7 +49,7 @@ export async function proxyFor(t: Pick<TestContext, 'after'>, databaseUrl: strin
     return promise
   }
 
-  /** Whether a piece goes on its way; the trap may spring on it. */
+  /** Whether a chunk is forwarded. It may trigger the trap. */
   function passes(chunk: Buffer, pair: Pair, isToServer: boolean): boolean {
     if (!trap) return true
     if (trap.pair !== undefined) {
@@ -72,7 +72,7 @@ export async function proxyFor(t: Pick<TestContext, 'after'>, databaseUrl: strin
   function carry(pair: Pair, isToServer: boolean): void {
     const [from, to] = isToServer ? [pair.client, pair.server] : [pair.server, pair.client]
     let way = Promise.resolve()
-    /** Everything arrives in its order, after the delay, and not while nothing flows. */
+    /** Forwards chunks in order, after the delay, and none while the proxy hangs. */
     const later = (act: () => void) => {
       const dueAt = performance.now() + delayMs
       way = way.then(async () => {

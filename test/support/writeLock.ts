@@ -10,7 +10,7 @@ const holder = `
   process.stdin.on('end', () => store.close()).resume()
 `
 
-/** Another process that has the write lock of a store until it is told to let go, or the test is over. */
+/** Another process that holds the write lock of a database until it is released or the test is over. */
 export async function holdWriteLock(
   t: Pick<TestContext, 'after'>,
   file: string,
@@ -18,7 +18,7 @@ export async function holdWriteLock(
   const child = spawn(process.execPath, ['-e', holder, file], { stdio: ['pipe', 'pipe', 'inherit'] })
   const ended = once(child, 'close')
   const [said] = await Promise.race([once(child.stdout, 'data'), ended])
-  if (String(said).trim() !== 'held') throw new Error('The lock could not be had.')
+  if (String(said).trim() !== 'held') throw new Error('The lock could not be acquired.')
   const release = async () => {
     child.stdin.end()
     await ended

@@ -1,0 +1,87 @@
+import { join, relative } from 'node:path'
+import type { run } from 'node:test'
+import { inspect, styleText } from 'node:util'
+import { findBrowser, noBrowserReason } from './findBrowser.ts'
+
+type Tests = ReturnType<typeof run>
+
+export type Results = {
+  passed: number
+  failed: number
+  skipped: number
+  /** Skipped because this machine has no browser. */
+  withoutBrowser: number
+  /** How many of those that passed are in test/store. */
+  passedInStore: number
+  files: { file: string; seconds: number }[]
+}
+
+type Progress = { done: number; readonly total: number }
+
+/** A group fails with each of its tests, which are counted. It also fails without them, in its hooks. */
+const isOwnFailure = (error: unknown) => (error as { failureType?: string }).failureType !== 'subtestsFailed'
+
+const hasBrowser = findBrowser() !== undefined
+
+/**
+ * Counts the results of a run. Prints a line for each file when it ends and each failure when it happens.
+ * `batches` are the paths of the programs that run the files, each file as a suite of the top level.
+ */
+export async function collectResults(
+  tests: Tests,
+  root: string,
+  batches: ReadonlySet<string>,
+  label: string,
+  progress: Progress,
+): Promise<Results> {
+  const results: Results = {
+    passed: 0,
+    failed: 0,
+    skipped: 0,
+    withoutBrowser: 0,
+    passedInStore: 0,
+    files: [],
+  }
+  const storeFolder = join(root, 'test', 'store')
+
+  function fail(name: string, place: string, error: unknown): void {
+    results.failed++
+    const { cause } = error as { cause?: unknown }
+    console.log(`${styleText('red', '✖')} ${name} (${label}, ${place})\n${indent(inspect(cause ?? error))}`)
+  }
+
+  tests.on('test:complete', ({ name, nesting, file, line, details, skip, todo }) => {
+    if (batches.has(name)) return
+    const place = `${relative(root, file ?? '')}:${line}`
+    if (!details.passed && isOwnFailure(details.error)) fail(name, place, details.error)
+    if (details.type === 'suite') {
+      if (nesting === 0) endFile(name, details.duration_ms / 1000, details.passed)
+      return
+    }
+    if (!details.passed) return
+    if (skip === noBrowserReason && !hasBrowser) results.withoutBrowser++
+    else if (skip !== undefined || todo !== undefined) {
+      results.skipped++
+      console.log(`${styleText('red', '✖')} skipped: ${name} (${label}, ${place})`)
+    } else {
+      results.passed++
+      if (file?.startsWith(storeFolder)) results.passedInStore++
+    }
+  })
+  // A program that fails apart from its tests, for example because it does not end.
+  tests.on('test:fail', ({ name, file, details }) => {
+    if (batches.has(name) && isOwnFailure(details.error)) fail(label, file ?? name, details.error)
+  })
+
+  function endFile(file: string, seconds: number, isGood: boolean): void {
+    results.files.push({ file, seconds })
+    const count = `${String(++progress.done).padStart(String(progress.total).length)}/${progress.total}`
+    const mark = isGood ? styleText('green', '✔') : styleText('red', '✖')
+    console.log(`${count} ${mark} ${label.padEnd(10)} ${file} (${seconds.toFixed(1)} s)`)
+  }
+
+  for await (const { type, data } of tests) if (type === 'test:stderr') process.stderr.write(data.message)
+  return results
+}
+
+const indent = (text: string) => text.replaceAll(/^/gm, '    ')
