@@ -1,4 +1,5 @@
 import { DatabaseUnavailableError, OutcomeUnknownError } from '../database/database.ts'
+import type { RequestProblem } from './request.ts'
 
 /**
  * The catalogue: every code that v1 can answer, its status and what it tells the caller to do by default.
@@ -167,4 +168,24 @@ export function toApiError(thrown: unknown): ApiError {
     return new ApiError('unavailable', message, { headers: { 'Retry-After': unavailableRetrySeconds } })
   }
   return new ApiError('internal_error')
+}
+
+const protocolMessages: Record<RequestProblem, string> = {
+  invalid_http: 'The request is not valid HTTP/1.1.',
+  invalid_target: 'The Host header or the request target is not valid.',
+  connect_method: 'CONNECT is not supported: this is not a proxy.',
+  headers_too_large: 'The headers are larger than 16 KiB: send less.',
+  chunk_extensions_too_large: 'The chunk extensions of the body are too large.',
+  timeout: 'The request did not arrive in time: send the headers within 5 seconds and all of it within 10.',
+}
+
+/** The error for a request that the server could not read. */
+export function protocolError(problem: RequestProblem): ApiError {
+  const message = protocolMessages[problem]
+  const headers: Record<string, string> = problem === 'invalid_target' ? {} : { Connection: 'close' }
+  if (problem === 'chunk_extensions_too_large') return new ApiError('body_too_large', message, { headers })
+  if (problem === 'headers_too_large')
+    return new ApiError('validation_failed', message, { headers, status: 431 })
+  if (problem === 'timeout') return new ApiError('validation_failed', message, { headers, status: 408 })
+  return new ApiError('validation_failed', message, { headers })
 }

@@ -125,8 +125,8 @@ export type Operation<
   hasSecretResponse?: boolean
   /** The answer follows from the store and the address alone, so it holds until the store changes. */
   cacheable?: boolean
-  /** The answer follows from the row alone that has this id; then it is kept until the row changes. */
-  cacheKey?(params: Readonly<Record<string, string>>): number | undefined
+  /** The response depends on one row alone, so it is cached until that row changes. */
+  cachedRow?: { table: keyof Tables; id(params: Readonly<Record<string, string>>): number | undefined }
   read?(input: Input<P, Q, B>, context: Context): MaybePromise<OperationResult>
   write?(input: Input<P, Q, B>, context: WriteContext): Promise<OperationResult>
 }

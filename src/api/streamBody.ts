@@ -39,30 +39,3 @@ export type StreamBody = {
   /** The body will not be sent. */
   cancel(): void
 }
-
-/** As many bytes as Node buffers for a socket. */
-const bufferBytesMax = 64 * 1024
-
-/** The body as a stream of the Fetch standard. */
-export function toReadableStream(body: StreamBody): ReadableStream<Uint8Array> {
-  let events: StreamEvents
-  return new ReadableStream<Uint8Array>(
-    {
-      start(controller) {
-        events = body.start({
-          write({ bytes }) {
-            controller.enqueue(bytes)
-            return (controller.desiredSize ?? 0) > 0
-          },
-          end({ bytes }) {
-            controller.enqueue(bytes)
-            controller.close()
-          },
-        })
-      },
-      pull: () => events.onDrain(),
-      cancel: () => events.onClose(),
-    },
-    new ByteLengthQueuingStrategy({ highWaterMark: bufferBytesMax }),
-  )
-}

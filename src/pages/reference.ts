@@ -1,4 +1,3 @@
-import { documentText } from '../openapi/document.ts'
 import { headerRems, pageHeaders, pageStart, palettes } from './layout.ts'
 import type { StaticPage } from './staticPage.ts'
 
@@ -45,24 +44,19 @@ const start = `Scalar.createApiReference('#content', {
 const scriptHeaders = pageHeaders('text/javascript; charset=utf-8')
 
 /** The reference, the script behind it, and the document that it shows: all from this package. */
-export function referencePages(createDocument: () => Record<string, unknown>): StaticPage[] {
-  let created: Record<string, unknown> | undefined
-  const document = () => {
-    created ??= createDocument()
-    return created
-  }
+export function referencePages(createDocument: () => Promise<Record<string, unknown>>): StaticPage[] {
   return [
     {
       path: '/v1/openapi.json',
       headers: pageHeaders('application/json; charset=utf-8'),
       isPublic: true,
-      render: () => documentText(document()),
+      render: async () => (await import('../openapi/document.ts')).documentText(await createDocument()),
     },
     {
       path: '/v1/openapi.yaml',
       headers: pageHeaders('application/yaml; charset=utf-8'),
       isPublic: true,
-      render: async () => (await import('../openapi/yaml.ts')).toYaml(document()),
+      render: async () => (await import('../openapi/yaml.ts')).toYaml(await createDocument()),
     },
     { path: '/docs', headers: pageHeaders('text/html; charset=utf-8', policy), render: () => page },
     { path: '/docs/start.js', headers: scriptHeaders, render: () => start },

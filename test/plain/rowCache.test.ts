@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { type CachedRow, RowCache } from '../../src/api/responseCache.ts'
+
+const row = (name: string) => ({ etag: `"${Buffer.from(name).toString('hex')}"`, json: `{"name":"${name}"}` })
+
+test('a row is found as it was cached last, or not at all', () => {
+  const id = fc.integer({ min: 1, max: 40 })
+  // Whole texts, also of more than one byte a character; some do not fit at all.
+  const name = fc.oneof(
+    fc.string({ maxLength: 30 }),
+    fc.string({ unit: 'grapheme', maxLength: 30 }),
+    fc.string({ minLength: 200, maxLength: 300 }),
+  )
+  const step = fc.oneof(
+    { weight: 40, arbitrary: fc.record({ keep: id, name }) },
+    { weight: 5, arbitrary: fc.record({ forget: id }) },
+    { weight: 1, arbitrary: fc.record({ epoch: fc.constant(1) }) },
+  )
+  let found = 0
+  fc.assert(
+    fc.property(fc.array(step, { minLength: 30, maxLength: 100 }), (steps) => {
+      // So small that old rows make space for new ones.
+      const cache = new RowCache(2_000)
+      const model = new Map<number, CachedRow>()
+      let epoch = 1
+      for (const one of steps) {
+        if ('keep' in one) {
+          cache.get(epoch, one.keep)
+          cache.set(one.keep, row(one.name))
+          model.set(one.keep, row(one.name))
+        } else if ('forget' in one) {
+          cache.delete(one.forget)
+          model.delete(one.forget)
+        } else {
+          epoch++
+          model.clear()
+        }
+        for (let asked = 1; asked <= 40; asked++) {
+          const answer = cache.get(epoch, asked)
+          if (answer === undefined) continue
+          found++
+          assert.deepEqual(answer, model.get(asked))
+        }
+      }
+    }),
+    { numRuns: 300 },
+  )
+  assert.ok(found > 1_000, `only ${found} rows were found`)
+})
+
+test('ids may be larger than 32 bits', () => {
+  const cache = new RowCache()
+  const ids = [1, 77, 2 ** 17 + 2, 2 ** 31 + 3, 999_999_999_999_999]
+  for (const id of ids) {
+    assert.equal(cache.get(1, id), undefined)
+    cache.set(id, row(`No. ${id}, Žofie`))
+  }
+  for (const id of ids) assert.deepEqual(cache.get(1, id), row(`No. ${id}, Žofie`))
+})
