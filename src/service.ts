@@ -1,7 +1,6 @@
 import { connectionGroup } from './api/clientAddress.ts'
 import { IdempotencyRecords } from './api/idempotency.ts'
-import { createPipeline } from './api/pipeline.ts'
-import type { RequestLog } from './api/request.ts'
+import { createPipeline, type RequestLog } from './api/pipeline.ts'
 import { redactor } from './auth/apiKey.ts'
 import { ApiKeyCache } from './auth/apiKeyCache.ts'
 import { createAuthenticator } from './auth/authenticator.ts'

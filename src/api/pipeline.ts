@@ -7,7 +7,7 @@ import { ApiError, protocolError, toApiError } from './errors.ts'
 import { authorize, createExecute, type ExecuteOptions, isOwnOrigin } from './execute.ts'
 import { isStrict } from './input.ts'
 import { type Method, type Operation, type Principal, respond } from './operation.ts'
-import { type ApiRequest, givenRequestId, newRequestId, type RequestLog } from './request.ts'
+import { type ApiRequest, givenRequestId, newRequestId } from './request.ts'
 import {
   type ApiResponse,
   conditional,
@@ -26,6 +26,23 @@ export type PipelineOptions = ExecuteOptions & {
   /** Takes one request from the page allowance of the address; returns the error if none is left. */
   admitToPages(remoteAddress: string, forwardedFor: string | undefined): ApiError | undefined
   onFinished(finished: RequestLog): void
+}
+
+/** What is logged and counted of a request when its response is ready. */
+export type RequestLog = {
+  readonly requestId: string
+  /** False if the client sent it. */
+  readonly isRequestIdGenerated: boolean
+  readonly method: string
+  readonly path: string
+  readonly operation: Operation | undefined
+  readonly principal: Principal | undefined
+  readonly address: string
+  readonly status: number
+  readonly code: string | undefined
+  readonly seconds: number
+  /** What was thrown, if the status is 5xx. */
+  readonly error: unknown
 }
 
 /** What is known of a request when it arrives. */

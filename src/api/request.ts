@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import type { Operation, Principal } from './operation.ts'
 
 /** Why the server could not read a request as HTTP. */
 export type RequestProblem =
@@ -32,23 +31,6 @@ export class BodyError extends Error {
     super(`The body cannot be read: ${problem}.`)
     this.problem = problem
   }
-}
-
-/** What is logged and counted of a request when its response is ready. */
-export type RequestLog = {
-  readonly requestId: string
-  /** False if the client sent it. */
-  readonly isRequestIdGenerated: boolean
-  readonly method: string
-  readonly path: string
-  readonly operation: Operation | undefined
-  readonly principal: Principal | undefined
-  readonly address: string
-  readonly status: number
-  readonly code: string | undefined
-  readonly seconds: number
-  /** What was thrown, if the status is 5xx. */
-  readonly error: unknown
 }
 
 const requestIdLength = 22
