@@ -150,17 +150,16 @@ export function createExecute(options: ExecuteOptions): (call: Call) => MaybePro
 export function authorize(
   request: ApiRequest,
   principal: Principal | undefined,
-  operation: Operation,
+  { scope }: Pick<Operation, 'scope'>,
 ): Principal {
   if (!principal) throw new ApiError('missing_api_key')
   if (principal.origins.length > 0 && !isOwnOrigin(request, principal))
     throw new ApiError('origin_not_allowed')
-  if (operation.scope !== undefined && !principal.scopes.has(operation.scope)) {
+  if (scope !== undefined && !principal.scopes.has(scope))
     throw new ApiError(
       'insufficient_scope',
-      `This API key lacks the scope "${operation.scope}": ask the operator for it.`,
+      `This API key lacks the scope "${scope}": ask the operator for it.`,
     )
-  }
   return principal
 }
 

@@ -28,28 +28,13 @@ export type PipelineOptions = ExecuteOptions & {
   onFinished(finished: RequestLog): void
 }
 
-/** What is logged and counted of a request when its response is ready. */
-export type RequestLog = {
-  readonly requestId: string
-  /** False if the client sent it. */
-  readonly isRequestIdGenerated: boolean
-  readonly method: string
-  readonly path: string
-  readonly operation: Operation | undefined
-  readonly principal: Principal | undefined
-  readonly address: string
-  readonly status: number
-  readonly code: string | undefined
-  readonly seconds: number
-  /** What was thrown, if the status is 5xx. */
-  readonly error: unknown
-}
-
 /** What is known of a request when it arrives. */
 type Received = {
   readonly request: ApiRequest
+  readonly method: string
   readonly startedAt: number
   readonly requestId: string
+  /** False if the client sent it. */
   readonly isRequestIdGenerated: boolean
   readonly address: string
   readonly path: string
@@ -60,7 +45,16 @@ type Received = {
   readonly now: number
 }
 
-/** What has become of it. */
+/** What is logged and counted of a request when its response is ready. */
+export type RequestLog = Omit<Received, 'request' | 'route' | 'common' | 'now' | 'startedAt'> & {
+  readonly principal: Principal | undefined
+  readonly status: number
+  readonly code: string | undefined
+  readonly seconds: number
+  /** What was thrown, if the status is 5xx. */
+  readonly error: unknown
+}
+
 type Outcome = {
   readonly response: PreparedResponse
   readonly code?: string
@@ -161,6 +155,7 @@ export function createPipeline(options: PipelineOptions): (request: ApiRequest) 
     const operation = route?.operations.get((method === 'HEAD' ? 'GET' : method) as Method)
     return {
       request,
+      method,
       startedAt: performance.now(),
       requestId: given ?? newRequestId(),
       isRequestIdGenerated: given === undefined,
@@ -178,20 +173,8 @@ export function createPipeline(options: PipelineOptions): (request: ApiRequest) 
   }
 
   function report(received: Received, { code, fault }: Outcome, status: number, principal?: Principal): void {
-    const { request, requestId, isRequestIdGenerated, path, operation, address, startedAt } = received
-    options.onFinished({
-      requestId,
-      isRequestIdGenerated,
-      method: request.method,
-      path,
-      operation,
-      principal,
-      address,
-      status,
-      code,
-      seconds: (performance.now() - startedAt) / 1000,
-      error: fault,
-    })
+    const seconds = (performance.now() - received.startedAt) / 1000
+    options.onFinished({ ...received, principal, status, code, seconds, error: fault })
   }
 
   return handle

@@ -1,4 +1,4 @@
-import { addRoute, createRouter, findRoute } from 'rou3'
+import findMyWay from 'find-my-way'
 import type { MaybePromise } from '../maybePromise.ts'
 import type { Method, Operation } from './operation.ts'
 import type { ApiRequest } from './request.ts'
@@ -16,31 +16,39 @@ export type Page = {
   serve(request: ApiRequest, address: string): MaybePromise<PreparedResponse>
 }
 
-type Target = { readonly operations: Map<Method, Operation>; readonly page?: Page }
+type Target = { readonly operations: Map<Method, Operation>; readonly page: Page | undefined }
 
 export type Route = Target & { readonly params: Readonly<Record<string, string>> }
 
-const noParams: Record<string, string> = {}
+/** The router finds a path; the pipeline chooses the operation by its method. */
+const anyMethod = 'GET'
+const paramLengthMax = 16 * 1024
 
 export class Router {
-  readonly #routes = createRouter<Target>()
+  readonly #routes = findMyWay({ maxParamLength: paramLengthMax })
 
   constructor(operations: readonly Operation[], pages: readonly Page[]) {
     for (const [path, peers] of Map.groupBy(operations, (operation) => operation.path)) {
       const byMethod = new Map(peers.map((operation) => [operation.method, operation]))
-      addRoute(this.#routes, '', basePath + path.replaceAll(/\{(\w+)\}/g, ':$1'), { operations: byMethod })
+      this.#add(basePath + path.replaceAll(/\{(\w+)\}/g, ':$1'), { operations: byMethod, page: undefined })
     }
-    for (const page of pages) addRoute(this.#routes, '', page.path, { operations: new Map(), page })
+    for (const page of pages) {
+      const target = { operations: new Map(), page }
+      this.#add(page.path, target)
+      if (page.path !== '/') this.#add(`${page.path}/`, target)
+    }
   }
 
   find(path: string): Route | undefined {
-    const found = findRoute(this.#routes, '', path)
-    if (!found) return undefined
-    const { data, params = noParams } = found
-    // Only pages may end with a slash.
-    if (!data.page && path.endsWith('/')) return undefined
-    for (const name in params) params[name] = decode(params[name] as string)
-    return { ...data, params }
+    const found = this.#routes.find(anyMethod, path.includes('%') ? decodable(path) : path)
+    // A parameter is not empty.
+    if (!found || ((path.endsWith('/') || path.includes('//')) && !found.store.page)) return undefined
+    const { operations, page } = found.store as Target
+    return { operations, page, params: found.params as Route['params'] }
+  }
+
+  #add(path: string, target: Target): void {
+    this.#routes.on(anyMethod, path, () => {}, target)
   }
 }
 
@@ -51,12 +59,12 @@ export function allowedMethods({ operations, page }: Route): string {
   return [...methods, 'OPTIONS'].join(', ')
 }
 
-/** A segment that is not valid percent-encoding is taken literally. */
-function decode(segment: string): string {
-  if (!segment.includes('%')) return segment
+/** A path that is not valid percent-encoding is taken literally. */
+function decodable(path: string): string {
   try {
-    return decodeURIComponent(segment)
+    decodeURIComponent(path)
+    return path
   } catch {
-    return segment
+    return path.replaceAll('%', '%25')
   }
 }

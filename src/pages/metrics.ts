@@ -1,5 +1,5 @@
 import type { Authenticator } from '../api/authentication.ts'
-import { ApiError } from '../api/errors.ts'
+import { authorize } from '../api/execute.ts'
 import type { Page } from '../api/router.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 
@@ -18,28 +18,16 @@ export const metricsPage = ({ metrics, authenticator, isOpen }: MetricsPageOptio
   path: '/metrics',
   isExempt: !isOpen,
   async serve(request, address) {
-    if (!isOpen) await requireManager(request.header('authorization'), address, authenticator)
+    if (!isOpen) {
+      const authorization = request.header('authorization')
+      const credentials = { authorization, address, rateLimitExempt: false }
+      const { principal, error } = await authenticator.authenticate(credentials)
+      if (error) throw error
+      authorize(request, principal, { scope: 'keys:manage' })
+    }
     const { text: body, contentType } = await metrics.answer()
     const length = String(Buffer.byteLength(body))
     const headers = ['Content-Type', contentType, 'Cache-Control', 'no-store', 'Content-Length', length]
     return { status: 200, headers, body }
   },
 })
-
-async function requireManager(
-  authorization: string | undefined,
-  address: string,
-  authenticator: Authenticator,
-): Promise<void> {
-  const { principal, error } = await authenticator.authenticate({
-    authorization,
-    address,
-    rateLimitExempt: false,
-  })
-  if (error) throw error
-  if (principal?.scopes.has('keys:manage')) return
-  throw new ApiError(
-    'insufficient_scope',
-    'This API key lacks the scope "keys:manage": ask the operator for it.',
-  )
-}
