@@ -19,7 +19,7 @@ export class StreamChunk {
 }
 
 export type StreamWriter = {
-  /** Sends a chunk. False if the client is behind: then nothing is to be written before `onDrain`. */
+  /** Sends a chunk. False if the client is behind: then write nothing more before `onDrain`. */
   write(chunk: StreamChunk): boolean
   /** Sends a last chunk and ends the body. */
   end(chunk: StreamChunk): void

@@ -5,7 +5,8 @@ import { assertAnswerForm, assertRefused } from './answers.ts'
 import type { Answer, Client, RequestOptions } from './client.ts'
 
 /** What is said of a change where nobody knows whether it was made. */
-const unknownOutcome = /^The store went away before it could say whether the change was made: look before/
+const unknownOutcome =
+  /^The connection to the database was lost before the commit was confirmed\. Check whether/
 
 export const isOutcomeUnknown = ({ json }: Answer): boolean => unknownOutcome.test(json?.message)
 
