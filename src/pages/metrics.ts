@@ -1,5 +1,6 @@
 import type { Authenticator } from '../api/authentication.ts'
 import { authorize } from '../api/execute.ts'
+import { prepareResponse } from '../api/response.ts'
 import type { Page } from '../api/router.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 
@@ -25,9 +26,8 @@ export const metricsPage = ({ metrics, authenticator, isOpen }: MetricsPageOptio
       if (error) throw error
       authorize(request, principal, { scope: 'keys:manage' })
     }
-    const { text: body, contentType } = await metrics.answer()
-    const length = String(Buffer.byteLength(body))
-    const headers = ['Content-Type', contentType, 'Cache-Control', 'no-store', 'Content-Length', length]
-    return { status: 200, headers, body }
+    const { text: json, contentType } = await metrics.answer()
+    const headers = { 'Content-Type': contentType, 'Cache-Control': 'no-store' }
+    return prepareResponse({ status: 200, json, headers })
   },
 })

@@ -1,4 +1,5 @@
-import { headerBlock, type PreparedResponse } from '../api/response.ts'
+import { respond } from '../api/operation.ts'
+import { type HeaderFields, prepareResponse } from '../api/response.ts'
 import type { Page } from '../api/router.ts'
 
 /** For load balancers and process supervisors. */
@@ -14,12 +15,5 @@ export const probePages = (isReady: () => Promise<boolean>): Page[] => [
   },
 ]
 
-function probeResponse(status: number, state: string, more: Record<string, string> = {}): PreparedResponse {
-  const body = JSON.stringify({ status: state })
-  const headers = {
-    'Content-Type': 'application/json; charset=utf-8',
-    'Cache-Control': 'no-store',
-    'Content-Length': String(body.length),
-  }
-  return { status, headers: headerBlock({ ...headers, ...more }), body }
-}
+const probeResponse = (status: number, state: string, headers: HeaderFields = {}) =>
+  prepareResponse(respond(status, { status: state }, { 'Cache-Control': 'no-store', ...headers }))

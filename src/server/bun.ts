@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { ApiRequest } from '../api/request.ts'
 import type { ApiResponse } from '../api/response.ts'
 import type { StreamBody, StreamEvents } from '../api/streamBody.ts'
+import { collect } from './collect.ts'
 import type { Handlers, ListenAddress, RunningServer } from './server.ts'
 
 /** The part of Bun that is used here: its type package conflicts with Node's. */
@@ -67,17 +68,6 @@ function fromRequest(request: Request, remoteAddress: string): ApiRequest {
       return request.body === null ? new Uint8Array() : collect(request.body, bytesMax)
     },
   }
-}
-
-async function collect(chunks: AsyncIterable<Uint8Array>, bytesMax: number): Promise<Uint8Array | undefined> {
-  const collected: Uint8Array[] = []
-  let bytes = 0
-  for await (const chunk of chunks) {
-    bytes += chunk.length
-    if (bytes > bytesMax) return undefined
-    collected.push(chunk)
-  }
-  return Buffer.concat(collected)
 }
 
 function toResponse({ status, headers, callerHeaders, body, stream }: ApiResponse): Response {

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type ApiRequest, BodyError, type RequestProblem } from '../api/request.ts'
 import { type ApiResponse, headerValue } from '../api/response.ts'
 import type { StreamBody } from '../api/streamBody.ts'
+import { collect } from './collect.ts'
 import { lingeringClose } from './lingeringClose.ts'
 
 const validHost = /^[^\s/?#@\\]+$/
@@ -66,28 +67,11 @@ export class NodeRequest implements ApiRequest {
       this.#response.writeContinue()
       this.#isContinued = true
     }
-    return this.#collect(bytesMax)
-  }
-
-  #collect(bytesMax: number): Promise<Uint8Array | undefined> {
-    const message = this.#message
-    return new Promise((resolve, reject) => {
-      const chunks: Buffer[] = []
-      let bytes = 0
-      const take = (chunk: Buffer) => {
-        bytes += chunk.length
-        chunks.push(chunk)
-        if (bytes <= bytesMax) return
-        message.off('data', take)
-        message.pause()
-        resolve(undefined)
-      }
-      this.#rejectBody = reject
-      message.on('data', take)
-      message.on('end', () => resolve(Buffer.concat(chunks)))
-      message.on('error', reject)
-      message.on('close', () => reject(new Error('The connection was closed.')))
-    })
+    const { promise: failed, reject } = Promise.withResolvers<never>()
+    this.#rejectBody = reject
+    // Ending the iteration early must not destroy the connection: the response is still to be sent.
+    const chunks = this.#message.iterator({ destroyOnReturn: false })
+    return Promise.race([collect(chunks, bytesMax), failed])
   }
 }
 
