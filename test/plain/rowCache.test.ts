@@ -21,8 +21,8 @@ test('a row is found as it was cached last, or not at all', () => {
   let found = 0
   fc.assert(
     fc.property(fc.array(step, { minLength: 30, maxLength: 100 }), (steps) => {
-      // So small that old rows make space for new ones.
-      const cache = new RowCache(2_000)
+      // So small that the ring comes round, and that ids share slots.
+      const cache = new RowCache({ rowsMax: 32, blocks: 3, blockBytes: 250 })
       const model = new Map<number, CachedRow>()
       let epoch = 1
       for (const one of steps) {
@@ -58,4 +58,16 @@ test('ids may be larger than 32 bits', () => {
     cache.set(id, row(`No. ${id}, Žofie`))
   }
   for (const id of ids) assert.deepEqual(cache.get(1, id), row(`No. ${id}, Žofie`))
+})
+
+test('100,000 rows of the usual size are cached together', () => {
+  const cache = new RowCache()
+  const count = 100_000
+  const of = (id: number) => ({
+    etag: `"${'e'.repeat(27)}"`,
+    json: `{"id":${id},"name":"Bailey","status":"available","categoryId":3}`,
+  })
+  cache.get(1, 1)
+  for (let id = 1; id <= count; id++) cache.set(id, of(id))
+  for (let id = 1; id <= count; id++) assert.deepEqual(cache.get(1, id), of(id))
 })
