@@ -1,7 +1,6 @@
+import { connectionGroup } from './api/clientAddress.ts'
 import { IdempotencyRecords } from './api/idempotency.ts'
-import { createApi } from './api/pipeline.ts'
-import type { RequestLog } from './api/requestContext.ts'
-import { RowCache } from './api/responseCache.ts'
+import { createPipeline, type RequestLog } from './api/pipeline.ts'
 import { ApiKeyCache } from './auth/apiKeyCache.ts'
 import { createAuthenticator } from './auth/authenticator.ts'
 import { embeddedKeyStore } from './auth/embeddedKeyStore.ts'
@@ -21,8 +20,7 @@ import { MemoryRateLimiter } from './limits/memory.ts'
 import { createPageAllowance } from './limits/pageAllowance.ts'
 import { PostgresRateLimiter } from './limits/postgres.ts'
 import { createOperations } from './operations.ts'
-import type { App } from './pages/app.ts'
-import { createProbes } from './pages/probes.ts'
+import { createPages } from './pages/pages.ts'
 import { createReadiness } from './pages/readiness.ts'
 import { expireHolds, pruneAll, startSchedule } from './schedule.ts'
 import { listen } from './server/listen.ts'
@@ -168,19 +166,6 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
     metrics.countRequest(finished)
     log.request(finished)
   }
-  const rows = new RowCache()
-  const epoch = database.watchRows('pets', (id) => rows.forget(id))
-  const api = createApi({
-    keptRows: epoch && { rows, epoch },
-    operations,
-    door,
-    database,
-    idempotentAnswers,
-    clock,
-    trustedProxies: config.trustedProxies,
-    publicUrl: config.publicUrl,
-    onFinished,
-  })
 
   function createKeyStore() {
     const common = { database, clock, banAfterRejections: config.banAfterRefusals }
@@ -222,35 +207,25 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
     checks: [() => !isStopping, () => !isRestorePending, () => isStarted],
     ping: () => database.ping(),
   })
-  const probes = createProbes(isReady)
-  const admitToPages = createPageAllowance({ clock, trustedProxies: config.trustedProxies })
-  let site: Promise<App> | undefined
-  const openSite = async () => {
-    const { createSite } = await import('./pages/site.ts')
-    const onFault = (error: unknown) => log.error({ err: error }, 'page failed')
-    return createSite({ config, operations, metrics, door, probes, api, admitToPages, onFault })
-  }
+  const handle = createPipeline({
+    operations,
+    pages: createPages({ config, operations, metrics, authenticator: door, isReady }),
+    database,
+    watchRows: (table, listener) => database.watchRows(table, listener),
+    authenticator: door,
+    idempotencyRecords: idempotentAnswers,
+    clock,
+    trustedProxies: config.trustedProxies,
+    publicUrl: config.publicUrl,
+    admitToPages: createPageAllowance({ clock, trustedProxies: config.trustedProxies }),
+    onFinished,
+  })
 
-  const listener = await listen(
-    {
-      direct: (incoming) =>
-        incoming.target.startsWith('/v1/')
-          ? api(incoming)
-          : (probes.get(incoming.target)?.() ?? api(incoming)),
-      async fetch(request, remoteAddress) {
-        site ??= openSite()
-        return (await site).fetch(request, { remoteAddress })
-      },
-      onFinished,
-      onConnectionClosed: createCloseReporter(log, metrics),
-    },
-    config,
-    {
-      ...bounds,
-      connectionsPerAddressMax: config.connectionsPerAddressMax,
-      trustedProxies: config.trustedProxies,
-    },
-  ).catch(async (error: unknown) => {
+  const listener = await listen({ handle, onConnectionClosed: createCloseReporter(log, metrics) }, config, {
+    ...bounds,
+    connectionsPerAddressMax: config.connectionsPerAddressMax,
+    addressGroup: (address) => connectionGroup(address, config.trustedProxies),
+  }).catch(async (error: unknown) => {
     await database.close()
     throw error
   })

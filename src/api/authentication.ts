@@ -1,7 +1,7 @@
 import type { MaybePromise } from '../maybePromise.ts'
-import type { RateLimitHeaders } from './callerHeaders.ts'
 import type { ApiError } from './errors.ts'
 import type { Principal } from './operation.ts'
+import type { RateLimitHeaders } from './response.ts'
 
 export type Credentials = {
   /** The `Authorization` header. */

@@ -4,8 +4,8 @@ const family = (address: string) => (isIP(address) === 6 ? 'ipv6' : 'ipv4')
 const hopsMax = 32
 
 /**
- * The address a request comes from. `X-Forwarded-For` is believed only as far as the operator's own proxies wrote it:
- * read from the right, the first address that is not one of them is the client's.
+ * The address of the client. `X-Forwarded-For` is read from the right, and only as long as the address is one of the
+ * operator's trusted proxies: the first other address is the client's.
  */
 export function clientAddress(remote: string, forwardedFor: string | undefined, trusted: BlockList): string {
   let address = plain(remote)
@@ -19,27 +19,27 @@ export function clientAddress(remote: string, forwardedFor: string | undefined, 
   return address
 }
 
-/** What is counted together: an IPv4 address, or the /64 that one IPv6 subscriber usually has. */
+/** Addresses that are counted together: an IPv4 address, or the /64 that one IPv6 subscriber usually has. */
 export function addressGroup(address: string): string {
   if (isIP(address) !== 6) return address
   const [head = '', tail] = address.split('%')[0]?.split('::') ?? []
   const left = head === '' ? [] : head.split(':')
   const right = tail === undefined || tail === '' ? [] : tail.split(':')
-  // An embedded IPv4 address stands for two groups; it is always in the last 64 bits.
+  // An embedded IPv4 address takes two groups; it is always in the last 64 bits.
   const width = left.length + right.length + (address.includes('.') ? 1 : 0)
   const groups = tail === undefined ? left : [...left, ...Array(Math.max(0, 8 - width)).fill('0'), ...right]
   const prefix = groups.slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16))
   return `${prefix.join(':')}::/64`
 }
 
-/** What the connections from an address are counted under; undefined for the operator's own proxies. */
+/** The group that the connections of an address are counted in; undefined for trusted proxies. */
 export function connectionGroup(remote: string, trusted: BlockList): string | undefined {
   const address = plain(remote)
   const isTrusted = isIP(address) !== 0 && trusted.check(address, family(address))
   return isTrusted ? undefined : addressGroup(address)
 }
 
-/** IPv4 in IPv6's clothes is IPv4, and a port that a proxy has noted is no part of an address. */
+/** Without brackets, port and the IPv6 prefix of an IPv4 address. */
 const plain = (address: string): string =>
   !address.includes(':')
     ? address

@@ -9,8 +9,8 @@ const existenceProblem = 'must be a date and time that exist'
 const rangeProblem = 'must be from year 0000 to 9999 in UTC'
 
 /**
- * Reads a `date-time` of RFC 3339 as milliseconds since the Unix epoch, or returns what is wrong with it. Digits beyond
- * milliseconds are cut off. A leap second (23:59:60 in UTC) is read as the second after it, as Unix time has it.
+ * Parses an RFC 3339 `date-time` to milliseconds since the Unix epoch, or returns the problem. Digits beyond milliseconds
+ * are dropped. A leap second (23:59:60 UTC) becomes the second after it, as in Unix time.
  */
 export function parseDateTime(text: string): number | string {
   const match = pattern.exec(text)

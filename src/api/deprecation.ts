@@ -1,4 +1,4 @@
-/** An operation's way out: announced (RFC 9745), ended (RFC 8594), replaced. */
+/** The announced removal of an operation (RFC 9745, RFC 8594) and its replacement. */
 export type Deprecation = {
   readonly sinceMs: number
   readonly sunsetMs: number

@@ -1,8 +1,9 @@
 import { DatabaseUnavailableError, OutcomeUnknownError } from '../database/database.ts'
+import type { RequestProblem } from './request.ts'
 
 /**
- * The catalogue: every code that v1 can answer, its status and what it tells the caller to do by default.
- * OpenAPI and docs/guides/errors.md are held to this list by a test.
+ * Every error code of v1, with its status and default message. A test compares OpenAPI and docs/guides/errors.md with
+ * this list.
  */
 export const catalogue = {
   malformed_json: { status: 400, message: 'The body is not JSON: send one JSON object in UTF-8.' },
@@ -72,7 +73,7 @@ export const catalogue = {
   events_expired: { status: 410, message: 'Events this old are no longer kept: start from the oldest one.' },
   precondition_failed: {
     status: 412,
-    message: 'The resource has changed since you read it: read it again and decide anew.',
+    message: 'The resource has changed since you read it: read it again before you change it.',
   },
   body_too_large: { status: 413, message: 'The body is larger than 64 KiB: send less.' },
   unsupported_media_type: {
@@ -90,7 +91,7 @@ export const catalogue = {
   key_banned: {
     status: 429,
     message:
-      'This API key is banned for a while, because it kept on after being refused: wait for "Retry-After".',
+      'This API key is temporarily banned for repeatedly exceeding its rate limit: wait for "Retry-After".',
   },
   too_many_streams: {
     status: 429,
@@ -113,11 +114,11 @@ export type Detail = { path: string; message: string }
 type Extras = {
   details?: Detail[]
   headers?: Record<string, string>
-  /** In place of the code's own: HTTP has statuses of its own for requests that cannot be read. */
+  /** Replaces the status of the code: HTTP has special ones for requests that cannot be read. */
   status?: 408 | 431
 }
 
-/** A refusal that the caller is told of. Everything else that is thrown becomes `internal_error`. */
+/** An error that is reported to the caller. Everything else that is thrown becomes `internal_error`. */
 export class ApiError extends Error {
   readonly code: ErrorCode
   readonly status: number
@@ -142,24 +143,24 @@ export class ApiError extends Error {
   }
 }
 
-/** Enough to mend a request by; the answer to a bad one stays small. */
+/** Enough to correct a request; bounds the size of the response. */
 export const detailsMax = 20
 const detailPathLengthMax = 200
 
 export function validationFailed(problems: readonly Detail[]): ApiError {
   const details = problems
     .slice(0, detailsMax)
-    // The cut may go through a character of two halves.
+    // The cut may split a surrogate pair.
     .map(({ path, message }) => ({ path: path.slice(0, detailPathLengthMax).toWellFormed(), message }))
-  const said = details.map(({ path, message }) => `${path || 'the body'} ${message}`).join('; ')
-  return new ApiError('validation_failed', `The request has invalid values: ${said}.`, { details })
+  const text = details.map(({ path, message }) => `${path || 'the body'} ${message}`).join('; ')
+  return new ApiError('validation_failed', `The request has invalid values: ${text}.`, { details })
 }
 
 const unavailableRetrySeconds = '1'
 const outcomeUnknownText =
-  'The store went away before it could say whether the change was made: look before you repeat it, or repeat it with the same Idempotency-Key.'
+  'The connection to the database was lost before the commit was confirmed. Check whether the change was applied before retrying, or retry with the same Idempotency-Key.'
 
-/** The one place where whatever was thrown becomes an answer. */
+/** The only place where a thrown value becomes an error response. */
 export function toApiError(thrown: unknown): ApiError {
   if (thrown instanceof ApiError) return thrown
   if (thrown instanceof DatabaseUnavailableError) {
@@ -167,4 +168,24 @@ export function toApiError(thrown: unknown): ApiError {
     return new ApiError('unavailable', message, { headers: { 'Retry-After': unavailableRetrySeconds } })
   }
   return new ApiError('internal_error')
+}
+
+const protocolMessages: Record<RequestProblem, string> = {
+  invalid_http: 'The request is not valid HTTP/1.1.',
+  invalid_target: 'The Host header or the request target is not valid.',
+  connect_method: 'CONNECT is not supported: this is not a proxy.',
+  headers_too_large: 'The headers are larger than 16 KiB: send less.',
+  chunk_extensions_too_large: 'The chunk extensions of the body are too large.',
+  timeout: 'The request did not arrive in time: send the headers within 5 seconds and all of it within 10.',
+}
+
+/** The error for a request that the server could not read. */
+export function protocolError(problem: RequestProblem): ApiError {
+  const message = protocolMessages[problem]
+  const headers: Record<string, string> = problem === 'invalid_target' ? {} : { Connection: 'close' }
+  if (problem === 'chunk_extensions_too_large') return new ApiError('body_too_large', message, { headers })
+  if (problem === 'headers_too_large')
+    return new ApiError('validation_failed', message, { headers, status: 431 })
+  if (problem === 'timeout') return new ApiError('validation_failed', message, { headers, status: 408 })
+  return new ApiError('validation_failed', message, { headers })
 }

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 
-/** A strong ETag that follows the content. */
+/** A strong ETag of the content. */
 export const etagOf = (content: string): string => `"${hash('sha256', content, 'base64url').slice(0, 27)}"`
 
 const entityTags = /(?:W\/)?"[^"]*"/g

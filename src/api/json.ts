@@ -1,7 +1,7 @@
 /**
- * JSON without loss. Integers that fit int64 are read as bigint, whatever their spelling (`3`, `3.0`, `3e0`);
- * every other number is read as a JavaScript number and so can never pass for an int64.
- * What JSON.parse lets through is refused here: duplicate keys, lone surrogates, NUL, deep nesting.
+ * Lossless JSON. Integers that fit int64 are parsed as bigint, in every notation (`3`, `3.0`, `3e0`); every other number
+ * becomes a JavaScript number, so it is never taken for an int64. Rejected, unlike by JSON.parse: duplicate keys, lone
+ * surrogates, NUL, deep nesting.
  */
 
 export type JsonValue = null | boolean | number | bigint | string | JsonValue[] | { [key: string]: JsonValue }
@@ -30,12 +30,12 @@ export function parseJson(text: string): JsonValue {
   return value
 }
 
-/** The exact value of a decimal text in JSON's grammar, if it is an integer of 64 bits. */
+/** The exact value of a number in JSON's grammar, if it fits int64. */
 export function parseInt64(text: string): bigint | undefined {
   return numberWhole.test(text) ? toInt64(text) : undefined
 }
 
-/** JSON text of plain values; bigints become plain JSON numbers. By hand, for asking back about each takes longer. */
+/** Serializes plain values; a bigint becomes a JSON number. Faster than JSON.stringify with a replacer. */
 export function toJson(value: unknown): string {
   if (typeof value === 'bigint') return String(value)
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
@@ -87,7 +87,7 @@ class Reader {
 
   #object(depth: number): JsonValue {
     this.#checkDepth(depth)
-    // Without a prototype, so that a key such as "__proto__" is a key like any other.
+    // Without a prototype, "__proto__" is an ordinary key.
     const object: { [key: string]: JsonValue } = Object.create(null)
     this.#at++
     if (this.#take('}')) return object
@@ -131,7 +131,7 @@ class Reader {
     return text
   }
 
-  /** Steps over white space and the character, if it comes next. */
+  /** Skips white space, and the character if it comes next. */
   #take(character: string): boolean {
     this.#skipSpace()
     if (this.#text[this.#at] !== character) return false
@@ -140,7 +140,7 @@ class Reader {
   }
 
   #skipSpace(): void {
-    // Most JSON has none between its parts: nothing at or below a space stands anywhere else.
+    // Most JSON has no white space between tokens. No token begins with a character at or below a space.
     if (this.#text.charCodeAt(this.#at) <= 0x20) this.#skip(space)
   }
 
@@ -162,7 +162,7 @@ const shownKeyLengthMax = 100
 const shortened = (key: string) => JSON.stringify([...key].slice(0, shownKeyLengthMax).join(''))
 
 const int64DigitsMax = 19
-/** As most are. */
+/** The common case. */
 const fewDigits = /^[1-9]\d{0,14}$/
 
 function toInt64(text: string): bigint | undefined {
@@ -171,11 +171,11 @@ function toInt64(text: string): bigint | undefined {
   const [whole = '', fraction = ''] = mantissa.replace('-', '').split('.')
   const digits = (whole + fraction).replace(/^0+/, '')
   if (digits === '') return 0n
-  // Not by a regular expression: on a long row of zeros with something behind it that takes quadratic time.
+  // A regular expression would take quadratic time on many zeros followed by another digit.
   let end = digits.length
   while (digits[end - 1] === '0') end--
   const significant = digits.slice(0, end)
-  // How many zeros follow the significant digits; below zero, something stands behind the decimal point.
+  // The number of zeros after the significant digits; negative if there is a fraction.
   const zeros = Number(exponent) - fraction.length + (digits.length - significant.length)
   if (zeros < 0 || significant.length + zeros > int64DigitsMax) return undefined
   const value = BigInt((text.startsWith('-') ? '-' : '') + significant + '0'.repeat(zeros))

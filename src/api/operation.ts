@@ -8,7 +8,7 @@ import type { ErrorCode } from './errors.ts'
 import { toJson } from './json.ts'
 import type { StreamBody } from './streamBody.ts'
 
-/** Who asks, once the door has let them in. */
+/** An authenticated caller. */
 export type Principal = {
   readonly keyId: number
   readonly token: string
@@ -23,7 +23,7 @@ export type OperationResult = {
   /** Server-sent events, in place of JSON. */
   stream?: StreamBody
   headers?: Record<string, string>
-  /** What the answer is about, where erasing of that must reach an answer kept for retries too. */
+  /** The subject of the response, if erasing that subject must also erase it from idempotency records. */
   subjectRef?: string
 }
 
@@ -35,7 +35,7 @@ export const respond = (
 
 export type Context = {
   readonly now: number
-  /** For what outlasts the request. */
+  /** For work that outlasts the request. */
   readonly clock: Clock
   readonly principal: Principal
   /** The client's address. */
@@ -44,11 +44,11 @@ export type Context = {
 }
 
 export type WriteContext = Context & {
-  /** The transaction of this request: what is done in it happens whole or not at all. */
+  /** The transaction of this request. */
   readonly trx: Kysely<Tables>
-  /** Takes something out of the answers kept for retries that concern this. */
-  eraseFromIdempotencyRecords(concern: string, erase: (json: string) => string): Promise<void>
-  /** Runs once the transaction is on disk, also where the response has been sent before as a 503. */
+  /** Erases data of a subject from the idempotency records about it. */
+  eraseFromIdempotencyRecords(subjectRef: string, erase: (json: string) => string): Promise<void>
+  /** Runs once the transaction is durable, also if the response was a 503 before that. */
   afterCommit(action: () => void): void
 }
 
@@ -63,16 +63,16 @@ export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 type ResponseDescription = {
   description: string
   schema?: z.ZodType
-  /** Headers that this answer always has, and what they say. */
+  /** Headers that this response always has, with their descriptions. */
   headers?: Record<string, string>
-  /** Headers that it has only sometimes. */
+  /** Headers that it may have. */
   optionalHeaders?: Record<string, string>
   example?: unknown
-  /** Server-sent events, which the caller may ask for in place of JSON. */
+  /** Server-sent events, which the caller may request in place of JSON. */
   stream?: { description: string; example: string }
 }
 
-/** A message that the service sends to an address of the caller's: a webhook in OpenAPI. */
+/** A message that the service sends to a URL of the caller: a webhook in OpenAPI. */
 export type MessageDescription = {
   name: string
   id: string
@@ -87,7 +87,7 @@ export type MessageDescription = {
 
 export type RequestHeader = { description: string; schema: Record<string, unknown> }
 
-/** One operation: the single definition behind its route, its checks, its types and its OpenAPI entry. */
+/** The single definition of an operation: its route, checks, types and OpenAPI entry. */
 export type Operation<
   P extends z.ZodObject = z.ZodObject,
   Q extends z.ZodObject = z.ZodObject,
@@ -101,37 +101,37 @@ export type Operation<
   summary: string
   description?: string
   stability?: Stability
-  /** What the caller's key must have; none for what every key may do. */
+  /** The scope that the key must have; undefined if every key may use the operation. */
   scope?: string
-  /** Takes nothing from the caller's windows. */
+  /** Does not count for the rate limit of the key. */
   rateLimitExempt?: boolean
   deprecation?: Deprecation
   params?: P
-  /** What a path parameter of the wrong form is: simply not there. */
+  /** The error for a path parameter that is not valid. */
   notFound?: ErrorCode
   query?: Q
   body?: B
   isBodyOptional?: boolean
   bodyExample?: unknown
-  /** What each header says; its form too, where a header of another form is refused. */
+  /** Descriptions; with a schema if the header is validated. */
   requestHeaders?: Record<string, string | RequestHeader>
   responses: Record<number, ResponseDescription>
   errors?: readonly ErrorCode[]
-  /** Headers that an error has besides those of all, by its code, and what they say. */
+  /** Additional headers of an error, by its code, with their descriptions. */
   errorHeaders?: Partial<Record<ErrorCode, Record<string, string>>>
-  /** What is sent later to an address that the caller registers with this operation. */
+  /** What is sent later to a URL that the caller registers with this operation. */
   sends?: MessageDescription
-  /** The answer holds a secret that is shown once and kept nowhere in the clear. */
+  /** The response contains a secret that is shown once and never stored in plain text. */
   hasSecretResponse?: boolean
-  /** The answer follows from the store and the address alone, so it holds until the store changes. */
+  /** The response depends on the database and the target alone, so it is cached until the database changes. */
   cacheable?: boolean
-  /** The answer follows from the row alone that has this id; then it is kept until the row changes. */
-  cacheKey?(params: Readonly<Record<string, string>>): number | undefined
+  /** The response depends on one row alone, so it is cached until that row changes. */
+  cachedRow?: { table: keyof Tables; id(params: Readonly<Record<string, string>>): number | undefined }
   read?(input: Input<P, Q, B>, context: Context): MaybePromise<OperationResult>
   write?(input: Input<P, Q, B>, context: WriteContext): Promise<OperationResult>
 }
 
-/** Lets TypeScript infer the handler's input from the schemas beside it. */
+/** Lets TypeScript infer the handler's input from the schemas. */
 export const operation = <P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodObject>(
   definition: Operation<P, Q, B>,
 ): Operation => definition as unknown as Operation

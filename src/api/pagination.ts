@@ -3,22 +3,22 @@ import * as z from 'zod'
 import { ApiError } from './errors.ts'
 import { type OperationResult, respond } from './operation.ts'
 
-/** Cursors are opaque to callers: a JSON text with a checksum, so that a damaged one is noticed. */
+/** Cursors are opaque to callers: JSON with a checksum that detects damage. */
 
 const checksumBytes = 6
 const checksum = (payload: Buffer) => createHash('sha256').update(payload).digest().subarray(0, checksumBytes)
 
-/** `kind` names the list, so that a cursor of one is not mistaken for a cursor of another. */
+/** `kind` names the list: a cursor is valid for that list only. */
 export function sealCursor(kind: string, payload: readonly unknown[]): string {
   const bytes = Buffer.from(JSON.stringify([kind, ...payload]))
   return Buffer.concat([checksum(bytes), bytes]).toString('base64url')
 }
 
-/** What is in a cursor of this list, if it is whole and of the form that the list gives it. */
+/** The payload of a cursor of this list. */
 export function openCursor<S extends z.ZodType>(kind: string, form: S, cursor: string): z.output<S> {
   const bytes = Buffer.from(cursor, 'base64url')
   const payload = bytes.subarray(checksumBytes)
-  // Encoding again finds characters that decoding passes over.
+  // Encoding it again detects characters that decoding ignores.
   const isWhole =
     bytes.toString('base64url') === cursor && checksum(payload).equals(bytes.subarray(0, checksumBytes))
   const content = isWhole ? contentOf(payload) : undefined
@@ -27,10 +27,10 @@ export function openCursor<S extends z.ZodType>(kind: string, form: S, cursor: s
   return opened.data
 }
 
-/** The form of a cursor that is no more than the id where the page before ended. */
+/** A cursor that contains only the last id of the previous page. */
 export const idCursor = z.tuple([z.int()])
 
-/** Anyone can make a checksum, so a whole cursor may still be none of ours. */
+/** A valid checksum does not prove that the service made the cursor. */
 function contentOf(payload: Buffer): unknown {
   try {
     return JSON.parse(payload.toString())
@@ -43,15 +43,15 @@ type PageOptions<T> = {
   readonly publicUrl: string | undefined
   readonly path: string
   readonly limit: number
-  /** The filters of the list, as the caller would give them. */
+  /** The filters of the list, as query parameters. */
   readonly filters?: readonly (readonly [string, string])[]
-  /** The cursor of the page that begins behind this item. */
+  /** The cursor of the page after this item. */
   cursorAfter(last: T): string
 }
 
 /**
- * One page of a list. `found` has one item more than the page where there is a next one, whose address is then in
- * `Link: <...>; rel="next"`.
+ * One page of a list. `found` has one item more than the page if there is a next page, which `Link: <...>; rel="next"`
+ * then refers to.
  */
 export function pageAnswer<T>(
   found: readonly T[],
@@ -66,7 +66,7 @@ export function pageAnswer<T>(
   return respond(200, page.map(show), { Link: nextLink(publicUrl, path, query) })
 }
 
-/** `Link: <...>; rel="next"`: the same list, one page on. */
+/** The value of `Link` for the next page of the same list. */
 export function nextLink(
   publicUrl: string | undefined,
   path: string,

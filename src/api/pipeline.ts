@@ -1,298 +1,240 @@
 import type { BlockList } from 'node:net'
-import type { Kysely } from 'kysely'
-import type { Clock } from '../clock.ts'
-import type { Database } from '../database/database.ts'
-import type { Tables } from '../database/tables.ts'
-import { chain, type MaybePromise } from '../maybePromise.ts'
 import type { Authenticator, AuthResult } from './authentication.ts'
-import { readBody } from './body.ts'
-import { createCachedRead, type RowCacheOptions } from './cachedRead.ts'
-import { ApiCallerHeaders } from './callerHeaders.ts'
 import { clientAddress } from './clientAddress.ts'
 import { corsHeaders, preflightHeaders } from './cors.ts'
-import { ApiError, toApiError } from './errors.ts'
-import { eraseFromIdempotencyRecords, type IdempotencyRecords, idempotencyKey } from './idempotency.ts'
-import { type AnyInput, readInput } from './input.ts'
-import { type Method, type Operation, type OperationResult, type Principal, respond } from './operation.ts'
-import type { ApiRequest } from './request.ts'
-import {
-  givenRequestId,
-  headersOf,
-  isHome,
-  newRequestId,
-  type RequestContext,
-  type RequestLog,
-} from './requestContext.ts'
+import { deprecationHeaders } from './deprecation.ts'
+import { ApiError, protocolError, toApiError } from './errors.ts'
+import { authorize, createExecute, type ExecuteOptions, isOwnOrigin } from './execute.ts'
+import { isStrict } from './input.ts'
+import { type Method, type Operation, type Principal, respond } from './operation.ts'
+import { type ApiRequest, givenRequestId, newRequestId } from './request.ts'
 import {
   type ApiResponse,
-  notModified,
+  conditional,
+  type HeaderFields,
+  headerBlock,
   type PreparedResponse,
-  plainTemplate,
-  ResponseTemplate,
-  withoutStream,
+  prepareResponse,
+  rateLimitHeaders,
 } from './response.ts'
-import { allowedMethods, Router } from './router.ts'
+import { allowedMethods, basePath, type Page, type Route, Router } from './router.ts'
 
-const basePath = '/v1'
-
-type ApiOptions = {
-  readonly operations: readonly Operation[]
-  readonly door: Authenticator
-  readonly database: Database
-  readonly idempotentAnswers: IdempotencyRecords
-  readonly clock: Clock
+export type PipelineOptions = ExecuteOptions & {
+  readonly pages: readonly Page[]
   readonly trustedProxies: BlockList
   readonly publicUrl: string | undefined
-  /** Nothing where nobody can tell which rows have changed. */
-  readonly keptRows: RowCacheOptions | undefined
+  /** Takes one request from the page allowance of the address; returns the error if none is left. */
+  admitToPages(remoteAddress: string, forwardedFor: string | undefined): ApiError | undefined
   onFinished(finished: RequestLog): void
 }
 
-export function createApi(options: ApiOptions) {
-  const { door, database, idempotentAnswers, clock, publicUrl } = options
-  const table = new Router(options.operations)
-  const look = createCachedRead({
-    clock,
-    keptRows: options.keptRows,
-    currentVersion: () => database.version(),
-  })
-  const stationeries = new Map(
-    options.operations.map((operation) => [operation, new ResponseTemplate(headersOf(operation, publicUrl))]),
-  )
+/** What is known of a request when it arrives. */
+type Received = {
+  readonly request: ApiRequest
+  readonly method: string
+  readonly startedAt: number
+  readonly requestId: string
+  /** False if the client sent it. */
+  readonly isRequestIdGenerated: boolean
+  readonly address: string
+  readonly path: string
+  readonly route: Route | undefined
+  readonly operation: Operation | undefined
+  /** Headers of all responses of the operation. */
+  readonly common: HeaderFields
+  readonly now: number
+}
 
-  /** The pipeline: every request under the base path goes through these steps, in this order. */
-  function serve(exchange: RequestContext): MaybePromise<PreparedResponse> {
-    if (exchange.method === 'OPTIONS') return describeOptions(exchange)
-    const admission = admit(exchange) // 401, 403 for the origin, 429
-    return chain(admission, () => work(exchange))
+/** What is logged and counted of a request when its response is ready. */
+export type RequestLog = Omit<Received, 'request' | 'route' | 'common' | 'now' | 'startedAt'> & {
+  readonly principal: Principal | undefined
+  readonly status: number
+  readonly code: string | undefined
+  readonly seconds: number
+  /** What was thrown, if the status is 5xx. */
+  readonly error: unknown
+}
+
+type Outcome = {
+  readonly response: PreparedResponse
+  readonly code?: string
+  /** What was thrown, if the status is 5xx. */
+  readonly fault?: unknown
+}
+
+const nothingHere =
+  'There is nothing at this path: the API is under /v1, its reference at /docs, guides at /guides.'
+const publicHeaders = corsHeaders('*')
+const noHeaders: HeaderFields = {}
+
+/** The steps that every request goes through, in order. */
+export function createPipeline(options: PipelineOptions): (request: ApiRequest) => Promise<ApiResponse> {
+  const { authenticator, clock, publicUrl } = options
+  const router = new Router(options.operations, options.pages)
+  const execute = createExecute(options)
+  const commonHeaders = new Map(options.operations.map((one) => [one, operationHeaders(one, publicUrl)]))
+
+  async function handle(request: ApiRequest): Promise<ApiResponse> {
+    const received = receive(request) // request id, client address, route
+    const isApi = request.problem !== undefined || isApiPath(received)
+    return isApi ? serveApi(received) : servePage(received)
   }
 
-  function work(exchange: RequestContext): MaybePromise<PreparedResponse> {
-    const operation = chooseOperation(exchange) // 404, 405, 410
-    const caller = authorize(exchange.request, exchange.principal, operation) // 403
-    return operation.write ? change(exchange, operation, caller) : look(exchange, operation, caller) // 400 and on
-  }
-
-  function handle(incoming: ApiRequest): MaybePromise<ApiResponse> {
-    const exchange = begin(incoming)
-    let served: MaybePromise<PreparedResponse>
+  async function serveApi(received: Received): Promise<ApiResponse> {
+    const { request, common } = received
+    let cors: HeaderFields | undefined
+    let auth: AuthResult | undefined
+    let preference: HeaderFields | undefined
+    let outcome: Outcome
     try {
-      served =
-        incoming.header('origin') === undefined
-          ? serve(exchange)
-          : allowOrigin(exchange).then(() => serve(exchange))
+      if (request.problem) throw protocolError(request.problem) // 400, 408, 413, 431
+      cors = await allowKnownOrigin(request, authenticator)
+      if (request.method === 'OPTIONS')
+        outcome = { response: describeOptions(received, cors) } // 404
+      else {
+        auth = await authenticate(received, authenticator) // counted for the rate limit
+        cors = narrowOrigin(cors, request, auth)
+        if (auth.error) throw auth.error // 401, 403, 429
+        const route = selectRoute(received) // 404, 405, 410
+        const principal = authorize(request, auth.principal, route.operation) // 403
+        preference = appliedPreference(request, route.operation)
+        outcome = {
+          response: await execute({ ...received, ...route, principal, storeVersion: auth.storeVersion }),
+        }
+      }
     } catch (thrown) {
-      return refuse(exchange, thrown)
+      outcome = failure(thrown, common)
     }
-    if (!(served instanceof Promise)) return finish(exchange, served)
-    return served.then(
-      (found) => finish(exchange, found),
-      (thrown: unknown) => refuse(exchange, thrown),
-    )
+    const response = conditional(request, outcome.response) // 304, HEAD
+    report(received, outcome, response.status, auth?.principal)
+    const rates = auth?.rateLimitHeaders ?? authenticator.rateLimitHeadersFor(received.address)
+    const callerHeaders = rateLimitHeaders(rates)
+    callerHeaders.push('X-Request-Id', received.requestId)
+    if (cors || preference) callerHeaders.push(...headerBlock({ ...cors, ...preference }))
+    return { ...response, callerHeaders }
   }
 
-  function refuse(exchange: RequestContext, thrown: unknown): ApiResponse {
-    const error = toApiError(thrown)
-    const fault = error.status >= 500 ? thrown : undefined
-    const { status, body, headers } = error
-    return finish(exchange, exchange.template.prepare(respond(status, body, headers)), error.code, fault)
+  /** Logged only if it fails. */
+  async function servePage(received: Received): Promise<ApiResponse> {
+    const { request, route, requestId } = received
+    let outcome: Outcome
+    try {
+      outcome = { response: await runPage(received) } // 404, 405, 429
+    } catch (thrown) {
+      outcome = failure(thrown, noHeaders)
+      if (outcome.fault !== undefined) report(received, outcome, outcome.response.status)
+    }
+    const cors = route?.page?.isPublic ? publicHeaders : noHeaders
+    const callerHeaders = ['X-Request-Id', requestId, ...headerBlock(cors)]
+    return { ...conditional(request, outcome.response), callerHeaders }
   }
 
-  function finish(
-    exchange: RequestContext,
-    found: PreparedResponse,
-    code?: string,
-    fault?: unknown,
-  ): ApiResponse {
-    const {
-      request: incoming,
-      requestId,
-      isRequestIdGenerated: isOwnRequestId,
-      method,
-      path,
-      operation,
-      principal: caller,
-      address,
-      corsHeaders: more,
-      startedAt,
-    } = exchange
-    const result = notModified(
-      method,
-      incoming.header('if-none-match'),
-      method === 'HEAD' && found.stream ? withoutStream(found) : found,
-    )
-    // Where nobody was admitted, the address's windows are the ones that apply.
-    const said = new ApiCallerHeaders(
-      exchange.rateLimitHeaders ?? door.rateLimitHeadersFor(address),
-      requestId,
-      more,
-    )
-    const seconds = (performance.now() - startedAt) / 1000
-    const { status, letterhead, body, stream, isAscii = false } = result
-    options.onFinished({
-      requestId,
-      isRequestIdGenerated: isOwnRequestId,
-      method,
-      path,
-      operation,
-      principal: caller,
-      address,
-      status,
-      code,
-      seconds,
-      error: fault,
-    })
-    return { status, letterhead, said, body, isAscii, stream }
+  function runPage({ request, route, address }: Received): PreparedResponse | Promise<PreparedResponse> {
+    const { method } = request
+    const page = route?.page
+    // Not limited: it costs nothing, and a browser could not read a 429 whose preflight has failed.
+    if (route && page?.isPublic && method === 'OPTIONS')
+      return prepareResponse({ status: 204, headers: { ...preflightHeaders, Allow: allowedMethods(route) } })
+    const isRead = method === 'GET' || method === 'HEAD'
+    const exceeded =
+      page?.isExempt && isRead
+        ? undefined
+        : options.admitToPages(request.remoteAddress, request.header('x-forwarded-for'))
+    if (exceeded) throw exceeded
+    if (!route || !page) throw new ApiError('not_found', nothingHere)
+    if (!isRead) throw notAllowed(route)
+    return page.serve(request, address)
   }
 
-  function begin(incoming: ApiRequest): RequestContext {
-    const startedAt = performance.now()
-    const { method, target } = incoming
-    const givenId = givenRequestId(incoming.header('x-request-id'))
-    const requestId = givenId ?? newRequestId()
+  function receive(request: ApiRequest): Received {
+    const { method, target } = request
+    const given = givenRequestId(request.header('x-request-id'))
     const end = target.indexOf('?')
     const path = end === -1 ? target : target.slice(0, end)
-    const route = table.find(path.slice(basePath.length))
+    const route = router.find(path)
     const operation = route?.operations.get((method === 'HEAD' ? 'GET' : method) as Method)
-    const forwarded = incoming.header('x-forwarded-for')
-    const address = clientAddress(incoming.remoteAddress, forwarded, options.trustedProxies)
     return {
-      request: incoming,
-      startedAt,
-      requestId,
-      isRequestIdGenerated: givenId === undefined,
+      request,
       method,
+      startedAt: performance.now(),
+      requestId: given ?? newRequestId(),
+      isRequestIdGenerated: given === undefined,
+      address: clientAddress(
+        request.remoteAddress,
+        request.header('x-forwarded-for'),
+        options.trustedProxies,
+      ),
       path,
       route,
       operation,
-      address,
+      common: (operation && commonHeaders.get(operation)) ?? noHeaders,
       now: clock(),
-      template: (operation && stationeries.get(operation)) ?? plainTemplate,
-      corsHeaders: undefined,
-      rateLimitHeaders: undefined,
-      principal: undefined,
-      storeVersion: undefined,
     }
   }
 
-  /** Until the key is known, an origin that any key is locked to may read what is answered, refusals included. */
-  async function allowOrigin(exchange: RequestContext) {
-    const origin = exchange.request.header('origin')
-    if (origin !== undefined && (await door.isKnownOrigin(origin))) exchange.corsHeaders = corsHeaders(origin)
-  }
-
-  function describeOptions({
-    request: incoming,
-    route,
-    corsHeaders: more,
-  }: RequestContext): PreparedResponse {
-    const isPreflight = more !== undefined && incoming.header('access-control-request-method') !== undefined
-    // A preflight that failed would hide the 404 of the request itself from the page.
-    if (!route && !isPreflight) throw new ApiError('not_found')
-    return plainTemplate.prepare({
-      status: 204,
-      headers: { ...(route && { Allow: allowedMethods(route) }), ...(more && preflightHeaders) },
-    })
-  }
-
-  function admit(exchange: RequestContext): MaybePromise<void> {
-    const { request: incoming, address, operation } = exchange
-    const authorization = incoming.header('authorization')
-    const origin = incoming.header('origin')
-    const admission = door.authenticate({
-      authorization,
-      address,
-      origin,
-      rateLimitExempt: operation?.rateLimitExempt ?? false,
-    })
-    return chain(admission, (given) => enter(exchange, given))
-  }
-
-  function enter(
-    exchange: RequestContext,
-    { principal: caller, error: refusal, rateLimitHeaders: rates, storeVersion }: AuthResult,
-  ): void {
-    exchange.rateLimitHeaders = rates
-    exchange.principal = caller
-    exchange.storeVersion = storeVersion
-    // Until now it says which origin may read the answer, and nothing else.
-    if (caller && exchange.corsHeaders && !isHome(exchange.request, caller)) exchange.corsHeaders = undefined
-    if (refusal) throw refusal
-  }
-
-  function chooseOperation({ route, operation, now }: RequestContext): Operation {
-    if (!route) throw new ApiError('not_found')
-    if (!operation)
-      throw new ApiError('method_not_allowed', undefined, { headers: { Allow: allowedMethods(route) } })
-    const { deprecation } = operation
-    if (deprecation && now >= deprecation.sunsetMs)
-      throw new ApiError('operation_removed', deprecation.message)
-    return operation
-  }
-
-  function authorize(incoming: ApiRequest, caller: Principal | undefined, operation: Operation): Principal {
-    if (!caller) throw new ApiError('missing_api_key')
-    if (caller.origins.length > 0 && !isHome(incoming, caller)) throw new ApiError('origin_not_allowed')
-    if (operation.scope !== undefined && !caller.scopes.has(operation.scope)) {
-      throw new ApiError(
-        'insufficient_scope',
-        `This API key lacks the scope "${operation.scope}": ask the operator for it.`,
-      )
-    }
-    return caller
-  }
-
-  async function change(
-    exchange: RequestContext,
-    operation: Operation,
-    admitted: Principal,
-  ): Promise<PreparedResponse> {
-    const { request: incoming, method, path, address, now } = exchange
-    const admittedAt = performance.now()
-    const bytes = await readBody(incoming)
-    const current = await door.reauthenticate(admitted, performance.now() - admittedAt)
-    if (!current) throw new ApiError('invalid_api_key', 'This API key ended while the request was coming in.')
-    // The key can have become publishable, or lost a scope, while the body was coming in.
-    const caller = current === admitted ? admitted : authorize(incoming, current, operation)
-    const key = method === 'POST' ? idempotencyKey(incoming.header('idempotency-key')) : undefined
-    let actions: (() => void)[] = []
-    const run = (trx: Kysely<Tables>, input: AnyInput) => {
-      // What failed together with others may be run again.
-      actions = []
-      return operation.write?.(input, {
-        now,
-        clock,
-        principal: caller,
-        address,
-        header: (name) => incoming.header(name),
-        trx,
-        eraseFromIdempotencyRecords: (concern, erase) => eraseFromIdempotencyRecords(trx, concern, erase),
-        afterCommit: (action) => void actions.push(action),
-      }) as Promise<OperationResult>
-    }
-    const onDurable = () => {
-      for (const action of actions) action()
-    }
-    let result: OperationResult
-    if (key === undefined) {
-      // Bad input is refused before it costs a place in the queue of writes.
-      const input = readInput(exchange, operation, bytes)
-      result = await database.write((trx) => run(trx, input), onDurable)
-    } else {
-      const attempt = {
-        key,
-        caller,
-        method,
-        path,
-        bytes,
-        isSecret: operation.hasSecretResponse ?? false,
-        now,
-      }
-      const once = (trx: Kysely<Tables>) => run(trx, readInput(exchange, operation, bytes))
-      result = await idempotentAnswers.once(attempt, once, onDurable)
-    }
-    return exchange.template.prepare(result)
+  function report(received: Received, { code, fault }: Outcome, status: number, principal?: Principal): void {
+    const seconds = (performance.now() - received.startedAt) / 1000
+    options.onFinished({ ...received, principal, status, code, seconds, error: fault })
   }
 
   return handle
 }
+
+const isApiPath = ({ path, route }: Received): boolean =>
+  !route?.page && (path.startsWith(`${basePath}/`) || path === basePath)
+
+/** Until the key is known, an origin that any key is locked to may read the response, errors included. */
+async function allowKnownOrigin(
+  request: ApiRequest,
+  authenticator: Authenticator,
+): Promise<HeaderFields | undefined> {
+  const origin = request.header('origin')
+  return origin !== undefined && (await authenticator.isKnownOrigin(origin)) ? corsHeaders(origin) : undefined
+}
+
+/** Once the key is known, only its origins may. */
+const narrowOrigin = (cors: HeaderFields | undefined, request: ApiRequest, { principal }: AuthResult) =>
+  cors && principal && !isOwnOrigin(request, principal) ? undefined : cors
+
+function describeOptions({ request, route }: Received, cors: HeaderFields | undefined): PreparedResponse {
+  const isPreflight = cors !== undefined && request.header('access-control-request-method') !== undefined
+  // A failed preflight would hide the 404 of the request itself from the web page.
+  if (!route && !isPreflight) throw new ApiError('not_found')
+  return prepareResponse({
+    status: 204,
+    headers: { ...(route && { Allow: allowedMethods(route) }), ...(cors && preflightHeaders) },
+  })
+}
+
+const authenticate = ({ request, address, operation }: Received, authenticator: Authenticator) =>
+  authenticator.authenticate({
+    authorization: request.header('authorization'),
+    address,
+    origin: request.header('origin'),
+    rateLimitExempt: operation?.rateLimitExempt ?? false,
+  })
+
+function selectRoute({ route, operation, now }: Received): { operation: Operation; params: Route['params'] } {
+  if (!route) throw new ApiError('not_found')
+  if (!operation) throw notAllowed(route)
+  const { deprecation } = operation
+  if (deprecation && now >= deprecation.sunsetMs) throw new ApiError('operation_removed', deprecation.message)
+  return { operation, params: route.params }
+}
+
+const notAllowed = (route: Route) =>
+  new ApiError('method_not_allowed', undefined, { headers: { Allow: allowedMethods(route) } })
+
+const appliedPreference = (request: ApiRequest, operation: Operation): HeaderFields | undefined =>
+  operation.body && isStrict(request) ? { 'Preference-Applied': 'handling=strict' } : undefined
+
+function failure(thrown: unknown, common: HeaderFields): Outcome {
+  const { status, body, headers, code } = toApiError(thrown)
+  const response = prepareResponse(respond(status, body, headers), common)
+  return { response, code, fault: status >= 500 ? thrown : undefined }
+}
+
+const operationHeaders = ({ stability, deprecation }: Operation, publicUrl: string | undefined) => ({
+  ...(stability && stability !== 'stable' && { 'X-Stability': stability }),
+  ...(deprecation && deprecationHeaders(deprecation, publicUrl)),
+})

@@ -1,83 +1,48 @@
-import { type CallerHeaders, headerLines } from './callerHeaders.ts'
 import { matchesAny } from './etag.ts'
 import type { OperationResult } from './operation.ts'
-import { type StreamBody, toReadableStream } from './streamBody.ts'
+import type { ApiRequest } from './request.ts'
+import type { StreamBody } from './streamBody.ts'
 
-type Headers = Record<string, string>
+export type HeaderFields = Readonly<Record<string, string>>
 
-/**
- * What an answer says whoever asks. The answers that are kept share theirs, so it is put together once: the text, too,
- * that goes over the wire.
- */
-export class HeaderBlock {
-  readonly #own: Readonly<Headers>
-  readonly #base: HeaderBlock | undefined
-  #text: string | undefined
-  #filledIn: FilledIn | undefined
+/** Header names and values in turn. */
+export type HeaderBlock = readonly string[]
 
-  /** Says what another one says, too, where that says nothing of the same name. The lines are those of its own, where they are known. */
-  constructor(own: Readonly<Headers>, base?: HeaderBlock, lines?: string) {
-    this.#own = own
-    this.#base = base
-    if (base && lines !== undefined) this.#text = base.text + lines
-  }
-
-  get headers(): Readonly<Headers> {
-    return this.#base ? { ...this.#base.headers, ...this.#own } : this.#own
-  }
-
-  /**
-   * With what is said to this caller filled in, for an answer that copies it at once, as Bun's does: the next fills in
-   * the same one. Most of it is what was said the last time.
-   */
-  sharedHeaders(said: Readonly<Headers>): globalThis.Headers {
-    // Other names than last time: nothing of another's may be left.
-    if (!this.#filledIn || !haveSameNames(said, this.#filledIn.said))
-      this.#filledIn = { headers: new globalThis.Headers({ ...this.headers, ...said }), said }
-    const filledIn = this.#filledIn
-    for (const name in said) {
-      const value = said[name] as string
-      if (value !== filledIn.said[name]) filledIn.headers.set(name, value)
-    }
-    filledIn.said = said
-    return filledIn.headers
-  }
-
-  get text(): string {
-    this.#text ??= (this.#base?.text ?? '') + headerLines(this.#own)
-    return this.#text
-  }
-}
-
-type FilledIn = { readonly headers: globalThis.Headers; said: Readonly<Headers> }
-
-function haveSameNames(these: Readonly<Headers>, those: Readonly<Headers>): boolean {
-  for (const name in these) if (!(name in those)) return false
-  for (const name in those) if (!(name in these)) return false
-  return true
-}
-
-/** An answer on its way out: a body that is whole, a stream, or nothing. */
-export type ApiResponse = {
+/** A response before the headers of its caller are known. Cached responses are shared between callers. */
+export type PreparedResponse = {
   readonly status: number
-  readonly letterhead: HeaderBlock
-  readonly said: CallerHeaders
-  readonly body?: string | undefined
-  /** Whether the body's characters are its bytes. */
-  readonly isAscii?: boolean
+  readonly headers: HeaderBlock
+  readonly body?: string | Uint8Array | undefined
+  /** In place of `body`. */
   readonly stream?: StreamBody | undefined
 }
 
-/** An answer that wants only what is said to its caller alone. */
-export type PreparedResponse = Omit<ApiResponse, 'said'>
-
-/** An answer's JSON with what it would otherwise have to be looked through for. */
-export type CachedBody = {
-  readonly etag: string
-  readonly json: string
-  readonly bytes: number
-  readonly isAscii: boolean
+export type ApiResponse = PreparedResponse & {
+  /** Request id, rate limit and CORS. */
+  readonly callerHeaders: HeaderBlock
 }
+
+/** The state of a caller's rate limit windows, as header values. */
+export type RateLimitHeaders = {
+  readonly limit: string
+  readonly remaining: string
+  readonly reset: string
+  readonly policy: string
+  readonly windows: string
+}
+
+export const rateLimitHeaders = (rates: RateLimitHeaders): string[] => [
+  'X-RateLimit-Limit',
+  rates.limit,
+  'X-RateLimit-Remaining',
+  rates.remaining,
+  'X-RateLimit-Reset',
+  rates.reset,
+  'RateLimit-Policy',
+  rates.policy,
+  'RateLimit',
+  rates.windows,
+]
 
 const json = {
   'Content-Type': 'application/json; charset=utf-8',
@@ -89,71 +54,50 @@ const { 'Content-Type': _, ...empty } = json
 const stream = {
   ...json,
   'Content-Type': 'text/event-stream; charset=utf-8',
-  // Proxies that collect answers before they pass them on would hold a stream back.
+  // A proxy that buffers responses would hold the stream back.
   'X-Accel-Buffering': 'no',
 }
 
-/** What all answers of an operation say. */
-export class ResponseTemplate {
-  readonly #own: Readonly<Headers>
-  readonly #json: HeaderBlock
-
-  constructor(own: Readonly<Headers> = {}) {
-    this.#own = own
-    this.#json = new HeaderBlock({ ...json, ...own })
-  }
-
-  prepare({ status, headers, json: body, stream: events }: OperationResult): PreparedResponse {
-    const said: Headers = { ...headers }
-    if (status === 401) said['WWW-Authenticate'] = 'Bearer'
-    if (body === undefined)
-      return { status, letterhead: this.#letterhead(events ? stream : empty, said), stream: events }
-    const length = Buffer.byteLength(body)
-    said['Content-Length'] = String(length)
-    const isOfOneLink = said.Link === undefined || this.#own.Link === undefined
-    const letterhead = isOfOneLink ? new HeaderBlock(said, this.#json) : this.#letterhead(json, said)
-    return { status, letterhead, body, isAscii: length === body.length }
-  }
-
-  /** An answer that was looked through when it was kept. */
-  fromCache({ etag, json: body, bytes, isAscii }: CachedBody): PreparedResponse {
-    const own = { ETag: etag, 'Content-Length': String(bytes) }
-    const lines = `ETag: ${etag}\r\nContent-Length: ${bytes}\r\n`
-    const letterhead = new HeaderBlock(own, this.#json, lines)
-    return { status: 200, letterhead, body, isAscii }
-  }
-
-  #letterhead(common: Readonly<Headers>, said: Readonly<Headers>): HeaderBlock {
-    const links = [said.Link, this.#own.Link].filter((link) => link !== undefined)
-    const all = { ...common, ...this.#own, ...said }
-    return new HeaderBlock(links.length > 0 ? { ...all, Link: links.join(', ') } : all)
-  }
-}
-
-/** For what is answered in no operation's name. */
-export const plainTemplate = new ResponseTemplate()
-
-/** A caller who knows the answer already is told just that. */
-export function notModified(
-  method: string,
-  known: string | undefined,
-  found: PreparedResponse,
+/** `common`: headers of all responses of the operation. */
+export function prepareResponse(
+  { status, headers = {}, json: body, stream: events }: OperationResult,
+  common: HeaderFields = {},
 ): PreparedResponse {
-  if (known === undefined || found.status !== 200 || (method !== 'GET' && method !== 'HEAD')) return found
-  const etag = found.letterhead.headers.ETag
-  if (etag === undefined || !matchesAny(known, etag)) return found
-  const { 'Content-Type': _, 'Content-Length': __, ...headers } = found.letterhead.headers
-  return { status: 304, letterhead: new HeaderBlock(headers) }
+  const kind = body === undefined ? (events ? stream : empty) : json
+  const fields: Record<string, string> = { ...kind, ...common, ...headers }
+  if (common.Link !== undefined && headers.Link !== undefined) fields.Link = `${headers.Link}, ${common.Link}`
+  if (status === 401) fields['WWW-Authenticate'] = 'Bearer'
+  if (body !== undefined) fields['Content-Length'] = String(Buffer.byteLength(body))
+  return { status, headers: headerBlock(fields), body, stream: events }
 }
 
-/** HEAD asks for the headers alone; nobody would ever read a stream. */
-export function withoutStream(found: PreparedResponse): PreparedResponse {
-  found.stream?.cancel()
-  return { status: found.status, letterhead: found.letterhead }
+export function headerBlock(fields: HeaderFields): string[] {
+  const block: string[] = []
+  for (const name in fields) block.push(name, fields[name] as string)
+  return block
 }
 
-/** As the Fetch standard has it, which every runtime has. */
-export function toResponse({ status, letterhead, said, body, stream }: ApiResponse): Response {
-  const headers = { ...letterhead.headers, ...said.headers }
-  return new Response(body ?? (stream ? toReadableStream(stream) : null), { status, headers })
+export function headerValue(block: HeaderBlock, name: string): string | undefined {
+  for (let index = 0; index < block.length; index += 2) if (block[index] === name) return block[index + 1]
+  return undefined
+}
+
+const contentHeaders = new Set(['Content-Type', 'Content-Length', 'Content-Encoding'])
+
+/** Evaluates If-None-Match: 304 if the client has the current representation. A HEAD request gets no stream. */
+export function conditional(request: ApiRequest, response: PreparedResponse): PreparedResponse {
+  const { method } = request
+  const ifNoneMatch = request.header('if-none-match')
+  const { status, headers, stream: events } = response
+  if (events && method === 'HEAD') {
+    events.cancel()
+    return { status, headers }
+  }
+  if (ifNoneMatch === undefined || status !== 200 || (method !== 'GET' && method !== 'HEAD')) return response
+  const etag = headerValue(headers, 'ETag')
+  if (etag === undefined || !matchesAny(ifNoneMatch, etag)) return response
+  return {
+    status: 304,
+    headers: headers.filter((_, index) => !contentHeaders.has(headers[index - (index % 2)] as string)),
+  }
 }

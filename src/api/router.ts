@@ -1,114 +1,70 @@
+import findMyWay from 'find-my-way'
+import type { MaybePromise } from '../maybePromise.ts'
 import type { Method, Operation } from './operation.ts'
+import type { ApiRequest } from './request.ts'
+import type { PreparedResponse } from './response.ts'
 
-export type Route = { operations: ReadonlyMap<Method, Operation>; params: Record<string, string> }
+export const basePath = '/v1'
 
-/** A part of a path, and the name of the parameter where it stands for one. */
-type Segment = { text: string; parameter: string | undefined }
-type Ending = { prefix: string; parameter: string; operations: Template['operations'] }
-type Template = { path: string; segments: readonly Segment[]; operations: Map<Method, Operation> }
+/** A resource outside the API: an HTML page, a document or a probe. It takes GET and HEAD. */
+export type Page = {
+  readonly path: string
+  /** GET and HEAD take nothing from the allowance of the client's address. */
+  readonly isExempt?: boolean
+  /** Any browser origin may read it. */
+  readonly isPublic?: boolean
+  serve(request: ApiRequest, address: string): MaybePromise<PreparedResponse>
+}
 
-/**
- * Finds the operations of a path. There are a few dozen templates, so a walk through those of one length is enough; the
- * two usual kinds are found without taking the path apart.
- */
+type Target = { readonly operations: Map<Method, Operation>; readonly page: Page | undefined }
+
+export type Route = Target & { readonly params: Readonly<Record<string, string>> }
+
+/** The router finds a path; the pipeline chooses the operation by its method. */
+const anyMethod = 'GET'
+const paramLengthMax = 16 * 1024
+
 export class Router {
-  readonly #byPath = new Map<string, Route>()
-  readonly #byLength = new Map<number, Template[]>()
-  /** Templates whose one parameter is their end, by what stands before it. */
-  readonly #byPrefix = new Map<string, Ending>()
-  #lastEnding: Ending = { prefix: '\0', parameter: '', operations: new Map() }
+  readonly #routes = findMyWay({ maxParamLength: paramLengthMax })
 
-  constructor(operations: readonly Operation[]) {
-    for (const operation of operations) {
-      const segments = operation.path.split('/').map(segmentOf)
-      const peers = this.#byLength.get(segments.length) ?? []
-      this.#byLength.set(segments.length, peers)
-      const known = peers.find((peer) => peer.path === operation.path)
-      const template = known ?? { path: operation.path, segments, operations: new Map() }
-      template.operations.set(operation.method, operation)
-      if (known) continue
-      peers.push(template)
-      const [prefix, parameter] = operation.path.split(/[{}]/)
-      if (parameter === undefined)
-        this.#byPath.set(operation.path, { operations: template.operations, params: {} })
-      else if (prefix !== undefined && operation.path === `${prefix}{${parameter}}`)
-        this.#byPrefix.set(prefix, { prefix, parameter, operations: template.operations })
+  constructor(operations: readonly Operation[], pages: readonly Page[]) {
+    for (const [path, peers] of Map.groupBy(operations, (operation) => operation.path)) {
+      const byMethod = new Map(peers.map((operation) => [operation.method, operation]))
+      this.#add(basePath + path.replaceAll(/\{(\w+)\}/g, ':$1'), { operations: byMethod, page: undefined })
     }
-    if (this.#byPath.keys().some((path) => /\/\d[^/]*$/.test(path)))
-      throw new Error('The last part of a path that begins with a digit is always a parameter.')
+    for (const page of pages) {
+      const target = { operations: new Map(), page }
+      this.#add(page.path, target)
+      if (page.path !== '/') this.#add(`${page.path}/`, target)
+    }
   }
 
   find(path: string): Route | undefined {
-    return (
-      this.#findNumbered(path) ??
-      this.#byPath.get(path) ??
-      this.#findByEnd(path) ??
-      this.#search(path.split('/'))
-    )
+    const found = this.#routes.find(anyMethod, path.includes('%') ? decodable(path) : path)
+    // A parameter is not empty.
+    if (!found || ((path.endsWith('/') || path.includes('//')) && !found.store.page)) return undefined
+    const { operations, page } = found.store as Target
+    return { operations, page, params: found.params as Route['params'] }
   }
 
-  /** A path that ends in a number, after the same as the last one did: found without a look into a map. */
-  #findNumbered(path: string): Route | undefined {
-    const { prefix } = this.#lastEnding
-    const end = prefix.length
-    if (!path.startsWith(prefix) || !isDigit(path.charCodeAt(end)) || path.includes('/', end))
-      return undefined
-    return routeOf(this.#lastEnding, path.slice(end))
-  }
-
-  #findByEnd(path: string): Route | undefined {
-    const end = path.lastIndexOf('/') + 1
-    const found = end < path.length ? this.#byPrefix.get(path.slice(0, end)) : undefined
-    if (!found) return undefined
-    this.#lastEnding = found
-    return routeOf(found, path.slice(end))
-  }
-
-  #search(segments: readonly string[]): Route | undefined {
-    for (const template of this.#byLength.get(segments.length) ?? []) {
-      const params = match(template.segments, segments)
-      if (params) return { operations: template.operations, params }
-    }
-    return undefined
+  #add(path: string, target: Target): void {
+    this.#routes.on(anyMethod, path, () => {}, target)
   }
 }
 
-function routeOf({ parameter, operations }: Ending, end: string): Route {
-  const params: Record<string, string> = {}
-  params[parameter] = decode(end)
-  return { operations, params }
-}
-
-/** Not so for what is beyond the end of a text. */
-const isDigit = (code: number) => code >= 48 && code <= 57
-
-const segmentOf = (text: string): Segment => ({ text, parameter: /^\{(.*)\}$/.exec(text)?.[1] })
-
-export function allowedMethods(route: Route): string {
-  const methods: string[] = [...route.operations.keys()]
+export function allowedMethods({ operations, page }: Route): string {
+  if (page) return page.isPublic ? 'GET, HEAD, OPTIONS' : 'GET, HEAD'
+  const methods: string[] = [...operations.keys()]
   if (methods.includes('GET')) methods.push('HEAD')
   return [...methods, 'OPTIONS'].join(', ')
 }
 
-function match(
-  template: readonly Segment[],
-  segments: readonly string[],
-): Record<string, string> | undefined {
-  const params: Record<string, string> = {}
-  for (let index = 0; index < template.length; index++) {
-    const { text, parameter } = template[index] as Segment
-    const segment = segments[index] as string
-    if (parameter !== undefined && segment !== '') params[parameter] = decode(segment)
-    else if (text !== segment) return undefined
-  }
-  return params
-}
-
-function decode(segment: string): string {
-  if (!segment.includes('%')) return segment
+/** A path that is not valid percent-encoding is taken literally. */
+function decodable(path: string): string {
   try {
-    return decodeURIComponent(segment)
+    decodeURIComponent(path)
+    return path
   } catch {
-    return segment
+    return path.replaceAll('%', '%25')
   }
 }

@@ -19,7 +19,7 @@ export class StreamChunk {
 }
 
 export type StreamWriter = {
-  /** Sends a chunk. False if the client is behind: then nothing is to be written before `onDrain`. */
+  /** Sends a chunk. False if the client is behind: then write nothing more before `onDrain`. */
   write(chunk: StreamChunk): boolean
   /** Sends a last chunk and ends the body. */
   end(chunk: StreamChunk): void
@@ -38,31 +38,4 @@ export type StreamBody = {
   start(writer: StreamWriter): StreamEvents
   /** The body will not be sent. */
   cancel(): void
-}
-
-/** As many bytes as Node buffers for a socket. */
-const bufferBytesMax = 64 * 1024
-
-/** The body as a stream of the Fetch standard. */
-export function toReadableStream(body: StreamBody): ReadableStream<Uint8Array> {
-  let events: StreamEvents
-  return new ReadableStream<Uint8Array>(
-    {
-      start(controller) {
-        events = body.start({
-          write({ bytes }) {
-            controller.enqueue(bytes)
-            return (controller.desiredSize ?? 0) > 0
-          },
-          end({ bytes }) {
-            controller.enqueue(bytes)
-            controller.close()
-          },
-        })
-      },
-      pull: () => events.onDrain(),
-      cancel: () => events.onClose(),
-    },
-    new ByteLengthQueuingStrategy({ highWaterMark: bufferBytesMax }),
-  )
 }

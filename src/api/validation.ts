@@ -2,16 +2,16 @@ import * as z from 'zod'
 import { type Detail, detailsMax, validationFailed } from './errors.ts'
 import { int64Max, int64Min, parseInt64 } from './json.ts'
 
-/** What a schema is in OpenAPI, where Zod cannot tell: int64, and texts that stand for other types. */
+/** OpenAPI schemas that cannot be derived from Zod: int64, and strings that are parsed to other types. */
 export const documentation = z.registry<{ schema: Record<string, unknown> }>()
 
 const int64Problem = 'must be an integer from -9223372036854775808 to 9223372036854775807'
 const int64Schema = { type: 'integer', format: 'int64' }
 
-/** What a text must match that is not blank. It begins and ends with anchors, because some validators match the whole text. */
+/** Matches a string that is not blank. Anchored, because some validators match the whole string. */
 export const notBlankPattern = '^\\s*\\S[\\s\\S]*$'
 
-/** An int64 in a body, as http/json.ts reads it. */
+/** An int64 in a body, as json.ts parses it. */
 export const int64 = () =>
   z
     .bigint({ error: ({ input }) => (input === undefined ? 'is required' : int64Problem) })
@@ -60,7 +60,7 @@ export const digitsText = (min: number, max: number) =>
 const pageLimitMax = 100
 const pageLimitDefault = 20
 
-/** How many a page of a list has at most. */
+/** The maximum number of items of a page. */
 export const pageLimit = (max = pageLimitMax, fallback = pageLimitDefault) =>
   digitsText(1, max)
     .optional()
@@ -68,7 +68,7 @@ export const pageLimit = (max = pageLimitMax, fallback = pageLimitDefault) =>
     .register(documentation, { schema: { type: 'integer', minimum: 1, maximum: max, default: fallback } })
     .meta({ description: 'The maximum number of items on a page.' })
 
-/** Where a page begins. */
+/** The position where a page begins. */
 export const pageCursor = () =>
   z.string().optional().meta({
     pattern: '^[A-Za-z0-9_-]+$',
@@ -82,7 +82,7 @@ const kinds: Record<string, string> = {
   boolean: 'true or false',
 }
 
-/** Messages that follow the name of a field, in place of Zod's own. */
+/** Messages that follow the name of a field, in place of Zod's defaults. */
 const messageOf: z.core.$ZodErrorMap = (issue) => {
   switch (issue.code) {
     case 'invalid_type':
@@ -102,7 +102,7 @@ const messageOf: z.core.$ZodErrorMap = (issue) => {
 
 export type Where = 'body' | 'parameters'
 
-/** The value as the schema reads it, or a 400 that lists every problem. */
+/** Returns the parsed value, or throws a 400 that lists every problem. */
 export function validate<S extends z.ZodType>(schema: S, value: unknown, where: Where): z.output<S> {
   const result = schema.safeParse(value, { error: messageOf })
   if (result.success) return result.data
@@ -114,7 +114,7 @@ export function validate<S extends z.ZodType>(schema: S, value: unknown, where: 
   )
 }
 
-/** Refuses fields that nobody would read, for callers who ask for it with `Prefer: handling=strict`. */
+/** Rejects unknown fields, for `Prefer: handling=strict`. */
 export function refuseUnknownFields(schema: z.ZodType, value: unknown): void {
   const unknown = unknownFields(schema, value, []).slice(0, detailsMax)
   if (unknown.length === 0) return
@@ -124,7 +124,7 @@ export function refuseUnknownFields(schema: z.ZodType, value: unknown): void {
   )
 }
 
-/** The names of all fields of a body, those inside others included. */
+/** The names of all fields of a body, nested ones included. */
 function knownFields(schema: z.ZodType): string[] {
   const object = unwrap(schema)
   if (!(object instanceof z.ZodObject)) return []
@@ -153,7 +153,7 @@ function unwrap(schema: z.ZodType): z.ZodType {
 const pointer = (path: readonly PropertyKey[]): string =>
   path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 
-/** The nearest known field; as a question where at most a third of it is different. */
+/** The nearest known field; as a question if at most a third of it differs. */
 function hint(path: string, known: readonly string[]): string {
   const word = path.slice(path.lastIndexOf('/') + 1)
   const [best] = known.map((name) => ({ name, off: distance(word, name) })).sort((a, b) => a.off - b.off)
@@ -164,7 +164,7 @@ function hint(path: string, known: readonly string[]): string {
 
 const comparedLengthMax = 64
 
-/** Levenshtein's distance, ignoring case, over the beginning of the words. */
+/** Levenshtein distance of the beginnings of two words, ignoring case. */
 function distance(left: string, right: string): number {
   const a = left.slice(0, comparedLengthMax).toLowerCase()
   const b = right.slice(0, comparedLengthMax).toLowerCase()

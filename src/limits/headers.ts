@@ -1,4 +1,4 @@
-import type { RateLimitHeaders } from '../api/callerHeaders.ts'
+import type { RateLimitHeaders } from '../api/response.ts'
 import { mostRestrictive, type Window, type Windows } from './window.ts'
 
 const secondsUp = (ms: number) => Math.ceil(ms / 1000)

@@ -1,5 +1,5 @@
 import type * as z from 'zod'
-import { bodyBytesMax } from '../api/body.ts'
+import { bodyBytesMax } from '../api/input.ts'
 import type { MessageDescription, Operation } from '../api/operation.ts'
 import { describeErrors, errorSchema } from './errors.ts'
 import { addExample, type Json, jsonSchema } from './jsonSchema.ts'

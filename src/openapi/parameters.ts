@@ -1,6 +1,6 @@
 import type * as z from 'zod'
+import { isListSchema } from '../api/input.ts'
 import type { MessageDescription, Operation, RequestHeader } from '../api/operation.ts'
-import { isListSchema } from '../api/query.ts'
 import { type Json, jsonSchema } from './jsonSchema.ts'
 
 const headerParameter = (name: string, header: string | RequestHeader): Json => {

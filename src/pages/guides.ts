@@ -5,13 +5,13 @@ import type { StaticPage } from './staticPage.ts'
 
 const folder = new URL('../../docs/guides/', import.meta.url)
 
-/** The guides of the package itself, so that a link in a header leads somewhere without internet. */
+/** The guides in the package: links in headers work without internet access. */
 export function guidePages(): StaticPage[] {
   const names = readdirSync(folder)
     .filter((file) => file.endsWith('.md'))
     .sort()
     .map((file) => file.slice(0, -'.md'.length))
-  // With the ending too: that is how the guides refer to each other.
+  // With the file extension too: the guides link to each other that way.
   const guides = names.flatMap((name) =>
     [`/guides/${name}`, `/guides/${name}.md`].map((path) => ({ path, name })),
   )
@@ -37,7 +37,7 @@ async function renderList(names: readonly string[]): Promise<string> {
 async function renderGuide(name: string): Promise<string> {
   const { marked } = await import('marked')
   const markdown = await read(name)
-  // Tables and code that are wider than the page scroll by themselves, and can be reached with the keyboard to do so.
+  // Wide tables and code scroll separately, and can be focused with the keyboard.
   const html = marked
     .parse(markdown, { async: false })
     .replaceAll('<pre>', '<pre tabindex="0">')

@@ -2,7 +2,6 @@ import type { Environment } from '../config.ts'
 import { escapeHtml, htmlHeaders, htmlPage } from './layout.ts'
 import type { StaticPage } from './staticPage.ts'
 
-/** A person's way in, until there is more to show. */
 export function homePage(environment: Environment, publicUrl: string | undefined): StaticPage {
   return {
     path: '/',
@@ -11,7 +10,7 @@ export function homePage(environment: Environment, publicUrl: string | undefined
   }
 }
 
-/** The same for every client, so it names an address only where the operator has set one. */
+/** The same for every client, so it contains a URL only if the operator has set one. */
 function content(environment: Environment, publicUrl: string | undefined): string {
   const api = publicUrl === undefined ? '$PETSTORE' : escapeHtml(`${publicUrl}/v1`)
   const needed =

@@ -1,4 +1,4 @@
-/** The frame of the pages: no script, no request to anywhere else. */
+/** The layout of all pages: no script, no external resource. */
 
 export const headerRems = 3.5
 
@@ -34,7 +34,7 @@ const colours = `
 @media (prefers-color-scheme: dark) { :root { ${variables(palettes.dark)} } }
 `
 
-/** The bar on top, which the reference has too; it leaves everything else on a page alone. */
+/** The navigation bar, also on the API reference: it styles nothing else on a page. */
 const barStyle = `
 .bar { position: sticky; top: 0; z-index: 10; box-sizing: border-box; height: ${headerRems}rem; background: var(--paper); color: var(--ink); border-bottom: 1px solid var(--line); font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif }
 .bar nav { box-sizing: border-box; height: 100%; display: flex; align-items: center; gap: 1.5rem; padding: 0 1.25rem }
@@ -90,23 +90,23 @@ footer { margin-top: 4rem; padding-top: 1.25rem; border-top: 1px solid var(--lin
 const policy =
   "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/** A paw, drawn rather than written: not every machine has a glyph for it. */
+/** A paw as SVG: not every system font has the glyph. */
 const pawShapes =
   "<ellipse cx='5' cy='11' rx='2.3' ry='3'/><ellipse cx='9.4' cy='6' rx='2.4' ry='3.3'/><ellipse cx='14.6' cy='6' rx='2.4' ry='3.3'/><ellipse cx='19' cy='11' rx='2.3' ry='3'/><path d='M12 11.5c-3.2 0-6 3.6-6 6.2 0 2 1.6 2.8 3.2 2.8 1.2 0 1.9-.5 2.8-.5s1.6.5 2.8.5c1.6 0 3.2-.8 3.2-2.8 0-2.6-2.8-6.2-6-6.2z'/>"
 const icon = encodeURIComponent(
   `<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24' fill='${palettes.light.accent}'>${pawShapes}</svg>`,
 )
 
-const places = { '/docs': 'Reference', '/guides': 'Guides' } as const
-type Place = '/' | keyof typeof places
+const sections = { '/docs': 'Reference', '/guides': 'Guides' } as const
+type Section = '/' | keyof typeof sections
 
 export const escapeHtml = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
 
-/** The beginning of every page, up to the bar that leads to the others. */
-export function pageStart(title: string, place: Place, style: string): string {
-  const here = (path: string) => (path === place ? ' aria-current="page"' : '')
-  const links = Object.entries(places).map(([path, name]) => `<a href="${path}"${here(path)}>${name}</a>`)
+/** The beginning of every page, including the navigation bar. */
+export function pageStart(title: string, section: Section, style: string): string {
+  const here = (path: string) => (path === section ? ' aria-current="page"' : '')
+  const links = Object.entries(sections).map(([path, name]) => `<a href="${path}"${here(path)}>${name}</a>`)
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -121,8 +121,8 @@ export function pageStart(title: string, place: Place, style: string): string {
 <header class="bar"><nav aria-label="Petstore"><a class="home" href="/"${here('/')}><svg viewBox="0 0 24 24" aria-hidden="true">${pawShapes}</svg>Petstore</a>${links.join('')}</nav></header>`
 }
 
-export const htmlPage = (title: string, place: Place, content: string): string =>
-  `${pageStart(place === '/' ? title : `${title} - Petstore`, place, pageStyle)}
+export const htmlPage = (title: string, section: Section, content: string): string =>
+  `${pageStart(section === '/' ? title : `${title} - Petstore`, section, pageStyle)}
 <main id="content">
 ${content}
 </main>

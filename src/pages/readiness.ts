@@ -1,20 +1,20 @@
-/** The database is asked no more often than this, and by one ping at a time. */
+/** The minimum time between two pings of the database. Only one runs at a time. */
 export const pingIntervalMs = 1_000
-/** A ping that takes longer counts as failed. Longer than a ping's own bound, shorter than the probes of deploy/ wait. */
+/** A ping that takes longer counts as failed. Longer than the timeout of a ping, shorter than that of the probes in deploy/. */
 export const pingTimeoutMs = 3_500
 
 type ReadinessOptions = {
-  /** Reasons that need no waiting, looked at for every request: ready only while all of them are true. */
+  /** Synchronous checks, run for every request: ready only if all of them are true. */
   readonly checks: readonly (() => boolean)[]
   /** Rejects unless the database can serve. */
   ping(): Promise<void>
-  /** Milliseconds of a clock that is never set back. */
+  /** Milliseconds of a monotonic clock. */
   now?(): number
-  /** Calls back once; returns what cancels it. */
+  /** Calls back once; returns a function that cancels it. */
   startTimer?(run: () => void, ms: number): () => void
 }
 
-/** Whether the service can serve. Requests share a ping that is under way, and its result until the next one is due. */
+/** Whether the service can serve. Requests share a running ping, and its result until the next one is due. */
 export function createReadiness({
   checks,
   ping,
@@ -49,7 +49,7 @@ export function createReadiness({
       startedAt = now()
       isReachable = pingWithTimeout()
     }
-    // A check may have failed while the ping was under way.
+    // A check may have failed during the ping.
     return (await isReachable) && isClear()
   }
 }

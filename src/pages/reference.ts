@@ -1,17 +1,16 @@
-import { formatDocument } from '../openapi/document.ts'
 import { headerRems, pageHeaders, pageStart, palettes } from './layout.ts'
 import type { StaticPage } from './staticPage.ts'
 
-/** The reference is one script in a page of its own: it brings its styles along, and may fetch from this service alone. */
+/** The reference is one script with inline styles, which may fetch from this service only. */
 const policy =
   "default-src 'none'; script-src 'self' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/** Scalar makes room for the bar, and takes on the pages' colours. */
+/** Scalar leaves space for the navigation bar, and uses the colours of the pages. */
 const style = `
 :root { --scalar-custom-header-height: ${headerRems}rem }
 body { margin: 0; background: var(--paper) }
 `
-// In both modes by value: Scalar shows dark pieces, such as code, in a light page.
+// As values for both modes: Scalar shows dark parts, such as code, on a light page.
 const scalarStyle = Object.entries(palettes)
   .map(
     ([mode, { paper, code, ink, accent, line }]) =>
@@ -44,25 +43,20 @@ const start = `Scalar.createApiReference('#content', {
 
 const scriptHeaders = pageHeaders('text/javascript; charset=utf-8')
 
-/** The reference, the script behind it, and the document that it shows: all from this package. */
-export function referencePages(createDocument: () => Record<string, unknown>): StaticPage[] {
-  let created: Record<string, unknown> | undefined
-  const document = () => {
-    created ??= createDocument()
-    return created
-  }
+/** The reference, its scripts, and the document that it shows. */
+export function referencePages(createDocument: () => Promise<Record<string, unknown>>): StaticPage[] {
   return [
     {
       path: '/v1/openapi.json',
       headers: pageHeaders('application/json; charset=utf-8'),
       isPublic: true,
-      render: () => formatDocument(document()),
+      render: async () => (await import('../openapi/document.ts')).formatDocument(await createDocument()),
     },
     {
       path: '/v1/openapi.yaml',
       headers: pageHeaders('application/yaml; charset=utf-8'),
       isPublic: true,
-      render: async () => (await import('../openapi/yaml.ts')).toYaml(document()),
+      render: async () => (await import('../openapi/yaml.ts')).toYaml(await createDocument()),
     },
     { path: '/docs', headers: pageHeaders('text/html; charset=utf-8', policy), render: () => page },
     { path: '/docs/start.js', headers: scriptHeaders, render: () => start },
@@ -73,8 +67,8 @@ export function referencePages(createDocument: () => Record<string, unknown>): S
 type Handler = (request: unknown, reply: { header(): unknown; send(body: string): void }) => void
 
 /**
- * Scalar's browser script. Of its packages only the one for Fastify carries the script without 200 others beside it;
- * so the plugin is registered with something that remembers its routes, and the script's route is asked.
+ * Scalar's browser script. Only Scalar's Fastify plugin contains the script without 200 dependencies, so the plugin is
+ * registered with a recorder of its routes, and the handler of the script's route is called.
  */
 async function loadScalar(): Promise<string> {
   const { default: plugin } = await import('@scalar/fastify-api-reference')
@@ -89,7 +83,7 @@ async function loadScalar(): Promise<string> {
   )
   return new Promise((resolve, reject) => {
     const handler = handlers.get('/docs/js/scalar.js')
-    if (!handler) return reject(new Error('Scalar has no script where it used to be.'))
+    if (!handler) return reject(new Error('The Scalar plugin has no route for its script.'))
     const reply = { header: () => reply, send: resolve }
     handler(undefined, reply)
   })

@@ -1,8 +1,9 @@
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import { etagOf, matchesAny } from '../api/etag.ts'
+import { etagOf } from '../api/etag.ts'
+import { headerBlock, type PreparedResponse } from '../api/response.ts'
+import type { Page } from '../api/router.ts'
 import { acceptsGzip } from './acceptEncoding.ts'
-import type { Page } from './app.ts'
 
 /** A page that is the same for every client. */
 export type StaticPage = {
@@ -13,55 +14,50 @@ export type StaticPage = {
   render(): string | Promise<string>
 }
 
-type Representation = { readonly body: Buffer; readonly headers: Readonly<Record<string, string>> }
-type PreparedPage = { readonly plain: Representation; readonly zipped: Representation }
+type Representations = { readonly plain: PreparedResponse; readonly zipped: PreparedResponse }
 
 const compress = promisify(gzip)
 
 /**
- * Renders a page at its first request and serves it from memory from then on. The paths are those of the package's own
- * files, so they are a bound on what is kept.
+ * Renders a page at its first request, then serves it from memory. There are as many pages as files in the package, so
+ * memory is bounded.
  */
 export function servedFromMemory(page: StaticPage): Page {
-  let prepared: Promise<PreparedPage> | undefined
+  let prepared: Promise<Representations> | undefined
   return {
     path: page.path,
     isPublic: page.isPublic ?? false,
-    async serve({ headers }, _remoteAddress, common) {
+    async serve(request) {
       prepared ??= prepare(page).catch((error: unknown) => {
         // A failure is not kept: the next request tries again.
         prepared = undefined
         throw error
       })
       const { plain, zipped } = await prepared
-      const chosen = acceptsGzip(headers.get('accept-encoding') ?? undefined) ? zipped : plain
-      const known = headers.get('if-none-match')
-      return known !== null && matchesAny(known, chosen.headers.ETag as string)
-        ? new Response(null, { status: 304, headers: { ...withoutContent(chosen.headers), ...common } })
-        : new Response(chosen.body, { headers: { ...chosen.headers, ...common } })
+      return acceptsGzip(request.header('accept-encoding')) ? zipped : plain
     },
   }
 }
 
-async function prepare({ headers, render }: StaticPage): Promise<PreparedPage> {
+async function prepare({ headers, render }: StaticPage): Promise<Representations> {
   const text = await render()
   const plain = Buffer.from(text)
-  // In a thread of its own, since the largest page takes a fifth of a second.
+  // Runs on the thread pool: the largest page takes 200 ms.
   const zipped = await compress(plain)
   const etag = etagOf(text)
-  // Each representation has a strong ETag of its own (RFC 9110, 8.8.3.3).
-  const zippedHeaders = { 'Content-Encoding': 'gzip', ETag: etag.replace(/"$/, '-gzip"') }
-  const common = { ...headers, Vary: 'Accept-Encoding' }
+  const represent = (body: Buffer, more: Record<string, string>) => ({
+    status: 200,
+    headers: headerBlock({
+      ...headers,
+      Vary: 'Accept-Encoding',
+      'Content-Length': String(body.length),
+      ...more,
+    }),
+    body,
+  })
   return {
-    plain: { body: plain, headers: { ...common, ETag: etag, 'Content-Length': String(plain.length) } },
-    zipped: {
-      body: zipped,
-      headers: { ...common, ...zippedHeaders, 'Content-Length': String(zipped.length) },
-    },
+    plain: represent(plain, { ETag: etag }),
+    // Each representation has a different strong ETag (RFC 9110, 8.8.3.3).
+    zipped: represent(zipped, { ETag: etag.replace(/"$/, '-gzip"'), 'Content-Encoding': 'gzip' }),
   }
-}
-
-function withoutContent(headers: Representation['headers']): Record<string, string> {
-  const { 'Content-Type': _, 'Content-Encoding': __, 'Content-Length': ___, ...rest } = headers
-  return rest
 }

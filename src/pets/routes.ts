@@ -129,7 +129,10 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
       ...one,
       id: 'getPet',
       cacheable: true,
-      cacheKey: ({ petId = '' }) => (/^[1-9]\d{0,14}$/.test(petId) ? Number(petId) : undefined),
+      cachedRow: {
+        table: 'pets',
+        id: ({ petId = '' }) => (/^[1-9]\d{0,14}$/.test(petId) ? Number(petId) : undefined),
+      },
       method: 'GET',
       path: '/pets/{petId}',
       summary: 'Get an animal',

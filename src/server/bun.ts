@@ -1,12 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { fromRequest } from '../api/request.ts'
+import type { ApiRequest } from '../api/request.ts'
 import type { ApiResponse } from '../api/response.ts'
-import { toReadableStream } from '../api/streamBody.ts'
-import { chain } from '../maybePromise.ts'
-import { isPlainTarget } from './nodeAdapter.ts'
+import type { StreamBody, StreamEvents } from '../api/streamBody.ts'
+import { collect } from './collect.ts'
 import type { Handlers, ListenAddress, RunningServer } from './server.ts'
 
-/** As much of Bun as is used here: its own types would stand in the way of Node's. */
+/** The part of Bun that is used here: its type package conflicts with Node's. */
 type BunServer = {
   readonly port: number
   requestIP(request: Request): { address: string } | null
@@ -22,36 +21,33 @@ type Bun = {
   }): BunServer
 }
 
-/** Bun's engine, as much of it as is used here. */
-type Engine = { edenGC(): void }
-
 const idleSeconds = 65
-/** Bun would let tens of megabytes come together before it throws anything away. Looking through what is new costs little. */
+/** Without it Bun lets tens of megabytes of garbage accumulate. A collection of new objects costs little. */
 const requestsPerCollection = 1_024
 const stopDeadlineMs = 10_000
+/** The default of Node's sockets. */
+const streamBufferBytes = 64 * 1024
 
 export const bun = (globalThis as { Bun?: Bun }).Bun
 
-/** The same service on Bun's own server, which is made for the Fetch standard. */
 export async function listenOnBun(
   { serve }: Bun,
-  { fetch, direct }: Handlers,
+  { handle }: Handlers,
   { host, port }: ListenAddress,
 ): Promise<RunningServer> {
-  // Not by its name, which Node's types do not know.
-  const { edenGC }: Engine = await import('bun:jsc' as string)
+  // By a variable, because Node's types do not know the module.
+  const engine: string = 'bun:jsc'
+  const { edenGC }: { edenGC(): void } = await import(engine)
   let requests = 0
   const server = serve({
     hostname: host,
     port,
     idleTimeout: idleSeconds,
-    fetch(request, own) {
+    async fetch(request, self) {
       if (++requests % requestsPerCollection === 0) edenGC()
-      const incoming = fromRequest(request, own.requestIP(request)?.address ?? '')
-      // A stream has heartbeats of its own.
-      if (/event-stream/i.test(incoming.header('accept') ?? '')) own.timeout(request, 0)
-      if (isPlainTarget(request.method, incoming.target)) return chain(direct(incoming), answerOf)
-      return fetch(request, incoming.remoteAddress)
+      // A stream sends heartbeats.
+      if (/event-stream/i.test(request.headers.get('accept') ?? '')) self.timeout(request, 0)
+      return toResponse(await handle(fromRequest(request, self.requestIP(request)?.address ?? '')))
     },
   })
   return {
@@ -63,9 +59,53 @@ export async function listenOnBun(
   }
 }
 
-/** Bun copies the headers that an answer is made with, so that they can be filled in anew for the next. */
-export const answerOf = ({ status, letterhead, said, body, stream }: ApiResponse): Response =>
-  new Response(body ?? (stream ? toReadableStream(stream) : null), {
-    status,
-    headers: letterhead.sharedHeaders(said.headers),
-  })
+function fromRequest(request: Request, remoteAddress: string): ApiRequest {
+  const { url, headers } = request
+  const start = url.indexOf('/', url.indexOf('://') + 3)
+  const end = url.indexOf('#', start)
+  return {
+    method: request.method,
+    target: end === -1 ? url.slice(start) : url.slice(start, end),
+    remoteAddress,
+    header: (name) => headers.get(name) ?? undefined,
+    async body(bytesMax) {
+      const length = headers.get('content-length')
+      if (length !== null)
+        return Number(length) > bytesMax ? undefined : new Uint8Array(await request.arrayBuffer())
+      return request.body === null ? new Uint8Array() : collect(request.body, bytesMax)
+    },
+  }
+}
+
+function toResponse({ status, headers, callerHeaders, body, stream }: ApiResponse): Response {
+  const fields: Record<string, string> = {}
+  for (const block of [headers, callerHeaders])
+    for (let index = 0; index < block.length; index += 2)
+      fields[block[index] as string] = block[index + 1] as string
+  // A view of a Buffer is a valid body; the type of a Buffer is wider.
+  const content = body as string | Uint8Array<ArrayBuffer> | undefined
+  return new Response(content ?? (stream ? toReadableStream(stream) : null), { status, headers: fields })
+}
+
+export function toReadableStream(body: StreamBody): ReadableStream<Uint8Array> {
+  let events: StreamEvents
+  return new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        events = body.start({
+          write({ bytes }) {
+            controller.enqueue(bytes)
+            return (controller.desiredSize ?? 0) > 0
+          },
+          end({ bytes }) {
+            controller.enqueue(bytes)
+            controller.close()
+          },
+        })
+      },
+      pull: () => events.onDrain(),
+      cancel: () => events.onClose(),
+    },
+    new ByteLengthQueuingStrategy({ highWaterMark: streamBufferBytes }),
+  )
+}

@@ -1,166 +1,206 @@
 import type { ServerResponse } from 'node:http'
-import type { BlockList, Socket } from 'node:net'
-import { connectionGroup } from '../api/clientAddress.ts'
-import { isUnanswered } from './protocolErrors.ts'
+import type { Socket } from 'node:net'
+import type { RequestProblem } from '../api/request.ts'
+import type { NodeRequest } from './nodeAdapter.ts'
 import type { ConnectionCloseReason } from './server.ts'
 
-/** When fewer places than this are left, connections that are not in use are closed. */
+/** When fewer connections than this are left, unused ones are closed. */
 const connectionsSpare = 100
-/** A connection is closed when it was idle so many times in a row, which is a little later than at the earliest. */
-export const timesIdleMax = 13
+/** Reading pauses while more pipelined requests than this wait. */
+const waitingPauseMax = 100
+/** What was read before the pause can still exceed it. Beyond these bounds the connection is closed. */
+const waitingMax = 2_000
+/** Of all connections together: each takes about 4 KB. */
+const waitingTotalMax = 20_000
 
-export type Connection = {
-  /** The last answer, begun or not; nothing before the first request. */
-  answer: ServerResponse | undefined
-  /** The answer before it, where that was still on its way when the last request came. */
-  answerBefore: ServerResponse | undefined
-  /** Whether a request before the last one has arrived as a whole. */
-  hasCompleted: boolean
-  waiting: number
-  /** Which request was its last one, of all that there were. */
-  lastUsed: number
-  /** How much had come in when it was last looked at, and how often that was no more than before. */
-  bytesSeen: number
-  timesIdle: number
-  readonly openedAt: number
-}
+type Exchange = { readonly request: NodeRequest; readonly response: ServerResponse }
 
 type ConnectionBounds = {
   readonly connectionsMax: number
   readonly connectionsPerAddressMax: number
-  /** How long a new connection may take to complete a request before it counts as unfinished. */
   readonly unfinishedMs: number
-  readonly trustedProxies: BlockList
+  addressGroup(remoteAddress: string): string | undefined
   onClosed(reason: ConnectionCloseReason, address: string): void
 }
 
-const isServing = ({ answer }: Connection) => isUnanswered(answer)
-
-/** Whether no request of a connection has arrived as a whole so far. */
-const isUnfinished = ({ answer, hasCompleted }: Connection) => !hasCompleted && !answer?.req.complete
-
-/** Notes a new request. */
-export function beginRequest(connection: Connection, answer: ServerResponse, number: number): void {
-  const before = connection.answer
-  if (before) {
-    connection.hasCompleted ||= before.req.complete
-    connection.answerBefore = isUnanswered(before) ? before : undefined
-  }
-  connection.answer = answer
-  connection.lastUsed = number
+type ConnectionHandlers = {
+  serve(exchange: Exchange): void
+  /** Responds to bytes that are not a request, and closes the connection. */
+  reject(socket: Socket, problem: RequestProblem): void
 }
 
-/** The open connections of a server, with their bounds: in total, and from one address. */
+/** Serves the requests of a connection one after another: a pipelined request sees the effects of those before it. */
+class Connection {
+  readonly socket: Socket
+  readonly openedAt = performance.now()
+  readonly #connections: Connections
+  readonly #waiting: Exchange[] = []
+  #current: Exchange | undefined
+  #problem: RequestProblem | undefined
+  #hasCompleted = false
+  /** The number of its last request, of all requests of the server. */
+  lastUsed = 0
+
+  constructor(socket: Socket, connections: Connections) {
+    this.socket = socket
+    this.#connections = connections
+  }
+
+  get isServing(): boolean {
+    return this.#current !== undefined
+  }
+
+  /** Whether no request has arrived completely so far. */
+  get isUnfinished(): boolean {
+    return !this.#hasCompleted && !this.#current?.request.isComplete
+  }
+
+  add(exchange: Exchange): void {
+    // What was read is parsed to its end, also after the connection is closed.
+    if (this.socket.destroyed) return
+    this.lastUsed = ++this.#connections.requests
+    exchange.response.once('close', () => this.#next(exchange))
+    if (!this.#current) return void this.#serve(exchange)
+    this.#waiting.push(exchange)
+    const total = ++this.#connections.waiting
+    if (this.#waiting.length > waitingMax || total > waitingTotalMax) this.socket.destroy()
+    // Node resumes reading when a request is complete, in a tick before the microtasks.
+    else if (this.#waiting.length === waitingPauseMax + 1) queueMicrotask(() => this.#pauseOrResume())
+  }
+
+  /** The bytes that follow cannot be read. Complete requests get their responses first. */
+  fail(problem: RequestProblem): void {
+    const { socket } = this
+    if (this.#problem || socket.destroyed || socket.writableEnded) return
+    this.#problem = problem
+    socket.pause()
+    const last = this.#waiting.at(-1) ?? this.#current
+    const isBodyBroken = last !== undefined && !last.request.isComplete
+    if (isBodyBroken && !last.response.headersSent) last.request.fail(problem)
+    else if (isBodyBroken) socket.destroySoon()
+    else if (!this.#current) this.#connections.handlers.reject(socket, problem)
+    // A stream has no end to wait for.
+    else if (this.#current.response.headersSent && !this.#current.response.writableEnded) socket.destroy()
+  }
+
+  close(): void {
+    this.#connections.waiting -= this.#waiting.length
+    this.#waiting.length = 0
+  }
+
+  #serve(exchange: Exchange): void {
+    this.#current = exchange
+    this.#connections.handlers.serve(exchange)
+  }
+
+  #next({ request }: Exchange): void {
+    this.#hasCompleted ||= request.isComplete
+    this.#current = undefined
+    const next = this.#waiting.shift()
+    if (!next) {
+      if (this.#problem && request.isComplete && !this.socket.writableEnded)
+        this.#connections.handlers.reject(this.socket, this.#problem)
+      return
+    }
+    this.#connections.waiting--
+    this.#current = next
+    // One request per connection and turn of the event loop: other connections are served in between.
+    setImmediate(() => {
+      if (this.socket.destroyed) return
+      this.#pauseOrResume()
+      this.#serve(next)
+    })
+  }
+
+  /** Node also resumes reading after every response, so the pause is repeated before each request. */
+  #pauseOrResume(): void {
+    if (this.#problem) return
+    if (this.#waiting.length > waitingPauseMax) this.socket.pause()
+    else if (this.socket.isPaused()) this.socket.resume()
+  }
+}
+
+/** The open connections of a server and their bounds: in total, and per address. */
 export class Connections {
+  readonly handlers: ConnectionHandlers
   readonly #bounds: ConnectionBounds
   readonly #open = new Map<Socket, Connection>()
-  readonly #perAddress = new Map<string, number>()
-  /** Oldest first. Those that have completed a request are taken out when they are come upon. */
-  readonly #unfinished = new Set<Socket>()
-  /** How many there have been. */
-  taken = 0
+  readonly #perGroup = new Map<string, number>()
+  /** Oldest first. Those that have completed a request are removed when they are found. */
+  readonly #unfinished = new Set<Connection>()
+  /** Connections accepted so far. */
+  accepted = 0
+  /** Requests so far. */
+  requests = 0
+  /** Pipelined requests that wait. */
+  waiting = 0
 
-  constructor(bounds: ConnectionBounds) {
+  constructor(bounds: ConnectionBounds, handlers: ConnectionHandlers) {
     this.#bounds = bounds
+    this.handlers = handlers
   }
 
   get(socket: Socket): Connection | undefined {
     return this.#open.get(socket)
   }
 
-  values(): Iterable<Connection> {
-    return this.#open.values()
-  }
-
   hasServing(): boolean {
-    return this.#open.values().some(isServing)
+    return this.#open.values().some(({ isServing }) => isServing)
   }
 
-  /** Returns undefined where the connection is one too many from its address, and closed. */
-  add(socket: Socket): Connection | undefined {
-    this.taken++
-    const { connectionsMax, connectionsPerAddressMax, trustedProxies, onClosed } = this.#bounds
+  add(socket: Socket): void {
+    this.accepted++
+    const { connectionsMax, connectionsPerAddressMax, addressGroup, onClosed } = this.#bounds
     const address = socket.remoteAddress ?? ''
-    const group = connectionGroup(address, trustedProxies)
-    const fromAddress = group === undefined ? 0 : (this.#perAddress.get(group) ?? 0) + 1
-    if (fromAddress > connectionsPerAddressMax) {
+    const group = addressGroup(address)
+    const inGroup = group === undefined ? 0 : (this.#perGroup.get(group) ?? 0) + 1
+    if (inGroup > connectionsPerAddressMax) {
       socket.destroy()
-      onClosed('address_limit', address)
-      return undefined
+      return void onClosed('address_limit', address)
     }
-    if (group !== undefined) this.#perAddress.set(group, fromAddress)
-    const connection = newConnection()
+    if (group !== undefined) this.#perGroup.set(group, inGroup)
+    const connection = new Connection(socket, this)
     this.#open.set(socket, connection)
-    this.#unfinished.add(socket)
-    socket.once('close', () => this.#remove(socket, group))
-    if (this.#open.size > connectionsMax - connectionsSpare) this.#makeRoom(socket)
-    return connection
+    this.#unfinished.add(connection)
+    socket.once('close', () => this.#remove(connection, group))
+    if (this.#open.size > connectionsMax - connectionsSpare) this.#evict(connection)
   }
 
-  #remove(socket: Socket, group: string | undefined): void {
-    this.#open.delete(socket)
-    this.#unfinished.delete(socket)
+  #remove(connection: Connection, group: string | undefined): void {
+    connection.close()
+    this.#open.delete(connection.socket)
+    this.#unfinished.delete(connection)
     if (group === undefined) return
-    const left = (this.#perAddress.get(group) ?? 1) - 1
-    if (left > 0) this.#perAddress.set(group, left)
-    else this.#perAddress.delete(group)
+    const left = (this.#perGroup.get(group) ?? 1) - 1
+    if (left > 0) this.#perGroup.set(group, left)
+    else this.#perGroup.delete(group)
   }
 
-  /** Unfinished connections go first: a client that behaves well has sent its request by now. */
-  #makeRoom(newest: Socket): void {
+  /** Unfinished connections first: a well-behaved client has sent its request by now. */
+  #evict(newest: Connection): void {
     const unfinished = this.#oldestUnfinished(newest)
-    const socket = unfinished ?? this.#longestIdle()
-    if (!socket) return
-    this.#bounds.onClosed(unfinished ? 'unfinished' : 'idle', socket.remoteAddress ?? '')
-    socket.destroy()
+    const evicted = unfinished ?? this.#longestIdle()
+    if (!evicted) return
+    this.#bounds.onClosed(unfinished ? 'unfinished' : 'idle', evicted.socket.remoteAddress ?? '')
+    evicted.socket.destroy()
   }
 
-  #oldestUnfinished(newest: Socket): Socket | undefined {
+  #oldestUnfinished(newest: Connection): Connection | undefined {
     const openedBefore = performance.now() - this.#bounds.unfinishedMs
-    for (const socket of this.#unfinished) {
-      const connection = this.#open.get(socket)
-      if (!connection || !isUnfinished(connection)) this.#unfinished.delete(socket)
-      else return socket !== newest && connection.openedAt <= openedBefore ? socket : undefined
+    for (const connection of this.#unfinished) {
+      if (!connection.isUnfinished) this.#unfinished.delete(connection)
+      else return connection !== newest && connection.openedAt <= openedBefore ? connection : undefined
     }
     return undefined
   }
 
-  /** Looked for only when it is needed: keeping all in order would cost every request. */
-  #longestIdle(): Socket | undefined {
-    let found: Socket | undefined
-    let leastUsed = Number.POSITIVE_INFINITY
-    for (const [socket, connection] of this.#open) {
-      if (connection.lastUsed >= leastUsed || connection.answer === undefined || isServing(connection))
-        continue
-      found = socket
-      leastUsed = connection.lastUsed
+  /** Searched only when needed: keeping connections in order would cost time with every request. */
+  #longestIdle(): Connection | undefined {
+    let found: Connection | undefined
+    for (const connection of this.#open.values()) {
+      if (connection.lastUsed === 0 || connection.isServing) continue
+      if (!found || connection.lastUsed < found.lastUsed) found = connection
     }
     return found
   }
-
-  /**
-   * Closes connections that are idle for long. Node would set a timer for it with each answer, and that takes longer
-   * than all that the API does for one.
-   */
-  closeIdle(): void {
-    for (const [socket, connection] of this.#open) {
-      const { bytesRead } = socket
-      const isIdle =
-        connection.answer !== undefined && !isServing(connection) && bytesRead === connection.bytesSeen
-      connection.timesIdle = isIdle ? connection.timesIdle + 1 : 0
-      connection.bytesSeen = bytesRead
-      if (connection.timesIdle > timesIdleMax) socket.destroy()
-    }
-  }
 }
-
-const newConnection = (): Connection => ({
-  answer: undefined,
-  answerBefore: undefined,
-  hasCompleted: false,
-  waiting: 0,
-  lastUsed: 0,
-  bytesSeen: 0,
-  timesIdle: 0,
-  openedAt: performance.now(),
-})

@@ -1,14 +1,14 @@
 import { bun, listenOnBun } from './bun.ts'
 import type { Handlers, ListenAddress, ListenBounds, RunningServer } from './server.ts'
 
-/** Opens the door, on whichever runtime this is. */
+/** Listens with the server of the current runtime. */
 export async function listen(
   handlers: Handlers,
-  place: ListenAddress,
+  address: ListenAddress,
   bounds: ListenBounds,
 ): Promise<RunningServer> {
-  if (bun) return listenOnBun(bun, handlers, place)
-  // On Bun, loading a server that is not used would take its memory all the same.
+  if (bun) return listenOnBun(bun, handlers, address)
+  // Not loaded on Bun, which would keep it in memory unused.
   const { listenOnNode } = await import('./node.ts')
-  return listenOnNode(handlers, place, bounds)
+  return listenOnNode(handlers, address, bounds)
 }

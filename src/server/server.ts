@@ -1,37 +1,33 @@
-import type { BlockList } from 'node:net'
-import type { RequestLog } from '../api/requestContext.ts'
-import type { Api } from '../pages/app.ts'
+import type { ApiRequest } from '../api/request.ts'
+import type { ApiResponse } from '../api/response.ts'
 
 export type RunningServer = {
   readonly port: number
-  /** Answers what has come in, then closes every connection; after the deadline, by force. */
+  /** Responds to what has arrived, then closes every connection; after a deadline, by force. */
   stop(): Promise<void>
 }
 
 export type Handlers = {
-  /** Answers anything, as the Fetch standard has it. */
-  fetch(request: Request, remoteAddress: string): Response | Promise<Response>
-  /** Answers the API and the probes, without the cost of making a Request and a Response. */
-  direct: Api
-  /** Told of what is refused before it reaches the pipeline, such as bytes that are not HTTP. */
-  onFinished?(finished: RequestLog): void
+  /** Serves every request, also one that is not valid HTTP. Rejects only if even an error response is impossible. */
+  handle(request: ApiRequest): Promise<ApiResponse>
   onConnectionClosed?(reason: ConnectionCloseReason, address: string): void
 }
 
-/** Why a connection was closed to stay within a bound: of one address, of all, or to make room for a new one. */
+/** Why a connection was closed to stay within a bound: per address, in total, or to make space for a new one. */
 export type ConnectionCloseReason = 'address_limit' | 'connection_limit' | 'unfinished' | 'idle'
 
 export type ListenAddress = { readonly host: string; readonly port: number }
 
 export type ListenBounds = {
-  /** How long a caller may take nothing of an answer. */
+  /** How long a client may take no bytes of a response. */
   readonly stalledMs: number
   /** How long a connection may be idle. */
   readonly idleMs?: number
   readonly connectionsMax?: number
-  /** Of one address, or one IPv6 /64; those of trusted proxies are not counted. */
+  /** Of one address group. */
   readonly connectionsPerAddressMax?: number
-  readonly trustedProxies?: BlockList
-  /** How long a new connection may take to complete a request before it makes room for others. */
+  /** The group that the connections of an address are counted in; undefined if they are not counted. */
+  readonly addressGroup?: (remoteAddress: string) => string | undefined
+  /** How long a new connection may take to complete a request before it counts as unfinished. */
   readonly unfinishedMs?: number
 }

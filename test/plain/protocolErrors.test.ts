@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { noCallerHeaders } from '../../src/api/callerHeaders.ts'
-import { HeaderBlock } from '../../src/api/response.ts'
 import { listen } from '../../src/server/listen.ts'
 import { eventually } from '../support/eventually.ts'
 import { call } from '../support/socket.ts'
@@ -15,6 +13,14 @@ function header({ head }: Answer, name: string): string | undefined {
   return new RegExp(`^${name}: (.*)$`, 'im').exec(head)?.[1]
 }
 
+const rateLimitNames = [
+  'x-ratelimit-limit',
+  'x-ratelimit-remaining',
+  'x-ratelimit-reset',
+  'ratelimit-policy',
+  'ratelimit',
+]
+
 function assertErrorForm(answer: Answer, status: number, code: string): string {
   const { message, ...rest } = JSON.parse(answer.body)
   assert.deepEqual([answer.status, rest], [status, { code, status }])
@@ -24,6 +30,7 @@ function assertErrorForm(answer: Answer, status: number, code: string): string {
   assert.equal(header(answer, 'content-length'), String(Buffer.byteLength(answer.body)))
   const requestId = header(answer, 'x-request-id') ?? ''
   assert.match(requestId, /^[A-Za-z0-9._-]{1,128}$/)
+  for (const name of rateLimitNames) assert.ok(header(answer, name), name)
   return requestId
 }
 
@@ -131,21 +138,16 @@ describe('what is HTTP but no request of ours', () => {
   })
 })
 
-test('a handler that fails is a fault of the server, not of the request', async () => {
-  const fault = new Error('the handler failed')
-  const faults: unknown[] = []
+test('a connection is closed if even an error response is impossible', async () => {
   const listener = await listen(
-    {
-      fetch: () => Promise.reject(fault),
-      direct: async () => ({ status: 500, letterhead: new HeaderBlock({}), said: noCallerHeaders }),
-      onFinished: (finished) => void faults.push(finished.error),
-    },
+    { handle: () => Promise.reject(new Error('the handler failed')) },
     { host: '127.0.0.1', port: 0 },
     { stalledMs: 60_000 },
   )
-  const caller = await call(`http://127.0.0.1:${listener.port}`, 'GET / HTTP/1.1\r\nHost: petstore\r\n\r\n')
-  assertErrorForm(await caller.answer(), 500, 'internal_error')
-  assert.deepEqual(faults, [fault])
-  caller.socket.destroy()
+  for (const bytes of ['GET / HTTP/1.1\r\nHost: petstore\r\n\r\n', 'NONSENSE\r\n\r\n']) {
+    const caller = await call(`http://127.0.0.1:${listener.port}`, bytes)
+    await caller.closed
+    assert.equal(caller.received(), '')
+  }
   await listener.stop()
 })

@@ -4,8 +4,9 @@ import { catalogue } from '../../src/api/errors.ts'
 import { assertAnswerForm, assertRefused } from './answers.ts'
 import type { Answer, Client, RequestOptions } from './client.ts'
 
-/** The error of a change whose outcome is unknown. */
-const unknownOutcome = /^The store went away before it could say whether the change was made: look before/
+/** What is said of a change where nobody knows whether it was made. */
+const unknownOutcome =
+  /^The connection to the database was lost before the commit was confirmed\. Check whether/
 
 export const isOutcomeUnknown = ({ json }: Answer): boolean => unknownOutcome.test(json?.message)
 

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { operation } from '../../src/api/operation.ts'
 import { Router } from '../../src/api/router.ts'
 
-const tableOf = (paths: readonly string[]) =>
+const routerOf = (paths: readonly string[], pagePaths: readonly string[] = []) =>
   new Router(
     paths.map((path) =>
       operation({
@@ -17,6 +17,7 @@ const tableOf = (paths: readonly string[]) =>
         read: () => ({ status: 204 }),
       }),
     ),
+    pagePaths.map((path) => ({ path, serve: () => ({ status: 204, headers: [] }) })),
   )
 
 const templates = [
@@ -30,7 +31,7 @@ const templates = [
   '/keys/self',
 ]
 
-/** What the table must find, said in the plainest way: a literal part before a parameter. */
+/** What the router must find: a literal segment takes precedence over a parameter. */
 function expected(path: string) {
   const parts = path.split('/')
   const fitting = templates.filter((template) => {
@@ -47,7 +48,7 @@ function expected(path: string) {
   return { id: template, params: Object.fromEntries(params) }
 }
 
-test('a path is found whatever was asked for before it', () => {
+test('an operation is found by its path', () => {
   const part = fc.constantFrom(
     'pets',
     'orders',
@@ -72,11 +73,11 @@ test('a path is found whatever was asked for before it', () => {
   let found = 0
   fc.assert(
     fc.property(fc.array(path, { minLength: 1, maxLength: 30 }), (paths) => {
-      const table = tableOf(templates)
+      const router = routerOf(templates)
       for (const asked of paths) {
-        const route = table.find(asked)
+        const route = router.find(`/v1${asked}`)
         const id = route?.operations.get('GET')?.id
-        assert.deepEqual(route && { id, params: route.params }, expected(asked), asked)
+        assert.deepEqual(route && { id, params: { ...route.params } }, expected(asked), asked)
         if (route) found++
       }
     }),
@@ -85,18 +86,30 @@ test('a path is found whatever was asked for before it', () => {
   assert.ok(found > 500, `only ${found} paths led anywhere`)
 })
 
-test('what a parameter was encoded as is undone, and what cannot be is left', () => {
-  const table = tableOf(templates)
+test('a parameter is percent-decoded if it can be', () => {
+  const router = routerOf(templates)
   for (const [end, petId] of [
     ['7', '7'],
     ['7%41', '7A'],
     ['7%', '7%'],
     ['%37', '7'],
+    ['%2F', '/'],
   ] as const) {
-    assert.deepEqual(table.find(`/pets/${end}`)?.params, { petId })
+    assert.deepEqual({ ...router.find(`/v1/pets/${end}`)?.params }, { petId })
   }
 })
 
-test('a last part that begins with a digit would be taken for a parameter, so there is none', () => {
-  assert.throws(() => tableOf(['/pets/2fa']), /digit/)
+test('names of object members are ordinary segments', () => {
+  const router = routerOf(templates)
+  assert.equal(router.find('/v1/__proto__'), undefined)
+  assert.equal(router.find('/v1/constructor/toString'), undefined)
+  assert.deepEqual({ ...router.find('/v1/pets/__proto__')?.params }, { petId: '__proto__' })
+})
+
+test('only a page may end with a slash', () => {
+  const router = routerOf(templates, ['/docs', '/'])
+  for (const path of ['/docs', '/docs/', '/']) assert.ok(router.find(path)?.page, path)
+  for (const path of ['/v1/pets/', '/v1/pets/7/', '/v1/pets//', '//docs', '/docs//']) {
+    assert.equal(router.find(path), undefined, path)
+  }
 })

@@ -1,0 +1,170 @@
+import type { Kysely } from 'kysely'
+import type { Clock } from '../clock.ts'
+import type { Database } from '../database/database.ts'
+import type { Tables } from '../database/tables.ts'
+import type { MaybePromise } from '../maybePromise.ts'
+import type { Authenticator } from './authentication.ts'
+import { ApiError } from './errors.ts'
+import { eraseFromIdempotencyRecords, type IdempotencyRecords, idempotencyKey } from './idempotency.ts'
+import { type AnyInput, readBody, readInput } from './input.ts'
+import type { Context, Operation, OperationResult, Principal } from './operation.ts'
+import type { ApiRequest } from './request.ts'
+import { type HeaderFields, type PreparedResponse, prepareResponse } from './response.ts'
+import { PageCache, RowCache } from './responseCache.ts'
+
+/** Reports changed rows of a table; see Database. Undefined if the database cannot tell. */
+export type WatchRows = (table: keyof Tables, listener: (id: number) => void) => (() => number) | undefined
+
+export type ExecuteOptions = {
+  readonly operations: readonly Operation[]
+  readonly database: Database
+  readonly watchRows: WatchRows
+  readonly authenticator: Authenticator
+  readonly idempotencyRecords: IdempotencyRecords
+  readonly clock: Clock
+}
+
+/** An authorized request for an operation. */
+export type Call = {
+  readonly request: ApiRequest
+  readonly operation: Operation
+  /** Headers of all responses of the operation. */
+  readonly common: HeaderFields
+  readonly principal: Principal
+  readonly params: Readonly<Record<string, string>>
+  readonly path: string
+  readonly address: string
+  readonly now: number
+  /** The version of the database that the authentication has seen. */
+  readonly storeVersion: number | undefined
+}
+
+/** Reads the input and runs the handler of an operation. */
+export function createExecute(options: ExecuteOptions): (call: Call) => MaybePromise<PreparedResponse> {
+  const { operations, database, watchRows, authenticator, idempotencyRecords, clock } = options
+  const pages = new PageCache()
+  const rowCaches = new Map<Operation, { rows: RowCache; epoch: () => number }>()
+  for (const operation of operations) {
+    if (!operation.cachedRow) continue
+    const rows = new RowCache()
+    const epoch = watchRows(operation.cachedRow.table, (id) => rows.delete(id))
+    if (epoch) rowCaches.set(operation, { rows, epoch })
+  }
+
+  const contextOf = ({ request, now, address }: Call, principal: Principal): Context => ({
+    now,
+    clock,
+    principal,
+    address,
+    header: (name) => request.header(name),
+  })
+
+  function read(call: Call): MaybePromise<OperationResult> {
+    const { request, operation, params, principal } = call
+    if (!operation.read) throw new Error(`${operation.id} has no handler.`)
+    return operation.read(readInput(request, operation, params), contextOf(call, principal))
+  }
+
+  async function readPage(call: Call): Promise<PreparedResponse> {
+    const { request, operation, common, storeVersion } = call
+    // Taken before the read: the data is never older than this version.
+    const version = operation.cacheable ? (storeVersion ?? database.version()) : undefined
+    const cached = version === undefined ? undefined : pages.get(version, request.target)
+    if (cached) return cached
+    const response = prepareResponse(await read(call), common)
+    if (version !== undefined) pages.set(version, request.target, response)
+    return response
+  }
+
+  async function readRow(call: Call, rows: RowCache, epoch: number): Promise<PreparedResponse> {
+    const { operation, common, params } = call
+    const id = operation.cachedRow?.id(params)
+    const cached = id === undefined ? undefined : rows.get(epoch, id)
+    if (cached)
+      return prepareResponse({ status: 200, json: cached.json, headers: { ETag: cached.etag } }, common)
+    const result = read(call)
+    // Not cached if it had to wait: the row may have changed by then.
+    if (!(result instanceof Promise) && id !== undefined) {
+      const { json, headers } = result
+      if (json !== undefined && headers?.ETag !== undefined) rows.set(id, { etag: headers.ETag, json })
+    }
+    return prepareResponse(await result, common)
+  }
+
+  async function write(call: Call): Promise<PreparedResponse> {
+    const { request, operation, common, path, now } = call
+    const authenticatedAt = performance.now()
+    const bytes = await readBody(request)
+    const principal = await reauthorize(call, performance.now() - authenticatedAt)
+    let actions: (() => void)[] = []
+    const run = (trx: Kysely<Tables>, input: AnyInput) => {
+      // A failed transaction may be run again.
+      actions = []
+      return operation.write?.(input, {
+        ...contextOf(call, principal),
+        trx,
+        eraseFromIdempotencyRecords: (subject, erase) => eraseFromIdempotencyRecords(trx, subject, erase),
+        afterCommit: (action) => void actions.push(action),
+      }) as Promise<OperationResult>
+    }
+    const onDurable = () => {
+      for (const action of actions) action()
+    }
+    const input = () => readInput(request, operation, call.params, bytes)
+    const key = request.method === 'POST' ? idempotencyKey(request.header('idempotency-key')) : undefined
+    if (key === undefined) {
+      // Invalid input is rejected before it enters the write queue.
+      const valid = input()
+      return prepareResponse(await database.write((trx) => run(trx, valid), onDurable), common)
+    }
+    const attempt = {
+      key,
+      caller: principal,
+      method: request.method,
+      path,
+      bytes,
+      isSecret: operation.hasSecretResponse ?? false,
+      now,
+    }
+    return prepareResponse(
+      await idempotencyRecords.once(attempt, (trx) => run(trx, input()), onDurable),
+      common,
+    )
+  }
+
+  /** The key may have been revoked, or have lost a scope, while the body arrived. */
+  async function reauthorize({ request, operation, principal }: Call, agoMs: number): Promise<Principal> {
+    const current = await authenticator.reauthenticate(principal, agoMs)
+    if (!current) throw new ApiError('invalid_api_key', 'This API key ended while the request was coming in.')
+    return current === principal ? principal : authorize(request, current, operation)
+  }
+
+  return (call) => {
+    if (call.operation.write) return write(call)
+    const cache = rowCaches.get(call.operation)
+    return cache ? readRow(call, cache.rows, cache.epoch()) : readPage(call)
+  }
+}
+
+/** Checks origin and scope. */
+export function authorize(
+  request: ApiRequest,
+  principal: Principal | undefined,
+  { scope }: Pick<Operation, 'scope'>,
+): Principal {
+  if (!principal) throw new ApiError('missing_api_key')
+  if (principal.origins.length > 0 && !isOwnOrigin(request, principal))
+    throw new ApiError('origin_not_allowed')
+  if (scope !== undefined && !principal.scopes.has(scope))
+    throw new ApiError(
+      'insufficient_scope',
+      `This API key lacks the scope "${scope}": ask the operator for it.`,
+    )
+  return principal
+}
+
+/** Whether the request comes from an origin of its publishable key. */
+export function isOwnOrigin(request: ApiRequest, principal: Principal): boolean {
+  const origin = request.header('origin')
+  return origin !== undefined && principal.origins.includes(origin)
+}
