@@ -1,6 +1,6 @@
 import { connectionGroup } from './api/clientAddress.ts'
 import { IdempotencyRecords } from './api/idempotency.ts'
-import { createPipeline, type RequestLog } from './api/pipeline.ts'
+import { Pipeline, type RequestLog } from './api/pipeline.ts'
 import { redactor } from './auth/apiKey.ts'
 import { ApiKeyCache } from './auth/apiKeyCache.ts'
 import { createAuthenticator } from './auth/authenticator.ts'
@@ -204,7 +204,7 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
     checks: [() => !isStopping, () => !isRestorePending, () => startup.isFinished()],
     ping: () => database.ping(),
   })
-  const handle = createPipeline({
+  const pipeline = new Pipeline({
     operations,
     pages: createPages({ config, operations, metrics, authenticator: door, isReady }),
     database,
@@ -218,11 +218,15 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
     onFinished,
   })
 
-  const listener = await listen({ handle, onConnectionClosed: closedConnections(log, metrics) }, config, {
-    ...bounds,
-    connectionsPerAddressMax: config.connectionsPerAddressMax,
-    addressGroup: (address) => connectionGroup(address, config.trustedProxies),
-  }).catch(async (error: unknown) => {
+  const listener = await listen(
+    { handle: (request) => pipeline.handle(request), onConnectionClosed: closedConnections(log, metrics) },
+    config,
+    {
+      ...bounds,
+      connectionsPerAddressMax: config.connectionsPerAddressMax,
+      addressGroup: (address) => connectionGroup(address, config.trustedProxies),
+    },
+  ).catch(async (error: unknown) => {
     await database.close()
     throw error
   })
