@@ -1,6 +1,6 @@
 import { connectionGroup } from './api/clientAddress.ts'
 import { IdempotencyRecords } from './api/idempotency.ts'
-import { createPipeline, type RequestLog } from './api/pipeline.ts'
+import { Pipeline, type RequestLog } from './api/pipeline.ts'
 import { ApiKeyCache } from './auth/apiKeyCache.ts'
 import { createAuthenticator } from './auth/authenticator.ts'
 import { embeddedKeyStore } from './auth/embeddedKeyStore.ts'
@@ -207,11 +207,10 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
     checks: [() => !isStopping, () => !isRestorePending, () => isStarted],
     ping: () => database.ping(),
   })
-  const handle = createPipeline({
+  const pipeline = new Pipeline({
     operations,
     pages: createPages({ config, operations, metrics, authenticator: door, isReady }),
     database,
-    watchRows: (table, listener) => database.watchRows(table, listener),
     authenticator: door,
     idempotencyRecords: idempotentAnswers,
     clock,
@@ -221,11 +220,15 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
     onFinished,
   })
 
-  const listener = await listen({ handle, onConnectionClosed: createCloseReporter(log, metrics) }, config, {
-    ...bounds,
-    connectionsPerAddressMax: config.connectionsPerAddressMax,
-    addressGroup: (address) => connectionGroup(address, config.trustedProxies),
-  }).catch(async (error: unknown) => {
+  const listener = await listen(
+    { handle: (request) => pipeline.handle(request), onConnectionClosed: createCloseReporter(log, metrics) },
+    config,
+    {
+      ...bounds,
+      connectionsPerAddressMax: config.connectionsPerAddressMax,
+      addressGroup: (address) => connectionGroup(address, config.trustedProxies),
+    },
+  ).catch(async (error: unknown) => {
     await database.close()
     throw error
   })

@@ -12,13 +12,9 @@ import type { ApiRequest } from './request.ts'
 import { type HeaderFields, type PreparedResponse, prepareResponse } from './response.ts'
 import { PageCache, RowCache } from './responseCache.ts'
 
-/** Reports changed rows of a table; see Database. Undefined if the database cannot tell. */
-export type WatchRows = (table: keyof Tables, listener: (id: number) => void) => (() => number) | undefined
-
 export type ExecuteOptions = {
   readonly operations: readonly Operation[]
   readonly database: Database
-  readonly watchRows: WatchRows
   readonly authenticator: Authenticator
   readonly idempotencyRecords: IdempotencyRecords
   readonly clock: Clock
@@ -40,49 +36,56 @@ export type Call = {
 }
 
 /** Reads the input and runs the handler of an operation. */
-export function createExecute(options: ExecuteOptions): (call: Call) => MaybePromise<PreparedResponse> {
-  const { operations, database, watchRows, authenticator, idempotencyRecords, clock } = options
-  const pages = new PageCache()
-  const rowCaches = new Map<Operation, { rows: RowCache; epoch: () => number }>()
-  for (const operation of operations) {
-    if (!operation.cachedRow) continue
-    const rows = new RowCache()
-    const epoch = watchRows(operation.cachedRow.table, (id) => rows.delete(id))
-    if (epoch) rowCaches.set(operation, { rows, epoch })
+export class Executor {
+  readonly #options: ExecuteOptions
+  readonly #pages = new PageCache()
+  readonly #rowCaches = new Map<Operation, { rows: RowCache; epoch: () => number }>()
+
+  constructor(options: ExecuteOptions) {
+    this.#options = options
+    for (const operation of options.operations) {
+      if (!operation.cachedRow) continue
+      const rows = new RowCache()
+      const epoch = options.database.watchRows(operation.cachedRow.table, (id) => rows.delete(id))
+      if (epoch) this.#rowCaches.set(operation, { rows, epoch })
+    }
   }
 
-  const contextOf = ({ request, now, address }: Call, principal: Principal): Context => ({
-    now,
-    clock,
-    principal,
-    address,
-    header: (name) => request.header(name),
-  })
+  async execute(call: Call): Promise<PreparedResponse> {
+    if (call.operation.write) return this.#write(call)
+    const cache = this.#rowCaches.get(call.operation)
+    return cache ? this.#readRow(call, cache.rows, cache.epoch()) : this.#readPage(call)
+  }
 
-  function read(call: Call): MaybePromise<OperationResult> {
+  #contextOf({ request, now, address }: Call, principal: Principal): Context {
+    const { clock } = this.#options
+    return { now, clock, principal, address, header: (name) => request.header(name) }
+  }
+
+  #read(call: Call): MaybePromise<OperationResult> {
     const { request, operation, params, principal } = call
     if (!operation.read) throw new Error(`${operation.id} has no handler.`)
-    return operation.read(readInput(request, operation, params), contextOf(call, principal))
+    return operation.read(readInput(request, operation, params), this.#contextOf(call, principal))
   }
 
-  async function readPage(call: Call): Promise<PreparedResponse> {
+  async #readPage(call: Call): Promise<PreparedResponse> {
     const { request, operation, common, storeVersion } = call
     // Taken before the read: the data is never older than this version.
-    const version = operation.cacheable ? (storeVersion ?? database.version()) : undefined
-    const cached = version === undefined ? undefined : pages.get(version, request.target)
+    const version = operation.cacheable ? (storeVersion ?? this.#options.database.version()) : undefined
+    const cached = version === undefined ? undefined : this.#pages.get(version, request.target)
     if (cached) return cached
-    const response = prepareResponse(await read(call), common)
-    if (version !== undefined) pages.set(version, request.target, response)
+    const response = prepareResponse(await this.#read(call), common)
+    if (version !== undefined) this.#pages.set(version, request.target, response)
     return response
   }
 
-  async function readRow(call: Call, rows: RowCache, epoch: number): Promise<PreparedResponse> {
+  async #readRow(call: Call, rows: RowCache, epoch: number): Promise<PreparedResponse> {
     const { operation, common, params } = call
     const id = operation.cachedRow?.id(params)
     const cached = id === undefined ? undefined : rows.get(epoch, id)
     if (cached)
       return prepareResponse({ status: 200, json: cached.json, headers: { ETag: cached.etag } }, common)
-    const result = read(call)
+    const result = this.#read(call)
     // Not cached if it had to wait: the row may have changed by then.
     if (!(result instanceof Promise) && id !== undefined) {
       const { json, headers } = result
@@ -91,17 +94,17 @@ export function createExecute(options: ExecuteOptions): (call: Call) => MaybePro
     return prepareResponse(await result, common)
   }
 
-  async function write(call: Call): Promise<PreparedResponse> {
+  async #write(call: Call): Promise<PreparedResponse> {
     const { request, operation, common, path, now } = call
     const authenticatedAt = performance.now()
     const bytes = await readBody(request)
-    const principal = await reauthorize(call, performance.now() - authenticatedAt)
+    const principal = await this.#reauthorize(call, performance.now() - authenticatedAt)
     let actions: (() => void)[] = []
     const run = (trx: Kysely<Tables>, input: AnyInput) => {
       // A failed transaction may be run again.
       actions = []
       return operation.write?.(input, {
-        ...contextOf(call, principal),
+        ...this.#contextOf(call, principal),
         trx,
         eraseFromIdempotencyRecords: (subject, erase) => eraseFromIdempotencyRecords(trx, subject, erase),
         afterCommit: (action) => void actions.push(action),
@@ -115,7 +118,7 @@ export function createExecute(options: ExecuteOptions): (call: Call) => MaybePro
     if (key === undefined) {
       // Invalid input is rejected before it enters the write queue.
       const valid = input()
-      return prepareResponse(await database.write((trx) => run(trx, valid), onDurable), common)
+      return prepareResponse(await this.#options.database.write((trx) => run(trx, valid), onDurable), common)
     }
     const attempt = {
       key,
@@ -127,22 +130,16 @@ export function createExecute(options: ExecuteOptions): (call: Call) => MaybePro
       now,
     }
     return prepareResponse(
-      await idempotencyRecords.once(attempt, (trx) => run(trx, input()), onDurable),
+      await this.#options.idempotencyRecords.once(attempt, (trx) => run(trx, input()), onDurable),
       common,
     )
   }
 
   /** The key may have been revoked, or have lost a scope, while the body arrived. */
-  async function reauthorize({ request, operation, principal }: Call, agoMs: number): Promise<Principal> {
-    const current = await authenticator.reauthenticate(principal, agoMs)
+  async #reauthorize({ request, operation, principal }: Call, agoMs: number): Promise<Principal> {
+    const current = await this.#options.authenticator.reauthenticate(principal, agoMs)
     if (!current) throw new ApiError('invalid_api_key', 'This API key ended while the request was coming in.')
     return current === principal ? principal : authorize(request, current, operation)
-  }
-
-  return (call) => {
-    if (call.operation.write) return write(call)
-    const cache = rowCaches.get(call.operation)
-    return cache ? readRow(call, cache.rows, cache.epoch()) : readPage(call)
   }
 }
 

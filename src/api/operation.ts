@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely'
 import type * as z from 'zod'
 import type { Clock } from '../clock.ts'
-import type { Tables } from '../database/tables.ts'
+import type { IdentityTable, Tables } from '../database/tables.ts'
 import type { MaybePromise } from '../maybePromise.ts'
 import type { Deprecation } from './deprecation.ts'
 import type { ErrorCode } from './errors.ts'
@@ -126,7 +126,7 @@ export type Operation<
   /** The response depends on the database and the target alone, so it is cached until the database changes. */
   cacheable?: boolean
   /** The response depends on one row alone, so it is cached until that row changes. */
-  cachedRow?: { table: keyof Tables; id(params: Readonly<Record<string, string>>): number | undefined }
+  cachedRow?: { table: IdentityTable; id(params: Readonly<Record<string, string>>): number | undefined }
   read?(input: Input<P, Q, B>, context: Context): MaybePromise<OperationResult>
   write?(input: Input<P, Q, B>, context: WriteContext): Promise<OperationResult>
 }

@@ -4,7 +4,7 @@ import { clientAddress } from './clientAddress.ts'
 import { corsHeaders, preflightHeaders } from './cors.ts'
 import { deprecationHeaders } from './deprecation.ts'
 import { ApiError, protocolError, toApiError } from './errors.ts'
-import { authorize, createExecute, type ExecuteOptions, isOwnOrigin } from './execute.ts'
+import { authorize, type ExecuteOptions, Executor, isOwnOrigin } from './execute.ts'
 import { isStrict } from './input.ts'
 import { type Method, type Operation, type Principal, respond } from './operation.ts'
 import { type ApiRequest, givenRequestId, newRequestId } from './request.ts'
@@ -68,20 +68,29 @@ const publicHeaders = corsHeaders('*')
 const noHeaders: HeaderFields = {}
 
 /** The steps that every request goes through, in order. */
-export function createPipeline(options: PipelineOptions): (request: ApiRequest) => Promise<ApiResponse> {
-  const { authenticator, clock, publicUrl } = options
-  const router = new Router(options.operations, options.pages)
-  const execute = createExecute(options)
-  const commonHeaders = new Map(options.operations.map((one) => [one, operationHeaders(one, publicUrl)]))
+export class Pipeline {
+  readonly #options: PipelineOptions
+  readonly #router: Router
+  readonly #executor: Executor
+  readonly #commonHeaders: ReadonlyMap<Operation, HeaderFields>
 
-  async function handle(request: ApiRequest): Promise<ApiResponse> {
-    const received = receive(request) // request id, client address, route
-    const isApi = request.problem !== undefined || isApiPath(received)
-    return isApi ? serveApi(received) : servePage(received)
+  constructor(options: PipelineOptions) {
+    const { operations, pages, publicUrl } = options
+    this.#options = options
+    this.#router = new Router(operations, pages)
+    this.#executor = new Executor(options)
+    this.#commonHeaders = new Map(operations.map((one) => [one, operationHeaders(one, publicUrl)]))
   }
 
-  async function serveApi(received: Received): Promise<ApiResponse> {
+  async handle(request: ApiRequest): Promise<ApiResponse> {
+    const received = this.#receive(request) // request id, client address, route
+    const isApi = request.problem !== undefined || isApiPath(received)
+    return isApi ? this.#serveApi(received) : this.#servePage(received)
+  }
+
+  async #serveApi(received: Received): Promise<ApiResponse> {
     const { request, common } = received
+    const { authenticator } = this.#options
     let cors: HeaderFields | undefined
     let auth: AuthResult | undefined
     let preference: HeaderFields | undefined
@@ -99,14 +108,19 @@ export function createPipeline(options: PipelineOptions): (request: ApiRequest) 
         const principal = authorize(request, auth.principal, route.operation) // 403
         preference = appliedPreference(request, route.operation)
         outcome = {
-          response: await execute({ ...received, ...route, principal, storeVersion: auth.storeVersion }),
+          response: await this.#executor.execute({
+            ...received,
+            ...route,
+            principal,
+            storeVersion: auth.storeVersion,
+          }),
         }
       }
     } catch (thrown) {
       outcome = failure(thrown, common)
     }
     const response = conditional(request, outcome.response) // 304, HEAD
-    report(received, outcome, response.status, auth?.principal)
+    this.#report(received, outcome, response.status, auth?.principal)
     const rates = auth?.rateLimitHeaders ?? authenticator.rateLimitHeadersFor(received.address)
     const callerHeaders = rateLimitHeaders(rates)
     callerHeaders.push('X-Request-Id', received.requestId)
@@ -115,21 +129,21 @@ export function createPipeline(options: PipelineOptions): (request: ApiRequest) 
   }
 
   /** Logged only if it fails. */
-  async function servePage(received: Received): Promise<ApiResponse> {
+  async #servePage(received: Received): Promise<ApiResponse> {
     const { request, route, requestId } = received
     let outcome: Outcome
     try {
-      outcome = { response: await runPage(received) } // 404, 405, 429
+      outcome = { response: await this.#runPage(received) } // 404, 405, 429
     } catch (thrown) {
       outcome = failure(thrown, noHeaders)
-      if (outcome.fault !== undefined) report(received, outcome, outcome.response.status)
+      if (outcome.fault !== undefined) this.#report(received, outcome, outcome.response.status)
     }
     const cors = route?.page?.isPublic ? publicHeaders : noHeaders
     const callerHeaders = ['X-Request-Id', requestId, ...headerBlock(cors)]
     return { ...conditional(request, outcome.response), callerHeaders }
   }
 
-  function runPage({ request, route, address }: Received): PreparedResponse | Promise<PreparedResponse> {
+  #runPage({ request, route, address }: Received): PreparedResponse | Promise<PreparedResponse> {
     const { method } = request
     const page = route?.page
     // Not limited: it costs nothing, and a browser could not read a 429 whose preflight has failed.
@@ -139,19 +153,19 @@ export function createPipeline(options: PipelineOptions): (request: ApiRequest) 
     const exceeded =
       page?.isExempt && isRead
         ? undefined
-        : options.admitToPages(request.remoteAddress, request.header('x-forwarded-for'))
+        : this.#options.admitToPages(request.remoteAddress, request.header('x-forwarded-for'))
     if (exceeded) throw exceeded
     if (!route || !page) throw new ApiError('not_found', nothingHere)
     if (!isRead) throw notAllowed(route)
     return page.serve(request, address)
   }
 
-  function receive(request: ApiRequest): Received {
+  #receive(request: ApiRequest): Received {
     const { method, target } = request
     const given = givenRequestId(request.header('x-request-id'))
     const end = target.indexOf('?')
     const path = end === -1 ? target : target.slice(0, end)
-    const route = router.find(path)
+    const route = this.#router.find(path)
     const operation = route?.operations.get((method === 'HEAD' ? 'GET' : method) as Method)
     return {
       request,
@@ -162,22 +176,20 @@ export function createPipeline(options: PipelineOptions): (request: ApiRequest) 
       address: clientAddress(
         request.remoteAddress,
         request.header('x-forwarded-for'),
-        options.trustedProxies,
+        this.#options.trustedProxies,
       ),
       path,
       route,
       operation,
-      common: (operation && commonHeaders.get(operation)) ?? noHeaders,
-      now: clock(),
+      common: (operation && this.#commonHeaders.get(operation)) ?? noHeaders,
+      now: this.#options.clock(),
     }
   }
 
-  function report(received: Received, { code, fault }: Outcome, status: number, principal?: Principal): void {
+  #report(received: Received, { code, fault }: Outcome, status: number, principal?: Principal): void {
     const seconds = (performance.now() - received.startedAt) / 1000
-    options.onFinished({ ...received, principal, status, code, seconds, error: fault })
+    this.#options.onFinished({ ...received, principal, status, code, seconds, error: fault })
   }
-
-  return handle
 }
 
 const isApiPath = ({ path, route }: Received): boolean =>

@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerOptions, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { Connections } from './connections.ts'
 import { lingeringClose } from './lingeringClose.ts'
@@ -7,10 +7,16 @@ import { problemOf, unreadableRequest, writeToSocket } from './protocolErrors.ts
 import type { Handlers, ListenAddress, ListenBounds, RunningServer } from './server.ts'
 import { Shutdown } from './shutdown.ts'
 
-const headersTimeoutMs = 5_000
-const requestTimeoutMs = 10_000
-const checkingIntervalMs = 1_000
-const headerBytesMax = 16 * 1024
+const serverOptions: ServerOptions = {
+  headersTimeout: 5_000,
+  requestTimeout: 10_000,
+  connectionsCheckingInterval: 1_000,
+  maxHeaderSize: 16 * 1024,
+  // Two contradicting values become one that is not valid.
+  joinDuplicateHeaders: true,
+  // Without it Node responds 400 without a body; the adapter checks the header.
+  requireHostHeader: false,
+}
 const defaultIdleMs = 65_000
 const defaultConnectionsMax = 10_000
 const defaultUnfinishedMs = 1_000
@@ -57,20 +63,8 @@ export async function listenOnNode(
 
   const onRequest = (message: IncomingMessage, response: ServerResponse) =>
     connections.get(message.socket)?.add({ request: new NodeRequest(message, response), response })
-  const server = createServer(
-    {
-      headersTimeout: headersTimeoutMs,
-      requestTimeout: requestTimeoutMs,
-      keepAliveTimeout: bounds.idleMs ?? defaultIdleMs,
-      connectionsCheckingInterval: checkingIntervalMs,
-      maxHeaderSize: headerBytesMax,
-      // Two contradicting values become one that is not valid.
-      joinDuplicateHeaders: true,
-      // Without it Node responds 400 without a body; the adapter checks the header.
-      requireHostHeader: false,
-    },
-    onRequest,
-  )
+  const keepAliveTimeout = bounds.idleMs ?? defaultIdleMs
+  const server = createServer({ ...serverOptions, keepAliveTimeout }, onRequest)
   const shutdown = new Shutdown(server, connections)
   server.timeout = bounds.stalledMs
   server.maxConnections = connectionsMax

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { BlockList } from 'node:net'
 import { describe, test } from 'node:test'
-import { createPipeline, type PipelineOptions, type RequestLog } from '../../src/api/pipeline.ts'
+import { Pipeline, type PipelineOptions, type RequestLog } from '../../src/api/pipeline.ts'
 import type { ApiRequest } from '../../src/api/request.ts'
 import { headerValue } from '../../src/api/response.ts'
 
@@ -9,7 +9,7 @@ const rates = { limit: '60', remaining: '59', reset: '1', policy: 'p', windows: 
 
 function pipelineOf(options: Partial<PipelineOptions>) {
   const logged: RequestLog[] = []
-  const handle = createPipeline({
+  const pipeline = new Pipeline({
     operations: [],
     pages: [],
     clock: () => 0,
@@ -20,7 +20,7 @@ function pipelineOf(options: Partial<PipelineOptions>) {
     authenticator: { rateLimitHeadersFor: () => rates },
     ...options,
   } as PipelineOptions)
-  return { handle, logged }
+  return { handle: (given: ApiRequest) => pipeline.handle(given), logged }
 }
 
 const request = (given: Partial<ApiRequest>): ApiRequest => ({
