@@ -18,8 +18,10 @@ const parts = [
   'openapi',
   'operations',
   'pages',
+  'restoreDetector',
   'schedule',
   'server',
+  'startup',
   'telemetry',
 ]
 
@@ -28,6 +30,7 @@ const arrows: Record<string, readonly string[]> = {
   main: ['commands', 'config'],
   commands: [...parts, 'service'],
   service: parts,
+  restoreDetector: ['database'],
   schedule: [...features, ...everywhere, 'database', 'telemetry'],
   operations: [...features, ...foundation, 'auth', 'config', 'limits'],
   // PETSTORE_ADMIN_KEY is checked like any other API key.
@@ -41,6 +44,7 @@ const arrows: Record<string, readonly string[]> = {
   server: [...everywhere, 'api'],
   api: [...everywhere, 'database'],
   database: everywhere,
+  startup: [],
   maybePromise: [],
   clock: [],
 }
