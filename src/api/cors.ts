@@ -1,3 +1,7 @@
+import { type Authenticator, type AuthResult, isOwnOrigin } from './authentication.ts'
+import type { ApiRequest } from './request.ts'
+import type { HeaderFields } from './response.ts'
+
 /** CORS for publishable keys: a browser may read a response only from an origin that some key is locked to. */
 
 /** Response headers that a browser hides unless they are listed. */
@@ -20,3 +24,19 @@ export const preflightHeaders: Readonly<Record<string, string>> = {
   'Access-Control-Allow-Headers': requestHeaders,
   'Access-Control-Max-Age': preflightMaxAgeSeconds,
 }
+
+/** Until the key is known, an origin that any key is locked to may read the response, errors included. */
+export async function allowKnownOrigin(
+  request: ApiRequest,
+  authenticator: Authenticator,
+): Promise<HeaderFields | undefined> {
+  const origin = request.header('origin')
+  return origin !== undefined && (await authenticator.isKnownOrigin(origin)) ? corsHeaders(origin) : undefined
+}
+
+/** Once the key is known, only its origins may. */
+export const narrowOrigin = (
+  cors: HeaderFields | undefined,
+  request: ApiRequest,
+  { principal }: AuthResult,
+) => (cors && principal && !isOwnOrigin(request, principal) ? undefined : cors)

@@ -52,7 +52,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
       principal,
       ...(error && { error }),
       rateLimitHeaders: rateLimitHeaders(decision.windows, now, decision.bannedUntil),
-      storeVersion: databaseVersion,
+      databaseVersion,
     }
   }
 
