@@ -1,7 +1,6 @@
 import { connectionGroup } from './api/clientAddress.ts'
 import { IdempotencyRecords } from './api/idempotency.ts'
-import { Pipeline } from './api/pipeline.ts'
-import type { RequestLog } from './api/request.ts'
+import { Pipeline, type RequestLog } from './api/pipeline.ts'
 import { createAuth } from './auth/auth.ts'
 import { type Clock, timestamp } from './clock.ts'
 import type { Config } from './config.ts'

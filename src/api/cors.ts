@@ -1,6 +1,8 @@
 import { type Authenticator, type AuthResult, isOwnOrigin } from './authentication.ts'
+import { ApiError } from './errors.ts'
 import type { ApiRequest } from './request.ts'
-import type { HeaderFields } from './response.ts'
+import { type HeaderFields, type PreparedResponse, prepareResponse } from './response.ts'
+import { allowedMethods, type Route } from './router.ts'
 
 /** CORS for publishable keys: a browser may read a response only from an origin that some key is locked to. */
 
@@ -40,3 +42,18 @@ export const narrowOrigin = (
   request: ApiRequest,
   { principal }: AuthResult,
 ) => (cors && principal && !isOwnOrigin(request, principal) ? undefined : cors)
+
+/** The response to OPTIONS, with or without a preflight. */
+export function describeOptions(
+  request: ApiRequest,
+  route: Route | undefined,
+  cors: HeaderFields | undefined,
+): PreparedResponse {
+  const isPreflight = cors !== undefined && request.header('access-control-request-method') !== undefined
+  // A failed preflight would hide the 404 of the request itself from the web page.
+  if (!route && !isPreflight) throw new ApiError('not_found')
+  return prepareResponse({
+    status: 204,
+    headers: { ...(route && { Allow: allowedMethods(route) }), ...(cors && preflightHeaders) },
+  })
+}

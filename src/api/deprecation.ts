@@ -1,5 +1,3 @@
-import type { Operation } from './operation.ts'
-
 /** The announced removal of an operation (RFC 9745, RFC 8594) and its replacement. */
 export type Deprecation = {
   readonly sinceMs: number
@@ -10,16 +8,10 @@ export type Deprecation = {
   readonly message: string
 }
 
-function deprecationHeaders({ sinceMs, sunsetMs, guide, successor }: Deprecation, publicUrl = '') {
+export function deprecationHeaders({ sinceMs, sunsetMs, guide, successor }: Deprecation, publicUrl = '') {
   return {
     Deprecation: `@${sinceMs / 1000}`,
     Sunset: new Date(sunsetMs).toUTCString(),
     Link: `<${publicUrl}${guide}>; rel="deprecation"; type="text/html", <${publicUrl}${successor}>; rel="successor-version"`,
   }
 }
-
-/** Headers of all responses of an operation. */
-export const operationHeaders = ({ stability, deprecation }: Operation, publicUrl: string | undefined) => ({
-  ...(stability && stability !== 'stable' && { 'X-Stability': stability }),
-  ...(deprecation && deprecationHeaders(deprecation, publicUrl)),
-})

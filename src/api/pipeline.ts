@@ -1,18 +1,18 @@
 import type { BlockList } from 'node:net'
 import { type Authenticator, type AuthResult, authorize } from './authentication.ts'
 import { clientAddress } from './clientAddress.ts'
-import { allowKnownOrigin, corsHeaders, narrowOrigin, preflightHeaders } from './cors.ts'
-import { operationHeaders } from './deprecation.ts'
+import { allowKnownOrigin, corsHeaders, describeOptions, narrowOrigin, preflightHeaders } from './cors.ts'
 import { ApiError, protocolError, toApiError } from './errors.ts'
 import { type ExecuteOptions, Executor } from './execute.ts'
-import { isStrict } from './input.ts'
+import { appliedPreference } from './input.ts'
 import { type Method, type Operation, type Principal, respond } from './operation.ts'
-import { type ApiRequest, givenRequestId, newRequestId, type RequestLog } from './request.ts'
+import { type ApiRequest, givenRequestId, newRequestId } from './request.ts'
 import {
   type ApiResponse,
   conditional,
   type HeaderFields,
   headerBlock,
+  operationHeaders,
   type PreparedResponse,
   prepareResponse,
   rateLimitHeaders,
@@ -43,6 +43,24 @@ type Received = {
   /** Headers of all responses of the operation. */
   readonly common: HeaderFields
   readonly now: number
+}
+
+/** What is logged and counted of a request when its response is ready. */
+export type RequestLog = {
+  readonly requestId: string
+  /** False if the client sent it. */
+  readonly isRequestIdGenerated: boolean
+  readonly method: string
+  readonly path: string
+  readonly operation: Operation | undefined
+  readonly principal: Principal | undefined
+  readonly address: string
+  readonly status: number
+  /** The error code, if the response is an error. */
+  readonly code: string | undefined
+  readonly seconds: number
+  /** What was thrown, if the status is 5xx. */
+  readonly error: unknown
 }
 
 type Outcome = {
@@ -89,7 +107,7 @@ export class Pipeline {
       if (request.problem) throw protocolError(request.problem) // 400, 408, 413, 431
       if (request.header('origin') !== undefined) cors = await allowKnownOrigin(request, authenticator)
       if (request.method === 'OPTIONS')
-        outcome = { response: describeOptions(received, cors) } // 404
+        outcome = { response: describeOptions(request, received.route, cors) } // 404
       else {
         const authenticated = authenticate(received, authenticator) // counted for the rate limit
         auth = authenticated instanceof Promise ? await authenticated : authenticated
@@ -204,16 +222,6 @@ export class Pipeline {
 const isApiPath = ({ path, route }: Received): boolean =>
   !route?.page && (path.startsWith(`${basePath}/`) || path === basePath)
 
-function describeOptions({ request, route }: Received, cors: HeaderFields | undefined): PreparedResponse {
-  const isPreflight = cors !== undefined && request.header('access-control-request-method') !== undefined
-  // A failed preflight would hide the 404 of the request itself from the web page.
-  if (!route && !isPreflight) throw new ApiError('not_found')
-  return prepareResponse({
-    status: 204,
-    headers: { ...(route && { Allow: allowedMethods(route) }), ...(cors && preflightHeaders) },
-  })
-}
-
 const authenticate = ({ request, address, operation }: Received, authenticator: Authenticator) =>
   authenticator.authenticate({
     authorization: request.header('authorization'),
@@ -234,9 +242,6 @@ function selectRoute({ route, operation, now }: Received): SelectedRoute {
 
 const notAllowed = (route: Route) =>
   new ApiError('method_not_allowed', undefined, { headers: { Allow: allowedMethods(route) } })
-
-const appliedPreference = (request: ApiRequest, operation: Operation): HeaderFields | undefined =>
-  operation.body && isStrict(request) ? { 'Preference-Applied': 'handling=strict' } : undefined
 
 function failure(thrown: unknown, common: HeaderFields): Outcome {
   const { status, body, headers, code } = toApiError(thrown)

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import type { Operation, Principal } from './operation.ts'
 
 /** Why the server could not read a request as HTTP. */
 export type RequestProblem =
@@ -22,24 +21,6 @@ export type ApiRequest = {
   header(name: string): string | undefined
   /** Resolves to undefined if the body is larger than `bytesMax`. Rejects with a BodyError, or if the body ends early. */
   body(bytesMax: number): Promise<Uint8Array | undefined>
-}
-
-/** What is logged and counted of a request when its response is ready. */
-export type RequestLog = {
-  readonly requestId: string
-  /** False if the client sent it. */
-  readonly isRequestIdGenerated: boolean
-  readonly method: string
-  readonly path: string
-  readonly operation: Operation | undefined
-  readonly principal: Principal | undefined
-  readonly address: string
-  readonly status: number
-  /** The error code, if the response is an error. */
-  readonly code: string | undefined
-  readonly seconds: number
-  /** What was thrown, if the status is 5xx. */
-  readonly error: unknown
 }
 
 /** The body turned out not to be HTTP, or did not arrive in time. */

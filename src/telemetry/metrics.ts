@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client'
-import type { RequestLog } from '../api/request.ts'
+import type { RequestLog } from '../api/pipeline.ts'
 import { LatencyHistogram } from './latencyHistogram.ts'
 import type { CounterSource, GaugeSource } from './registry.ts'
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { BlockList } from 'node:net'
 import { describe, test } from 'node:test'
-import { Pipeline, type PipelineOptions } from '../../src/api/pipeline.ts'
-import type { ApiRequest, RequestLog } from '../../src/api/request.ts'
+import { Pipeline, type PipelineOptions, type RequestLog } from '../../src/api/pipeline.ts'
+import type { ApiRequest } from '../../src/api/request.ts'
 import { headerValue } from '../../src/api/response.ts'
 
 const rates = { limit: '60', remaining: '59', reset: '1', policy: 'p', windows: 'w' }
