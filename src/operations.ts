@@ -53,7 +53,7 @@ export function createOperations({
     limitsRoute(environment),
     ...keyRoutes({
       database,
-      directory: apiKeyCache,
+      apiKeyCache,
       environment,
       publicUrl,
       flushUsage: () => rateLimiter.flush(),

@@ -67,7 +67,6 @@ type ResponseDescription = {
   headers?: Record<string, string>
   /** Headers that it may have. */
   optionalHeaders?: Record<string, string>
-  example?: unknown
   /** Server-sent events, which the caller may request in place of JSON. */
   stream?: { description: string; example: string }
 }
@@ -112,7 +111,6 @@ export type Operation<
   query?: Q
   body?: B
   isBodyOptional?: boolean
-  bodyExample?: unknown
   /** Descriptions; with a schema if the header is validated. */
   requestHeaders?: Record<string, string | RequestHeader>
   responses: Record<number, ResponseDescription>

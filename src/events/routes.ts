@@ -1,9 +1,8 @@
 import * as z from 'zod'
 import { ApiError, validationFailed } from '../api/errors.ts'
-import { nextPageLink } from '../api/lists.ts'
 import { type Context, type Operation, operation, type Principal } from '../api/operation.ts'
-import { nextLink } from '../api/pagination.ts'
-import { digitsText, pageLimit } from '../api/validation.ts'
+import { nextLink, nextPageLink, pageLimit } from '../api/pagination.ts'
+import { digitsText } from '../api/validation.ts'
 import type { Database } from '../database/database.ts'
 import type { MaybePromise } from '../maybePromise.ts'
 import type { EventBroadcaster } from './broadcaster.ts'
@@ -84,7 +83,6 @@ export function eventRoutes(options: EventRoutesOptions): Operation[] {
             'Last-Event-Id':
               'The id of the newest event. After listing all resources, follow changes from this id.',
           },
-          example: [eventExample],
           stream: {
             description:
               'Server-sent events, with `Accept: text/event-stream`. In each one, `id` is the id of the event, `event` is its type, and `data` is an `Event` as JSON. Lines that start with a colon are comments that keep the connection open. A client that reads too slowly receives the event `slow_reader`, and the stream ends. Ignore events of unknown types.',

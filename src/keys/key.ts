@@ -44,8 +44,6 @@ export const originsMax = 20
 export const originLengthMax = 'https://'.length + 253 + ':65535'.length
 export const overlapSecondsMax = 30 * 24 * 60 * 60
 
-export const isKeyName = (text: string): boolean => text.trim() !== '' && [...text].length <= nameLengthMax
-
 /** An origin as browsers send it: scheme, host and port without a path. */
 export const isOrigin = (text: string): boolean =>
   text.length <= originLengthMax &&

@@ -33,18 +33,19 @@ const limits = z
   .meta({
     id: 'Limits',
     description: 'The API key of the request, with its plan, rate limit windows and ban.',
+    examples: [
+      {
+        keyId: 7,
+        name: 'Partner feed',
+        scopes: ['pets:read'],
+        environment: 'production',
+        plan: 'free',
+        minute: { limit: 60, remaining: 58, resetsAt: '2026-11-15T12:00:41.250Z' },
+        day: { limit: 1000, remaining: 958, resetsAt: '2026-11-16T08:12:03.004Z' },
+        bannedUntil: null,
+      },
+    ],
   })
-
-const example = {
-  keyId: 7,
-  name: 'Partner feed',
-  scopes: ['pets:read'],
-  environment: 'production',
-  plan: 'free',
-  minute: { limit: 60, remaining: 58, resetsAt: '2026-11-15T12:00:41.250Z' },
-  day: { limit: 1000, remaining: 958, resetsAt: '2026-11-16T08:12:03.004Z' },
-  bannedUntil: null,
-}
 
 export const limitsRoute = (environment: KeyEnvironment): Operation =>
   operation({
@@ -55,7 +56,7 @@ export const limitsRoute = (environment: KeyEnvironment): Operation =>
     summary: 'Get your rate limits',
     description: `Returns your API key, its plan, both rate limit windows and any ban. These requests do not count towards the windows. The first ${exemptLimits.perMinute} requests a minute with one key are free; further requests, and requests with a banned key, count towards the limit of your IP address, like requests without a key. A 429 response here never counts towards a ban.`,
     rateLimitExempt: true,
-    responses: { 200: { description: 'The rate limits of the API key.', schema: limits, example } },
+    responses: { 200: { description: 'The rate limits of the API key.', schema: limits } },
     read(_input, { principal }) {
       const { key, decision } = principal as AuthenticatedPrincipal
       const { outcome, windows, bannedUntil } = decision

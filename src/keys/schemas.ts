@@ -1,11 +1,10 @@
 import * as z from 'zod'
 import { dateTime } from '../api/dateTime.ts'
 import { validationFailed } from '../api/errors.ts'
-import { int64, integer, notBlankPattern } from '../api/validation.ts'
+import { int64, integer, nonBlankText } from '../api/validation.ts'
 import { ownLimitMax, ownStreamsMax, planNames } from '../limits/plans.ts'
 import {
   defaultScopes,
-  isKeyName,
   isOrigin,
   type Key,
   type KeySettings,
@@ -18,15 +17,13 @@ import {
 } from './key.ts'
 
 const time = z.iso.datetime()
-export const keyNameSchema = z
-  .string()
-  .refine(isKeyName, `must be 1 to ${nameLengthMax} characters and not blank`)
-  .meta({
-    minLength: 1,
-    maxLength: nameLengthMax,
-    pattern: notBlankPattern,
-    description: 'What the key is for. Must not be blank.',
-  })
+const newKeyExample = {
+  name: 'Web site',
+  plan: 'pro',
+  scopes: ['pets:read'],
+  origins: ['https://shelter.example'],
+}
+export const keyNameSchema = nonBlankText(nameLengthMax, 'What the key is for. Must not be blank.')
 export const planSchema = z
   .enum(planNames)
   .meta({ id: 'Plan', description: 'Determines the rate limits of a key.' })
@@ -77,6 +74,7 @@ export const newKeySchema = z
     id: 'NewKey',
     description:
       'A key to create. The default `plan` is `free`. By default a key can read and write pets, categories and orders; a key with `origins` can read pets and categories.',
+    examples: [newKeyExample],
   })
 export const keyUpdateSchema = z
   .object({
@@ -93,44 +91,53 @@ export const keyUpdateSchema = z
       .optional()
       .meta({ description: 'When the key expires. `null` removes the expiry.' }),
   })
-  .meta({ id: 'KeyChange', description: 'The fields to change. Omitted fields keep their values.' })
+  .meta({
+    id: 'KeyChange',
+    description: 'The fields to change. Omitted fields keep their values.',
+    examples: [{ plan: 'business' }],
+  })
 
-const keyFields = {
-  id: int64().meta({ description: 'Unique identifier, assigned by the service.' }),
-  name: keyNameSchema,
-  plan: planSchema,
-  limits: ownLimits.optional().meta({ description: 'Only for keys with the plan `enterprise`.' }),
-  scopes: scopesSchema,
-  origins: originsSchema,
-  createdAt: time.meta({ description: 'When the key was created.' }),
-  lastUsedAt: time
-    .nullable()
-    .meta({ description: 'When the key was last used, to the second. `null` if it has not been used.' }),
-  expiresAt: time.meta({ description: expiryDescription }).optional(),
-  revokedAt: time.optional().meta({ description: 'When the key was revoked. Absent if it is not revoked.' }),
-  bannedUntil: time
-    .optional()
-    .meta({ description: 'When the ban on the key ends. Absent if the key is not banned.' }),
-}
+const keyExample = { id: 7, ...newKeyExample, createdAt: '2026-11-15T12:00:00.000Z', lastUsedAt: null }
 export const keySchema = z
-  .object(keyFields)
-  .meta({ id: 'Key', description: 'An API key, without its secret.' })
+  .object({
+    id: int64().meta({ description: 'Unique identifier, assigned by the service.' }),
+    name: keyNameSchema,
+    plan: planSchema,
+    limits: ownLimits.optional().meta({ description: 'Only for keys with the plan `enterprise`.' }),
+    scopes: scopesSchema,
+    origins: originsSchema,
+    createdAt: time.meta({ description: 'When the key was created.' }),
+    lastUsedAt: time
+      .nullable()
+      .meta({ description: 'When the key was last used, to the second. `null` if it has not been used.' }),
+    expiresAt: time.meta({ description: expiryDescription }).optional(),
+    revokedAt: time
+      .optional()
+      .meta({ description: 'When the key was revoked. Absent if it is not revoked.' }),
+    bannedUntil: time
+      .optional()
+      .meta({ description: 'When the ban on the key ends. Absent if the key is not banned.' }),
+  })
+  .meta({ id: 'Key', description: 'An API key, without its secret.', examples: [keyExample] })
 export const keyListSchema = z
   .array(keySchema)
   .meta({ id: 'Keys', description: 'One page of keys, newest first.' })
 const keySecret = z
   .object({ key: secret })
   .meta({ id: 'KeySecret', description: 'The secret of an API key.' })
-export const keyWithSecretSchema = z
-  .intersection(keySchema, keySecret)
-  .meta({ id: 'KeyWithSecret', description: 'An API key with its secret.' })
+export const keyWithSecretSchema = z.intersection(keySchema, keySecret).meta({
+  id: 'KeyWithSecret',
+  description: 'An API key with its secret.',
+  // Well-formed with a wrong checksum, so it can never be a real key.
+  examples: [{ ...keyExample, key: 'ps_live_ThisIsOnlyAnExampleNotARealKey000000' }],
+})
 export const keyRotationSchema = z
   .object({
     overlapSeconds: integer(0, overlapSecondsMax)
       .meta({ description: 'How long the previous secret stays valid, in seconds. The default is 0.' })
       .optional(),
   })
-  .meta({ id: 'Rotation', description: 'Options of a rotation.' })
+  .meta({ id: 'Rotation', description: 'Options of a rotation.', examples: [{ overlapSeconds: 3600 }] })
 
 export const newKeySettings = (body: z.output<typeof newKeySchema>): KeySettings => ({
   name: body.name,

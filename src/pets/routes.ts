@@ -1,15 +1,19 @@
-import type { Kysely } from 'kysely'
 import * as z from 'zod'
 import type { Deprecation } from '../api/deprecation.ts'
-import { ApiError } from '../api/errors.ts'
+import { ApiError, orNotFound } from '../api/errors.ts'
 import { etagOf, matchesExactly } from '../api/etag.ts'
 import { toJson } from '../api/json.ts'
-import { filterParameters, nextPageLink } from '../api/lists.ts'
-import { type Operation, type OperationResult, operation, type WriteContext } from '../api/operation.ts'
-import { pageAnswer } from '../api/pagination.ts'
-import { int64Text, pageCursor, pageLimit } from '../api/validation.ts'
+import {
+  type Operation,
+  type OperationResult,
+  operation,
+  respond,
+  type WriteContext,
+} from '../api/operation.ts'
+import { nextPageLink, pageQuery, pageResponse } from '../api/pagination.ts'
+import { int64Text } from '../api/validation.ts'
 import type { Database } from '../database/database.ts'
-import type { Tables } from '../database/tables.ts'
+import type { Db } from '../database/tables.ts'
 import { chain } from '../maybePromise.ts'
 import { isPetTransitionAllowed, type Pet } from './pet.ts'
 import { addPet, changePet, findPet, listPets, removePet } from './queries.ts'
@@ -17,13 +21,13 @@ import {
   newPetSchema,
   petChangeSchema,
   petCursor,
-  petExample,
   petFilterSchema,
   petSchema,
   petsSchema,
 } from './schemas.ts'
 
 const params = z.object({ petId: int64Text().meta({ description: 'The id of the animal.' }) })
+const petByIdOperation = { tag: 'Pets', params, notFound: 'pet_not_found' } as const
 const ifMatch = { 'If-Match': 'The ETag that the animal must still have. Otherwise the response is 412.' }
 const ifNoneMatch = { 'If-None-Match': 'If this is still the current ETag, the response is 304.' }
 const etag = { ETag: 'The ETag of the animal, for `If-Match` and `If-None-Match`.' }
@@ -42,17 +46,14 @@ type PetRoutesOptions = {
   readonly database: Database
   readonly publicUrl: string | undefined
   /** Expires the hold on a pet if it is due. Passed in, because orders depend on pets. */
-  hasOpenOrder(trx: Kysely<Tables>, petId: bigint, now: number): Promise<boolean>
+  hasOpenOrder(trx: Db, petId: bigint, now: number): Promise<boolean>
 }
 
 export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOptions): Operation[] {
-  const common = { tag: 'Pets' } as const
-  const one = { ...common, params, notFound: 'pet_not_found' } as const
-
   /** The pet as it is in this transaction, if it matches the `If-Match` header. */
   async function petToChange(petId: bigint, { trx, header, now }: WriteContext) {
     const hasOrder = await hasOpenOrder(trx, petId, now)
-    const pet = orNotFound(await findPet(trx, petId))
+    const pet = orNotFound(await findPet(trx, petId), 'pet_not_found')
     const expected = header('if-match')
     if (expected !== undefined && !matchesExactly(expected, etagOf(toJson(pet)))) {
       throw new ApiError('precondition_failed')
@@ -62,7 +63,7 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
 
   return [
     operation({
-      ...common,
+      tag: 'Pets',
       id: 'listPets',
       cacheable: true,
       method: 'GET',
@@ -71,7 +72,7 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
       description:
         'Returns one page of animals, newest first. Filters can be combined. The `Link` header contains the URL of the next page with `rel="next"`; it is absent on the last page.',
       scope: 'pets:read',
-      query: z.object({ limit: pageLimit(), ...petFilterSchema.shape, cursor: pageCursor() }),
+      query: z.object({ limit: pageQuery.limit, ...petFilterSchema.shape, cursor: pageQuery.cursor }),
       requestHeaders: ifNoneMatch,
       responses: {
         200: {
@@ -79,22 +80,15 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
           schema: petsSchema,
           headers: pageEtag,
           optionalHeaders: nextPageLink,
-          example: [petExample],
         },
         304: { description: 'The page has not changed.', headers: pageEtag, optionalHeaders: nextPageLink },
       },
-      async read({ query: { limit, cursor, ...query } }) {
-        const { belowId, filter } = petCursor.decode(cursor, {
-          ...query,
-          id: query.id && sortedUnique(query.id),
-        })
-        const pets = await listPets(database, filter, limit + 1, belowId)
-        const page = pageAnswer(pets, (pet) => pet, {
+      async read({ query }) {
+        const page = await pageResponse(petCursor, {
           publicUrl,
           path: '/v1/pets',
-          limit,
-          filters: filterParameters(filter),
-          cursorAfter: (last) => petCursor.encode(last.id, filter),
+          query: { ...query, id: query.id && sortedUnique(query.id) },
+          find: (limit, belowId, filter) => listPets(database, filter, limit, belowId),
         })
         const ETag = etagOf(`${page.json}${page.headers?.Link ?? ''}`)
         return { ...page, headers: { ...page.headers, ETag } }
@@ -102,7 +96,7 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
     }),
 
     operation({
-      ...common,
+      tag: 'Pets',
       id: 'createPet',
       method: 'POST',
       path: '/pets',
@@ -110,13 +104,11 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
       description: 'Adds an animal and returns it with its new `id`. `status` defaults to `available`.',
       scope: 'pets:write',
       body: newPetSchema,
-      bodyExample: { name: 'Milo', categoryId: 3 },
       responses: {
         201: {
           description: 'The animal was added.',
           schema: petSchema,
           headers: { Location: 'The URL of the animal.', ...etag },
-          example: petExample,
         },
       },
       async write({ body }, { trx, now }) {
@@ -126,7 +118,7 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
     }),
 
     operation({
-      ...one,
+      ...petByIdOperation,
       id: 'getPet',
       cacheable: true,
       cachedRow: {
@@ -142,16 +134,16 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
       deprecation: getPetDeprecation,
       requestHeaders: ifNoneMatch,
       responses: {
-        200: { description: 'The animal.', schema: petSchema, headers: etag, example: petExample },
+        200: { description: 'The animal.', schema: petSchema, headers: etag },
         304: { description: 'The animal has not changed.', headers: etag },
       },
       errors: ['operation_removed'],
       read: ({ params: { petId } }) =>
-        chain(findPet(database.read, petId), (pet) => petResponse(200, orNotFound(pet))),
+        chain(findPet(database.read, petId), (pet) => petResponse(200, orNotFound(pet, 'pet_not_found'))),
     }),
 
     operation({
-      ...one,
+      ...petByIdOperation,
       id: 'updatePet',
       method: 'PATCH',
       path: '/pets/{petId}',
@@ -160,14 +152,12 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
         'Changes the given fields. The status can change from `available` to `pending` or `sold`, from `pending` to `available` or `sold`, and from `sold` to `available`.',
       scope: 'pets:write',
       body: petChangeSchema,
-      bodyExample: { status: 'pending' },
       requestHeaders: ifMatch,
       responses: {
         200: {
           description: 'The animal after the change.',
           schema: petSchema,
           headers: etag,
-          example: { ...petExample, status: 'pending' },
         },
       },
       errors: ['illegal_transition', 'pet_has_open_order', 'precondition_failed'],
@@ -186,7 +176,7 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
     }),
 
     operation({
-      ...one,
+      ...petByIdOperation,
       id: 'deletePet',
       method: 'DELETE',
       path: '/pets/{petId}',
@@ -200,15 +190,10 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
         const { pet, hasOrder } = await petToChange(petId, context)
         if (hasOrder) throw new ApiError('pet_has_open_order')
         await removePet(context.trx, pet, context.now)
-        return { status: 204 }
+        return respond(204)
       },
     }),
   ]
-}
-
-function orNotFound(pet: Pet | undefined): Pet {
-  if (!pet) throw new ApiError('pet_not_found')
-  return pet
 }
 
 function petResponse(status: number, pet: Pet, headers: Record<string, string> = {}): OperationResult {

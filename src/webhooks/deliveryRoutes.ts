@@ -1,19 +1,11 @@
 import * as z from 'zod'
 import { ApiError } from '../api/errors.ts'
 import { type Operation, operation, respond } from '../api/operation.ts'
-import { idCursor, openCursor, pageAnswer, sealCursor } from '../api/pagination.ts'
+import { ListCursor, nextPageLink, pageQuery, pageResponse } from '../api/pagination.ts'
 import type { Database } from '../database/database.ts'
 import { addTestDelivery, findDelivery, listDeliveries, retryDelivery } from './deliveries.ts'
 import { requireEventAccess, webhookOrNotFound } from './guards.ts'
-import {
-  deliveryByIdOperation,
-  deliveryExample,
-  deliveryListSchema,
-  deliverySchema,
-  nextPageHeader,
-  pageQuery,
-  webhookByIdOperation,
-} from './schemas.ts'
+import { deliveryByIdOperation, deliveryListSchema, deliverySchema, webhookByIdOperation } from './schemas.ts'
 import { serializeDelivery } from './serialize.ts'
 import { type Delivery, testEventType } from './webhook.ts'
 
@@ -33,16 +25,8 @@ export function deliveryRoutes(database: Database, publicUrl: string | undefined
         202: {
           description: 'The message is queued.',
           schema: deliverySchema,
-          example: {
-            id: 32,
-            eventType: testEventType,
-            status: 'pending',
-            attempts: 0,
-            createdAt: deliveryExample.createdAt,
-          },
         },
       },
-      errors: ['webhook_not_found'],
       async write({ params }, { trx, now }) {
         const { id } = await webhookOrNotFound(trx, params.webhookId)
         return respond(202, serializeDelivery(await addTestDelivery(trx, id, now)))
@@ -61,23 +45,20 @@ export function deliveryRoutes(database: Database, publicUrl: string | undefined
         200: {
           description: 'One page of deliveries, newest first.',
           schema: deliveryListSchema,
-          optionalHeaders: nextPageHeader,
-          example: [deliveryExample],
+          optionalHeaders: nextPageLink,
         },
       },
-      errors: ['validation_failed', 'invalid_cursor', 'webhook_not_found'],
-      async read({ params, query: { limit, cursor } }) {
-        const cursorKind = `deliveries ${params.webhookId}`
-        const belowId = cursor === undefined ? undefined : openCursor(cursorKind, idCursor, cursor)[0]
-        const { id } = await webhookOrNotFound(database.read, params.webhookId)
-        const deliveries = await listDeliveries(database, id, limit + 1, belowId)
-        return pageAnswer(deliveries, serializeDelivery, {
+      read: ({ params: { webhookId }, query }) =>
+        pageResponse(new ListCursor(`deliveries ${webhookId}`), {
           publicUrl,
-          path: `/v1/webhooks/${id}/deliveries`,
-          limit,
-          cursorAfter: (last) => sealCursor(cursorKind, [last.id]),
-        })
-      },
+          path: `/v1/webhooks/${webhookId}/deliveries`,
+          query,
+          async find(limit, belowId) {
+            const { id } = await webhookOrNotFound(database.read, webhookId)
+            return listDeliveries(database, id, limit, belowId)
+          },
+          serialize: serializeDelivery,
+        }),
     }),
 
     operation({
@@ -90,10 +71,8 @@ export function deliveryRoutes(database: Database, publicUrl: string | undefined
         202: {
           description: 'The delivery is queued again.',
           schema: deliverySchema,
-          example: { ...deliveryExample, status: 'pending', finishedAt: undefined },
         },
       },
-      errors: ['webhook_not_found'],
       async write({ params }, { trx, now, principal }) {
         const ids = [Number(params.webhookId), Number(params.deliveryId)] as const
         const delivery = await findDelivery(trx, ...ids)

@@ -1,8 +1,8 @@
 import { type BlockList, isIP } from 'node:net'
 import * as z from 'zod'
 import { validationFailed } from '../api/errors.ts'
-import { type Operation, type OperationResult, operation, respond } from '../api/operation.ts'
-import { idCursor, openCursor, pageAnswer, sealCursor } from '../api/pagination.ts'
+import { type Operation, operation, respond } from '../api/operation.ts'
+import { ListCursor, nextPageLink, pageQuery, pageResponse } from '../api/pagination.ts'
 import type { Database } from '../database/database.ts'
 import { eventIdMax, lastEventId } from '../events/queries.ts'
 import type { EventKind } from '../events/schemas.ts'
@@ -23,21 +23,19 @@ import {
 } from './queries.ts'
 import {
   newWebhookSchema,
-  nextPageHeader,
   overlapSecondsDefault,
-  pageQuery,
   secretRotationSchema,
   webhookByIdOperation,
-  webhookExample,
   webhookListSchema,
   webhookOperation,
   webhookSchema,
   webhookUpdateSchema,
-  webhookWithSecretExample,
   webhookWithSecretSchema,
 } from './schemas.ts'
 import { serializeWebhook } from './serialize.ts'
 import { testEventType, webhooksMax } from './webhook.ts'
+
+const webhookCursor = new ListCursor('webhooks')
 
 type WebhookRoutesOptions = {
   database: Database
@@ -61,21 +59,17 @@ export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRo
         200: {
           description: 'One page of webhooks.',
           schema: webhookListSchema,
-          optionalHeaders: nextPageHeader,
-          example: [webhookExample],
+          optionalHeaders: nextPageLink,
         },
       },
-      errors: ['validation_failed', 'invalid_cursor'],
-      async read({ query: { limit, cursor } }) {
-        const belowId = cursor === undefined ? undefined : openCursor('webhooks', idCursor, cursor)[0]
-        const webhooks = await listWebhooks(database.read, limit + 1, belowId)
-        return pageAnswer(webhooks, serializeWebhook, {
+      read: ({ query }) =>
+        pageResponse(webhookCursor, {
           publicUrl,
           path: '/v1/webhooks',
-          limit,
-          cursorAfter: (last) => sealCursor('webhooks', [last.id]),
-        })
-      },
+          query,
+          find: (limit, belowId) => listWebhooks(database.read, limit, belowId),
+          serialize: serializeWebhook,
+        }),
     }),
 
     operation({
@@ -88,16 +82,13 @@ export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRo
       hasSecretResponse: true,
       sends: webhookMessage(kinds),
       body: newWebhookSchema,
-      bodyExample: { url: webhookExample.url, events: webhookExample.events },
       responses: {
         201: {
           description: 'The webhook is registered.',
           schema: webhookWithSecretSchema,
           headers: { Location: 'The URL of the webhook.' },
-          example: webhookWithSecretExample,
         },
       },
-      errors: ['malformed_json', 'validation_failed'],
       async write({ body }, { trx, now, principal }) {
         validateUrl(body.url, allowed)
         requireEventAccess(body.events, principal)
@@ -115,8 +106,7 @@ export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRo
       method: 'GET',
       path: '/webhooks/{webhookId}',
       summary: 'Get a webhook',
-      responses: { 200: { description: 'The webhook.', schema: webhookSchema, example: webhookExample } },
-      errors: ['webhook_not_found'],
+      responses: { 200: { description: 'The webhook.', schema: webhookSchema } },
       async read({ params }) {
         return respond(200, serializeWebhook(await webhookOrNotFound(database.read, params.webhookId)))
       },
@@ -131,15 +121,12 @@ export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRo
       description:
         'While a webhook is paused, its messages are queued. A disabled webhook that is enabled again receives only later events.',
       body: webhookUpdateSchema,
-      bodyExample: { status: 'paused' },
       responses: {
         200: {
           description: 'The updated webhook.',
           schema: webhookSchema,
-          example: { ...webhookExample, status: 'paused' },
         },
       },
-      errors: ['malformed_json', 'validation_failed', 'webhook_not_found'],
       async write({ params, body }, { trx, now, principal }) {
         const webhook = await webhookOrNotFound(trx, params.webhookId)
         const { id } = webhook
@@ -163,12 +150,11 @@ export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRo
       path: '/webhooks/{webhookId}',
       summary: 'Delete a webhook',
       responses: { 204: { description: 'The webhook and its deliveries are deleted.' } },
-      errors: ['webhook_not_found'],
-      async write({ params }, { trx, principal }): Promise<OperationResult> {
+      async write({ params }, { trx, principal }) {
         const webhook = await webhookOrNotFound(trx, params.webhookId)
         requireEventAccess(webhook.events, principal)
         await deleteWebhook(trx, webhook.id)
-        return { status: 204 }
+        return respond(204)
       },
     }),
 
@@ -183,15 +169,12 @@ export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRo
       hasSecretResponse: true,
       body: secretRotationSchema,
       isBodyOptional: true,
-      bodyExample: { overlapSeconds: 3600 },
       responses: {
         200: {
           description: 'The webhook with its new secret.',
           schema: webhookWithSecretSchema,
-          example: webhookWithSecretExample,
         },
       },
-      errors: ['malformed_json', 'validation_failed', 'webhook_not_found'],
       async write({ params, body }, { trx, now, principal }) {
         const webhook = await webhookOrNotFound(trx, params.webhookId)
         requireEventAccess(webhook.events, principal)
