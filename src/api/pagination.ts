@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
 import { ApiError } from './errors.ts'
-import { type OperationResult, respond } from './operation.ts'
+import { type Operation, type OperationResult, respond } from './operation.ts'
 import { digitsText, documentation } from './validation.ts'
 
 const pageLimitMax = 100
@@ -23,6 +23,9 @@ export const pageQuery = {
     description: 'Where the page begins: the `cursor` of the `Link` header of the previous page.',
   }),
 }
+
+/** Whether an operation returns pages that a cursor continues. */
+export const isList = ({ query }: Operation): boolean => 'cursor' in (query?.shape ?? {})
 
 /** The `Link` header of a list, for OpenAPI. */
 export const nextPageLink = { Link: 'The URL of the next page, with `rel="next"`. Absent on the last page.' }

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { ApiError, orNotFound } from '../api/errors.ts'
 import { type Operation, operation, respond } from '../api/operation.ts'
-import { ListCursor, nextPageLink, pageQuery, pageResponse } from '../api/pagination.ts'
+import { ListCursor, pageQuery, pageResponse } from '../api/pagination.ts'
 import { int64Text } from '../api/validation.ts'
 import type { Database } from '../database/database.ts'
 import type { Db } from '../database/tables.ts'
@@ -22,22 +22,13 @@ const categoryByIdOperation = { ...categoryOperation, params, notFound: 'categor
 
 export function categoryRoutes({ read }: Database, publicUrl: string | undefined): Operation[] {
   return [
-    operation({
+    operation('listCategories', 'GET /categories', {
       ...categoryOperation,
-      id: 'listCategories',
       cacheable: true,
-      method: 'GET',
-      path: '/categories',
       summary: 'List categories',
       scope: 'categories:read',
       query: z.object(pageQuery),
-      responses: {
-        200: {
-          description: 'One page of categories.',
-          schema: categoriesSchema,
-          optionalHeaders: nextPageLink,
-        },
-      },
+      responses: { 200: { description: 'One page of categories.', schema: categoriesSchema } },
       read: ({ query }) =>
         pageResponse(categoryCursor, {
           publicUrl,
@@ -47,33 +38,21 @@ export function categoryRoutes({ read }: Database, publicUrl: string | undefined
         }),
     }),
 
-    operation({
+    operation('createCategory', 'POST /categories', {
       ...categoryOperation,
-      id: 'createCategory',
-      method: 'POST',
-      path: '/categories',
       summary: 'Add a category',
       scope: 'categories:write',
       body: newCategorySchema,
-      responses: {
-        201: {
-          description: 'The category was added.',
-          schema: categorySchema,
-          headers: { Location: 'The URL of the category.' },
-        },
-      },
+      responses: { 201: { description: 'The category was added.', schema: categorySchema } },
       async write({ body }, { trx, now }) {
         const category = await addCategory(trx, body.name, now)
         return respond(201, category, { Location: `${publicUrl ?? ''}/v1/categories/${category.id}` })
       },
     }),
 
-    operation({
+    operation('getCategory', 'GET /categories/{categoryId}', {
       ...categoryByIdOperation,
-      id: 'getCategory',
       cacheable: true,
-      method: 'GET',
-      path: '/categories/{categoryId}',
       summary: 'Get a category',
       scope: 'categories:read',
       responses: { 200: { description: 'The category.', schema: categorySchema } },
@@ -82,11 +61,8 @@ export function categoryRoutes({ read }: Database, publicUrl: string | undefined
       },
     }),
 
-    operation({
+    operation('updateCategory', 'PATCH /categories/{categoryId}', {
       ...categoryByIdOperation,
-      id: 'updateCategory',
-      method: 'PATCH',
-      path: '/categories/{categoryId}',
       summary: 'Change a category',
       scope: 'categories:write',
       body: categoryChangeSchema,
@@ -99,11 +75,8 @@ export function categoryRoutes({ read }: Database, publicUrl: string | undefined
       },
     }),
 
-    operation({
+    operation('deleteCategory', 'DELETE /categories/{categoryId}', {
       ...categoryByIdOperation,
-      id: 'deleteCategory',
-      method: 'DELETE',
-      path: '/categories/{categoryId}',
       summary: 'Remove a category',
       description: 'Removes a category that no animal uses.',
       scope: 'categories:write',

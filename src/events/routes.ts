@@ -49,10 +49,7 @@ export function eventRoutes(options: EventRoutesOptions): Operation[] {
   }
 
   return [
-    operation({
-      id: 'listEvents',
-      method: 'GET',
-      path: '/events',
+    operation('listEvents', 'GET /events', {
       tag: 'Events',
       summary: 'Follow changes',
       description:

@@ -12,10 +12,7 @@ const inventorySchema = z.object({ available: count, pending: count, sold: count
 
 export function inventoryRoutes({ read }: Database): Operation[] {
   return [
-    operation({
-      id: 'getInventory',
-      method: 'GET',
-      path: '/store/inventory',
+    operation('getInventory', 'GET /store/inventory', {
       tag: 'Store',
       summary: 'Count the animals',
       description:

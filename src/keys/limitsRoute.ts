@@ -48,10 +48,7 @@ const limits = z
   })
 
 export const limitsRoute = (environment: KeyEnvironment): Operation =>
-  operation({
-    id: 'getLimits',
-    method: 'GET',
-    path: '/limits',
+  operation('getLimits', 'GET /limits', {
     tag: 'Limits',
     summary: 'Get your rate limits',
     description: `Returns your API key, its plan, both rate limit windows and any ban. These requests do not count towards the windows. The first ${exemptLimits.perMinute} requests a minute with one key are free; further requests, and requests with a banned key, count towards the limit of your IP address, like requests without a key. A 429 response here never counts towards a ban.`,

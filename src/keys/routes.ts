@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { ApiError, orNotFound } from '../api/errors.ts'
 import { type Operation, operation, respond, type WriteContext } from '../api/operation.ts'
-import { ListCursor, nextPageLink, pageQuery, pageResponse } from '../api/pagination.ts'
+import { ListCursor, pageQuery, pageResponse } from '../api/pagination.ts'
 import { int64Text } from '../api/validation.ts'
 import type { KeyEnvironment } from '../auth/apiKey.ts'
 import type { ApiKeyCache } from '../auth/apiKeyCache.ts'
@@ -57,21 +57,12 @@ export function keyRoutes({
   }
 
   return [
-    operation({
+    operation('listKeys', 'GET /keys', {
       ...keyOperation,
-      id: 'listKeys',
-      method: 'GET',
-      path: '/keys',
       summary: 'List keys',
       description: 'Newest first, including revoked keys.',
       query: z.object(pageQuery),
-      responses: {
-        200: {
-          description: 'One page of keys.',
-          schema: keyListSchema,
-          optionalHeaders: nextPageLink,
-        },
-      },
+      responses: { 200: { description: 'One page of keys.', schema: keyListSchema } },
       async read({ query }, { now }) {
         await flushUsage()
         return pageResponse(keyCursor, {
@@ -84,23 +75,14 @@ export function keyRoutes({
       },
     }),
 
-    operation({
+    operation('createKey', 'POST /keys', {
       ...keyOperation,
-      id: 'createKey',
-      method: 'POST',
-      path: '/keys',
       summary: 'Create a key',
       description:
         'The response contains the secret in `key`. It is shown only once, because only its hash is stored.',
       hasSecretResponse: true,
       body: newKeySchema,
-      responses: {
-        201: {
-          description: 'The key is created.',
-          schema: keyWithSecretSchema,
-          headers: { Location: 'The URL of the key.' },
-        },
-      },
+      responses: { 201: { description: 'The key is created.', schema: keyWithSecretSchema } },
       async write({ body }, { trx, now, afterCommit }) {
         const settings = newKeySettings(body)
         validateKeySettings(settings, now)
@@ -111,11 +93,8 @@ export function keyRoutes({
       },
     }),
 
-    operation({
+    operation('getKey', 'GET /keys/{keyId}', {
       ...keyByIdOperation,
-      id: 'getKey',
-      method: 'GET',
-      path: '/keys/{keyId}',
       summary: 'Get a key',
       description: 'The response does not contain the secret.',
       responses: { 200: { description: 'The key.', schema: keySchema } },
@@ -126,21 +105,13 @@ export function keyRoutes({
       },
     }),
 
-    operation({
+    operation('updateKey', 'PATCH /keys/{keyId}', {
       ...keyByIdOperation,
-      id: 'updateKey',
-      method: 'PATCH',
-      path: '/keys/{keyId}',
       summary: 'Change a key',
       description:
         'Omitted fields keep their values. The change takes effect on all instances within two seconds.',
       body: keyUpdateSchema,
-      responses: {
-        200: {
-          description: 'The updated key.',
-          schema: keySchema,
-        },
-      },
+      responses: { 200: { description: 'The updated key.', schema: keySchema } },
       async write({ params: { keyId }, body }, context) {
         const changed = await change(keyId, context, async (key) => {
           const settings = updatedKeySettings(key, body)
@@ -151,11 +122,8 @@ export function keyRoutes({
       },
     }),
 
-    operation({
+    operation('revokeKey', 'DELETE /keys/{keyId}', {
       ...keyByIdOperation,
-      id: 'revokeKey',
-      method: 'DELETE',
-      path: '/keys/{keyId}',
       summary: 'Revoke a key',
       description: 'Revocation is permanent. The key stays in the list, with `revokedAt`.',
       responses: { 204: { description: 'The key is revoked.' } },
@@ -165,23 +133,15 @@ export function keyRoutes({
       },
     }),
 
-    operation({
+    operation('rotateKey', 'POST /keys/{keyId}/rotate', {
       ...keyByIdOperation,
-      id: 'rotateKey',
-      method: 'POST',
-      path: '/keys/{keyId}/rotate',
       summary: 'Rotate the secret of a key',
       description:
         'Returns the new secret. It is shown only once. The previous secret stays valid for `overlapSeconds`, and both share the rate limits of the key. At most two secrets are valid: if you rotate again within the overlap, the oldest ends at once.',
       hasSecretResponse: true,
       body: keyRotationSchema,
       isBodyOptional: true,
-      responses: {
-        200: {
-          description: 'The key with its new secret.',
-          schema: keyWithSecretSchema,
-        },
-      },
+      responses: { 200: { description: 'The key with its new secret.', schema: keyWithSecretSchema } },
       errors: ['illegal_transition'],
       async write({ params: { keyId }, body }, context) {
         const { trx, now } = context
@@ -194,11 +154,8 @@ export function keyRoutes({
       },
     }),
 
-    operation({
+    operation('liftKeyBan', 'DELETE /keys/{keyId}/ban', {
       ...keyByIdOperation,
-      id: 'liftKeyBan',
-      method: 'DELETE',
-      path: '/keys/{keyId}/ban',
       summary: 'Lift the ban on a key',
       description: 'The key can be used again at once. The lifted ban does not make later bans longer.',
       responses: { 204: { description: 'The key is not banned.' } },

@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { catalogue, detailsMax, type ErrorCode, errorCodes } from '../api/errors.ts'
 import type { Operation } from '../api/operation.ts'
+import { isList } from '../api/pagination.ts'
 import type { Json } from './jsonSchema.ts'
 
 const errorDetailSchema = z
@@ -75,7 +76,7 @@ export function errorsByStatus(operation: Operation): Map<string, ErrorCode[]> {
     !rateLimitExempt && 'key_banned',
     notFound,
     (query || body || isIdempotent) && 'validation_failed',
-    query && 'cursor' in query.shape && 'invalid_cursor',
+    isList(operation) && 'invalid_cursor',
     body && 'malformed_json',
     body && 'unsupported_media_type',
     write && 'body_too_large',

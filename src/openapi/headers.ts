@@ -1,5 +1,6 @@
 import { catalogue, type ErrorCode } from '../api/errors.ts'
 import type { Operation } from '../api/operation.ts'
+import { isList, nextPageLink } from '../api/pagination.ts'
 import { hasRetryAfter, isPipelineError } from './errors.ts'
 import type { Json } from './jsonSchema.ts'
 
@@ -74,14 +75,16 @@ const lifecycleHeaders = (operation: Operation): Json => ({
   ...(operation.deprecation && deprecation),
 })
 
-export function successHeaders(operation: Operation, response: Operation['responses'][number]): Json {
+export function successHeaders(operation: Operation, status: string): Json {
+  const { headers, optionalHeaders } = operation.responses[Number(status)] ?? {}
   return {
     ...commonHeaders,
     ...lifecycleHeaders(operation),
     ...(operation.method === 'POST' && replayed),
     ...(operation.body && preference),
-    ...describeHeaders(response.headers, requiredHeader),
-    ...describeHeaders(response.optionalHeaders, optionalHeader),
+    ...describeHeaders(headers, requiredHeader),
+    ...(status === '201' && { Location: requiredHeader('The URL of the new resource.') }),
+    ...describeHeaders({ ...(isList(operation) && nextPageLink), ...optionalHeaders }, optionalHeader),
   }
 }
 

@@ -62,9 +62,8 @@ function merge(group: readonly ResponseDraft[], examples: Json): Json {
 }
 
 function successDrafts(operation: Operation, schemas: Json): ResponseDraft[] {
-  return Object.entries(operation.responses).map(([status, { schema: zodSchema, stream, ...rest }]) => {
-    const headers = successHeaders(operation, rest)
-    const { description } = rest
+  return Object.entries(operation.responses).map(([status, { description, schema: zodSchema, stream }]) => {
+    const headers = successHeaders(operation, status)
     if (!zodSchema)
       return { operation, status, name: statusName(status), codes: [], response: { description, headers } }
     const schema = jsonSchema(zodSchema, schemas)

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { ApiError, orNotFound } from '../api/errors.ts'
 import { toJson } from '../api/json.ts'
 import { type Operation, type OperationResult, operation, respond } from '../api/operation.ts'
-import { nextPageLink, pageQuery, pageResponse } from '../api/pagination.ts'
+import { pageQuery, pageResponse } from '../api/pagination.ts'
 import { int64Text } from '../api/validation.ts'
 import { optionalTimestamp, timestamp } from '../clock.ts'
 import type { Database } from '../database/database.ts'
@@ -46,23 +46,14 @@ type OrderRoutesOptions = {
 
 export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions): Operation[] {
   return [
-    operation({
+    operation('listOrders', 'GET /store/orders', {
       tag: 'Store',
-      id: 'listOrders',
-      method: 'GET',
-      path: '/store/orders',
       summary: 'List orders',
       description:
         'Returns one page of orders, newest first. Filters can be combined. The `Link` header contains the URL of the next page with `rel="next"`.',
       scope: 'orders:read',
       query: z.object({ limit: pageQuery.limit, ...orderFilterSchema.shape, cursor: pageQuery.cursor }),
-      responses: {
-        200: {
-          description: 'One page of orders.',
-          schema: ordersSchema,
-          optionalHeaders: nextPageLink,
-        },
-      },
+      responses: { 200: { description: 'One page of orders.', schema: ordersSchema } },
       read: ({ query }) =>
         pageResponse(orderCursor, {
           publicUrl,
@@ -73,23 +64,14 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
         }),
     }),
 
-    operation({
+    operation('createOrder', 'POST /store/orders', {
       tag: 'Store',
-      id: 'createOrder',
-      method: 'POST',
-      path: '/store/orders',
       summary: 'Place an order',
       description:
         'Places an order for an available animal, which becomes `pending` and is held. If several orders for one animal are sent at the same time, exactly one is placed.',
       scope: 'orders:write',
       body: newOrderSchema,
-      responses: {
-        201: {
-          description: 'The order was placed.',
-          schema: orderSchema,
-          headers: { Location: 'The URL of the order.' },
-        },
-      },
+      responses: { 201: { description: 'The order was placed.', schema: orderSchema } },
       errors: ['pet_not_found', 'pet_unavailable'],
       async write({ body }, { trx, now }): Promise<OperationResult> {
         // Before the pet is read, because this makes the pet available again if a hold has expired.
@@ -102,11 +84,8 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
       },
     }),
 
-    operation({
+    operation('getOrder', 'GET /store/orders/{orderId}', {
       ...orderByIdOperation,
-      id: 'getOrder',
-      method: 'GET',
-      path: '/store/orders/{orderId}',
       summary: 'Get an order',
       scope: 'orders:read',
       responses: { 200: { description: 'The order.', schema: orderSchema } },
@@ -115,22 +94,14 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
       },
     }),
 
-    operation({
+    operation('updateOrder', 'PATCH /store/orders/{orderId}', {
       ...orderByIdOperation,
-      id: 'updateOrder',
-      method: 'PATCH',
-      path: '/store/orders/{orderId}',
       summary: 'Approve, deliver or cancel an order',
       description:
         'A placed order can be approved. An approved order can be delivered, which makes the animal `sold`. Both can be cancelled, which makes the animal `available` again.',
       scope: 'orders:write',
       body: orderChangeSchema,
-      responses: {
-        200: {
-          description: 'The order after the change.',
-          schema: orderSchema,
-        },
-      },
+      responses: { 200: { description: 'The order after the change.', schema: orderSchema } },
       errors: ['illegal_transition'],
       async write({ params: { orderId }, body: { status } }, { trx, now, principal }) {
         const found = await orderOrNotFound(trx, orderId)
@@ -145,11 +116,8 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
       },
     }),
 
-    operation({
+    operation('eraseOrderCustomer', 'DELETE /store/orders/{orderId}/customer', {
       ...orderByIdOperation,
-      id: 'eraseOrderCustomer',
-      method: 'DELETE',
-      path: '/store/orders/{orderId}/customer',
       summary: "Erase an order's customer",
       description: 'Erases the customer and the note permanently. The order is kept.',
       scope: 'orders:write',

@@ -10,7 +10,7 @@ import {
   respond,
   type WriteContext,
 } from '../api/operation.ts'
-import { nextPageLink, pageQuery, pageResponse } from '../api/pagination.ts'
+import { pageQuery, pageResponse } from '../api/pagination.ts'
 import { int64Text } from '../api/validation.ts'
 import type { Database } from '../database/database.ts'
 import type { Db } from '../database/tables.ts'
@@ -62,12 +62,9 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
   }
 
   return [
-    operation({
+    operation('listPets', 'GET /pets', {
       tag: 'Pets',
-      id: 'listPets',
       cacheable: true,
-      method: 'GET',
-      path: '/pets',
       summary: 'List animals',
       description:
         'Returns one page of animals, newest first. Filters can be combined. The `Link` header contains the URL of the next page with `rel="next"`; it is absent on the last page.',
@@ -75,13 +72,8 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
       query: z.object({ limit: pageQuery.limit, ...petFilterSchema.shape, cursor: pageQuery.cursor }),
       requestHeaders: ifNoneMatch,
       responses: {
-        200: {
-          description: 'One page of animals.',
-          schema: petsSchema,
-          headers: pageEtag,
-          optionalHeaders: nextPageLink,
-        },
-        304: { description: 'The page has not changed.', headers: pageEtag, optionalHeaders: nextPageLink },
+        200: { description: 'One page of animals.', schema: petsSchema, headers: pageEtag },
+        304: { description: 'The page has not changed.', headers: pageEtag },
       },
       async read({ query }) {
         const page = await pageResponse(petCursor, {
@@ -95,38 +87,26 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
       },
     }),
 
-    operation({
+    operation('createPet', 'POST /pets', {
       tag: 'Pets',
-      id: 'createPet',
-      method: 'POST',
-      path: '/pets',
       summary: 'Add an animal',
       description: 'Adds an animal and returns it with its new `id`. `status` defaults to `available`.',
       scope: 'pets:write',
       body: newPetSchema,
-      responses: {
-        201: {
-          description: 'The animal was added.',
-          schema: petSchema,
-          headers: { Location: 'The URL of the animal.', ...etag },
-        },
-      },
+      responses: { 201: { description: 'The animal was added.', schema: petSchema, headers: etag } },
       async write({ body }, { trx, now }) {
         const pet = await addPet(trx, body, now)
         return petResponse(201, pet, { Location: `${publicUrl ?? ''}/v1/pets/${pet.id}` })
       },
     }),
 
-    operation({
+    operation('getPet', 'GET /pets/{petId}', {
       ...petByIdOperation,
-      id: 'getPet',
       cacheable: true,
       cachedRow: {
         table: 'pets',
         id: ({ petId = '' }) => (/^[1-9]\d{0,14}$/.test(petId) ? Number(petId) : undefined),
       },
-      method: 'GET',
-      path: '/pets/{petId}',
       summary: 'Get an animal',
       description:
         'Deprecated. This operation is removed on 5 December 2030. Use `GET /pets` with the `id` or `status` filter.',
@@ -142,24 +122,15 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
         chain(findPet(database.read, petId), (pet) => petResponse(200, orNotFound(pet, 'pet_not_found'))),
     }),
 
-    operation({
+    operation('updatePet', 'PATCH /pets/{petId}', {
       ...petByIdOperation,
-      id: 'updatePet',
-      method: 'PATCH',
-      path: '/pets/{petId}',
       summary: 'Change an animal',
       description:
         'Changes the given fields. The status can change from `available` to `pending` or `sold`, from `pending` to `available` or `sold`, and from `sold` to `available`.',
       scope: 'pets:write',
       body: petChangeSchema,
       requestHeaders: ifMatch,
-      responses: {
-        200: {
-          description: 'The animal after the change.',
-          schema: petSchema,
-          headers: etag,
-        },
-      },
+      responses: { 200: { description: 'The animal after the change.', schema: petSchema, headers: etag } },
       errors: ['illegal_transition', 'pet_has_open_order', 'precondition_failed'],
       async write({ params: { petId }, body }, context) {
         const { pet, hasOrder } = await petToChange(petId, context)
@@ -175,11 +146,8 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
       },
     }),
 
-    operation({
+    operation('deletePet', 'DELETE /pets/{petId}', {
       ...petByIdOperation,
-      id: 'deletePet',
-      method: 'DELETE',
-      path: '/pets/{petId}',
       summary: 'Remove an animal',
       description: 'Removes an animal permanently.',
       scope: 'pets:write',

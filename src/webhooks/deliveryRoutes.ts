@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { ApiError } from '../api/errors.ts'
 import { type Operation, operation, respond } from '../api/operation.ts'
-import { ListCursor, nextPageLink, pageQuery, pageResponse } from '../api/pagination.ts'
+import { ListCursor, pageQuery, pageResponse } from '../api/pagination.ts'
 import type { Database } from '../database/database.ts'
 import { addTestDelivery, findDelivery, listDeliveries, retryDelivery } from './deliveries.ts'
 import { requireEventAccess, webhookOrNotFound } from './guards.ts'
@@ -14,39 +14,24 @@ const deliveryNotFoundMessage =
 
 export function deliveryRoutes(database: Database, publicUrl: string | undefined): Operation[] {
   return [
-    operation({
+    operation('testWebhook', 'POST /webhooks/{webhookId}/test', {
       ...webhookByIdOperation,
-      id: 'testWebhook',
-      method: 'POST',
-      path: '/webhooks/{webhookId}/test',
       summary: 'Send a test message',
       description: `Queues a message of the type \`${testEventType}\`. The deliveries of the webhook show the outcome.`,
-      responses: {
-        202: {
-          description: 'The message is queued.',
-          schema: deliverySchema,
-        },
-      },
+      responses: { 202: { description: 'The message is queued.', schema: deliverySchema } },
       async write({ params }, { trx, now }) {
         const { id } = await webhookOrNotFound(trx, params.webhookId)
         return respond(202, serializeDelivery(await addTestDelivery(trx, id, now)))
       },
     }),
 
-    operation({
+    operation('listDeliveries', 'GET /webhooks/{webhookId}/deliveries', {
       ...webhookByIdOperation,
-      id: 'listDeliveries',
-      method: 'GET',
-      path: '/webhooks/{webhookId}/deliveries',
       summary: 'List deliveries',
       description: 'Newest first. Deliveries are retained for 30 days, like events.',
       query: z.object(pageQuery),
       responses: {
-        200: {
-          description: 'One page of deliveries, newest first.',
-          schema: deliveryListSchema,
-          optionalHeaders: nextPageLink,
-        },
+        200: { description: 'One page of deliveries, newest first.', schema: deliveryListSchema },
       },
       read: ({ params: { webhookId }, query }) =>
         pageResponse(new ListCursor(`deliveries ${webhookId}`), {
@@ -61,18 +46,10 @@ export function deliveryRoutes(database: Database, publicUrl: string | undefined
         }),
     }),
 
-    operation({
+    operation('retryDelivery', 'POST /webhooks/{webhookId}/deliveries/{deliveryId}/retry', {
       ...deliveryByIdOperation,
-      id: 'retryDelivery',
-      method: 'POST',
-      path: '/webhooks/{webhookId}/deliveries/{deliveryId}/retry',
       summary: 'Retry a delivery now',
-      responses: {
-        202: {
-          description: 'The delivery is queued again.',
-          schema: deliverySchema,
-        },
-      },
+      responses: { 202: { description: 'The delivery is queued again.', schema: deliverySchema } },
       async write({ params }, { trx, now, principal }) {
         const ids = [Number(params.webhookId), Number(params.deliveryId)] as const
         const delivery = await findDelivery(trx, ...ids)

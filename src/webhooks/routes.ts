@@ -2,7 +2,7 @@ import { type BlockList, isIP } from 'node:net'
 import * as z from 'zod'
 import { validationFailed } from '../api/errors.ts'
 import { type Operation, operation, respond } from '../api/operation.ts'
-import { ListCursor, nextPageLink, pageQuery, pageResponse } from '../api/pagination.ts'
+import { ListCursor, pageQuery, pageResponse } from '../api/pagination.ts'
 import type { Database } from '../database/database.ts'
 import { eventIdMax, lastEventId } from '../events/queries.ts'
 import type { EventKind } from '../events/schemas.ts'
@@ -48,20 +48,11 @@ type WebhookRoutesOptions = {
 
 export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRoutesOptions): Operation[] {
   return [
-    operation({
+    operation('listWebhooks', 'GET /webhooks', {
       ...webhookOperation,
-      id: 'listWebhooks',
-      method: 'GET',
-      path: '/webhooks',
       summary: 'List webhooks',
       query: z.object(pageQuery),
-      responses: {
-        200: {
-          description: 'One page of webhooks.',
-          schema: webhookListSchema,
-          optionalHeaders: nextPageLink,
-        },
-      },
+      responses: { 200: { description: 'One page of webhooks.', schema: webhookListSchema } },
       read: ({ query }) =>
         pageResponse(webhookCursor, {
           publicUrl,
@@ -72,23 +63,14 @@ export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRo
         }),
     }),
 
-    operation({
+    operation('createWebhook', 'POST /webhooks', {
       ...webhookOperation,
-      id: 'createWebhook',
-      method: 'POST',
-      path: '/webhooks',
       summary: 'Register a webhook',
       description: 'The response contains the signing secret in `secret`. It is shown only once.',
       hasSecretResponse: true,
       sends: webhookMessage(kinds),
       body: newWebhookSchema,
-      responses: {
-        201: {
-          description: 'The webhook is registered.',
-          schema: webhookWithSecretSchema,
-          headers: { Location: 'The URL of the webhook.' },
-        },
-      },
+      responses: { 201: { description: 'The webhook is registered.', schema: webhookWithSecretSchema } },
       async write({ body }, { trx, now, principal }) {
         validateUrl(body.url, allowed)
         requireEventAccess(body.events, principal)
@@ -100,11 +82,8 @@ export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRo
       },
     }),
 
-    operation({
+    operation('getWebhook', 'GET /webhooks/{webhookId}', {
       ...webhookByIdOperation,
-      id: 'getWebhook',
-      method: 'GET',
-      path: '/webhooks/{webhookId}',
       summary: 'Get a webhook',
       responses: { 200: { description: 'The webhook.', schema: webhookSchema } },
       async read({ params }) {
@@ -112,21 +91,13 @@ export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRo
       },
     }),
 
-    operation({
+    operation('updateWebhook', 'PATCH /webhooks/{webhookId}', {
       ...webhookByIdOperation,
-      id: 'updateWebhook',
-      method: 'PATCH',
-      path: '/webhooks/{webhookId}',
       summary: 'Change, pause or resume a webhook',
       description:
         'While a webhook is paused, its messages are queued. A disabled webhook that is enabled again receives only later events.',
       body: webhookUpdateSchema,
-      responses: {
-        200: {
-          description: 'The updated webhook.',
-          schema: webhookSchema,
-        },
-      },
+      responses: { 200: { description: 'The updated webhook.', schema: webhookSchema } },
       async write({ params, body }, { trx, now, principal }) {
         const webhook = await webhookOrNotFound(trx, params.webhookId)
         const { id } = webhook
@@ -143,11 +114,8 @@ export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRo
       },
     }),
 
-    operation({
+    operation('deleteWebhook', 'DELETE /webhooks/{webhookId}', {
       ...webhookByIdOperation,
-      id: 'deleteWebhook',
-      method: 'DELETE',
-      path: '/webhooks/{webhookId}',
       summary: 'Delete a webhook',
       responses: { 204: { description: 'The webhook and its deliveries are deleted.' } },
       async write({ params }, { trx, principal }) {
@@ -158,11 +126,8 @@ export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRo
       },
     }),
 
-    operation({
+    operation('rotateWebhookSecret', 'POST /webhooks/{webhookId}/rotate', {
       ...webhookByIdOperation,
-      id: 'rotateWebhookSecret',
-      method: 'POST',
-      path: '/webhooks/{webhookId}/rotate',
       summary: 'Rotate the signing secret',
       description:
         'Returns the new secret. It is shown only once. Until the overlap ends, messages are signed with the new and the previous secret. At most two secrets are active: if you rotate again within the overlap, the oldest ends at once.',
@@ -170,10 +135,7 @@ export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRo
       body: secretRotationSchema,
       isBodyOptional: true,
       responses: {
-        200: {
-          description: 'The webhook with its new secret.',
-          schema: webhookWithSecretSchema,
-        },
+        200: { description: 'The webhook with its new secret.', schema: webhookWithSecretSchema },
       },
       async write({ params, body }, { trx, now, principal }) {
         const webhook = await webhookOrNotFound(trx, params.webhookId)
