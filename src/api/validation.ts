@@ -114,7 +114,7 @@ export function validate<S extends z.ZodType>(schema: S, value: unknown, where: 
 }
 
 /** Rejects unknown fields, for `Prefer: handling=strict`. */
-export function refuseUnknownFields(schema: z.ZodType, value: unknown): void {
+export function rejectUnknownFields(schema: z.ZodType, value: unknown): void {
   const unknown = unknownFields(schema, value, []).slice(0, detailsMax)
   if (unknown.length === 0) return
   const known = knownFields(schema)

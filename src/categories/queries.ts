@@ -47,23 +47,15 @@ export async function renameCategory(
   name: string | undefined,
   now: number,
 ): Promise<Category> {
-  await trx
-    .updateTable('categories')
-    .set({ name: name ?? null })
-    .where('category_id', '=', id)
-    .execute()
+  const change = { name: name ?? null }
+  await trx.updateTable('categories').set(change).where('category_id', '=', id).execute()
   await recordEvent(trx, now, 'category.updated', { id, name })
   return { id, name }
 }
 
 export async function isCategoryUsed(db: Db, id: bigint): Promise<boolean> {
-  const row = await db
-    .selectFrom('pets')
-    .select('id')
-    .where('category_id', '=', id)
-    .limit(1)
-    .executeTakeFirst()
-  return row !== undefined
+  const users = db.selectFrom('pets').select('id').where('category_id', '=', id).limit(1)
+  return (await users.executeTakeFirst()) !== undefined
 }
 
 export async function removeCategory(trx: Db, id: bigint, now: number): Promise<void> {

@@ -17,7 +17,6 @@ import {
   newKeySchema,
   newKeySettings,
   updatedKeySettings,
-  validateKeySettings,
 } from './schemas.ts'
 import { serializeKey } from './serialize.ts'
 
@@ -84,9 +83,7 @@ export function keyRoutes({
       body: newKeySchema,
       responses: { 201: { description: 'The key is created.', schema: keyWithSecretSchema } },
       async write({ body }, { trx, now, afterCommit }) {
-        const settings = newKeySettings(body)
-        validateKeySettings(settings, now)
-        const { key, secret } = await createKey(trx, settings, environment, now)
+        const { key, secret } = await createKey(trx, newKeySettings(body, now), environment, now)
         afterCommit(() => apiKeyCache.forget())
         const headers = { Location: `${publicUrl ?? ''}/v1/keys/${key.id}` }
         return respond(201, { ...serializeKey(key, now), key: secret }, headers)
@@ -113,12 +110,11 @@ export function keyRoutes({
       body: keyUpdateSchema,
       responses: { 200: { description: 'The updated key.', schema: keySchema } },
       async write({ params: { keyId }, body }, context) {
-        const changed = await change(keyId, context, async (key) => {
-          const settings = updatedKeySettings(key, body)
-          validateKeySettings(settings, body.expiresAt === undefined ? 0 : context.now)
-          await updateKey(context.trx, key.id, settings, context.now)
-        })
-        return respond(200, serializeKey(changed, context.now))
+        const { trx, now } = context
+        const changed = await change(keyId, context, (key) =>
+          updateKey(trx, key.id, updatedKeySettings(key, body, now), now),
+        )
+        return respond(200, serializeKey(changed, now))
       },
     }),
 

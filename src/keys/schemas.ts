@@ -78,14 +78,12 @@ export const newKeySchema = z
   })
 export const keyUpdateSchema = z
   .object({
+    ...newKeySchema.shape,
     name: keyNameSchema.optional(),
-    plan: planSchema.optional(),
     limits: ownLimits
       .nullable()
       .optional()
       .meta({ description: 'Only for keys with the plan `enterprise`. `null` removes them.' }),
-    scopes: scopesSchema.optional(),
-    origins: originsSchema.optional(),
     expiresAt: dateTime()
       .nullable()
       .optional()
@@ -139,21 +137,31 @@ export const keyRotationSchema = z
   })
   .meta({ id: 'Rotation', description: 'Options of a rotation.', examples: [{ overlapSeconds: 3600 }] })
 
-export const newKeySettings = (body: z.output<typeof newKeySchema>): KeySettings => ({
-  name: body.name,
-  plan: body.plan ?? 'free',
-  limits: body.limits as KeySettings['limits'],
-  origins: body.origins ?? [],
-  scopes: body.scopes ?? defaultScopes(body.origins ?? []),
-  expiresAt: body.expiresAt,
-})
+/** The settings of a new key, validated as a whole. */
+export const newKeySettings = (body: z.output<typeof newKeySchema>, now: number): KeySettings =>
+  validSettings(
+    {
+      name: body.name,
+      plan: body.plan ?? 'free',
+      limits: body.limits as KeySettings['limits'],
+      origins: body.origins ?? [],
+      scopes: body.scopes ?? defaultScopes(body.origins ?? []),
+      expiresAt: body.expiresAt,
+    },
+    now,
+  )
 
-export function updatedKeySettings(key: Key, change: z.output<typeof keyUpdateSchema>): KeySettings {
+/** The settings of a key after a change, validated as a whole. An expiry that is not changed may lie in the past. */
+export function updatedKeySettings(
+  key: Key,
+  change: z.output<typeof keyUpdateSchema>,
+  now: number,
+): KeySettings {
   const plan = change.plan ?? key.plan
   // A change to another plan than enterprise drops the limits of the key.
   const unchangedLimits = plan === 'enterprise' ? key.limits : undefined
   const limits = change.limits === undefined ? unchangedLimits : (change.limits ?? undefined)
-  return {
+  const settings = {
     name: change.name ?? key.name,
     plan,
     limits: limits as KeySettings['limits'],
@@ -161,10 +169,11 @@ export function updatedKeySettings(key: Key, change: z.output<typeof keyUpdateSc
     origins: change.origins ?? key.origins,
     expiresAt: change.expiresAt === undefined ? key.expiresAt : (change.expiresAt ?? undefined),
   }
+  return validSettings(settings, change.expiresAt === undefined ? 0 : now)
 }
 
-export function validateKeySettings(settings: KeySettings, now: number): void {
+function validSettings(settings: KeySettings, now: number): KeySettings {
   const problems = settingsProblems(settings, now)
-  if (problems.length > 0)
-    throw validationFailed(problems.map(({ field, message }) => ({ path: `/${field}`, message })))
+  if (problems.length === 0) return settings
+  throw validationFailed(problems.map(({ field, message }) => ({ path: `/${field}`, message })))
 }

@@ -1,7 +1,7 @@
 import { catalogue, type ErrorCode } from '../api/errors.ts'
 import type { Operation } from '../api/operation.ts'
 import { isList, nextPageLink } from '../api/pagination.ts'
-import { hasRetryAfter, isPipelineError } from './errors.ts'
+import { pipelineCodes, retryAfterCodes } from './errors.ts'
 import type { Json } from './jsonSchema.ts'
 
 const text = { type: 'string' }
@@ -90,8 +90,9 @@ export function successHeaders(operation: Operation, status: string): Json {
 
 /** The headers of an error response with any of these codes. */
 export function errorHeaders(operation: Operation, codes: readonly ErrorCode[]): Json {
-  const isStored = codes.some((code) => !isPipelineError(code))
+  const isStored = codes.some((code) => !pipelineCodes.has(code))
   const isInputRead = isStored || codes.some((code) => catalogue[code].status >= 500)
+  const hasRetryAfter = (code: ErrorCode) => retryAfterCodes.has(code)
   return {
     ...commonHeaders,
     ...lifecycleHeaders(operation),

@@ -14,7 +14,7 @@ import {
   petStatusForOrder,
 } from './order.ts'
 
-export type OrderFilter = { status?: OrderStatus | undefined; petId?: bigint | undefined }
+type OrderFilter = { status?: OrderStatus | undefined; petId?: bigint | undefined }
 export type NewOrder = { customer: Customer | undefined; note: string | undefined; holdMs: number }
 
 /** Above every id that the service assigns. */
@@ -107,13 +107,8 @@ export async function expireHold(trx: Db, order: Order, now: number): Promise<Or
 }
 
 export async function hasDueHolds(db: Db, now: number): Promise<boolean> {
-  const row = await db
-    .selectFrom('orders')
-    .select('id')
-    .where('hold_expires_at', '<=', now)
-    .limit(1)
-    .executeTakeFirst()
-  return row !== undefined
+  const due = db.selectFrom('orders').select('id').where('hold_expires_at', '<=', now).limit(1)
+  return (await due.executeTakeFirst()) !== undefined
 }
 
 /** Cancels a bounded number of orders whose hold has expired. Returns how many. */

@@ -3,7 +3,7 @@ import { ListCursor } from '../api/pagination.ts'
 import { int64, int64Text, nonBlankText } from '../api/validation.ts'
 import { petNameLengthMax, petStatuses } from './pet.ts'
 
-export const petStatusSchema = z.enum(petStatuses).meta({
+const petStatusSchema = z.enum(petStatuses).meta({
   id: 'PetStatus',
   description:
     'Whether the animal can be adopted: `available`, reserved (`pending`) or already adopted (`sold`).',

@@ -16,9 +16,7 @@ import {
   createWebhook,
   deleteWebhook,
   listWebhooks,
-  reenableWebhook,
   rotateWebhookSecret,
-  setWebhookStatus,
   updateWebhook,
 } from './queries.ts'
 import {
@@ -105,11 +103,14 @@ export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRo
         if (body.url !== undefined) validateUrl(url, allowed)
         // Includes the previous event types: pending deliveries of these would go to the new URL.
         requireEventAccess([...webhook.events, ...events], principal)
-        await updateWebhook(trx, id, { url, events })
         await failPending(trx, id, 'The webhook was changed.', now, [...events, testEventType])
-        if (status === 'enabled' && webhook.status === 'disabled')
-          await reenableWebhook(trx, id, await lastEventId(trx, eventIdMax))
-        else if (status !== undefined) await setWebhookStatus(trx, id, status)
+        const isReenabled = status === 'enabled' && webhook.status === 'disabled'
+        await updateWebhook(trx, id, {
+          url,
+          events: JSON.stringify(events),
+          ...(status && { status, status_reason: null }),
+          ...(isReenabled && { from_event_id: await lastEventId(trx, eventIdMax) }),
+        })
         return respond(200, serializeWebhook(await webhookOrNotFound(trx, params.webhookId)))
       },
     }),

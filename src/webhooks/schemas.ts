@@ -10,18 +10,15 @@ export const overlapSecondsDefault = 24 * 60 * 60
 const time = z.iso.datetime()
 const webhookUrl = z
   .string()
-  .superRefine((text, context) => {
-    const url = text.length <= urlLengthMax ? URL.parse(text) : null
-    const problem =
-      url === null
-        ? 'must be an absolute URL'
-        : !/^https?:$/.test(url.protocol)
-          ? 'must be an https address'
-          : url.username || url.password
-            ? 'must not contain credentials'
-            : undefined
-    if (problem !== undefined) context.addIssue({ code: 'custom', message: problem })
+  .refine((text) => text.length <= urlLengthMax && URL.canParse(text), {
+    error: 'must be an absolute URL',
+    abort: true,
   })
+  .refine((text) => /^https?:$/.test(new URL(text).protocol), {
+    error: 'must be an https address',
+    abort: true,
+  })
+  .refine((text) => !new URL(text).username && !new URL(text).password, 'must not contain credentials')
   .meta({ format: 'uri', maxLength: urlLengthMax, description: 'The URL that messages are sent to.' })
 const newUrl = webhookUrl.meta({
   pattern: '^https://\\S+$',
