@@ -95,8 +95,8 @@ const toText = (value: unknown) => (Array.isArray(value) ? value.map(String) : S
 const filterEntries = (filter: object) => Object.entries(filter).filter(([, value]) => value !== undefined)
 
 type PageOptions<T, Filter, Id> = {
-  readonly publicUrl: string | undefined
-  readonly path: string
+  /** The URL of the list. */
+  readonly url: string
   readonly query: { readonly limit: number; readonly cursor?: string | undefined } & Filter
   /** Finds the items after an id, at most `limit`. */
   find(limit: number, lastId: Id | undefined, filter: Filter): Promise<readonly T[]>
@@ -106,7 +106,7 @@ type PageOptions<T, Filter, Id> = {
 /** One page of a list, with the `Link` of the next page if there is one. */
 export async function pageResponse<T extends { id: Id }, Filter extends object, Id extends number | bigint>(
   cursors: ListCursor<Filter, Id>,
-  { publicUrl, path, query, find, serialize = (item) => item }: PageOptions<T, Filter, Id>,
+  { url, query, find, serialize = (item) => item }: PageOptions<T, Filter, Id>,
 ): Promise<OperationResult> {
   const { limit, cursor, ...sent } = query
   const [lastId, filter] = cursors.decode(cursor, sent as unknown as Filter)
@@ -123,9 +123,9 @@ export async function pageResponse<T extends { id: Id }, Filter extends object, 
     ...filters,
     ['cursor', cursors.encode(last.id, filter)],
   ]
-  return respond(200, page.map(serialize), { Link: nextLink(publicUrl, path, next) })
+  return respond(200, page.map(serialize), { Link: nextLink(url, next) })
 }
 
 /** The value of `Link` for the next page of the same list. */
-export const nextLink = (publicUrl = '', path: string, query: [name: string, value: string][]): string =>
-  `<${publicUrl}${path}?${new URLSearchParams(query)}>; rel="next"`
+export const nextLink = (url: string, query: [name: string, value: string][]): string =>
+  `<${url}?${new URLSearchParams(query)}>; rel="next"`

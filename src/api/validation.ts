@@ -54,6 +54,9 @@ export const digitsText = (min: number, max: number) =>
       schema: { type: 'integer', ...(max > int32Max && { format: 'int64' }), minimum: min, maximum: max },
     })
 
+/** A time in a response. */
+export const timestampSchema = (description: string) => z.iso.datetime().meta({ description })
+
 /** Length in code points, as JSON Schema counts it. */
 const lengthOf = (text: string): number => [...text].length
 

@@ -20,7 +20,7 @@ const params = z.object({ categoryId: int64Text().meta({ description: 'The id of
 const categoryOperation = { tag: 'Store', stability: 'beta' } as const
 const categoryByIdOperation = { ...categoryOperation, params, notFound: 'category_not_found' } as const
 
-export function categoryRoutes({ read }: Database, publicUrl: string | undefined): Operation[] {
+export function categoryRoutes({ read }: Database, baseUrl: string): Operation[] {
   return [
     operation('listCategories', 'GET /categories', {
       ...categoryOperation,
@@ -31,8 +31,7 @@ export function categoryRoutes({ read }: Database, publicUrl: string | undefined
       responses: { 200: { description: 'One page of categories.', schema: categoriesSchema } },
       read: ({ query }) =>
         pageResponse(categoryCursor, {
-          publicUrl,
-          path: '/v1/categories',
+          url: `${baseUrl}/categories`,
           query,
           find: (limit, lastId) => listCategories(read, limit, lastId),
         }),
@@ -46,7 +45,7 @@ export function categoryRoutes({ read }: Database, publicUrl: string | undefined
       responses: { 201: { description: 'The category was added.', schema: categorySchema } },
       async write({ body }, { trx, now }) {
         const category = await addCategory(trx, body.name, now)
-        return respond(201, category, { Location: `${publicUrl ?? ''}/v1/categories/${category.id}` })
+        return respond(201, category, { Location: `${baseUrl}/categories/${category.id}` })
       },
     }),
 

@@ -22,18 +22,17 @@ const insertEvent = preparedQuery<
 
 const insertEvents = insertMany('events', ['type', 'created_at', 'data', 'is_private'])
 
+const toRow = (now: number, type: EventType, data: unknown) =>
+  [type, now, toJson(data), isPrivateEvent(type) ? 1 : 0] as const
+
 /** Records an event in the transaction of the change. */
-export const recordEvent = (
-  trx: Db,
-  now: number,
-  type: EventType,
-  data: unknown,
-): MaybePromise<readonly unknown[]> => insertEvent(trx, type, now, toJson(data), isPrivateEvent(type) ? 1 : 0)
+export const recordEvent = (trx: Db, now: number, type: EventType, data: unknown) =>
+  insertEvent(trx, ...toRow(now, type, data))
 
 export const recordEvents = (trx: Db, now: number, events: readonly NewEvent[]): Promise<void> =>
   insertEvents(
     trx,
-    events.map(({ type, data }) => [type, now, toJson(data), isPrivateEvent(type) ? 1 : 0]),
+    events.map(({ type, data }) => toRow(now, type, data)),
   )
 
 const selectNewestId = preparedQuery<[], { id: number }>((db) =>
@@ -57,19 +56,13 @@ export async function eventsAfter(
 ): Promise<FeedEvent[]> {
   let query = db
     .selectFrom('events')
-    .selectAll()
+    .select(['id', 'type', 'created_at as createdAt', 'data'])
     .where('id', '>', after)
     .where('id', '<=', through)
     .orderBy('id')
     .limit(limit)
   if (!includesPrivate) query = query.where('is_private', '=', sql.lit(0))
-  const rows = await query.execute()
-  return rows.map((row) => ({
-    id: row.id,
-    type: row.type as EventType,
-    createdAt: row.created_at,
-    data: row.data,
-  }))
+  return (await query.execute()) as FeedEvent[]
 }
 
 /** The id of the newest event up to the id `through`, even if that event was pruned. */

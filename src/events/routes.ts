@@ -23,7 +23,7 @@ export type EventRoutesOptions = {
   readonly findAccess: FindStreamAccess
   /** The maximum number of open streams of all keys. */
   readonly streamsMax: number
-  readonly publicUrl: string | undefined
+  readonly baseUrl: string
   /** The id up to which events are durable. Later events are not returned yet. */
   durableThrough(): MaybePromise<number>
   /** The kinds of events, for OpenAPI. */
@@ -31,7 +31,7 @@ export type EventRoutesOptions = {
 }
 
 export function eventRoutes(options: EventRoutesOptions): Operation[] {
-  const { database, broadcaster, findAccess, publicUrl, durableThrough, kinds } = options
+  const { database, broadcaster, findAccess, baseUrl, durableThrough, kinds } = options
   const counter = new StreamCounter(options.streamsMax)
 
   async function openStream(after: number, newest: number, { keyId, token }: Principal) {
@@ -97,7 +97,7 @@ export function eventRoutes(options: EventRoutesOptions): Operation[] {
         const newest = await lastEventId(database.read, through)
         const sent = (isStream ? lastReceivedId(header) : undefined) ?? after
         const position = sent ?? (isStream ? newest : pruned)
-        if (position < pruned || position > newest) throw eventsExpired(position, pruned, newest, publicUrl)
+        if (position < pruned || position > newest) throw eventsExpired(position, pruned, newest, baseUrl)
         const headers = { 'Last-Event-Id': String(newest) }
         if (isStream) return { status: 200, stream: await openStream(position, newest, principal), headers }
         const includesPrivate = principal.scopes.has(privateEventsScope)
@@ -105,7 +105,7 @@ export function eventRoutes(options: EventRoutesOptions): Operation[] {
         const page = events.slice(0, limit)
         const json = `[${page.map(serializeEvent).join(',')}]`
         if (events.length === page.length) return { status: 200, json, headers }
-        const Link = nextLink(publicUrl, '/v1/events', [
+        const Link = nextLink(`${baseUrl}/events`, [
           ['after', String(page.at(-1)?.id)],
           ['limit', String(limit)],
         ])
@@ -123,12 +123,7 @@ function lastReceivedId(header: Context['header']): number | undefined {
 }
 
 /** The position is before the oldest event, or after the newest one, for example because a restore replaced the feed. */
-function eventsExpired(
-  position: number,
-  pruned: number,
-  newest: number,
-  publicUrl: string | undefined,
-): ApiError {
+function eventsExpired(position: number, pruned: number, newest: number, baseUrl: string): ApiError {
   const isAhead = position > newest
   const next = isAhead ? newest : pruned
   const reason = isAhead
@@ -137,6 +132,6 @@ function eventsExpired(
   return new ApiError(
     'events_expired',
     `${reason} List all resources again, then continue with after=${next}.`,
-    { headers: { Link: nextLink(publicUrl, '/v1/events', [['after', String(next)]]) } },
+    { headers: { Link: nextLink(`${baseUrl}/events`, [['after', String(next)]]) } },
   )
 }

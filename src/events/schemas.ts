@@ -1,10 +1,8 @@
 import * as z from 'zod'
-import { int64 } from '../api/validation.ts'
+import { int64, timestampSchema } from '../api/validation.ts'
 import { type EventType, eventTypes } from './event.ts'
 
 /** The lists of types and kinds are open: see docs/decisions/0023-openapi-for-generators.md. */
-
-const time = z.iso.datetime()
 
 export const knownEventTypeSchema = z
   .enum(eventTypes)
@@ -27,7 +25,7 @@ const deletedResource = z
 const keyBan = z
   .object({
     id: int64().meta({ description: 'The id of the API key.' }),
-    bannedUntil: time.meta({ description: 'When the ban ends.' }),
+    bannedUntil: timestampSchema('When the ban ends.'),
   })
   .meta({ id: 'KeyBan', description: 'A temporary ban of an API key.' })
 
@@ -108,7 +106,7 @@ export function eventsSchema(kinds: readonly EventKind[]): z.ZodType {
     fields: (type, data) => ({
       id: int64().meta({ description: 'The position in the feed. Later events have higher ids.' }),
       type,
-      createdAt: time.meta({ description: 'When the change was made.' }),
+      createdAt: timestampSchema('When the change was made.'),
       data,
     }),
   })

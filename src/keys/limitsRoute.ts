@@ -7,12 +7,14 @@ import { timestamp } from '../clock.ts'
 import { exemptLimits, type Window } from '../limits/window.ts'
 import { keyNameSchema, planSchema, scopesSchema } from './schemas.ts'
 
-const time = z.iso.datetime()
 const window = z
   .object({
     limit: z.int().meta({ description: 'Requests allowed in the window.', minimum: 0, format: 'int32' }),
     remaining: z.int().meta({ description: 'Requests left in the window.', minimum: 0, format: 'int32' }),
-    resetsAt: time.nullable().meta({ description: 'When the window ends; null if no window is open.' }),
+    resetsAt: z.iso
+      .datetime()
+      .nullable()
+      .meta({ description: 'When the window ends; null if no window is open.' }),
   })
   .meta({ id: 'LimitWindow', description: 'A rate limit window of a key.' })
 const limits = z
@@ -26,7 +28,8 @@ const limits = z
     plan: planSchema,
     minute: window,
     day: window,
-    bannedUntil: time
+    bannedUntil: z.iso
+      .datetime()
       .nullable()
       .meta({ description: 'When the ban on this key ends; null if it is not banned.' }),
   })

@@ -31,7 +31,7 @@ type KeyRoutesOptions = {
   readonly database: Database
   readonly apiKeyCache: ApiKeyCache
   readonly environment: KeyEnvironment
-  readonly publicUrl: string | undefined
+  readonly baseUrl: string
   /** Writes the counts of the rate limiter to the database, so that usage read from it is current. */
   flushUsage(): Promise<void>
 }
@@ -40,7 +40,7 @@ export function keyRoutes({
   database,
   apiKeyCache,
   environment,
-  publicUrl,
+  baseUrl,
   flushUsage,
 }: KeyRoutesOptions): Operation[] {
   /** Changes a key and invalidates the key cache, so that the next request sees the change. */
@@ -65,8 +65,7 @@ export function keyRoutes({
       async read({ query }, { now }) {
         await flushUsage()
         return pageResponse(keyCursor, {
-          publicUrl,
-          path: '/v1/keys',
+          url: `${baseUrl}/keys`,
           query,
           find: (limit, belowId) => listKeys(database.read, limit, belowId),
           serialize: (key) => serializeKey(key, now),
@@ -85,7 +84,7 @@ export function keyRoutes({
       async write({ body }, { trx, now, afterCommit }) {
         const { key, secret } = await createKey(trx, newKeySettings(body, now), environment, now)
         afterCommit(() => apiKeyCache.forget())
-        const headers = { Location: `${publicUrl ?? ''}/v1/keys/${key.id}` }
+        const headers = { Location: `${baseUrl}/keys/${key.id}` }
         return respond(201, { ...serializeKey(key, now), key: secret }, headers)
       },
     }),

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { dateTime } from '../api/dateTime.ts'
 import { validationFailed } from '../api/errors.ts'
-import { int64, integer, nonBlankText } from '../api/validation.ts'
+import { int64, integer, nonBlankText, timestampSchema } from '../api/validation.ts'
 import { ownLimitMax, ownStreamsMax, planNames } from '../limits/plans.ts'
 import {
   defaultScopes,
@@ -16,7 +16,6 @@ import {
   settingsProblems,
 } from './key.ts'
 
-const time = z.iso.datetime()
 const newKeyExample = {
   name: 'Web site',
   plan: 'pro',
@@ -104,17 +103,14 @@ export const keySchema = z
     limits: ownLimits.optional().meta({ description: 'Only for keys with the plan `enterprise`.' }),
     scopes: scopesSchema,
     origins: originsSchema,
-    createdAt: time.meta({ description: 'When the key was created.' }),
-    lastUsedAt: time
+    createdAt: timestampSchema('When the key was created.'),
+    lastUsedAt: z.iso
+      .datetime()
       .nullable()
       .meta({ description: 'When the key was last used, to the second. `null` if it has not been used.' }),
-    expiresAt: time.meta({ description: expiryDescription }).optional(),
-    revokedAt: time
-      .optional()
-      .meta({ description: 'When the key was revoked. Absent if it is not revoked.' }),
-    bannedUntil: time
-      .optional()
-      .meta({ description: 'When the ban on the key ends. Absent if the key is not banned.' }),
+    expiresAt: timestampSchema(expiryDescription).optional(),
+    revokedAt: timestampSchema('When the key was revoked. Absent if it is not revoked.').optional(),
+    bannedUntil: timestampSchema('When the ban on the key ends. Absent if the key is not banned.').optional(),
   })
   .meta({ id: 'Key', description: 'An API key, without its secret.', examples: [keyExample] })
 export const keyListSchema = z

@@ -40,11 +40,11 @@ const orderByIdOperation = { tag: 'Store', params, notFound: 'order_not_found' }
 
 type OrderRoutesOptions = {
   readonly database: Database
-  readonly publicUrl: string | undefined
+  readonly baseUrl: string
   readonly holdMs: number
 }
 
-export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions): Operation[] {
+export function orderRoutes({ database, baseUrl, holdMs }: OrderRoutesOptions): Operation[] {
   return [
     operation('listOrders', 'GET /store/orders', {
       tag: 'Store',
@@ -56,8 +56,7 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
       responses: { 200: { description: 'One page of orders.', schema: ordersSchema } },
       read: ({ query }) =>
         pageResponse(orderCursor, {
-          publicUrl,
-          path: '/v1/store/orders',
+          url: `${baseUrl}/store/orders`,
           query,
           find: (limit, belowId, filter) => listOrders(database, filter, limit, belowId),
           serialize: serializeOrder,
@@ -79,7 +78,7 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
         const pet = orNotFound(await findPet(trx, body.petId), 'pet_not_found')
         if (openOrder || pet.status !== 'available') throw new ApiError('pet_unavailable')
         const order = await placeOrder(trx, pet, { customer: body.customer, note: body.note, holdMs }, now)
-        const Location = `${publicUrl ?? ''}/v1/store/orders/${order.id}`
+        const Location = `${baseUrl}/store/orders/${order.id}`
         return { ...respond(201, serializeOrder(order), { Location }), subjectRef: subjectRefOf(order.id) }
       },
     }),

@@ -1,9 +1,8 @@
 import * as z from 'zod'
 import { ListCursor } from '../api/pagination.ts'
-import { boundedText, int64, int64Text, nonBlankText } from '../api/validation.ts'
+import { boundedText, int64, int64Text, nonBlankText, timestampSchema } from '../api/validation.ts'
 import { customerNameLengthMax, emailLengthMax, noteLengthMax, orderStatuses } from './order.ts'
 
-const time = z.iso.datetime()
 const customer = { name: 'Ada Example', email: 'ada@example.com' }
 
 export const orderStatusSchema = z
@@ -47,11 +46,11 @@ export const orderSchema = z
     status: orderStatusSchema,
     customer: customerSchema.optional(),
     note: noteSchema.optional(),
-    placedAt: time.meta({ description: 'When the order was placed.' }),
-    updatedAt: time.meta({ description: 'When the order last changed.' }),
-    holdExpiresAt: time
-      .optional()
-      .meta({ description: 'When a placed order is cancelled, unless it is approved first.' }),
+    placedAt: timestampSchema('When the order was placed.'),
+    updatedAt: timestampSchema('When the order last changed.'),
+    holdExpiresAt: timestampSchema(
+      'When a placed order is cancelled, unless it is approved first.',
+    ).optional(),
     cancelReason: z
       .string()
       .optional()

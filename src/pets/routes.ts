@@ -44,21 +44,21 @@ export const getPetDeprecation: Deprecation = {
 
 type PetRoutesOptions = {
   readonly database: Database
-  readonly publicUrl: string | undefined
-  /** Expires the hold on a pet if it is due. Passed in, because orders depend on pets. */
-  hasOpenOrder(trx: Db, petId: bigint, now: number): Promise<boolean>
+  readonly baseUrl: string
+  /** Cancels the order instead if its hold has expired. Passed in, because orders depend on pets. */
+  findOpenOrder(trx: Db, petId: bigint, now: number): Promise<object | undefined>
 }
 
-export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOptions): Operation[] {
+export function petRoutes({ database, baseUrl, findOpenOrder }: PetRoutesOptions): Operation[] {
   /** The pet as it is in this transaction, if it matches the `If-Match` header. */
   async function petToChange(petId: bigint, { trx, header, now }: WriteContext) {
-    const hasOrder = await hasOpenOrder(trx, petId, now)
+    const openOrder = await findOpenOrder(trx, petId, now)
     const pet = orNotFound(await findPet(trx, petId), 'pet_not_found')
     const expected = header('if-match')
     if (expected !== undefined && !matchesExactly(expected, etagOf(toJson(pet)))) {
       throw new ApiError('precondition_failed')
     }
-    return { pet, hasOrder }
+    return { pet, hasOrder: openOrder !== undefined }
   }
 
   return [
@@ -77,8 +77,7 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
       },
       async read({ query }) {
         const page = await pageResponse(petCursor, {
-          publicUrl,
-          path: '/v1/pets',
+          url: `${baseUrl}/pets`,
           query: { ...query, id: query.id && sortedUnique(query.id) },
           find: (limit, belowId, filter) => listPets(database, filter, limit, belowId),
         })
@@ -96,7 +95,7 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
       responses: { 201: { description: 'The animal was added.', schema: petSchema, headers: etag } },
       async write({ body }, { trx, now }) {
         const pet = await addPet(trx, body, now)
-        return petResponse(201, pet, { Location: `${publicUrl ?? ''}/v1/pets/${pet.id}` })
+        return petResponse(201, pet, { Location: `${baseUrl}/pets/${pet.id}` })
       },
     }),
 

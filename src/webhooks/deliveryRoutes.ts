@@ -12,7 +12,7 @@ import { type Delivery, testEventType } from './webhook.ts'
 const deliveryNotFoundMessage =
   'This webhook has no delivery with this id: GET /webhooks/{webhookId}/deliveries lists its deliveries.'
 
-export function deliveryRoutes(database: Database, publicUrl: string | undefined): Operation[] {
+export function deliveryRoutes(database: Database, baseUrl: string): Operation[] {
   return [
     operation('testWebhook', 'POST /webhooks/{webhookId}/test', {
       ...webhookByIdOperation,
@@ -35,8 +35,7 @@ export function deliveryRoutes(database: Database, publicUrl: string | undefined
       },
       read: ({ params: { webhookId }, query }) =>
         pageResponse(new ListCursor(`deliveries ${webhookId}`), {
-          publicUrl,
-          path: `/v1/webhooks/${webhookId}/deliveries`,
+          url: `${baseUrl}/webhooks/${webhookId}/deliveries`,
           query,
           async find(limit, belowId) {
             const { id } = await webhookOrNotFound(database.read, webhookId)

@@ -39,12 +39,12 @@ type WebhookRoutesOptions = {
   database: Database
   /** Networks outside the public internet that the operator allows. */
   allowed: BlockList
-  publicUrl: string | undefined
+  baseUrl: string
   /** The event types that the OpenAPI document describes. */
   kinds: readonly EventKind[]
 }
 
-export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRoutesOptions): Operation[] {
+export function webhookRoutes({ database, allowed, baseUrl, kinds }: WebhookRoutesOptions): Operation[] {
   return [
     operation('listWebhooks', 'GET /webhooks', {
       ...webhookOperation,
@@ -53,8 +53,7 @@ export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRo
       responses: { 200: { description: 'One page of webhooks.', schema: webhookListSchema } },
       read: ({ query }) =>
         pageResponse(webhookCursor, {
-          publicUrl,
-          path: '/v1/webhooks',
+          url: `${baseUrl}/webhooks`,
           query,
           find: (limit, belowId) => listWebhooks(database.read, limit, belowId),
           serialize: serializeWebhook,
@@ -75,7 +74,7 @@ export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRo
         if ((await countWebhooks(trx)) >= webhooksMax)
           throw validationFailed([{ path: '', message: `exceeds the maximum of ${webhooksMax} webhooks` }])
         const { webhook, secret } = await createWebhook(trx, body, await lastEventId(trx, eventIdMax), now)
-        const headers = { Location: `${publicUrl ?? ''}/v1/webhooks/${webhook.id}` }
+        const headers = { Location: `${baseUrl}/webhooks/${webhook.id}` }
         return respond(201, { ...serializeWebhook(webhook), secret }, headers)
       },
     }),
@@ -147,7 +146,7 @@ export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRo
       },
     }),
 
-    ...deliveryRoutes(database, publicUrl),
+    ...deliveryRoutes(database, baseUrl),
   ]
 }
 

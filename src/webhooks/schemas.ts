@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { int64, int64Text, integer } from '../api/validation.ts'
+import { int64, int64Text, integer, timestampSchema } from '../api/validation.ts'
 import { eventTypes } from '../events/event.ts'
 import { eventTypeSchema, knownEventTypeSchema } from '../events/schemas.ts'
 import { testEventType, urlLengthMax, webhookStatuses } from './webhook.ts'
@@ -7,7 +7,6 @@ import { testEventType, urlLengthMax, webhookStatuses } from './webhook.ts'
 const overlapSecondsMax = 30 * 24 * 60 * 60
 export const overlapSecondsDefault = 24 * 60 * 60
 
-const time = z.iso.datetime()
 const webhookUrl = z
   .string()
   .refine((text) => text.length <= urlLengthMax && URL.canParse(text), {
@@ -68,7 +67,7 @@ export const webhookSchema = z
     events: z.array(eventTypeSchema).meta({ description: 'The event types that are sent.' }),
     status: webhookStatus,
     statusReason: z.string().optional().meta({ description: 'Why the service disabled the webhook.' }),
-    createdAt: time.meta({ description: 'When the webhook was registered.' }),
+    createdAt: timestampSchema('When the webhook was registered.'),
   })
   .meta({
     id: 'Webhook',
@@ -104,16 +103,14 @@ export const deliverySchema = z
     eventType: eventTypeSchema.meta({ description: 'The event type. `webhook.test` for a test message.' }),
     status: deliveryStatus,
     attempts: z.int().meta({ minimum: 0, format: 'int32', description: 'The number of attempts so far.' }),
-    nextAttemptAt: time.optional().meta({ description: 'When the next attempt is due.' }),
+    nextAttemptAt: timestampSchema('When the next attempt is due.').optional(),
     lastStatus: z
       .int()
       .optional()
       .meta({ minimum: 0, maximum: 999, description: 'The HTTP status of the last response.' }),
     lastError: z.string().optional().meta({ description: 'Why the last attempt failed.' }),
-    createdAt: time.meta({ description: 'When the message was queued.' }),
-    finishedAt: time
-      .optional()
-      .meta({ description: 'When the message was delivered or the last retry failed.' }),
+    createdAt: timestampSchema('When the message was queued.'),
+    finishedAt: timestampSchema('When the message was delivered or the last retry failed.').optional(),
   })
   .meta({
     id: 'Delivery',
