@@ -5,18 +5,18 @@ import { expireDueHolds, hasDueHolds } from './orders/queries.ts'
 import type { Log } from './telemetry/log.ts'
 import { pruneDeliveries } from './webhooks/deliveries.ts'
 
-type Job = { readonly everyMs: number; run(): Promise<void> }
+export type Job = { readonly intervalMs: number; run(): Promise<void> }
 
-/** Runs each job again and again, never twice at the same time. A run that fails is logged, and the next one tries again. */
+/** Runs each job at its interval, one run at a time. A failed run is logged, and the next one tries again. */
 export function startSchedule(jobs: readonly Job[], log: Log): { stop(): void } {
-  const timers = jobs.map(({ everyMs, run }) => {
+  const timers = jobs.map(({ intervalMs, run }) => {
     let isRunning = false
     return setInterval(async () => {
       if (isRunning) return
       isRunning = true
       await run().catch((error: unknown) => log.error({ err: error }, 'background work failed'))
       isRunning = false
-    }, everyMs)
+    }, intervalMs)
   })
   return {
     stop() {
@@ -25,7 +25,7 @@ export function startSchedule(jobs: readonly Job[], log: Log): { stop(): void } 
   }
 }
 
-/** Deletes events and deliveries that are older than promised, a bounded number at a time. */
+/** Deletes events and deliveries whose retention has ended, in bounded batches. */
 export async function pruneAll(database: Database, clock: Clock): Promise<void> {
   for (const prune of [pruneEvents, pruneDeliveries]) {
     while ((await database.write((trx) => prune(trx, clock()))) > 0) {
@@ -34,7 +34,7 @@ export async function pruneAll(database: Database, clock: Clock): Promise<void> 
   }
 }
 
-/** Expires holds that are due. It reads before it writes, since there is seldom anything to do. */
+/** Expires holds that are due. Reads first, because there is usually nothing to do. */
 export async function expireHolds(database: Database, clock: Clock): Promise<void> {
   while (await hasDueHolds(database.read, clock())) {
     await database.write((trx) => expireDueHolds(trx, clock()))

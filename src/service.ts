@@ -1,29 +1,25 @@
 import { connectionGroup } from './api/clientAddress.ts'
 import { IdempotencyRecords } from './api/idempotency.ts'
 import { Pipeline, type RequestLog } from './api/pipeline.ts'
-import { ApiKeyCache } from './auth/apiKeyCache.ts'
-import { createAuthenticator } from './auth/authenticator.ts'
-import { embeddedKeyStore } from './auth/embeddedKeyStore.ts'
-import { postgresKeyStore } from './auth/postgresKeyStore.ts'
+import { createAuth } from './auth/auth.ts'
 import { type Clock, timestamp } from './clock.ts'
 import type { Config } from './config.ts'
 import { type Database, DatabaseUnavailableError } from './database/database.ts'
-import { readMetadata } from './database/metadata.ts'
 import { openForServing } from './database/open.ts'
 import { defaultSyncMaxMs } from './database/sqlite/durability.ts'
 import { EventBroadcaster } from './events/broadcaster.ts'
 import { newestEventId, recordEvent } from './events/queries.ts'
 import { defaultStreamBounds, type StreamBounds } from './events/stream.ts'
-import type { FindStreamAccess } from './events/streamAccess.ts'
+import { createFindAccess } from './events/streamAccess.ts'
 import { ensureOperatorKey } from './keys/operator.ts'
-import { MemoryRateLimiter } from './limits/memory.ts'
 import { createPageAllowance } from './limits/pageAllowance.ts'
-import { PostgresRateLimiter } from './limits/postgres.ts'
 import { createOperations } from './operations.ts'
 import { createPages } from './pages/pages.ts'
 import { createReadiness } from './pages/readiness.ts'
-import { expireHolds, pruneAll, startSchedule } from './schedule.ts'
+import { RestoreDetector } from './restoreDetector.ts'
+import { expireHolds, type Job, pruneAll, startSchedule } from './schedule.ts'
 import { listen } from './server/listen.ts'
+import { Startup } from './startup.ts'
 import { createCloseReporter } from './telemetry/closedConnections.ts'
 import { databaseGauges } from './telemetry/databaseGauges.ts'
 import type { Log } from './telemetry/log.ts'
@@ -31,24 +27,24 @@ import { Metrics } from './telemetry/metrics.ts'
 import { Deliverer } from './webhooks/deliverer.ts'
 import { attemptTimeoutMs, isDelivered } from './webhooks/webhook.ts'
 
-/** Counts are behind by no more than this, so a crash forgives less than a second of requests. */
-const usageFlushMs = 500
-/** How late a hold may lapse, or a webhook be tried again. */
-const dueMs = 1_000
+/** Bounds how many requests of the embedded rate limiter a crash forgets. */
+const usageFlushIntervalMs = 500
+/** Bounds how late a hold expires, or a webhook is retried. */
+const dueIntervalMs = 1_000
 
 const faultLevels = { failed: 'fatal', overdue: 'error', recovered: 'warn' } as const
 
 export type Service = {
   readonly port: number
-  /** The operator's key, where this start has made one. It is known nowhere else. */
+  /** The secret of the operator key, if this start has created one. It cannot be read again. */
   readonly newOperatorKey: string | undefined
-  /** Resolves when the disk has failed. The process should then end: the next start recovers the store. */
+  /** Resolves when the disk has failed. The process should then exit: the next start recovers the database. */
   readonly failed: Promise<void>
-  /** Answers what has come in, writes what is not yet written, and closes. */
+  /** Completes requests in progress, writes pending counts, and closes the database. */
   stop(): Promise<void>
 }
 
-/** What takes longer, or more callers, than a test can wait for. */
+/** Times and limits that tests shorten. */
 export type Bounds = StreamBounds & {
   readonly sweepMs: number
   readonly attemptTimeoutMs: number
@@ -56,7 +52,7 @@ export type Bounds = StreamBounds & {
   readonly syncMaxMs: number
 }
 
-const usualBounds: Bounds = {
+const defaultBounds: Bounds = {
   ...defaultStreamBounds,
   sweepMs: 60_000,
   attemptTimeoutMs,
@@ -65,162 +61,128 @@ const usualBounds: Bounds = {
 }
 
 type ServiceOptions = {
-  config: Config
-  clock: Clock
-  log: Log
-  bounds?: Partial<Bounds>
-  /** In place of the clock of a shared store, which decides over limits. */
-  limitClock?: Clock
-  /** DNS servers for webhooks, in place of the system's. */
-  nameServers?: readonly string[]
+  readonly config: Config
+  readonly clock: Clock
+  readonly log: Log
+  readonly bounds?: Partial<Bounds>
+  /** Replaces the clock of PostgreSQL, which decides on rate limits. */
+  readonly limitClock?: Clock
+  /** DNS servers for webhooks, instead of those of the system. */
+  readonly nameServers?: readonly string[]
 }
 
-/** The composition root: the one place that knows both the features and what they stand on. */
-export async function startService({ config, clock, log, ...options }: ServiceOptions): Promise<Service> {
-  const bounds = { ...usualBounds, ...options.bounds }
+/** The composition root: the only place that knows the features, the engines and the server. */
+export async function startService(options: ServiceOptions): Promise<Service> {
+  const bounds = { ...defaultBounds, ...options.bounds }
+  const { config, clock } = options
   const database = await openForServing({ ...config, syncMaxMs: bounds.syncMaxMs }, clock())
-  const failed = new Promise<void>((resolve) => {
-    database.onStorageFault(({ kind, message, error }) => {
-      log[faultLevels[kind]]({ err: error }, message)
-      if (kind === 'failed') resolve()
-    })
-  })
-  const durableThrough = await database.trackDurable(newestEventId).catch(async (error: unknown) => {
+  try {
+    const parts = await wire(database, { ...options, bounds })
+    return await serve(database, parts, { ...options, bounds })
+  } catch (error) {
     await database.close()
     throw error
-  })
-
-  const background = (work: Promise<unknown>) =>
-    void work.catch((error: unknown) => log.error({ err: error }, 'background work failed'))
-  const metrics = new Metrics(databaseGauges(() => database.stats()))
-  // Requests wait until the operator key is in the database. If that fails, they fail with the same error.
-  const startup = Promise.withResolvers<void>()
-  startup.promise.catch(() => {})
-  let isStarted = false
-  const isStale = async (token: string) => token === config.adminKey && (await checkForRestore())
-  const cache = new ApiKeyCache(database, config.environment, isStale)
-  let identity = await readMetadata(database.read, 'identity')
-  const isSameDatabase = async (db: Database['read']) => (await readMetadata(db, 'identity')) === identity
-  const { limiter, keys } = createKeyStore()
-  const idempotentAnswers = new IdempotencyRecords(database)
-  const door = createAuthenticator({
-    keys,
-    cache,
-    limiter,
-    whenStarted: () => (isStarted ? undefined : startup.promise),
-    onBan(keyId, untilMs) {
-      metrics.countBan()
-      const until = timestamp(untilMs)
-      log.warn({ keyId, until }, 'key banned')
-      background(
-        database.write(async (trx) =>
-          recordEvent(trx, clock(), 'key.banned', { id: keyId, bannedUntil: until }),
-        ),
-      )
-    },
-  })
-  const findAccess: FindStreamAccess = async (token) => {
-    const key = await cache.load(token)
-    if (!key || cache.problem(key, clock()) !== undefined) return undefined
-    const { scopes, expiresAt, secretExpiresAt, streamsMax } = key
-    return { scopes, endsAt: Math.min(expiresAt, secretExpiresAt), streamsMax }
   }
+}
+
+type WireOptions = ServiceOptions & { readonly bounds: Bounds }
+type Parts = Awaited<ReturnType<typeof wire>>
+
+/** Creates every part and connects them. Nothing runs yet. */
+async function wire(database: Database, options: WireOptions) {
+  const { config, clock, log, bounds } = options
+  const durableThrough = await database.trackDurable(newestEventId)
+  const restore = await RestoreDetector.start(database)
+  const metrics = new Metrics(databaseGauges(() => database.stats()))
+  const startup = new Startup()
+  const { cache, limiter, authenticator } = createAuth({
+    ...{ database, clock, limitClock: options.limitClock },
+    ...{ environment: config.environment, banAfterRejections: config.banAfterRefusals },
+    isEmbedded: config.databaseUrl === undefined,
+    isSameDatabase: (db) => restore.isSameDatabase(db),
+    isStale: async (token) => token === config.adminKey && (await restore.check()),
+    whenStarted: () => startup.wait(),
+    onBan: reportBan(database, options, metrics),
+  })
+  const common = { database, clock, durableThrough }
+  const findAccess = createFindAccess(cache, clock)
   const broadcaster = new EventBroadcaster({
-    database,
-    clock,
+    ...common,
     bounds,
     findAccess,
-    durableThrough,
     onFault: (error) => log.error({ err: error }, 'streaming events failed'),
   })
   const deliverer = new Deliverer({
-    database,
-    clock,
+    ...common,
     sending: {
       allowed: config.webhookAllow,
       timeoutMs: bounds.attemptTimeoutMs,
       nameServers: options.nameServers,
     },
-    durableThrough,
     onAttempt: (outcome) => metrics.countAttempt(isDelivered(outcome)),
     onFault: (error) => log.error({ err: error }, 'delivering webhooks failed'),
   })
+  const { streamsMax } = bounds
+  const operations = createOperations({
+    ...{ database, durableThrough, broadcaster, findAccess, streamsMax, config },
+    ...{ apiKeyCache: cache, rateLimiter: limiter },
+  })
+  const isReady = createReadiness({
+    checks: [() => startup.state === 'started', () => !restore.isPending],
+    ping: () => database.ping(),
+  })
+  const idempotencyRecords = new IdempotencyRecords(database)
+  const { trustedProxies, publicUrl } = config
+  const pipeline = new Pipeline({
+    ...{ database, clock, operations, authenticator, idempotencyRecords, trustedProxies, publicUrl },
+    pages: createPages({ config, operations, metrics, authenticator, isReady }),
+    admitToPages: createPageAllowance({ clock, trustedProxies }),
+    onFinished(request: RequestLog) {
+      metrics.countRequest(request)
+      log.request(request)
+    },
+  })
+  return { startup, restore, metrics, cache, limiter, broadcaster, deliverer, idempotencyRecords, pipeline }
+}
+
+/** Counts, logs and records the ban of a key. */
+const reportBan =
+  (database: Database, { clock, log }: WireOptions, metrics: Metrics) =>
+  (id: number, untilMs: number) => {
+    metrics.countBan()
+    const bannedUntil = timestamp(untilMs)
+    log.warn({ keyId: id, until: bannedUntil }, 'key banned')
+    const event = { id, bannedUntil }
+    logFailure(
+      log,
+      database.write(async (trx) => recordEvent(trx, clock(), 'key.banned', event)),
+    )
+  }
+
+/** Opens the port, creates the operator key and starts the jobs. */
+async function serve(
+  database: Database,
+  parts: Parts,
+  { config, clock, log, bounds }: WireOptions,
+): Promise<Service> {
+  const { startup, restore, cache, limiter, broadcaster, deliverer, pipeline, metrics } = parts
+  const failed = reportStorageFaults(database, log)
   const wake = () => {
     broadcaster.wake()
     deliverer.wake()
   }
   database.onCommit(wake)
-  database.onForeignChange(wake)
-  database.onForeignChange(() => background(checkForRestore()))
-  const operations = createOperations({
-    database,
-    apiKeyCache: cache,
-    rateLimiter: limiter,
-    broadcaster,
-    findAccess,
-    config,
-    streamsMax: bounds.streamsMax,
-    durableThrough,
+  database.onForeignChange(() => {
+    wake()
+    logFailure(log, restore.check())
   })
-  const onFinished = (finished: RequestLog) => {
-    metrics.countRequest(finished)
-    log.request(finished)
-  }
-
-  function createKeyStore() {
-    const common = { database, clock, banAfterRejections: config.banAfterRefusals }
-    if (config.databaseUrl === undefined) {
-      const limiter = new MemoryRateLimiter({ ...common, isSameDatabase })
-      return { limiter, keys: embeddedKeyStore(cache, limiter, clock) }
-    }
-    const limiter = new PostgresRateLimiter({ ...common, limitClock: options.limitClock })
-    return { limiter, keys: postgresKeyStore(cache, limiter) }
-  }
-
-  let restoreCheck: Promise<boolean> | undefined
-  let isRestorePending = false
-  /** Answers whether a restore has replaced the store. All that ask while one check runs share it. */
-  function checkForRestore(): Promise<boolean> {
-    restoreCheck ??= applyReplacement().finally(() => {
-      restoreCheck = undefined
-    })
-    return restoreCheck
-  }
-
-  /** The caches of the old store are void, and PETSTORE_ADMIN_KEY applies to the restored one as well. */
-  async function applyReplacement(): Promise<boolean> {
-    const current = await readMetadata(database.read, 'identity')
-    if (current === identity) return false
-    isRestorePending = true
+  restore.onRestore(async () => {
     limiter.forgetKeys()
-    // Without the setting a key could be made here, but not shown: that is left to the next start.
+    // Without the setting a key could be created, but not shown: the next start creates one.
     if (config.adminKey !== undefined) await ensureOperatorKey(database, config, clock())
     cache.forget()
-    // Last: until then no counts of the old store are written to the new one.
-    identity = current
-    isRestorePending = false
-    return true
-  }
-
-  let isStopping = false
-  const isReady = createReadiness({
-    checks: [() => !isStopping, () => !isRestorePending, () => isStarted],
-    ping: () => database.ping(),
   })
-  const pipeline = new Pipeline({
-    operations,
-    pages: createPages({ config, operations, metrics, authenticator: door, isReady }),
-    database,
-    authenticator: door,
-    idempotencyRecords: idempotentAnswers,
-    clock,
-    trustedProxies: config.trustedProxies,
-    publicUrl: config.publicUrl,
-    admitToPages: createPageAllowance({ clock, trustedProxies: config.trustedProxies }),
-    onFinished,
-  })
-
-  const listener = await listen(
+  const server = await listen(
     { handle: (request) => pipeline.handle(request), onConnectionClosed: createCloseReporter(log, metrics) },
     config,
     {
@@ -228,39 +190,23 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
       connectionsPerAddressMax: config.connectionsPerAddressMax,
       addressGroup: (address) => connectionGroup(address, config.trustedProxies),
     },
-  ).catch(async (error: unknown) => {
-    await database.close()
-    throw error
-  })
-  // Only once the port is bound: a key made by a start that then fails would never be shown. Requests wait for it.
+  )
+  // After the port is open: a key of a start that fails would never be shown. Requests wait until it is created.
   const newOperatorKey = await ensureOperatorKey(database, config, clock()).catch(async (error: unknown) => {
-    startup.reject(new DatabaseUnavailableError('The start failed.', { cause: error }))
+    startup.fail(new DatabaseUnavailableError('The start failed.', { cause: error }))
     broadcaster.close()
-    await Promise.all([listener.stop(), deliverer.stop()])
-    await database.close()
+    await Promise.all([server.stop(), deliverer.stop()])
     throw error
   })
   cache.forget()
-  isStarted = true
-  startup.resolve()
-  const schedule = startSchedule(
-    [
-      { everyMs: usageFlushMs, run: () => limiter.flush() },
-      { everyMs: bounds.sweepMs, run: () => idempotentAnswers.sweep(clock()) },
-      { everyMs: bounds.sweepMs, run: () => limiter.sweep() },
-      { everyMs: bounds.sweepMs, run: () => pruneAll(database, clock) },
-      { everyMs: dueMs, run: () => expireHolds(database, clock) },
-      { everyMs: dueMs, run: async () => deliverer.wake() },
-      { everyMs: dueMs, run: async () => void (isRestorePending && (await checkForRestore())) },
-    ],
-    log,
-  )
+  startup.finish()
+  const schedule = startSchedule(createJobs(database, parts, clock, bounds.sweepMs), log)
 
   async function stop() {
-    isStopping = true
+    startup.stop()
     broadcaster.close()
     const delivererStopped = deliverer.stop()
-    await listener.stop()
+    await server.stop()
     schedule.stop()
     try {
       await delivererStopped
@@ -269,6 +215,30 @@ export async function startService({ config, clock, log, ...options }: ServiceOp
       await database.close()
     }
   }
-
-  return { port: listener.port, newOperatorKey, failed, stop }
+  return { port: server.port, newOperatorKey, failed, stop }
 }
+
+function createJobs(database: Database, parts: Parts, clock: Clock, sweepMs: number): Job[] {
+  const { limiter, idempotencyRecords, deliverer, restore } = parts
+  return [
+    { intervalMs: usageFlushIntervalMs, run: () => limiter.flush() },
+    { intervalMs: sweepMs, run: () => idempotencyRecords.sweep(clock()) },
+    { intervalMs: sweepMs, run: () => limiter.sweep() },
+    { intervalMs: sweepMs, run: () => pruneAll(database, clock) },
+    { intervalMs: dueIntervalMs, run: () => expireHolds(database, clock) },
+    { intervalMs: dueIntervalMs, run: async () => deliverer.wake() },
+    { intervalMs: dueIntervalMs, run: async () => void (restore.isPending && (await restore.check())) },
+  ]
+}
+
+/** Resolves when the disk has failed for good. */
+const reportStorageFaults = (database: Database, log: Log): Promise<void> =>
+  new Promise((resolve) => {
+    database.onStorageFault(({ kind, message, error }) => {
+      log[faultLevels[kind]]({ err: error }, message)
+      if (kind === 'failed') resolve()
+    })
+  })
+
+const logFailure = (log: Log, work: Promise<unknown>): void =>
+  void work.catch((error: unknown) => log.error({ err: error }, 'background work failed'))

@@ -138,6 +138,8 @@ export const bunUnsupported: readonly { file: string; reason: string; tests: rea
       'begins when the requests before it on its connection are answered',
       'takes no place while it waits behind another on its connection',
       'goes to HTTP/1.0 without chunks',
+      'where a second request follows over HTTP/1.0',
+      'where a second request follows after Connection: close',
     ],
   },
   {

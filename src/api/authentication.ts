@@ -1,6 +1,7 @@
 import type { MaybePromise } from '../maybePromise.ts'
-import type { ApiError } from './errors.ts'
-import type { Principal } from './operation.ts'
+import { ApiError } from './errors.ts'
+import type { Operation, Principal } from './operation.ts'
+import type { ApiRequest } from './request.ts'
 import type { RateLimitHeaders } from './response.ts'
 
 export type Credentials = {
@@ -19,7 +20,7 @@ export type AuthResult = {
   readonly error?: ApiError
   readonly rateLimitHeaders: RateLimitHeaders
   /** The version of the database at this time, if it is known: later reads are not older. */
-  readonly storeVersion?: number | undefined
+  readonly databaseVersion?: number | undefined
 }
 
 /** Authenticates and rate limits requests. The pipeline knows neither keys nor windows. */
@@ -32,4 +33,27 @@ export type Authenticator = {
   rateLimitHeadersFor(address: string): RateLimitHeaders
   /** Whether any key has this origin. */
   isKnownOrigin(origin: string): Promise<boolean>
+}
+
+/** Checks origin and scope. */
+export function authorize(
+  request: ApiRequest,
+  principal: Principal | undefined,
+  { scope }: Pick<Operation, 'scope'>,
+): Principal {
+  if (!principal) throw new ApiError('missing_api_key')
+  if (principal.origins.length > 0 && !isOwnOrigin(request, principal))
+    throw new ApiError('origin_not_allowed')
+  if (scope !== undefined && !principal.scopes.has(scope))
+    throw new ApiError(
+      'insufficient_scope',
+      `This API key lacks the scope "${scope}": ask the operator for it.`,
+    )
+  return principal
+}
+
+/** Whether the request comes from an origin of its publishable key. */
+export function isOwnOrigin(request: ApiRequest, principal: Principal): boolean {
+  const origin = request.header('origin')
+  return origin !== undefined && principal.origins.includes(origin)
 }

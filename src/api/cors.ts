@@ -1,3 +1,9 @@
+import { type Authenticator, type AuthResult, isOwnOrigin } from './authentication.ts'
+import { ApiError } from './errors.ts'
+import type { ApiRequest } from './request.ts'
+import { type HeaderFields, type PreparedResponse, prepareResponse } from './response.ts'
+import { allowedMethods, type Route } from './router.ts'
+
 /** CORS for publishable keys: a browser may read a response only from an origin that some key is locked to. */
 
 /** Response headers that a browser hides unless they are listed. */
@@ -19,4 +25,35 @@ export const preflightHeaders: Readonly<Record<string, string>> = {
   'Access-Control-Allow-Methods': methods,
   'Access-Control-Allow-Headers': requestHeaders,
   'Access-Control-Max-Age': preflightMaxAgeSeconds,
+}
+
+/** Until the key is known, an origin that any key is locked to may read the response, errors included. */
+export async function allowKnownOrigin(
+  request: ApiRequest,
+  authenticator: Authenticator,
+): Promise<HeaderFields | undefined> {
+  const origin = request.header('origin')
+  return origin !== undefined && (await authenticator.isKnownOrigin(origin)) ? corsHeaders(origin) : undefined
+}
+
+/** Once the key is known, only its origins may. */
+export const narrowOrigin = (
+  cors: HeaderFields | undefined,
+  request: ApiRequest,
+  { principal }: AuthResult,
+) => (cors && principal && !isOwnOrigin(request, principal) ? undefined : cors)
+
+/** The response to OPTIONS, with or without a preflight. */
+export function describeOptions(
+  request: ApiRequest,
+  route: Route | undefined,
+  cors: HeaderFields | undefined,
+): PreparedResponse {
+  const isPreflight = cors !== undefined && request.header('access-control-request-method') !== undefined
+  // A failed preflight would hide the 404 of the request itself from the web page.
+  if (!route && !isPreflight) throw new ApiError('not_found')
+  return prepareResponse({
+    status: 204,
+    headers: { ...(route && { Allow: allowedMethods(route) }), ...(cors && preflightHeaders) },
+  })
 }

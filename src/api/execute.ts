@@ -2,8 +2,8 @@ import type { Kysely } from 'kysely'
 import type { Clock } from '../clock.ts'
 import type { Database } from '../database/database.ts'
 import type { Tables } from '../database/tables.ts'
-import type { MaybePromise } from '../maybePromise.ts'
-import type { Authenticator } from './authentication.ts'
+import { chain, type MaybePromise } from '../maybePromise.ts'
+import { type Authenticator, authorize } from './authentication.ts'
 import { ApiError } from './errors.ts'
 import { eraseFromIdempotencyRecords, type IdempotencyRecords, idempotencyKey } from './idempotency.ts'
 import { type AnyInput, readBody, readInput } from './input.ts'
@@ -32,7 +32,7 @@ export type Call = {
   readonly address: string
   readonly now: number
   /** The version of the database that the authentication has seen. */
-  readonly storeVersion: number | undefined
+  readonly databaseVersion: number | undefined
 }
 
 /** Reads the input and runs the handler of an operation. */
@@ -51,7 +51,8 @@ export class Executor {
     }
   }
 
-  async execute(call: Call): Promise<PreparedResponse> {
+  /** Synchronous if the response is cached. */
+  execute(call: Call): MaybePromise<PreparedResponse> {
     if (call.operation.write) return this.#write(call)
     const cache = this.#rowCaches.get(call.operation)
     return cache ? this.#readRow(call, cache.rows, cache.epoch()) : this.#readPage(call)
@@ -68,18 +69,20 @@ export class Executor {
     return operation.read(readInput(request, operation, params), this.#contextOf(call, principal))
   }
 
-  async #readPage(call: Call): Promise<PreparedResponse> {
-    const { request, operation, common, storeVersion } = call
+  #readPage(call: Call): MaybePromise<PreparedResponse> {
+    const { request, operation, common, databaseVersion } = call
     // Taken before the read: the data is never older than this version.
-    const version = operation.cacheable ? (storeVersion ?? this.#options.database.version()) : undefined
+    const version = operation.cacheable ? (databaseVersion ?? this.#options.database.version()) : undefined
     const cached = version === undefined ? undefined : this.#pages.get(version, request.target)
     if (cached) return cached
-    const response = prepareResponse(await this.#read(call), common)
-    if (version !== undefined) this.#pages.set(version, request.target, response)
-    return response
+    return chain(this.#read(call), (result) => {
+      const response = prepareResponse(result, common)
+      if (version !== undefined) this.#pages.set(version, request.target, response)
+      return response
+    })
   }
 
-  async #readRow(call: Call, rows: RowCache, epoch: number): Promise<PreparedResponse> {
+  #readRow(call: Call, rows: RowCache, epoch: number): MaybePromise<PreparedResponse> {
     const { operation, common, params } = call
     const id = operation.cachedRow?.id(params)
     const cached = id === undefined ? undefined : rows.get(epoch, id)
@@ -91,7 +94,7 @@ export class Executor {
       const { json, headers } = result
       if (json !== undefined && headers?.ETag !== undefined) rows.set(id, { etag: headers.ETag, json })
     }
-    return prepareResponse(await result, common)
+    return chain(result, (found) => prepareResponse(found, common))
   }
 
   async #write(call: Call): Promise<PreparedResponse> {
@@ -141,27 +144,4 @@ export class Executor {
     if (!current) throw new ApiError('invalid_api_key', 'This API key ended while the request was coming in.')
     return current === principal ? principal : authorize(request, current, operation)
   }
-}
-
-/** Checks origin and scope. */
-export function authorize(
-  request: ApiRequest,
-  principal: Principal | undefined,
-  { scope }: Pick<Operation, 'scope'>,
-): Principal {
-  if (!principal) throw new ApiError('missing_api_key')
-  if (principal.origins.length > 0 && !isOwnOrigin(request, principal))
-    throw new ApiError('origin_not_allowed')
-  if (scope !== undefined && !principal.scopes.has(scope))
-    throw new ApiError(
-      'insufficient_scope',
-      `This API key lacks the scope "${scope}": ask the operator for it.`,
-    )
-  return principal
-}
-
-/** Whether the request comes from an origin of its publishable key. */
-export function isOwnOrigin(request: ApiRequest, principal: Principal): boolean {
-  const origin = request.header('origin')
-  return origin !== undefined && principal.origins.includes(origin)
 }

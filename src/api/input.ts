@@ -3,6 +3,7 @@ import { ApiError, protocolError, validationFailed } from './errors.ts'
 import { JsonError, type JsonValue, parseJson } from './json.ts'
 import type { Input, Operation } from './operation.ts'
 import { type ApiRequest, BodyError } from './request.ts'
+import type { HeaderFields } from './response.ts'
 import { rejectUnknownFields, validate } from './validation.ts'
 
 export type AnyInput = Input<z.ZodObject, z.ZodObject, z.ZodObject>
@@ -96,3 +97,6 @@ function isJson(contentType: string | undefined): boolean {
     )
   )
 }
+
+export const appliedPreference = (request: ApiRequest, operation: Operation): HeaderFields | undefined =>
+  operation.body && isStrict(request) ? { 'Preference-Applied': 'handling=strict' } : undefined

@@ -1,11 +1,10 @@
 import type { BlockList } from 'node:net'
-import type { Authenticator, AuthResult } from './authentication.ts'
+import { type Authenticator, type AuthResult, authorize } from './authentication.ts'
 import { clientAddress } from './clientAddress.ts'
-import { corsHeaders, preflightHeaders } from './cors.ts'
-import { deprecationHeaders } from './deprecation.ts'
+import { allowKnownOrigin, corsHeaders, describeOptions, narrowOrigin, preflightHeaders } from './cors.ts'
 import { ApiError, protocolError, toApiError } from './errors.ts'
-import { authorize, type ExecuteOptions, Executor, isOwnOrigin } from './execute.ts'
-import { isStrict } from './input.ts'
+import { type ExecuteOptions, Executor } from './execute.ts'
+import { appliedPreference } from './input.ts'
 import { type Method, type Operation, type Principal, respond } from './operation.ts'
 import { type ApiRequest, givenRequestId, newRequestId } from './request.ts'
 import {
@@ -13,6 +12,7 @@ import {
   conditional,
   type HeaderFields,
   headerBlock,
+  operationHeaders,
   type PreparedResponse,
   prepareResponse,
   rateLimitHeaders,
@@ -46,9 +46,17 @@ type Received = {
 }
 
 /** What is logged and counted of a request when its response is ready. */
-export type RequestLog = Omit<Received, 'request' | 'route' | 'common' | 'now' | 'startedAt'> & {
+export type RequestLog = {
+  readonly requestId: string
+  /** False if the client sent it. */
+  readonly isRequestIdGenerated: boolean
+  readonly method: string
+  readonly path: string
+  readonly operation: Operation | undefined
   readonly principal: Principal | undefined
+  readonly address: string
   readonly status: number
+  /** The error code, if the response is an error. */
   readonly code: string | undefined
   readonly seconds: number
   /** What was thrown, if the status is 5xx. */
@@ -82,7 +90,7 @@ export class Pipeline {
     this.#commonHeaders = new Map(operations.map((one) => [one, operationHeaders(one, publicUrl)]))
   }
 
-  async handle(request: ApiRequest): Promise<ApiResponse> {
+  handle(request: ApiRequest): Promise<ApiResponse> {
     const received = this.#receive(request) // request id, client address, route
     const isApi = request.problem !== undefined || isApiPath(received)
     return isApi ? this.#serveApi(received) : this.#servePage(received)
@@ -97,24 +105,19 @@ export class Pipeline {
     let outcome: Outcome
     try {
       if (request.problem) throw protocolError(request.problem) // 400, 408, 413, 431
-      cors = await allowKnownOrigin(request, authenticator)
+      if (request.header('origin') !== undefined) cors = await allowKnownOrigin(request, authenticator)
       if (request.method === 'OPTIONS')
-        outcome = { response: describeOptions(received, cors) } // 404
+        outcome = { response: describeOptions(request, received.route, cors) } // 404
       else {
-        auth = await authenticate(received, authenticator) // counted for the rate limit
+        const authenticated = authenticate(received, authenticator) // counted for the rate limit
+        auth = authenticated instanceof Promise ? await authenticated : authenticated
         cors = narrowOrigin(cors, request, auth)
         if (auth.error) throw auth.error // 401, 403, 429
         const route = selectRoute(received) // 404, 405, 410
         const principal = authorize(request, auth.principal, route.operation) // 403
         preference = appliedPreference(request, route.operation)
-        outcome = {
-          response: await this.#executor.execute({
-            ...received,
-            ...route,
-            principal,
-            storeVersion: auth.storeVersion,
-          }),
-        }
+        const executed = this.#execute(received, route, principal, auth) // 400, 409, 412 and others
+        outcome = { response: executed instanceof Promise ? await executed : executed }
       }
     } catch (thrown) {
       outcome = failure(thrown, common)
@@ -125,7 +128,18 @@ export class Pipeline {
     const callerHeaders = rateLimitHeaders(rates)
     callerHeaders.push('X-Request-Id', received.requestId)
     if (cors || preference) callerHeaders.push(...headerBlock({ ...cors, ...preference }))
-    return { ...response, callerHeaders }
+    const { status, headers, body, stream } = response
+    return { status, headers, callerHeaders, body, stream }
+  }
+
+  #execute(
+    { request, path, address, now, common }: Received,
+    { operation, params }: SelectedRoute,
+    principal: Principal,
+    { databaseVersion }: AuthResult,
+  ) {
+    const call = { request, path, address, now, common, operation, params, principal, databaseVersion }
+    return this.#executor.execute(call)
   }
 
   /** Logged only if it fails. */
@@ -188,35 +202,25 @@ export class Pipeline {
 
   #report(received: Received, { code, fault }: Outcome, status: number, principal?: Principal): void {
     const seconds = (performance.now() - received.startedAt) / 1000
-    this.#options.onFinished({ ...received, principal, status, code, seconds, error: fault })
+    const { requestId, isRequestIdGenerated, method, path, operation, address } = received
+    this.#options.onFinished({
+      requestId,
+      isRequestIdGenerated,
+      method,
+      path,
+      operation,
+      address,
+      principal,
+      status,
+      code,
+      seconds,
+      error: fault,
+    })
   }
 }
 
 const isApiPath = ({ path, route }: Received): boolean =>
   !route?.page && (path.startsWith(`${basePath}/`) || path === basePath)
-
-/** Until the key is known, an origin that any key is locked to may read the response, errors included. */
-async function allowKnownOrigin(
-  request: ApiRequest,
-  authenticator: Authenticator,
-): Promise<HeaderFields | undefined> {
-  const origin = request.header('origin')
-  return origin !== undefined && (await authenticator.isKnownOrigin(origin)) ? corsHeaders(origin) : undefined
-}
-
-/** Once the key is known, only its origins may. */
-const narrowOrigin = (cors: HeaderFields | undefined, request: ApiRequest, { principal }: AuthResult) =>
-  cors && principal && !isOwnOrigin(request, principal) ? undefined : cors
-
-function describeOptions({ request, route }: Received, cors: HeaderFields | undefined): PreparedResponse {
-  const isPreflight = cors !== undefined && request.header('access-control-request-method') !== undefined
-  // A failed preflight would hide the 404 of the request itself from the web page.
-  if (!route && !isPreflight) throw new ApiError('not_found')
-  return prepareResponse({
-    status: 204,
-    headers: { ...(route && { Allow: allowedMethods(route) }), ...(cors && preflightHeaders) },
-  })
-}
 
 const authenticate = ({ request, address, operation }: Received, authenticator: Authenticator) =>
   authenticator.authenticate({
@@ -226,7 +230,9 @@ const authenticate = ({ request, address, operation }: Received, authenticator: 
     rateLimitExempt: operation?.rateLimitExempt ?? false,
   })
 
-function selectRoute({ route, operation, now }: Received): { operation: Operation; params: Route['params'] } {
+type SelectedRoute = { readonly operation: Operation; readonly params: Route['params'] }
+
+function selectRoute({ route, operation, now }: Received): SelectedRoute {
   if (!route) throw new ApiError('not_found')
   if (!operation) throw notAllowed(route)
   const { deprecation } = operation
@@ -237,16 +243,8 @@ function selectRoute({ route, operation, now }: Received): { operation: Operatio
 const notAllowed = (route: Route) =>
   new ApiError('method_not_allowed', undefined, { headers: { Allow: allowedMethods(route) } })
 
-const appliedPreference = (request: ApiRequest, operation: Operation): HeaderFields | undefined =>
-  operation.body && isStrict(request) ? { 'Preference-Applied': 'handling=strict' } : undefined
-
 function failure(thrown: unknown, common: HeaderFields): Outcome {
   const { status, body, headers, code } = toApiError(thrown)
   const response = prepareResponse(respond(status, body, headers), common)
   return { response, code, fault: status >= 500 ? thrown : undefined }
 }
-
-const operationHeaders = ({ stability, deprecation }: Operation, publicUrl: string | undefined) => ({
-  ...(stability && stability !== 'stable' && { 'X-Stability': stability }),
-  ...(deprecation && deprecationHeaders(deprecation, publicUrl)),
-})

@@ -1,5 +1,6 @@
+import { deprecationHeaders } from './deprecation.ts'
 import { matchesAny } from './etag.ts'
-import type { OperationResult } from './operation.ts'
+import type { Operation, OperationResult } from './operation.ts'
 import type { ApiRequest } from './request.ts'
 import type { StreamBody } from './streamBody.ts'
 
@@ -101,3 +102,9 @@ export function conditional(request: ApiRequest, response: PreparedResponse): Pr
     headers: headers.filter((_, index) => !contentHeaders.has(headers[index - (index % 2)] as string)),
   }
 }
+
+/** Headers of all responses of an operation. */
+export const operationHeaders = ({ stability, deprecation }: Operation, publicUrl: string | undefined) => ({
+  ...(stability && stability !== 'stable' && { 'X-Stability': stability }),
+  ...(deprecation && deprecationHeaders(deprecation, publicUrl)),
+})

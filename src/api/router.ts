@@ -40,11 +40,14 @@ export class Router {
   }
 
   find(path: string): Route | undefined {
-    const found = this.#routes.find(anyMethod, path.includes('%') ? decodable(path) : path)
+    // Escaped, because the router would also decode the fixed parts of a path.
+    const found = this.#routes.find(anyMethod, path.includes('%') ? path.replaceAll('%', '%25') : path)
     // A parameter is not empty.
     if (!found || ((path.endsWith('/') || path.includes('//')) && !found.store.page)) return undefined
     const { operations, page } = found.store as Target
-    return { operations, page, params: found.params as Route['params'] }
+    const params = found.params as Record<string, string>
+    if (path.includes('%')) for (const name in params) params[name] = decode(params[name] as string)
+    return { operations, page, params }
   }
 
   #add(path: string, target: Target): void {
@@ -59,12 +62,11 @@ export function allowedMethods({ operations, page }: Route): string {
   return [...methods, 'OPTIONS'].join(', ')
 }
 
-/** A path that is not valid percent-encoding is taken literally. */
-function decodable(path: string): string {
+/** A segment that is not valid percent-encoding is taken literally. */
+function decode(segment: string): string {
   try {
-    decodeURIComponent(path)
-    return path
+    return decodeURIComponent(segment)
   } catch {
-    return path.replaceAll('%', '%25')
+    return segment
   }
 }

@@ -12,7 +12,7 @@ import type { KeyResult, KeyStore } from './keyStore.ts'
 /** A principal with its key and rate limit. Every principal that an operation receives is one. */
 export type AuthenticatedPrincipal = Principal & { readonly key: ApiKey; readonly decision: Decision }
 
-type AuthenticatorOptions = {
+export type AuthenticatorOptions = {
   readonly keys: KeyStore
   readonly cache: ApiKeyCache
   readonly limiter: RateLimiter
@@ -52,7 +52,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
       principal,
       ...(error && { error }),
       rateLimitHeaders: rateLimitHeaders(decision.windows, now, decision.bannedUntil),
-      storeVersion: databaseVersion,
+      databaseVersion,
     }
   }
 

@@ -53,9 +53,10 @@ export const sqliteDialect: SqlDialect = {
 
 export const postgresDialect: SqlDialect = {
   engine: 'postgres',
+  // Not by to_regclass, whose cache may be older than the write lock that the transaction has waited for.
   async hasTable(db, name) {
-    const query = sql<{ found: string | null }>`SELECT to_regclass(${name})::text AS found`
-    return (await query.execute(db)).rows[0]?.found != null
+    const query = sql`SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = ${name}`
+    return (await query.execute(db)).rows.length > 0
   },
   /**
    * With equality the planner might choose the primary key, which is ordered too, and discard all newer rows. Row

@@ -1,3 +1,5 @@
+import type { ApiKeyCache } from '../auth/apiKeyCache.ts'
+import type { Clock } from '../clock.ts'
 import { eventsScope, privateEventsScope } from './event.ts'
 
 /** What an API key allows a stream at this time. */
@@ -72,3 +74,13 @@ export class TokenAccessTable {
     for (const access of [...this.#byToken.values()]) if (keyIds.has(access.keyId)) await access.refresh()
   }
 }
+
+/** Reads the key from the database, so a stream ends soon after its key changes. */
+export const createFindAccess =
+  (cache: ApiKeyCache, clock: Clock): FindStreamAccess =>
+  async (token) => {
+    const key = await cache.load(token)
+    if (!key || cache.problem(key, clock()) !== undefined) return undefined
+    const { scopes, expiresAt, secretExpiresAt, streamsMax } = key
+    return { scopes, endsAt: Math.min(expiresAt, secretExpiresAt), streamsMax }
+  }

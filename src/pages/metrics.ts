@@ -1,5 +1,5 @@
 import type { Authenticator } from '../api/authentication.ts'
-import { authorize } from '../api/execute.ts'
+import { authorize } from '../api/authentication.ts'
 import { prepareResponse } from '../api/response.ts'
 import type { Page } from '../api/router.ts'
 import type { Metrics } from '../telemetry/metrics.ts'

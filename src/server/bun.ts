@@ -22,8 +22,6 @@ type Bun = {
 }
 
 const idleSeconds = 65
-/** Without it Bun lets tens of megabytes of garbage accumulate. A collection of new objects costs little. */
-const requestsPerCollection = 1_024
 const stopDeadlineMs = 10_000
 /** The default of Node's sockets. */
 const streamBufferBytes = 64 * 1024
@@ -35,16 +33,11 @@ export async function listenOnBun(
   { handle }: Handlers,
   { host, port }: ListenAddress,
 ): Promise<RunningServer> {
-  // By a variable, because Node's types do not know the module.
-  const engine: string = 'bun:jsc'
-  const { edenGC }: { edenGC(): void } = await import(engine)
-  let requests = 0
   const server = serve({
     hostname: host,
     port,
     idleTimeout: idleSeconds,
     async fetch(request, self) {
-      if (++requests % requestsPerCollection === 0) edenGC()
       // A stream sends heartbeats.
       if (/event-stream/i.test(request.headers.get('accept') ?? '')) self.timeout(request, 0)
       return toResponse(await handle(fromRequest(request, self.requestIP(request)?.address ?? '')))

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { posix } from 'node:path'
 import { describe, test } from 'node:test'
 import { benchSources, importsOf, type Source, sources } from '../support/sources.ts'
@@ -18,8 +19,10 @@ const parts = [
   'openapi',
   'operations',
   'pages',
+  'restoreDetector',
   'schedule',
   'server',
+  'startup',
   'telemetry',
 ]
 
@@ -28,6 +31,7 @@ const arrows: Record<string, readonly string[]> = {
   main: ['commands', 'config'],
   commands: [...parts, 'service'],
   service: parts,
+  restoreDetector: ['database'],
   schedule: [...features, ...everywhere, 'database', 'telemetry'],
   operations: [...features, ...foundation, 'auth', 'config', 'limits'],
   // PETSTORE_ADMIN_KEY is checked like any other API key.
@@ -41,6 +45,7 @@ const arrows: Record<string, readonly string[]> = {
   server: [...everywhere, 'api'],
   api: [...everywhere, 'database'],
   database: everywhere,
+  startup: [],
   maybePromise: [],
   clock: [],
 }
@@ -154,6 +159,12 @@ describe('the files of src/ and bench/', () => {
       assert.doesNotMatch(path, /(?:^|\/)index\.ts$/, `${path} is a barrel.`)
       assert.doesNotMatch(path, /(?:utils?|helpers?|common|managers?)(?:\.ts|\/)/i, `${path} has no subject.`)
     }
+  })
+
+  test('are all on the map in ARCHITECTURE.md', () => {
+    const map = readFileSync(new URL('../../ARCHITECTURE.md', import.meta.url), 'utf8')
+    for (const { path } of sources)
+      assert.match(map, new RegExp(`[\`/]${posix.basename(path).replace('.', '\\.')}`), `${path} is missing.`)
   })
 
   test('export only what they define', () => {

@@ -18,7 +18,7 @@ function runTests(t: TestContext, lines: string[], env: Record<string, string>) 
   t.after(() => rmSync(folder, { recursive: true, force: true }))
   mkdirSync(join(folder, 'test', 'plain'), { recursive: true })
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
-  cpSync(join(tests, 'run.ts'), join(folder, 'test', 'run.ts'))
+  for (const name of ['run.ts', 'bunUnsupported.ts']) cpSync(join(tests, name), join(folder, 'test', name))
   symlinkSync(join(tests, 'support'), join(folder, 'test', 'support'))
   const imports = [`import { test } from 'node:test'`, `import { browserTest } from ${support}`]
   writeFileSync(join(folder, 'test', 'plain', 'one.test.ts'), [...imports, ...lines].join('\n'))
