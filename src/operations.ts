@@ -17,7 +17,7 @@ import { petRoutes } from './pets/routes.ts'
 import { petSchema } from './pets/schemas.ts'
 import { webhookRoutes } from './webhooks/routes.ts'
 
-type OperationOptions = Omit<EventRoutesOptions, 'publicUrl' | 'kinds'> & {
+type OperationOptions = Omit<EventRoutesOptions, 'baseUrl' | 'kinds'> & {
   readonly apiKeyCache: ApiKeyCache
   readonly rateLimiter: RateLimiter
   readonly config: Config
@@ -38,25 +38,17 @@ export function createOperations({
   ...options
 }: OperationOptions): Operation[] {
   const { database } = options
-  const { environment, publicUrl, orderHoldMs, webhookAllow } = config
+  const { environment, publicUrl = '', orderHoldMs, webhookAllow } = config
+  // Relative if the public URL is not known.
+  const baseUrl = `${publicUrl}/v1`
   return [
-    ...petRoutes({
-      database,
-      publicUrl,
-      hasOpenOrder: async (...args) => (await findOpenOrder(...args)) !== undefined,
-    }),
-    ...categoryRoutes(database, publicUrl),
+    ...petRoutes({ database, baseUrl, findOpenOrder }),
+    ...categoryRoutes(database, baseUrl),
     ...inventoryRoutes(database),
-    ...orderRoutes({ database, publicUrl, holdMs: orderHoldMs }),
-    ...eventRoutes({ ...options, publicUrl, kinds }),
-    ...webhookRoutes({ database, allowed: webhookAllow, publicUrl, kinds }),
+    ...orderRoutes({ database, baseUrl, holdMs: orderHoldMs }),
+    ...eventRoutes({ ...options, baseUrl, kinds }),
+    ...webhookRoutes({ database, allowed: webhookAllow, baseUrl, kinds }),
     limitsRoute(environment),
-    ...keyRoutes({
-      database,
-      directory: apiKeyCache,
-      environment,
-      publicUrl,
-      flushUsage: () => rateLimiter.flush(),
-    }),
+    ...keyRoutes({ database, apiKeyCache, environment, baseUrl, flushUsage: () => rateLimiter.flush() }),
   ]
 }

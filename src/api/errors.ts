@@ -143,6 +143,11 @@ export class ApiError extends Error {
   }
 }
 
+export function orNotFound<T>(value: T | undefined, code: ErrorCode): T {
+  if (value === undefined) throw new ApiError(code)
+  return value
+}
+
 /** Enough to correct a request; bounds the size of the response. */
 export const detailsMax = 20
 const detailPathLengthMax = 200

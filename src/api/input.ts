@@ -4,7 +4,7 @@ import { JsonError, type JsonValue, parseJson } from './json.ts'
 import type { Input, Operation } from './operation.ts'
 import { type ApiRequest, BodyError } from './request.ts'
 import type { HeaderFields } from './response.ts'
-import { refuseUnknownFields, validate } from './validation.ts'
+import { rejectUnknownFields, validate } from './validation.ts'
 
 export type AnyInput = Input<z.ZodObject, z.ZodObject, z.ZodObject>
 
@@ -41,7 +41,7 @@ export function readInput(
   if (operation.body && bytes && !(operation.isBodyOptional && bytes.length === 0)) {
     const body = parseBody(request, bytes)
     // First: a field that seems to be missing may be present under a misspelled name.
-    if (isStrict(request)) refuseUnknownFields(operation.body, body)
+    if (isStrict(request)) rejectUnknownFields(operation.body, body)
     input.body = validate(operation.body, body, 'body')
   }
   return input as AnyInput

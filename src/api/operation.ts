@@ -67,7 +67,6 @@ type ResponseDescription = {
   headers?: Record<string, string>
   /** Headers that it may have. */
   optionalHeaders?: Record<string, string>
-  example?: unknown
   /** Server-sent events, which the caller may request in place of JSON. */
   stream?: { description: string; example: string }
 }
@@ -87,16 +86,8 @@ export type MessageDescription = {
 
 export type RequestHeader = { description: string; schema: Record<string, unknown> }
 
-/** The single definition of an operation: its route, checks, types and OpenAPI entry. */
-export type Operation<
-  P extends z.ZodObject = z.ZodObject,
-  Q extends z.ZodObject = z.ZodObject,
-  B extends z.ZodObject = z.ZodObject,
-> = {
-  id: string
-  method: Method
-  /** Relative to the base path, with `{name}` for parameters. */
-  path: string
+/** The single definition of an operation: its checks, types and OpenAPI entry. */
+type OperationDefinition<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodObject> = {
   tag: string
   summary: string
   description?: string
@@ -112,7 +103,6 @@ export type Operation<
   query?: Q
   body?: B
   isBodyOptional?: boolean
-  bodyExample?: unknown
   /** Descriptions; with a schema if the header is validated. */
   requestHeaders?: Record<string, string | RequestHeader>
   responses: Record<number, ResponseDescription>
@@ -131,7 +121,19 @@ export type Operation<
   write?(input: Input<P, Q, B>, context: WriteContext): Promise<OperationResult>
 }
 
+export type Operation = OperationDefinition<z.ZodObject, z.ZodObject, z.ZodObject> & {
+  id: string
+  method: Method
+  /** Relative to the base path, with `{name}` for parameters. */
+  path: string
+}
+
 /** Lets TypeScript infer the handler's input from the schemas. */
-export const operation = <P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodObject>(
-  definition: Operation<P, Q, B>,
-): Operation => definition as unknown as Operation
+export function operation<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodObject>(
+  id: string,
+  route: `${Method} ${string}`,
+  definition: OperationDefinition<P, Q, B>,
+): Operation {
+  const [method, path] = route.split(' ')
+  return { id, method, path, ...definition } as unknown as Operation
+}

@@ -1,37 +1,61 @@
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
 import { ApiError } from './errors.ts'
-import { type OperationResult, respond } from './operation.ts'
+import { type Operation, type OperationResult, respond } from './operation.ts'
+import { digitsText, documentation } from './validation.ts'
+
+const pageLimitMax = 100
+const pageLimitDefault = 20
+
+/** The maximum number of items of a page. */
+export const pageLimit = (max = pageLimitMax, fallback = pageLimitDefault) =>
+  digitsText(1, max)
+    .optional()
+    .transform((value) => value ?? fallback)
+    .register(documentation, { schema: { type: 'integer', minimum: 1, maximum: max, default: fallback } })
+    .meta({ description: 'The maximum number of items on a page.' })
+
+/** The query parameters of every list. */
+export const pageQuery = {
+  limit: pageLimit(),
+  cursor: z.string().optional().meta({
+    pattern: '^[A-Za-z0-9_-]+$',
+    description: 'Where the page begins: the `cursor` of the `Link` header of the previous page.',
+  }),
+}
+
+/** Whether an operation returns pages that a cursor continues. */
+export const isList = ({ query }: Operation): boolean => 'cursor' in (query?.shape ?? {})
+
+/** The `Link` header of a list, for OpenAPI. */
+export const nextPageLink = { Link: 'The URL of the next page, with `rel="next"`. Absent on the last page.' }
 
 /** Cursors are opaque to callers: JSON with a checksum that detects damage. */
 
 const checksumBytes = 6
 const checksum = (payload: Buffer) => createHash('sha256').update(payload).digest().subarray(0, checksumBytes)
 
-/** `kind` names the list: a cursor is valid for that list only. */
-export function sealCursor(kind: string, payload: readonly unknown[]): string {
-  const bytes = Buffer.from(JSON.stringify([kind, ...payload]))
+/** A cursor is valid only for the list that it names. */
+export function encodeCursor(list: string, payload: readonly unknown[]): string {
+  const bytes = Buffer.from(JSON.stringify([list, ...payload]))
   return Buffer.concat([checksum(bytes), bytes]).toString('base64url')
 }
 
-/** The payload of a cursor of this list. */
-export function openCursor<S extends z.ZodType>(kind: string, form: S, cursor: string): z.output<S> {
+function decodeCursor<S extends z.ZodType>(list: string, payloadSchema: S, cursor: string): z.output<S> {
   const bytes = Buffer.from(cursor, 'base64url')
   const payload = bytes.subarray(checksumBytes)
   // Encoding it again detects characters that decoding ignores.
-  const isWhole =
+  const isIntact =
     bytes.toString('base64url') === cursor && checksum(payload).equals(bytes.subarray(0, checksumBytes))
-  const content = isWhole ? contentOf(payload) : undefined
-  const opened = Array.isArray(content) && content[0] === kind ? form.safeParse(content.slice(1)) : undefined
-  if (!opened?.success) throw new ApiError('invalid_cursor')
-  return opened.data
+  const content = isIntact ? parsePayload(payload) : undefined
+  const parsed =
+    Array.isArray(content) && content[0] === list ? payloadSchema.safeParse(content.slice(1)) : undefined
+  if (!parsed?.success) throw new ApiError('invalid_cursor')
+  return parsed.data
 }
 
-/** A cursor that contains only the last id of the previous page. */
-export const idCursor = z.tuple([z.int()])
-
 /** A valid checksum does not prove that the service made the cursor. */
-function contentOf(payload: Buffer): unknown {
+function parsePayload(payload: Buffer): unknown {
   try {
     return JSON.parse(payload.toString())
   } catch {
@@ -39,39 +63,69 @@ function contentOf(payload: Buffer): unknown {
   }
 }
 
-type PageOptions<T> = {
-  readonly publicUrl: string | undefined
-  readonly path: string
-  readonly limit: number
-  /** The filters of the list, as query parameters. */
-  readonly filters?: readonly (readonly [string, string])[]
-  /** The cursor of the page after this item. */
-  cursorAfter(last: T): string
+/** Cursors of a list in order of id: the id of the last item of a page and the filters of the list. */
+export class ListCursor<Filter extends object = object, Id extends number | bigint = number> {
+  readonly #list: string
+  readonly #payload: z.ZodType<[Id, Filter]>
+
+  constructor(list: string, filter: z.ZodType<Filter> = noFilter, id: z.ZodType<Id> = numberId) {
+    this.#list = list
+    this.#payload = z.tuple([id, filter]) as unknown as z.ZodType<[Id, Filter]>
+  }
+
+  encode(lastId: Id, filter: Filter): string {
+    const texts = filterEntries(filter).map(([name, value]) => [name, toText(value)])
+    const id = typeof lastId === 'bigint' ? String(lastId) : lastId
+    return encodeCursor(this.#list, [id, Object.fromEntries(texts)])
+  }
+
+  /** The start and the filters of a page. Filters that are sent with a cursor must be equal to those in it. */
+  decode(cursor: string | undefined, sent: Filter): [lastId: Id | undefined, filter: Filter] {
+    if (cursor === undefined) return [undefined, sent]
+    const [lastId, filter] = decodeCursor(this.#list, this.#payload, cursor)
+    for (const [name, value] of filterEntries(sent))
+      if (String(value) !== String(filter[name as keyof Filter])) throw new ApiError('invalid_cursor')
+    return [lastId, filter]
+  }
 }
 
-/**
- * One page of a list. `found` has one item more than the page if there is a next page, which `Link: <...>; rel="next"`
- * then refers to.
- */
-export function pageAnswer<T>(
-  found: readonly T[],
-  show: (item: T) => unknown,
-  options: PageOptions<T>,
-): OperationResult {
-  const { publicUrl, path, limit, filters = [], cursorAfter } = options
+const noFilter = z.object({}) as z.ZodType as z.ZodType<never>
+const numberId = z.int() as z.ZodType as z.ZodType<never>
+const toText = (value: unknown) => (Array.isArray(value) ? value.map(String) : String(value))
+const filterEntries = (filter: object) => Object.entries(filter).filter(([, value]) => value !== undefined)
+
+type PageOptions<T, Filter, Id> = {
+  /** The URL of the list. */
+  readonly url: string
+  readonly query: { readonly limit: number; readonly cursor?: string | undefined } & Filter
+  /** Finds the items after an id, at most `limit`. */
+  find(limit: number, lastId: Id | undefined, filter: Filter): Promise<readonly T[]>
+  serialize?(item: T): unknown
+}
+
+/** One page of a list, with the `Link` of the next page if there is one. */
+export async function pageResponse<T extends { id: Id }, Filter extends object, Id extends number | bigint>(
+  cursors: ListCursor<Filter, Id>,
+  { url, query, find, serialize = (item) => item }: PageOptions<T, Filter, Id>,
+): Promise<OperationResult> {
+  const { limit, cursor, ...sent } = query
+  const [lastId, filter] = cursors.decode(cursor, sent as unknown as Filter)
+  // One more than the page tells whether there is a next page.
+  const found = await find(limit + 1, lastId, filter)
   const page = found.slice(0, limit)
   const last = page.at(-1)
-  if (found.length === page.length || last === undefined) return respond(200, page.map(show))
-  const query = [['limit', String(limit)] as const, ...filters, ['cursor', cursorAfter(last)] as const]
-  return respond(200, page.map(show), { Link: nextLink(publicUrl, path, query) })
+  if (found.length === page.length || !last) return respond(200, page.map(serialize))
+  const filters = filterEntries(filter).flatMap(([name, value]) =>
+    [toText(value)].flat().map((text): [string, string] => [name, text]),
+  )
+  const next: [string, string][] = [
+    ['limit', String(limit)],
+    ...filters,
+    ['cursor', cursors.encode(last.id, filter)],
+  ]
+  return respond(200, page.map(serialize), { Link: nextLink(url, next) })
 }
 
 /** The value of `Link` for the next page of the same list. */
-export function nextLink(
-  publicUrl: string | undefined,
-  path: string,
-  query: readonly (readonly [string, string])[],
-) {
-  const parameters = new URLSearchParams(query.map(([name, value]) => [name, value]))
-  return `<${publicUrl ?? ''}${path}?${parameters}>; rel="next"`
-}
+export const nextLink = (url: string, query: [name: string, value: string][]): string =>
+  `<${url}?${new URLSearchParams(query)}>; rel="next"`

@@ -8,9 +8,6 @@ export const documentation = z.registry<{ schema: Record<string, unknown> }>()
 const int64Problem = 'must be an integer from -9223372036854775808 to 9223372036854775807'
 const int64Schema = { type: 'integer', format: 'int64' }
 
-/** Matches a string that is not blank. Anchored, because some validators match the whole string. */
-export const notBlankPattern = '^\\s*\\S[\\s\\S]*$'
-
 /** An int64 in a body, as json.ts parses it. */
 export const int64 = () =>
   z
@@ -57,23 +54,28 @@ export const digitsText = (min: number, max: number) =>
       schema: { type: 'integer', ...(max > int32Max && { format: 'int64' }), minimum: min, maximum: max },
     })
 
-const pageLimitMax = 100
-const pageLimitDefault = 20
+/** A time in a response. */
+export const timestampSchema = (description: string) => z.iso.datetime().meta({ description })
 
-/** The maximum number of items of a page. */
-export const pageLimit = (max = pageLimitMax, fallback = pageLimitDefault) =>
-  digitsText(1, max)
-    .optional()
-    .transform((value) => value ?? fallback)
-    .register(documentation, { schema: { type: 'integer', minimum: 1, maximum: max, default: fallback } })
-    .meta({ description: 'The maximum number of items on a page.' })
+/** Length in code points, as JSON Schema counts it. */
+const lengthOf = (text: string): number => [...text].length
 
-/** The position where a page begins. */
-export const pageCursor = () =>
-  z.string().optional().meta({
-    pattern: '^[A-Za-z0-9_-]+$',
-    description: 'Where the page begins: the `cursor` of the `Link` header of the previous page.',
-  })
+export const boundedText = (lengthMax: number, description: string) =>
+  z
+    .string()
+    .refine((text) => lengthOf(text) <= lengthMax, `must have at most ${lengthMax} characters`)
+    .meta({ maxLength: lengthMax, description })
+
+/** Text that is not empty and not only white space. */
+export const nonBlankText = (lengthMax: number, description: string) =>
+  z
+    .string()
+    .refine(
+      (text) => text.trim() !== '' && lengthOf(text) <= lengthMax,
+      `must be 1 to ${lengthMax} characters and not blank`,
+    )
+    // Anchored, because some validators match the whole string.
+    .meta({ minLength: 1, maxLength: lengthMax, pattern: '^\\s*\\S[\\s\\S]*$', description })
 
 const kinds: Record<string, string> = {
   object: 'a JSON object',
@@ -115,7 +117,7 @@ export function validate<S extends z.ZodType>(schema: S, value: unknown, where: 
 }
 
 /** Rejects unknown fields, for `Prefer: handling=strict`. */
-export function refuseUnknownFields(schema: z.ZodType, value: unknown): void {
+export function rejectUnknownFields(schema: z.ZodType, value: unknown): void {
   const unknown = unknownFields(schema, value, []).slice(0, detailsMax)
   if (unknown.length === 0) return
   const known = knownFields(schema)

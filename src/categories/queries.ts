@@ -1,7 +1,6 @@
-import type { Kysely } from 'kysely'
 import { readCursor, writeCursor } from '../database/cursors.ts'
 import { preparedQuery } from '../database/preparedQuery.ts'
-import type { Tables } from '../database/tables.ts'
+import type { Db } from '../database/tables.ts'
 import { recordEvent } from '../events/queries.ts'
 import type { Category } from './category.ts'
 
@@ -17,29 +16,25 @@ const insertUnnamed = preparedQuery<[id: bigint], { category_id: bigint }>((db) 
 )
 
 /** Creates the category without a name if it does not exist. */
-export async function ensureCategory(trx: Kysely<Tables>, id: bigint, now: number): Promise<void> {
+export async function ensureCategory(trx: Db, id: bigint, now: number): Promise<void> {
   const added = await insertUnnamed(trx, id)
   if (added.length > 0) await recordEvent(trx, now, 'category.created', { id })
 }
 
 /** Categories above an id, in order of id. */
-export async function listCategories(
-  db: Kysely<Tables>,
-  limit: number,
-  aboveId?: bigint,
-): Promise<Category[]> {
+export async function listCategories(db: Db, limit: number, aboveId?: bigint): Promise<Category[]> {
   let query = db.selectFrom('categories').selectAll().orderBy('category_id').limit(limit)
   if (aboveId !== undefined) query = query.where('category_id', '>', aboveId)
   return (await query.execute()).map(toCategory)
 }
 
-export async function findCategory(db: Kysely<Tables>, id: bigint): Promise<Category | undefined> {
+export async function findCategory(db: Db, id: bigint): Promise<Category | undefined> {
   const row = await db.selectFrom('categories').selectAll().where('category_id', '=', id).executeTakeFirst()
   return row && toCategory(row)
 }
 
 /** Adds a category with the next free id. */
-export async function addCategory(trx: Kysely<Tables>, name: string, now: number): Promise<Category> {
+export async function addCategory(trx: Db, name: string, now: number): Promise<Category> {
   const id = await nextFreeId(trx)
   await trx.insertInto('categories').values({ category_id: id, name }).execute()
   await recordEvent(trx, now, 'category.created', { id, name })
@@ -47,47 +42,38 @@ export async function addCategory(trx: Kysely<Tables>, name: string, now: number
 }
 
 export async function renameCategory(
-  trx: Kysely<Tables>,
+  trx: Db,
   id: bigint,
   name: string | undefined,
   now: number,
 ): Promise<Category> {
-  await trx
-    .updateTable('categories')
-    .set({ name: name ?? null })
-    .where('category_id', '=', id)
-    .execute()
+  const change = { name: name ?? null }
+  await trx.updateTable('categories').set(change).where('category_id', '=', id).execute()
   await recordEvent(trx, now, 'category.updated', { id, name })
   return { id, name }
 }
 
-export async function isCategoryUsed(db: Kysely<Tables>, id: bigint): Promise<boolean> {
-  const row = await db
-    .selectFrom('pets')
-    .select('id')
-    .where('category_id', '=', id)
-    .limit(1)
-    .executeTakeFirst()
-  return row !== undefined
+export async function isCategoryUsed(db: Db, id: bigint): Promise<boolean> {
+  const users = db.selectFrom('pets').select('id').where('category_id', '=', id).limit(1)
+  return (await users.executeTakeFirst()) !== undefined
 }
 
-export async function removeCategory(trx: Kysely<Tables>, id: bigint, now: number): Promise<void> {
+export async function removeCategory(trx: Db, id: bigint, now: number): Promise<void> {
   await trx.deleteFrom('categories').where('category_id', '=', id).execute()
   await recordEvent(trx, now, 'category.deleted', { id })
 }
 
 /** The highest id that the service has assigned, even if the category was removed. */
-export const lastAssignedCategoryId = (db: Kysely<Tables>): Promise<number> =>
-  readCursor(db, lastAssignedIdCursor)
+export const lastAssignedCategoryId = (db: Db): Promise<number> => readCursor(db, lastAssignedIdCursor)
 
 /** Prevents ids up to this one from being assigned again. */
-export async function reserveCategoryIds(trx: Kysely<Tables>, upTo: number): Promise<void> {
+export async function reserveCategoryIds(trx: Db, upTo: number): Promise<void> {
   if ((await lastAssignedCategoryId(trx)) >= upTo) return
   await writeCursor(trx, lastAssignedIdCursor, upTo)
 }
 
 /** The next id after the last assigned one that no pet has introduced. */
-async function nextFreeId(trx: Kysely<Tables>): Promise<bigint> {
+async function nextFreeId(trx: Db): Promise<bigint> {
   let id = BigInt(await lastAssignedCategoryId(trx)) + 1n
   for (;;) {
     const taken = await trx

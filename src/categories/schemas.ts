@@ -1,26 +1,29 @@
 import * as z from 'zod'
-import { nonBlankText } from '../api/textSchema.ts'
-import { int64 } from '../api/validation.ts'
+import { int64, nonBlankText } from '../api/validation.ts'
 import { categoryNameLengthMax } from './category.ts'
 
 export const categoryNameSchema = nonBlankText(
   categoryNameLengthMax,
   'The name of the category. It cannot be blank.',
 )
-export const newCategorySchema = z
-  .object({ name: categoryNameSchema })
-  .meta({ id: 'NewCategory', description: 'A category to add. The service assigns the id.' })
-export const categoryChangeSchema = z
-  .object({ name: categoryNameSchema.nullable().optional() })
-  .meta({ id: 'CategoryChange', description: 'The fields to change. `null` removes the name.' })
+const example = { name: 'Rabbits' }
+export const newCategorySchema = z.object({ name: categoryNameSchema }).meta({
+  id: 'NewCategory',
+  description: 'A category to add. The service assigns the id.',
+  examples: [example],
+})
+export const categoryChangeSchema = z.object({ name: categoryNameSchema.nullable().optional() }).meta({
+  id: 'CategoryChange',
+  description: 'The fields to change. `null` removes the name.',
+  examples: [example],
+})
 export const categorySchema = z
   .object({ id: int64().meta({ description: 'Any int64.' }), name: categoryNameSchema.optional() })
   .meta({
     id: 'Category',
     description: 'A kind of animal. A category that was created by adding an animal has no name at first.',
+    examples: [{ id: 3, ...example }],
   })
 export const categoriesSchema = z
   .array(categorySchema)
   .meta({ id: 'Categories', description: 'One page of categories, in order of id.' })
-
-export const categoryExample = { id: 3, name: 'Rabbits' }

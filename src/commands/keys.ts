@@ -6,13 +6,7 @@ import type { Database } from '../database/database.ts'
 import type { Db } from '../database/tables.ts'
 import { type Key, overlapSecondsMax } from '../keys/key.ts'
 import { createKey, findKey, listKeys, revokeKey, rotateKey, unbanKey, updateKey } from '../keys/queries.ts'
-import {
-  keyUpdateSchema,
-  newKeySchema,
-  newKeySettings,
-  updatedKeySettings,
-  validateKeySettings,
-} from '../keys/schemas.ts'
+import { keyUpdateSchema, newKeySchema, newKeySettings, updatedKeySettings } from '../keys/schemas.ts'
 import { serializeKey } from '../keys/serialize.ts'
 import { ownLimitMax, ownStreamsMax } from '../limits/plans.ts'
 import { parseArguments, parseWholeNumber, printResult, UsageError } from './cli.ts'
@@ -68,9 +62,8 @@ const actions: Record<string, Action> = {
     needsId: false,
     options: Object.keys(settingOptions),
     async run(database, { environment }, values) {
-      const settings = newKeySettings(validate(newKeySchema, toRequestBody(values), 'body'))
       const now = systemClock()
-      validateKeySettings(settings, now)
+      const settings = newKeySettings(validate(newKeySchema, toRequestBody(values), 'body'), now)
       const { key, secret } = await database.write((trx) => createKey(trx, settings, environment, now))
       printSecret(values.json, key, secret, now)
     },
@@ -99,11 +92,9 @@ const actions: Record<string, Action> = {
         throw new UsageError(`keys update needs something to change.\n\n${usage}`)
       const body = validate(keyUpdateSchema, given, 'body')
       const now = systemClock()
-      const key = await changeKey(database, id, async (trx, before) => {
-        const settings = updatedKeySettings(before, body)
-        validateKeySettings(settings, body.expiresAt === undefined ? 0 : now)
-        await updateKey(trx, id, settings, now)
-      })
+      const key = await changeKey(database, id, (trx, before) =>
+        updateKey(trx, id, updatedKeySettings(before, body, now), now),
+      )
       printResult(values.json, serializeKey(key, now), `Updated key ${id}:\n${formatKeys([key], now)}`)
     },
   },

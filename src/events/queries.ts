@@ -1,9 +1,9 @@
-import { type Kysely, sql } from 'kysely'
+import { sql } from 'kysely'
 import { toJson } from '../api/json.ts'
 import { readCursor, writeCursor } from '../database/cursors.ts'
 import type { SqlDialect } from '../database/dialect.ts'
 import { insertMany, preparedQuery } from '../database/preparedQuery.ts'
-import type { Tables } from '../database/tables.ts'
+import type { Db } from '../database/tables.ts'
 import { chain, type MaybePromise } from '../maybePromise.ts'
 import { type EventType, type FeedEvent, isPrivateEvent } from './event.ts'
 
@@ -22,18 +22,17 @@ const insertEvent = preparedQuery<
 
 const insertEvents = insertMany('events', ['type', 'created_at', 'data', 'is_private'])
 
-/** Records an event in the transaction of the change. */
-export const recordEvent = (
-  trx: Kysely<Tables>,
-  now: number,
-  type: EventType,
-  data: unknown,
-): MaybePromise<readonly unknown[]> => insertEvent(trx, type, now, toJson(data), isPrivateEvent(type) ? 1 : 0)
+const toRow = (now: number, type: EventType, data: unknown) =>
+  [type, now, toJson(data), isPrivateEvent(type) ? 1 : 0] as const
 
-export const recordEvents = (trx: Kysely<Tables>, now: number, events: readonly NewEvent[]): Promise<void> =>
+/** Records an event in the transaction of the change. */
+export const recordEvent = (trx: Db, now: number, type: EventType, data: unknown) =>
+  insertEvent(trx, ...toRow(now, type, data))
+
+export const recordEvents = (trx: Db, now: number, events: readonly NewEvent[]): Promise<void> =>
   insertEvents(
     trx,
-    events.map(({ type, data }) => [type, now, toJson(data), isPrivateEvent(type) ? 1 : 0]),
+    events.map(({ type, data }) => toRow(now, type, data)),
   )
 
 const selectNewestId = preparedQuery<[], { id: number }>((db) =>
@@ -41,7 +40,7 @@ const selectNewestId = preparedQuery<[], { id: number }>((db) =>
 )
 
 /** The id of the newest event, for `Database.trackDurable`. */
-export const newestEventId = (db: Kysely<Tables>): MaybePromise<number> =>
+export const newestEventId = (db: Db): MaybePromise<number> =>
   chain(selectNewestId(db), ([row]) => row?.id ?? 0)
 
 /** For reads inside a transaction, which include events that are not durable yet. */
@@ -49,7 +48,7 @@ export const eventIdMax = Number.MAX_SAFE_INTEGER
 
 /** Events after one id and up to another, oldest first. Pass the id up to which events are durable as `through`. */
 export async function eventsAfter(
-  db: Kysely<Tables>,
+  db: Db,
   after: number,
   limit: number,
   includesPrivate: boolean,
@@ -57,23 +56,17 @@ export async function eventsAfter(
 ): Promise<FeedEvent[]> {
   let query = db
     .selectFrom('events')
-    .selectAll()
+    .select(['id', 'type', 'created_at as createdAt', 'data'])
     .where('id', '>', after)
     .where('id', '<=', through)
     .orderBy('id')
     .limit(limit)
   if (!includesPrivate) query = query.where('is_private', '=', sql.lit(0))
-  const rows = await query.execute()
-  return rows.map((row) => ({
-    id: row.id,
-    type: row.type as EventType,
-    createdAt: row.created_at,
-    data: row.data,
-  }))
+  return (await query.execute()) as FeedEvent[]
 }
 
 /** The id of the newest event up to the id `through`, even if that event was pruned. */
-export async function lastEventId(db: Kysely<Tables>, through: number): Promise<number> {
+export async function lastEventId(db: Db, through: number): Promise<number> {
   const row = await db
     .selectFrom('events')
     .select('id')
@@ -85,10 +78,10 @@ export async function lastEventId(db: Kysely<Tables>, through: number): Promise<
 }
 
 /** The id up to which events were pruned. */
-export const prunedThrough = (db: Kysely<Tables>): Promise<number> => readCursor(db, prunedCursor)
+export const prunedThrough = (db: Db): Promise<number> => readCursor(db, prunedCursor)
 
 /** Deletes a bounded number of events that are older than the retention period. Returns how many. */
-export async function pruneEvents(trx: Kysely<Tables>, now: number): Promise<number> {
+export async function pruneEvents(trx: Db, now: number): Promise<number> {
   const oldest = await trx
     .selectFrom('events')
     .select(['id', 'created_at'])
@@ -106,7 +99,7 @@ export async function pruneEvents(trx: Kysely<Tables>, now: number): Promise<num
 }
 
 /** Continues the feed of another database after its last id. Its earlier events count as pruned. */
-export async function continueFeed(trx: Kysely<Tables>, dialect: SqlDialect, lastId: number): Promise<void> {
+export async function continueFeed(trx: Db, dialect: SqlDialect, lastId: number): Promise<void> {
   if (lastId <= (await dialect.lastAssignedId(trx, 'events'))) return
   await dialect.reserveIds(trx, 'events', lastId)
   await writeCursor(trx, prunedCursor, lastId)
@@ -116,11 +109,7 @@ export async function continueFeed(trx: Kysely<Tables>, dialect: SqlDialect, las
  * Restarts the feed far above every id that was ever assigned. Clients that followed the feed before a restore get
  * `events_expired` and list all resources again.
  */
-export async function restartFeed(
-  trx: Kysely<Tables>,
-  dialect: SqlDialect,
-  lastSeenId: number,
-): Promise<void> {
+export async function restartFeed(trx: Db, dialect: SqlDialect, lastSeenId: number): Promise<void> {
   const start = Math.max(lastSeenId, await lastEventId(trx, eventIdMax)) + restartGap
   await trx.deleteFrom('events').execute()
   await dialect.reserveIds(trx, 'events', start)

@@ -1,9 +1,8 @@
 import * as z from 'zod'
 import { ApiError, validationFailed } from '../api/errors.ts'
-import { nextPageLink } from '../api/lists.ts'
 import { type Context, type Operation, operation, type Principal } from '../api/operation.ts'
-import { nextLink } from '../api/pagination.ts'
-import { digitsText, pageLimit } from '../api/validation.ts'
+import { nextLink, nextPageLink, pageLimit } from '../api/pagination.ts'
+import { digitsText } from '../api/validation.ts'
 import type { Database } from '../database/database.ts'
 import type { MaybePromise } from '../maybePromise.ts'
 import type { EventBroadcaster } from './broadcaster.ts'
@@ -24,7 +23,7 @@ export type EventRoutesOptions = {
   readonly findAccess: FindStreamAccess
   /** The maximum number of open streams of all keys. */
   readonly streamsMax: number
-  readonly publicUrl: string | undefined
+  readonly baseUrl: string
   /** The id up to which events are durable. Later events are not returned yet. */
   durableThrough(): MaybePromise<number>
   /** The kinds of events, for OpenAPI. */
@@ -32,7 +31,7 @@ export type EventRoutesOptions = {
 }
 
 export function eventRoutes(options: EventRoutesOptions): Operation[] {
-  const { database, broadcaster, findAccess, publicUrl, durableThrough, kinds } = options
+  const { database, broadcaster, findAccess, baseUrl, durableThrough, kinds } = options
   const counter = new StreamCounter(options.streamsMax)
 
   async function openStream(after: number, newest: number, { keyId, token }: Principal) {
@@ -50,10 +49,7 @@ export function eventRoutes(options: EventRoutesOptions): Operation[] {
   }
 
   return [
-    operation({
-      id: 'listEvents',
-      method: 'GET',
-      path: '/events',
+    operation('listEvents', 'GET /events', {
       tag: 'Events',
       summary: 'Follow changes',
       description:
@@ -84,7 +80,6 @@ export function eventRoutes(options: EventRoutesOptions): Operation[] {
             'Last-Event-Id':
               'The id of the newest event. After listing all resources, follow changes from this id.',
           },
-          example: [eventExample],
           stream: {
             description:
               'Server-sent events, with `Accept: text/event-stream`. In each one, `id` is the id of the event, `event` is its type, and `data` is an `Event` as JSON. Lines that start with a colon are comments that keep the connection open. A client that reads too slowly receives the event `slow_reader`, and the stream ends. Ignore events of unknown types.',
@@ -102,7 +97,7 @@ export function eventRoutes(options: EventRoutesOptions): Operation[] {
         const newest = await lastEventId(database.read, through)
         const sent = (isStream ? lastReceivedId(header) : undefined) ?? after
         const position = sent ?? (isStream ? newest : pruned)
-        if (position < pruned || position > newest) throw eventsExpired(position, pruned, newest, publicUrl)
+        if (position < pruned || position > newest) throw eventsExpired(position, pruned, newest, baseUrl)
         const headers = { 'Last-Event-Id': String(newest) }
         if (isStream) return { status: 200, stream: await openStream(position, newest, principal), headers }
         const includesPrivate = principal.scopes.has(privateEventsScope)
@@ -110,7 +105,7 @@ export function eventRoutes(options: EventRoutesOptions): Operation[] {
         const page = events.slice(0, limit)
         const json = `[${page.map(serializeEvent).join(',')}]`
         if (events.length === page.length) return { status: 200, json, headers }
-        const Link = nextLink(publicUrl, '/v1/events', [
+        const Link = nextLink(`${baseUrl}/events`, [
           ['after', String(page.at(-1)?.id)],
           ['limit', String(limit)],
         ])
@@ -128,12 +123,7 @@ function lastReceivedId(header: Context['header']): number | undefined {
 }
 
 /** The position is before the oldest event, or after the newest one, for example because a restore replaced the feed. */
-function eventsExpired(
-  position: number,
-  pruned: number,
-  newest: number,
-  publicUrl: string | undefined,
-): ApiError {
+function eventsExpired(position: number, pruned: number, newest: number, baseUrl: string): ApiError {
   const isAhead = position > newest
   const next = isAhead ? newest : pruned
   const reason = isAhead
@@ -142,6 +132,6 @@ function eventsExpired(
   return new ApiError(
     'events_expired',
     `${reason} List all resources again, then continue with after=${next}.`,
-    { headers: { Link: nextLink(publicUrl, '/v1/events', [['after', String(next)]]) } },
+    { headers: { Link: nextLink(`${baseUrl}/events`, [['after', String(next)]]) } },
   )
 }

@@ -1,10 +1,8 @@
 import * as z from 'zod'
-import { int64 } from '../api/validation.ts'
+import { int64, timestampSchema } from '../api/validation.ts'
 import { type EventType, eventTypes } from './event.ts'
 
 /** The lists of types and kinds are open: see docs/decisions/0023-openapi-for-generators.md. */
-
-const time = z.iso.datetime()
 
 export const knownEventTypeSchema = z
   .enum(eventTypes)
@@ -14,13 +12,20 @@ export const eventTypeSchema = z.union([knownEventTypeSchema, z.string()]).meta(
   description: 'The type of an event. This is an open list: new types may be added. Ignore unknown types.',
 })
 
+export const eventExample = {
+  id: 1017,
+  type: 'pet.updated',
+  createdAt: '2026-11-15T12:00:00.000Z',
+  data: { id: 42, name: 'Milo', categoryId: 3, status: 'pending' },
+}
+
 const deletedResource = z
   .object({ id: int64().meta({ description: 'The id of the resource.' }) })
   .meta({ id: 'DeletedResource', description: 'A resource that was removed.' })
 const keyBan = z
   .object({
     id: int64().meta({ description: 'The id of the API key.' }),
-    bannedUntil: time.meta({ description: 'When the ban ends.' }),
+    bannedUntil: timestampSchema('When the ban ends.'),
   })
   .meta({ id: 'KeyBan', description: 'A temporary ban of an API key.' })
 
@@ -60,6 +65,7 @@ export function eventKinds({ pet, category, key, orderStatus }: ResourceSchemas)
 type EventUnion = {
   name: string
   description: string
+  examples?: readonly unknown[]
   /** The end of the name of each member. */
   suffix: string
   kinds: readonly EventKind[]
@@ -67,7 +73,14 @@ type EventUnion = {
 }
 
 /** A union with the discriminator `type`, with one named schema per kind. */
-export function eventUnionSchema({ name, description, suffix, kinds, fields }: EventUnion): z.ZodType {
+export function eventUnionSchema({
+  name,
+  description,
+  suffix,
+  kinds,
+  fields,
+  ...meta
+}: EventUnion): z.ZodType {
   const members = kinds.map(({ name, types, data }) =>
     z.object(fields(z.enum(types), data)).meta({ id: `${name}${suffix}` }),
   )
@@ -79,6 +92,7 @@ export function eventUnionSchema({ name, description, suffix, kinds, fields }: E
     description: `${description} More kinds may be added. Ignore unknown kinds.`,
     discriminator: { propertyName: 'type', mapping: Object.fromEntries(mapping) },
     'x-extensible': true,
+    ...meta,
   })
 }
 
@@ -86,21 +100,15 @@ export function eventsSchema(kinds: readonly EventKind[]): z.ZodType {
   const event = eventUnionSchema({
     name: 'Event',
     description: 'A change.',
+    examples: [eventExample],
     suffix: 'Event',
     kinds,
     fields: (type, data) => ({
       id: int64().meta({ description: 'The position in the feed. Later events have higher ids.' }),
       type,
-      createdAt: time.meta({ description: 'When the change was made.' }),
+      createdAt: timestampSchema('When the change was made.'),
       data,
     }),
   })
   return z.array(event).meta({ id: 'Events', description: 'One page of events, oldest first.' })
-}
-
-export const eventExample = {
-  id: 1017,
-  type: 'pet.updated',
-  createdAt: '2026-11-15T12:00:00.000Z',
-  data: { id: 42, name: 'Milo', categoryId: 3, status: 'pending' },
 }

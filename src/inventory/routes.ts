@@ -4,29 +4,22 @@ import type { Database } from '../database/database.ts'
 import { petStatuses } from '../pets/pet.ts'
 
 const count = z.int().meta({ format: 'int64', minimum: 0 })
-const inventorySchema = z
-  .object({ available: count, pending: count, sold: count })
-  .meta({ id: 'Inventory', description: 'The number of animals with each status.' })
+const inventorySchema = z.object({ available: count, pending: count, sold: count }).meta({
+  id: 'Inventory',
+  description: 'The number of animals with each status.',
+  examples: [{ available: 31, pending: 4, sold: 112 }],
+})
 
 export function inventoryRoutes({ read }: Database): Operation[] {
   return [
-    operation({
-      id: 'getInventory',
-      method: 'GET',
-      path: '/store/inventory',
+    operation('getInventory', 'GET /store/inventory', {
       tag: 'Store',
       summary: 'Count the animals',
       description:
         'Returns the number of animals with each status. The cost is constant, because the database updates the counts with every change.',
       stability: 'beta',
       scope: 'pets:read',
-      responses: {
-        200: {
-          description: 'The counts.',
-          schema: inventorySchema,
-          example: { available: 31, pending: 4, sold: 112 },
-        },
-      },
+      responses: { 200: { description: 'The counts.', schema: inventorySchema } },
       async read() {
         const rows = await read.selectFrom('inventory').selectAll().execute()
         const counts = Object.fromEntries(rows.map((row) => [row.status, row.count]))

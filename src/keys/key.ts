@@ -44,8 +44,6 @@ export const originsMax = 20
 export const originLengthMax = 'https://'.length + 253 + ':65535'.length
 export const overlapSecondsMax = 30 * 24 * 60 * 60
 
-export const isKeyName = (text: string): boolean => text.trim() !== '' && [...text].length <= nameLengthMax
-
 /** An origin as browsers send it: scheme, host and port without a path. */
 export const isOrigin = (text: string): boolean =>
   text.length <= originLengthMax &&
@@ -60,21 +58,13 @@ type SettingsProblem = { field: 'limits' | 'scopes' | 'expiresAt'; message: stri
 
 /** Contradictions in the settings of a key. */
 export function settingsProblems(settings: KeySettings, now: number): SettingsProblem[] {
+  const { plan, limits, scopes, origins, expiresAt } = settings
   const problems: SettingsProblem[] = []
-  if (settings.limits && settings.plan !== 'enterprise') {
-    problems.push({
-      field: 'limits',
-      message: `are fixed by the plan ${settings.plan}; only enterprise has its own`,
-    })
-  }
-  if (settings.origins.length > 0 && settings.scopes.some((scope) => !scope.endsWith(':read'))) {
-    problems.push({
-      field: 'scopes',
-      message: 'of a key with origins (a publishable key) must all end in ":read"',
-    })
-  }
-  if (settings.expiresAt !== undefined && settings.expiresAt <= now) {
-    problems.push({ field: 'expiresAt', message: 'must lie in the future' })
-  }
+  const add = (field: SettingsProblem['field'], message: string) => problems.push({ field, message })
+  if (limits && plan !== 'enterprise')
+    add('limits', `are fixed by the plan ${plan}; only enterprise has its own`)
+  if (origins.length > 0 && scopes.some((scope) => !scope.endsWith(':read')))
+    add('scopes', 'of a key with origins (a publishable key) must all end in ":read"')
+  if (expiresAt !== undefined && expiresAt <= now) add('expiresAt', 'must lie in the future')
   return problems
 }

@@ -7,12 +7,14 @@ import { timestamp } from '../clock.ts'
 import { exemptLimits, type Window } from '../limits/window.ts'
 import { keyNameSchema, planSchema, scopesSchema } from './schemas.ts'
 
-const time = z.iso.datetime()
 const window = z
   .object({
     limit: z.int().meta({ description: 'Requests allowed in the window.', minimum: 0, format: 'int32' }),
     remaining: z.int().meta({ description: 'Requests left in the window.', minimum: 0, format: 'int32' }),
-    resetsAt: time.nullable().meta({ description: 'When the window ends; null if no window is open.' }),
+    resetsAt: z.iso
+      .datetime()
+      .nullable()
+      .meta({ description: 'When the window ends; null if no window is open.' }),
   })
   .meta({ id: 'LimitWindow', description: 'A rate limit window of a key.' })
 const limits = z
@@ -26,36 +28,35 @@ const limits = z
     plan: planSchema,
     minute: window,
     day: window,
-    bannedUntil: time
+    bannedUntil: z.iso
+      .datetime()
       .nullable()
       .meta({ description: 'When the ban on this key ends; null if it is not banned.' }),
   })
   .meta({
     id: 'Limits',
     description: 'The API key of the request, with its plan, rate limit windows and ban.',
+    examples: [
+      {
+        keyId: 7,
+        name: 'Partner feed',
+        scopes: ['pets:read'],
+        environment: 'production',
+        plan: 'free',
+        minute: { limit: 60, remaining: 58, resetsAt: '2026-11-15T12:00:41.250Z' },
+        day: { limit: 1000, remaining: 958, resetsAt: '2026-11-16T08:12:03.004Z' },
+        bannedUntil: null,
+      },
+    ],
   })
 
-const example = {
-  keyId: 7,
-  name: 'Partner feed',
-  scopes: ['pets:read'],
-  environment: 'production',
-  plan: 'free',
-  minute: { limit: 60, remaining: 58, resetsAt: '2026-11-15T12:00:41.250Z' },
-  day: { limit: 1000, remaining: 958, resetsAt: '2026-11-16T08:12:03.004Z' },
-  bannedUntil: null,
-}
-
 export const limitsRoute = (environment: KeyEnvironment): Operation =>
-  operation({
-    id: 'getLimits',
-    method: 'GET',
-    path: '/limits',
+  operation('getLimits', 'GET /limits', {
     tag: 'Limits',
     summary: 'Get your rate limits',
     description: `Returns your API key, its plan, both rate limit windows and any ban. These requests do not count towards the windows. The first ${exemptLimits.perMinute} requests a minute with one key are free; further requests, and requests with a banned key, count towards the limit of your IP address, like requests without a key. A 429 response here never counts towards a ban.`,
     rateLimitExempt: true,
-    responses: { 200: { description: 'The rate limits of the API key.', schema: limits, example } },
+    responses: { 200: { description: 'The rate limits of the API key.', schema: limits } },
     read(_input, { principal }) {
       const { key, decision } = principal as AuthenticatedPrincipal
       const { outcome, windows, bannedUntil } = decision

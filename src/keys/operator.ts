@@ -3,14 +3,7 @@ import { hashApiKey, type KeyEnvironment } from '../auth/apiKey.ts'
 import type { Database } from '../database/database.ts'
 import type { Db } from '../database/tables.ts'
 import { type KeySettings, scopes } from './key.ts'
-import {
-  clearSecretExpiry,
-  createKey,
-  findKey,
-  insertKey,
-  recordKeyEvent,
-  replaceSecrets,
-} from './queries.ts'
+import { createKey, findKey, insertKey, insertSecret, recordKeyEvent } from './queries.ts'
 
 const operatorSettings: KeySettings = {
   name: 'operator',
@@ -42,11 +35,12 @@ export function ensureOperatorKey(
 
 /** The setting wins at every start: a changed value replaces the previous key, and a revoked key becomes valid again. */
 async function applyAdminKey(trx: Db, adminKey: string, now: number): Promise<void> {
+  const hash = hashApiKey(adminKey)
   const existing = await trx
     .selectFrom('api_key_secrets')
     .innerJoin('api_keys', 'api_keys.id', 'api_key_secrets.key_id')
     .select(['api_keys.id', 'from_setting'])
-    .where('hash', '=', hashApiKey(adminKey))
+    .where('hash', '=', hash)
     .executeTakeFirst()
   // The setting names a key that was created in another way: it stays unchanged.
   if (existing?.from_setting === 0) return
@@ -62,7 +56,13 @@ async function applyAdminKey(trx: Db, adminKey: string, now: number): Promise<vo
     .set({ revoked_at: null, expires_at: null, scopes: JSON.stringify(scopes), origins: '[]' })
     .where('id', '=', id)
     .execute()
-  await (existing ? clearSecretExpiry(trx, adminKey) : replaceSecrets(trx, id, adminKey, now))
+  if (existing) {
+    // A rotation may have expired it.
+    await trx.updateTable('api_key_secrets').set({ expires_at: null }).where('hash', '=', hash).execute()
+  } else {
+    await trx.deleteFrom('api_key_secrets').where('key_id', '=', id).execute()
+    await insertSecret(trx, id, adminKey, now)
+  }
   const isChanged = !existing || !isDeepStrictEqual(before, await findKey(trx, id))
   if (isChanged) await recordKeyEvent(trx, 'key.updated', id, now)
 }

@@ -99,17 +99,6 @@ export async function rotateKey(
   return secret
 }
 
-export async function replaceSecrets(trx: Db, id: number, secret: string, now: number): Promise<void> {
-  await trx.deleteFrom('api_key_secrets').where('key_id', '=', id).execute()
-  await insertSecret(trx, id, secret, now)
-}
-
-/** Makes a secret valid again after a rotation has expired it. */
-export async function clearSecretExpiry(trx: Db, secret: string): Promise<void> {
-  const hash = hashApiKey(secret)
-  await trx.updateTable('api_key_secrets').set({ expires_at: null }).where('hash', '=', hash).execute()
-}
-
 export async function findKey(db: Db, id: number): Promise<Key | undefined> {
   const row = await keyRows(db).where('api_keys.id', '=', id).executeTakeFirst()
   return row && toKey(row)
@@ -135,7 +124,7 @@ const keyRows = (db: Db) =>
     .selectAll('api_keys')
     .select(['key_usage.last_used_at', 'key_usage.banned_at', 'key_usage.banned_until'])
 
-async function insertSecret(trx: Db, keyId: number, secret: string, now: number): Promise<void> {
+export async function insertSecret(trx: Db, keyId: number, secret: string, now: number): Promise<void> {
   const values = { hash: hashApiKey(secret), key_id: keyId, created_at: now, expires_at: null }
   await trx.insertInto('api_key_secrets').values(values).execute()
 }

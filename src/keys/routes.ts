@@ -1,14 +1,8 @@
 import * as z from 'zod'
-import { ApiError } from '../api/errors.ts'
-import {
-  type Operation,
-  type OperationResult,
-  operation,
-  respond,
-  type WriteContext,
-} from '../api/operation.ts'
-import { idCursor, openCursor, pageAnswer, sealCursor } from '../api/pagination.ts'
-import { int64Text, pageCursor, pageLimit } from '../api/validation.ts'
+import { ApiError, orNotFound } from '../api/errors.ts'
+import { type Operation, operation, respond, type WriteContext } from '../api/operation.ts'
+import { ListCursor, pageQuery, pageResponse } from '../api/pagination.ts'
+import { int64Text } from '../api/validation.ts'
 import type { KeyEnvironment } from '../auth/apiKey.ts'
 import type { ApiKeyCache } from '../auth/apiKeyCache.ts'
 import type { Database } from '../database/database.ts'
@@ -23,23 +17,11 @@ import {
   newKeySchema,
   newKeySettings,
   updatedKeySettings,
-  validateKeySettings,
 } from './schemas.ts'
 import { serializeKey } from './serialize.ts'
 
-const example = {
-  id: 7,
-  name: 'Web site',
-  plan: 'pro',
-  scopes: ['pets:read'],
-  origins: ['https://shelter.example'],
-  createdAt: '2026-11-15T12:00:00.000Z',
-  lastUsedAt: null,
-}
-// Well-formed with a wrong checksum, so it can never be a real key.
-const exampleWithSecret = { ...example, key: 'ps_live_ThisIsOnlyAnExampleNotARealKey000000' }
 const revokedMessage = 'This API key is revoked. Revocation is permanent: create a new key.'
-const nextPageHeader = { Link: 'The next page, with `rel="next"`. Absent on the last page.' }
+const keyCursor = new ListCursor('keys')
 const params = z.object({ keyId: int64Text().meta({ description: 'The identifier of the key.' }) })
 
 const keyOperation = { tag: 'Keys', scope: 'keys:manage' } as const
@@ -47,18 +29,18 @@ const keyByIdOperation = { ...keyOperation, params, notFound: 'key_not_found' } 
 
 type KeyRoutesOptions = {
   readonly database: Database
-  readonly directory: ApiKeyCache
+  readonly apiKeyCache: ApiKeyCache
   readonly environment: KeyEnvironment
-  readonly publicUrl: string | undefined
+  readonly baseUrl: string
   /** Writes the counts of the rate limiter to the database, so that usage read from it is current. */
   flushUsage(): Promise<void>
 }
 
 export function keyRoutes({
   database,
-  directory,
+  apiKeyCache,
   environment,
-  publicUrl,
+  baseUrl,
   flushUsage,
 }: KeyRoutesOptions): Operation[] {
   /** Changes a key and invalidates the key cache, so that the next request sees the change. */
@@ -67,159 +49,95 @@ export function keyRoutes({
     { trx, afterCommit }: WriteContext,
     apply: (key: Key) => Promise<unknown>,
   ) {
-    const key = await findKey(trx, Number(keyId))
-    if (!key) throw new ApiError('key_not_found')
-    afterCommit(() => directory.forget())
+    const key = orNotFound(await findKey(trx, Number(keyId)), 'key_not_found')
+    afterCommit(() => apiKeyCache.forget())
     await apply(key)
     return (await findKey(trx, key.id)) as Key
   }
 
   return [
-    operation({
+    operation('listKeys', 'GET /keys', {
       ...keyOperation,
-      id: 'listKeys',
-      method: 'GET',
-      path: '/keys',
       summary: 'List keys',
       description: 'Newest first, including revoked keys.',
-      query: z.object({ limit: pageLimit(), cursor: pageCursor() }),
-      responses: {
-        200: {
-          description: 'One page of keys.',
-          schema: keyListSchema,
-          optionalHeaders: nextPageHeader,
-          example: [example],
-        },
-      },
-      errors: ['validation_failed', 'invalid_cursor'],
-      async read({ query: { limit, cursor } }, { now }) {
+      query: z.object(pageQuery),
+      responses: { 200: { description: 'One page of keys.', schema: keyListSchema } },
+      async read({ query }, { now }) {
         await flushUsage()
-        const belowId = cursor === undefined ? undefined : openCursor('keys', idCursor, cursor)[0]
-        const keys = await listKeys(database.read, limit + 1, belowId)
-        return pageAnswer(keys, (key) => serializeKey(key, now), {
-          publicUrl,
-          path: '/v1/keys',
-          limit,
-          cursorAfter: (last) => sealCursor('keys', [last.id]),
+        return pageResponse(keyCursor, {
+          url: `${baseUrl}/keys`,
+          query,
+          find: (limit, belowId) => listKeys(database.read, limit, belowId),
+          serialize: (key) => serializeKey(key, now),
         })
       },
     }),
 
-    operation({
+    operation('createKey', 'POST /keys', {
       ...keyOperation,
-      id: 'createKey',
-      method: 'POST',
-      path: '/keys',
       summary: 'Create a key',
       description:
         'The response contains the secret in `key`. It is shown only once, because only its hash is stored.',
       hasSecretResponse: true,
       body: newKeySchema,
-      bodyExample: {
-        name: 'Web site',
-        plan: 'pro',
-        scopes: ['pets:read'],
-        origins: ['https://shelter.example'],
-      },
-      responses: {
-        201: {
-          description: 'The key is created.',
-          schema: keyWithSecretSchema,
-          headers: { Location: 'The URL of the key.' },
-          example: exampleWithSecret,
-        },
-      },
-      errors: ['malformed_json', 'validation_failed'],
+      responses: { 201: { description: 'The key is created.', schema: keyWithSecretSchema } },
       async write({ body }, { trx, now, afterCommit }) {
-        const settings = newKeySettings(body)
-        validateKeySettings(settings, now)
-        const { key, secret } = await createKey(trx, settings, environment, now)
-        afterCommit(() => directory.forget())
-        const headers = { Location: `${publicUrl ?? ''}/v1/keys/${key.id}` }
+        const { key, secret } = await createKey(trx, newKeySettings(body, now), environment, now)
+        afterCommit(() => apiKeyCache.forget())
+        const headers = { Location: `${baseUrl}/keys/${key.id}` }
         return respond(201, { ...serializeKey(key, now), key: secret }, headers)
       },
     }),
 
-    operation({
+    operation('getKey', 'GET /keys/{keyId}', {
       ...keyByIdOperation,
-      id: 'getKey',
-      method: 'GET',
-      path: '/keys/{keyId}',
       summary: 'Get a key',
       description: 'The response does not contain the secret.',
-      responses: { 200: { description: 'The key.', schema: keySchema, example } },
-      errors: ['key_not_found'],
+      responses: { 200: { description: 'The key.', schema: keySchema } },
       async read({ params: { keyId } }, { now }) {
         await flushUsage()
-        const key = await findKey(database.read, Number(keyId))
-        if (!key) throw new ApiError('key_not_found')
+        const key = orNotFound(await findKey(database.read, Number(keyId)), 'key_not_found')
         return respond(200, serializeKey(key, now))
       },
     }),
 
-    operation({
+    operation('updateKey', 'PATCH /keys/{keyId}', {
       ...keyByIdOperation,
-      id: 'updateKey',
-      method: 'PATCH',
-      path: '/keys/{keyId}',
       summary: 'Change a key',
       description:
         'Omitted fields keep their values. The change takes effect on all instances within two seconds.',
       body: keyUpdateSchema,
-      bodyExample: { plan: 'business' },
-      responses: {
-        200: {
-          description: 'The updated key.',
-          schema: keySchema,
-          example: { ...example, plan: 'business' },
-        },
-      },
-      errors: ['malformed_json', 'validation_failed', 'key_not_found'],
+      responses: { 200: { description: 'The updated key.', schema: keySchema } },
       async write({ params: { keyId }, body }, context) {
-        const changed = await change(keyId, context, async (key) => {
-          const settings = updatedKeySettings(key, body)
-          validateKeySettings(settings, body.expiresAt === undefined ? 0 : context.now)
-          await updateKey(context.trx, key.id, settings, context.now)
-        })
-        return respond(200, serializeKey(changed, context.now))
+        const { trx, now } = context
+        const changed = await change(keyId, context, (key) =>
+          updateKey(trx, key.id, updatedKeySettings(key, body, now), now),
+        )
+        return respond(200, serializeKey(changed, now))
       },
     }),
 
-    operation({
+    operation('revokeKey', 'DELETE /keys/{keyId}', {
       ...keyByIdOperation,
-      id: 'revokeKey',
-      method: 'DELETE',
-      path: '/keys/{keyId}',
       summary: 'Revoke a key',
       description: 'Revocation is permanent. The key stays in the list, with `revokedAt`.',
       responses: { 204: { description: 'The key is revoked.' } },
-      errors: ['key_not_found'],
-      async write({ params: { keyId } }, context): Promise<OperationResult> {
+      async write({ params: { keyId } }, context) {
         await change(keyId, context, (key) => revokeKey(context.trx, key.id, context.now))
-        return { status: 204 }
+        return respond(204)
       },
     }),
 
-    operation({
+    operation('rotateKey', 'POST /keys/{keyId}/rotate', {
       ...keyByIdOperation,
-      id: 'rotateKey',
-      method: 'POST',
-      path: '/keys/{keyId}/rotate',
       summary: 'Rotate the secret of a key',
       description:
         'Returns the new secret. It is shown only once. The previous secret stays valid for `overlapSeconds`, and both share the rate limits of the key. At most two secrets are valid: if you rotate again within the overlap, the oldest ends at once.',
       hasSecretResponse: true,
       body: keyRotationSchema,
       isBodyOptional: true,
-      bodyExample: { overlapSeconds: 3600 },
-      responses: {
-        200: {
-          description: 'The key with its new secret.',
-          schema: keyWithSecretSchema,
-          example: exampleWithSecret,
-        },
-      },
-      errors: ['malformed_json', 'validation_failed', 'key_not_found', 'illegal_transition'],
+      responses: { 200: { description: 'The key with its new secret.', schema: keyWithSecretSchema } },
+      errors: ['illegal_transition'],
       async write({ params: { keyId }, body }, context) {
         const { trx, now } = context
         let secret = ''
@@ -231,18 +149,14 @@ export function keyRoutes({
       },
     }),
 
-    operation({
+    operation('liftKeyBan', 'DELETE /keys/{keyId}/ban', {
       ...keyByIdOperation,
-      id: 'liftKeyBan',
-      method: 'DELETE',
-      path: '/keys/{keyId}/ban',
       summary: 'Lift the ban on a key',
       description: 'The key can be used again at once. The lifted ban does not make later bans longer.',
       responses: { 204: { description: 'The key is not banned.' } },
-      errors: ['key_not_found'],
-      async write({ params: { keyId } }, context): Promise<OperationResult> {
+      async write({ params: { keyId } }, context) {
         await change(keyId, context, (key) => unbanKey(context.trx, key.id, context.now))
-        return { status: 204 }
+        return respond(204)
       },
     }),
   ]

@@ -1,11 +1,10 @@
 import * as z from 'zod'
 import { dateTime } from '../api/dateTime.ts'
 import { validationFailed } from '../api/errors.ts'
-import { int64, integer, notBlankPattern } from '../api/validation.ts'
+import { int64, integer, nonBlankText, timestampSchema } from '../api/validation.ts'
 import { ownLimitMax, ownStreamsMax, planNames } from '../limits/plans.ts'
 import {
   defaultScopes,
-  isKeyName,
   isOrigin,
   type Key,
   type KeySettings,
@@ -17,16 +16,13 @@ import {
   settingsProblems,
 } from './key.ts'
 
-const time = z.iso.datetime()
-export const keyNameSchema = z
-  .string()
-  .refine(isKeyName, `must be 1 to ${nameLengthMax} characters and not blank`)
-  .meta({
-    minLength: 1,
-    maxLength: nameLengthMax,
-    pattern: notBlankPattern,
-    description: 'What the key is for. Must not be blank.',
-  })
+const newKeyExample = {
+  name: 'Web site',
+  plan: 'pro',
+  scopes: ['pets:read'],
+  origins: ['https://shelter.example'],
+}
+export const keyNameSchema = nonBlankText(nameLengthMax, 'What the key is for. Must not be blank.')
 export const planSchema = z
   .enum(planNames)
   .meta({ id: 'Plan', description: 'Determines the rate limits of a key.' })
@@ -77,76 +73,91 @@ export const newKeySchema = z
     id: 'NewKey',
     description:
       'A key to create. The default `plan` is `free`. By default a key can read and write pets, categories and orders; a key with `origins` can read pets and categories.',
+    examples: [newKeyExample],
   })
 export const keyUpdateSchema = z
   .object({
+    ...newKeySchema.shape,
     name: keyNameSchema.optional(),
-    plan: planSchema.optional(),
     limits: ownLimits
       .nullable()
       .optional()
       .meta({ description: 'Only for keys with the plan `enterprise`. `null` removes them.' }),
-    scopes: scopesSchema.optional(),
-    origins: originsSchema.optional(),
     expiresAt: dateTime()
       .nullable()
       .optional()
       .meta({ description: 'When the key expires. `null` removes the expiry.' }),
   })
-  .meta({ id: 'KeyChange', description: 'The fields to change. Omitted fields keep their values.' })
+  .meta({
+    id: 'KeyChange',
+    description: 'The fields to change. Omitted fields keep their values.',
+    examples: [{ plan: 'business' }],
+  })
 
-const keyFields = {
-  id: int64().meta({ description: 'Unique identifier, assigned by the service.' }),
-  name: keyNameSchema,
-  plan: planSchema,
-  limits: ownLimits.optional().meta({ description: 'Only for keys with the plan `enterprise`.' }),
-  scopes: scopesSchema,
-  origins: originsSchema,
-  createdAt: time.meta({ description: 'When the key was created.' }),
-  lastUsedAt: time
-    .nullable()
-    .meta({ description: 'When the key was last used, to the second. `null` if it has not been used.' }),
-  expiresAt: time.meta({ description: expiryDescription }).optional(),
-  revokedAt: time.optional().meta({ description: 'When the key was revoked. Absent if it is not revoked.' }),
-  bannedUntil: time
-    .optional()
-    .meta({ description: 'When the ban on the key ends. Absent if the key is not banned.' }),
-}
+const keyExample = { id: 7, ...newKeyExample, createdAt: '2026-11-15T12:00:00.000Z', lastUsedAt: null }
 export const keySchema = z
-  .object(keyFields)
-  .meta({ id: 'Key', description: 'An API key, without its secret.' })
+  .object({
+    id: int64().meta({ description: 'Unique identifier, assigned by the service.' }),
+    name: keyNameSchema,
+    plan: planSchema,
+    limits: ownLimits.optional().meta({ description: 'Only for keys with the plan `enterprise`.' }),
+    scopes: scopesSchema,
+    origins: originsSchema,
+    createdAt: timestampSchema('When the key was created.'),
+    lastUsedAt: z.iso
+      .datetime()
+      .nullable()
+      .meta({ description: 'When the key was last used, to the second. `null` if it has not been used.' }),
+    expiresAt: timestampSchema(expiryDescription).optional(),
+    revokedAt: timestampSchema('When the key was revoked. Absent if it is not revoked.').optional(),
+    bannedUntil: timestampSchema('When the ban on the key ends. Absent if the key is not banned.').optional(),
+  })
+  .meta({ id: 'Key', description: 'An API key, without its secret.', examples: [keyExample] })
 export const keyListSchema = z
   .array(keySchema)
   .meta({ id: 'Keys', description: 'One page of keys, newest first.' })
 const keySecret = z
   .object({ key: secret })
   .meta({ id: 'KeySecret', description: 'The secret of an API key.' })
-export const keyWithSecretSchema = z
-  .intersection(keySchema, keySecret)
-  .meta({ id: 'KeyWithSecret', description: 'An API key with its secret.' })
+export const keyWithSecretSchema = z.intersection(keySchema, keySecret).meta({
+  id: 'KeyWithSecret',
+  description: 'An API key with its secret.',
+  // Well-formed with a wrong checksum, so it can never be a real key.
+  examples: [{ ...keyExample, key: 'ps_live_ThisIsOnlyAnExampleNotARealKey000000' }],
+})
 export const keyRotationSchema = z
   .object({
     overlapSeconds: integer(0, overlapSecondsMax)
       .meta({ description: 'How long the previous secret stays valid, in seconds. The default is 0.' })
       .optional(),
   })
-  .meta({ id: 'Rotation', description: 'Options of a rotation.' })
+  .meta({ id: 'Rotation', description: 'Options of a rotation.', examples: [{ overlapSeconds: 3600 }] })
 
-export const newKeySettings = (body: z.output<typeof newKeySchema>): KeySettings => ({
-  name: body.name,
-  plan: body.plan ?? 'free',
-  limits: body.limits as KeySettings['limits'],
-  origins: body.origins ?? [],
-  scopes: body.scopes ?? defaultScopes(body.origins ?? []),
-  expiresAt: body.expiresAt,
-})
+/** The settings of a new key, validated as a whole. */
+export const newKeySettings = (body: z.output<typeof newKeySchema>, now: number): KeySettings =>
+  validSettings(
+    {
+      name: body.name,
+      plan: body.plan ?? 'free',
+      limits: body.limits as KeySettings['limits'],
+      origins: body.origins ?? [],
+      scopes: body.scopes ?? defaultScopes(body.origins ?? []),
+      expiresAt: body.expiresAt,
+    },
+    now,
+  )
 
-export function updatedKeySettings(key: Key, change: z.output<typeof keyUpdateSchema>): KeySettings {
+/** The settings of a key after a change, validated as a whole. An expiry that is not changed may lie in the past. */
+export function updatedKeySettings(
+  key: Key,
+  change: z.output<typeof keyUpdateSchema>,
+  now: number,
+): KeySettings {
   const plan = change.plan ?? key.plan
   // A change to another plan than enterprise drops the limits of the key.
   const unchangedLimits = plan === 'enterprise' ? key.limits : undefined
   const limits = change.limits === undefined ? unchangedLimits : (change.limits ?? undefined)
-  return {
+  const settings = {
     name: change.name ?? key.name,
     plan,
     limits: limits as KeySettings['limits'],
@@ -154,10 +165,11 @@ export function updatedKeySettings(key: Key, change: z.output<typeof keyUpdateSc
     origins: change.origins ?? key.origins,
     expiresAt: change.expiresAt === undefined ? key.expiresAt : (change.expiresAt ?? undefined),
   }
+  return validSettings(settings, change.expiresAt === undefined ? 0 : now)
 }
 
-export function validateKeySettings(settings: KeySettings, now: number): void {
+function validSettings(settings: KeySettings, now: number): KeySettings {
   const problems = settingsProblems(settings, now)
-  if (problems.length > 0)
-    throw validationFailed(problems.map(({ field, message }) => ({ path: `/${field}`, message })))
+  if (problems.length === 0) return settings
+  throw validationFailed(problems.map(({ field, message }) => ({ path: `/${field}`, message })))
 }

@@ -1,8 +1,7 @@
-import type * as z from 'zod'
 import { bodyBytesMax } from '../api/input.ts'
 import type { MessageDescription, Operation } from '../api/operation.ts'
 import { describeErrors, errorSchema } from './errors.ts'
-import { addExample, type Json, jsonSchema } from './jsonSchema.ts'
+import { type Json, jsonSchema } from './jsonSchema.ts'
 import { messageHeaders, parametersOf } from './parameters.ts'
 import { responsesOf } from './responses.ts'
 import { type Components, extractSharedComponents } from './sharedComponents.ts'
@@ -102,7 +101,17 @@ const sorted = (named: Json): Json =>
   Object.fromEntries(Object.entries(named).sort(([a], [b]) => (a < b ? -1 : 1)))
 
 function describe(operation: Operation, { schemas }: Components, errors: string): Json {
-  const { id, tag, summary, description, scope, stability = 'stable', deprecation, body } = operation
+  const {
+    id,
+    tag,
+    summary,
+    description,
+    scope,
+    stability = 'stable',
+    deprecation,
+    body,
+    isBodyOptional,
+  } = operation
   const access = scope ? `Requires the scope \`${scope}\`.` : 'Any valid API key can use this operation.'
   return {
     operationId: id,
@@ -115,14 +124,13 @@ function describe(operation: Operation, { schemas }: Components, errors: string)
     }),
     'x-stability': stability,
     parameters: parametersOf(operation, schemas),
-    ...(body && { requestBody: requestBodyOf(operation, body, schemas) }),
+    ...(body && {
+      requestBody: {
+        required: !isBodyOptional,
+        content: { 'application/json': { schema: jsonSchema(body, schemas) } },
+      },
+    }),
   }
-}
-
-function requestBodyOf({ isBodyOptional, bodyExample }: Operation, body: z.ZodType, schemas: Json): Json {
-  const schema = jsonSchema(body, schemas)
-  addExample(schema, bodyExample, schemas)
-  return { required: !isBodyOptional, content: { 'application/json': { schema } } }
 }
 
 function describeMessage(message: MessageDescription, tag: string, { schemas }: Components): Json {

@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { catalogue, detailsMax, type ErrorCode, errorCodes } from '../api/errors.ts'
 import type { Operation } from '../api/operation.ts'
+import { isList } from '../api/pagination.ts'
 import type { Json } from './jsonSchema.ts'
 
 const errorDetailSchema = z
@@ -37,7 +38,7 @@ export const errorSchema = z
   .meta({ id: 'Error', description: 'The body of every error response.' })
 
 /** Errors that the pipeline returns before the operation runs. They are not stored for retries. */
-const pipelineCodes: readonly ErrorCode[] = [
+export const pipelineCodes: ReadonlySet<ErrorCode> = new Set([
   'missing_api_key',
   'invalid_api_key',
   'origin_not_allowed',
@@ -50,17 +51,15 @@ const pipelineCodes: readonly ErrorCode[] = [
   'too_many_streams',
   'internal_error',
   'unavailable',
-]
-export const isPipelineError = (code: ErrorCode): boolean => pipelineCodes.includes(code)
+])
 
-const retryAfterCodes: readonly ErrorCode[] = [
+export const retryAfterCodes: ReadonlySet<ErrorCode> = new Set([
   'rate_limit_exceeded',
   'key_banned',
   'too_many_streams',
   'unavailable',
   'idempotency_in_progress',
-]
-export const hasRetryAfter = (code: ErrorCode): boolean => retryAfterCodes.includes(code)
+])
 
 /** All errors of an operation by status: those it declares, those of its input and those of the pipeline. */
 export function errorsByStatus(operation: Operation): Map<string, ErrorCode[]> {
@@ -75,7 +74,7 @@ export function errorsByStatus(operation: Operation): Map<string, ErrorCode[]> {
     !rateLimitExempt && 'key_banned',
     notFound,
     (query || body || isIdempotent) && 'validation_failed',
-    query && 'cursor' in query.shape && 'invalid_cursor',
+    isList(operation) && 'invalid_cursor',
     body && 'malformed_json',
     body && 'unsupported_media_type',
     write && 'body_too_large',

@@ -1,6 +1,7 @@
 import { catalogue, type ErrorCode } from '../api/errors.ts'
 import type { Operation } from '../api/operation.ts'
-import { hasRetryAfter, isPipelineError } from './errors.ts'
+import { isList, nextPageLink } from '../api/pagination.ts'
+import { pipelineCodes, retryAfterCodes } from './errors.ts'
 import type { Json } from './jsonSchema.ts'
 
 const text = { type: 'string' }
@@ -74,21 +75,24 @@ const lifecycleHeaders = (operation: Operation): Json => ({
   ...(operation.deprecation && deprecation),
 })
 
-export function successHeaders(operation: Operation, response: Operation['responses'][number]): Json {
+export function successHeaders(operation: Operation, status: string): Json {
+  const { headers, optionalHeaders } = operation.responses[Number(status)] ?? {}
   return {
     ...commonHeaders,
     ...lifecycleHeaders(operation),
     ...(operation.method === 'POST' && replayed),
     ...(operation.body && preference),
-    ...describeHeaders(response.headers, requiredHeader),
-    ...describeHeaders(response.optionalHeaders, optionalHeader),
+    ...describeHeaders(headers, requiredHeader),
+    ...(status === '201' && { Location: requiredHeader('The URL of the new resource.') }),
+    ...describeHeaders({ ...(isList(operation) && nextPageLink), ...optionalHeaders }, optionalHeader),
   }
 }
 
 /** The headers of an error response with any of these codes. */
 export function errorHeaders(operation: Operation, codes: readonly ErrorCode[]): Json {
-  const isStored = codes.some((code) => !isPipelineError(code))
+  const isStored = codes.some((code) => !pipelineCodes.has(code))
   const isInputRead = isStored || codes.some((code) => catalogue[code].status >= 500)
+  const hasRetryAfter = (code: ErrorCode) => retryAfterCodes.has(code)
   return {
     ...commonHeaders,
     ...lifecycleHeaders(operation),

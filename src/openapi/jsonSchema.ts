@@ -24,14 +24,6 @@ export function jsonSchema(schema: z.ZodType, schemas: Json): Json {
 /** The name of the schema that a reference points to. */
 export const componentName = ({ $ref }: Json): string => String($ref).replace(/^.*\//, '')
 
-/** Adds an example to a named schema that has none. For a list, the first item becomes the example of the items. */
-export function addExample(schema: Json, example: unknown, schemas: Json): void {
-  const named = schemas[componentName(schema)] as Json | undefined
-  if (named === undefined || example === undefined) return
-  if (Array.isArray(example)) addExample(named.items as Json, example[0], schemas)
-  else named.examples ??= [example]
-}
-
 function normalizeSchema(schema: z.ZodType, converted: Json): void {
   const documented = documentation.get(schema)?.schema
   if (documented) {
@@ -40,6 +32,9 @@ function normalizeSchema(schema: z.ZodType, converted: Json): void {
     Object.assign(converted, documented, description === undefined ? {} : { description })
     return
   }
+  // Zod leaves out the examples of schemas with a transformation.
+  const examples = schema.meta()?.examples
+  if (examples !== undefined) converted.examples = examples
   // Keywords that Zod adds and that constrain nothing.
   if (converted.format === 'date-time') delete converted.pattern
   if (converted.minimum === Number.MIN_SAFE_INTEGER) delete converted.minimum

@@ -55,11 +55,8 @@ const describeParameters = (
 
 /** The headers of a webhook message. */
 export const messageHeaders = ({ headers }: MessageDescription): Json[] =>
-  Object.entries(headers).map(([name, { description, schema, example }]) => ({
-    name,
-    in: 'header',
+  Object.entries(headers).map(([name, { example, ...header }]) => ({
+    ...headerParameter(name, header),
     required: true,
-    description,
-    schema,
     example,
   }))

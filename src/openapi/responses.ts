@@ -3,7 +3,7 @@ import { catalogue, type ErrorCode, errorCodes } from '../api/errors.ts'
 import type { Operation } from '../api/operation.ts'
 import { describeCodes, errorExample, errorsByStatus } from './errors.ts'
 import { errorHeaders, mergeHeaders, successHeaders } from './headers.ts'
-import { addExample, componentName, type Json, jsonSchema } from './jsonSchema.ts'
+import { componentName, type Json, jsonSchema } from './jsonSchema.ts'
 import type { Components } from './sharedComponents.ts'
 
 /** A response of one operation, before it is merged with those of other operations. */
@@ -62,27 +62,23 @@ function merge(group: readonly ResponseDraft[], examples: Json): Json {
 }
 
 function successDrafts(operation: Operation, schemas: Json): ResponseDraft[] {
-  return Object.entries(operation.responses).map(
-    ([status, { schema: zodSchema, example, stream, ...rest }]) => {
-      const headers = successHeaders(operation, rest)
-      const { description } = rest
-      if (!zodSchema)
-        return { operation, status, name: statusName(status), codes: [], response: { description, headers } }
-      const schema = jsonSchema(zodSchema, schemas)
-      addExample(schema, example, schemas)
-      const content = {
-        'application/json': { schema },
-        ...(stream && {
-          'text/event-stream': {
-            schema: { type: 'string', description: stream.description },
-            example: stream.example,
-          },
-        }),
-      }
-      const name = `${componentName(schema)}${'Location' in headers ? 'Created' : ''}`
-      return { operation, status, name, codes: [], response: { description, headers, content } }
-    },
-  )
+  return Object.entries(operation.responses).map(([status, { description, schema: zodSchema, stream }]) => {
+    const headers = successHeaders(operation, status)
+    if (!zodSchema)
+      return { operation, status, name: statusName(status), codes: [], response: { description, headers } }
+    const schema = jsonSchema(zodSchema, schemas)
+    const content = {
+      'application/json': { schema },
+      ...(stream && {
+        'text/event-stream': {
+          schema: { type: 'string', description: stream.description },
+          example: stream.example,
+        },
+      }),
+    }
+    const name = `${componentName(schema)}${'Location' in headers ? 'Created' : ''}`
+    return { operation, status, name, codes: [], response: { description, headers, content } }
+  })
 }
 
 function errorDrafts(operation: Operation): ResponseDraft[] {

@@ -1,6 +1,6 @@
-import { type Kysely, type Selectable, sql } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import type { DatabaseReader } from '../database/database.ts'
-import type { Tables } from '../database/tables.ts'
+import type { Db, Tables } from '../database/tables.ts'
 import { recordEvent } from '../events/queries.ts'
 import type { Pet } from '../pets/pet.ts'
 import { changePet, findPet } from '../pets/queries.ts'
@@ -14,7 +14,7 @@ import {
   petStatusForOrder,
 } from './order.ts'
 
-export type OrderFilter = { status?: OrderStatus | undefined; petId?: bigint | undefined }
+type OrderFilter = { status?: OrderStatus | undefined; petId?: bigint | undefined }
 export type NewOrder = { customer: Customer | undefined; note: string | undefined; holdMs: number }
 
 /** Above every id that the service assigns. */
@@ -40,17 +40,13 @@ export async function listOrders(...page: Parameters<typeof ordersPageQuery>): P
   return (await ordersPageQuery(...page).execute()).map(toOrder)
 }
 
-export async function findOrder(db: Kysely<Tables>, id: number): Promise<Order | undefined> {
+export async function findOrder(db: Db, id: number): Promise<Order | undefined> {
   const row = await db.selectFrom('orders').selectAll().where('id', '=', id).executeTakeFirst()
   return row && toOrder(row)
 }
 
 /** The open order for a pet. Cancels the order instead if its hold has expired. */
-export async function findOpenOrder(
-  trx: Kysely<Tables>,
-  petId: bigint,
-  now: number,
-): Promise<Order | undefined> {
+export async function findOpenOrder(trx: Db, petId: bigint, now: number): Promise<Order | undefined> {
   const row = await trx
     .selectFrom('orders')
     .selectAll()
@@ -64,7 +60,7 @@ export async function findOpenOrder(
 
 /** Places an order for an available pet and makes the pet pending. */
 export async function placeOrder(
-  trx: Kysely<Tables>,
+  trx: Db,
   pet: Pet,
   { customer, note, holdMs }: NewOrder,
   now: number,
@@ -88,7 +84,7 @@ export async function placeOrder(
 
 /** Changes the status of an order, and that of its pet accordingly. */
 export async function changeOrderStatus(
-  trx: Kysely<Tables>,
+  trx: Db,
   id: number,
   status: OrderStatus,
   now: number,
@@ -104,24 +100,19 @@ export async function changeOrderStatus(
 }
 
 /** Cancels the order if its hold has expired. Returns the order as it is then. */
-export async function expireHold(trx: Kysely<Tables>, order: Order, now: number): Promise<Order> {
+export async function expireHold(trx: Db, order: Order, now: number): Promise<Order> {
   return isHoldExpired(order, now)
     ? changeOrderStatus(trx, order.id, 'cancelled', now, holdExpiredReason)
     : order
 }
 
-export async function hasDueHolds(db: Kysely<Tables>, now: number): Promise<boolean> {
-  const row = await db
-    .selectFrom('orders')
-    .select('id')
-    .where('hold_expires_at', '<=', now)
-    .limit(1)
-    .executeTakeFirst()
-  return row !== undefined
+export async function hasDueHolds(db: Db, now: number): Promise<boolean> {
+  const due = db.selectFrom('orders').select('id').where('hold_expires_at', '<=', now).limit(1)
+  return (await due.executeTakeFirst()) !== undefined
 }
 
 /** Cancels a bounded number of orders whose hold has expired. Returns how many. */
-export async function expireDueHolds(trx: Kysely<Tables>, now: number): Promise<number> {
+export async function expireDueHolds(trx: Db, now: number): Promise<number> {
   const due = await trx
     .selectFrom('orders')
     .selectAll()
@@ -140,7 +131,7 @@ export async function expireDueHolds(trx: Kysely<Tables>, now: number): Promise<
 }
 
 /** Erases the customer, and the note, which may name the customer. */
-export async function eraseCustomer(trx: Kysely<Tables>, id: number, now: number): Promise<void> {
+export async function eraseCustomer(trx: Db, id: number, now: number): Promise<void> {
   await trx
     .updateTable('orders')
     .set({ customer_name: null, customer_email: null, note: null, updated_at: now })
@@ -149,7 +140,7 @@ export async function eraseCustomer(trx: Kysely<Tables>, id: number, now: number
 }
 
 /** Records the event of a status change, without personal data, and updates the pet. */
-async function afterStatusChange(trx: Kysely<Tables>, order: Order, now: number): Promise<Order> {
+async function afterStatusChange(trx: Db, order: Order, now: number): Promise<Order> {
   const { id, petId, status, cancelReason } = order
   await recordEvent(trx, now, `order.${status}`, { id, petId, status, cancelReason })
   await syncPetStatus(trx, petId, status, now)
@@ -157,12 +148,7 @@ async function afterStatusChange(trx: Kysely<Tables>, order: Order, now: number)
 }
 
 /** Gives a pet the status that follows from the status of its order. */
-export async function syncPetStatus(
-  trx: Kysely<Tables>,
-  petId: number,
-  status: OrderStatus,
-  now: number,
-): Promise<void> {
+export async function syncPetStatus(trx: Db, petId: number, status: OrderStatus, now: number): Promise<void> {
   const pet = await findPet(trx, BigInt(petId))
   if (pet) await changePet(trx, pet, { status: petStatusForOrder[status] }, now)
 }

@@ -1,12 +1,12 @@
 import * as z from 'zod'
-import { ApiError } from '../api/errors.ts'
+import { ApiError, orNotFound } from '../api/errors.ts'
 import { toJson } from '../api/json.ts'
-import { filterParameters, nextPageLink } from '../api/lists.ts'
 import { type Operation, type OperationResult, operation, respond } from '../api/operation.ts'
-import { pageAnswer } from '../api/pagination.ts'
-import { int64Text, pageCursor, pageLimit } from '../api/validation.ts'
-import { timestamp } from '../clock.ts'
+import { pageQuery, pageResponse } from '../api/pagination.ts'
+import { int64Text } from '../api/validation.ts'
+import { optionalTimestamp, timestamp } from '../clock.ts'
 import type { Database } from '../database/database.ts'
+import type { Db } from '../database/tables.ts'
 import { findPet } from '../pets/queries.ts'
 import {
   isOpenOrderStatus,
@@ -26,7 +26,6 @@ import {
   placeOrder,
 } from './queries.ts'
 import {
-  orderExample as example,
   newOrderSchema,
   orderChangeSchema,
   orderCursor,
@@ -37,113 +36,74 @@ import {
 
 const params = z.object({ orderId: int64Text().meta({ description: 'The id of the order.' }) })
 
+const orderByIdOperation = { tag: 'Store', params, notFound: 'order_not_found' } as const
+
 type OrderRoutesOptions = {
   readonly database: Database
-  readonly publicUrl: string | undefined
+  readonly baseUrl: string
   readonly holdMs: number
 }
 
-export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions): Operation[] {
-  const common = { tag: 'Store' } as const
-  const one = { ...common, params, notFound: 'order_not_found' } as const
+export function orderRoutes({ database, baseUrl, holdMs }: OrderRoutesOptions): Operation[] {
   return [
-    operation({
-      ...common,
-      id: 'listOrders',
-      method: 'GET',
-      path: '/store/orders',
+    operation('listOrders', 'GET /store/orders', {
+      tag: 'Store',
       summary: 'List orders',
       description:
         'Returns one page of orders, newest first. Filters can be combined. The `Link` header contains the URL of the next page with `rel="next"`.',
       scope: 'orders:read',
-      query: z.object({ limit: pageLimit(), ...orderFilterSchema.shape, cursor: pageCursor() }),
-      responses: {
-        200: {
-          description: 'One page of orders.',
-          schema: ordersSchema,
-          optionalHeaders: nextPageLink,
-          example: [example],
-        },
-      },
-      async read({ query: { limit, cursor, ...query } }) {
-        const { belowId, filter } = orderCursor.decode(cursor, query)
-        const orders = await listOrders(database, filter, limit + 1, belowId)
-        return pageAnswer(orders, serializeOrder, {
-          publicUrl,
-          path: '/v1/store/orders',
-          limit,
-          filters: filterParameters(filter),
-          cursorAfter: (last) => orderCursor.encode(last.id, filter),
-        })
-      },
+      query: z.object({ limit: pageQuery.limit, ...orderFilterSchema.shape, cursor: pageQuery.cursor }),
+      responses: { 200: { description: 'One page of orders.', schema: ordersSchema } },
+      read: ({ query }) =>
+        pageResponse(orderCursor, {
+          url: `${baseUrl}/store/orders`,
+          query,
+          find: (limit, belowId, filter) => listOrders(database, filter, limit, belowId),
+          serialize: serializeOrder,
+        }),
     }),
 
-    operation({
-      ...common,
-      id: 'createOrder',
-      method: 'POST',
-      path: '/store/orders',
+    operation('createOrder', 'POST /store/orders', {
+      tag: 'Store',
       summary: 'Place an order',
       description:
         'Places an order for an available animal, which becomes `pending` and is held. If several orders for one animal are sent at the same time, exactly one is placed.',
       scope: 'orders:write',
       body: newOrderSchema,
-      bodyExample: { petId: 42, customer: { name: 'Ada Example', email: 'ada@example.com' } },
-      responses: {
-        201: {
-          description: 'The order was placed.',
-          schema: orderSchema,
-          headers: { Location: 'The URL of the order.' },
-          example,
-        },
-      },
+      responses: { 201: { description: 'The order was placed.', schema: orderSchema } },
       errors: ['pet_not_found', 'pet_unavailable'],
       async write({ body }, { trx, now }): Promise<OperationResult> {
         // Before the pet is read, because this makes the pet available again if a hold has expired.
         const openOrder = await findOpenOrder(trx, body.petId, now)
-        const pet = await findPet(trx, body.petId)
-        if (!pet) throw new ApiError('pet_not_found')
+        const pet = orNotFound(await findPet(trx, body.petId), 'pet_not_found')
         if (openOrder || pet.status !== 'available') throw new ApiError('pet_unavailable')
         const order = await placeOrder(trx, pet, { customer: body.customer, note: body.note, holdMs }, now)
-        const Location = `${publicUrl ?? ''}/v1/store/orders/${order.id}`
+        const Location = `${baseUrl}/store/orders/${order.id}`
         return { ...respond(201, serializeOrder(order), { Location }), subjectRef: subjectRefOf(order.id) }
       },
     }),
 
-    operation({
-      ...one,
-      id: 'getOrder',
-      method: 'GET',
-      path: '/store/orders/{orderId}',
+    operation('getOrder', 'GET /store/orders/{orderId}', {
+      ...orderByIdOperation,
       summary: 'Get an order',
       scope: 'orders:read',
-      responses: { 200: { description: 'The order.', schema: orderSchema, example } },
+      responses: { 200: { description: 'The order.', schema: orderSchema } },
       async read({ params: { orderId } }) {
-        return respond(200, serializeOrder(orNotFound(await findOrder(database.read, Number(orderId)))))
+        return respond(200, serializeOrder(await orderOrNotFound(database.read, orderId)))
       },
     }),
 
-    operation({
-      ...one,
-      id: 'updateOrder',
-      method: 'PATCH',
-      path: '/store/orders/{orderId}',
+    operation('updateOrder', 'PATCH /store/orders/{orderId}', {
+      ...orderByIdOperation,
       summary: 'Approve, deliver or cancel an order',
       description:
         'A placed order can be approved. An approved order can be delivered, which makes the animal `sold`. Both can be cancelled, which makes the animal `available` again.',
       scope: 'orders:write',
       body: orderChangeSchema,
-      bodyExample: { status: 'approved' },
-      responses: {
-        200: {
-          description: 'The order after the change.',
-          schema: orderSchema,
-          example: { ...example, status: 'approved', holdExpiresAt: undefined },
-        },
-      },
+      responses: { 200: { description: 'The order after the change.', schema: orderSchema } },
       errors: ['illegal_transition'],
       async write({ params: { orderId }, body: { status } }, { trx, now, principal }) {
-        const found = orNotFound(await findOrder(trx, Number(orderId)))
+        const found = await orderOrNotFound(trx, orderId)
         // The hold may have expired since holds were last checked.
         const order = await expireHold(trx, found, now)
         if (!isOrderTransitionAllowed(order.status, status))
@@ -155,25 +115,22 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
       },
     }),
 
-    operation({
-      ...one,
-      id: 'eraseOrderCustomer',
-      method: 'DELETE',
-      path: '/store/orders/{orderId}/customer',
+    operation('eraseOrderCustomer', 'DELETE /store/orders/{orderId}/customer', {
+      ...orderByIdOperation,
       summary: "Erase an order's customer",
       description: 'Erases the customer and the note permanently. The order is kept.',
       scope: 'orders:write',
       responses: { 204: { description: 'The personal data of the order was erased.' } },
-      async write({ params: { orderId } }, context): Promise<OperationResult> {
+      async write({ params: { orderId } }, context) {
         const { trx, now, eraseFromIdempotencyRecords, afterCommit } = context
-        const { id } = orNotFound(await findOrder(trx, Number(orderId)))
+        const { id } = await orderOrNotFound(trx, orderId)
         await eraseCustomer(trx, id, now)
         // Parsing is exact, because all numbers in the response are ids that the service assigned.
         await eraseFromIdempotencyRecords(subjectRefOf(id), (json) =>
           toJson(withoutPersonalData(JSON.parse(json))),
         )
         afterCommit(() => database.truncateWal())
-        return { status: 204 }
+        return respond(204)
       },
     }),
   ]
@@ -182,10 +139,8 @@ export function orderRoutes({ database, publicUrl, holdMs }: OrderRoutesOptions)
 /** Identifies the order in idempotency records, which keep a copy of the response. */
 const subjectRefOf = (orderId: number): string => `order ${orderId}`
 
-function orNotFound(order: Order | undefined): Order {
-  if (!order) throw new ApiError('order_not_found')
-  return order
-}
+const orderOrNotFound = async (db: Db, id: bigint): Promise<Order> =>
+  orNotFound(await findOrder(db, Number(id)), 'order_not_found')
 
 const illegalTransitionMessage = (from: OrderStatus, to: OrderStatus): string =>
   isOpenOrderStatus(from)
@@ -196,5 +151,5 @@ const serializeOrder = (order: Order) => ({
   ...order,
   placedAt: timestamp(order.placedAt),
   updatedAt: timestamp(order.updatedAt),
-  holdExpiresAt: order.holdExpiresAt === undefined ? undefined : timestamp(order.holdExpiresAt),
+  holdExpiresAt: optionalTimestamp(order.holdExpiresAt),
 })

@@ -1,10 +1,9 @@
 import * as z from 'zod'
-import { filteredCursor } from '../api/lists.ts'
-import { boundedText, nonBlankText } from '../api/textSchema.ts'
-import { int64, int64Text } from '../api/validation.ts'
+import { ListCursor } from '../api/pagination.ts'
+import { boundedText, int64, int64Text, nonBlankText, timestampSchema } from '../api/validation.ts'
 import { customerNameLengthMax, emailLengthMax, noteLengthMax, orderStatuses } from './order.ts'
 
-const time = z.iso.datetime()
+const customer = { name: 'Ada Example', email: 'ada@example.com' }
 
 export const orderStatusSchema = z
   .enum(orderStatuses)
@@ -30,10 +29,16 @@ export const newOrderSchema = z
     customer: customerSchema.optional(),
     note: noteSchema.optional(),
   })
-  .meta({ id: 'NewOrder', description: 'An order to place for an available animal.' })
-export const orderChangeSchema = z
-  .object({ status: orderStatusSchema })
-  .meta({ id: 'OrderChange', description: 'The new status of the order.' })
+  .meta({
+    id: 'NewOrder',
+    description: 'An order to place for an available animal.',
+    examples: [{ petId: 42, customer }],
+  })
+export const orderChangeSchema = z.object({ status: orderStatusSchema }).meta({
+  id: 'OrderChange',
+  description: 'The new status of the order.',
+  examples: [{ status: 'approved' }],
+})
 export const orderSchema = z
   .object({
     id: int64().meta({ description: 'The unique id of the order, assigned by the service.' }),
@@ -41,33 +46,37 @@ export const orderSchema = z
     status: orderStatusSchema,
     customer: customerSchema.optional(),
     note: noteSchema.optional(),
-    placedAt: time.meta({ description: 'When the order was placed.' }),
-    updatedAt: time.meta({ description: 'When the order last changed.' }),
-    holdExpiresAt: time
-      .optional()
-      .meta({ description: 'When a placed order is cancelled, unless it is approved first.' }),
+    placedAt: timestampSchema('When the order was placed.'),
+    updatedAt: timestampSchema('When the order last changed.'),
+    holdExpiresAt: timestampSchema(
+      'When a placed order is cancelled, unless it is approved first.',
+    ).optional(),
     cancelReason: z
       .string()
       .optional()
       .meta({ description: '`hold_expired` if the order was cancelled because its hold expired.' }),
   })
-  .meta({ id: 'Order', description: 'An order for one animal by one adopter.' })
+  .meta({
+    id: 'Order',
+    description: 'An order for one animal by one adopter.',
+    examples: [
+      {
+        id: 9,
+        petId: 42,
+        status: 'placed',
+        customer,
+        placedAt: '2026-11-15T12:00:00.000Z',
+        updatedAt: '2026-11-15T12:00:00.000Z',
+        holdExpiresAt: '2026-11-18T12:00:00.000Z',
+      },
+    ],
+  })
 export const ordersSchema = z
   .array(orderSchema)
   .meta({ id: 'Orders', description: 'One page of orders, newest first.' })
-
-export const orderExample = {
-  id: 9,
-  petId: 42,
-  status: 'placed',
-  customer: { name: 'Ada Example', email: 'ada@example.com' },
-  placedAt: '2026-11-15T12:00:00.000Z',
-  updatedAt: '2026-11-15T12:00:00.000Z',
-  holdExpiresAt: '2026-11-18T12:00:00.000Z',
-}
 
 export const orderFilterSchema = z.object({
   status: orderStatusSchema.optional().meta({ description: 'Only orders with this status.' }),
   petId: int64Text().optional().meta({ description: 'Only orders for this animal.' }),
 })
-export const orderCursor = filteredCursor('orders', orderFilterSchema)
+export const orderCursor = new ListCursor('orders', orderFilterSchema)

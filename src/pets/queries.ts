@@ -1,9 +1,9 @@
-import { type Kysely, sql } from 'kysely'
+import { sql } from 'kysely'
 import { ensureCategory } from '../categories/queries.ts'
 import type { DatabaseReader } from '../database/database.ts'
 import type { SqlDialect } from '../database/dialect.ts'
 import { insertMany, insertReturningId, preparedQuery } from '../database/preparedQuery.ts'
-import type { Tables } from '../database/tables.ts'
+import type { Db } from '../database/tables.ts'
 import { recordEvent, recordEvents } from '../events/queries.ts'
 import { chain, type MaybePromise } from '../maybePromise.ts'
 import type { NewPet, Pet, PetChange, PetStatus } from './pet.ts'
@@ -45,7 +45,7 @@ export async function listPets(...page: Parameters<typeof petsPageQuery>): Promi
   return (await petsPageQuery(...page).execute()).map(toPet)
 }
 
-export function findPet(db: Kysely<Tables>, id: bigint): MaybePromise<Pet | undefined> {
+export function findPet(db: Db, id: bigint): MaybePromise<Pet | undefined> {
   if (id < 1n || id > BigInt(petIdMax)) return undefined
   return chain(selectPet(db, Number(id)), ([row]) => row && toPet(row))
 }
@@ -59,7 +59,7 @@ const selectPet = preparedQuery<[id: number], PetRow>((db) =>
 
 /** Adds a pet. The database assigns the id, unless the pet is imported with one. */
 export async function addPet(
-  trx: Kysely<Tables>,
+  trx: Db,
   { name, categoryId, status = 'available' }: NewPet,
   now: number,
   importedId?: number,
@@ -77,7 +77,7 @@ const insertPets = insertMany('pets', columns)
 
 /** Adds many new pets. Pets without an id get the next free ones. */
 export async function addPets(
-  trx: Kysely<Tables>,
+  trx: Db,
   dialect: SqlDialect,
   pets: readonly (NewPet & { id?: number | undefined })[],
   now: number,
@@ -105,7 +105,7 @@ export async function addPets(
   await dialect.reserveIds(trx, 'pets', highestId)
 }
 
-export async function changePet(trx: Kysely<Tables>, pet: Pet, change: PetChange, now: number): Promise<Pet> {
+export async function changePet(trx: Db, pet: Pet, change: PetChange, now: number): Promise<Pet> {
   const next: Pet = {
     id: pet.id,
     name: change.name ?? pet.name,
@@ -124,7 +124,7 @@ export async function changePet(trx: Kysely<Tables>, pet: Pet, change: PetChange
   return next
 }
 
-export async function removePet(trx: Kysely<Tables>, pet: Pet, now: number): Promise<void> {
+export async function removePet(trx: Db, pet: Pet, now: number): Promise<void> {
   await trx.deleteFrom('pets').where('id', '=', pet.id).execute()
   await recordEvent(trx, now, 'pet.deleted', { id: pet.id })
 }

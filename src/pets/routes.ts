@@ -1,15 +1,19 @@
-import type { Kysely } from 'kysely'
 import * as z from 'zod'
 import type { Deprecation } from '../api/deprecation.ts'
-import { ApiError } from '../api/errors.ts'
+import { ApiError, orNotFound } from '../api/errors.ts'
 import { etagOf, matchesExactly } from '../api/etag.ts'
 import { toJson } from '../api/json.ts'
-import { filterParameters, nextPageLink } from '../api/lists.ts'
-import { type Operation, type OperationResult, operation, type WriteContext } from '../api/operation.ts'
-import { pageAnswer } from '../api/pagination.ts'
-import { int64Text, pageCursor, pageLimit } from '../api/validation.ts'
+import {
+  type Operation,
+  type OperationResult,
+  operation,
+  respond,
+  type WriteContext,
+} from '../api/operation.ts'
+import { pageQuery, pageResponse } from '../api/pagination.ts'
+import { int64Text } from '../api/validation.ts'
 import type { Database } from '../database/database.ts'
-import type { Tables } from '../database/tables.ts'
+import type { Db } from '../database/tables.ts'
 import { chain } from '../maybePromise.ts'
 import { isPetTransitionAllowed, type Pet } from './pet.ts'
 import { addPet, changePet, findPet, listPets, removePet } from './queries.ts'
@@ -17,13 +21,13 @@ import {
   newPetSchema,
   petChangeSchema,
   petCursor,
-  petExample,
   petFilterSchema,
   petSchema,
   petsSchema,
 } from './schemas.ts'
 
 const params = z.object({ petId: int64Text().meta({ description: 'The id of the animal.' }) })
+const petByIdOperation = { tag: 'Pets', params, notFound: 'pet_not_found' } as const
 const ifMatch = { 'If-Match': 'The ETag that the animal must still have. Otherwise the response is 412.' }
 const ifNoneMatch = { 'If-None-Match': 'If this is still the current ETag, the response is 304.' }
 const etag = { ETag: 'The ETag of the animal, for `If-Match` and `If-None-Match`.' }
@@ -40,101 +44,68 @@ export const getPetDeprecation: Deprecation = {
 
 type PetRoutesOptions = {
   readonly database: Database
-  readonly publicUrl: string | undefined
-  /** Expires the hold on a pet if it is due. Passed in, because orders depend on pets. */
-  hasOpenOrder(trx: Kysely<Tables>, petId: bigint, now: number): Promise<boolean>
+  readonly baseUrl: string
+  /** Cancels the order instead if its hold has expired. Passed in, because orders depend on pets. */
+  findOpenOrder(trx: Db, petId: bigint, now: number): Promise<object | undefined>
 }
 
-export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOptions): Operation[] {
-  const common = { tag: 'Pets' } as const
-  const one = { ...common, params, notFound: 'pet_not_found' } as const
-
+export function petRoutes({ database, baseUrl, findOpenOrder }: PetRoutesOptions): Operation[] {
   /** The pet as it is in this transaction, if it matches the `If-Match` header. */
   async function petToChange(petId: bigint, { trx, header, now }: WriteContext) {
-    const hasOrder = await hasOpenOrder(trx, petId, now)
-    const pet = orNotFound(await findPet(trx, petId))
+    const openOrder = await findOpenOrder(trx, petId, now)
+    const pet = orNotFound(await findPet(trx, petId), 'pet_not_found')
     const expected = header('if-match')
     if (expected !== undefined && !matchesExactly(expected, etagOf(toJson(pet)))) {
       throw new ApiError('precondition_failed')
     }
-    return { pet, hasOrder }
+    return { pet, hasOrder: openOrder !== undefined }
   }
 
   return [
-    operation({
-      ...common,
-      id: 'listPets',
+    operation('listPets', 'GET /pets', {
+      tag: 'Pets',
       cacheable: true,
-      method: 'GET',
-      path: '/pets',
       summary: 'List animals',
       description:
         'Returns one page of animals, newest first. Filters can be combined. The `Link` header contains the URL of the next page with `rel="next"`; it is absent on the last page.',
       scope: 'pets:read',
-      query: z.object({ limit: pageLimit(), ...petFilterSchema.shape, cursor: pageCursor() }),
+      query: z.object({ limit: pageQuery.limit, ...petFilterSchema.shape, cursor: pageQuery.cursor }),
       requestHeaders: ifNoneMatch,
       responses: {
-        200: {
-          description: 'One page of animals.',
-          schema: petsSchema,
-          headers: pageEtag,
-          optionalHeaders: nextPageLink,
-          example: [petExample],
-        },
-        304: { description: 'The page has not changed.', headers: pageEtag, optionalHeaders: nextPageLink },
+        200: { description: 'One page of animals.', schema: petsSchema, headers: pageEtag },
+        304: { description: 'The page has not changed.', headers: pageEtag },
       },
-      async read({ query: { limit, cursor, ...query } }) {
-        const { belowId, filter } = petCursor.decode(cursor, {
-          ...query,
-          id: query.id && sortedUnique(query.id),
-        })
-        const pets = await listPets(database, filter, limit + 1, belowId)
-        const page = pageAnswer(pets, (pet) => pet, {
-          publicUrl,
-          path: '/v1/pets',
-          limit,
-          filters: filterParameters(filter),
-          cursorAfter: (last) => petCursor.encode(last.id, filter),
+      async read({ query }) {
+        const page = await pageResponse(petCursor, {
+          url: `${baseUrl}/pets`,
+          query: { ...query, id: query.id && sortedUnique(query.id) },
+          find: (limit, belowId, filter) => listPets(database, filter, limit, belowId),
         })
         const ETag = etagOf(`${page.json}${page.headers?.Link ?? ''}`)
         return { ...page, headers: { ...page.headers, ETag } }
       },
     }),
 
-    operation({
-      ...common,
-      id: 'createPet',
-      method: 'POST',
-      path: '/pets',
+    operation('createPet', 'POST /pets', {
+      tag: 'Pets',
       summary: 'Add an animal',
       description: 'Adds an animal and returns it with its new `id`. `status` defaults to `available`.',
       scope: 'pets:write',
       body: newPetSchema,
-      bodyExample: { name: 'Milo', categoryId: 3 },
-      responses: {
-        201: {
-          description: 'The animal was added.',
-          schema: petSchema,
-          headers: { Location: 'The URL of the animal.', ...etag },
-          example: petExample,
-        },
-      },
+      responses: { 201: { description: 'The animal was added.', schema: petSchema, headers: etag } },
       async write({ body }, { trx, now }) {
         const pet = await addPet(trx, body, now)
-        return petResponse(201, pet, { Location: `${publicUrl ?? ''}/v1/pets/${pet.id}` })
+        return petResponse(201, pet, { Location: `${baseUrl}/pets/${pet.id}` })
       },
     }),
 
-    operation({
-      ...one,
-      id: 'getPet',
+    operation('getPet', 'GET /pets/{petId}', {
+      ...petByIdOperation,
       cacheable: true,
       cachedRow: {
         table: 'pets',
         id: ({ petId = '' }) => (/^[1-9]\d{0,14}$/.test(petId) ? Number(petId) : undefined),
       },
-      method: 'GET',
-      path: '/pets/{petId}',
       summary: 'Get an animal',
       description:
         'Deprecated. This operation is removed on 5 December 2030. Use `GET /pets` with the `id` or `status` filter.',
@@ -142,34 +113,23 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
       deprecation: getPetDeprecation,
       requestHeaders: ifNoneMatch,
       responses: {
-        200: { description: 'The animal.', schema: petSchema, headers: etag, example: petExample },
+        200: { description: 'The animal.', schema: petSchema, headers: etag },
         304: { description: 'The animal has not changed.', headers: etag },
       },
       errors: ['operation_removed'],
       read: ({ params: { petId } }) =>
-        chain(findPet(database.read, petId), (pet) => petResponse(200, orNotFound(pet))),
+        chain(findPet(database.read, petId), (pet) => petResponse(200, orNotFound(pet, 'pet_not_found'))),
     }),
 
-    operation({
-      ...one,
-      id: 'updatePet',
-      method: 'PATCH',
-      path: '/pets/{petId}',
+    operation('updatePet', 'PATCH /pets/{petId}', {
+      ...petByIdOperation,
       summary: 'Change an animal',
       description:
         'Changes the given fields. The status can change from `available` to `pending` or `sold`, from `pending` to `available` or `sold`, and from `sold` to `available`.',
       scope: 'pets:write',
       body: petChangeSchema,
-      bodyExample: { status: 'pending' },
       requestHeaders: ifMatch,
-      responses: {
-        200: {
-          description: 'The animal after the change.',
-          schema: petSchema,
-          headers: etag,
-          example: { ...petExample, status: 'pending' },
-        },
-      },
+      responses: { 200: { description: 'The animal after the change.', schema: petSchema, headers: etag } },
       errors: ['illegal_transition', 'pet_has_open_order', 'precondition_failed'],
       async write({ params: { petId }, body }, context) {
         const { pet, hasOrder } = await petToChange(petId, context)
@@ -185,11 +145,8 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
       },
     }),
 
-    operation({
-      ...one,
-      id: 'deletePet',
-      method: 'DELETE',
-      path: '/pets/{petId}',
+    operation('deletePet', 'DELETE /pets/{petId}', {
+      ...petByIdOperation,
       summary: 'Remove an animal',
       description: 'Removes an animal permanently.',
       scope: 'pets:write',
@@ -200,15 +157,10 @@ export function petRoutes({ database, publicUrl, hasOpenOrder }: PetRoutesOption
         const { pet, hasOrder } = await petToChange(petId, context)
         if (hasOrder) throw new ApiError('pet_has_open_order')
         await removePet(context.trx, pet, context.now)
-        return { status: 204 }
+        return respond(204)
       },
     }),
   ]
-}
-
-function orNotFound(pet: Pet | undefined): Pet {
-  if (!pet) throw new ApiError('pet_not_found')
-  return pet
 }
 
 function petResponse(status: number, pet: Pet, headers: Record<string, string> = {}): OperationResult {

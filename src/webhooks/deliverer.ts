@@ -85,19 +85,14 @@ export class Deliverer {
         return
       }
       this.#lastWebhookId = lane.webhookId
-      const release = () => this.#activeLanes.delete(name)
-      const running = this.#runLane(lane).then(
-        () => {
-          release()
+      const running = this.#runLane(lane)
+        .finally(() => this.#activeLanes.delete(name))
+        .then(
           // A delivery may have become due since the last claim, or a lane may be waiting for the slot.
-          this.wake()
-        },
-        (error: unknown) => {
-          release()
+          () => this.wake(),
           // No wake: the next commit or scheduled round retries.
-          this.#options.onFault(error)
-        },
-      )
+          (error: unknown) => this.#options.onFault(error),
+        )
       this.#activeLanes.set(name, running)
     }
   }

@@ -1,99 +1,54 @@
 import * as z from 'zod'
 import { ApiError } from '../api/errors.ts'
 import { type Operation, operation, respond } from '../api/operation.ts'
-import { idCursor, openCursor, pageAnswer, sealCursor } from '../api/pagination.ts'
+import { ListCursor, pageQuery, pageResponse } from '../api/pagination.ts'
 import type { Database } from '../database/database.ts'
 import { addTestDelivery, findDelivery, listDeliveries, retryDelivery } from './deliveries.ts'
 import { requireEventAccess, webhookOrNotFound } from './guards.ts'
-import {
-  deliveryByIdOperation,
-  deliveryExample,
-  deliveryListSchema,
-  deliverySchema,
-  nextPageHeader,
-  pageQuery,
-  webhookByIdOperation,
-} from './schemas.ts'
+import { deliveryByIdOperation, deliveryListSchema, deliverySchema, webhookByIdOperation } from './schemas.ts'
 import { serializeDelivery } from './serialize.ts'
 import { type Delivery, testEventType } from './webhook.ts'
 
 const deliveryNotFoundMessage =
   'This webhook has no delivery with this id: GET /webhooks/{webhookId}/deliveries lists its deliveries.'
 
-export function deliveryRoutes(database: Database, publicUrl: string | undefined): Operation[] {
+export function deliveryRoutes(database: Database, baseUrl: string): Operation[] {
   return [
-    operation({
+    operation('testWebhook', 'POST /webhooks/{webhookId}/test', {
       ...webhookByIdOperation,
-      id: 'testWebhook',
-      method: 'POST',
-      path: '/webhooks/{webhookId}/test',
       summary: 'Send a test message',
       description: `Queues a message of the type \`${testEventType}\`. The deliveries of the webhook show the outcome.`,
-      responses: {
-        202: {
-          description: 'The message is queued.',
-          schema: deliverySchema,
-          example: {
-            id: 32,
-            eventType: testEventType,
-            status: 'pending',
-            attempts: 0,
-            createdAt: deliveryExample.createdAt,
-          },
-        },
-      },
-      errors: ['webhook_not_found'],
+      responses: { 202: { description: 'The message is queued.', schema: deliverySchema } },
       async write({ params }, { trx, now }) {
         const { id } = await webhookOrNotFound(trx, params.webhookId)
         return respond(202, serializeDelivery(await addTestDelivery(trx, id, now)))
       },
     }),
 
-    operation({
+    operation('listDeliveries', 'GET /webhooks/{webhookId}/deliveries', {
       ...webhookByIdOperation,
-      id: 'listDeliveries',
-      method: 'GET',
-      path: '/webhooks/{webhookId}/deliveries',
       summary: 'List deliveries',
       description: 'Newest first. Deliveries are retained for 30 days, like events.',
       query: z.object(pageQuery),
       responses: {
-        200: {
-          description: 'One page of deliveries, newest first.',
-          schema: deliveryListSchema,
-          optionalHeaders: nextPageHeader,
-          example: [deliveryExample],
-        },
+        200: { description: 'One page of deliveries, newest first.', schema: deliveryListSchema },
       },
-      errors: ['validation_failed', 'invalid_cursor', 'webhook_not_found'],
-      async read({ params, query: { limit, cursor } }) {
-        const cursorKind = `deliveries ${params.webhookId}`
-        const belowId = cursor === undefined ? undefined : openCursor(cursorKind, idCursor, cursor)[0]
-        const { id } = await webhookOrNotFound(database.read, params.webhookId)
-        const deliveries = await listDeliveries(database, id, limit + 1, belowId)
-        return pageAnswer(deliveries, serializeDelivery, {
-          publicUrl,
-          path: `/v1/webhooks/${id}/deliveries`,
-          limit,
-          cursorAfter: (last) => sealCursor(cursorKind, [last.id]),
-        })
-      },
+      read: ({ params: { webhookId }, query }) =>
+        pageResponse(new ListCursor(`deliveries ${webhookId}`), {
+          url: `${baseUrl}/webhooks/${webhookId}/deliveries`,
+          query,
+          async find(limit, belowId) {
+            const { id } = await webhookOrNotFound(database.read, webhookId)
+            return listDeliveries(database, id, limit, belowId)
+          },
+          serialize: serializeDelivery,
+        }),
     }),
 
-    operation({
+    operation('retryDelivery', 'POST /webhooks/{webhookId}/deliveries/{deliveryId}/retry', {
       ...deliveryByIdOperation,
-      id: 'retryDelivery',
-      method: 'POST',
-      path: '/webhooks/{webhookId}/deliveries/{deliveryId}/retry',
       summary: 'Retry a delivery now',
-      responses: {
-        202: {
-          description: 'The delivery is queued again.',
-          schema: deliverySchema,
-          example: { ...deliveryExample, status: 'pending', finishedAt: undefined },
-        },
-      },
-      errors: ['webhook_not_found'],
+      responses: { 202: { description: 'The delivery is queued again.', schema: deliverySchema } },
       async write({ params }, { trx, now, principal }) {
         const ids = [Number(params.webhookId), Number(params.deliveryId)] as const
         const delivery = await findDelivery(trx, ...ids)

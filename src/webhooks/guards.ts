@@ -1,4 +1,4 @@
-import { ApiError } from '../api/errors.ts'
+import { ApiError, orNotFound } from '../api/errors.ts'
 import type { Principal } from '../api/operation.ts'
 import type { Db } from '../database/tables.ts'
 import { isPrivateEvent } from '../events/event.ts'
@@ -6,9 +6,7 @@ import { findWebhook } from './queries.ts'
 import type { Webhook } from './webhook.ts'
 
 export async function webhookOrNotFound(db: Db, id: bigint): Promise<Webhook> {
-  const webhook = await findWebhook(db, Number(id))
-  if (!webhook) throw new ApiError('webhook_not_found')
-  return webhook
+  return orNotFound(await findWebhook(db, Number(id)), 'webhook_not_found')
 }
 
 /** Key events require `keys:manage`: a webhook must not be a way around the scopes of the events API. */

@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import type { MessageDescription } from '../api/operation.ts'
+import { timestampSchema } from '../api/validation.ts'
 import { type EventKind, eventExample, eventUnionSchema } from '../events/schemas.ts'
 import { attemptTimeoutMs, retryDelaysMs, testEventType } from './webhook.ts'
 
@@ -16,7 +17,7 @@ export function webhookMessage(kinds: readonly EventKind[]): MessageDescription 
     kinds: [...kinds, { name: 'Test', types: [testEventType], data: testData }],
     fields: (type, data) => ({
       type,
-      timestamp: z.iso.datetime().meta({ description: 'When the event occurred.' }),
+      timestamp: timestampSchema('When the event occurred.'),
       data,
     }),
   })

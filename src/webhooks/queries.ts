@@ -1,9 +1,9 @@
-import type { Selectable } from 'kysely'
+import type { Selectable, Updateable } from 'kysely'
 import type { Db, Tables } from '../database/tables.ts'
 import type { EventType } from '../events/event.ts'
 import { generateSecret, type Webhook, type WebhookStatus } from './webhook.ts'
 
-type WebhookSettings = { url: string; events: readonly EventType[] }
+type WebhookSettings = Pick<Webhook, 'url' | 'events'>
 
 export async function countWebhooks(db: Db): Promise<number> {
   const { count } = await db
@@ -14,12 +14,18 @@ export async function countWebhooks(db: Db): Promise<number> {
 }
 
 /** The webhook receives the events after `fromEventId`. */
-export async function createWebhook(trx: Db, settings: WebhookSettings, fromEventId: number, now: number) {
+export async function createWebhook(
+  trx: Db,
+  { url, events }: WebhookSettings,
+  fromEventId: number,
+  now: number,
+) {
   const secret = generateSecret()
   const row = await trx
     .insertInto('webhooks')
     .values({
-      ...toSettingsRow(settings),
+      url,
+      events: JSON.stringify(events),
       status: 'enabled',
       secret,
       from_event_id: fromEventId,
@@ -41,25 +47,16 @@ export async function listWebhooks(db: Db, limit: number, belowId = Number.MAX_S
   return (await webhooks.orderBy('id', 'desc').limit(limit).execute()).map(toWebhook)
 }
 
-export async function updateWebhook(trx: Db, id: number, settings: WebhookSettings): Promise<void> {
-  await trx.updateTable('webhooks').set(toSettingsRow(settings)).where('id', '=', id).execute()
-}
-
-export async function setWebhookStatus(
+export async function updateWebhook(
   trx: Db,
   id: number,
-  status: WebhookStatus,
-  reason?: string,
+  change: Updateable<Tables['webhooks']>,
 ): Promise<void> {
-  const change = { status, status_reason: reason ?? null }
   await trx.updateTable('webhooks').set(change).where('id', '=', id).execute()
 }
 
-/** Enables a disabled webhook. It receives the events after `fromEventId`. */
-export async function reenableWebhook(trx: Db, id: number, fromEventId: number): Promise<void> {
-  await trx.updateTable('webhooks').set({ from_event_id: fromEventId }).where('id', '=', id).execute()
-  await setWebhookStatus(trx, id, 'enabled')
-}
+export const setWebhookStatus = (trx: Db, id: number, status: WebhookStatus, reason?: string) =>
+  updateWebhook(trx, id, { status, status_reason: reason ?? null })
 
 export async function deleteWebhook(trx: Db, id: number): Promise<void> {
   await trx.deleteFrom('webhooks').where('id', '=', id).execute()
@@ -73,15 +70,12 @@ export async function rotateWebhookSecret(
   now: number,
 ): Promise<string> {
   const secret = generateSecret()
-  await trx
+  const rotation = trx
     .updateTable('webhooks')
     .set((eb) => ({ previous_secret: eb.ref('secret'), previous_secret_until: now + overlapMs, secret }))
-    .where('id', '=', id)
-    .execute()
+  await rotation.where('id', '=', id).execute()
   return secret
 }
-
-const toSettingsRow = ({ url, events }: WebhookSettings) => ({ url, events: JSON.stringify(events) })
 
 export const toWebhook = (row: Selectable<Tables['webhooks']>): Webhook => ({
   id: row.id,

@@ -1,8 +1,8 @@
 import { type BlockList, isIP } from 'node:net'
 import * as z from 'zod'
 import { validationFailed } from '../api/errors.ts'
-import { type Operation, type OperationResult, operation, respond } from '../api/operation.ts'
-import { idCursor, openCursor, pageAnswer, sealCursor } from '../api/pagination.ts'
+import { type Operation, operation, respond } from '../api/operation.ts'
+import { ListCursor, pageQuery, pageResponse } from '../api/pagination.ts'
 import type { Database } from '../database/database.ts'
 import { eventIdMax, lastEventId } from '../events/queries.ts'
 import type { EventKind } from '../events/schemas.ts'
@@ -16,130 +16,85 @@ import {
   createWebhook,
   deleteWebhook,
   listWebhooks,
-  reenableWebhook,
   rotateWebhookSecret,
-  setWebhookStatus,
   updateWebhook,
 } from './queries.ts'
 import {
   newWebhookSchema,
-  nextPageHeader,
   overlapSecondsDefault,
-  pageQuery,
   secretRotationSchema,
   webhookByIdOperation,
-  webhookExample,
   webhookListSchema,
   webhookOperation,
   webhookSchema,
   webhookUpdateSchema,
-  webhookWithSecretExample,
   webhookWithSecretSchema,
 } from './schemas.ts'
 import { serializeWebhook } from './serialize.ts'
 import { testEventType, webhooksMax } from './webhook.ts'
 
+const webhookCursor = new ListCursor('webhooks')
+
 type WebhookRoutesOptions = {
   database: Database
   /** Networks outside the public internet that the operator allows. */
   allowed: BlockList
-  publicUrl: string | undefined
+  baseUrl: string
   /** The event types that the OpenAPI document describes. */
   kinds: readonly EventKind[]
 }
 
-export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRoutesOptions): Operation[] {
+export function webhookRoutes({ database, allowed, baseUrl, kinds }: WebhookRoutesOptions): Operation[] {
   return [
-    operation({
+    operation('listWebhooks', 'GET /webhooks', {
       ...webhookOperation,
-      id: 'listWebhooks',
-      method: 'GET',
-      path: '/webhooks',
       summary: 'List webhooks',
       query: z.object(pageQuery),
-      responses: {
-        200: {
-          description: 'One page of webhooks.',
-          schema: webhookListSchema,
-          optionalHeaders: nextPageHeader,
-          example: [webhookExample],
-        },
-      },
-      errors: ['validation_failed', 'invalid_cursor'],
-      async read({ query: { limit, cursor } }) {
-        const belowId = cursor === undefined ? undefined : openCursor('webhooks', idCursor, cursor)[0]
-        const webhooks = await listWebhooks(database.read, limit + 1, belowId)
-        return pageAnswer(webhooks, serializeWebhook, {
-          publicUrl,
-          path: '/v1/webhooks',
-          limit,
-          cursorAfter: (last) => sealCursor('webhooks', [last.id]),
-        })
-      },
+      responses: { 200: { description: 'One page of webhooks.', schema: webhookListSchema } },
+      read: ({ query }) =>
+        pageResponse(webhookCursor, {
+          url: `${baseUrl}/webhooks`,
+          query,
+          find: (limit, belowId) => listWebhooks(database.read, limit, belowId),
+          serialize: serializeWebhook,
+        }),
     }),
 
-    operation({
+    operation('createWebhook', 'POST /webhooks', {
       ...webhookOperation,
-      id: 'createWebhook',
-      method: 'POST',
-      path: '/webhooks',
       summary: 'Register a webhook',
       description: 'The response contains the signing secret in `secret`. It is shown only once.',
       hasSecretResponse: true,
       sends: webhookMessage(kinds),
       body: newWebhookSchema,
-      bodyExample: { url: webhookExample.url, events: webhookExample.events },
-      responses: {
-        201: {
-          description: 'The webhook is registered.',
-          schema: webhookWithSecretSchema,
-          headers: { Location: 'The URL of the webhook.' },
-          example: webhookWithSecretExample,
-        },
-      },
-      errors: ['malformed_json', 'validation_failed'],
+      responses: { 201: { description: 'The webhook is registered.', schema: webhookWithSecretSchema } },
       async write({ body }, { trx, now, principal }) {
         validateUrl(body.url, allowed)
         requireEventAccess(body.events, principal)
         if ((await countWebhooks(trx)) >= webhooksMax)
           throw validationFailed([{ path: '', message: `exceeds the maximum of ${webhooksMax} webhooks` }])
         const { webhook, secret } = await createWebhook(trx, body, await lastEventId(trx, eventIdMax), now)
-        const headers = { Location: `${publicUrl ?? ''}/v1/webhooks/${webhook.id}` }
+        const headers = { Location: `${baseUrl}/webhooks/${webhook.id}` }
         return respond(201, { ...serializeWebhook(webhook), secret }, headers)
       },
     }),
 
-    operation({
+    operation('getWebhook', 'GET /webhooks/{webhookId}', {
       ...webhookByIdOperation,
-      id: 'getWebhook',
-      method: 'GET',
-      path: '/webhooks/{webhookId}',
       summary: 'Get a webhook',
-      responses: { 200: { description: 'The webhook.', schema: webhookSchema, example: webhookExample } },
-      errors: ['webhook_not_found'],
+      responses: { 200: { description: 'The webhook.', schema: webhookSchema } },
       async read({ params }) {
         return respond(200, serializeWebhook(await webhookOrNotFound(database.read, params.webhookId)))
       },
     }),
 
-    operation({
+    operation('updateWebhook', 'PATCH /webhooks/{webhookId}', {
       ...webhookByIdOperation,
-      id: 'updateWebhook',
-      method: 'PATCH',
-      path: '/webhooks/{webhookId}',
       summary: 'Change, pause or resume a webhook',
       description:
         'While a webhook is paused, its messages are queued. A disabled webhook that is enabled again receives only later events.',
       body: webhookUpdateSchema,
-      bodyExample: { status: 'paused' },
-      responses: {
-        200: {
-          description: 'The updated webhook.',
-          schema: webhookSchema,
-          example: { ...webhookExample, status: 'paused' },
-        },
-      },
-      errors: ['malformed_json', 'validation_failed', 'webhook_not_found'],
+      responses: { 200: { description: 'The updated webhook.', schema: webhookSchema } },
       async write({ params, body }, { trx, now, principal }) {
         const webhook = await webhookOrNotFound(trx, params.webhookId)
         const { id } = webhook
@@ -147,51 +102,41 @@ export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRo
         if (body.url !== undefined) validateUrl(url, allowed)
         // Includes the previous event types: pending deliveries of these would go to the new URL.
         requireEventAccess([...webhook.events, ...events], principal)
-        await updateWebhook(trx, id, { url, events })
         await failPending(trx, id, 'The webhook was changed.', now, [...events, testEventType])
-        if (status === 'enabled' && webhook.status === 'disabled')
-          await reenableWebhook(trx, id, await lastEventId(trx, eventIdMax))
-        else if (status !== undefined) await setWebhookStatus(trx, id, status)
+        const isReenabled = status === 'enabled' && webhook.status === 'disabled'
+        await updateWebhook(trx, id, {
+          url,
+          events: JSON.stringify(events),
+          ...(status && { status, status_reason: null }),
+          ...(isReenabled && { from_event_id: await lastEventId(trx, eventIdMax) }),
+        })
         return respond(200, serializeWebhook(await webhookOrNotFound(trx, params.webhookId)))
       },
     }),
 
-    operation({
+    operation('deleteWebhook', 'DELETE /webhooks/{webhookId}', {
       ...webhookByIdOperation,
-      id: 'deleteWebhook',
-      method: 'DELETE',
-      path: '/webhooks/{webhookId}',
       summary: 'Delete a webhook',
       responses: { 204: { description: 'The webhook and its deliveries are deleted.' } },
-      errors: ['webhook_not_found'],
-      async write({ params }, { trx, principal }): Promise<OperationResult> {
+      async write({ params }, { trx, principal }) {
         const webhook = await webhookOrNotFound(trx, params.webhookId)
         requireEventAccess(webhook.events, principal)
         await deleteWebhook(trx, webhook.id)
-        return { status: 204 }
+        return respond(204)
       },
     }),
 
-    operation({
+    operation('rotateWebhookSecret', 'POST /webhooks/{webhookId}/rotate', {
       ...webhookByIdOperation,
-      id: 'rotateWebhookSecret',
-      method: 'POST',
-      path: '/webhooks/{webhookId}/rotate',
       summary: 'Rotate the signing secret',
       description:
         'Returns the new secret. It is shown only once. Until the overlap ends, messages are signed with the new and the previous secret. At most two secrets are active: if you rotate again within the overlap, the oldest ends at once.',
       hasSecretResponse: true,
       body: secretRotationSchema,
       isBodyOptional: true,
-      bodyExample: { overlapSeconds: 3600 },
       responses: {
-        200: {
-          description: 'The webhook with its new secret.',
-          schema: webhookWithSecretSchema,
-          example: webhookWithSecretExample,
-        },
+        200: { description: 'The webhook with its new secret.', schema: webhookWithSecretSchema },
       },
-      errors: ['malformed_json', 'validation_failed', 'webhook_not_found'],
       async write({ params, body }, { trx, now, principal }) {
         const webhook = await webhookOrNotFound(trx, params.webhookId)
         requireEventAccess(webhook.events, principal)
@@ -201,7 +146,7 @@ export function webhookRoutes({ database, allowed, publicUrl, kinds }: WebhookRo
       },
     }),
 
-    ...deliveryRoutes(database, publicUrl),
+    ...deliveryRoutes(database, baseUrl),
   ]
 }
 

@@ -1,47 +1,56 @@
 import * as z from 'zod'
-import { int64, int64Text, integer, pageCursor, pageLimit } from '../api/validation.ts'
+import { int64, int64Text, integer, timestampSchema } from '../api/validation.ts'
 import { eventTypes } from '../events/event.ts'
 import { eventTypeSchema, knownEventTypeSchema } from '../events/schemas.ts'
-import { urlLengthMax, webhookStatuses } from './webhook.ts'
+import { testEventType, urlLengthMax, webhookStatuses } from './webhook.ts'
 
 const overlapSecondsMax = 30 * 24 * 60 * 60
 export const overlapSecondsDefault = 24 * 60 * 60
 
-const time = z.iso.datetime()
 const webhookUrl = z
   .string()
-  .superRefine((text, context) => {
-    const url = text.length <= urlLengthMax ? URL.parse(text) : null
-    const problem =
-      url === null
-        ? 'must be an absolute URL'
-        : !/^https?:$/.test(url.protocol)
-          ? 'must be an https address'
-          : url.username || url.password
-            ? 'must not contain credentials'
-            : undefined
-    if (problem !== undefined) context.addIssue({ code: 'custom', message: problem })
+  .refine((text) => text.length <= urlLengthMax && URL.canParse(text), {
+    error: 'must be an absolute URL',
+    abort: true,
   })
+  .refine((text) => /^https?:$/.test(new URL(text).protocol), {
+    error: 'must be an https address',
+    abort: true,
+  })
+  .refine((text) => !new URL(text).username && !new URL(text).password, 'must not contain credentials')
   .meta({ format: 'uri', maxLength: urlLengthMax, description: 'The URL that messages are sent to.' })
 const newUrl = webhookUrl.meta({
   pattern: '^https://\\S+$',
   description:
     'The URL that messages are sent to: https, on the public internet, without credentials. The operator can allow other addresses.',
 })
+const webhookExample = {
+  id: 4,
+  url: 'https://shelter.example/hooks/petstore',
+  events: ['pet.updated', 'order.placed'],
+  status: 'enabled',
+  createdAt: '2026-11-15T12:00:00.000Z',
+}
 const types = z.array(knownEventTypeSchema).min(1).max(eventTypes.length).meta({
   description: 'The event types to send. Key events require the scope `keys:manage`.',
 })
 
-export const newWebhookSchema = z
-  .object({ url: newUrl, events: types })
-  .meta({ id: 'NewWebhook', description: 'A webhook to register.' })
+export const newWebhookSchema = z.object({ url: newUrl, events: types }).meta({
+  id: 'NewWebhook',
+  description: 'A webhook to register.',
+  examples: [{ url: webhookExample.url, events: webhookExample.events }],
+})
 export const webhookUpdateSchema = z
   .object({
     url: newUrl.optional(),
     events: types.optional(),
     status: z.enum(['enabled', 'paused']).optional(),
   })
-  .meta({ id: 'WebhookChange', description: 'The fields to change. Omitted fields keep their values.' })
+  .meta({
+    id: 'WebhookChange',
+    description: 'The fields to change. Omitted fields keep their values.',
+    examples: [{ status: 'paused' }],
+  })
 const webhookStatus = z.enum(webhookStatuses).meta({
   id: 'WebhookStatus',
   description:
@@ -51,17 +60,20 @@ const deliveryStatus = z.enum(['pending', 'delivered', 'failed']).meta({
   id: 'DeliveryStatus',
   description: '`pending` until an attempt succeeds or the last retry fails.',
 })
-const webhookFields = {
-  id: int64().meta({ description: 'Assigned by the service.' }),
-  url: webhookUrl,
-  events: z.array(eventTypeSchema).meta({ description: 'The event types that are sent.' }),
-  status: webhookStatus,
-  statusReason: z.string().optional().meta({ description: 'Why the service disabled the webhook.' }),
-  createdAt: time.meta({ description: 'When the webhook was registered.' }),
-}
 export const webhookSchema = z
-  .object(webhookFields)
-  .meta({ id: 'Webhook', description: 'A registered endpoint that receives events.' })
+  .object({
+    id: int64().meta({ description: 'Assigned by the service.' }),
+    url: webhookUrl,
+    events: z.array(eventTypeSchema).meta({ description: 'The event types that are sent.' }),
+    status: webhookStatus,
+    statusReason: z.string().optional().meta({ description: 'Why the service disabled the webhook.' }),
+    createdAt: timestampSchema('When the webhook was registered.'),
+  })
+  .meta({
+    id: 'Webhook',
+    description: 'A registered endpoint that receives events.',
+    examples: [webhookExample],
+  })
 export const webhookListSchema = z
   .array(webhookSchema)
   .meta({ id: 'WebhookList', description: 'One page of webhooks, newest first.' })
@@ -72,14 +84,17 @@ const webhookSecret = z
       .meta({ description: 'The secret that messages are signed with. It is shown only once.' }),
   })
   .meta({ id: 'WebhookSecret', description: 'The signing secret of a webhook.' })
-export const webhookWithSecretSchema = z
-  .intersection(webhookSchema, webhookSecret)
-  .meta({ id: 'WebhookWithSecret', description: 'A webhook with its signing secret.' })
+export const webhookWithSecretSchema = z.intersection(webhookSchema, webhookSecret).meta({
+  id: 'WebhookWithSecret',
+  description: 'A webhook with its signing secret.',
+  examples: [{ ...webhookExample, secret: 'whsec_<44 characters of base64>' }],
+})
 export const secretRotationSchema = z
   .object({ overlapSeconds: integer(0, overlapSecondsMax).optional() })
   .meta({
     id: 'SecretRotation',
     description: 'How long messages are signed with both secrets. The default is one day.',
+    examples: [{ overlapSeconds: 3600 }],
   })
 export const deliverySchema = z
   .object({
@@ -88,48 +103,38 @@ export const deliverySchema = z
     eventType: eventTypeSchema.meta({ description: 'The event type. `webhook.test` for a test message.' }),
     status: deliveryStatus,
     attempts: z.int().meta({ minimum: 0, format: 'int32', description: 'The number of attempts so far.' }),
-    nextAttemptAt: time.optional().meta({ description: 'When the next attempt is due.' }),
+    nextAttemptAt: timestampSchema('When the next attempt is due.').optional(),
     lastStatus: z
       .int()
       .optional()
       .meta({ minimum: 0, maximum: 999, description: 'The HTTP status of the last response.' }),
     lastError: z.string().optional().meta({ description: 'Why the last attempt failed.' }),
-    createdAt: time.meta({ description: 'When the message was queued.' }),
-    finishedAt: time
-      .optional()
-      .meta({ description: 'When the message was delivered or the last retry failed.' }),
+    createdAt: timestampSchema('When the message was queued.'),
+    finishedAt: timestampSchema('When the message was delivered or the last retry failed.').optional(),
   })
-  .meta({ id: 'Delivery', description: 'A message to one webhook and the state of its delivery.' })
+  .meta({
+    id: 'Delivery',
+    description: 'A message to one webhook and the state of its delivery.',
+    examples: [
+      {
+        id: 32,
+        eventType: testEventType,
+        status: 'pending',
+        attempts: 0,
+        createdAt: '2026-11-15T12:00:00.000Z',
+      },
+    ],
+  })
 export const deliveryListSchema = z
   .array(deliverySchema)
   .meta({ id: 'Deliveries', description: 'One page of deliveries, newest first.' })
 
-export const webhookExample = {
-  id: 4,
-  url: 'https://shelter.example/hooks/petstore',
-  events: ['pet.updated', 'order.placed'],
-  status: 'enabled',
-  createdAt: '2026-11-15T12:00:00.000Z',
-}
-export const webhookWithSecretExample = { ...webhookExample, secret: 'whsec_<44 characters of base64>' }
-export const deliveryExample = {
-  id: 31,
-  eventId: 1017,
-  eventType: 'pet.updated',
-  status: 'delivered',
-  attempts: 1,
-  lastStatus: 204,
-  createdAt: '2026-11-15T12:00:00.000Z',
-  finishedAt: '2026-11-15T12:00:00.180Z',
-}
 const webhookId = int64Text().meta({ description: 'The identifier of the webhook.' })
 export const params = z.object({ webhookId })
 const deliveryParams = z.object({
   webhookId,
   deliveryId: int64Text().meta({ description: 'The identifier of the delivery.' }),
 })
-export const pageQuery = { limit: pageLimit(), cursor: pageCursor() }
-export const nextPageHeader = { Link: 'The next page, with `rel="next"`. Absent on the last page.' }
 
 export const webhookOperation = {
   tag: 'Webhooks',

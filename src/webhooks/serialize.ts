@@ -1,25 +1,15 @@
 import { optionalTimestamp, timestamp } from '../clock.ts'
 import type { Delivery, Webhook } from './webhook.ts'
 
-/** A webhook without its secret. Undefined fields are left out of the JSON. */
-export const serializeWebhook = ({ id, url, events, status, statusReason, createdAt }: Webhook) => ({
-  id,
-  url,
-  events,
-  status,
-  statusReason,
-  createdAt: timestamp(createdAt),
+/** For responses. Undefined fields are left out of the JSON. */
+export const serializeWebhook = (webhook: Webhook) => ({
+  ...webhook,
+  createdAt: timestamp(webhook.createdAt),
 })
 
-export const serializeDelivery = (delivery: Delivery) => ({
-  id: delivery.id,
-  eventId: delivery.eventId,
-  eventType: delivery.eventType,
-  status: delivery.status,
-  attempts: delivery.attempts,
+export const serializeDelivery = ({ webhookId: _id, eventAt: _at, data: _data, ...delivery }: Delivery) => ({
+  ...delivery,
   nextAttemptAt: optionalTimestamp(delivery.nextAttemptAt),
-  lastStatus: delivery.lastStatus,
-  lastError: delivery.lastError,
   createdAt: timestamp(delivery.createdAt),
   finishedAt: optionalTimestamp(delivery.finishedAt),
 })

@@ -7,10 +7,7 @@ import { Router } from '../../src/api/router.ts'
 const routerOf = (paths: readonly string[], pagePaths: readonly string[] = []) =>
   new Router(
     paths.map((path) =>
-      operation({
-        id: path,
-        method: 'GET',
-        path,
+      operation(path, `GET ${path}`, {
         tag: '',
         summary: '',
         responses: {},

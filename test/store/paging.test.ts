@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { before, test } from 'node:test'
-import { sealCursor } from '../../src/api/pagination.ts'
+import { encodeCursor } from '../../src/api/pagination.ts'
 import { amplePlan, assertAnswerForm, assertRefused, nextPage } from '../support/answers.ts'
 import type { Answer, RequestOptions } from '../support/client.ts'
 import { useService } from '../support/useService.ts'
@@ -289,18 +289,18 @@ const forgeries = [
   forged('{}'),
   forged('"pets"'),
   forged('["pets"'),
-  sealCursor('pets', []),
-  sealCursor('pets', [1]),
-  sealCursor('pets', ['1', {}]),
-  sealCursor('pets', [1.5, {}]),
-  sealCursor('pets', [{}, {}]),
-  sealCursor('pets', [1, { status: 'lost' }]),
-  sealCursor('pets', [1, { categoryId: 'x' }]),
-  sealCursor('pets', [1, { categoryId: 7 }]),
-  sealCursor('pets', [1, { categoryId: '9223372036854775808' }]),
-  sealCursor('pets', [1, { id: ['x'] }]),
-  sealCursor('pets', [1, { id: 'x' }]),
-  sealCursor('pets', [1, {}, 'more']),
+  encodeCursor('pets', []),
+  encodeCursor('pets', [1]),
+  encodeCursor('pets', ['1', {}]),
+  encodeCursor('pets', [1.5, {}]),
+  encodeCursor('pets', [{}, {}]),
+  encodeCursor('pets', [1, { status: 'lost' }]),
+  encodeCursor('pets', [1, { categoryId: 'x' }]),
+  encodeCursor('pets', [1, { categoryId: 7 }]),
+  encodeCursor('pets', [1, { categoryId: '9223372036854775808' }]),
+  encodeCursor('pets', [1, { id: ['x'] }]),
+  encodeCursor('pets', [1, { id: 'x' }]),
+  encodeCursor('pets', [1, {}, 'more']),
 ]
 for (const [index, cursor] of forgeries.entries()) {
   test(`a forged cursor is rejected (${index + 1})`, async () => {
