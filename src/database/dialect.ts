@@ -1,6 +1,10 @@
 import { type SelectQueryBuilder, sql } from 'kysely'
 import type { Db, IdentityTable } from './tables.ts'
 
+type LockingClause = <DB, TB extends keyof DB, O>(
+  query: SelectQueryBuilder<DB, TB, O>,
+) => SelectQueryBuilder<DB, TB, O>
+
 /** The differences between the SQL of the engines. Features call these functions and do not depend on the engine. */
 export type SqlDialect = {
   readonly engine: 'sqlite' | 'postgres'
@@ -15,11 +19,9 @@ export type SqlDialect = {
     belowId: number,
   ): SelectQueryBuilder<DB, TB, O>
   /** Locks the rows and skips those that another transaction has locked. */
-  forUpdateSkipLocked<DB, TB extends keyof DB, O>(
-    query: SelectQueryBuilder<DB, TB, O>,
-  ): SelectQueryBuilder<DB, TB, O>
+  readonly forUpdateSkipLocked: LockingClause
   /** Locks the rows, waiting for other transactions that have locked them. */
-  forUpdate<DB, TB extends keyof DB, O>(query: SelectQueryBuilder<DB, TB, O>): SelectQueryBuilder<DB, TB, O>
+  readonly forUpdate: LockingClause
   /** The highest id ever assigned, including deleted rows. */
   lastAssignedId(db: Db, table: IdentityTable): Promise<number>
   /** Prevents ids up to this one from being assigned again. */

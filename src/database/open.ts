@@ -7,7 +7,7 @@ import { openSqlite } from './sqlite/open.ts'
 import { acquireServerLock } from './sqlite/serverLock.ts'
 
 /** A folder for SQLite, or the URL of a PostgreSQL database. */
-export type DatabaseLocation = {
+type DatabaseLocation = {
   readonly dataDir: string
   readonly databaseUrl?: string | undefined
   readonly databasePoolMax?: number

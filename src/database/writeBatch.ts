@@ -33,7 +33,7 @@ export type WriteEngine = {
   sync?(): Promise<void> | undefined
 }
 
-export type BatchResult =
+type BatchResult =
   | { readonly ok: true; readonly results: readonly JobResult[] }
   | { readonly ok: false; readonly jobs: readonly WriteJob[]; readonly error: DatabaseUnavailableError }
 
