@@ -56,8 +56,10 @@ export const sqliteDialect: SqlDialect = {
 export const postgresDialect: SqlDialect = {
   engine: 'postgres',
   async hasTable(db, name) {
-    const query = sql<{ found: string | null }>`SELECT to_regclass(${name})::text AS found`
-    return (await query.execute(db)).rows[0]?.found != null
+    // Not to_regclass(): in an open transaction it may miss a table that another process has just created.
+    const query = sql`
+      SELECT 1 FROM pg_tables WHERE tablename = ${name} AND schemaname = ANY (current_schemas(false))`
+    return (await query.execute(db)).rows.length > 0
   },
   /**
    * With equality the planner might choose the primary key, which is ordered too, and discard all newer rows. Row
