@@ -4,28 +4,7 @@ import { apiKeyProblem } from './auth/apiKey.ts'
 
 export type Environment = 'production' | 'staging'
 
-export type Config = Readonly<{
-  host: string
-  port: number
-  environment: Environment
-  dataDir: string
-  /** Selects PostgreSQL instead of the embedded database. */
-  databaseUrl: string | undefined
-  databasePoolMax: number
-  isAutoMigrate: boolean
-  adminKey: string | undefined
-  publicUrl: string | undefined
-  productionUrl: string | undefined
-  stagingUrl: string | undefined
-  trustedProxies: BlockList
-  connectionsPerAddressMax: number
-  banAfterRefusals: number
-  orderHoldMs: number
-  webhookAllow: BlockList
-  /** `/metrics` requires no API key. */
-  isMetricsOpen: boolean
-  logLevel: string
-}>
+export type Config = ReturnType<typeof readConfig>
 
 /** Lists all problems, so that they can be fixed in one go. */
 export class ConfigError extends Error {
@@ -49,15 +28,16 @@ const adminKeyLengthMin = 32
 const adminKeyLengthMax = 255
 
 /** The only place that reads the environment. */
-export function readConfig(env: Environ): Config {
+export function readConfig(env: Environ) {
   const problems: string[] = []
   const read = settingReaders(env, problems)
   const environment = read.oneOf('PETSTORE_ENV', ['production', 'staging'] as const, 'production')
-  const config: Config = Object.freeze({
+  const config = Object.freeze({
     host: read.host('HOST', '127.0.0.1'),
     port: read.wholeNumber('PORT', 8080, 0, 65535),
     environment,
     dataDir: resolve(read.text('PETSTORE_DATA_DIR') ?? './data'),
+    /** Selects PostgreSQL instead of the embedded database. */
     databaseUrl: read.postgresUrl('DATABASE_URL'),
     databasePoolMax: read.wholeNumber('PETSTORE_DATABASE_POOL', 10, 1, 1_000),
     isAutoMigrate: read.boolean('PETSTORE_AUTO_MIGRATE', true),
@@ -70,6 +50,7 @@ export function readConfig(env: Environ): Config {
     banAfterRefusals: read.wholeNumber('PETSTORE_BAN_AFTER_REFUSALS', 100, 1, 1_000_000),
     orderHoldMs: read.wholeNumber('PETSTORE_ORDER_HOLD_HOURS', 72, 1, 8_760) * hourMs,
     webhookAllow: read.networks('PETSTORE_WEBHOOK_ALLOW'),
+    /** `/metrics` requires no API key. */
     isMetricsOpen: read.boolean('PETSTORE_METRICS_OPEN', false),
     logLevel: read.oneOf('PETSTORE_LOG_LEVEL', logLevels, 'info'),
   })

@@ -1,9 +1,8 @@
 import { once } from 'node:events'
-import type { Selectable } from 'kysely'
 import { toJson } from '../api/json.ts'
 import { lastAssignedCategoryId } from '../categories/queries.ts'
 import type { SqlDialect } from '../database/dialect.ts'
-import type { Db, Tables } from '../database/tables.ts'
+import type { Db } from '../database/tables.ts'
 import type { OrderStatus } from '../orders/order.ts'
 import { parseArguments } from './cli.ts'
 import { withDatabase } from './database.ts'
@@ -101,13 +100,11 @@ async function* exportKeys(db: Db): AsyncGenerator<JsonRecord> {
       expiresAt: row.expires_at,
       revokedAt: row.revoked_at,
       unbannedAt: row.unbanned_at,
-      secrets: secrets.map(toSecretRecord),
+      secrets: secrets.map(({ hash, created_at, expires_at }) => ({
+        hash,
+        createdAt: created_at,
+        expiresAt: expires_at,
+      })),
     }
   }
 }
-
-const toSecretRecord = (row: Selectable<Tables['api_key_secrets']>) => ({
-  hash: row.hash,
-  createdAt: row.created_at,
-  expiresAt: row.expires_at,
-})

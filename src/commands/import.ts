@@ -40,12 +40,11 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
   try {
     const file = await rereadableFile(positionals[0], folder)
     const highestIds = await validateFile(file, withKeys)
-    const { keysRenumbered, keysUnchanged, ...counts } = await withDatabase(env, async (database) => {
+    const counts = await withDatabase(env, async (database) => {
       await reserveIds(database, highestIds)
       return applyFile(database, file, withKeys)
     })
-    const result = withKeys ? { ...counts, keysRenumbered, keysUnchanged } : counts
-    printResult(values.json, result, summary({ ...counts, keysRenumbered, keysUnchanged }))
+    printResult(values.json, counts, summary(counts))
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
@@ -85,12 +84,7 @@ async function reserveIds(database: Database, highest: HighestIds): Promise<void
   }
 }
 
-type ImportCounts = Record<
-  'pets' | 'categories' | 'orders' | 'keys' | 'keysRenumbered' | 'keysUnchanged',
-  number
->
-
-async function applyFile(database: Database, file: string, withKeys: boolean): Promise<ImportCounts> {
+async function applyFile(database: Database, file: string, withKeys: boolean) {
   const counts = { petstore: 0, pet: 0, category: 0, order: 0, key: 0 }
   const keyOutcomes = { imported: 0, renumbered: 0, unchanged: 0 }
   let batch: ExportRecord[] = []
@@ -118,17 +112,18 @@ async function applyFile(database: Database, file: string, withKeys: boolean): P
     categories: counts.category,
     orders: counts.order,
     keys: counts.key,
-    keysRenumbered: keyOutcomes.renumbered,
-    keysUnchanged: keyOutcomes.unchanged,
+    ...(withKeys && { keysRenumbered: keyOutcomes.renumbered, keysUnchanged: keyOutcomes.unchanged }),
   }
 }
+
+type ImportCounts = Awaited<ReturnType<typeof applyFile>>
 
 function summary({ pets, categories, orders, keys, keysRenumbered, keysUnchanged }: ImportCounts): string {
   const sentences = [
     `Imported ${pets} animals, ${categories} categories, ${orders} orders and ${keys} keys.`,
-    keysRenumbered > 0 && `${keysRenumbered} keys got a new id, because another key has their id.`,
-    keysUnchanged > 0 &&
+    keysRenumbered && `${keysRenumbered} keys got a new id, because another key has their id.`,
+    keysUnchanged &&
       `${keysUnchanged} keys can manage keys in this database and were not changed. See "petstore keys list".`,
   ]
-  return sentences.filter((sentence) => sentence !== false).join('\n')
+  return sentences.filter(Boolean).join('\n')
 }

@@ -48,11 +48,19 @@ const options = {
 } as const
 
 type Values = ReturnType<typeof parseArguments<typeof options>>['values']
+type Call = {
+  readonly database: Database
+  readonly config: Config
+  readonly values: Values
+  /** 0 for an action without an id. */
+  readonly id: number
+  readonly now: number
+}
 type Action = {
   readonly needsId: boolean
   /** Besides `--json`. */
   readonly options: readonly string[]
-  run(database: Database, config: Config, values: Values, id: number): Promise<void>
+  run(call: Call): Promise<void>
 }
 
 const listPageSize = 100
@@ -61,76 +69,67 @@ const actions: Record<string, Action> = {
   create: {
     needsId: false,
     options: Object.keys(settingOptions),
-    async run(database, { environment }, values) {
-      const now = systemClock()
+    async run({ database, config, values, now }) {
       const settings = newKeySettings(validate(newKeySchema, toRequestBody(values), 'body'), now)
-      const { key, secret } = await database.write((trx) => createKey(trx, settings, environment, now))
+      const { key, secret } = await database.write((trx) => createKey(trx, settings, config.environment, now))
       printSecret(values.json, key, secret, now)
     },
   },
   list: {
     needsId: false,
     options: [],
-    async run(database, _config, { json }) {
-      const now = systemClock()
+    async run({ database, values, now }) {
       const keys: Key[] = []
       let page: Key[]
       do {
         page = await listKeys(database.read, listPageSize, keys.at(-1)?.id)
         keys.push(...page)
       } while (page.length === listPageSize)
-      if (json) for (const key of keys) console.log(JSON.stringify(serializeKey(key, now)))
+      if (values.json) for (const key of keys) console.log(JSON.stringify(serializeKey(key, now)))
       else if (keys.length > 0) console.log(formatKeys(keys, now))
     },
   },
   update: {
     needsId: true,
     options: Object.keys(settingOptions),
-    async run(database, _config, values, id) {
+    async run({ database, values, id, now }) {
       const given = toRequestBody(values)
       if (Object.keys(given).length === 0)
         throw new UsageError(`keys update needs something to change.\n\n${usage}`)
       const body = validate(keyUpdateSchema, given, 'body')
-      const now = systemClock()
       const key = await changeKey(database, id, (trx, before) =>
         updateKey(trx, id, updatedKeySettings(before, body, now), now),
       )
       printResult(values.json, serializeKey(key, now), `Updated key ${id}:\n${formatKeys([key], now)}`)
     },
   },
-  revoke: {
-    needsId: true,
-    options: [],
-    async run(database, _config, { json }, id) {
-      const now = systemClock()
-      const key = await changeKey(database, id, (trx) => revokeKey(trx, id, now))
-      printResult(json, serializeKey(key, now), `Key ${id} (${key.name}) is revoked.`)
-    },
-  },
+  revoke: stateChange(revokeKey, 'is revoked'),
   rotate: {
     needsId: true,
     options: ['overlap-seconds'],
-    async run(database, { environment }, values, id) {
+    async run({ database, config, values, id, now }) {
       const overlap = parseWholeNumber('overlap-seconds', values['overlap-seconds'], 0, overlapSecondsMax)
-      const now = systemClock()
       let secret = ''
       const key = await changeKey(database, id, async (trx, { revokedAt }) => {
         if (revokedAt !== undefined)
           throw new Error(`Key ${id} is revoked. Revocation is permanent: create a new key.`)
-        secret = await rotateKey(trx, id, environment, (overlap ?? 0) * 1000, now)
+        secret = await rotateKey(trx, id, config.environment, (overlap ?? 0) * 1000, now)
       })
       printSecret(values.json, key, secret, now)
     },
   },
-  unban: {
+  unban: stateChange(unbanKey, 'is no longer banned'),
+}
+
+function stateChange(change: typeof revokeKey, result: string): Action {
+  return {
     needsId: true,
     options: [],
-    async run(database, _config, { json }, id) {
-      const now = systemClock()
-      const key = await changeKey(database, id, (trx) => unbanKey(trx, id, now))
-      printResult(json, serializeKey(key, now), `Key ${id} (${key.name}) is no longer banned.`)
+    async run({ database, values, id, now }) {
+      const key = await changeKey(database, id, (trx) => change(trx, id, now))
+      printResult(values.json, serializeKey(key, now), `Key ${id} (${key.name}) ${result}.`)
     },
-  },
+  }
 }
 
 export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
@@ -149,7 +148,9 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
   }
   const id = idText === undefined ? 0 : parseKeyId(idText)
   try {
-    await withDatabase(env, (database, config) => action.run(database, config, values, id))
+    await withDatabase(env, (database, config) =>
+      action.run({ database, config, values, id, now: systemClock() }),
+    )
   } catch (error) {
     throw error instanceof ApiError && error.details ? new UsageError(optionProblems(error.details)) : error
   }

@@ -29,7 +29,7 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
 }
 
 /** Describing operations does not call their dependencies, so placeholders are enough. */
-export function buildOpenApiDocument(env: NodeJS.ProcessEnv): Record<string, unknown> {
+function buildOpenApiDocument(env: NodeJS.ProcessEnv): Record<string, unknown> {
   const config = readConfig(env)
   const unused = {} as Database & ApiKeyCache & RateLimiter & EventBroadcaster
   const operations = createOperations({

@@ -1,13 +1,12 @@
-import type { Kysely } from 'kysely'
-import type { Tables } from './tables.ts'
+import type { Db } from './tables.ts'
 
 /** The position that a reader of an ordered table has reached; 0 at the start. */
-export async function readCursor(db: Kysely<Tables>, name: string): Promise<number> {
+export async function readCursor(db: Db, name: string): Promise<number> {
   const row = await db.selectFrom('cursors').select('value').where('name', '=', name).executeTakeFirst()
   return row?.value ?? 0
 }
 
-export async function writeCursor(trx: Kysely<Tables>, name: string, value: number): Promise<void> {
+export async function writeCursor(trx: Db, name: string, value: number): Promise<void> {
   await trx
     .insertInto('cursors')
     .values({ name, value })

@@ -1,28 +1,25 @@
-import type { Kysely } from 'kysely'
 import type { MaybePromise } from '../maybePromise.ts'
 import type { SqlDialect } from './dialect.ts'
-import type { IdentityTable, Tables } from './tables.ts'
+import type { Db, IdentityTable } from './tables.ts'
 
 /** The port to the database. SQLite and PostgreSQL each implement it. */
 export type Database = {
   readonly dialect: SqlDialect
   /** Reads committed rows without waiting for a writer. */
-  readonly read: Kysely<Tables>
+  readonly read: Db
   /**
    * Runs the work in a transaction. Resolves when the change is durable; rejects when it was rolled back. Writes are
    * serialized over all processes, so what the work reads stays true until it commits. The work may run twice, and other
    * writes wait for it, so it must access nothing but the database. `onDurable` is called when the change is durable,
    * before the promise resolves. It is also called if that is after an OutcomeUnknownError.
    */
-  write<T>(work: (trx: Kysely<Tables>) => Promise<T>, onDurable?: () => void): Promise<T>
+  write<T>(work: (trx: Db) => Promise<T>, onDurable?: () => void): Promise<T>
   /** A transaction that is not in the change log and not serialized: it must lock the rows that it depends on. */
-  writeConcurrently<T>(work: (trx: Kysely<Tables>) => Promise<T>): Promise<T>
+  writeConcurrently<T>(work: (trx: Db) => Promise<T>): Promise<T>
   /** A write without a time limit. `runScript` executes several statements. */
-  migrate<T>(
-    work: (trx: Kysely<Tables>, runScript: (script: string) => Promise<void>) => Promise<T>,
-  ): Promise<T>
+  migrate<T>(work: (trx: Db, runScript: (script: string) => Promise<void>) => Promise<T>): Promise<T>
   /** Runs the work on one consistent snapshot. */
-  snapshot<T>(work: (db: Kysely<Tables>) => Promise<T>): Promise<T>
+  snapshot<T>(work: (db: Db) => Promise<T>): Promise<T>
   /** Changes with every commit of any process, as soon as reads can see it. Undefined if that takes a query. */
   version(): number | undefined
   /**
@@ -37,7 +34,7 @@ export type Database = {
    * reads can show commits shortly before they are durable. The value includes commits of other processes, which can
    * take a sync. The query runs often, so it should be a `preparedQuery`.
    */
-  trackDurable(query: (db: Kysely<Tables>) => MaybePromise<number>): Promise<() => MaybePromise<number>>
+  trackDurable(query: (db: Db) => MaybePromise<number>): Promise<() => MaybePromise<number>>
   /** Calls back when the disk fails, becomes unresponsive, or responds again. */
   onStorageFault(listener: (fault: StorageFault) => void): void
   /** Removes deleted data from the write-ahead log as soon as no transaction reads it. */

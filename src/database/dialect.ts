@@ -1,10 +1,14 @@
-import { type Kysely, type SelectQueryBuilder, sql } from 'kysely'
-import type { IdentityTable, Tables } from './tables.ts'
+import { type SelectQueryBuilder, sql } from 'kysely'
+import type { Db, IdentityTable } from './tables.ts'
+
+type LockingClause = <DB, TB extends keyof DB, O>(
+  query: SelectQueryBuilder<DB, TB, O>,
+) => SelectQueryBuilder<DB, TB, O>
 
 /** The differences between the SQL of the engines. Features call these functions and do not depend on the engine. */
 export type SqlDialect = {
   readonly engine: 'sqlite' | 'postgres'
-  hasTable(db: Kysely<Tables>, name: string): Promise<boolean>
+  hasTable(db: Db, name: string): Promise<boolean>
   /**
    * Rows with these values in these columns and an id below `belowId`, newest first. They are read from the index on the
    * columns and the id, so every page costs the same.
@@ -15,15 +19,13 @@ export type SqlDialect = {
     belowId: number,
   ): SelectQueryBuilder<DB, TB, O>
   /** Locks the rows and skips those that another transaction has locked. */
-  forUpdateSkipLocked<DB, TB extends keyof DB, O>(
-    query: SelectQueryBuilder<DB, TB, O>,
-  ): SelectQueryBuilder<DB, TB, O>
+  readonly forUpdateSkipLocked: LockingClause
   /** Locks the rows, waiting for other transactions that have locked them. */
-  forUpdate<DB, TB extends keyof DB, O>(query: SelectQueryBuilder<DB, TB, O>): SelectQueryBuilder<DB, TB, O>
+  readonly forUpdate: LockingClause
   /** The highest id ever assigned, including deleted rows. */
-  lastAssignedId(db: Kysely<Tables>, table: IdentityTable): Promise<number>
+  lastAssignedId(db: Db, table: IdentityTable): Promise<number>
   /** Prevents ids up to this one from being assigned again. */
-  reserveIds(trx: Kysely<Tables>, table: IdentityTable, upTo: number): Promise<void>
+  reserveIds(trx: Db, table: IdentityTable, upTo: number): Promise<void>
 }
 
 export const sqliteDialect: SqlDialect = {

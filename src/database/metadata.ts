@@ -1,16 +1,15 @@
 import { randomUUID } from 'node:crypto'
-import type { Kysely } from 'kysely'
 import type { Database } from './database.ts'
-import type { Tables } from './tables.ts'
+import type { Db } from './tables.ts'
 
 type MetadataName = 'environment' | 'identity'
 
-export async function readMetadata(db: Kysely<Tables>, name: MetadataName): Promise<string | undefined> {
+export async function readMetadata(db: Db, name: MetadataName): Promise<string | undefined> {
   const row = await db.selectFrom('metadata').select('value').where('name', '=', name).executeTakeFirst()
   return row?.value
 }
 
-async function writeMetadata(trx: Kysely<Tables>, name: MetadataName, value: string): Promise<void> {
+async function writeMetadata(trx: Db, name: MetadataName, value: string): Promise<void> {
   await trx
     .insertInto('metadata')
     .values({ name, value })

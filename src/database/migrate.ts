@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs'
-import type { Kysely } from 'kysely'
 import { type Database, SchemaTooNewError, UnreleasedSchemaError } from './database.ts'
 import type { SqlDialect } from './dialect.ts'
-import type { Tables } from './tables.ts'
+import type { Db } from './tables.ts'
 
 /** One version of the schema. A released migration never changes; a change of the schema is a new migration. */
 export type Migration = { readonly name: string; script(engine: SqlDialect['engine']): string }
@@ -52,11 +51,7 @@ export async function migrate(database: Database, now: number, all = migrations)
   })
 }
 
-async function appliedVersion(
-  db: Kysely<Tables>,
-  dialect: SqlDialect,
-  all: readonly Migration[],
-): Promise<number> {
+async function appliedVersion(db: Db, dialect: SqlDialect, all: readonly Migration[]): Promise<number> {
   if (!(await dialect.hasTable(db, 'schema_migrations'))) return 0
   const rows = await db
     .selectFrom('schema_migrations')

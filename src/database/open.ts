@@ -1,13 +1,13 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { type Database, DatabaseUnavailableError } from './database.ts'
 import { claimEnvironment } from './metadata.ts'
 import { isMigrated, migrate } from './migrate.ts'
 import { isPermanent, rootMessage } from './postgres/errors.ts'
+import { withRetry } from './retry.ts'
 import { openSqlite } from './sqlite/open.ts'
 import { acquireServerLock } from './sqlite/serverLock.ts'
 
 /** A folder for SQLite, or the URL of a PostgreSQL database. */
-export type DatabaseLocation = {
+type DatabaseLocation = {
   readonly dataDir: string
   readonly databaseUrl?: string | undefined
   readonly databasePoolMax?: number
@@ -19,8 +19,12 @@ type OpenOptions = DatabaseLocation &
   ServingOptions & { readonly environment: string; readonly isAutoMigrate?: boolean }
 
 const poolMaxDefault = 10
-const openWaitMaxMs = 10_000
-const openRetryMs = 250
+/** Retries while PostgreSQL starts or is busy, but not if it rejects the login or the database. */
+const startRetry = {
+  waitMaxMs: 10_000,
+  retryMs: 250,
+  isRetryable: (error: unknown) => error instanceof DatabaseUnavailableError && !isPermanent(error.cause),
+}
 
 /** Opens the database of an environment. Creates and migrates it if needed. */
 export function openDatabase(options: OpenOptions, now: number): Promise<Database> {
@@ -72,7 +76,7 @@ async function openAndPrepare(
   const { databaseUrl } = location
   try {
     if (databaseUrl === undefined) await prepare(database)
-    else await withRetry(() => prepare(database))
+    else await withRetry(() => prepare(database), startRetry)
     return database
   } catch (error) {
     await database.close()
@@ -96,21 +100,6 @@ async function open(location: DatabaseLocation & ServingOptions): Promise<Databa
     throw new Error(
       `The database in ${dataDir} cannot be opened (${(error as Error).message}): see PETSTORE_DATA_DIR, or restore a backup.`,
     )
-  }
-}
-
-/** Retries while PostgreSQL starts or is busy, but not if it rejects the login or the database. */
-async function withRetry(work: () => Promise<unknown>): Promise<void> {
-  const deadline = performance.now() + openWaitMaxMs
-  for (;;) {
-    try {
-      await work()
-      return
-    } catch (error) {
-      const isRetryable = error instanceof DatabaseUnavailableError && !isPermanent(error.cause)
-      if (!isRetryable || performance.now() > deadline) throw error
-      await sleep(openRetryMs)
-    }
   }
 }
 

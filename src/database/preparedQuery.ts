@@ -1,7 +1,7 @@
-import type { CompiledQuery, Kysely } from 'kysely'
+import type { CompiledQuery } from 'kysely'
 import { chain, type MaybePromise } from '../maybePromise.ts'
 import { sqliteConnectionOf } from './sqlite/driver.ts'
-import type { Tables } from './tables.ts'
+import type { Db, Tables } from './tables.ts'
 
 type Compilable<R> = { compile(): CompiledQuery<R> }
 
@@ -10,8 +10,8 @@ type Compilable<R> = { compile(): CompiledQuery<R> }
  * `build` uses any values, in the order of the parameters. SQLite returns the rows synchronously.
  */
 export function preparedQuery<P extends readonly unknown[], R>(
-  build: (db: Kysely<Tables>) => Compilable<R>,
-): (db: Kysely<Tables>, ...parameters: P) => MaybePromise<readonly R[]> {
+  build: (db: Db) => Compilable<R>,
+): (db: Db, ...parameters: P) => MaybePromise<readonly R[]> {
   const compiledFor = perEngine(build)
   return (db, ...parameters) => {
     const compiled = compiledFor(db)
@@ -26,8 +26,8 @@ type IdentityInsert = Compilable<unknown> & { returning(column: 'id'): Compilabl
 
 /** A prepared insert of one row that returns its id. SQLite reports the id without a RETURNING clause. */
 export function insertReturningId<P extends readonly unknown[]>(
-  build: (db: Kysely<Tables>) => IdentityInsert,
-): (db: Kysely<Tables>, ...parameters: P) => MaybePromise<number> {
+  build: (db: Db) => IdentityInsert,
+): (db: Db, ...parameters: P) => MaybePromise<number> {
   const compiledFor = perEngine(build)
   const returning = preparedQuery<P, { id: number }>((db) => build(db).returning('id'))
   return (db, ...parameters) =>
@@ -35,9 +35,7 @@ export function insertReturningId<P extends readonly unknown[]>(
     chain(returning(db, ...parameters), ([row]) => (row as { id: number }).id)
 }
 
-function perEngine<R>(
-  build: (db: Kysely<Tables>) => Compilable<R>,
-): (db: Kysely<Tables>) => CompiledQuery<R> {
+function perEngine<R>(build: (db: Db) => Compilable<R>): (db: Db) => CompiledQuery<R> {
   const byEngine = new Map<unknown, CompiledQuery<R>>()
   return (db) => {
     const engine = db.getExecutor().adapter.constructor
@@ -56,8 +54,8 @@ const rowsPerInsert = 500
 export function insertMany(
   table: keyof Tables,
   columns: readonly string[],
-): (db: Kysely<Tables>, rows: readonly (readonly unknown[])[]) => Promise<void> {
-  const build = (db: Kysely<Tables>, rows: readonly (readonly unknown[])[]) =>
+): (db: Db, rows: readonly (readonly unknown[])[]) => Promise<void> {
+  const build = (db: Db, rows: readonly (readonly unknown[])[]) =>
     db
       .insertInto(table)
       .values(

@@ -1,7 +1,6 @@
 import { setImmediate as nextIteration } from 'node:timers/promises'
-import type { Kysely } from 'kysely'
 import { DatabaseUnavailableError, OutcomeUnknownError } from './database.ts'
-import type { Tables } from './tables.ts'
+import type { Db } from './tables.ts'
 import type { JobResult, WriteJob } from './writeJob.ts'
 
 const jobsPerCommitMax = 256
@@ -12,7 +11,7 @@ const blockMaxMs = 1
 
 /** An open write transaction. */
 export type Transaction = {
-  readonly trx: Kysely<Tables>
+  readonly trx: Db
   /** Executes a transaction control statement, such as COMMIT. */
   execute(statement: string): void | Promise<void>
   /** Whether the transaction can still be rolled back, in whole or to a savepoint. */
@@ -34,10 +33,7 @@ export type WriteEngine = {
   sync?(): Promise<void> | undefined
 }
 
-/** Whether a rollback has nothing to undo after a statement. No function in a SELECT of the service has such changes. */
-export const isReadOnlyStatement = (statement: string): boolean => /^\s*select\b/i.test(statement)
-
-export type BatchResult =
+type BatchResult =
   | { readonly ok: true; readonly results: readonly JobResult[] }
   | { readonly ok: false; readonly jobs: readonly WriteJob[]; readonly error: DatabaseUnavailableError }
 
@@ -153,7 +149,7 @@ async function runJob(
   return { kind: 'finished', result }
 }
 
-async function resultOf(job: WriteJob, trx: Kysely<Tables>): Promise<JobResult> {
+async function resultOf(job: WriteJob, trx: Db): Promise<JobResult> {
   try {
     return { ok: true, job, value: await job.work(trx) }
   } catch (error) {

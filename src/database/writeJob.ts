@@ -1,11 +1,10 @@
-import type { Kysely } from 'kysely'
 import type { OutcomeUnknownError } from './database.ts'
-import type { Tables } from './tables.ts'
+import type { Db } from './tables.ts'
 
 /** One write that waits for a commit. */
 export type WriteJob = {
   readonly addedAt: number
-  readonly work: (trx: Kysely<Tables>) => Promise<unknown>
+  readonly work: (trx: Db) => Promise<unknown>
   readonly onDurable: (() => void) | undefined
   readonly resolve: (value: unknown) => void
   readonly reject: (error: unknown) => void

@@ -1,7 +1,6 @@
 import { setImmediate as nextIteration } from 'node:timers/promises'
-import type { Kysely } from 'kysely'
 import { DatabaseUnavailableError, OutcomeUnknownError } from './database.ts'
-import type { Tables } from './tables.ts'
+import type { Db } from './tables.ts'
 import { commitBatch, eventLoopYielder, type WriteEngine } from './writeBatch.ts'
 import { type JobResult, rejectUnknown, settleJob, type WriteJob } from './writeJob.ts'
 
@@ -27,7 +26,7 @@ export class WriteQueue {
     this.#engine = engine
   }
 
-  add<T>(work: (trx: Kysely<Tables>) => Promise<T>, onDurable?: () => void): Promise<T> {
+  add<T>(work: (trx: Db) => Promise<T>, onDurable?: () => void): Promise<T> {
     if (this.#queue.length >= jobsQueuedMax) {
       return Promise.reject(new DatabaseUnavailableError('Too many writes are waiting.'))
     }

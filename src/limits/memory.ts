@@ -1,8 +1,7 @@
-import type { Kysely } from 'kysely'
 import { addressGroup } from '../api/clientAddress.ts'
 import type { Clock } from '../clock.ts'
 import type { Database } from '../database/database.ts'
-import type { Tables } from '../database/tables.ts'
+import type { Db } from '../database/tables.ts'
 import type { MaybePromise } from '../maybePromise.ts'
 import { findUsage, type KeyUsage, putUsage } from './queries.ts'
 import type { RateLimiter } from './rateLimiter.ts'
@@ -27,7 +26,7 @@ type MemoryRateLimiterOptions = {
   readonly banAfterRejections: number
   readonly keysMax?: number
   /** Whether the database is still the one that was counted for: a restore replaces it. */
-  readonly isSameDatabase?: (db: Kysely<Tables>) => Promise<boolean>
+  readonly isSameDatabase?: (db: Db) => Promise<boolean>
 }
 
 const defaultKeysMax = 100_000

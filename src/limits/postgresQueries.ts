@@ -1,6 +1,6 @@
-import { type Kysely, type Selectable, sql } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import { preparedQuery } from '../database/preparedQuery.ts'
-import type { Tables } from '../database/tables.ts'
+import type { Db, Tables } from '../database/tables.ts'
 import { effectiveLimits, type Plan, planLimits } from './plans.ts'
 import { addressLimits, type Decision, decide, exemptLimits, noUsage, type Usage } from './window.ts'
 
@@ -98,7 +98,7 @@ export const sweepRowsMax = 1_000
  * Deletes up to `sweepRowsMax` addresses whose windows have ended. While there are more than `addressRowsMax`, it also
  * deletes those whose windows end next. Returns the number of deleted rows.
  */
-export async function deleteEndedAddresses(db: Kysely<Tables>, now: number | undefined): Promise<bigint> {
+export async function deleteEndedAddresses(db: Db, now: number | undefined): Promise<bigint> {
   const at = sql`coalesce(${now ?? null}::bigint, floor(extract(epoch FROM clock_timestamp()) * 1000))`
   const { numAffectedRows = 0n } = await sql`
     DELETE FROM address_usage WHERE address IN (

@@ -1,10 +1,9 @@
-import type { Kysely } from 'kysely'
-import type { Tables } from '../database/tables.ts'
+import type { Db } from '../database/tables.ts'
 import type { Usage } from './window.ts'
 
 export type KeyUsage = { id: number; usage: Usage; lastUsedAt: number }
 
-export async function findUsage(db: Kysely<Tables>, id: number): Promise<KeyUsage | undefined> {
+export async function findUsage(db: Db, id: number): Promise<KeyUsage | undefined> {
   const row = await db.selectFrom('key_usage').selectAll().where('key_id', '=', id).executeTakeFirst()
   if (!row) return undefined
   const usage: Usage = {
@@ -21,7 +20,7 @@ export async function findUsage(db: Kysely<Tables>, id: number): Promise<KeyUsag
   return { id, usage, lastUsedAt: row.last_used_at }
 }
 
-export async function putUsage(trx: Kysely<Tables>, entries: readonly KeyUsage[]): Promise<void> {
+export async function putUsage(trx: Db, entries: readonly KeyUsage[]): Promise<void> {
   for (const { id, usage, lastUsedAt } of entries) {
     const row = {
       minute_ends_at: usage.minuteEndsAt,

@@ -1,5 +1,5 @@
 const name = 'petstore_request_duration_seconds'
-const help = 'Time to answer a request of the API, by operation and status.'
+const help = 'Time to respond to a request of the API, by operation and status.'
 const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
 type Series = { readonly counts: number[]; sum: number }

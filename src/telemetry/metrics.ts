@@ -1,9 +1,10 @@
 import type { Registry } from 'prom-client'
 import type { RequestLog } from '../api/pipeline.ts'
+import { EventCounter } from './eventCounter.ts'
 import { LatencyHistogram } from './latencyHistogram.ts'
-import type { CounterSource, GaugeSource } from './registry.ts'
+import type { GaugeSource } from './registry.ts'
 
-/** Keys with a label value of their own. Further keys share the value "other". */
+/** Keys with a separate label value. Further keys share the value "other". */
 const labelledKeysMax = 1_000
 
 type MetricsText = { readonly text: string; readonly contentType: string }
@@ -15,12 +16,28 @@ type MetricsText = { readonly text: string; readonly contentType: string }
 export class Metrics {
   readonly #gauges: readonly GaugeSource[]
   readonly #latency = new LatencyHistogram()
-  readonly #errors = new Map<string, number>()
-  readonly #attempts = new Map<string, number>()
-  readonly #deprecatedUses = new Map<string, Map<number | string, number>>()
   readonly #labelledKeys = new Set<number>()
-  readonly #closedConnections = new Map<string, number>()
-  #bans = 0
+  readonly #counters = {
+    errors: new EventCounter('petstore_refusals_total', 'Requests that ended with an error, by its code.', [
+      'code',
+    ]),
+    bans: new EventCounter('petstore_key_bans_total', 'Bans of API keys.', []),
+    deprecatedUses: new EventCounter(
+      'petstore_deprecated_requests_total',
+      'Uses of deprecated operations, by operation and key.',
+      ['operation', 'key_id'],
+    ),
+    attempts: new EventCounter(
+      'petstore_webhook_attempts_total',
+      'Attempts to deliver a message to a webhook, by how they ended.',
+      ['result'],
+    ),
+    closedConnections: new EventCounter(
+      'petstore_connections_closed_total',
+      'Connections closed to stay within a bound, by reason: address_limit, connection_limit, unfinished, idle.',
+      ['reason'],
+    ),
+  }
   #registry: Promise<Registry> | undefined
   #rendering: Promise<MetricsText> | undefined
 
@@ -30,20 +47,21 @@ export class Metrics {
 
   countRequest({ operation, status, code, principal, seconds }: RequestLog): void {
     this.#latency.observe(operation?.id ?? 'none', status, seconds)
-    if (code !== undefined) increment(this.#errors, code)
-    if (operation?.deprecation) increment(this.#usesOf(operation.id), this.#keyLabel(principal?.keyId))
+    if (code !== undefined) this.#counters.errors.increment(code)
+    if (operation?.deprecation)
+      this.#counters.deprecatedUses.increment(operation.id, this.#keyLabel(principal?.keyId))
   }
 
   countBan(): void {
-    this.#bans++
+    this.#counters.bans.increment()
   }
 
   countClosedConnection(reason: string): void {
-    increment(this.#closedConnections, reason)
+    this.#counters.closedConnections.increment(reason)
   }
 
   countAttempt(isDelivered: boolean): void {
-    increment(this.#attempts, isDelivered ? 'delivered' : 'failed')
+    this.#counters.attempts.increment(isDelivered ? 'delivered' : 'failed')
   }
 
   /** In the text format of Prometheus. Concurrent requests share one rendering. */
@@ -69,67 +87,12 @@ export class Metrics {
 
   async #loadRegistry(): Promise<Registry> {
     const { createRegistry } = await import('./registry.ts')
-    return createRegistry(this.#counters(), this.#gauges)
+    return createRegistry(Object.values(this.#counters), this.#gauges)
   }
 
-  #counters(): CounterSource[] {
-    const uses = this.#deprecatedUses
-    return [
-      {
-        name: 'petstore_refusals_total',
-        help: 'Requests answered with an error, by its code.',
-        labels: ['code'],
-        counts: () => byLabel(this.#errors),
-      },
-      {
-        name: 'petstore_key_bans_total',
-        help: 'Bans of API keys.',
-        labels: [],
-        counts: () => [[[], this.#bans]],
-      },
-      {
-        name: 'petstore_deprecated_requests_total',
-        help: 'Uses of deprecated operations, by operation and key.',
-        labels: ['operation', 'key_id'],
-        *counts() {
-          for (const [operation, byKey] of uses)
-            for (const [key, count] of byKey) yield [[operation, key], count] as const
-        },
-      },
-      {
-        name: 'petstore_webhook_attempts_total',
-        help: 'Attempts to deliver a message to a webhook, by how they ended.',
-        labels: ['result'],
-        counts: () => byLabel(this.#attempts),
-      },
-      {
-        name: 'petstore_connections_closed_total',
-        help: 'Connections closed to stay within a bound, by reason: address_limit, connection_limit, unfinished, idle.',
-        labels: ['reason'],
-        counts: () => byLabel(this.#closedConnections),
-      },
-    ]
-  }
-
-  #usesOf(operation: string): Map<number | string, number> {
-    let byKey = this.#deprecatedUses.get(operation)
-    if (!byKey) {
-      byKey = new Map()
-      this.#deprecatedUses.set(operation, byKey)
-    }
-    return byKey
-  }
-
-  #keyLabel(keyId: number | undefined): number | string {
+  #keyLabel(keyId: number | undefined): string {
     if (keyId === undefined) return 'none'
     if (this.#labelledKeys.size < labelledKeysMax) this.#labelledKeys.add(keyId)
-    return this.#labelledKeys.has(keyId) ? keyId : 'other'
+    return this.#labelledKeys.has(keyId) ? String(keyId) : 'other'
   }
 }
-
-function increment<Key>(counts: Map<Key, number>, key: Key): void {
-  counts.set(key, (counts.get(key) ?? 0) + 1)
-}
-
-const byLabel = (counts: ReadonlyMap<string, number>) =>
-  [...counts].map(([value, count]) => [[value], count] as const)

@@ -1,22 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import type { EventCounter } from './eventCounter.ts'
 
 /** A value that is read when the metrics are requested. */
 export type GaugeSource = { readonly name: string; readonly help: string; value(): number }
-
-/** A counter whose values are kept elsewhere, one for each combination of label values. */
-export type CounterSource = {
-  readonly name: string
-  readonly help: string
-  readonly labels: readonly string[]
-  counts(): Iterable<readonly [values: readonly (string | number)[], count: number]>
-}
 
 const firstSamplesMs = 50
 
 /** A prom-client registry of these counters and gauges and of the metrics of the process. */
 export async function createRegistry(
-  counters: readonly CounterSource[],
+  counters: readonly EventCounter[],
   gauges: readonly GaugeSource[],
 ): Promise<Registry> {
   const registry = new Registry()
@@ -28,16 +21,15 @@ export async function createRegistry(
     (registry.getSingleMetric(`process_cpu_${kind}seconds_total`) as Counter | undefined)?.inc(micros / 1e6)
   // The delay of the event loop is sampled: without a sample there is nothing to show.
   await delay(firstSamplesMs)
-  for (const { name, help, labels, counts } of counters) {
+  for (const counter of counters) {
     new Counter({
-      name,
-      help,
-      labelNames: labels,
+      name: counter.name,
+      help: counter.help,
+      labelNames: counter.labels,
       registers,
       collect() {
         this.reset()
-        for (const [values, count] of counts())
-          this.inc(Object.fromEntries(labels.map((label, index) => [label, values[index] ?? ''])), count)
+        for (const [labels, count] of counter.counts()) this.inc(labels, count)
       },
     })
   }

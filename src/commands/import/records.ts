@@ -29,99 +29,87 @@ const counters = {
   lastEventId: counter,
 }
 
-const headerRecordSchema = z.object({
-  type: z.literal('petstore'),
-  format: integer(formatVersion, formatVersion),
-  ...counters,
-})
-
-const categoryRecordSchema = z.object({
-  type: z.literal('category'),
-  id: int64(),
-  name: categoryNameSchema.nullable(),
-})
-
-const petRecordSchema = z.object({
-  // A record without a type is a pet, and a pet without an id is new. This is enough for the feed of a partner.
-  type: z.literal('pet').optional(),
-  id: id.optional(),
-  name: petNameSchema,
-  categoryId: int64(),
-  status: z.enum(petStatuses).optional(),
-})
-
-const orderRecordSchema = z
-  .object({
-    type: z.literal('order'),
-    id,
-    petId: id,
-    status: z.enum(orderStatuses),
-    customer: customerSchema.nullable(),
-    note: noteSchema.nullable(),
-    placedAt: timeMs,
-    updatedAt: timeMs,
-    holdExpiresAt: timeMs.nullable(),
-    cancelReason: z.literal(holdExpiredReason).nullable(),
-  })
-  // Only a placed order expires. A hold on any other order would stay due forever.
-  .refine(({ status, holdExpiresAt }) => (status === 'placed') === (holdExpiresAt !== null), {
-    path: ['holdExpiresAt'],
-    message: 'must be set on a placed order, and on no other',
-  })
-
-const secretRecordSchema = z.object({
+const secretSchema = z.object({
   hash: z.string().regex(/^[0-9a-f]{64}$/),
   createdAt: timeMs,
   expiresAt: timeMs.nullable(),
 })
 
-/** The rules of the API apply, except that a key can have expired already. */
-const keyRecordSchema = z
-  .object({
-    type: z.literal('key'),
-    id,
-    name: keyNameSchema,
-    plan: planSchema,
-    perMinute: integer(1, ownLimitMax).nullable(),
-    perDay: integer(1, ownLimitMax).nullable(),
-    streams: integer(1, ownStreamsMax).nullable().default(null),
-    scopes: scopesSchema,
-    origins: originsSchema,
-    isFromSetting: z.boolean(),
-    createdAt: timeMs,
-    expiresAt: timeMs.nullable(),
-    revokedAt: timeMs.nullable(),
-    unbannedAt: timeMs,
-    secrets: z.array(secretRecordSchema).max(secretsPerKeyMax),
-  })
-  .transform(({ name, plan, perMinute, perDay, streams, scopes, origins, expiresAt, ...record }, context) => {
-    const limits = ownLimits({ per_minute: perMinute, per_day: perDay, streams })
-    const settings: KeySettings = {
-      name,
-      plan,
-      limits,
-      scopes,
-      origins,
-      expiresAt: expiresAt ?? undefined,
-    }
-    for (const { field, message } of settingsProblems(settings, 0))
-      context.addIssue({ code: 'custom', path: [field], message })
-    return { ...record, settings }
-  })
-
 const schemas = {
-  petstore: headerRecordSchema,
-  category: categoryRecordSchema,
-  pet: petRecordSchema,
-  order: orderRecordSchema,
-  key: keyRecordSchema,
+  petstore: z.object({
+    type: z.literal('petstore'),
+    format: integer(formatVersion, formatVersion),
+    ...counters,
+  }),
+
+  category: z.object({
+    type: z.literal('category'),
+    id: int64(),
+    name: categoryNameSchema.nullable(),
+  }),
+
+  pet: z.object({
+    // A record without a type is a pet, and a pet without an id is new. This is enough for the feed of a partner.
+    type: z.literal('pet').optional(),
+    id: id.optional(),
+    name: petNameSchema,
+    categoryId: int64(),
+    status: z.enum(petStatuses).optional(),
+  }),
+
+  order: z
+    .object({
+      type: z.literal('order'),
+      id,
+      petId: id,
+      status: z.enum(orderStatuses),
+      customer: customerSchema.nullable(),
+      note: noteSchema.nullable(),
+      placedAt: timeMs,
+      updatedAt: timeMs,
+      holdExpiresAt: timeMs.nullable(),
+      cancelReason: z.literal(holdExpiredReason).nullable(),
+    })
+    // Only a placed order expires. A hold on any other order would stay due forever.
+    .refine(({ status, holdExpiresAt }) => (status === 'placed') === (holdExpiresAt !== null), {
+      path: ['holdExpiresAt'],
+      message: 'must be set on a placed order, and on no other',
+    }),
+
+  /** The rules of the API apply, except that a key can have expired already. */
+  key: z
+    .object({
+      type: z.literal('key'),
+      id,
+      name: keyNameSchema,
+      plan: planSchema,
+      perMinute: integer(1, ownLimitMax).nullable(),
+      perDay: integer(1, ownLimitMax).nullable(),
+      streams: integer(1, ownStreamsMax).nullable().default(null),
+      scopes: scopesSchema,
+      origins: originsSchema,
+      isFromSetting: z.boolean(),
+      createdAt: timeMs,
+      expiresAt: timeMs.nullable(),
+      revokedAt: timeMs.nullable(),
+      unbannedAt: timeMs,
+      secrets: z.array(secretSchema).max(secretsPerKeyMax),
+    })
+    .transform(({ name, plan, perMinute, perDay, streams, scopes, origins, ...record }, context) => {
+      const limits = ownLimits({ per_minute: perMinute, per_day: perDay, streams })
+      const expiresAt = record.expiresAt ?? undefined
+      const settings: KeySettings = { name, plan, limits, scopes, origins, expiresAt }
+      for (const { field, message } of settingsProblems(settings, 0))
+        context.addIssue({ code: 'custom', path: [field], message })
+      return { ...record, settings }
+    }),
 }
 
-export type HeaderRecord = z.output<typeof headerRecordSchema>
-export type CategoryRecord = z.output<typeof categoryRecordSchema>
-export type PetRecord = z.output<typeof petRecordSchema>
-export type OrderRecord = z.output<typeof orderRecordSchema>
-export type KeyRecord = z.output<typeof keyRecordSchema>
+export type HeaderRecord = z.output<typeof schemas.petstore>
+export type CategoryRecord = z.output<typeof schemas.category>
+export type PetRecord = z.output<typeof schemas.pet>
+export type OrderRecord = z.output<typeof schemas.order>
+export type KeyRecord = z.output<typeof schemas.key>
 export type ExportRecord = HeaderRecord | CategoryRecord | PetRecord | OrderRecord | KeyRecord
 
 export const isPetRecord = (record: ExportRecord): record is PetRecord =>

@@ -1,7 +1,6 @@
 import {
   type CompiledQuery,
   type DatabaseConnection,
-  type Driver,
   Kysely,
   PostgresAdapter,
   PostgresIntrospector,
@@ -10,8 +9,8 @@ import {
 } from 'kysely'
 import type { ClientBase, QueryArrayConfig, QueryConfig } from 'pg'
 import { DatabaseUnavailableError } from '../database.ts'
-import { bigintColumns, type Tables } from '../tables.ts'
-import { isReadOnlyStatement } from '../writeBatch.ts'
+import { ExternalTransactionDriver, isReadOnlyStatement } from '../driver.ts'
+import { bigintColumns, type Db, type Tables } from '../tables.ts'
 import { isStalePlan, isUnavailable } from './errors.ts'
 
 export type ConnectionSource = {
@@ -23,12 +22,16 @@ export type ConnectionSource = {
   onMutation?(): void
 }
 
-/** Kysely on connections of `pg`. Transactions are controlled by the caller. */
-export function postgresKysely(source: ConnectionSource): Kysely<Tables> {
+/** Kysely on connections of `pg`. */
+export function postgresKysely(source: ConnectionSource): Db {
   return new Kysely<Tables>({
     dialect: {
       createAdapter: () => new PostgresAdapter(),
-      createDriver: () => new ConnectionSourceDriver(source),
+      createDriver: () =>
+        Object.assign(new ExternalTransactionDriver(), {
+          acquireConnection: async () => new PostgresConnection(await source.acquire(), source),
+          releaseConnection: async ({ client, fault }: PostgresConnection) => source.release(client, fault),
+        }),
       createIntrospector: (db) => new PostgresIntrospector(db),
       createQueryCompiler: () => new PostgresQueryCompiler(),
     },
@@ -64,6 +67,23 @@ export async function query(
   } catch (error) {
     if (!isUnavailable(error)) throw error
     throw new DatabaseUnavailableError('The database did not respond.', { cause: error })
+  }
+}
+
+/** Runs the work on one connection. After an error the connection is closed, which ends its transaction. */
+export async function withClient<T>(
+  source: ConnectionSource,
+  work: (client: ClientBase) => Promise<T>,
+): Promise<T> {
+  const client = await source.acquire()
+  let fault: unknown
+  try {
+    return await work(client)
+  } catch (error) {
+    fault = error
+    throw error
+  } finally {
+    source.release(client, fault)
   }
 }
 
@@ -116,28 +136,6 @@ class PostgresConnection implements DatabaseConnection {
       throw error
     }
   }
-}
-
-class ConnectionSourceDriver implements Driver {
-  readonly #source: ConnectionSource
-
-  constructor(source: ConnectionSource) {
-    this.#source = source
-  }
-
-  async init() {}
-  async acquireConnection() {
-    return new PostgresConnection(await this.#source.acquire(), this.#source)
-  }
-  async beginTransaction() {
-    throw new Error('Use Database.write for transactions.')
-  }
-  async commitTransaction() {}
-  async rollbackTransaction() {}
-  async releaseConnection(connection: PostgresConnection) {
-    this.#source.release(connection.client, connection.fault)
-  }
-  async destroy() {}
 }
 
 const int8Max = 2n ** 63n - 1n

@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { ClientBase } from 'pg'
 import { type Database, DatabaseUnavailableError } from '../database.ts'
 import { postgresDialect } from '../dialect.ts'
 import { WriteQueue } from '../writeQueue.ts'
 import { watchForeignChanges } from './changes.ts'
-import { type ConnectionSource, postgresKysely, query } from './driver.ts'
+import { postgresKysely, query, withClient } from './driver.ts'
 import { connectionSource, createPool } from './pool.ts'
 import { acquireWriteLock, begin, inTransaction, postgresWriteEngine, queryMaxMs } from './transactions.ts'
 
@@ -50,7 +51,7 @@ export function openPostgres({ url, poolMax }: PostgresOptions): Database {
       connectionsBusy: pool.totalCount - pool.idleCount + writerPool.totalCount - writerPool.idleCount,
       connectionsAwaited: pool.waitingCount,
     }),
-    ping: () => ping(source),
+    ping: () => withClient(source, ping),
     async close() {
       foreignChanges.stop()
       await queue.idle()
@@ -64,17 +65,8 @@ export function openPostgres({ url, poolMax }: PostgresOptions): Database {
 }
 
 /** After a failover, or a change of its role, a connection may be read-only. It must not be used again. */
-async function ping(source: ConnectionSource): Promise<void> {
-  const client = await source.acquire()
-  let fault: unknown
-  try {
-    const text = `SELECT current_setting('transaction_read_only') AS "isReadOnly" FROM schema_migrations LIMIT 1`
-    const { rows } = await query(client, text, [], pingMaxMs)
-    if (rows[0]?.isReadOnly !== 'off') throw new DatabaseUnavailableError('The database is read-only.')
-  } catch (error) {
-    fault = error
-    throw error
-  } finally {
-    source.release(client, fault)
-  }
+async function ping(client: ClientBase): Promise<void> {
+  const text = `SELECT current_setting('transaction_read_only') AS "isReadOnly" FROM schema_migrations LIMIT 1`
+  const { rows } = await query(client, text, [], pingMaxMs)
+  if (rows[0]?.isReadOnly !== 'off') throw new DatabaseUnavailableError('The database is read-only.')
 }

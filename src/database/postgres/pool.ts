@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Pool, type PoolClient } from 'pg'
 import { DatabaseUnavailableError } from '../database.ts'
+import { withRetry } from '../retry.ts'
 import { type ConnectionSource, query } from './driver.ts'
 import { isTooManyConnections } from './errors.ts'
 
@@ -46,25 +46,19 @@ export function createPool(url: string, max: number): Pool {
 }
 
 export function connectionSource(pool: Pool, timeoutMs: () => number): ConnectionSource {
+  // If the server has no more connections, one of this pool becomes free.
+  const isRetryable = (error: unknown) => isTooManyConnections(error) && pool.totalCount > 0
+  const retry = { waitMaxMs: connectWaitMaxMs, retryMs: connectRetryMs, isRetryable }
   return {
     async acquire() {
       if (pool.waitingCount >= waitingForConnectionMax) {
         throw new DatabaseUnavailableError('Too many requests are waiting for a connection.')
       }
-      const deadline = performance.now() + connectWaitMaxMs
-      for (;;) {
-        try {
-          const client = await pool.connect()
-          client.on('error', ignoreError)
-          return client
-        } catch (error) {
-          // If the server has no more connections, one of this pool becomes free.
-          const isRetryable = isTooManyConnections(error) && pool.totalCount > 0
-          if (!isRetryable || performance.now() >= deadline)
-            throw new DatabaseUnavailableError('The database cannot be reached.', { cause: error })
-          await sleep(connectRetryMs)
-        }
-      }
+      const client = await withRetry(() => pool.connect(), retry).catch((cause: unknown) => {
+        throw new DatabaseUnavailableError('The database cannot be reached.', { cause })
+      })
+      client.on('error', ignoreError)
+      return client
     },
     release(client, error) {
       client.off('error', ignoreError)

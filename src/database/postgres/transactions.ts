@@ -1,9 +1,8 @@
-import type { Kysely } from 'kysely'
 import type { ClientBase, Pool } from 'pg'
 import { DatabaseUnavailableError } from '../database.ts'
-import type { Tables } from '../tables.ts'
+import type { Db } from '../tables.ts'
 import type { Transaction, WriteEngine } from '../writeBatch.ts'
-import { type ConnectionSource, postgresKysely, query } from './driver.ts'
+import { type ConnectionSource, postgresKysely, query, withClient } from './driver.ts'
 import { isConflict, isReadOnly, isRejection, isStalePlan } from './errors.ts'
 import { connectionSource } from './pool.ts'
 
@@ -19,26 +18,17 @@ export const begin = 'BEGIN ISOLATION LEVEL READ COMMITTED'
 export const acquireWriteLock =
   "SELECT pg_advisory_xact_lock(hashtext(current_schema()), hashtext('petstore write'))"
 
-export async function inTransaction<T>(
+export const inTransaction = <T>(
   source: ConnectionSource,
   beginStatements: string,
-  work: (trx: Kysely<Tables>, client: ClientBase) => Promise<T>,
-): Promise<T> {
-  const client = await source.acquire()
-  let fault: unknown
-  try {
+  work: (trx: Db, client: ClientBase) => Promise<T>,
+): Promise<T> =>
+  withClient(source, async (client) => {
     await query(client, beginStatements, [], source.timeoutMs())
     const value = await work(onConnection(client, source.timeoutMs), client)
     await commit(client, source.timeoutMs())
     return value
-  } catch (error) {
-    // The connection is closed, which ends the transaction.
-    fault = error
-    throw error
-  } finally {
-    source.release(client, fault)
-  }
-}
+  })
 
 type ConnectionListener = { onFault?(error: unknown): void; onMutation?(): void }
 
@@ -47,7 +37,7 @@ const onConnection = (
   client: ClientBase,
   timeoutMs: () => number,
   { onFault, onMutation }: ConnectionListener = {},
-): Kysely<Tables> =>
+): Db =>
   postgresKysely({
     acquire: async () => client,
     release: (_client, error) => error !== undefined && onFault?.(error),

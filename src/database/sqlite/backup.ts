@@ -2,10 +2,10 @@ import { existsSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { mkdtemp } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '../database.ts'
 import { renewIdentity } from '../metadata.ts'
 import { openMigrated } from '../open.ts'
+import { withRetry } from '../retry.ts'
 import { changeLogTable } from '../tables.ts'
 import { isLocked } from './driver.ts'
 import { makePrivate, repairModes, syncFile, syncFolder } from './files.ts'
@@ -79,7 +79,8 @@ export async function restoreDatabase(
   removeStaging(dataDir)
   const staging = await mkdtemp(join(dataDir, stagingPrefix))
   try {
-    checkBackup(file)
+    if (integrityProblem(file) !== undefined || !isPetstore(file))
+      throw new Error(`${file} is not a complete backup of a petstore database.`)
     await copyPages(file, databaseFile(staging))
     const database = await openMigrated({ dataDir: staging }, now)
     await renewIdentity(database)
@@ -99,17 +100,11 @@ export async function restoreDatabase(
 /** Retries while a server writes to the target, which `node:sqlite` reports as an error with code 0. */
 async function overwrite(source: string, target: string): Promise<void> {
   using connection = new DatabaseSync(source, { timeout: lockWaitMs })
-  const deadline = performance.now() + lockWaitMs
-  for (;;) {
-    try {
-      await backup(connection, target)
-      return
-    } catch (error) {
-      if ((error as { errcode?: number }).errcode !== 0 && !isLocked(error)) throw error
-      if (performance.now() > deadline) throw new Error(`${target} is locked by a write: try again later.`)
-      await sleep(lockRetryMs)
-    }
-  }
+  const isRetryable = (error: unknown) => (error as { errcode?: number }).errcode === 0 || isLocked(error)
+  const retry = { waitMaxMs: lockWaitMs, retryMs: lockRetryMs, isRetryable }
+  await withRetry(() => backup(connection, target), retry).catch((error: unknown) => {
+    throw isRetryable(error) ? new Error(`${target} is locked by a write: try again later.`) : error
+  })
 }
 
 /** The last id of the change log in the database that is replaced; 0 if it cannot be read. */
@@ -158,11 +153,6 @@ function replaceDamaged(source: string, dataDir: string, now: number): void {
   } finally {
     release()
   }
-}
-
-function checkBackup(file: string): void {
-  if (integrityProblem(file) === undefined && isPetstore(file)) return
-  throw new Error(`${file} is not a complete backup of a petstore database.`)
 }
 
 function isPetstore(file: string): boolean {

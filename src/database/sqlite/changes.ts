@@ -1,8 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { pollForChanges } from '../changePoller.ts'
 import type { WriteQueue } from '../writeQueue.ts'
 import { isLocked } from './driver.ts'
 
-const foreignChangePollMs = 500
+const pollIntervalMs = 500
 
 /** Collects the ids of the rows that the writer updates or deletes, and reports them at the commit. */
 export class RowChanges {
@@ -67,12 +68,8 @@ export function versionOf(connection: DatabaseSync, queue: WriteQueue): () => nu
 export function watchForeignChanges(writer: DatabaseSync, sync?: () => Promise<void>) {
   const statement = writer.prepare('PRAGMA data_version')
   const version = () => statement.get()?.data_version
-  const listeners: (() => void)[] = []
   let seen = version()
-  const notify = () => {
-    for (const listener of listeners) listener()
-  }
-  const timer = setInterval(() => {
+  return pollForChanges((notify) => {
     try {
       const current = version()
       if (current === seen) return
@@ -82,11 +79,6 @@ export function watchForeignChanges(writer: DatabaseSync, sync?: () => Promise<v
     }
     notify()
     // Listeners that need the change to be durable are called again after the sync.
-    sync?.().then(notify, () => {})
-  }, foreignChangePollMs)
-  timer.unref()
-  return {
-    listen: (listener: () => void) => void listeners.push(listener),
-    stop: () => clearInterval(timer),
-  }
+    void sync?.().then(notify, () => {})
+  }, pollIntervalMs)
 }

@@ -1,8 +1,7 @@
-import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
+import type { DatabaseSync, SQLInputValue, StatementResultingChanges, StatementSync } from 'node:sqlite'
 import {
   type CompiledQuery,
   type DatabaseConnection,
-  type Driver,
   Kysely,
   type QueryResult,
   SqliteAdapter,
@@ -10,16 +9,17 @@ import {
   SqliteQueryCompiler,
 } from 'kysely'
 import { DatabaseUnavailableError } from '../database.ts'
-import { bigintColumns, type Tables } from '../tables.ts'
-import { isReadOnlyStatement } from '../writeBatch.ts'
+import { ExternalTransactionDriver, isReadOnlyStatement } from '../driver.ts'
+import { bigintColumns, type Db, type Tables } from '../tables.ts'
 
-/** Kysely on one `node:sqlite` connection. The write engine controls transactions. */
-export function sqliteKysely(connection: DatabaseSync): Kysely<Tables> {
+/** Kysely on one `node:sqlite` connection. */
+export function sqliteKysely(connection: DatabaseSync): Db {
   const sqliteConnection = new SqliteConnection(connection)
   const db = new Kysely<Tables>({
     dialect: {
       createAdapter: () => new SqliteAdapter(),
-      createDriver: () => new SingleConnectionDriver(sqliteConnection),
+      createDriver: () =>
+        Object.assign(new ExternalTransactionDriver(), { acquireConnection: async () => sqliteConnection }),
       createIntrospector: (db) => new SqliteIntrospector(db),
       createQueryCompiler: () => new SqliteQueryCompiler(),
     },
@@ -28,10 +28,10 @@ export function sqliteKysely(connection: DatabaseSync): Kysely<Tables> {
   return db
 }
 
-const connections = new WeakMap<Kysely<Tables>, SqliteConnection>()
+const connections = new WeakMap<Db, SqliteConnection>()
 
 /** The connection of a Kysely instance, for calls without a promise. Undefined if the database is not SQLite. */
-export const sqliteConnectionOf = (db: Kysely<Tables>): SqliteConnection | undefined => connections.get(db)
+export const sqliteConnectionOf = (db: Db): SqliteConnection | undefined => connections.get(db)
 
 const preparedMax = 256
 
@@ -48,35 +48,32 @@ class SqliteConnection implements DatabaseConnection {
   }
 
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
-    try {
-      const { statement, hasRows } = this.#prepare(query.sql)
-      const parameters = query.parameters.map(toSqlite)
-      if (hasRows) return { rows: statement.all(...parameters).map(fromSqlite) as R[] }
-      const { changes } = statement.run(...parameters)
-      return { rows: [], numAffectedRows: BigInt(changes) }
-    } catch (error) {
-      return rethrow(error)
-    }
+    const { rows, changes } = this.#execute<R>(query.sql, query.parameters)
+    return changes ? { rows, numAffectedRows: BigInt(changes.changes) } : { rows }
   }
 
   querySync<R>(text: string, parameters: readonly unknown[]): R[] {
-    try {
-      const { statement, hasRows } = this.#prepare(text)
-      const values = parameters.map(toSqlite)
-      if (hasRows) return statement.all(...values).map(fromSqlite) as R[]
-      statement.run(...values)
-      return []
-    } catch (error) {
-      return rethrow(error)
-    }
+    return this.#execute<R>(text, parameters).rows
   }
 
   /** Inserts one row and returns its id. */
   insertSync(text: string, parameters: readonly unknown[]): number {
+    return Number(this.#execute(text, parameters).changes?.lastInsertRowid)
+  }
+
+  /** Throws a DatabaseUnavailableError if the statement is not at fault. */
+  #execute<R>(
+    text: string,
+    parameters: readonly unknown[],
+  ): { rows: R[]; changes?: StatementResultingChanges } {
     try {
-      return Number(this.#prepare(text).statement.run(...parameters.map(toSqlite)).lastInsertRowid)
+      const { statement, hasRows } = this.#prepare(text)
+      const values = parameters.map(toSqlite)
+      if (hasRows) return { rows: statement.all(...values).map(fromSqlite) as R[] }
+      return { rows: [], changes: statement.run(...values) }
     } catch (error) {
-      return rethrow(error)
+      if (!isUnavailable(error)) throw error
+      throw new DatabaseUnavailableError('The database did not respond.', { cause: error })
     }
   }
 
@@ -110,26 +107,6 @@ class SqliteConnection implements DatabaseConnection {
   }
 }
 
-class SingleConnectionDriver implements Driver {
-  readonly #connection: SqliteConnection
-
-  constructor(connection: SqliteConnection) {
-    this.#connection = connection
-  }
-
-  async init() {}
-  async acquireConnection() {
-    return this.#connection
-  }
-  async beginTransaction() {
-    throw new Error('Use Database.write for transactions.')
-  }
-  async commitTransaction() {}
-  async rollbackTransaction() {}
-  async releaseConnection() {}
-  async destroy() {}
-}
-
 // Result codes of SQLite. The lowest byte of an extended code is the primary code.
 const codes = {
   busy: 5,
@@ -153,12 +130,6 @@ export const isIoError = (error: unknown): boolean => codeOf(error) === codes.io
 
 /** The file, the disk or the lock is at fault, not the statement. */
 const isUnavailable = (error: unknown): boolean => unavailableCodes.includes(codeOf(error))
-
-/** Throws a DatabaseUnavailableError if the statement is not at fault. */
-function rethrow(error: unknown): never {
-  if (!isUnavailable(error)) throw error
-  throw new DatabaseUnavailableError('The database did not respond.', { cause: error })
-}
 
 /** `node:sqlite` binds numbers as floating point, and bigints as integers. */
 const toSqlite = (value: unknown): SQLInputValue =>

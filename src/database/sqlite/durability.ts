@@ -1,12 +1,20 @@
+import { close, fdatasync, open } from 'node:fs'
+import { open as openHandle } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Kysely } from 'kysely'
+import { promisify } from 'node:util'
 import type { MaybePromise } from '../../maybePromise.ts'
-import { DiskUnresponsiveError, type StorageFault } from '../database.ts'
-import type { Tables } from '../tables.ts'
+import { DatabaseUnavailableError, DiskUnresponsiveError, type StorageFault } from '../database.ts'
+import type { Db } from '../tables.ts'
 import { Checkpointer, checkpointBytes } from './checkpointer.ts'
+import { isSyncUnsupported } from './files.ts'
 import { markFailed } from './recovery.ts'
-import { WalSync } from './walSync.ts'
+
+// A descriptor of the log, not a FileHandle: it stays open if the disk does not respond.
+const openFile = promisify(open)
+const closeFile = promisify(close)
+const syncData = promisify(fdatasync)
 
 /** A sync that takes longer is overdue. Its writes are rejected, and further ones until it completes. */
 export const defaultSyncMaxMs = 10_000
@@ -16,7 +24,7 @@ const foreignSyncWaitMaxMs = 1_000
 type DurabilityOptions = {
   readonly databaseFile: string
   readonly writer: DatabaseSync
-  readonly read: Kysely<Tables>
+  readonly read: Db
   readonly syncMaxMs: number
   /** Changes with every commit of another process. */
   foreignVersion(): number
@@ -37,49 +45,77 @@ const failed: StorageFault = {
     'The disk failed to store changes, so the service stops. Check the disk and start the service again: the start recovers the database.',
 }
 
-type Tracked = { readonly query: (db: Kysely<Tables>) => MaybePromise<number>; value: number }
+type Tracked = { readonly query: (db: Db) => MaybePromise<number>; value: number }
 
-/** Makes the commits of a server durable. COMMIT only writes the log; other threads wait for the disk. */
+/**
+ * Makes the commits of a server durable without blocking the event loop. COMMIT only writes the log; syncing it makes the
+ * commit survive a power loss. One sync covers all commits before it. Commits during a sync share the next one.
+ */
 export class Durability {
   readonly #options: DurabilityOptions
-  readonly #walSync: WalSync
   readonly #checkpointer: Checkpointer
   readonly #tracked: Tracked[] = []
   /** The version up to which commits of other processes are durable. */
   #foreignSynced: number | undefined
+  #wal: Promise<number> | undefined
+  #running: Promise<void> | undefined
+  #next: Promise<void> | undefined
+  #failure: unknown
+  #isOverdue = false
 
   constructor(options: DurabilityOptions) {
     this.#options = options
-    const { databaseFile, writer, syncMaxMs, onFault } = options
     // NORMAL, not OFF: SQLite then syncs the header of a restarted log before it overwrites old frames. Without that a
     // power loss could restore some of them.
-    writer.exec(
+    options.writer.exec(
       `PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = ${checkpointBytes}`,
     )
-    this.#checkpointer = new Checkpointer(databaseFile, (error) => this.fail(error))
-    this.#walSync = new WalSync(databaseFile, {
-      syncMaxMs,
-      onBegin: () => this.#beginSync(),
-      onOverdue: (isOverdue) => onFault(isOverdue ? overdue : recovered),
-      onFailure: (error) => {
-        void this.#checkpointer.stop()
-        onFault({ ...failed, error: markForRecovery(databaseFile, error) })
-      },
-    })
+    this.#checkpointer = new Checkpointer(options.databaseFile, (error) => this.fail(error))
+  }
+
+  /** Call after each commit. */
+  syncCommit(): Promise<void> {
+    this.#checkpointer.countCommit()
+    return this.sync()
   }
 
   /** Resolves when all commits so far are durable. */
   sync(): Promise<void> {
-    this.#checkpointer.countCommit()
-    return this.#walSync.sync()
+    if (!this.#running) {
+      this.#running = this.#sync().finally(() => {
+        this.#running = undefined
+      })
+      return this.#running
+    }
+    this.#next ??= this.#running
+      .catch(() => {})
+      .then(() => {
+        this.#next = undefined
+        return this.sync()
+      })
+    return this.#next
   }
 
-  assertWritable(): void {
-    this.#walSync.assertWritable()
-  }
-
+  /**
+   * The first failure of a sync or a checkpoint is final for this process: the kernel may have dropped the unwritten pages,
+   * and a second sync would report success.
+   */
   fail(error: unknown): void {
-    this.#walSync.fail(error)
+    if (this.hasFailed) return
+    this.#failure = error
+    void this.#checkpointer.stop()
+    const { databaseFile, onFault } = this.#options
+    onFault({ ...failed, error: markForRecovery(databaseFile, error) })
+  }
+
+  get hasFailed(): boolean {
+    return this.#failure !== undefined
+  }
+
+  /** Throws while writes are rejected. */
+  assertWritable(): void {
+    if (this.hasFailed) throw new DatabaseUnavailableError('The disk has failed.', { cause: this.#failure })
+    if (this.#isOverdue) throw new DatabaseUnavailableError('The disk does not respond.')
   }
 
   /** Truncates the log as soon as no transaction reads from it. */
@@ -91,23 +127,44 @@ export class Durability {
   async track(query: Tracked['query']): Promise<() => MaybePromise<number>> {
     const tracked: Tracked = { query, value: 0 }
     this.#tracked.push(tracked)
-    await this.#walSync.sync()
+    await this.sync()
     return () => {
       if (this.#options.foreignVersion() === this.#foreignSynced) return tracked.value
-      const synced = this.#walSync.sync().catch(() => {})
+      const synced = this.sync().catch(() => {})
       const timeout = sleep(foreignSyncWaitMaxMs, undefined, { ref: false })
       return Promise.race([synced, timeout]).then(() => tracked.value)
     }
   }
 
-  get hasFailed(): boolean {
-    return this.#walSync.hasFailed
-  }
-
   async close(): Promise<void> {
     const isStopped = await this.#checkpointer.stop()
-    const isClosed = await this.#walSync.close()
-    if (!isStopped || !isClosed) throw new DiskUnresponsiveError('The disk does not respond.')
+    if (!isStopped || this.#isOverdue) throw new DiskUnresponsiveError('The disk does not respond.')
+    await this.#next?.catch(() => {})
+    await this.#running?.catch(() => {})
+    const wal = await this.#wal?.catch(() => undefined)
+    if (wal !== undefined) await closeFile(wal)
+  }
+
+  async #sync(): Promise<void> {
+    if (this.hasFailed) throw this.#failure
+    const onDone = this.#beginSync()
+    const timer = setTimeout(() => this.#setOverdue(true), this.#options.syncMaxMs)
+    try {
+      this.#wal ??= openWal(this.#options.databaseFile)
+      await syncData(await this.#wal)
+    } catch (error) {
+      this.fail(error)
+      throw error
+    } finally {
+      clearTimeout(timer)
+      if (this.#isOverdue) this.#setOverdue(false)
+    }
+    onDone()
+  }
+
+  #setOverdue(isOverdue: boolean): void {
+    this.#isOverdue = isOverdue
+    this.#options.onFault(isOverdue ? overdue : recovered)
   }
 
   /**
@@ -131,6 +188,20 @@ export class Durability {
       }
     }
   }
+}
+
+/** SQLite syncs the folder only with its first sync of the log, so the name of the file may not be durable yet. */
+async function openWal(databaseFile: string): Promise<number> {
+  const wal = await openFile(`${databaseFile}-wal`, 'r')
+  const folder = await openHandle(dirname(databaseFile))
+  try {
+    await folder.sync()
+  } catch (error) {
+    if (!isSyncUnsupported(error)) throw error
+  } finally {
+    await folder.close()
+  }
+  return wal
 }
 
 /** Marks the database for recovery. Returns the error to report, including the error of a mark that failed. */

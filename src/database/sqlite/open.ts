@@ -1,10 +1,9 @@
 import { mkdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import type { Kysely } from 'kysely'
 import { type Database, DatabaseUnavailableError, type StorageFault } from '../database.ts'
 import { sqliteDialect } from '../dialect.ts'
-import type { Tables } from '../tables.ts'
+import type { Db } from '../tables.ts'
 import { WriteQueue } from '../writeQueue.ts'
 import { RowChanges, versionOf, watchForeignChanges } from './changes.ts'
 import { sqliteConnectionOf, sqliteKysely } from './driver.ts'
@@ -58,7 +57,7 @@ export function openSqlite(
   if (!durability) writer.exec('PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 16384')
   // The previous process may have crashed between deleting data and truncating the log.
   if (!isRecovered) durability?.truncateWal()
-  const foreignChanges = watchForeignChanges(writer, durability && (() => durability.sync()))
+  const foreignChanges = watchForeignChanges(writer, durability && (() => durability.syncCommit()))
   return {
     dialect: sqliteDialect,
     read,
@@ -97,7 +96,7 @@ export function openSqlite(
   }
 }
 
-async function snapshot<T>(file: string, work: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
+async function snapshot<T>(file: string, work: (db: Db) => Promise<T>): Promise<T> {
   using connection = connect(file, readWaitMaxMs)
   connection.exec('PRAGMA query_only = ON; BEGIN')
   return await work(sqliteKysely(connection))

@@ -1,11 +1,10 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { withRetry } from '../retry.ts'
 import type { Transaction, WriteEngine } from '../writeBatch.ts'
 import { isIoError, isLocked, sqliteConnectionOf, sqliteKysely } from './driver.ts'
 import type { Durability } from './durability.ts'
 
-const lockWaitMaxMs = 5_000
-const lockRetryMs = 20
+const lockRetry = { waitMaxMs: 5_000, retryMs: 20, isRetryable: isLocked }
 
 type SqliteWriteOptions = {
   /** Present in a server, which syncs commits in another thread. */
@@ -50,22 +49,15 @@ export function sqliteWriteEngine(
   }
   return {
     /** Another process may hold the write lock. Retries outside SQLite, which would block the event loop. */
-    async begin() {
-      const deadline = performance.now() + lockWaitMaxMs
-      for (;;) {
+    begin: () =>
+      withRetry(() => {
         durability()?.assertWritable()
-        try {
-          prepare('BEGIN IMMEDIATE').run()
-          return transaction
-        } catch (error) {
-          if (!isLocked(error) || performance.now() > deadline) throw error
-          await sleep(lockRetryMs)
-        }
-      }
-    },
+        prepare('BEGIN IMMEDIATE').run()
+        return transaction
+      }, lockRetry),
     isRetryable: () => false,
     // A commit that could not be written or synced may still be in the log, and a recovery may apply it.
     isOutcomeUnknown: isIoError,
-    sync: () => durability()?.sync(),
+    sync: () => durability()?.syncCommit(),
   }
 }

@@ -1,0 +1,11 @@
+import { DummyDriver } from 'kysely'
+
+/** The base of both drivers. The write engine controls transactions, so Kysely must not. */
+export class ExternalTransactionDriver extends DummyDriver {
+  override async beginTransaction(): Promise<void> {
+    throw new Error('Use Database.write for transactions.')
+  }
+}
+
+/** Whether a rollback has nothing to undo after a statement. No function in a SELECT of the service has such changes. */
+export const isReadOnlyStatement = (statement: string): boolean => /^\s*select\b/i.test(statement)
