@@ -9,7 +9,7 @@ import { eraseFromIdempotencyRecords, type IdempotencyRecords, idempotencyKey } 
 import { type AnyInput, readBody, readInput } from './input.ts'
 import type { Context, Operation, OperationResult, Principal } from './operation.ts'
 import type { ApiRequest } from './request.ts'
-import { type HeaderFields, type PreparedResponse, prepareResponse } from './response.ts'
+import { type HeaderFields, type PreparedResponse, prepareResponse, rowResponse } from './response.ts'
 import { PageCache, RowCache } from './responseCache.ts'
 
 export type ExecuteOptions = {
@@ -86,8 +86,7 @@ export class Executor {
     const { operation, common, params } = call
     const id = operation.cachedRow?.id(params)
     const cached = id === undefined ? undefined : rows.get(epoch, id)
-    if (cached)
-      return prepareResponse({ status: 200, json: cached.json, headers: { ETag: cached.etag } }, common)
+    if (cached) return rowResponse(cached, common)
     const result = this.#read(call)
     // Not cached if it had to wait: the row may have changed by then.
     if (!(result instanceof Promise) && id !== undefined) {

@@ -72,6 +72,19 @@ export function prepareResponse(
   return { status, headers: headerBlock(fields), body, stream: events }
 }
 
+const rowHeaders = new WeakMap<HeaderFields, HeaderBlock>()
+
+/** The response to a read of one cached row. The headers before the ETag are the same for all rows. */
+export function rowResponse(row: { etag: string; json: string }, common: HeaderFields): PreparedResponse {
+  let shared = rowHeaders.get(common)
+  if (!shared) {
+    shared = headerBlock({ ...json, ...common })
+    rowHeaders.set(common, shared)
+  }
+  const length = String(Buffer.byteLength(row.json))
+  return { status: 200, headers: [...shared, 'ETag', row.etag, 'Content-Length', length], body: row.json }
+}
+
 export function headerBlock(fields: HeaderFields): string[] {
   const block: string[] = []
   for (const name in fields) block.push(name, fields[name] as string)

@@ -6,8 +6,8 @@ import { collect } from './collect.ts'
 import { lingeringClose } from './lingeringClose.ts'
 
 const validHost = /^[^\s/?#@\\]+$/
-/** An absolute path without anything that a URL parser would change. */
-const plainTarget = /^\/(?!.*(?:[\\#]|\/\.|%2e))/i
+/** What a URL parser would change in a path. */
+const specialInPath = /[\\#]|\/\.|%2e/i
 
 export class NodeRequest implements ApiRequest {
   readonly #message: IncomingMessage
@@ -77,7 +77,7 @@ export class NodeRequest implements ApiRequest {
 
 /** Path and query of a request target in origin or absolute form (RFC 9112, 3.2), with dot segments removed. */
 function originForm(target: string): string | undefined {
-  if (plainTarget.test(target)) return target
+  if (target.startsWith('/') && !specialInPath.test(target)) return target
   // A URL parser reads a backslash as a slash; in a request target it is an ordinary character.
   const escaped = target.replaceAll('\\', '%5C')
   const url = URL.parse(escaped.startsWith('/') ? `http://localhost${escaped}` : escaped)

@@ -1,10 +1,10 @@
-/** Counts events for each combination of label values. */
+/** Counts events for each combination of the values of up to two labels. */
 export class EventCounter {
   readonly name: string
   readonly help: string
   readonly labels: readonly string[]
-  /** By the label values, one per line. */
-  readonly #counts = new Map<string, number>()
+  /** By the values of the first and the second label. */
+  readonly #counts = new Map<string, Map<string, number>>()
 
   constructor(name: string, help: string, labels: readonly string[]) {
     this.name = name
@@ -12,16 +12,22 @@ export class EventCounter {
     this.labels = labels
   }
 
-  increment(...values: readonly string[]): void {
-    const key = values.join('\n')
-    this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1)
+  increment(first = '', second = ''): void {
+    let counts = this.#counts.get(first)
+    if (!counts) {
+      counts = new Map()
+      this.#counts.set(first, counts)
+    }
+    counts.set(second, (counts.get(second) ?? 0) + 1)
   }
 
   /** The labels and the count of each combination. */
   *counts(): Generator<[labels: Record<string, string>, count: number]> {
-    for (const [key, count] of this.#counts) {
-      const values = key.split('\n')
-      yield [Object.fromEntries(this.labels.map((label, index) => [label, values[index] ?? ''])), count]
+    for (const [first, counts] of this.#counts) {
+      for (const [second, count] of counts) {
+        const values = [first, second]
+        yield [Object.fromEntries(this.labels.map((label, index) => [label, values[index] ?? ''])), count]
+      }
     }
   }
 }
