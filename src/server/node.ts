@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerOptions, type ServerResp
 import type { AddressInfo, Socket } from 'node:net'
 import { Connections } from './connections.ts'
 import { lingeringClose } from './lingeringClose.ts'
-import { NodeRequest, writeResponse } from './nodeAdapter.ts'
+import { closeIfStalled, NodeRequest, writeResponse } from './nodeAdapter.ts'
 import { problemOf, unreadableRequest, writeToSocket } from './protocolErrors.ts'
 import type { Handlers, ListenAddress, ListenBounds, RunningServer } from './server.ts'
 import { Shutdown } from './shutdown.ts'
@@ -10,6 +10,8 @@ import { Shutdown } from './shutdown.ts'
 const serverOptions: ServerOptions = {
   headersTimeout: 5_000,
   requestTimeout: 10_000,
+  // Idle connections are closed by a sweep instead of a timer for each response.
+  keepAliveTimeout: 0,
   connectionsCheckingInterval: 1_000,
   maxHeaderSize: 16 * 1024,
   // Two contradicting values become one that is not valid.
@@ -18,6 +20,8 @@ const serverOptions: ServerOptions = {
   requireHostHeader: false,
 }
 const defaultIdleMs = 65_000
+/** A connection is closed when it is idle in more sweeps than this. */
+const idleSweepsMax = 12
 const defaultConnectionsMax = 10_000
 const defaultUnfinishedMs = 1_000
 
@@ -46,6 +50,7 @@ export async function listenOnNode(
     try {
       if (shutdown.listenerClosed) await shutdown.listenerClosed
       writeResponse(request, response, await handle(request), shutdown.listenerClosed !== undefined)
+      closeIfStalled(response, bounds.stalledMs)
     } catch {
       // The client must not wait for a response that cannot be written.
       response.destroy()
@@ -63,10 +68,8 @@ export async function listenOnNode(
 
   const onRequest = (message: IncomingMessage, response: ServerResponse) =>
     connections.get(message.socket)?.add({ request: new NodeRequest(message, response), response })
-  const keepAliveTimeout = bounds.idleMs ?? defaultIdleMs
-  const server = createServer({ ...serverOptions, keepAliveTimeout }, onRequest)
+  const server = createServer(serverOptions, onRequest)
   const shutdown = new Shutdown(server, connections)
-  server.timeout = bounds.stalledMs
   server.maxConnections = connectionsMax
   server.on('connection', (socket) => connections.add(socket))
   server.on('drop', (dropped) => onConnectionClosed('connection_limit', dropped?.remoteAddress ?? ''))
@@ -83,5 +86,13 @@ export async function listenOnNode(
     server.once('error', reject)
     server.listen(port, host, () => resolve())
   })
-  return { port: (server.address() as AddressInfo).port, stop: () => shutdown.stop() }
+  const idleSweepMs = (bounds.idleMs ?? defaultIdleMs) / (idleSweepsMax + 1)
+  const sweeper = setInterval(() => connections.sweep(idleSweepsMax), idleSweepMs)
+  return {
+    port: (server.address() as AddressInfo).port,
+    async stop() {
+      await shutdown.stop()
+      clearInterval(sweeper)
+    },
+  }
 }

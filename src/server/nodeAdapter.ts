@@ -84,6 +84,10 @@ function originForm(target: string): string | undefined {
   return url && /^https?:$/.test(url.protocol) ? url.pathname + url.search : undefined
 }
 
+const keepAlive = ['Keep-Alive', 'timeout=65']
+const close = ['Connection', 'close']
+const chunked = ['Transfer-Encoding', 'chunked']
+
 /** HTTP/1.0 has no Host header. */
 const hasValidHost = ({ headers: { host }, httpVersion }: IncomingMessage): boolean =>
   host === undefined ? httpVersion === '1.0' : validHost.test(host)
@@ -96,19 +100,28 @@ export function writeResponse(
   isLast: boolean,
 ): void {
   const { complete, httpVersion } = response.req
-  const isClosing = status >= 400 && headerValue(headers, 'Connection') === 'close'
-  const more: string[] = []
+  const saysClose = status >= 400 && headerValue(headers, 'Connection') === 'close'
   // With an unread body the start of the next request cannot be found.
-  if (!isClosing && (isLast || request.isContinueAwaited || (request.problem && !complete)))
-    more.push('Connection', 'close')
-  if (stream && httpVersion === '1.1') more.push('Transfer-Encoding', 'chunked')
-  response.writeHead(status, [...headers, ...callerHeaders, ...more])
+  const mustClose = isLast || request.isContinueAwaited || (request.problem !== undefined && !complete)
+  const isClosing = saysClose || mustClose
+  const isKeptAlive = !isClosing && httpVersion === '1.1' && request.header('connection') === undefined
+  const connection = isKeptAlive ? keepAlive : mustClose && !saysClose ? close : []
+  const encoding = stream && httpVersion === '1.1' ? chunked : []
+  response.writeHead(status, [...headers, ...callerHeaders, ...connection, ...encoding])
   if (stream) writeStream(stream, response)
-  else if (complete || response.socket === null || !(isClosing || more.length > 0)) response.end(body)
+  else if (complete || response.socket === null || !isClosing) response.end(body)
   else {
     if (body !== undefined) response.write(body)
     lingeringClose(response.socket)
   }
+}
+
+/** Closes the connection of a client that does not read the response. A response that is sent already needs no timer. */
+export function closeIfStalled(response: ServerResponse, stalledMs: number): void {
+  const { socket } = response.req
+  if (socket.writableLength === 0 && response.writableEnded) return
+  socket.setTimeout(stalledMs)
+  response.once('close', () => socket.setTimeout(0))
 }
 
 /**
