@@ -2,7 +2,6 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { ApiRequest } from '../api/request.ts'
 import type { ApiResponse } from '../api/response.ts'
 import type { StreamBody, StreamEvents } from '../api/streamBody.ts'
-import { collect } from './collect.ts'
 import type { Handlers, ListenAddress, RunningServer } from './server.ts'
 
 /** The part of Bun that is used here: its type package conflicts with Node's. */
@@ -101,4 +100,19 @@ export function toReadableStream(body: StreamBody): ReadableStream<Uint8Array> {
     },
     new ByteLengthQueuingStrategy({ highWaterMark: streamBufferBytes }),
   )
+}
+
+/** Reads a body. Stops reading and returns undefined once it is larger than `bytesMax`. */
+async function collect(
+  chunks: AsyncIterable<Uint8Array>,
+  bytesMax: number,
+): Promise<Uint8Array | undefined> {
+  const collected: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of chunks) {
+    bytes += chunk.length
+    if (bytes > bytesMax) return undefined
+    collected.push(chunk)
+  }
+  return collected.length === 1 ? collected[0] : Buffer.concat(collected)
 }

@@ -2,7 +2,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type ApiRequest, BodyError, type RequestProblem } from '../api/request.ts'
 import { type ApiResponse, headerValue } from '../api/response.ts'
 import type { StreamBody } from '../api/streamBody.ts'
-import { collect } from './collect.ts'
 import { lingeringClose } from './lingeringClose.ts'
 
 const validHost = /^[^\s/?#@\\]+$/
@@ -67,12 +66,34 @@ export class NodeRequest implements ApiRequest {
       this.#response.writeContinue()
       this.#isContinued = true
     }
-    const { promise: failed, reject } = Promise.withResolvers<never>()
-    this.#rejectBody = reject
-    // Ending the iteration early must not destroy the connection: the response is still to be sent.
-    const chunks = this.#message.iterator({ destroyOnReturn: false })
-    return Promise.race([collect(chunks, bytesMax), failed])
+    return new Promise((resolve, reject) => {
+      this.#rejectBody = reject
+      collect(this.#message, bytesMax, resolve, reject)
+    })
   }
+}
+
+/** Reads no further than the limit. By events, because async iteration takes 5 % of the time of a create. */
+function collect(
+  message: IncomingMessage,
+  bytesMax: number,
+  resolve: (body: Uint8Array | undefined) => void,
+  reject: (error: Error) => void,
+): void {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  const add = (chunk: Buffer) => {
+    bytes += chunk.length
+    if (bytes <= bytesMax) return void chunks.push(chunk)
+    message.off('data', add)
+    message.pause()
+    resolve(undefined)
+  }
+  message.on('data', add)
+  message.on('end', () => resolve(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks)))
+  message.on('error', reject)
+  // Has no effect after the end.
+  message.on('close', () => reject(new Error('The body ended early.')))
 }
 
 /** Path and query of a request target in origin or absolute form (RFC 9112, 3.2), with dot segments removed. */
