@@ -20,6 +20,11 @@ type Bun = {
   }): BunServer
 }
 
+/** The garbage collector of JavaScriptCore, a documented module of Bun. */
+type BunJsc = { edenGC(): void }
+
+/** Bun collects so rarely that memory would grow by 10 MB; see docs/performance.md. */
+const requestsPerCollection = 1_024
 const idleSeconds = 65
 const stopDeadlineMs = 10_000
 /** The default of Node's sockets. */
@@ -32,11 +37,15 @@ export async function listenOnBun(
   { handle }: Handlers,
   { host, port }: ListenAddress,
 ): Promise<RunningServer> {
+  // Not a literal, because the types of Node do not know the module.
+  const { edenGC }: BunJsc = await import('bun:jsc' as string)
+  let requests = 0
   const server = serve({
     hostname: host,
     port,
     idleTimeout: idleSeconds,
     async fetch(request, self) {
+      if (++requests % requestsPerCollection === 0) edenGC()
       // A stream sends heartbeats.
       if (/event-stream/i.test(request.headers.get('accept') ?? '')) self.timeout(request, 0)
       return toResponse(await handle(fromRequest(request, self.requestIP(request)?.address ?? '')))
