@@ -19,6 +19,6 @@ export const postgresKeyStore = (cache: ApiKeyCache, limiter: PostgresRateLimite
   },
   async find(token) {
     const key = await cache.load(token)
-    return key && cache.problem(key, limiter.now()) === undefined ? key : undefined
+    return key && cache.rejectionReason(key, limiter.now()) === undefined ? key : undefined
   },
 })

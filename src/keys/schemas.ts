@@ -2,18 +2,18 @@ import * as z from 'zod'
 import { dateTime } from '../api/dateTime.ts'
 import { validationFailed } from '../api/errors.ts'
 import { int64, integer, nonBlankText, timestampSchema } from '../api/validation.ts'
-import { ownLimitMax, ownStreamsMax, planNames } from '../limits/plans.ts'
+import { customLimitMax, customStreamsMax, planNames } from '../limits/plans.ts'
 import {
   defaultScopes,
   isOrigin,
   type Key,
   type KeySettings,
-  nameLengthMax,
+  keyNameLengthMax,
   originLengthMax,
   originsMax,
   overlapSecondsMax,
   scopes,
-  settingsProblems,
+  validateKeySettings,
 } from './key.ts'
 
 const newKeyExample = {
@@ -22,16 +22,16 @@ const newKeyExample = {
   scopes: ['pets:read'],
   origins: ['https://shelter.example'],
 }
-export const keyNameSchema = nonBlankText(nameLengthMax, 'What the key is for. Must not be blank.')
+export const keyNameSchema = nonBlankText(keyNameLengthMax, 'What the key is for. Must not be blank.')
 export const planSchema = z
   .enum(planNames)
   .meta({ id: 'Plan', description: 'Determines the rate limits of a key.' })
 const scope = z.enum(scopes).meta({ id: 'Scope', description: 'A permission of a key.' })
 const ownLimits = z
   .object({
-    perMinute: integer(1, ownLimitMax).meta({ description: 'Requests per minute.' }).optional(),
-    perDay: integer(1, ownLimitMax).meta({ description: 'Requests per day.' }).optional(),
-    streams: integer(1, ownStreamsMax)
+    perMinute: integer(1, customLimitMax).meta({ description: 'Requests per minute.' }).optional(),
+    perDay: integer(1, customLimitMax).meta({ description: 'Requests per day.' }).optional(),
+    streams: integer(1, customStreamsMax)
       .meta({ description: 'Concurrent event streams per instance.' })
       .optional(),
   })
@@ -169,7 +169,7 @@ export function updatedKeySettings(
 }
 
 function validSettings(settings: KeySettings, now: number): KeySettings {
-  const problems = settingsProblems(settings, now)
+  const problems = validateKeySettings(settings, now)
   if (problems.length === 0) return settings
   throw validationFailed(problems.map(({ field, message }) => ({ path: `/${field}`, message })))
 }

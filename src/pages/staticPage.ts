@@ -22,7 +22,7 @@ const compress = promisify(gzip)
  * Renders a page at its first request, then serves it from memory. There are as many pages as files in the package, so
  * memory is bounded.
  */
-export function servedFromMemory(page: StaticPage): Page {
+export function serveFromMemory(page: StaticPage): Page {
   let prepared: Promise<Representations> | undefined
   return {
     path: page.path,

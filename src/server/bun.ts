@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { ApiRequest } from '../api/request.ts'
 import type { ApiResponse } from '../api/response.ts'
 import type { StreamBody, StreamEvents } from '../api/streamBody.ts'
-import { collect } from './collect.ts'
+import { collectBody } from './collect.ts'
 import type { Handlers, ListenAddress, RunningServer } from './server.ts'
 
 /** The part of Bun that is used here: its type package conflicts with Node's. */
@@ -65,7 +65,7 @@ function fromRequest(request: Request, remoteAddress: string): ApiRequest {
       const length = headers.get('content-length')
       if (length !== null)
         return Number(length) > bytesMax ? undefined : new Uint8Array(await request.arrayBuffer())
-      return request.body === null ? new Uint8Array() : collect(request.body, bytesMax)
+      return request.body === null ? new Uint8Array() : collectBody(request.body, bytesMax)
     },
   }
 }

@@ -1,5 +1,5 @@
 /** Reads a body. Stops reading and returns undefined once it is larger than `bytesMax`. */
-export async function collect(
+export async function collectBody(
   chunks: AsyncIterable<Uint8Array>,
   bytesMax: number,
 ): Promise<Uint8Array | undefined> {

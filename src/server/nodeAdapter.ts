@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type ApiRequest, BodyError, type RequestProblem } from '../api/request.ts'
 import { type ApiResponse, headerValue } from '../api/response.ts'
 import type { StreamBody } from '../api/streamBody.ts'
-import { collect } from './collect.ts'
+import { collectBody } from './collect.ts'
 import { lingeringClose } from './lingeringClose.ts'
 
 const validHost = /^[^\s/?#@\\]+$/
@@ -71,7 +71,7 @@ export class NodeRequest implements ApiRequest {
     this.#rejectBody = reject
     // Ending the iteration early must not destroy the connection: the response is still to be sent.
     const chunks = this.#message.iterator({ destroyOnReturn: false })
-    return Promise.race([collect(chunks, bytesMax), failed])
+    return Promise.race([collectBody(chunks, bytesMax), failed])
   }
 }
 

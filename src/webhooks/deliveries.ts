@@ -76,7 +76,7 @@ export async function retryDelivery(trx: Db, id: number, now: number): Promise<v
 }
 
 /** Fails all pending deliveries of a webhook, except those of the event types to keep. */
-export async function failPending(
+export async function failPendingDeliveries(
   trx: Db,
   webhookId: number,
   reason: string,

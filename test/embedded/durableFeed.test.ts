@@ -10,7 +10,7 @@ import { eventually } from '../support/eventually.ts'
 
 // Loaded after the module that replaces fdatasync.
 const { databaseFile } = await import('../../src/database/sqlite/open.ts')
-const { addPets } = await import('../../src/pets/queries.ts')
+const { createPets } = await import('../../src/pets/queries.ts')
 const { loopbackAllowed, startReceiver } = await import('../support/receiver.ts')
 const { folderFor } = await import('../support/servers.ts')
 const { startTestService } = await import('../support/service.ts')
@@ -92,7 +92,7 @@ test('an event of another process is shown when the service has synced it', asyn
   const other = await store.service.store()
   const addElsewhere = (name: string) =>
     other.write((trx) =>
-      addPets(trx, other.dialect, [{ name, categoryId: 1n, status: 'available' }], store.service.now()),
+      createPets(trx, other.dialect, [{ name, categoryId: 1n, status: 'available' }], store.service.now()),
     )
   await addElsewhere('first')
   assert.deepEqual((await store.feed()).names, ['first'], 'immediately while the disk responds')

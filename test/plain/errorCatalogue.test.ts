@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
-import { catalogue } from '../../src/api/errors.ts'
+import { errorCatalogue } from '../../src/api/errors.ts'
 import { codesOf, type Node, operationsOf, readDocument, resolve, root } from '../support/openapi.ts'
 import { sources } from '../support/sources.ts'
 
@@ -41,7 +41,7 @@ const codesWithoutOperation = ['not_found', 'method_not_allowed']
 
 const document = readDocument('openapi.json')
 const statuses: Record<string, number> = Object.fromEntries(
-  Object.entries(catalogue).map(([code, { status }]) => [code, status]),
+  Object.entries(errorCatalogue).map(([code, { status }]) => [code, status]),
 )
 
 /** The codes that each operation declares, by its id. */
@@ -70,7 +70,7 @@ describe('the error codes', () => {
   test('are those of the Error in OpenAPI', () => {
     assert.deepEqual(
       document.components.schemas.KnownErrorCode.enum.toSorted(),
-      Object.keys(catalogue).sort(),
+      Object.keys(errorCatalogue).sort(),
     )
   })
 
@@ -85,7 +85,8 @@ describe('the error codes', () => {
   })
 
   test('each tell the caller something by default', () => {
-    for (const [code, { message }] of Object.entries(catalogue)) assert.match(message, /^[A-Z].*\.$/, code)
+    for (const [code, { message }] of Object.entries(errorCatalogue))
+      assert.match(message, /^[A-Z].*\.$/, code)
   })
 })
 

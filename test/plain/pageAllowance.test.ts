@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { BlockList } from 'node:net'
 import { after, before, describe, test } from 'node:test'
-import { addressesMax, createPageAllowance, pageLimits } from '../../src/limits/pageAllowance.ts'
+import { addressesMax, createPageRateLimiter, pageLimits } from '../../src/limits/pageAllowance.ts'
 import type { Answer } from '../support/client.ts'
 import { startServer } from '../support/process.ts'
 import { call } from '../support/socket.ts'
@@ -131,14 +131,14 @@ describe('requests outside the API are limited by address', () => {
 describe('the counted addresses', () => {
   const start = Date.UTC(2026, 10, 15)
   const trustNone = new BlockList()
-  const exhaust = (admit: ReturnType<typeof createPageAllowance>, address: string) => {
+  const exhaust = (admit: ReturnType<typeof createPageRateLimiter>, address: string) => {
     for (let n = 0; n < perMinute; n++) assert.equal(admit(address, undefined), undefined)
     assert.equal(admit(address, undefined)?.code, 'rate_limit_exceeded')
   }
   const addressAt = (n: number) => `10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`
 
   test('are bounded: the least recently seen is dropped for a new one', () => {
-    const admit = createPageAllowance({ clock: () => start, trustedProxies: trustNone })
+    const admit = createPageRateLimiter({ clock: () => start, trustedProxies: trustNone })
     exhaust(admit, '192.0.2.1')
     exhaust(admit, '192.0.2.2')
     for (let n = 0; n < addressesMax - 2; n++) assert.equal(admit(addressAt(n), undefined), undefined)
@@ -150,7 +150,7 @@ describe('the counted addresses', () => {
 
   test('wait at most a minute after the clock is set back', () => {
     let now = start
-    const admit = createPageAllowance({ clock: () => now, trustedProxies: trustNone })
+    const admit = createPageRateLimiter({ clock: () => now, trustedProxies: trustNone })
     exhaust(admit, '192.0.2.1')
     now -= 3_600_000
     assert.equal(admit('192.0.2.1', undefined)?.headers['Retry-After'], '60')

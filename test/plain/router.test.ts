@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { operation } from '../../src/api/operation.ts'
+import { defineOperation } from '../../src/api/operation.ts'
 import { Router } from '../../src/api/router.ts'
 
 const routerOf = (paths: readonly string[], pagePaths: readonly string[] = []) =>
   new Router(
     paths.map((path) =>
-      operation(path, `GET ${path}`, {
+      defineOperation(path, `GET ${path}`, {
         tag: '',
         summary: '',
         responses: {},

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { BlockList } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import { isAllowedAddress, isPublicAddress } from '../../src/webhooks/addresses.ts'
-import { addressNotAllowed, send } from '../../src/webhooks/send.ts'
+import { addressNotAllowedMessage, sendMessage } from '../../src/webhooks/send.ts'
 import { assertRefused } from '../support/answers.ts'
 import { eventually } from '../support/eventually.ts'
 import { type NameServer, type Records, startNameServer } from '../support/nameServer.ts'
@@ -184,8 +184,8 @@ describe('an address outside the public internet is never connected to', () => {
         })
         assertRefused(answer, 400, 'validation_failed')
         assert.equal(answer.json.details[0].path, '/url')
-        const outcome = await send(url, ...message, { allowed: nothingAllowed })
-        assert.deepEqual(outcome, { error: addressNotAllowed })
+        const outcome = await sendMessage(url, ...message, { allowed: nothingAllowed })
+        assert.deepEqual(outcome, { error: addressNotAllowedMessage })
         assertUntouched()
       })
     }
@@ -211,7 +211,7 @@ describe('an address outside the public internet is never connected to', () => {
         const { json } = await service.request('GET', `/v1/webhooks/${id}/deliveries`, { key })
         return json[0].attempts === 1 && json[0]
       })
-      assert.equal(delivery.lastError, addressNotAllowed)
+      assert.equal(delivery.lastError, addressNotAllowedMessage)
       assert.equal(delivery.lastStatus, undefined)
       assertUntouched()
     })
@@ -225,7 +225,7 @@ describe('an address outside the public internet is never connected to', () => {
   })
   after(() => nameServer.stop())
   const sendTo = (url: string) =>
-    send(url, ...message, { allowed: nothingAllowed, nameServers: [nameServer.address] })
+    sendMessage(url, ...message, { allowed: nothingAllowed, nameServers: [nameServer.address] })
 
   const answers: [string, readonly string[]][] = [
     ['loopback', ['127.0.0.1']],
@@ -244,7 +244,7 @@ describe('an address outside the public internet is never connected to', () => {
       for (const scheme of ['https', 'http']) {
         nameServer.queries.length = 0
         const outcome = await sendTo(`${scheme}://shelter.example:${port}/`)
-        assert.deepEqual(outcome, { error: addressNotAllowed })
+        assert.deepEqual(outcome, { error: addressNotAllowedMessage })
         assert.deepEqual(nameServer.queries.toSorted(), ['A shelter.example', 'AAAA shelter.example'])
       }
       assertUntouched()
@@ -253,14 +253,14 @@ describe('an address outside the public internet is never connected to', () => {
 
   test('a CNAME is checked by the address that it resolves to', async () => {
     records = { cname: 'inside.example', addresses: ['127.0.0.1'] }
-    assert.deepEqual(await sendTo(`https://shelter.example:${port}/`), { error: addressNotAllowed })
+    assert.deepEqual(await sendTo(`https://shelter.example:${port}/`), { error: addressNotAllowedMessage })
     assertUntouched()
   })
 
   test('http to a public address is rejected, by host name and by IP address', async () => {
     records = ['93.184.215.14']
-    assert.deepEqual(await sendTo('http://shelter.example/'), { error: addressNotAllowed })
-    assert.deepEqual(await sendTo('http://93.184.215.14/'), { error: addressNotAllowed })
+    assert.deepEqual(await sendTo('http://shelter.example/'), { error: addressNotAllowedMessage })
+    assert.deepEqual(await sendTo('http://93.184.215.14/'), { error: addressNotAllowedMessage })
   })
 })
 
@@ -275,11 +275,11 @@ describe('between the check and the connection', () => {
     const options = { allowed: onlyOneAllowed, nameServers: [nameServer.address] }
     const url = `http://rebinding.example:${new URL(endpoint.url).port}/`
     try {
-      assert.deepEqual(await send(url, ...message, options), { status: 204 })
+      assert.deepEqual(await sendMessage(url, ...message, options), { status: 204 })
       assert.deepEqual([asked, endpoint.connections()], [1, 1])
-      assert.deepEqual(await send(url, ...message, options), { error: addressNotAllowed })
+      assert.deepEqual(await sendMessage(url, ...message, options), { error: addressNotAllowedMessage })
       assert.deepEqual([asked, endpoint.connections()], [2, 1])
-      assert.deepEqual(await send(url, ...message, options), { status: 204 })
+      assert.deepEqual(await sendMessage(url, ...message, options), { status: 204 })
       assert.deepEqual([asked, endpoint.connections()], [3, 2])
     } finally {
       await nameServer.stop()
@@ -292,7 +292,7 @@ describe('between the check and the connection', () => {
       const [way, trap] = [await startReceiver(), await startReceiver()]
       way.reply = { act: (response) => response.writeHead(status, { location: trap.url }).end() }
       try {
-        assert.deepEqual(await send(way.url, ...message, { allowed: onlyOneAllowed }), { status })
+        assert.deepEqual(await sendMessage(way.url, ...message, { allowed: onlyOneAllowed }), { status })
         assert.deepEqual([way.connections(), trap.connections()], [1, 0])
       } finally {
         await way.stop()

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import { sql } from 'kysely'
-import { type ApiKey, hashApiKey, makeApiKey } from '../../src/auth/apiKey.ts'
+import { type ApiKey, generateApiKey, hashApiKey } from '../../src/auth/apiKey.ts'
 import { ApiKeyCache } from '../../src/auth/apiKeyCache.ts'
 import { embeddedKeyStore } from '../../src/auth/embeddedKeyStore.ts'
 import type { KeyResult, KeyStore } from '../../src/auth/keyStore.ts'
@@ -92,7 +92,7 @@ async function addKey({ database }: Pick<Side, 'database'>, id: number, secret: 
 
 async function changeKey({ database, cache }: Side, id: number, change: Record<string, unknown>) {
   await database.write((trx) => trx.updateTable('api_keys').set(change).where('id', '=', id).execute())
-  cache.forget()
+  cache.invalidate()
 }
 
 /** Steps to the ends of windows and bans, to 1 ms before and after them, and to any time between. */
@@ -169,7 +169,7 @@ test('PostgreSQL counts keys exactly as memory does: every decision and every st
   async function run({ first, banAfter, steps }: typeof play extends fc.Arbitrary<infer P> ? P : never) {
     let now = start
     const id = ++lastId
-    const token = makeApiKey('production')
+    const token = generateApiKey('production')
     const address = `192.0.2.${id}`
     const sides = [postgresSide(shared, () => now, banAfter), memorySide(embedded, () => now, banAfter)]
     const change = (changed: Record<string, unknown>) =>
@@ -245,7 +245,12 @@ test('PostgreSQL counts addresses exactly as memory does, for any token and when
       addressLimits.perMinute + 1,
     ),
     // No key, an unknown key, a damaged key, and a key of another environment.
-    token: fc.constantFrom(undefined, makeApiKey('production'), 'ps_live_damaged', makeApiKey('staging')),
+    token: fc.constantFrom(
+      undefined,
+      generateApiKey('production'),
+      'ps_live_damaged',
+      generateApiKey('staging'),
+    ),
   })
   await fc.assert(
     fc.asyncProperty(fc.array(request, { minLength: 1, maxLength: 5, size: 'max' }), async (requests) => {
@@ -292,7 +297,7 @@ test('finding a key and exempt requests consume nothing from the key, and leave 
   const { database } = await databaseFor(t)
   let now = start
   const side = postgresSide(database, () => now, 3)
-  const token = makeApiKey('production')
+  const token = generateApiKey('production')
   await addKey({ database }, 1, token, { ...ample, perMinute: 2 })
   const rows = async () => [
     await database.read.selectFrom('key_usage').selectAll().execute(),
@@ -320,7 +325,7 @@ test('instances that count concurrently admit exactly the limit', async (t) => {
   const { env, database } = await databaseFor(t)
   const other = await openMigrated({ dataDir: env.PETSTORE_DATA_DIR, databaseUrl: env.DATABASE_URL }, 0)
   t.after(() => other.close())
-  const token = makeApiKey('production')
+  const token = generateApiKey('production')
   await addKey({ database }, 1, token, { plan: 'enterprise', perMinute: 50, perDay: 1_000 })
   const sides = [database, other].map((each) => postgresSide(each, () => start, 10))
   const results = await Promise.all(
@@ -335,7 +340,7 @@ test('instances that count exempt requests concurrently admit exactly the limit'
   const { env, database } = await databaseFor(t)
   const other = await openMigrated({ dataDir: env.PETSTORE_DATA_DIR, databaseUrl: env.DATABASE_URL }, 0)
   t.after(() => other.close())
-  const token = makeApiKey('production')
+  const token = generateApiKey('production')
   await addKey({ database }, 1, token, ample)
   const sides = [database, other].map((each) => postgresSide(each, () => start, 10))
   const results = await Promise.all(
@@ -354,7 +359,7 @@ test('instances that count exempt requests concurrently admit exactly the limit'
 test('concurrent requests with a publishable key count for the key or for their address, depending on the origin', async (t) => {
   const { database } = await databaseFor(t)
   const side = postgresSide(database, () => start, 10)
-  const token = makeApiKey('production')
+  const token = generateApiKey('production')
   await addKey({ database }, 1, token, { ...ample, perMinute: 30, origins: [home] })
   const results = await Promise.all(
     Array.from({ length: 120 }, async (_, n) => {
@@ -392,7 +397,7 @@ test('exempt requests are one round trip, shared by concurrent ones, and none on
   }
   let now = start
   const side = postgresSide(counting, () => now, 10)
-  const token = makeApiKey('production')
+  const token = generateApiKey('production')
   await addKey({ database }, 1, token, ample)
   const send = async () =>
     (await consume(side, { token, address: '192.0.2.1', isExempt: true })).addressDecision?.outcome

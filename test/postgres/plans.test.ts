@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import { type CompiledQuery, type Kysely, sql } from 'kysely'
 import pg from 'pg'
 import { eraseFromIdempotencyRecords, IdempotencyRecords } from '../../src/api/idempotency.ts'
-import { hashApiKey, makeApiKey } from '../../src/auth/apiKey.ts'
+import { generateApiKey, hashApiKey } from '../../src/auth/apiKey.ts'
 import { ApiKeyCache } from '../../src/auth/apiKeyCache.ts'
 import { postgresKeyStore } from '../../src/auth/postgresKeyStore.ts'
 import { isCategoryUsed, listCategories } from '../../src/categories/queries.ts'
@@ -47,7 +47,7 @@ const big = [
 let env: StoreEnv
 let database: Database
 
-const secret = makeApiKey('production')
+const secret = generateApiKey('production')
 
 /**
  * A store as years leave it, and as a planner that believes in averages does not expect it: what is sold is old and what
@@ -331,7 +331,7 @@ test('counting a request reads no table from end to end', async () => {
     const { decision } = await consume(secret, '192.0.2.1')
     assert.equal(decision?.outcome, 'admitted')
     await keys.find(secret)
-    await consume(makeApiKey('production'), `192.0.2.${n}`)
+    await consume(generateApiKey('production'), `192.0.2.${n}`)
     await consume(undefined, '192.0.2.1')
   }
   // What a connection has done is known to others at its end at the latest.

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { hashApiKey, makeApiKey } from '../../src/auth/apiKey.ts'
+import { generateApiKey, hashApiKey } from '../../src/auth/apiKey.ts'
 import {
   assertRefused,
   assertSameStore,
@@ -568,7 +568,7 @@ describe('an import with an invalid line changes nothing and reports the line', 
 
 test('keys list shows neither secrets nor their hashes', async (t) => {
   const store = await freshStore(t)
-  const secret = makeApiKey('production')
+  const secret = generateApiKey('production')
   const record = {
     ...keyRecord,
     id: 5,

@@ -397,7 +397,7 @@ test('an origin that was known is known while the store cannot be read, so that 
   await database.write((trx) => createKey(trx, { ...settings, origins: [home] }, 'production', 0))
   assert.equal(await directory.isKnownOrigin(home), true)
   await database.write((trx) => trx.schema.alterTable('api_keys').renameTo('out_of_reach').execute())
-  directory.forget()
+  directory.invalidate()
   assert.equal(await directory.isKnownOrigin(home), true)
   assert.equal(await directory.isKnownOrigin(stranger), false)
 })

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
-import { makeApiKey } from '../../src/auth/apiKey.ts'
+import { generateApiKey } from '../../src/auth/apiKey.ts'
 import { createClient } from '../support/client.ts'
 import { storeFor } from '../support/engine.ts'
 import { runPetstore } from '../support/process.ts'
@@ -107,7 +107,7 @@ test('the second start prints no key, and the first key still works', async (t) 
 describe('PETSTORE_ADMIN_KEY', () => {
   for (const [kind, adminKey] of [
     ['a text that the operator chose', 'correct-horse-battery-staple-and-more'],
-    ['a generated API key', makeApiKey('production')],
+    ['a generated API key', generateApiKey('production')],
   ] as const) {
     test(`set to ${kind} is the operator key, and nothing secret is printed`, async (t) => {
       const server = await firstServer(t, { PETSTORE_ADMIN_KEY: adminKey })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
-import { hashApiKey, makeApiKey } from '../../src/auth/apiKey.ts'
+import { generateApiKey, hashApiKey } from '../../src/auth/apiKey.ts'
 import { readRecords } from '../../src/commands/import/readRecords.ts'
 import { scopes } from '../../src/keys/key.ts'
 import {
@@ -280,7 +280,7 @@ describe('an import with --with-keys never invalidates an operator key', { concu
 })
 
 describe('a key that exists in both databases', { concurrency: 2 }, () => {
-  const [old, current] = [makeApiKey('production'), makeApiKey('production')]
+  const [old, current] = [generateApiKey('production'), generateApiKey('production')]
   const shared = { ...keyRecord, id: 1, secrets: [secretOf(old)] }
 
   test('takes from the file what the API can change', async (t) => {

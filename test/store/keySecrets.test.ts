@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { hashApiKey, isWellFormed, makeApiKey } from '../../src/auth/apiKey.ts'
+import { generateApiKey, hashApiKey, isWellFormedApiKey } from '../../src/auth/apiKey.ts'
 import { ApiKeyCache } from '../../src/auth/apiKeyCache.ts'
 import { allThatIsStored, openStore, storeFor } from '../support/engine.ts'
 import { startTestService } from '../support/service.ts'
@@ -9,7 +9,7 @@ test('a key with a wrong checksum is rejected without a database query', async (
   const database = await openStore(await storeFor(t))
   const cache = new ApiKeyCache(database, 'production')
   await database.close()
-  const key = makeApiKey('production')
+  const key = generateApiKey('production')
   const damaged = key.slice(0, -1) + (key.endsWith('x') ? 'y' : 'x')
   assert.equal(await cache.find(damaged, 0), undefined)
   // The database is closed, so a query would fail.
@@ -35,7 +35,7 @@ test('the database stores only the SHA-256 of a key, and the log contains nothin
     })
     secrets.push(made.json.key)
     for (const secret of secrets) {
-      assert.ok(isWellFormed(secret))
+      assert.ok(isWellFormedApiKey(secret))
       // All places in which a client might put a secret by mistake.
       await service.request('GET', '/v1/pets', { key: secret })
       await service.request('GET', `/v1/pets?api_key=${secret}`, { key: secret })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { makeApiKey } from '../../src/auth/apiKey.ts'
+import { generateApiKey } from '../../src/auth/apiKey.ts'
 import { eventually } from '../support/eventually.ts'
 import { serverFor, stopped } from '../support/servers.ts'
 import { startTestService, type TestService } from '../support/service.ts'
@@ -62,7 +62,7 @@ describe('every request has one line, with who, what and how it ended', () => {
     ],
     [
       'an unknown key',
-      { method: 'GET', path: '/v1/pets', key: () => makeApiKey('production') },
+      { method: 'GET', path: '/v1/pets', key: () => generateApiKey('production') },
       { status: 401, code: 'invalid_api_key', keyId: undefined },
     ],
   ]
@@ -157,8 +157,8 @@ describe('no API key is ever logged, wherever it was put', () => {
   ]
   for (const [kind, keyOf] of [
     ['a valid key', (test: TestService) => test.operatorKey],
-    ['an unknown key', () => makeApiKey('production')],
-    ['a key of the other environment', () => makeApiKey('staging')],
+    ['an unknown key', () => generateApiKey('production')],
+    ['a key of the other environment', () => generateApiKey('staging')],
   ] as const) {
     for (const [where, send] of places) {
       test(`${kind} ${where}`, async () => {

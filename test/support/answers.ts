@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { catalogue, type ErrorCode } from '../../src/api/errors.ts'
+import { type ErrorCode, errorCatalogue } from '../../src/api/errors.ts'
 import type { Answer } from './client.ts'
 
 /** Limits that no test reaches. */
@@ -27,7 +27,7 @@ function assertErrorBody({ status, json }: Answer): void {
   const { code, message, status: saidStatus, details, ...others } = json
   assert.deepEqual(others, {})
   assert.equal(saidStatus, status)
-  assert.equal(catalogue[code as ErrorCode]?.status, status, `code ${code}`)
+  assert.equal(errorCatalogue[code as ErrorCode]?.status, status, `code ${code}`)
   assert.equal(typeof message, 'string')
   assert.notEqual(message, '')
   if (details === undefined) return

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'
-import { catalogue } from '../../src/api/errors.ts'
+import { errorCatalogue } from '../../src/api/errors.ts'
 import { assertAnswerForm, assertRefused } from './answers.ts'
 import type { Answer, Client, RequestOptions } from './client.ts'
 
@@ -15,7 +15,7 @@ export function assertUnavailable(answer: Answer, method = 'GET'): void {
   assertRefused(answer, 503, 'unavailable')
   assertAnswerForm(answer, method)
   assert.match(String(answer.headers['retry-after']), /^[1-9]\d*$/)
-  if (!isOutcomeUnknown(answer)) assert.equal(answer.json.message, catalogue.unavailable.message)
+  if (!isOutcomeUnknown(answer)) assert.equal(answer.json.message, errorCatalogue.unavailable.message)
 }
 
 type Kind = 'read' | 'write'
