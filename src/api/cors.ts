@@ -37,7 +37,7 @@ export async function allowKnownOrigin(
 }
 
 /** Once the key is known, only its origins may. */
-export const restrictToKeyOrigins = (
+export const restrictOrigin = (
   cors: HeaderFields | undefined,
   request: ApiRequest,
   { principal }: AuthResult,

@@ -1,13 +1,7 @@
 import type { BlockList } from 'node:net'
 import { type Authenticator, type AuthResult, authorize } from './authentication.ts'
 import { clientAddress } from './clientAddress.ts'
-import {
-  allowKnownOrigin,
-  corsHeaders,
-  optionsResponse,
-  preflightHeaders,
-  restrictToKeyOrigins,
-} from './cors.ts'
+import { allowKnownOrigin, corsHeaders, optionsResponse, preflightHeaders, restrictOrigin } from './cors.ts'
 import { ApiError, protocolError, toApiError } from './errors.ts'
 import { type ExecuteOptions, Executor } from './execute.ts'
 import { appliedPreference } from './input.ts'
@@ -117,7 +111,7 @@ export class Pipeline {
       else {
         const authenticated = authenticate(received, authenticator) // counted for the rate limit
         auth = authenticated instanceof Promise ? await authenticated : authenticated
-        cors = restrictToKeyOrigins(cors, request, auth)
+        cors = restrictOrigin(cors, request, auth)
         if (auth.error) throw auth.error // 401, 403, 429
         const route = selectRoute(received) // 404, 405, 410
         const principal = authorize(request, auth.principal, route.operation) // 403
