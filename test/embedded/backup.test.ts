@@ -5,14 +5,14 @@ import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { restoreDatabase } from '../../src/database/sqlite/backup.ts'
 import {
-  assertRefused,
-  assertSameStore,
+  assertCommandFails,
+  assertSameExport,
   eventfulServer,
   keyChangeMs,
   lines,
-  storeAt,
+  cliOn,
 } from '../support/commands.ts'
-import { assertIsWhole, contentsOf, temporaryFolder } from '../support/engine.ts'
+import { assertIntegrity, contentsOf, temporaryFolder } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { folderFor, serverFor, stopped } from '../support/servers.ts'
 import { startTestService } from '../support/service.ts'
@@ -20,7 +20,7 @@ import { holdWriteLock } from '../support/writeLock.ts'
 
 /** Commands on the database in a folder. */
 const storeIn = (dataDir: string, more: Record<string, string> = {}) =>
-  storeAt({ PETSTORE_DATA_DIR: dataDir }, more)
+  cliOn({ PETSTORE_DATA_DIR: dataDir }, more)
 
 describe('a command that cannot be executed exits with status 1 and a reason', { concurrency: 2 }, () => {
   const scenarios: [name: string, args: (folder: string) => string[], message: RegExp][] = [
@@ -40,7 +40,7 @@ describe('a command that cannot be executed exits with status 1 and a reason', {
   for (const [name, args, message] of scenarios) {
     test(name, async (t) => {
       const folder = folderFor(t)
-      assertRefused(await storeIn(join(folder, 'data')).run(args(folder)), 1, message)
+      assertCommandFails(await storeIn(join(folder, 'data')).run(args(folder)), 1, message)
     })
   }
 })
@@ -49,14 +49,14 @@ describe('backup and restore', { concurrency: 2 }, () => {
   test('restore a database exactly, into an empty folder', async (t) => {
     const folder = folderFor(t)
     const first = await eventfulServer(t)
-    const store = storeAt(first.storeEnv)
+    const store = cliOn(first.databaseEnv)
     const file = join(folder, 'copy.db')
     assert.match(await store.ok(['backup', file]), /^Backed up \d+ bytes to .*copy\.db\.\n$/)
     assert.deepEqual(readdirSync(folder), ['copy.db'])
     assert.equal(statSync(file).mode & 0o077, 0, 'only the owner can read the key hashes')
     const second = storeIn(join(folder, 'restored'))
     assert.deepEqual(await second.json(['restore', file]), { file, bytes: statSync(file).size })
-    assertSameStore(await second.export(), await store.export())
+    assertSameExport(await second.export(), await store.export())
     assert.deepEqual(readdirSync(folder).sort(), ['copy.db', 'restored'], 'no other file is left')
     const server = await serverFor(t, second.env)
     assert.equal((await server.request('GET', '/v1/pets', { key: first.operatorKey })).status, 200)
@@ -77,7 +77,7 @@ describe('backup and restore', { concurrency: 2 }, () => {
     await store.ok(['backup', join(folder, 'copy.db')])
     await store.ok(['seed', '--count', '1'])
     const before = await store.export()
-    assertRefused(
+    assertCommandFails(
       await store.run(['restore', join(folder, 'copy.db')]),
       1,
       /There is already a database in .*Use --replace/,
@@ -91,7 +91,7 @@ describe('backup and restore', { concurrency: 2 }, () => {
     const folder = folderFor(t)
     const server = await serverFor(t)
     const key = server.operatorKey
-    const store = storeAt(server.storeEnv)
+    const store = cliOn(server.databaseEnv)
     await store.ok(['seed', '--count', '3000'])
     await store.ok(['backup', join(folder, 'copy.db')])
     const before = await server.request('GET', '/v1/pets?limit=100', { key })
@@ -114,7 +114,7 @@ describe('backup and restore', { concurrency: 2 }, () => {
     const next = await server.request('POST', '/v1/pets', { key, body: { name: 'next', categoryId: 1 } })
     assert.equal(next.json.id, 3001)
     assert.equal((await stopped(server)).code, 0)
-    assertIsWhole(server.storeEnv)
+    assertIntegrity(server.databaseEnv)
     assert.deepEqual(
       readdirSync(server.dataDir).filter((name) => name.startsWith('restore-')),
       [],
@@ -124,7 +124,7 @@ describe('backup and restore', { concurrency: 2 }, () => {
   /** Callers that add pets to a database until they are stopped. */
   async function keepAdding(t: TestContext, seedCount: number) {
     const server = await serverFor(t)
-    const store = storeAt(server.storeEnv)
+    const store = cliOn(server.databaseEnv)
     await store.ok(['seed', '--count', String(seedCount)])
     const { key } = await store.json([
       'keys',
@@ -169,7 +169,7 @@ describe('backup and restore', { concurrency: 2 }, () => {
     assert.equal(count, newest, 'no hole')
     const restored = storeIn(join(folder, 'restored'))
     await restored.ok(['restore', file])
-    assertIsWhole(restored.env)
+    assertIntegrity(restored.env)
   })
 
   test('restore --replace completes while pets are added', async (t) => {
@@ -184,7 +184,7 @@ describe('backup and restore', { concurrency: 2 }, () => {
     }
     await stop()
     assert.equal((await stopped(server)).code, 0)
-    assertIsWhole(server.storeEnv)
+    assertIntegrity(server.databaseEnv)
   })
 
   test('restore fails on a database that is locked by a write, and changes nothing', async (t) => {
@@ -195,7 +195,7 @@ describe('backup and restore', { concurrency: 2 }, () => {
     await store.ok(['seed', '--count', '3'])
     const before = await store.export()
     const lock = await holdWriteLock(t, join(store.dataDir, 'petstore.db'))
-    assertRefused(
+    assertCommandFails(
       await store.run(['restore', join(folder, 'copy.db'), '--replace']),
       1,
       /is locked by a write: try again later/,
@@ -222,10 +222,10 @@ describe('backup and restore', { concurrency: 2 }, () => {
   ] as const) {
     test(`restore --replace over a damaged database (${name}), which is kept`, async (t) => {
       const { store, before, backup } = await damagedStore(t, damage)
-      assertRefused(await store.run(['export']), 1, /cannot be opened .*restore a backup/)
+      assertCommandFails(await store.run(['export']), 1, /cannot be opened .*restore a backup/)
       await store.ok(['restore', backup, '--replace'])
-      assertSameStore(await store.export(), before)
-      assertIsWhole(store.env)
+      assertSameExport(await store.export(), before)
+      assertIntegrity(store.env)
       const [aside, ...others] = readdirSync(store.dataDir).filter((file) =>
         /^petstore\.db\.damaged-\d+$/.test(file),
       )
@@ -237,7 +237,7 @@ describe('backup and restore', { concurrency: 2 }, () => {
   test('restore does not replace a damaged database that a server has open', async (t) => {
     const folder = folderFor(t)
     const server = await serverFor(t)
-    const store = storeAt(server.storeEnv)
+    const store = cliOn(server.databaseEnv)
     const backup = join(folder, 'copy.db')
     await store.ok(['backup', backup])
     const file = join(server.dataDir, 'petstore.db')
@@ -247,7 +247,7 @@ describe('backup and restore', { concurrency: 2 }, () => {
     connection.close()
     const damage = Buffer.from('no database '.repeat(1_000))
     writeFileSync(file, damage)
-    assertRefused(
+    assertCommandFails(
       await store.run(['restore', backup, '--replace']),
       1,
       /Another petstore server is running on .*: stop it/,
@@ -271,7 +271,7 @@ describe('backup and restore', { concurrency: 2 }, () => {
     await old.ok(['backup', backup])
 
     const server = await serverFor(t, { PETSTORE_ADMIN_KEY: adminKey })
-    const store = storeAt(server.storeEnv)
+    const store = cliOn(server.databaseEnv)
     const other = await store.json(['keys', 'create', '--name', 'vanishes'])
     assert.equal(other.id, id, 'both databases have a key with this id')
     const ask = (secret: string) => server.request('GET', '/v1/pets', { key: secret })
@@ -331,7 +331,7 @@ describe('backup and restore', { concurrency: 2 }, () => {
     await old.ok(['seed', '--count', '1'])
     await old.ok(['backup', backup])
     const server = await serverFor(t)
-    const store = storeAt(server.storeEnv)
+    const store = cliOn(server.databaseEnv)
     await store.ok(['restore', backup, '--replace'])
     const isNoticed = async () =>
       (await server.request('GET', '/v1/pets', { key: server.operatorKey })).status === 401
@@ -339,7 +339,7 @@ describe('backup and restore', { concurrency: 2 }, () => {
     // The list comes after the write that follows the detection, if there is one.
     assert.equal(await store.ok(['keys', 'list']), '')
     assert.equal((await stopped(server)).code, 0)
-    assert.match((await serverFor(t, server.storeEnv)).operatorKey ?? '', /^ps_live_/)
+    assert.match((await serverFor(t, server.databaseEnv)).operatorKey ?? '', /^ps_live_/)
   })
 
   describe('a file that is not a complete backup is rejected and changes nothing', { concurrency: 2 }, () => {
@@ -371,14 +371,14 @@ describe('backup and restore', { concurrency: 2 }, () => {
       test(name, async () => {
         const bad = join(folder, `bad-${index}.db`)
         writeFileSync(bad, damage(readFileSync(backup)))
-        assertRefused(
+        assertCommandFails(
           await store.run(['restore', bad, '--replace']),
           1,
           /bad-\d\.db is not a complete backup of a petstore database/,
         )
         assert.deepEqual(await contentsOf(store.env), contents)
         const place = `new-${index}`
-        assertRefused(await storeIn(join(folder, place)).run(['restore', bad]), 1, /is not a complete backup/)
+        assertCommandFails(await storeIn(join(folder, place)).run(['restore', bad]), 1, /is not a complete backup/)
         assert.ok(!readdirSync(folder).includes(place) || readdirSync(join(folder, place)).length === 0)
       })
     }
@@ -402,7 +402,7 @@ describe('backup and restore', { concurrency: 2 }, () => {
     const database = new DatabaseSync(file)
     database.exec("INSERT INTO schema_migrations VALUES (99, 'from the future', 0)")
     database.close()
-    assertRefused(await store.run(['restore', file, '--replace']), 1, /schema version 99/)
+    assertCommandFails(await store.run(['restore', file, '--replace']), 1, /schema version 99/)
     assert.equal(await store.export(), before)
   })
 
@@ -416,7 +416,7 @@ describe('backup and restore', { concurrency: 2 }, () => {
     const database = new DatabaseSync(file)
     database.exec("UPDATE schema_migrations SET name = 'first-release'")
     database.close()
-    assertRefused(
+    assertCommandFails(
       await store.run(['restore', file, '--replace']),
       1,
       /^This database was made by an unreleased version\./,
@@ -434,7 +434,7 @@ test('after a restore, callers that follow the events receive 410 and have to li
     service.request('GET', `/v1/events?after=${after}`, { key: service.operatorKey })
   await add('before')
   const file = `${folderFor(t)}/copy.db`
-  const store = storeAt(service.storeEnv)
+  const store = cliOn(service.databaseEnv)
   await store.ok(['backup', file])
   await add('lost')
   const position = Number((await feed(0)).headers['last-event-id'])

@@ -6,11 +6,11 @@ import { DatabaseSync } from 'node:sqlite'
 import { mock, type TestContext, test } from 'node:test'
 import { backupDatabase, restoreDatabase } from '../../src/database/sqlite/backup.ts'
 import { databaseFile } from '../../src/database/sqlite/open.ts'
-import { assertRefused, storeAt } from '../support/commands.ts'
+import { assertCommandFails, cliOn } from '../support/commands.ts'
 import { folderFor } from '../support/servers.ts'
 
 async function seededStore(folder: string) {
-  const store = storeAt({ PETSTORE_DATA_DIR: join(folder, 'data') })
+  const store = cliOn({ PETSTORE_DATA_DIR: join(folder, 'data') })
   await store.ok(['seed', '--count', '20'])
   return store
 }
@@ -128,7 +128,7 @@ test('a backup of a damaged database fails, even if only an index is damaged, an
   const earlier = join(folder, 'earlier.db')
   await store.ok(['backup', earlier])
   damageIndex(databaseFile(store.dataDir))
-  assertRefused(
+  assertCommandFails(
     await store.run(['backup', join(folder, 'copy.db')]),
     1,
     /^No backup was written: .* integrity check \(.*pets_by_status.*\)/,

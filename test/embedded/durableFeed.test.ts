@@ -11,7 +11,7 @@ import { eventually } from '../support/eventually.ts'
 // Loaded after the module that replaces fdatasync.
 const { databaseFile } = await import('../../src/database/sqlite/open.ts')
 const { createPets } = await import('../../src/pets/queries.ts')
-const { loopbackAllowed, startReceiver } = await import('../support/receiver.ts')
+const { loopbackAllowed, startWebhookReceiver: startReceiver } = await import('../support/receiver.ts')
 const { folderFor } = await import('../support/servers.ts')
 const { startTestService } = await import('../support/service.ts')
 
@@ -89,7 +89,7 @@ test('a stream shows an event when it is durable', async (t) => {
 
 test('an event of another process is shown when the service has synced it', async (t) => {
   const store = await serviceFor(t)
-  const other = await store.service.store()
+  const other = await store.service.openDatabase()
   const addElsewhere = (name: string) =>
     other.write((trx) =>
       createPets(trx, other.dialect, [{ name, categoryId: 1n, status: 'available' }], store.service.now()),

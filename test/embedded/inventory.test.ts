@@ -7,11 +7,11 @@ import { sqliteKysely } from '../../src/database/sqlite/driver.ts'
 import { databaseFile } from '../../src/database/sqlite/open.ts'
 import { inventoryRoutes } from '../../src/inventory/routes.ts'
 import { petStatuses } from '../../src/pets/pet.ts'
-import { freshStore, storeAt } from '../support/commands.ts'
+import { cliOnNewDatabase, cliOn } from '../support/commands.ts'
 import { folderFor, serverFor } from '../support/servers.ts'
 
 test('reading the inventory reads only its table, which has one row per status', async (t) => {
-  const store = await freshStore(t)
+  const store = await cliOnNewDatabase(t)
   await store.ok(['seed', '--count', '10'])
   const connection = new DatabaseSync(databaseFile(store.dataDir), { readOnly: true, timeout: 5_000 })
   try {
@@ -34,7 +34,7 @@ test('reading the inventory reads only its table, which has one row per status',
 test('the inventory is correct after a restore, even with a running server', async (t) => {
   const server = await serverFor(t)
   const key = server.operatorKey
-  const store = storeAt(server.storeEnv)
+  const store = cliOn(server.databaseEnv)
   const inventory = async () => (await server.request('GET', '/v1/store/inventory', { key })).json
   await store.ok(['seed', '--count', '730'])
   const backup = join(folderFor(t), 'backup.db')

@@ -9,21 +9,21 @@ import { MemoryRateLimiter } from '../../src/limits/memory.ts'
 import { findUsage } from '../../src/limits/queries.ts'
 import { TransientLimiter } from '../../src/limits/transientLimiter.ts'
 import { dayMs, minuteMs } from '../../src/limits/window.ts'
-import { newStore, openStore, removeStore, type StoreEnv } from '../support/engine.ts'
+import { newDatabase, openTestDatabase, removeDatabase, type DatabaseEnv } from '../support/engine.ts'
 
 const start = Date.UTC(2026, 10, 15)
 const limits = { perMinute: 10, perDay: 1_000 }
 const banAfterRejections = 100
 
-let env: StoreEnv
+let env: DatabaseEnv
 let database: Database
 beforeEach(async () => {
-  env = await newStore()
-  database = await openStore(env, start)
+  env = await newDatabase()
+  database = await openTestDatabase(env, start)
 })
 afterEach(async () => {
   await database.close()
-  await removeStore(env)
+  await removeDatabase(env)
 })
 
 const limiterWith = (keysMax: number) =>

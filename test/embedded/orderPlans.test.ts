@@ -15,7 +15,7 @@ import {
   hasDueHolds,
   ordersPageQuery,
 } from '../../src/orders/queries.ts'
-import { openStore, temporaryFolder } from '../support/engine.ts'
+import { openTestDatabase, temporaryFolder } from '../support/engine.ts'
 
 const orders = 50_000
 
@@ -24,7 +24,7 @@ let database: Database
 let connection: DatabaseSync
 before(async () => {
   folder = temporaryFolder()
-  database = await openStore({ PETSTORE_DATA_DIR: folder })
+  database = await openTestDatabase({ PETSTORE_DATA_DIR: folder })
   connection = new DatabaseSync(databaseFile(folder), { timeout: 10_000 })
   // None is open, so that animals may have many; none is due.
   connection.exec(`

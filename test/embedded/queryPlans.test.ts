@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test'
 import type { Database } from '../../src/database/database.ts'
 import { databaseFile } from '../../src/database/sqlite/open.ts'
 import { type PetFilter, petsPageQuery } from '../../src/pets/queries.ts'
-import { openStore, temporaryFolder } from '../support/engine.ts'
+import { openTestDatabase, temporaryFolder } from '../support/engine.ts'
 
 const animals = 1_000_000
 const categories = 200
@@ -16,7 +16,7 @@ let connection: DatabaseSync
 
 before(async () => {
   folder = temporaryFolder()
-  database = await openStore({ PETSTORE_DATA_DIR: folder })
+  database = await openTestDatabase({ PETSTORE_DATA_DIR: folder })
   connection = new DatabaseSync(databaseFile(folder), { timeout: 10_000 })
   // Filled without indexes and made whole again, which is several times as fast.
   const indexes = connection

@@ -4,11 +4,11 @@ import { test } from 'node:test'
 import { sql } from 'kysely'
 import { databaseFile } from '../../src/database/sqlite/open.ts'
 import { nextInLane } from '../../src/webhooks/attempts.ts'
-import { databaseFor } from '../support/engine.ts'
+import { openDatabaseFor } from '../support/engine.ts'
 import { startOfTests } from '../support/service.ts'
 
 test('the next delivery of a lane is found by an index alone', async (t) => {
-  const { env, database } = await databaseFor(t, startOfTests)
+  const { env, database } = await openDatabaseFor(t, startOfTests)
   const store = new DatabaseSync(databaseFile(env.PETSTORE_DATA_DIR), { readOnly: true })
   t.after(() => store.close())
   for (const [lane, index] of [

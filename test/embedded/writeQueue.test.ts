@@ -4,7 +4,7 @@ import type { Kysely } from 'kysely'
 import { type Database, DatabaseUnavailableError } from '../../src/database/database.ts'
 import { databaseFile } from '../../src/database/sqlite/open.ts'
 import type { Tables } from '../../src/database/tables.ts'
-import { databaseFor } from '../support/engine.ts'
+import { openDatabaseFor } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { runPetstore } from '../support/process.ts'
 import { holdWriteLock } from '../support/writeLock.ts'
@@ -15,7 +15,7 @@ const slackMs = 2_000
 const writesWaitingMax = 10_000
 
 async function storeFor(t: TestContext): Promise<Database & { dataDir: string }> {
-  const { env, database } = await databaseFor(t)
+  const { env, database } = await openDatabaseFor(t)
   return { ...database, dataDir: env.PETSTORE_DATA_DIR }
 }
 

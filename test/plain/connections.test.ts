@@ -9,7 +9,7 @@ import { listen } from '../../src/server/listen.ts'
 import type { Handlers, ListenAddress, ListenBounds } from '../../src/server/server.ts'
 import { eventually } from '../support/eventually.ts'
 import { startTestService } from '../support/service.ts'
-import { type Caller, call } from '../support/socket.ts'
+import { type RawConnection, openRawConnection } from '../support/socket.ts'
 
 /** The server keeps 100 places free, so this leaves room for four connections. */
 const connectionsMax = 104
@@ -28,9 +28,9 @@ const handlers = (textOf: (request: ApiRequest) => string | Promise<string>): Ha
   handle: async (request) => textResponse(await textOf(request)),
 })
 
-async function ask(caller: Caller, path = '/'): Promise<string> {
+async function ask(caller: RawConnection, path = '/'): Promise<string> {
   caller.socket.write(`GET ${path} HTTP/1.1\r\nHost: petstore\r\n\r\n`)
-  return (await caller.answer()).body
+  return (await caller.response()).body
 }
 
 test('near the limit of connections the one that has been idle longest makes room', async () => {
@@ -39,9 +39,9 @@ test('near the limit of connections the one that has been idle longest makes roo
     anywhere,
     bounds,
   )
-  const callers: Caller[] = []
+  const callers: RawConnection[] = []
   const arrive = async () => {
-    const caller = await call(`http://127.0.0.1:${listener.port}`)
+    const caller = await openRawConnection(`http://127.0.0.1:${listener.port}`)
     callers.push(caller)
     assert.equal(await ask(caller, '/first'), '/first')
     return caller
@@ -78,9 +78,9 @@ test('who is being served does not have to make room, however long it takes', as
     return 'done'
   }
   const listener = await listen(handlers(slowly), anywhere, bounds)
-  const callers: Caller[] = []
+  const callers: RawConnection[] = []
   const arrive = async () => {
-    const caller = await call(`http://127.0.0.1:${listener.port}`)
+    const caller = await openRawConnection(`http://127.0.0.1:${listener.port}`)
     callers.push(caller)
     return caller
   }
@@ -109,9 +109,9 @@ test('a connection that is idle for long is closed, and no other', async () => {
   }
   const listener = await listen(handlers(slowly), anywhere, { ...bounds, idleMs: 1_500 })
   const callers = await Promise.all(
-    Array.from({ length: 4 }, () => call(`http://127.0.0.1:${listener.port}`)),
+    Array.from({ length: 4 }, () => openRawConnection(`http://127.0.0.1:${listener.port}`)),
   )
-  const [idle, busy, slow, trickling] = callers as [Caller, Caller, Caller, Caller]
+  const [idle, busy, slow, trickling] = callers as [RawConnection, RawConnection, RawConnection, RawConnection]
   try {
     // The first who asks waits for what answers to be loaded; the others must not be idle for as long.
     assert.equal(await ask(busy), 'done')
@@ -131,7 +131,7 @@ test('a connection that is idle for long is closed, and no other', async () => {
     }
     await closed
     trickling.socket.write('Host: petstore\r\n\r\n')
-    assert.equal((await trickling.answer()).body, 'done', 'who is sending a request is not idle')
+    assert.equal((await trickling.response()).body, 'done', 'who is sending a request is not idle')
     served.resolve()
     assert.equal(await answer, 'done', 'nor is who waits for an answer')
     // In the end they all go.
@@ -149,7 +149,7 @@ test('a connection whose answer was watched may be idle as long as any other', a
     anywhere,
     { ...bounds, stalledMs: 500, idleMs: 2_000 },
   )
-  const watched = await call(`http://127.0.0.1:${listener.port}`)
+  const watched = await openRawConnection(`http://127.0.0.1:${listener.port}`)
   try {
     assert.equal(await ask(watched), 'done')
     const started = performance.now()
@@ -175,7 +175,7 @@ test('who takes nothing of a second answer is cut off as well', async () => {
   )
   const request = (path: string) => `GET ${path} HTTP/1.1\r\nHost: petstore\r\n\r\n`
   try {
-    const caller = await call(`http://127.0.0.1:${listener.port}`)
+    const caller = await openRawConnection(`http://127.0.0.1:${listener.port}`)
     caller.socket.pause()
     caller.socket.write(request('/') + request('/large'))
     // Nothing is read before the server has given up: then of the two ends there is one left.
@@ -195,13 +195,13 @@ describe('near the limit of connections', () => {
     const closed: string[] = []
     const onConnectionClosed = (reason: string) => void closed.push(reason)
     const listener = await listen({ ...readsBody, onConnectionClosed }, anywhere, { ...bounds, ...more })
-    const callers: Caller[] = []
+    const callers: RawConnection[] = []
     t.after(async () => {
       for (const { socket } of callers) socket.destroy()
       await listener.stop()
     })
     const arrive = async (...writes: string[]) => {
-      const caller = await call(`http://127.0.0.1:${listener.port}`, ...writes)
+      const caller = await openRawConnection(`http://127.0.0.1:${listener.port}`, ...writes)
       callers.push(caller)
       return caller
     }
@@ -219,7 +219,7 @@ describe('near the limit of connections', () => {
     const silent = await arrive()
     const halfHead = await arrive('GET / HTTP/1.1\r\nHost: pet')
     const halfBody = await arrive('POST / HTTP/1.1\r\nHost: petstore\r\nContent-Length: 10\r\n\r\n12345')
-    const well: Caller[] = [idle]
+    const well: RawConnection[] = [idle]
     for (const unfinished of [silent, halfHead, halfBody]) {
       assert.equal(unfinished.socket.closed, false)
       well.push(await arriveAndAsk())
@@ -242,7 +242,7 @@ describe('near the limit of connections', () => {
     await arrive('GET / HTTP/1.1\r\n')
     for (let n = 0; n < 2; n++) await arriveAndAsk()
     sending.socket.write('67890')
-    assert.equal((await sending.answer()).body, '10')
+    assert.equal((await sending.response()).body, '10')
     assert.equal(await ask(idle), '0')
   })
 
@@ -327,7 +327,7 @@ describe('connections from one address', () => {
     t.after(() => service.stop())
     const request = () => service.request('GET', '/metrics', { key: service.operatorKey })
     assert.equal((await request()).status, 200)
-    const callers = await Promise.all(Array.from({ length: 8 }, () => call(service.base)))
+    const callers = await Promise.all(Array.from({ length: 8 }, () => openRawConnection(service.base)))
     t.after(() => callers.map(({ socket }) => socket.destroy()))
     const counted = /^petstore_connections_closed_total\{reason="address_limit"\} 4$/m
     await eventually('four are closed', async () => counted.test((await request()).text))

@@ -6,7 +6,7 @@ import {
   launchBrowser,
   openPage,
   type TestBrowser,
-  type Visit,
+  type PageVisit,
 } from '../support/browser.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 
@@ -30,7 +30,7 @@ async function visit(
   path: string,
   size: typeof phone,
   colorScheme: 'light' | 'dark',
-  look: (visit: Visit) => Promise<void>,
+  look: (visit: PageVisit) => Promise<void>,
 ) {
   const opened = await openPage(chromium.browser, service.base, { ...size, colorScheme })
   try {

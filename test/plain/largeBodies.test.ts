@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { before, describe, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { call } from '../support/socket.ts'
+import { openRawConnection } from '../support/socket.ts'
 import { useService } from '../support/useService.ts'
 
 const service = useService()
@@ -45,8 +45,8 @@ describe('Expect: 100-continue', () => {
   ]
   for (const [name, request, status, code] of refused) {
     test(`${name} is refused before the body is sent, and the connection is closed`, async () => {
-      const caller = await call(service.base, request())
-      const answer = await caller.answer()
+      const caller = await openRawConnection(service.base, request())
+      const answer = await caller.response()
       assert.equal(answer.status, status)
       assert.equal(JSON.parse(answer.body).code, code)
       // What comes next on this connection may be the body or a new request: there is no way to tell.
@@ -58,27 +58,27 @@ describe('Expect: 100-continue', () => {
 
   test('a key without the scope is refused before the body is sent', async () => {
     const { key: readOnly } = await service.makeKey({ scopes: ['pets:read'] })
-    const caller = await call(service.base, head(expecting(`Bearer ${readOnly}`, body.length)))
-    assert.equal((await caller.answer()).status, 403)
+    const caller = await openRawConnection(service.base, head(expecting(`Bearer ${readOnly}`, body.length)))
+    assert.equal((await caller.response()).status, 403)
     caller.socket.destroy()
   })
 
   test('a key that has used up its rate limit is refused before the body is sent', async () => {
     const limited = await service.makeKey({ plan: 'enterprise', limits: { perMinute: 1 } })
     await service.request('GET', '/v1/pets', { key: limited.key })
-    const caller = await call(service.base, head(expecting(`Bearer ${limited.key}`, body.length)))
-    assert.equal((await caller.answer()).status, 429)
+    const caller = await openRawConnection(service.base, head(expecting(`Bearer ${limited.key}`, body.length)))
+    assert.equal((await caller.response()).status, 429)
     caller.socket.destroy()
   })
 
   for (const path of ['/v1/pets', '/v1/pets?x="']) {
     test(`is answered 100 where the body is wanted, then the request is served (${path})`, async () => {
-      const caller = await call(service.base)
+      const caller = await openRawConnection(service.base)
       for (let n = 0; n < 2; n++) {
         caller.socket.write(head(expecting(`Bearer ${key}`, body.length), { path }))
-        assert.equal((await caller.answer()).status, 100)
+        assert.equal((await caller.response()).status, 100)
         caller.socket.write(body)
-        const { status, head: lines } = await caller.answer()
+        const { status, head: lines } = await caller.response()
         assert.equal(status, 201)
         assert.match(lines, /^connection: keep-alive$/im)
       }
@@ -87,16 +87,16 @@ describe('Expect: 100-continue', () => {
   }
 
   test('a body that is sent without waiting for 100 is taken as well', async () => {
-    const caller = await call(service.base, head(expecting(`Bearer ${key}`, body.length)) + body)
-    const statuses = [(await caller.answer()).status, (await caller.answer()).status]
+    const caller = await openRawConnection(service.base, head(expecting(`Bearer ${key}`, body.length)) + body)
+    const statuses = [(await caller.response()).status, (await caller.response()).status]
     assert.deepEqual(statuses, [100, 201])
     caller.socket.destroy()
   })
 
   test('HTTP/1.0 knows no 100', async () => {
     const request = head(expecting(`Bearer ${key}`, body.length)).replace('HTTP/1.1', 'HTTP/1.0')
-    const caller = await call(service.base, request + body)
-    assert.equal((await caller.answer()).status, 201)
+    const caller = await openRawConnection(service.base, request + body)
+    assert.equal((await caller.response()).status, 201)
     caller.socket.destroy()
   })
 })

@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { BlockList } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import { addressesMax, createPageRateLimiter, pageLimits } from '../../src/limits/pageAllowance.ts'
-import type { Answer } from '../support/client.ts'
+import type { ClientResponse } from '../support/client.ts'
 import { startServer } from '../support/process.ts'
-import { call } from '../support/socket.ts'
+import { openRawConnection } from '../support/socket.ts'
 import { useService } from '../support/useService.ts'
 
 const { perMinute } = pageLimits
@@ -15,10 +15,10 @@ const requestsOf = (path: string, count: number, headers = '') =>
 
 /** The statuses of requests that are pipelined over one connection. */
 async function pipelined(base: string, path: string, count: number, headers = ''): Promise<number[]> {
-  const caller = await call(base, requestsOf(path, count, headers))
+  const caller = await openRawConnection(base, requestsOf(path, count, headers))
   try {
     const statuses: number[] = []
-    while (statuses.length < count) statuses.push((await caller.answer()).status)
+    while (statuses.length < count) statuses.push((await caller.response()).status)
     return statuses
   } finally {
     caller.socket.destroy()
@@ -41,7 +41,7 @@ describe('requests outside the API are limited by address', () => {
   const ask = (address: string, path: string, method = 'GET') =>
     service.request(method, path, { headers: { 'x-forwarded-for': address } })
 
-  const assertLimited = ({ status, json, headers }: Answer) => {
+  const assertLimited = ({ status, json, headers }: ClientResponse) => {
     assert.equal(status, 429)
     assert.deepEqual([json.code, json.status], ['rate_limit_exceeded', 429])
     assert.match(String(headers['retry-after']), /^[1-9]\d?$/)
@@ -209,7 +209,7 @@ describe('pipelined requests', () => {
       return Number(/^process_resident_memory_bytes (\d+)$/m.exec(text)?.[1])
     }
     const before = await residentBytes()
-    const lazy = await call(
+    const lazy = await openRawConnection(
       server.base,
       requestsOf('/docs/reference.js', count, 'X-Forwarded-For: 203.0.113.3\r\n'),
     )

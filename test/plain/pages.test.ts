@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { startTestService } from '../support/service.ts'
-import { call } from '../support/socket.ts'
+import { openRawConnection } from '../support/socket.ts'
 import { useService } from '../support/useService.ts'
 
 const service = useService({ PETSTORE_METRICS_OPEN: 'true' })
@@ -53,9 +53,9 @@ describe('a page is there to be read', () => {
 /** The bytes as they come, which a client that unpacks by itself would not show. */
 async function bytesOf(path: string, headers: Record<string, string> = {}) {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
-  const caller = await call(service.base, `GET ${path} HTTP/1.1\r\nHost: petstore\r\n${lines.join('')}\r\n`)
+  const caller = await openRawConnection(service.base, `GET ${path} HTTP/1.1\r\nHost: petstore\r\n${lines.join('')}\r\n`)
   try {
-    const { status, head, body } = await caller.answer()
+    const { status, head, body } = await caller.response()
     assert.equal(status, 200)
     return { head, bytes: Buffer.from(body, 'latin1') }
   } finally {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { listen } from '../../src/server/listen.ts'
 import { eventually } from '../support/eventually.ts'
-import { call } from '../support/socket.ts'
+import { openRawConnection } from '../support/socket.ts'
 import { useService } from '../support/useService.ts'
 
 const service = useService()
@@ -57,8 +57,8 @@ describe('what cannot be read as HTTP is refused with an Error body, and closed'
   ]
   for (const [name, bytes, status] of refused) {
     test(name, async () => {
-      const caller = await call(service.base, bytes())
-      const answer = await caller.answer()
+      const caller = await openRawConnection(service.base, bytes())
+      const answer = await caller.response()
       const requestId = assertErrorForm(answer, status, 'validation_failed')
       assert.equal(header(answer, 'connection'), 'close')
       const { error } = await caller.closed
@@ -69,11 +69,11 @@ describe('what cannot be read as HTTP is refused with an Error body, and closed'
   }
 
   test('a body that is not HTTP gets its error from the pipeline, with the request id of the caller', async () => {
-    const caller = await call(
+    const caller = await openRawConnection(
       service.base,
       `${chunked()}X-Request-Id: broken-body\r\n\r\n5\r\n{"nam\r\nzz\r\n`,
     )
-    const answer = await caller.answer()
+    const answer = await caller.response()
     assert.equal(assertErrorForm(answer, 400, 'validation_failed'), 'broken-body')
     assert.ok(header(answer, 'x-ratelimit-limit'))
     assert.equal(header(answer, 'connection'), 'close')
@@ -91,9 +91,9 @@ describe('what cannot be read as HTTP is refused with an Error body, and closed'
     test(`${name}, after the responses to the requests before it`, async () => {
       const body = '{"name":"Milo","categoryId":1}'
       const post = `POST /v1/pets HTTP/1.1\r\n${authorized()}Content-Length: ${body.length}\r\n\r\n${body}`
-      const caller = await call(service.base, `${post}${post}${bytes()}`)
-      for (let n = 0; n < 2; n++) assert.equal((await caller.answer()).status, 201)
-      assertErrorForm(await caller.answer(), 400, 'validation_failed')
+      const caller = await openRawConnection(service.base, `${post}${post}${bytes()}`)
+      for (let n = 0; n < 2; n++) assert.equal((await caller.response()).status, 201)
+      assertErrorForm(await caller.response(), 400, 'validation_failed')
       await caller.closed
       assert.equal(caller.received().match(/HTTP\/1\.1 \d{3} /g)?.length, 3)
     })
@@ -110,16 +110,16 @@ describe('what is HTTP but no request of ours', () => {
   for (const [name, head] of refused) {
     test(`${name} is refused with an Error body and the request id of the caller`, async () => {
       const id = name.replaceAll(/[^A-Za-z0-9]/g, '-')
-      const caller = await call(service.base, `${head}X-Request-Id: ${id}\r\n\r\n`)
-      assert.equal(assertErrorForm(await caller.answer(), 400, 'validation_failed'), id)
+      const caller = await openRawConnection(service.base, `${head}X-Request-Id: ${id}\r\n\r\n`)
+      assert.equal(assertErrorForm(await caller.response(), 400, 'validation_failed'), id)
       caller.socket.destroy()
       assert.equal((await lineOf(id)).status, 400)
     })
   }
 
   test('HTTP/1.0 needs no Host', async () => {
-    const caller = await call(service.base, 'GET /healthz HTTP/1.0\r\n\r\n')
-    assert.equal((await caller.answer()).status, 200)
+    const caller = await openRawConnection(service.base, 'GET /healthz HTTP/1.0\r\n\r\n')
+    assert.equal((await caller.response()).status, 200)
     caller.socket.destroy()
   })
 
@@ -145,7 +145,7 @@ test('a connection is closed if even an error response is impossible', async () 
     { stalledMs: 60_000 },
   )
   for (const bytes of ['GET / HTTP/1.1\r\nHost: petstore\r\n\r\n', 'NONSENSE\r\n\r\n']) {
-    const caller = await call(`http://127.0.0.1:${listener.port}`, bytes)
+    const caller = await openRawConnection(`http://127.0.0.1:${listener.port}`, bytes)
     await caller.closed
     assert.equal(caller.received(), '')
   }

@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import { eventually } from '../support/eventually.ts'
 import { startServer } from '../support/process.ts'
 import { type Server, stopped } from '../support/servers.ts'
-import { type Caller, call } from '../support/socket.ts'
+import { type RawConnection, openRawConnection } from '../support/socket.ts'
 
 const headersTimeoutMs = 5_000
 const requestTimeoutMs = 10_000
@@ -32,21 +32,21 @@ const post = (...headers: string[]) =>
   )
 
 /** Sends a little every now and then, for as long as the other side stands it. */
-async function dribble(start: string, drop: string): Promise<Caller> {
-  const caller = await call(server.base, start)
+async function dribble(start: string, drop: string): Promise<RawConnection> {
+  const caller = await openRawConnection(server.base, start)
   const timer = setInterval(() => caller.socket.write(drop), tickMs)
   caller.socket.on('close', () => clearInterval(timer))
   return caller
 }
 
-async function assertCutOff(caller: Caller, boundMs: number): Promise<void> {
+async function assertCutOff(caller: RawConnection, boundMs: number): Promise<void> {
   const { afterMs } = await caller.closed
   assert.ok(afterMs > boundMs - 500, `not before its bound, but after ${afterMs} ms`)
   assert.ok(afterMs < boundMs + lateMs + slackMs, `cut off only after ${afterMs} ms`)
 }
 
 describe('a slow caller is cut off', { concurrency: true }, () => {
-  test('who says nothing at all', async () => assertCutOff(await call(server.base), headersTimeoutMs))
+  test('who says nothing at all', async () => assertCutOff(await openRawConnection(server.base), headersTimeoutMs))
 
   for (const [who, start, drop, boundMs] of [
     ['who is slow to finish the first line', () => 'GET /v1/pe', 't', headersTimeoutMs],
@@ -74,7 +74,7 @@ describe('a slow caller is cut off', { concurrency: true }, () => {
         assert.match(caller.received(), /^x-request-id: \S+/im)
         assert.match(caller.received(), /\r\n\r\n\{"code":"validation_failed",.*"status":408\}$/)
       } else {
-        assert.equal((await caller.answer()).status, 401, 'answered without it')
+        assert.equal((await caller.response()).status, 401, 'answered without it')
         const { afterMs } = await caller.closed
         assert.ok(afterMs < requestTimeoutMs + lateMs + slackMs)
       }
@@ -113,7 +113,7 @@ describe('a slow caller is cut off', { concurrency: true }, () => {
   })
 
   test('who does not read his answer is not waited for by others', async () => {
-    const lazy = await call(server.base)
+    const lazy = await openRawConnection(server.base)
     lazy.socket.pause()
     for (let n = 0; n < 50; n++) lazy.socket.write('GET /v1/openapi.json HTTP/1.1\r\nHost: petstore\r\n\r\n')
     assert.equal((await server.request('GET', '/v1/pets', { key })).status, 200)
@@ -123,7 +123,7 @@ describe('a slow caller is cut off', { concurrency: true }, () => {
 
 describe('too much', { concurrency: true }, () => {
   test('of headers, more than 16 KiB, is refused with 431', async () => {
-    const caller = await call(
+    const caller = await openRawConnection(
       server.base,
       `GET /healthz HTTP/1.1\r\nHost: petstore\r\nX-Long: ${'x'.repeat(17 * 1024)}\r\n\r\n`,
     )
@@ -132,11 +132,11 @@ describe('too much', { concurrency: true }, () => {
   })
 
   test('but not quite too much is taken', async () => {
-    const caller = await call(
+    const caller = await openRawConnection(
       server.base,
       `GET /healthz HTTP/1.1\r\nHost: petstore\r\nX-Long: ${'x'.repeat(15 * 1024)}\r\n\r\n`,
     )
-    assert.equal((await caller.answer()).status, 200)
+    assert.equal((await caller.response()).status, 200)
     caller.socket.destroy()
   })
 
@@ -146,8 +146,8 @@ describe('too much', { concurrency: true }, () => {
     ['in chunks', () => post('Transfer-Encoding: chunked'), `${(64 * 1024).toString(16)}\r\n${chunk}\r\n`],
   ] as const) {
     test(`of a body, ${form}, is refused with 413 before the rest has come`, async () => {
-      const caller = await call(server.base, start(), piece, piece)
-      const { status, head, body } = await caller.answer()
+      const caller = await openRawConnection(server.base, start(), piece, piece)
+      const { status, head, body } = await caller.response()
       assert.equal(status, 413)
       assert.match(head, /^connection: close$/im)
       assert.equal(JSON.parse(body).code, 'body_too_large')
@@ -155,7 +155,7 @@ describe('too much', { concurrency: true }, () => {
     })
 
     test(`of a body, ${form}, is not read on, however hard a caller pushes`, async () => {
-      const caller = await call(server.base, start())
+      const caller = await openRawConnection(server.base, start())
       const { socket } = caller
       const pour = () => {
         while (socket.writable && socket.write(piece)) {
@@ -188,10 +188,10 @@ describe('too much', { concurrency: true }, () => {
 })
 
 test('a connection is kept, and the answer says for how long', async () => {
-  const caller = await call(server.base)
+  const caller = await openRawConnection(server.base)
   for (let n = 0; n < 3; n++) {
     caller.socket.write('GET /healthz HTTP/1.1\r\nHost: petstore\r\n\r\n')
-    const { status, head } = await caller.answer()
+    const { status, head } = await caller.response()
     assert.equal(status, 200)
     assert.match(head, /^connection: keep-alive$/im)
     assert.match(head, /^keep-alive: timeout=\d+$/im)
@@ -202,7 +202,7 @@ test('a connection is kept, and the answer says for how long', async () => {
 test('a caller who is cut off or goes away in the middle leaves no fault in the log', async () => {
   const remaining = async () => (await server.request('GET', '/v1/limits', { key })).json.day.remaining
   const before = await remaining()
-  const gone = await call(server.base, post('Content-Length: 1000', 'X-Request-Id: goes-away'), '{"name":')
+  const gone = await openRawConnection(server.base, post('Content-Length: 1000', 'X-Request-Id: goes-away'), '{"name":')
   await eventually(
     'the request is counted, and its body waited for',
     async () => (await remaining()) < before,

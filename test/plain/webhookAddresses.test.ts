@@ -3,10 +3,10 @@ import { BlockList } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import { isAllowedAddress, isPublicAddress } from '../../src/webhooks/addresses.ts'
 import { addressNotAllowedMessage, sendMessage } from '../../src/webhooks/send.ts'
-import { assertRefused } from '../support/answers.ts'
+import { assertError } from '../support/answers.ts'
 import { eventually } from '../support/eventually.ts'
 import { type NameServer, type Records, startNameServer } from '../support/nameServer.ts'
-import { type Receiver, registerWebhook, startReceiver } from '../support/receiver.ts'
+import { type WebhookReceiver, registerWebhook, startWebhookReceiver } from '../support/receiver.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 
 const nothingAllowed = new BlockList()
@@ -161,11 +161,11 @@ const spellings = [
 
 describe('an address outside the public internet is never connected to', () => {
   let service: TestService
-  let trap: Receiver
+  let trap: WebhookReceiver
   let port: string
   before(async () => {
     service = await startTestService()
-    trap = await startReceiver()
+    trap = await startWebhookReceiver()
     port = new URL(trap.url).port
   })
   after(async () => {
@@ -182,7 +182,7 @@ describe('an address outside the public internet is never connected to', () => {
           key: service.operatorKey,
           body: { url, events: ['pet.created'] },
         })
-        assertRefused(answer, 400, 'validation_failed')
+        assertError(answer, 400, 'validation_failed')
         assert.equal(answer.json.details[0].path, '/url')
         const outcome = await sendMessage(url, ...message, { allowed: nothingAllowed })
         assert.deepEqual(outcome, { error: addressNotAllowedMessage })
@@ -197,7 +197,7 @@ describe('an address outside the public internet is never connected to', () => {
         key: service.operatorKey,
         body: { url: `https://${authority}:${port}/`, events: ['pet.created'] },
       })
-      assertRefused(answer, 400, 'validation_failed')
+      assertError(answer, 400, 'validation_failed')
       assertUntouched()
     })
   }
@@ -266,7 +266,7 @@ describe('an address outside the public internet is never connected to', () => {
 
 describe('between the check and the connection', () => {
   test('a DNS change has no effect: the checked address is the one that is connected to', async () => {
-    const endpoint = await startReceiver()
+    const endpoint = await startWebhookReceiver()
     const addresses = ['127.0.0.1', '127.0.0.3', '127.0.0.1']
     let asked = 0
     const nameServer = await startNameServer((_name, family) =>
@@ -289,7 +289,7 @@ describe('between the check and the connection', () => {
 
   for (const status of [301, 302, 303, 307, 308]) {
     test(`a redirect (${status}) is not followed`, async () => {
-      const [way, trap] = [await startReceiver(), await startReceiver()]
+      const [way, trap] = [await startWebhookReceiver(), await startWebhookReceiver()]
       way.reply = { act: (response) => response.writeHead(status, { location: trap.url }).end() }
       try {
         assert.deepEqual(await sendMessage(way.url, ...message, { allowed: onlyOneAllowed }), { status })

@@ -5,7 +5,7 @@ import { lookupInHostsFile } from '../../src/webhooks/resolve.ts'
 import { sendMessage } from '../../src/webhooks/send.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Records, startNameServer } from '../support/nameServer.ts'
-import { loopbackAllowed, type Receiver, registerWebhook, startReceiver } from '../support/receiver.ts'
+import { loopbackAllowed, type WebhookReceiver, registerWebhook, startWebhookReceiver } from '../support/receiver.ts'
 import { startTestService } from '../support/service.ts'
 
 const loopback = new BlockList()
@@ -18,8 +18,8 @@ async function nameServerFor(t: TestContext, records: (name: string, family: 4 |
   return server
 }
 
-async function receiverFor(t: TestContext): Promise<Receiver> {
-  const receiver = await startReceiver()
+async function receiverFor(t: TestContext): Promise<WebhookReceiver> {
+  const receiver = await startWebhookReceiver()
   t.after(() => receiver.stop())
   return receiver
 }

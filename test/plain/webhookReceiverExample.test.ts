@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { createClient } from '../support/client.ts'
 import { eventually } from '../support/eventually.ts'
-import { isSignedWith, loopbackAllowed, registerWebhook, startReceiver } from '../support/receiver.ts'
+import { isSignedWith, loopbackAllowed, registerWebhook, startWebhookReceiver } from '../support/receiver.ts'
 import { serverFor } from '../support/servers.ts'
 
 const example = fileURLToPath(new URL('../../examples/webhook-receiver.js', import.meta.url))
@@ -38,7 +38,7 @@ test('the example receiver prints a valid message once and rejects a forged one 
     (await server.request(method, path, { key, body })).json
 
   // A test receiver listens on the port first, to get a valid message that can be modified.
-  const own = await startReceiver()
+  const own = await startWebhookReceiver()
   t.after(() => own.stop())
   const { id, secret } = await registerWebhook(service, own.url, ['pet.created'])
   await ask('POST', '/v1/pets', { name: 'Otto', categoryId: 3 })

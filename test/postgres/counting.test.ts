@@ -20,7 +20,7 @@ import { addressLimits, dayMs, exemptLimits, minuteMs } from '../../src/limits/w
 import { startService } from '../../src/service.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { createClient } from '../support/client.ts'
-import { databaseFor, type StoreEnv } from '../support/engine.ts'
+import { openDatabaseFor, type DatabaseEnv } from '../support/engine.ts'
 import { folderFor } from '../support/servers.ts'
 
 const start = Date.UTC(2026, 10, 15)
@@ -160,7 +160,7 @@ const play = fc.record({
 const concurrentPlays = 5
 
 test('PostgreSQL counts keys exactly as memory does: every decision and every stored row', async (t) => {
-  const { database: shared } = await databaseFor(t)
+  const { database: shared } = await openDatabaseFor(t)
   const embedded = await embeddedFor(t)
   let lastId = 0
   let calls = 0
@@ -230,7 +230,7 @@ test('PostgreSQL counts keys exactly as memory does: every decision and every st
 })
 
 test('PostgreSQL counts addresses exactly as memory does, for any token and when the clock is set back', async (t) => {
-  const { database: shared } = await databaseFor(t)
+  const { database: shared } = await openDatabaseFor(t)
   const embedded = await embeddedFor(t)
   let now = start
   let sequences = 0
@@ -278,7 +278,7 @@ test('PostgreSQL counts addresses exactly as memory does, for any token and when
 })
 
 test('an address with no requests left waits at most a minute after the clock is set back', async (t) => {
-  const { database } = await databaseFor(t)
+  const { database } = await openDatabaseFor(t)
   let now = start
   const side = postgresSide(database, () => now, 3)
   const send = async () =>
@@ -294,7 +294,7 @@ test('an address with no requests left waits at most a minute after the clock is
 const ample: Settings = { plan: 'enterprise', perMinute: 1_000_000, perDay: 1_000_000 }
 
 test('finding a key and exempt requests consume nothing from the key, and leave no count of it behind', async (t) => {
-  const { database } = await databaseFor(t)
+  const { database } = await openDatabaseFor(t)
   let now = start
   const side = postgresSide(database, () => now, 3)
   const token = generateApiKey('production')
@@ -322,7 +322,7 @@ test('finding a key and exempt requests consume nothing from the key, and leave 
 })
 
 test('instances that count concurrently admit exactly the limit', async (t) => {
-  const { env, database } = await databaseFor(t)
+  const { env, database } = await openDatabaseFor(t)
   const other = await openMigrated({ dataDir: env.PETSTORE_DATA_DIR, databaseUrl: env.DATABASE_URL }, 0)
   t.after(() => other.close())
   const token = generateApiKey('production')
@@ -337,7 +337,7 @@ test('instances that count concurrently admit exactly the limit', async (t) => {
 })
 
 test('instances that count exempt requests concurrently admit exactly the limit', async (t) => {
-  const { env, database } = await databaseFor(t)
+  const { env, database } = await openDatabaseFor(t)
   const other = await openMigrated({ dataDir: env.PETSTORE_DATA_DIR, databaseUrl: env.DATABASE_URL }, 0)
   t.after(() => other.close())
   const token = generateApiKey('production')
@@ -357,7 +357,7 @@ test('instances that count exempt requests concurrently admit exactly the limit'
 })
 
 test('concurrent requests with a publishable key count for the key or for their address, depending on the origin', async (t) => {
-  const { database } = await databaseFor(t)
+  const { database } = await openDatabaseFor(t)
   const side = postgresSide(database, () => start, 10)
   const token = generateApiKey('production')
   await addKey({ database }, 1, token, { ...ample, perMinute: 30, origins: [home] })
@@ -386,7 +386,7 @@ test('concurrent requests with a publishable key count for the key or for their 
 })
 
 test('exempt requests are one round trip, shared by concurrent ones, and none once key and address are used up', async (t) => {
-  const { database } = await databaseFor(t)
+  const { database } = await openDatabaseFor(t)
   let roundTrips = 0
   const counting: Database = {
     ...database,
@@ -415,7 +415,7 @@ test('exempt requests are one round trip, shared by concurrent ones, and none on
 })
 
 /** An instance of the service whose local clock is wrong. */
-async function instanceFor(t: TestContext, env: StoreEnv, aheadMs: number) {
+async function instanceFor(t: TestContext, env: DatabaseEnv, aheadMs: number) {
   const { log } = createLog({ level: 'silent', redact: (text) => text })
   const config = readConfig({ ...env, PORT: '0', PETSTORE_ADMIN_KEY: adminKey })
   const service = await startService({ config, clock: () => Date.now() + aheadMs, log })
@@ -436,7 +436,7 @@ async function secondsOf(database: Database): Promise<number> {
 }
 
 test('the clock of the database decides: an instance whose clock is an hour off shows the same windows', async (t) => {
-  const { env, database } = await databaseFor(t)
+  const { env, database } = await openDatabaseFor(t)
   const right = await instanceFor(t, env, 0)
   const made = await right.request('POST', '/v1/keys', {
     key: adminKey,
@@ -477,7 +477,7 @@ test('the clock of the database decides: an instance whose clock is an hour off 
 })
 
 test('sweep deletes the addresses whose windows have ended, and no others', async (t) => {
-  const { database } = await databaseFor(t)
+  const { database } = await openDatabaseFor(t)
   let now = start
   const side = postgresSide(database, () => now, 3)
   const rows = async () =>
@@ -506,7 +506,7 @@ test('sweep deletes the addresses whose windows have ended, and no others', asyn
 })
 
 test('the number of stored addresses is bounded: beyond 100,000 those that end first are deleted', async (t) => {
-  const { database } = await databaseFor(t)
+  const { database } = await openDatabaseFor(t)
   const side = postgresSide(database, () => start, 3)
   const rowsMax = 100_000
   await database.migrate((trx) =>

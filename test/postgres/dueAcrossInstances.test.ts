@@ -1,24 +1,24 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { eventRetentionMs } from '../../src/events/queries.ts'
-import { assertRefused } from '../support/answers.ts'
-import { inStore } from '../support/engine.ts'
+import { assertError } from '../support/answers.ts'
+import { inDatabase } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import {
   adminKey,
-  atOnce,
-  done,
+  concurrently,
+  requestOk,
   type Event,
   feedAfter,
-  listed,
+  listAllItems,
   makeAmpleKey,
   newestEventId,
   servicesFor,
   tally,
-  whenServed,
+  retryWhile503,
 } from '../support/instances.ts'
 import { hourMs } from '../support/orders.ts'
-import { loopbackAllowed, registerWebhook, startReceiver } from '../support/receiver.ts'
+import { loopbackAllowed, registerWebhook, startWebhookReceiver } from '../support/receiver.ts'
 
 /** Generous: what is asked is whether, not when. */
 const boundMs = 30_000
@@ -28,17 +28,17 @@ const sorted = (numbers: readonly number[]) => numbers.toSorted((a, b) => b - a)
 test('200 holds lapse once each, whoever notices, and the next adopter need not wait for it', async (t) => {
   const { all: services, first, advance } = await servicesFor(t, { PETSTORE_ORDER_HOLD_HOURS: '1' })
   const key = await makeAmpleKey(first)
-  const placed: { id: number; petId: number }[] = await atOnce(services, 200, async (service, index) => {
-    const pet = await done(service, 'POST', '/v1/pets', { name: `Held ${index}`, categoryId: 3 }, key)
-    return (await done(service, 'POST', '/v1/store/orders', { petId: pet.json.id }, key)).json
+  const placed: { id: number; petId: number }[] = await concurrently(services, 200, async (service, index) => {
+    const pet = await requestOk(service, 'POST', '/v1/pets', { name: `Held ${index}`, categoryId: 3 }, key)
+    return (await requestOk(service, 'POST', '/v1/store/orders', { petId: pet.json.id }, key)).json
   })
   const before = await newestEventId(first)
   advance(hourMs)
   // Every fourth is ordered anew at all three instances before anybody need have noticed.
   const wanted = placed.filter((_, index) => index % 4 === 0)
-  const answers = await atOnce(services, wanted.length * 3, ({ request }, index) => {
+  const answers = await concurrently(services, wanted.length * 3, ({ request }, index) => {
     const body = { petId: wanted[Math.floor(index / 3)]?.petId }
-    return whenServed(() => request('POST', '/v1/store/orders', { key, body }))
+    return retryWhile503(() => request('POST', '/v1/store/orders', { key, body }))
   })
   const codes = answers.map(({ status, json }) => `${status} ${json?.code ?? ''}`)
   assert.deepEqual(tally(codes), { '201 ': wanted.length, '409 pet_unavailable': wanted.length * 2 })
@@ -51,7 +51,7 @@ test('200 holds lapse once each, whoever notices, and the next adopter need not 
   // One more round of every instance's own: whoever would lapse a hold a second time has had his chance.
   advance(1)
   const nextPlaced = answers.filter(({ status }) => status === 201)
-  await done(first, 'PATCH', `/v1/store/orders/${nextPlaced[0]?.json.id}`, { status: 'approved' })
+  await requestOk(first, 'PATCH', `/v1/store/orders/${nextPlaced[0]?.json.id}`, { status: 'approved' })
   advance(hourMs)
   await eventually(
     'the next holds lapse',
@@ -66,14 +66,14 @@ test('200 holds lapse once each, whoever notices, and the next adopter need not 
   assert.deepEqual(tally(lapsed.map(({ data }) => data.cancelReason as string)), {
     hold_expired: lapsed.length,
   })
-  const pets = await listed(first, '/v1/pets?limit=100')
+  const pets = await listAllItems(first, '/v1/pets?limit=100')
   assert.deepEqual(tally(pets.map(({ status }) => status)), { available: 199, pending: 1 })
 })
 
 test('events older than 30 days are let go once, and the feed goes on behind them without a gap', async (t) => {
-  const { all: services, first, advance, storeEnv } = await servicesFor(t, {}, { bounds: { sweepMs: 20 } })
+  const { all: services, first, advance, databaseEnv } = await servicesFor(t, {}, { bounds: { sweepMs: 20 } })
   // More than go at once, so that the instances take turns.
-  await inStore(storeEnv, (database) =>
+  await inDatabase(databaseEnv, (database) =>
     database.write(async (trx) => {
       const created_at = first.now()
       const rows = Array.from({ length: 5_000 }, () => ({
@@ -87,14 +87,14 @@ test('events older than 30 days are let go once, and the feed goes on behind the
   )
   const position = await newestEventId(first)
   advance(eventRetentionMs - 1)
-  const kept = await done(first, 'POST', '/v1/pets', { name: 'Kept', categoryId: 3 })
+  const kept = await requestOk(first, 'POST', '/v1/pets', { name: 'Kept', categoryId: 3 })
   advance(1)
   await eventually('the old events are gone', async () => {
     const { status } = await first.request('GET', `/v1/events?after=${position - 1}`, { key: adminKey })
     return status === 410
   })
   for (const service of services) {
-    assertRefused(
+    assertError(
       await service.request('GET', `/v1/events?after=${position - 1}`, { key: adminKey }),
       410,
       'events_expired',
@@ -111,17 +111,17 @@ test('events older than 30 days are let go once, and the feed goes on behind the
 })
 
 test('repetitions come once each time that the schedule has one, not once for each instance', async (t) => {
-  const receiver = await startReceiver()
+  const receiver = await startWebhookReceiver()
   t.after(() => receiver.stop())
   receiver.reply = 500
   const { all: services, first, advance } = await servicesFor(t, loopbackAllowed)
   const { id } = await registerWebhook(first, receiver.url)
-  await atOnce(services, 20, (service, index) =>
-    done(service, 'POST', '/v1/pets', { name: `Again ${index}`, categoryId: 3 }),
+  await concurrently(services, 20, (service, index) =>
+    requestOk(service, 'POST', '/v1/pets', { name: `Again ${index}`, categoryId: 3 }),
   )
   const attempted = (attempts: number) =>
     eventually(`${attempts} attempts of each`, async () => {
-      const deliveries = await listed(first, `/v1/webhooks/${id}/deliveries?limit=100`)
+      const deliveries = await listAllItems(first, `/v1/webhooks/${id}/deliveries?limit=100`)
       return deliveries.length === 20 && deliveries.every((delivery) => delivery.attempts === attempts)
     })
   const everyMessage = (times: number) =>

@@ -1,24 +1,24 @@
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
-import { amplePlan, assertRefused } from '../support/answers.ts'
-import type { Answer } from '../support/client.ts'
+import { amplePlan, assertError } from '../support/answers.ts'
+import type { ClientResponse } from '../support/client.ts'
 import { eventually } from '../support/eventually.ts'
 import {
   adminKey,
-  atOnce,
-  done,
+  concurrently,
+  requestOk,
   type Event,
   feedAfter,
   instancesFor,
-  listed,
+  listAllItems,
   makeAmpleKey,
   makeKey,
   newestEventId,
   tally,
-  whenServed,
+  retryWhile503,
 } from '../support/instances.ts'
-import { listenTo } from '../support/listening.ts'
-import { loopbackAllowed, registerWebhook, startReceiver } from '../support/receiver.ts'
+import { openEventStream } from '../support/listening.ts'
+import { loopbackAllowed, registerWebhook, startWebhookReceiver } from '../support/receiver.ts'
 import type { Server } from '../support/servers.ts'
 
 /** Three processes on one database. The tests set the client address with X-Forwarded-For. */
@@ -29,25 +29,25 @@ const { all: instances } = await instancesFor(
 const [one, two, three] = instances as [Server, Server, Server]
 const ampleKey = await makeAmpleKey(one)
 
-const remaining = ({ headers }: Answer) => Number(headers['x-ratelimit-remaining'])
+const remaining = ({ headers }: ClientResponse) => Number(headers['x-ratelimit-remaining'])
 const downFrom = (count: number) => Array.from({ length: count }, (_, index) => count - 1 - index)
 const sorted = (numbers: readonly number[]) => numbers.toSorted((a, b) => b - a)
 
 /** The remaining counts in the responses. Each number must occur once. */
-function assertAdmitted(answers: readonly Answer[], statuses: readonly number[], limit: number): void {
+function assertAdmitted(answers: readonly ClientResponse[], statuses: readonly number[], limit: number): void {
   const admitted = answers.filter(({ status }) => statuses.includes(status))
   const refused = answers.filter(({ status }) => status === 429)
   assert.equal(admitted.length + refused.length, answers.length, JSON.stringify(tally(statusesOf(answers))))
   assert.deepEqual(sorted(admitted.map(remaining)), downFrom(limit))
   assert.ok(refused.every((answer) => remaining(answer) === 0))
 }
-const statusesOf = (answers: readonly Answer[]) => answers.map(({ status }) => status)
+const statusesOf = (answers: readonly ClientResponse[]) => answers.map(({ status }) => status)
 
 describe('of 300 simultaneous requests over three instances', () => {
   for (let round = 1; round <= 20; round++) {
     test(`on a fresh free key exactly 60 are admitted, round ${round}`, async () => {
       const { key } = await makeKey(one)
-      const answers = await atOnce(instances, 300, ({ request }, index) =>
+      const answers = await concurrently(instances, 300, ({ request }, index) =>
         index % 2 === 0
           ? request('GET', '/v1/pets', { key })
           : request('POST', '/v1/pets', { key, body: { name: `Milo ${index}`, categoryId: 3 } }),
@@ -61,7 +61,7 @@ describe('of 300 simultaneous requests over three instances', () => {
   for (let round = 1; round <= 5; round++) {
     test(`without a key from one address exactly 100 are admitted, round ${round}`, async () => {
       const headers = { 'x-forwarded-for': `203.0.113.${round}` }
-      const answers = await atOnce(instances, 300, ({ request }, index) =>
+      const answers = await concurrently(instances, 300, ({ request }, index) =>
         request('GET', '/v1/pets', { headers, key: index % 3 === 0 ? 'nonsense' : undefined }),
       )
       assertAdmitted(answers, [401], 100)
@@ -72,10 +72,10 @@ describe('of 300 simultaneous requests over three instances', () => {
 describe('of 500 simultaneous orders for one pet over three instances', () => {
   for (let round = 1; round <= 4; round++) {
     test(`one is placed and has one event, round ${round}`, async () => {
-      const { id: petId } = (await done(two, 'POST', '/v1/pets', { name: 'Wanted', categoryId: 3 })).json
+      const { id: petId } = (await requestOk(two, 'POST', '/v1/pets', { name: 'Wanted', categoryId: 3 })).json
       const before = await newestEventId(one)
-      const answers = await atOnce(instances, 500, ({ request }) =>
-        whenServed(() => request('POST', '/v1/store/orders', { key: ampleKey, body: { petId } })),
+      const answers = await concurrently(instances, 500, ({ request }) =>
+        retryWhile503(() => request('POST', '/v1/store/orders', { key: ampleKey, body: { petId } })),
       )
       const codes = answers.map(({ status, json }) => `${status} ${json?.code ?? json?.status}`)
       assert.deepEqual(tally(codes), { '201 placed': 1, '409 pet_unavailable': 499 })
@@ -87,24 +87,24 @@ describe('of 500 simultaneous orders for one pet over three instances', () => {
           ['pet.updated', petId, 'pending'],
         ],
       )
-      assert.equal((await listed(one, `/v1/store/orders?petId=${petId}`)).length, 1)
+      assert.equal((await listAllItems(one, `/v1/store/orders?petId=${petId}`)).length, 1)
     })
   }
 })
 
 describe('one Idempotency-Key at three instances at once', () => {
   const post = (instance: Server, path: string, idempotencyKey: string, body: unknown, key = ampleKey) =>
-    whenServed(() =>
+    retryWhile503(() =>
       instance.request('POST', path, { key, body, headers: { 'idempotency-key': idempotencyKey } }),
     )
 
   /** The responses that do not ask to retry. They must be identical. */
-  function oneAnswer(answers: readonly Answer[]): Answer {
+  function oneAnswer(answers: readonly ClientResponse[]): ClientResponse {
     const said = answers.filter(({ json }) => json?.code !== 'idempotency_in_progress')
     assert.ok(said.length > 0)
     assert.equal(new Set(said.map(({ status, text }) => `${status} ${text}`)).size, 1)
     assert.equal(said.filter(({ headers }) => headers['idempotent-replayed'] === undefined).length, 1)
-    return said[0] as Answer
+    return said[0] as ClientResponse
   }
 
   test('does the work once, and every response is the same or says that it is in progress', async () => {
@@ -114,7 +114,7 @@ describe('one Idempotency-Key at three instances at once', () => {
       names.map(async (name) => {
         const body = { name, categoryId: 3 }
         const answer = oneAnswer(
-          await atOnce(instances, 9, (instance) => post(instance, '/v1/pets', name, body)),
+          await concurrently(instances, 9, (instance) => post(instance, '/v1/pets', name, body)),
         )
         assert.equal(answer.status, 201)
         for (const instance of instances) {
@@ -132,7 +132,7 @@ describe('one Idempotency-Key at three instances at once', () => {
   test('with different bodies does one of them, and rejects the others', async () => {
     const before = await newestEventId(one)
     for (let round = 0; round < 10; round++) {
-      const answers = await atOnce(instances, 9, (instance, index) =>
+      const answers = await concurrently(instances, 9, (instance, index) =>
         post(instance, '/v1/pets', `contradicts-${round}`, {
           name: `Either ${round} ${index}`,
           categoryId: 3,
@@ -149,7 +149,7 @@ describe('one Idempotency-Key at three instances at once', () => {
     const body = { name: 'First', categoryId: 3 }
     assert.equal((await post(one, '/v1/pets', 'taken', body)).status, 201)
     for (const instance of instances)
-      assertRefused(
+      assertError(
         await post(instance, '/v1/pets', 'taken', { ...body, name: 'Second' }),
         422,
         'idempotency_key_reused',
@@ -158,15 +158,15 @@ describe('one Idempotency-Key at three instances at once', () => {
 
   test('replays an error at all of them, even if its cause is gone', async () => {
     for (let round = 0; round < 10; round++) {
-      const { id: petId } = (await done(one, 'POST', '/v1/pets', { name: 'Taken', categoryId: 3 })).json
-      const { id: orderId } = (await done(two, 'POST', '/v1/store/orders', { petId })).json
+      const { id: petId } = (await requestOk(one, 'POST', '/v1/pets', { name: 'Taken', categoryId: 3 })).json
+      const { id: orderId } = (await requestOk(two, 'POST', '/v1/store/orders', { petId })).json
       // The pet is released during the requests: all are rejected, or all have the one order.
       const [answers] = await Promise.all([
-        atOnce(instances, 9, (instance) => post(instance, '/v1/store/orders', `late-${petId}`, { petId })),
-        done(three, 'PATCH', `/v1/store/orders/${orderId}`, { status: 'cancelled' }),
+        concurrently(instances, 9, (instance) => post(instance, '/v1/store/orders', `late-${petId}`, { petId })),
+        requestOk(three, 'PATCH', `/v1/store/orders/${orderId}`, { status: 'cancelled' }),
       ])
       const { status } = oneAnswer(answers)
-      const orders = await listed(one, `/v1/store/orders?petId=${petId}`)
+      const orders = await listAllItems(one, `/v1/store/orders?petId=${petId}`)
       assert.equal(orders.length, status === 201 ? 2 : 1)
     }
   })
@@ -174,7 +174,7 @@ describe('one Idempotency-Key at three instances at once', () => {
   test('creates one key, whose secret every instance returns again', async () => {
     const body = { name: 'once' }
     const made = oneAnswer(
-      await atOnce(instances, 9, (instance) => post(instance, '/v1/keys', 'one-key', body, adminKey)),
+      await concurrently(instances, 9, (instance) => post(instance, '/v1/keys', 'one-key', body, adminKey)),
     )
     for (const instance of instances) {
       assert.equal((await post(instance, '/v1/keys', 'one-key', body, adminKey)).text, made.text)
@@ -191,7 +191,7 @@ describe('the feed', () => {
   async function write(key: string, writer: number): Promise<void> {
     let sent = writer
     const send = (method: string, path: string, body?: unknown) =>
-      done(instances[sent++ % instances.length] as Server, method, path, body, key)
+      requestOk(instances[sent++ % instances.length] as Server, method, path, body, key)
     for (let turn = 0; turn < turnsPerWriter; turn++) {
       const { json: pet } = await send('POST', '/v1/pets', { name: `${writer}`, categoryId: turn })
       const { json: order } = await send('POST', '/v1/store/orders', { petId: pet.id })
@@ -215,7 +215,7 @@ describe('the feed', () => {
       for (;;) {
         const wasOver = isOver
         const path = `/v1/events?after=${seen.at(-1) ?? start}&limit=1000`
-        const page: Event[] = (await done(instance, 'GET', path, undefined, key)).json
+        const page: Event[] = (await requestOk(instance, 'GET', path, undefined, key)).json
         looks++
         seen.push(...page.map(({ id }) => id))
         if (wasOver && page.length === 0) return seen
@@ -249,13 +249,13 @@ describe('the feed', () => {
   })
 
   test('is streamed at one instance while the others write', async (t) => {
-    const streams = await Promise.all(instances.map(({ base }) => listenTo(base, { key: ampleKey })))
+    const streams = await Promise.all(instances.map(({ base }) => openEventStream(base, { key: ampleKey })))
     t.after(() => {
-      for (const stream of streams) stream.hangUp()
+      for (const stream of streams) stream.disconnect()
     })
     const before = await newestEventId(one)
     for (const [index, instance] of instances.entries())
-      await done(instance, 'POST', '/v1/pets', { name: `Streamed ${index}`, categoryId: 3 })
+      await requestOk(instance, 'POST', '/v1/pets', { name: `Streamed ${index}`, categoryId: 3 })
     const expected = (await feedAfter(one, before)).map(({ id, type }) => [id, type])
     assert.equal(expected.length, 3)
     for (const stream of streams) {
@@ -270,12 +270,12 @@ describe('the feed', () => {
   test('is streamed completely and in order at every instance while all of them write', async (t) => {
     const before = await newestEventId(one)
     const streams = await Promise.all(
-      instances.map(({ base }) => listenTo(base, { key: ampleKey, path: `/v1/events?after=${before}` })),
+      instances.map(({ base }) => openEventStream(base, { key: ampleKey, path: `/v1/events?after=${before}` })),
     )
     t.after(() => {
-      for (const stream of streams) stream.hangUp()
+      for (const stream of streams) stream.disconnect()
     })
-    await atOnce(instances, 12, (_, writer) => write(ampleKey, writer))
+    await concurrently(instances, 12, (_, writer) => write(ampleKey, writer))
     const whole = (await feedAfter(one, before)).map(({ id }) => id)
     for (const stream of streams) {
       const heard = await stream.until(whole.length)
@@ -288,20 +288,20 @@ describe('the feed', () => {
 })
 
 test('a webhook receives 200 events of three instances once each, in the order of the events', async (t) => {
-  const receiver = await startReceiver()
+  const receiver = await startWebhookReceiver()
   t.after(() => receiver.stop())
   const { id } = await registerWebhook({ request: one.request, operatorKey: adminKey }, receiver.url)
-  t.after(() => done(one, 'DELETE', `/v1/webhooks/${id}`))
+  t.after(() => requestOk(one, 'DELETE', `/v1/webhooks/${id}`))
   const before = await newestEventId(one)
-  await atOnce(instances, 200, (instance, index) =>
-    done(instance, 'POST', '/v1/pets', { name: `Told ${index}`, categoryId: 3 }, ampleKey),
+  await concurrently(instances, 200, (instance, index) =>
+    requestOk(instance, 'POST', '/v1/pets', { name: `Told ${index}`, categoryId: 3 }, ampleKey),
   )
   const created = (await feedAfter(two, before)).filter(({ type }) => type === 'pet.created')
   assert.equal(created.length, 200)
   await eventually(
     'all are delivered',
     async () => {
-      const deliveries = await listed(three, `/v1/webhooks/${id}/deliveries?limit=100`)
+      const deliveries = await listAllItems(three, `/v1/webhooks/${id}/deliveries?limit=100`)
       return deliveries.length === 200 && deliveries.every(({ status }) => status === 'delivered')
     },
     60_000,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { type Kysely, sql } from 'kysely'
 import type { Tables } from '../../src/database/tables.ts'
-import { administer, openStore, type StoreEnv, storeFor } from '../support/engine.ts'
+import { administer, openTestDatabase, type DatabaseEnv, databaseFor } from '../support/engine.ts'
 import { tally } from '../support/instances.ts'
 import { startTestService } from '../support/service.ts'
 
@@ -13,8 +13,8 @@ async function storeWithDefault(
   t: TestContext,
   value: string,
   setting = 'default_transaction_isolation',
-): Promise<StoreEnv> {
-  const env = await storeFor(t, { isBare: true })
+): Promise<DatabaseEnv> {
+  const env = await databaseFor(t, { isBare: true })
   const name = new URL(env.DATABASE_URL as string).pathname.slice(1)
   await administer(`ALTER DATABASE ${name} SET ${setting} = '${value}'`)
   return env
@@ -30,7 +30,7 @@ async function levelIn(db: Kysely<Tables>): Promise<string> {
 for (const level of levels) {
   describe(`if transactions are ${level} by default`, () => {
     test('each uses READ COMMITTED', async (t) => {
-      const database = await openStore(await storeWithDefault(t, level))
+      const database = await openTestDatabase(await storeWithDefault(t, level))
       t.after(() => database.close())
       assert.equal(await levelIn(database.read), 'read committed')
       assert.equal(await database.write(levelIn), 'read committed')
@@ -73,7 +73,7 @@ for (const [value, used] of [
   ['remote_apply', 'remote_apply'],
 ] as const) {
   test(`if synchronous_commit is ${value} by default, a write commits with ${used}`, async (t) => {
-    const database = await openStore(await storeWithDefault(t, value, 'synchronous_commit'))
+    const database = await openTestDatabase(await storeWithDefault(t, value, 'synchronous_commit'))
     t.after(() => database.close())
     const { rows } = await database.write((trx) =>
       sql<{ used: string }>`SELECT current_setting('synchronous_commit') AS used`.execute(trx),

@@ -3,22 +3,22 @@ import { type TestContext, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type { Database } from '../../src/database/database.ts'
-import type { Answer } from '../support/client.ts'
-import { administer, inStore, openStore } from '../support/engine.ts'
+import type { ClientResponse } from '../support/client.ts'
+import { administer, inDatabase, openTestDatabase } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Caller, callerOf, Fleet, isBusy, Known, pick, Shift } from '../support/fleet.ts'
+import { type Caller, callerOf, Fleet, isBusy, ExpectedState, pick, WorkPeriod } from '../support/fleet.ts'
 import {
   adminKey,
   type Event,
   feedAfter,
   instancesFor,
-  listed,
+  listAllItems,
   makeAmpleKey,
-  sharedStore,
+  sharedDatabase,
   tally,
-  whenServed,
+  retryWhile503,
 } from '../support/instances.ts'
-import { loopbackAllowed, type Receiver, registerWebhook, startReceiver } from '../support/receiver.ts'
+import { loopbackAllowed, type WebhookReceiver, registerWebhook, startWebhookReceiver } from '../support/receiver.ts'
 import { type Server, serverFor } from '../support/servers.ts'
 import { startTestService } from '../support/service.ts'
 
@@ -39,7 +39,7 @@ const webhookTypes = [
 ]
 
 /** Adds a pet, changes it, orders it, and completes or cancels the order. */
-async function adopt({ attempt, insist, ok }: Caller, known: Known, name: string, turn: number) {
+async function adopt({ attempt, insist, ok }: Caller, known: ExpectedState, name: string, turn: number) {
   const body = { name, categoryId: turn % 20 }
   const isRetried = turn % 3 !== 0
   const noted: { id?: number; isRetried: boolean } = { isRetried }
@@ -81,7 +81,7 @@ async function adopt({ attempt, insist, ok }: Caller, known: Known, name: string
 }
 
 /** Adds a pet, and repeats the request until there is a response. */
-async function addOnce({ ok }: Caller, known: Known, name: string): Promise<number> {
+async function addOnce({ ok }: Caller, known: ExpectedState, name: string): Promise<number> {
   known.animals.set(name, { isRetried: true })
   const { id } = await ok('POST', '/v1/pets', { body: { name, categoryId: 7 }, idempotencyKey: name })
   known.animals.set(name, { id, isRetried: true })
@@ -90,7 +90,7 @@ async function addOnce({ ok }: Caller, known: Known, name: string): Promise<numb
 }
 
 /** Many callers order the same pet, and the one that gets it cancels. No request is repeated. */
-async function contend({ attempt, ok }: Caller, known: Known, petIds: readonly number[]) {
+async function contend({ attempt, ok }: Caller, known: ExpectedState, petIds: readonly number[]) {
   const petId = pick(petIds)
   const answer = await attempt('POST', '/v1/store/orders', { body: { petId } })
   if (answer?.status === 201) known.orders.set(answer.json.id, 'cancelled')
@@ -120,7 +120,7 @@ async function endHold(store: Database, id: number): Promise<true> {
 }
 
 /** An order whose hold expires. Every other time the next order comes before an instance has expired it. */
-async function letLapse(caller: Caller, known: Known, store: Database, name: string, turn: number) {
+async function letLapse(caller: Caller, known: ExpectedState, store: Database, name: string, turn: number) {
   const petId = await addOnce(caller, known, name)
   const order = await caller.ok('POST', '/v1/store/orders', {
     body: { petId },
@@ -146,31 +146,31 @@ async function look({ ok }: Caller) {
 }
 
 test(`instances that are killed every two seconds lose no confirmed change and duplicate nothing (${seconds} seconds)`, async (t) => {
-  const { storeEnv, owner } = await sharedStore(t)
+  const { databaseEnv, owner } = await sharedDatabase(t)
   const env = {
-    ...storeEnv,
+    ...databaseEnv,
     ...loopbackAllowed,
     PETSTORE_ADMIN_KEY: adminKey,
     PETSTORE_LOG_LEVEL: 'error',
   }
   const fleet = new Fleet(() => serverFor(owner, env))
   await fleet.begin()
-  const store = await openStore(storeEnv)
+  const store = await openTestDatabase(databaseEnv)
   owner.after(() => store.close())
-  const receiver = await startReceiver()
+  const receiver = await startWebhookReceiver()
   owner.after(() => receiver.stop())
   const first = fleet.any()
   const operator = { request: first.request, operatorKey: adminKey }
   for (const [index, types] of webhookTypes.entries())
     await registerWebhook(operator, `${receiver.url}/${index}`, types)
-  const known = new Known()
+  const known = new ExpectedState()
   const caller = callerOf(fleet, await makeAmpleKey(first), known)
   const shared: number[] = []
   for (let n = 0; n < sharedAnimals; n++)
     shared.push((await caller.ok('POST', '/v1/pets', { body: { name: `shared ${n}`, categoryId: 7 } })).id)
 
-  const shift = new Shift(seconds * 1000)
-  const { keepOn } = shift
+  const shift = new WorkPeriod(seconds * 1000)
+  const { repeat: keepOn } = shift
   const times = (count: number, work: (worker: number, turn: number) => Promise<unknown>) =>
     Array.from({ length: count }, (_, worker) => keepOn((turn) => work(worker, turn)))
   const seen: Event[] = []
@@ -215,14 +215,14 @@ test(`instances that are killed every two seconds lose no confirmed change and d
   assertNothingDoubled(known, feed)
   await assertAllTold(t, { env, fleet, receiver, feed })
 
-  const answers = tally(known.answers)
-  t.diagnostic(`${fleet.kills} kills, ${known.answers.length + known.lost} requests, ${feed.length} events`)
+  const answers = tally(known.responses)
+  t.diagnostic(`${fleet.kills} kills, ${known.responses.length + known.lost} requests, ${feed.length} events`)
   t.diagnostic(`answers ${JSON.stringify(answers)}, without an answer ${known.lost}`)
   t.diagnostic(
     `${known.pets.size} animals and ${known.orders.size} orders answered for, ${known.held.size} holds`,
   )
   t.diagnostic(`${known.replayed} retries had been done before their answer was lost`)
-  t.diagnostic(`complaints ${JSON.stringify(fleet.complaints())}`)
+  t.diagnostic(`complaints ${JSON.stringify(fleet.logProblems())}`)
   const expected =
     /^(?:20[014]|404 pet_not_found|409 (?:pet_unavailable|idempotency_in_progress)|503 unavailable)$/
   for (const answer of Object.keys(answers)) assert.match(answer, expected)
@@ -230,14 +230,14 @@ test(`instances that are killed every two seconds lose no confirmed change and d
 })
 
 type State = {
-  pet: Map<number, Answer['json']>
+  pet: Map<number, ClientResponse['json']>
   category: Map<number, unknown>
-  order: Map<number, Answer['json']>
+  order: Map<number, ClientResponse['json']>
 }
 
 async function stateOf(instance: Server): Promise<State> {
   const byId = async (path: string) =>
-    new Map<number, Answer['json']>((await listed(instance, path)).map((thing) => [thing.id, thing]))
+    new Map<number, ClientResponse['json']>((await listAllItems(instance, path)).map((thing) => [thing.id, thing]))
   const state = {
     pet: await byId('/v1/pets?limit=100'),
     category: await byId('/v1/categories?limit=100'),
@@ -261,7 +261,7 @@ function assertMirrored(feed: readonly Event[], state: State): void {
     if (what === 'deleted') mirror[kind]?.delete(data.id)
     else mirror[kind]?.set(data.id, data)
   }
-  const told = ({ id, petId, status, cancelReason }: Answer['json']) =>
+  const told = ({ id, petId, status, cancelReason }: ClientResponse['json']) =>
     cancelReason === undefined ? { id, petId, status } : { id, petId, status, cancelReason }
   const sorted = (map: Map<number, unknown> | undefined) => [...(map ?? [])].sort(([a], [b]) => a - b)
   const orders = new Map([...state.order].map(([id, order]) => [id, told(order)]))
@@ -271,7 +271,7 @@ function assertMirrored(feed: readonly Event[], state: State): void {
 }
 
 /** Every confirmed change is present. */
-function assertNothingLost(known: Known, state: State): void {
+function assertNothingLost(known: ExpectedState, state: State): void {
   for (const [id, expected] of known.pets) {
     const found = state.pet.get(id)
     if (expected === 'gone') assert.equal(found, undefined, `animal ${id} was removed`)
@@ -282,7 +282,7 @@ function assertNothingLost(known: Known, state: State): void {
 }
 
 /** Nothing was done twice: neither repeated requests nor scheduled work. */
-function assertNothingDoubled(known: Known, feed: readonly Event[]): void {
+function assertNothingDoubled(known: ExpectedState, feed: readonly Event[]): void {
   const created = feed.filter(({ type }) => type === 'pet.created')
   const byName = Map.groupBy(created, ({ data }) => String(data.name))
   for (const [name, { id, isRetried }] of known.animals) {
@@ -314,14 +314,14 @@ function assertNothingDoubled(known: Known, feed: readonly Event[]): void {
 type Told = {
   env: Record<string, string>
   fleet: Fleet
-  receiver: Receiver
+  receiver: WebhookReceiver
   feed: readonly Event[]
 }
 
 /** An endpoint has received every event of its types, first attempts in the order of the feed. */
 async function assertAllTold(t: TestContext, { env, fleet, receiver, feed }: Told): Promise<void> {
   const underFire = receiver.received.length
-  for (const { child, ended } of fleet.everyone) {
+  for (const { child, ended } of fleet.all) {
     child.kill('SIGKILL')
     await ended
   }
@@ -356,10 +356,10 @@ const moments = [
 ]
 for (const { when, timing, isReplayed } of moments) {
   test(`a request to an instance that is killed ${when} is done once, and another instance responds to a retry`, async (t) => {
-    const { storeEnv, all } = await instancesFor(t, {}, 2)
+    const { databaseEnv, all } = await instancesFor(t, {}, 2)
     const [killed, other] = all as [Server, Server]
     // PostgreSQL is slow at the chosen point: at the row, or at the commit.
-    await inStore(storeEnv, ({ migrate }) =>
+    await inDatabase(databaseEnv, ({ migrate }) =>
       migrate(async (trx) => {
         await sql`CREATE FUNCTION be_slow() RETURNS trigger LANGUAGE plpgsql
           AS 'BEGIN PERFORM pg_sleep(1); RETURN NULL; END'`.execute(trx)
@@ -377,7 +377,7 @@ for (const { when, timing, isReplayed } of moments) {
       () => 'answered',
       () => 'lost',
     )
-    const database = new URL(storeEnv.DATABASE_URL as string).pathname.slice(1)
+    const database = new URL(databaseEnv.DATABASE_URL as string).pathname.slice(1)
     await eventually('PostgreSQL is at the slow point', async () => {
       const { rows } = await administer(
         `SELECT 1 FROM pg_stat_activity WHERE datname = '${database}' AND wait_event = 'PgSleep'`,
@@ -386,10 +386,10 @@ for (const { when, timing, isReplayed } of moments) {
     })
     killed.child.kill('SIGKILL')
     assert.equal(await lost, 'lost')
-    const answer = await whenServed(() => ask(other))
+    const answer = await retryWhile503(() => ask(other))
     assert.equal(answer.status, 201, answer.text)
     assert.equal(answer.headers['idempotent-replayed'], isReplayed ? 'true' : undefined)
-    assert.deepEqual(await listed(other, '/v1/pets'), [answer.json])
+    assert.deepEqual(await listAllItems(other, '/v1/pets'), [answer.json])
     const created = (await feedAfter(other, 0)).filter(({ type }) => type === 'pet.created')
     assert.deepEqual(
       created.map(({ data }) => data.id),

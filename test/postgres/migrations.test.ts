@@ -3,24 +3,24 @@ import { describe, type TestContext, test } from 'node:test'
 import pg from 'pg'
 import { migrations } from '../../src/database/migrate.ts'
 import { amplePlan } from '../support/answers.ts'
-import { newStore, removeStore, type StoreEnv } from '../support/engine.ts'
+import { newDatabase, removeDatabase, type DatabaseEnv } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
-import { lastFirst } from '../support/lastFirst.ts'
+import { reverseCleanup } from '../support/lastFirst.ts'
 import { startLoad } from '../support/load.ts'
 import { runPetstore } from '../support/process.ts'
-import { loopbackAllowed, registerWebhook, startReceiver } from '../support/receiver.ts'
+import { loopbackAllowed, registerWebhook, startWebhookReceiver } from '../support/receiver.ts'
 import { serverFor } from '../support/servers.ts'
 import { startTestService } from '../support/service.ts'
 
 const migrationNames = migrations.map(({ name }) => name)
 
-async function emptyDatabaseFor(t: Pick<TestContext, 'after'>): Promise<StoreEnv> {
-  const env = await newStore({ isBare: true })
-  t.after(() => removeStore(env))
+async function emptyDatabaseFor(t: Pick<TestContext, 'after'>): Promise<DatabaseEnv> {
+  const env = await newDatabase({ isBare: true })
+  t.after(() => removeDatabase(env))
   return env
 }
 
-async function query(env: StoreEnv, text: string): Promise<pg.QueryResult['rows']> {
+async function query(env: DatabaseEnv, text: string): Promise<pg.QueryResult['rows']> {
   const client = new pg.Client({ connectionString: env.DATABASE_URL })
   await client.connect()
   try {
@@ -37,7 +37,7 @@ describe('PETSTORE_AUTO_MIGRATE=false', { concurrency: 2 }, () => {
   const isManual = { PETSTORE_AUTO_MIGRATE: 'false' }
 
   test('serve rejects an empty database and names "petstore migrate", which migrates it; then serve starts', async (t) => {
-    const undo = lastFirst(t)
+    const undo = reverseCleanup(t)
     const env = await emptyDatabaseFor(undo)
 
     const rejected = await runPetstore(['serve'], { ...env, ...isManual, PORT: '0' })
@@ -67,9 +67,9 @@ describe('PETSTORE_AUTO_MIGRATE=false', { concurrency: 2 }, () => {
 })
 
 test('a running service does not notice columns that a later version adds under it: every request is served', async (t) => {
-  const undo = lastFirst(t)
+  const undo = reverseCleanup(t)
   const env = await emptyDatabaseFor(undo)
-  const receiver = await startReceiver()
+  const receiver = await startWebhookReceiver()
   undo.after(() => receiver.stop())
   const service = await startTestService({ ...env, ...loopbackAllowed }, { bounds: { sweepMs: 200 } })
   undo.after(() => service.stop())
@@ -113,7 +113,7 @@ test('a running service does not notice columns that a later version adds under 
     await callEverything()
   }
   await load.stop()
-  assert.equal(load.refusals(), 0, 'no caller was refused')
+  assert.equal(load.rejections(), 0, 'no caller was refused')
   const pets = await query(env, 'SELECT id FROM pets')
   const isTold = () => {
     const told = new Set(receiver.received.map(({ data }) => data.id))

@@ -24,7 +24,7 @@ import { findPet, type PetFilter, petsPageQuery } from '../../src/pets/queries.t
 import { claimDelivery, dueLanes } from '../../src/webhooks/attempts.ts'
 import { findDelivery, listDeliveries, pruneDeliveries } from '../../src/webhooks/deliveries.ts'
 import { hasUndispatchedEvents } from '../../src/webhooks/dispatch.ts'
-import { newStore, openStore, removeStore, type StoreEnv } from '../support/engine.ts'
+import { newDatabase, openTestDatabase, removeDatabase, type DatabaseEnv } from '../support/engine.ts'
 
 const animals = 200_000
 const half = animals / 2
@@ -44,7 +44,7 @@ const big = [
   'address_usage',
 ]
 
-let env: StoreEnv
+let env: DatabaseEnv
 let database: Database
 
 const secret = generateApiKey('production')
@@ -92,8 +92,8 @@ const filling = [
 ]
 
 before(async () => {
-  env = await newStore()
-  database = await openStore(env)
+  env = await newDatabase()
+  database = await openTestDatabase(env)
   await database.migrate(async (trx) => {
     // Nothing that comes in is checked: it is known to be right, and there is much of it.
     await sql`SET LOCAL session_replication_role = replica`.execute(trx)
@@ -103,7 +103,7 @@ before(async () => {
 })
 after(async () => {
   await database.close()
-  await removeStore(env)
+  await removeDatabase(env)
 })
 
 type Plan = {
@@ -316,7 +316,7 @@ test('counting a request reads no table from end to end', async () => {
     )
     return rows
   }
-  const counting = await openStore(env)
+  const counting = await openTestDatabase(env)
   const limiter = new PostgresRateLimiter({
     database: counting,
     clock: Date.now,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { administer } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
-import { adminKey, allOrNone, done, listed, makeAmpleKey, sharedStore } from '../support/instances.ts'
+import { adminKey, startAll, requestOk, listAllItems, makeAmpleKey, sharedDatabase } from '../support/instances.ts'
 import { type Server, serverFor } from '../support/servers.ts'
 
 const writers = 20
@@ -33,14 +33,14 @@ async function stopWithTurn({ child }: Server, name: string, database: string): 
 }
 
 test('an instance that is stopped while it writes blocks the others for seconds at most, and serves again when it continues', async (t) => {
-  const { storeEnv, owner } = await sharedStore(t)
+  const { databaseEnv, owner } = await sharedDatabase(t)
   const names = ['stopped', 'second', 'third']
-  const [stopped, ...others] = (await allOrNone(names.length, (index) => {
-    const url = new URL(storeEnv.DATABASE_URL as string)
+  const [stopped, ...others] = (await startAll(names.length, (index) => {
+    const url = new URL(databaseEnv.DATABASE_URL as string)
     url.searchParams.set('application_name', names[index] as string)
-    return serverFor(owner, { ...storeEnv, DATABASE_URL: url.href, PETSTORE_ADMIN_KEY: adminKey })
+    return serverFor(owner, { ...databaseEnv, DATABASE_URL: url.href, PETSTORE_ADMIN_KEY: adminKey })
   })) as [Server, Server, Server]
-  const database = new URL(storeEnv.DATABASE_URL as string).pathname.slice(1)
+  const database = new URL(databaseEnv.DATABASE_URL as string).pathname.slice(1)
   const key = await makeAmpleKey(stopped)
   const answered: number[] = []
   const add = async (server: Server, name: string) => {
@@ -69,15 +69,15 @@ test('an instance that is stopped while it writes blocks the others for seconds 
   await Promise.all(writes)
   t.diagnostic(`the others wrote again after ${Math.round(performance.now() - stoppedAt)} ms`)
   for (const server of others) {
-    await done(server, 'POST', '/v1/pets', { name: 'Onward', categoryId: 3 }, key)
-    await done(server, 'GET', '/v1/pets', undefined, key)
+    await requestOk(server, 'POST', '/v1/pets', { name: 'Onward', categoryId: 3 }, key)
+    await requestOk(server, 'GET', '/v1/pets', undefined, key)
   }
 
   isOver = true
   stopped.child.kill('SIGCONT')
   await load
   await eventually('it serves again', () => add(stopped, 'Back'))
-  const found = new Set((await listed(stopped, '/v1/pets?limit=100', key)).map(({ id }) => id))
+  const found = new Set((await listAllItems(stopped, '/v1/pets?limit=100', key)).map(({ id }) => id))
   assert.deepEqual(
     answered.filter((id) => !found.has(id)),
     [],

@@ -4,12 +4,12 @@ import { generateApiKey } from '../../src/auth/apiKey.ts'
 import { ConfigError, readConfig } from '../../src/config.ts'
 import { scopes } from '../../src/keys/key.ts'
 import { getPetDeprecation } from '../../src/pets/routes.ts'
-import { removeStore, storeFor } from '../support/engine.ts'
+import { removeDatabase, databaseFor } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { runPetstore, startServer } from '../support/process.ts'
-import { loopbackAllowed, type Receiver, registerWebhook, startReceiver } from '../support/receiver.ts'
+import { loopbackAllowed, type WebhookReceiver, registerWebhook, startWebhookReceiver } from '../support/receiver.ts'
 import { startTestService, type TestService } from '../support/service.ts'
-import { call } from '../support/socket.ts'
+import { openRawConnection } from '../support/socket.ts'
 import { useService } from '../support/useService.ts'
 
 const rateHeaders = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']
@@ -159,11 +159,11 @@ test('the error for an existing key of the other environment names the environme
     const { id, key } = await staging.makeKey()
     // A database belongs to one environment, so a key of the other can only have been imported.
     const exported = await runPetstore(['export'], {
-      ...staging.storeEnv,
+      ...staging.databaseEnv,
       PETSTORE_ENV: 'staging',
     })
     const record = exported.stdout.split('\n').find((line) => line.startsWith(`{"type":"key","id":${id},`))
-    const imported = await runPetstore(['import', '--with-keys'], production.storeEnv, record)
+    const imported = await runPetstore(['import', '--with-keys'], production.databaseEnv, record)
     assert.equal(imported.code, 0, imported.stderr)
     const response = await production.request('GET', '/v1/pets', { key })
     assert.equal(response.status, 401)
@@ -210,7 +210,7 @@ describe('a key that changes while the body of its request is arriving', () => {
     test(`and is ${name} cannot write`, async () => {
       const { id, key } = await service.makeKey()
       const pet = '{"name":"too late","categoryId":1}'
-      const caller = await call(
+      const caller = await openRawConnection(
         service.base,
         `POST /v1/pets HTTP/1.1\r\nHost: petstore\r\nAuthorization: Bearer ${key}\r\nContent-Length: ${pet.length}\r\n\r\n`,
         pet.slice(0, 10),
@@ -221,7 +221,7 @@ describe('a key that changes while the body of its request is arriving', () => {
         const changed = await service.request(method, `/v1/keys/${id}`, { key: service.operatorKey, body })
         assert.ok(changed.status < 300, changed.text)
         caller.socket.write(pet.slice(10))
-        const response = await caller.answer()
+        const response = await caller.response()
         const error = JSON.parse(response.body)
         assert.deepEqual([response.status, error.code], [status, code])
         assert.match(error.message, message)
@@ -241,7 +241,7 @@ describe('a database belongs to one environment permanently', () => {
     ['production', 'staging'],
   ] as const) {
     test(`a ${own} database is rejected in ${other} and stays unchanged`, async (t) => {
-      const env = await storeFor(t)
+      const env = await databaseFor(t)
       const run = (environment: string, args: string[], input = '') =>
         runPetstore(args, { ...env, PETSTORE_ENV: environment, PORT: '0' }, input)
       assert.equal((await run(own, ['keys', 'create', '--name', 'first'])).code, 0)
@@ -441,9 +441,9 @@ describe('the order of the checks', () => {
 
 describe('scopes', () => {
   const service = useService(loopbackAllowed)
-  let receiver: Receiver
+  let receiver: WebhookReceiver
   before(async () => {
-    receiver = await startReceiver()
+    receiver = await startWebhookReceiver()
   })
   after(() => receiver.stop())
 
@@ -787,7 +787,7 @@ describe('the key that PETSTORE_ADMIN_KEY sets', () => {
       server.child.kill('SIGTERM')
     }
     const { code, stdout, stderr } = await server.ended
-    await removeStore(server.storeEnv)
+    await removeDatabase(server.databaseEnv)
     assert.equal(code, 0)
     assert.doesNotMatch(stdout + stderr, /my-own-operator-key|ps_live_/)
   })
@@ -846,7 +846,7 @@ test('the operator key is shown at the first start only, with a working curl com
   const { stderr } = await first.ended
   assert.ok(!stderr.includes(String(first.operatorKey)))
 
-  const second = await startServer(first.storeEnv)
+  const second = await startServer(first.databaseEnv)
   try {
     assert.equal(second.operatorKey, undefined)
     assert.equal((await second.request('GET', '/v1/keys', { key: first.operatorKey })).status, 200)
@@ -854,7 +854,7 @@ test('the operator key is shown at the first start only, with a working curl com
     second.closeConnections()
     second.child.kill('SIGTERM')
     await second.ended
-    await removeStore(first.storeEnv)
+    await removeDatabase(first.databaseEnv)
   }
 })
 

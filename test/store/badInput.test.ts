@@ -3,8 +3,8 @@ import { randomInt } from 'node:crypto'
 import { METHODS } from 'node:http'
 import { before, test } from 'node:test'
 import { parseJson } from '../../src/api/json.ts'
-import { amplePlan, assertAnswerForm } from '../support/answers.ts'
-import type { Answer } from '../support/client.ts'
+import { amplePlan, assertResponseHeaders } from '../support/answers.ts'
+import type { ClientResponse } from '../support/client.ts'
 import { bodyOf, sendRaw, statusOf } from '../support/rawSocket.ts'
 import { useService } from '../support/useService.ts'
 
@@ -276,12 +276,12 @@ function anyRequest(chance: Chance, methods: readonly string[]): Sent {
 const isApi = (path: string) =>
   /^\/v1(?:\/(?!openapi\.)|$)/.test(new URL(path.replaceAll('\\', '%5C'), 'http://store').pathname)
 
-async function sendAndCheck(sent: Sent, seed: number): Promise<Answer> {
+async function sendAndCheck(sent: Sent, seed: number): Promise<ClientResponse> {
   const { method, path, headers, body, key: sentKey } = sent
   try {
     const answer = await service.request(method, path, { headers, body, key: sentKey })
     assert.ok(answer.status < 500, `status ${answer.status}`)
-    if (isApi(path)) assertAnswerForm(answer, method)
+    if (isApi(path)) assertResponseHeaders(answer, method)
     assert.doesNotMatch(answer.text, /node_modules|\.ts:\d|SQLITE|file:\/\//)
     return answer
   } catch (error) {
@@ -298,7 +298,7 @@ class Expected {
   readonly pets = new Map<number, string>()
   readonly categories = new Set<string>()
 
-  note({ method, path }: Sent, { status, text, json, headers }: Answer): void {
+  note({ method, path }: Sent, { status, text, json, headers }: ClientResponse): void {
     if (headers['idempotent-replayed'] === 'true') return
     if (status === 201 || (status === 200 && method === 'PATCH')) {
       this.pets.set(json.id, text)
@@ -312,7 +312,7 @@ class Expected {
 }
 
 async function stored() {
-  const { read } = await service.store()
+  const { read } = await service.openDatabase()
   const rows = await read.selectFrom('pets').selectAll().orderBy('id').execute()
   const pets = rows.map(
     ({ id, name, category_id, status }) =>
@@ -328,7 +328,7 @@ test('whatever is sent, nothing breaks: no 5xx, every refusal in form, and the s
   const seed = randomInt(2 ** 31)
   const expected = new Expected()
   const statuses = new Map<number, number>()
-  const count = ({ status }: Answer) => statuses.set(status, (statuses.get(status) ?? 0) + 1)
+  const count = ({ status }: ClientResponse) => statuses.set(status, (statuses.get(status) ?? 0) + 1)
 
   async function read(lane: number) {
     const chance = new Chance(seed + lane)

@@ -6,7 +6,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { eventually } from '../support/eventually.ts'
 import { type Server, serverFor } from '../support/servers.ts'
-import { type Caller, call } from '../support/socket.ts'
+import { type RawConnection, openRawConnection } from '../support/socket.ts'
 
 /** After this the server closes what is still open by force; a clean stop of well-behaved callers takes far less. */
 const stopDeadlineMs = 10_000
@@ -72,7 +72,7 @@ describe('SIGTERM under load cuts nobody off and loses nothing', () => {
       const key = first.operatorKey as string
       let server: Server = first
       for (let round = 0; round < rounds; round++) {
-        if (round > 0) server = await serverFor(t, first.storeEnv)
+        if (round > 0) server = await serverFor(t, first.databaseEnv)
         const load = Array.from({ length: callers }, (_, n) =>
           keepCalling(server.base, key, `${round}-${n}`, keepAlive),
         )
@@ -89,7 +89,7 @@ describe('SIGTERM under load cuts nobody off and loses nothing', () => {
           acknowledged.push(...seen.acknowledged)
         }
       }
-      const last = await serverFor(t, first.storeEnv)
+      const last = await serverFor(t, first.databaseEnv)
       const kept = await allPets(last, key)
       assert.ok(acknowledged.length > rounds * callers)
       for (const { id, name } of acknowledged) assert.equal(kept.get(id), name)
@@ -109,20 +109,20 @@ async function withRequestInFlight(t: TestContext) {
     `Content-Length: ${body.length}`,
     '\r\n',
   ].join('\r\n')
-  const [slow, other] = [await call(server.base, head, body.slice(0, 10)), await call(server.base)]
+  const [slow, other] = [await openRawConnection(server.base, head, body.slice(0, 10)), await openRawConnection(server.base)]
   t.after(() => slow.socket.destroy())
   t.after(() => other.socket.destroy())
   assert.equal((await ready(other)).status, 200)
   return { server, slow, other, finish: () => slow.socket.write(body.slice(10)) }
 }
 
-const ready = async (caller: Caller) => {
+const ready = async (caller: RawConnection) => {
   caller.socket.write('GET /readyz HTTP/1.1\r\nHost: petstore\r\n\r\n')
-  return caller.answer()
+  return caller.response()
 }
 
 /** On a connection that was open before, the server says when it has begun to stop. */
-const untilStopping = (caller: Caller) =>
+const untilStopping = (caller: RawConnection) =>
   eventually('readyz says 503', async () => {
     const answer = await ready(caller)
     return answer.status === 503 && answer
@@ -142,19 +142,19 @@ describe('while it stops', { concurrency: 2 }, () => {
       async () => (await codeOfNewConnection(server.base)) === 'ECONNREFUSED',
     )
     finish()
-    const answer = await slow.answer()
+    const answer = await slow.response()
     assert.equal(answer.status, 201)
     assert.match(answer.head, /^connection: close$/im)
     assert.equal(JSON.parse(answer.body).name, 'slow')
     assert.equal((await slow.closed).error, undefined)
     assert.equal((await server.ended).code, 0)
-    const next = await serverFor(t, server.storeEnv)
+    const next = await serverFor(t, server.databaseEnv)
     assert.deepEqual([...(await allPets(next, server.operatorKey as string)).values()], ['slow'])
   })
 
   test('idle connections are closed without a reset, and do not hold it up', async (t) => {
     const server = await serverFor(t)
-    const idle = await Promise.all(Array.from({ length: 5 }, () => call(server.base)))
+    const idle = await Promise.all(Array.from({ length: 5 }, () => openRawConnection(server.base)))
     for (const caller of idle.slice(1)) assert.equal((await ready(caller)).status, 200)
     const since = performance.now()
     server.child.kill('SIGTERM')
@@ -182,7 +182,7 @@ describe('while it stops', { concurrency: 2 }, () => {
     server.child.kill('SIGTERM')
     await untilStopping(other)
     finish()
-    assert.equal((await slow.answer()).status, 201)
+    assert.equal((await slow.response()).status, 201)
     assert.equal((await server.ended).code, 0)
   })
 

@@ -4,21 +4,21 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { generateApiKey, hashApiKey } from '../../src/auth/apiKey.ts'
 import {
-  assertRefused,
-  assertSameStore,
+  assertCommandFails,
+  assertSameExport,
   eventfulServer,
-  freshStore,
+  cliOnNewDatabase,
   int64Max,
   int64Min,
   keyChangeMs,
   lines,
   oneLine,
-  storeAt,
+  cliOn,
 } from '../support/commands.ts'
-import { contentsOf, inStore, newStore, removeStore, type StoreEnv } from '../support/engine.ts'
+import { contentsOf, inDatabase, newDatabase, removeDatabase, type DatabaseEnv } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { runShell } from '../support/process.ts'
-import { folderFor, Lasting, type Server, serverFor, stopped } from '../support/servers.ts'
+import { folderFor, SuiteCleanup, type Server, serverFor, stopped } from '../support/servers.ts'
 
 describe('a failed command exits with status 1 and a reason', { concurrency: 2 }, () => {
   const scenarios: [name: string, args: string[], message: RegExp][] = [
@@ -30,7 +30,7 @@ describe('a failed command exits with status 1 and a reason', { concurrency: 2 }
   ]
   for (const [name, args, message] of scenarios) {
     test(name, async (t) => {
-      assertRefused(await (await freshStore(t)).run(args), 1, message)
+      assertCommandFails(await (await cliOnNewDatabase(t)).run(args), 1, message)
     })
   }
 })
@@ -52,7 +52,7 @@ const keyRecord = {
 describe('keys, also while a server is running', { concurrency: 2 }, () => {
   test('are created, listed, updated, rotated and revoked, and the server applies it within 2 seconds', async (t) => {
     const server = await serverFor(t)
-    const store = storeAt(server.storeEnv)
+    const store = cliOn(server.databaseEnv)
     const applies = (what: string, ask: () => Promise<boolean>) => eventually(what, ask, keyChangeMs)
     const statusOf = async (key: string) => (await server.request('GET', '/v1/limits', { key })).status
 
@@ -114,7 +114,7 @@ describe('keys, also while a server is running', { concurrency: 2 }, () => {
 
   test('are unbanned, and the server applies it within 2 seconds', async (t) => {
     const server = await serverFor(t, { PETSTORE_BAN_AFTER_REFUSALS: '1' })
-    const store = storeAt(server.storeEnv)
+    const store = cliOn(server.databaseEnv)
     const { id, key } = await store.json([
       ...['keys', 'create', '--name', 'eager', '--plan', 'enterprise', '--per-minute', '1'],
     ])
@@ -129,7 +129,7 @@ describe('keys, also while a server is running', { concurrency: 2 }, () => {
   })
 
   test('are printed as readable text', async (t) => {
-    const store = await freshStore(t)
+    const store = await cliOnNewDatabase(t)
     const made = await store.ok(['keys', 'create', '--name', 'Zoë'])
     assert.match(
       made,
@@ -146,7 +146,7 @@ describe('keys, also while a server is running', { concurrency: 2 }, () => {
     assert.equal(await store.ok(['keys', 'revoke', '1']), 'Key 1 (Zoe) is revoked.\n')
     assert.match(await store.ok(['keys', 'list']), / revoked /)
     const before = await store.export()
-    assertRefused(
+    assertCommandFails(
       await store.run(['keys', 'rotate', '1']),
       1,
       /^Key 1 is revoked\. Revocation is permanent: create a new key\.\n$/,
@@ -155,7 +155,7 @@ describe('keys, also while a server is running', { concurrency: 2 }, () => {
   })
 
   test('are all listed, beyond one page', async (t) => {
-    const store = await freshStore(t)
+    const store = await cliOnNewDatabase(t)
     const record = (id: number) => JSON.stringify({ ...keyRecord, id, name: `key ${id}`, secrets: [] })
     await store.ok(
       ['import', '--with-keys'],
@@ -169,7 +169,7 @@ describe('keys, also while a server is running', { concurrency: 2 }, () => {
   })
 
   test('have the prefix of the environment', async (t) => {
-    const { key } = await (await freshStore(t, { PETSTORE_ENV: 'staging' })).json([
+    const { key } = await (await cliOnNewDatabase(t, { PETSTORE_ENV: 'staging' })).json([
       'keys',
       'create',
       '--name',
@@ -179,7 +179,7 @@ describe('keys, also while a server is running', { concurrency: 2 }, () => {
   })
 
   test('can expire, and the expiry can be removed', async (t) => {
-    const store = await freshStore(t)
+    const store = await cliOnNewDatabase(t)
     const made = await store.json(['keys', 'create', '--name', 'x', '--expires-at', '2999-01-31T12:00:00Z'])
     assert.equal(made.expiresAt, '2999-01-31T12:00:00.000Z')
     assert.equal((await store.json(['keys', 'update', '1', '--expires-at', 'never'])).expiresAt, undefined)
@@ -188,7 +188,7 @@ describe('keys, also while a server is running', { concurrency: 2 }, () => {
   })
 
   test('with origins are read-only', async (t) => {
-    const { scopes, origins } = await (await freshStore(t)).json([
+    const { scopes, origins } = await (await cliOnNewDatabase(t)).json([
       ...['keys', 'create', '--name', 'x', '--origin', 'https://a.example', '--origin', 'https://b.example'],
     ])
     assert.deepEqual(origins, ['https://a.example', 'https://b.example'])
@@ -197,7 +197,7 @@ describe('keys, also while a server is running', { concurrency: 2 }, () => {
 })
 
 test('concurrent commands on a database that does not exist yet all succeed', async (t) => {
-  const store = await freshStore(t, {}, { isBare: true })
+  const store = await cliOnNewDatabase(t, {}, { isBare: true })
   const made = await Promise.all(
     ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => store.json(['keys', 'create', '--name', name])),
   )
@@ -207,7 +207,7 @@ test('concurrent commands on a database that does not exist yet all succeed', as
 describe('seed', () => {
   test('adds animals that a running server returns', async (t) => {
     const server = await serverFor(t)
-    const store = storeAt(server.storeEnv)
+    const store = cliOn(server.databaseEnv)
     assert.equal(await store.ok(['seed', '--count', '7']), 'Added 7 animals.\n')
     assert.deepEqual(await store.json(['seed', '--count', '3']), { added: 3 })
     const { json } = await server.request('GET', '/v1/pets?limit=100', { key: server.operatorKey })
@@ -217,7 +217,7 @@ describe('seed', () => {
 
   test('always adds the same animals, 100 by default', async (t) => {
     const exports = await Promise.all(
-      [await freshStore(t), await freshStore(t)].map(async (store) => {
+      [await cliOnNewDatabase(t), await cliOnNewDatabase(t)].map(async (store) => {
         assert.deepEqual(await store.json(['seed']), { added: 100 })
         return store.export()
       }),
@@ -230,20 +230,20 @@ describe('export and import', { concurrency: 2 }, () => {
   /** No test here changes this database. */
   let first: Server
   let exported: string
-  const lasting = new Lasting()
+  const lasting = new SuiteCleanup()
   before(async () => {
     first = await eventfulServer(lasting)
-    exported = await storeAt(first.storeEnv).export()
+    exported = await cliOn(first.databaseEnv).export()
   })
   after(() => lasting.end())
 
   test('transfer all data: ids, int64 extremes and unusual names, and no id is assigned twice', async (t) => {
-    const second = await freshStore(t)
+    const second = await cliOnNewDatabase(t)
     assert.match(
       await second.ok(['import', '--with-keys'], exported),
       /^Imported 3 animals, 5 categories, 1 orders and 1 keys\.\n$/,
     )
-    assertSameStore(await second.export(), exported)
+    assertSameExport(await second.export(), exported)
 
     const server = await serverFor(t, second.env)
     const [there, here] = await Promise.all(
@@ -261,7 +261,7 @@ describe('export and import', { concurrency: 2 }, () => {
   })
 
   test('transfer only the hashes of keys', async (t) => {
-    const store = await freshStore(t)
+    const store = await cliOnNewDatabase(t)
     const { key } = await store.json([
       'keys',
       'create',
@@ -275,7 +275,7 @@ describe('export and import', { concurrency: 2 }, () => {
     const exported = await store.export()
     assert.ok(!exported.includes(key))
     assert.ok(exported.includes(hashApiKey(key)))
-    const second = await freshStore(t)
+    const second = await cliOnNewDatabase(t)
     await second.ok(['import', '--with-keys'], exported)
     const [before, after] = await Promise.all(
       [store, second].map((each) => each.ok(['keys', 'list', '--json'])),
@@ -286,8 +286,8 @@ describe('export and import', { concurrency: 2 }, () => {
   test('work while servers are running on both databases', async (t) => {
     const second = await serverFor(t)
     const { operatorKey } = first
-    const moved = await storeAt(first.storeEnv).export()
-    const counts = await storeAt(second.storeEnv).json(['import', '--with-keys'], moved)
+    const moved = await cliOn(first.databaseEnv).export()
+    const counts = await cliOn(second.databaseEnv).json(['import', '--with-keys'], moved)
     const expected = { pets: 3, categories: 5, orders: 1, keys: 1, keysRenumbered: 1, keysUnchanged: 0 }
     assert.deepEqual(counts, expected)
     const shows = async () => (await second.request('GET', '/v1/pets', { key: operatorKey })).status === 200
@@ -299,26 +299,26 @@ describe('export and import', { concurrency: 2 }, () => {
   })
 
   test('are idempotent', async (t) => {
-    const second = await freshStore(t)
+    const second = await cliOnNewDatabase(t)
     await second.ok(['import', '--with-keys'], exported)
     await second.ok(['import', '--with-keys'], exported)
-    assertSameStore(await second.export(), exported)
+    assertSameExport(await second.export(), exported)
   })
 
   test('handle more animals than one batch', async (t) => {
-    const store = await freshStore(t)
+    const store = await cliOnNewDatabase(t)
     await store.ok(['seed', '--count', '1203'])
     const exported = await store.export()
     assert.equal(lines(exported).filter((line) => line.includes('"type":"pet"')).length, 1203)
-    const second = await freshStore(t)
+    const second = await cliOnNewDatabase(t)
     await second.ok(['import', '--with-keys'], exported)
-    assertSameStore(await second.export(), exported)
+    assertSameExport(await second.export(), exported)
   })
 
   test('never lower the next id: a database that has assigned more ids continues from there', async (t) => {
-    const ahead = await freshStore(t)
+    const ahead = await cliOnNewDatabase(t)
     await ahead.ok(['seed', '--count', '10'])
-    const behind = await freshStore(t)
+    const behind = await cliOnNewDatabase(t)
     await behind.ok(['seed', '--count', '2'])
     await ahead.ok(['import', '--with-keys'], await behind.export())
     await ahead.ok(['import'], '{"name":"next","categoryId":1}')
@@ -327,8 +327,8 @@ describe('export and import', { concurrency: 2 }, () => {
 
   test('into a database with the same PETSTORE_ADMIN_KEY keep that key valid, also after the next start', async (t) => {
     const adminKey = 'the-same-admin-key-in-both-deployments'
-    const start = (env: StoreEnv) => serverFor(t, { ...env, PETSTORE_ADMIN_KEY: adminKey })
-    const stores = [await freshStore(t), await freshStore(t)] as const
+    const start = (env: DatabaseEnv) => serverFor(t, { ...env, PETSTORE_ADMIN_KEY: adminKey })
+    const stores = [await cliOnNewDatabase(t), await cliOnNewDatabase(t)] as const
     // In the second database the same secret has another id.
     for (const name of ['one', 'two']) await stores[1].ok(['keys', 'create', '--name', name])
     const operators: string[] = []
@@ -347,7 +347,7 @@ describe('export and import', { concurrency: 2 }, () => {
   })
 
   test('an animal with an id replaces the one that was there', async (t) => {
-    const store = await freshStore(t)
+    const store = await cliOnNewDatabase(t)
     await store.ok(['import'], '{"name":"before","categoryId":1}')
     assert.deepEqual(await store.json(['import'], '{"id":1,"name":"after","categoryId":2,"status":"sold"}'), {
       pets: 1,
@@ -362,12 +362,12 @@ describe('export and import', { concurrency: 2 }, () => {
   test('from a file, with empty lines, Windows line ends and no last line end', async (t) => {
     const file = join(folderFor(t), 'feed.ndjson')
     writeFileSync(file, '{"name":"One","categoryId":1}\r\n\r\n{"type":"pet","name":"Two","categoryId":1}')
-    const store = await freshStore(t)
+    const store = await cliOnNewDatabase(t)
     assert.deepEqual(await store.json(['import', file]), { pets: 2, categories: 0, orders: 0, keys: 0 })
   })
 
   test('an animal without an id is given none that another line has', async (t) => {
-    const store = await freshStore(t)
+    const store = await cliOnNewDatabase(t)
     const nameless = Array.from({ length: 500 }, (_, n) => `{"name":"New ${n}","categoryId":1}`)
     const named = Array.from({ length: 100 }, (_, n) => `{"id":${n + 1},"name":"Old ${n}","categoryId":1}`)
     await store.ok(['import'], [...nameless, ...named].join('\n'))
@@ -377,7 +377,7 @@ describe('export and import', { concurrency: 2 }, () => {
   })
 
   test('ids may be far apart and in any order', async (t) => {
-    const store = await freshStore(t)
+    const store = await cliOnNewDatabase(t)
     const line = (id: number, name: string) =>
       `{"type":"pet","id":${id},"name":"${name}","categoryId":1,"status":"available"}`
     await store.ok(['import'], [5, 900_000, 2, 70_000, 1].map((id) => line(id, 'first')).join('\n'))
@@ -414,7 +414,7 @@ describe('export and import', { concurrency: 2 }, () => {
       (name) => ` {"categoryId":3.0e0,"status":"available","name":${name},"type":"pet"} `,
       (name) => `{"type":"pet","name":${name},"categoryId":3,"status":"available","breed":"unknown"}`,
     ]
-    const store = await freshStore(t)
+    const store = await cliOnNewDatabase(t)
     const text = names.flatMap((name) => spellings.map((spelt) => spelt(JSON.stringify(name)))).join('\n')
     await store.ok(['import'], text)
     const pets = lines(await store.export()).filter((line) => line.includes('"type":"pet"'))
@@ -436,7 +436,7 @@ describe('export and import', { concurrency: 2 }, () => {
       lastCategoryId: 0,
       lastOrderId: 1,
     })
-    const { newest } = await inStore(first.storeEnv, ({ read }) =>
+    const { newest } = await inDatabase(first.databaseEnv, ({ read }) =>
       read
         .selectFrom('events')
         .select((eb) => eb.fn.max('id').as('newest'))
@@ -446,7 +446,7 @@ describe('export and import', { concurrency: 2 }, () => {
   })
 
   test('accept the path of a pipe, which can be read only once', async (t) => {
-    const store = await freshStore(t)
+    const store = await cliOnNewDatabase(t)
     // By a shell: what this process gives a child is a socket, which has no path.
     const line = '{"name":"One","categoryId":1}'
     const { stdout, stderr } = await runShell(
@@ -459,7 +459,7 @@ describe('export and import', { concurrency: 2 }, () => {
   })
 
   test('of empty input change nothing', async (t) => {
-    assert.deepEqual(await (await freshStore(t)).json(['import'], ''), {
+    assert.deepEqual(await (await cliOnNewDatabase(t)).json(['import'], ''), {
       pets: 0,
       categories: 0,
       orders: 0,
@@ -468,7 +468,7 @@ describe('export and import', { concurrency: 2 }, () => {
   })
 
   test('an animal with the highest id is listed, and another one can be added', async (t) => {
-    const store = await freshStore(t)
+    const store = await cliOnNewDatabase(t)
     await store.ok(['import'], `{"id":${2 ** 52},"name":"far out","categoryId":1}`)
     const server = await serverFor(t, store.env)
     const key = server.operatorKey
@@ -544,15 +544,15 @@ describe('an import with an invalid line changes nothing and reports the line', 
     ],
     ['invalid UTF-8', Buffer.from('{"name":"\xff","categoryId":1}', 'latin1'), /^Line 603: .*UTF-8/],
   ]
-  let store: ReturnType<typeof storeAt>
+  let store: ReturnType<typeof cliOn>
   let contents: Awaited<ReturnType<typeof contentsOf>>
   before(async () => {
-    store = storeAt(await newStore())
+    store = cliOn(await newDatabase())
     await store.ok(['seed', '--count', '1'])
     contents = await contentsOf(store.env)
     assert.equal(contents.pets?.length, 1)
   })
-  after(() => removeStore(store.env))
+  after(() => removeDatabase(store.env))
 
   for (const [name, bad, message] of scenarios) {
     test(name, async (t) => {
@@ -560,14 +560,14 @@ describe('an import with an invalid line changes nothing and reports the line', 
       // More good lines before it than one write takes.
       const start = `${`${good}\n`.repeat(601)}\n`
       writeFileSync(file, Buffer.concat([Buffer.from(start), Buffer.from(bad), Buffer.from(`\n${good}\n`)]))
-      assertRefused(await store.run(['import', '--with-keys', file]), 1, message)
+      assertCommandFails(await store.run(['import', '--with-keys', file]), 1, message)
       assert.deepEqual(await contentsOf(store.env), contents)
     })
   }
 })
 
 test('keys list shows neither secrets nor their hashes', async (t) => {
-  const store = await freshStore(t)
+  const store = await cliOnNewDatabase(t)
   const secret = generateApiKey('production')
   const record = {
     ...keyRecord,

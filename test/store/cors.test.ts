@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { before, beforeEach, describe, test } from 'node:test'
 import { ApiKeyCache } from '../../src/auth/apiKeyCache.ts'
 import { createKey } from '../../src/keys/queries.ts'
-import type { Answer } from '../support/client.ts'
-import { databaseFor } from '../support/engine.ts'
+import type { ClientResponse } from '../support/client.ts'
+import { openDatabaseFor } from '../support/engine.ts'
 import { type Node, operationsOf, readDocument, resolve } from '../support/openapi.ts'
 import { useService } from '../support/useService.ts'
 
@@ -23,20 +23,20 @@ before(async () => {
 // A minute for each test, so that none feels the windows of the one before.
 beforeEach(() => service.advance(60_000))
 
-const corsHeaders = ({ headers }: Answer) =>
+const corsHeaders = ({ headers }: ClientResponse) =>
   Object.keys(headers).filter((name) => name.startsWith('access-control-'))
 const list = (header: unknown) => String(header).split(', ')
 /** Response headers that the Fetch standard lets every page read. */
 const safelisted = ['Cache-Control', 'Content-Length', 'Content-Type', 'Expires', 'Last-Modified']
 const allMethods = ['GET', 'POST', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS']
 
-function assertReadable(answer: Answer, origin: string) {
+function assertReadable(answer: ClientResponse, origin: string) {
   assert.equal(answer.headers['access-control-allow-origin'], origin)
   assert.match(String(answer.headers.vary), /\bOrigin\b/)
   assert.equal(answer.headers['access-control-allow-credentials'], undefined)
 }
 
-function assertUnreadable(answer: Answer) {
+function assertUnreadable(answer: ClientResponse) {
   assert.deepEqual(corsHeaders(answer), [])
   assert.match(String(answer.headers.vary), /\bOrigin\b/)
 }
@@ -374,7 +374,7 @@ test('an origin is known as long as a key is locked to it', async () => {
 })
 
 test('a store that could not be read for a moment does not make origins unknown for longer', async (t) => {
-  const { database } = await databaseFor(t)
+  const { database } = await openDatabaseFor(t)
   const directory = new ApiKeyCache(database, 'production')
   const rename = (from: string, to: string) =>
     database.write((trx) => trx.schema.alterTable(from).renameTo(to).execute())
@@ -385,7 +385,7 @@ test('a store that could not be read for a moment does not make origins unknown 
 })
 
 test('an origin that was known is known while the store cannot be read, so that its 503 can be read', async (t) => {
-  const { database } = await databaseFor(t)
+  const { database } = await openDatabaseFor(t)
   const directory = new ApiKeyCache(database, 'production')
   const settings = {
     name: 'page',

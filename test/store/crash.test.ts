@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
-import { assertIsWhole, inStore, type StoreEnv, storeFor } from '../support/engine.ts'
+import { assertIntegrity, inDatabase, type DatabaseEnv, databaseFor } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Server, serverFor } from '../support/servers.ts'
 
@@ -38,14 +38,14 @@ async function add(server: Server, key: string, { name, idempotencyKey }: Attemp
   return json
 }
 
-function readStore(env: StoreEnv): Promise<Created[]> {
-  assertIsWhole(env)
-  return inStore(env, ({ read }) => read.selectFrom('pets').select(['id', 'name']).orderBy('id').execute())
+function readStore(env: DatabaseEnv): Promise<Created[]> {
+  assertIntegrity(env)
+  return inDatabase(env, ({ read }) => read.selectFrom('pets').select(['id', 'name']).orderBy('id').execute())
 }
 
 test(`a crash at any moment loses nothing that was answered and doubles nothing (${rounds} times)`, async (t) => {
-  const storeEnv = await storeFor(t)
-  const env = { ...storeEnv, PETSTORE_ADMIN_KEY: adminKey }
+  const databaseEnv = await databaseFor(t)
+  const env = { ...databaseEnv, PETSTORE_ADMIN_KEY: adminKey }
   const known: Known = { created: [], unanswered: [], attempts: 0 }
   let server = await serverFor(t, env)
   const made = await server.request('POST', '/v1/keys', {
@@ -67,7 +67,7 @@ test(`a crash at any moment loses nothing that was answered and doubles nothing 
     server.closeConnections()
 
     server = await serverFor(t, env)
-    const after = await readStore(storeEnv)
+    const after = await readStore(databaseEnv)
     assertKept(after, known)
 
     const names = new Map(after.map(({ id, name }) => [name, id]))
@@ -82,7 +82,7 @@ test(`a crash at any moment loses nothing that was answered and doubles nothing 
       known.created.push(created)
       assert.deepEqual(await add(server, key, attempt), created)
     }
-    assertKept(await readStore(storeEnv), known)
+    assertKept(await readStore(databaseEnv), known)
   }
   t.diagnostic(
     `${known.created.length} animals answered for, ${replayed} retries had been done before the crash`,
@@ -102,16 +102,16 @@ test('a crash right after the first start leaves a store that starts again', asy
   const first = await serverFor(t)
   first.child.kill('SIGKILL')
   await first.ended
-  const second = await serverFor(t, first.storeEnv)
+  const second = await serverFor(t, first.databaseEnv)
   assert.equal((await second.request('GET', '/v1/keys', { key: first.operatorKey })).status, 200)
 })
 
 test('a crash forgets at most the last second of what a key has used', async (t) => {
-  const storeEnv = await storeFor(t)
-  const env = { ...storeEnv, PETSTORE_ADMIN_KEY: adminKey }
+  const databaseEnv = await databaseFor(t)
+  const env = { ...databaseEnv, PETSTORE_ADMIN_KEY: adminKey }
   const first = await serverFor(t, env)
   for (let n = 0; n < 5; n++) await first.request('GET', '/v1/pets', { key: adminKey })
-  await inStore(storeEnv, ({ read }) => {
+  await inDatabase(databaseEnv, ({ read }) => {
     const used = () => read.selectFrom('key_usage').select('minute_used').executeTakeFirst()
     return eventually('the use is in the store', async () => (await used())?.minute_used === 5, 1_000)
   })

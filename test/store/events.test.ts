@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
-import { amplePlan, assertAnswerForm, assertRefused, nextPage } from '../support/answers.ts'
-import type { Answer, RequestOptions } from '../support/client.ts'
+import { amplePlan, assertResponseHeaders, assertError, nextPage } from '../support/answers.ts'
+import type { ClientResponse, RequestOptions } from '../support/client.ts'
 import { eventually } from '../support/eventually.ts'
 import { startTestService } from '../support/service.ts'
 import { useService } from '../support/useService.ts'
@@ -18,9 +18,9 @@ before(async () => {
   ample = (await service.makeKey(amplePlan)).key
 })
 
-async function ask(method: string, path: string, options: RequestOptions = {}): Promise<Answer> {
+async function ask(method: string, path: string, options: RequestOptions = {}): Promise<ClientResponse> {
   const response = await service.request(method, path, { key: service.operatorKey, ...options })
-  assertAnswerForm(response, method)
+  assertResponseHeaders(response, method)
   return response
 }
 
@@ -374,7 +374,7 @@ describe('the feed', () => {
   test('the pages contain every event once, oldest first, for any limit', async () => {
     const whole: Event[] = []
     for (let page: string | undefined = '/v1/events?limit=1000'; page; ) {
-      const response: Answer = await ask('GET', page)
+      const response: ClientResponse = await ask('GET', page)
       whole.push(...response.json)
       page = nextPage(response)
     }
@@ -382,7 +382,7 @@ describe('the feed', () => {
       const collected: Event[] = []
       let page: string | undefined = `/v1/events?limit=${limit}`
       while (page) {
-        const response: Answer = await ask('GET', page)
+        const response: ClientResponse = await ask('GET', page)
         assert.ok(response.json.length <= limit)
         assert.equal(response.headers['last-event-id'], String(whole.at(-1)?.id))
         collected.push(...response.json)
@@ -419,7 +419,7 @@ describe('the feed', () => {
     'after=',
   ]) {
     test(`?${query} is rejected`, async () => {
-      assertRefused(await ask('GET', `/v1/events?${query}`), 400, 'validation_failed')
+      assertError(await ask('GET', `/v1/events?${query}`), 400, 'validation_failed')
     })
   }
 
@@ -433,7 +433,7 @@ describe('the feed', () => {
 describe('access to events', () => {
   test('requires the scope events:read', async () => {
     const { key } = await service.makeKey()
-    assertRefused(await ask('GET', '/v1/events', { key }), 403, 'insufficient_scope')
+    assertError(await ask('GET', '/v1/events', { key }), 403, 'insufficient_scope')
   })
 
   test('events about keys require keys:manage and are invisible to others', async () => {
@@ -475,12 +475,12 @@ describe('events are kept for 30 days', () => {
         const response = await get('/v1/events?after=0')
         return response.status === 410 && response
       })
-      assertRefused(rejected, 410, 'events_expired')
+      assertError(rejected, 410, 'events_expired')
       assert.match(rejected.json.message, new RegExp(`the id ${firstId + 1}\\b.*after=${firstId}\\b`))
       assert.equal(nextPage(rejected), `/v1/events?after=${firstId}`)
-      assertRefused(await get(`/v1/events?after=${firstId - 1}`), 410, 'events_expired')
+      assertError(await get(`/v1/events?after=${firstId - 1}`), 410, 'events_expired')
       const stream = { accept: 'text/event-stream', 'last-event-id': String(firstId - 1) }
-      assertRefused(await get('/v1/events', stream), 410, 'events_expired')
+      assertError(await get('/v1/events', stream), 410, 'events_expired')
 
       for (const path of ['/v1/events', `/v1/events?after=${firstId}`, nextPage(rejected) as string]) {
         const { json } = await get(path)

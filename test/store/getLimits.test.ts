@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Answer } from '../support/client.ts'
+import type { ClientResponse } from '../support/client.ts'
 import { proxiedService, rateLimit, times } from '../support/rateLimits.ts'
 import { startTestService } from '../support/service.ts'
 
@@ -16,7 +16,7 @@ const getLimits = (key: string, from = client.address) => ask('/v1/limits', key,
 /** The requests that the address has left, after this one. */
 const addressLeft = async (from = client.address) =>
   rateLimit(await ask('/v1/pets', undefined, from), 'remaining')
-const countOf = (responses: Answer[], status: number) =>
+const countOf = (responses: ClientResponse[], status: number) =>
   responses.filter((response) => response.status === status).length
 
 test('GET /limits describes the key', async () => {

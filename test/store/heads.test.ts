@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
-import { call } from '../support/socket.ts'
+import { openRawConnection } from '../support/socket.ts'
 import { useService } from '../support/useService.ts'
 
 const service = useService()
@@ -16,11 +16,11 @@ before(async () => {
 const passing = /^(?:date|x-request-id|connection|keep-alive|ratelimit|x-ratelimit-(?:remaining|reset)): .*$/i
 
 async function headAndBody(method: string, path: string, more: string, body = '') {
-  const caller = await call(
+  const caller = await openRawConnection(
     service.base,
     `${method} ${path} HTTP/1.1\r\nHost: petstore\r\nAuthorization: Bearer ${key}\r\n${more}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   )
-  const answer = await caller.answer()
+  const answer = await caller.response()
   caller.socket.destroy()
   const [start, ...lines] = answer.head.split('\r\n')
   return { start, lines, body: answer.body }

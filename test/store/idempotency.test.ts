@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { IdempotencyRecords } from '../../src/api/idempotency.ts'
-import { amplePlan, assertAnswerForm, assertRefused } from '../support/answers.ts'
-import type { Answer, RequestOptions } from '../support/client.ts'
-import { allThatIsStored, databaseFor, holdTurn } from '../support/engine.ts'
+import { amplePlan, assertResponseHeaders, assertError } from '../support/answers.ts'
+import type { ClientResponse, RequestOptions } from '../support/client.ts'
+import { databaseText, openDatabaseFor, holdWriteLockOf } from '../support/engine.ts'
 import { startTestService } from '../support/service.ts'
 import { useService } from '../support/useService.ts'
 
@@ -15,9 +15,9 @@ before(async () => {
   key = (await service.makeKey(amplePlan)).key
 })
 
-async function call(method: string, path: string, options: RequestOptions = {}): Promise<Answer> {
+async function call(method: string, path: string, options: RequestOptions = {}): Promise<ClientResponse> {
   const answer = await service.request(method, path, { key, ...options })
-  assertAnswerForm(answer, method)
+  assertResponseHeaders(answer, method)
   return answer
 }
 
@@ -33,7 +33,7 @@ const post = (idempotencyKey: string, options: RequestOptions & { path?: string 
     headers: { 'idempotency-key': idempotencyKey, ...options.headers },
   })
 
-const isReplay = ({ headers }: Answer) => headers['idempotent-replayed'] === 'true'
+const isReplay = ({ headers }: ClientResponse) => headers['idempotent-replayed'] === 'true'
 
 async function petsNamed(name: string): Promise<number> {
   let count = 0
@@ -102,7 +102,7 @@ test('the same key with another body or another path is refused, and the first a
   ]
   for (const [path, body] of others) {
     const refused = await post(idempotencyKey, { key: manager, path, body })
-    assertRefused(refused, 422, 'idempotency_key_reused')
+    assertError(refused, 422, 'idempotency_key_reused')
     assert.ok(!isReplay(refused))
   }
   const again = await post(idempotencyKey, { key: manager })
@@ -137,7 +137,7 @@ for (const bad of ['', ' ', '""', 'a b', 'a\tb', 'a'.repeat(256), `"${'a'.repeat
   test(`a bad key is refused, and nothing is added: ${JSON.stringify(bad).slice(0, 40)}`, async () => {
     const body = { name: `bad key ${bad.length}`, categoryId: 3 }
     const refused = await post(bad, { body })
-    assertRefused(refused, 400, 'validation_failed')
+    assertError(refused, 400, 'validation_failed')
     assert.equal(refused.json.details[0].path, 'Idempotency-Key')
     assert.equal(await petsNamed(body.name), 0)
   })
@@ -145,7 +145,7 @@ for (const bad of ['', ' ', '""', 'a b', 'a\tb', 'a'.repeat(256), `"${'a'.repeat
 
 test('two Idempotency-Key headers are a bad key', async () => {
   const refused = await call('POST', '/v1/pets', { body: milo, headers: { 'idempotency-key': ['a', 'b'] } })
-  assertRefused(refused, 400, 'validation_failed')
+  assertError(refused, 400, 'validation_failed')
 })
 
 test('the same Idempotency-Key of two API keys is two keys', async () => {
@@ -180,7 +180,7 @@ for (const [what, status, options] of keptRefusals) {
     assert.equal(again.status, status)
     assert.ok(isReplay(again))
     assert.equal(again.text, first.text)
-    assertRefused(await post(idempotencyKey), 422, 'idempotency_key_reused')
+    assertError(await post(idempotencyKey), 422, 'idempotency_key_reused')
   })
 }
 
@@ -188,7 +188,7 @@ test('a refusal that comes from the store is kept as well', async () => {
   const idempotencyKey = newKey()
   const options = { key: service.operatorKey, path: '/v1/keys/999999/rotate', body: {} }
   const first = await post(idempotencyKey, options)
-  assertRefused(first, 404, 'key_not_found')
+  assertError(first, 404, 'key_not_found')
   const again = await post(idempotencyKey, options)
   assert.ok(isReplay(again))
   assert.equal(again.text, first.text)
@@ -260,7 +260,7 @@ test('a key that has expired may be used for another request', async () => {
 
 test('the sweep forgets all that has expired, more than fits one write, and nothing else', async (t) => {
   const now = Date.UTC(2026, 10, 15)
-  const { database } = await databaseFor(t, now)
+  const { database } = await openDatabaseFor(t, now)
   const answer = { fingerprint: '', status: 201, headers: '{}', body: '' }
   const answers = (name: string, created_at: number) =>
     [1, 2].map((key_id) => ({ ...answer, key_id, idempotency_key: name, created_at }))
@@ -316,7 +316,7 @@ test('answers survive a restart', async () => {
 
 /** Runs the work while somebody else writes to the store, so that whatever is first stays first. */
 async function whileStoreIsLocked(work: (release: () => void) => Promise<void>): Promise<void> {
-  const other = await holdTurn(service.storeEnv)
+  const other = await holdWriteLockOf(service.databaseEnv)
   let released: Promise<void> | undefined
   const release = () => {
     released ??= other.release()
@@ -334,7 +334,7 @@ test('while the first request is running, all others with its key get 409 and on
   const body = { name: idempotencyKey, categoryId: 3 }
   const simultaneous = 20
   await whileStoreIsLocked(async (release) => {
-    const refusals: Answer[] = []
+    const refusals: ClientResponse[] = []
     const all = Array.from({ length: simultaneous }, () => post(idempotencyKey, { body }))
     for (const one of all) {
       void one.then((answer) => {
@@ -346,7 +346,7 @@ test('while the first request is running, all others with its key get 409 and on
     const answers = await Promise.all(all)
     assert.equal(refusals.length, simultaneous - 1)
     for (const refusal of refusals) {
-      assertRefused(refusal, 409, 'idempotency_in_progress')
+      assertError(refusal, 409, 'idempotency_in_progress')
       assert.match(String(refusal.headers['retry-after']), /^[1-9]\d*$/)
       assert.ok(!isReplay(refusal))
     }
@@ -364,7 +364,7 @@ test('while the first request is running, another body with its key is refused a
   await whileStoreIsLocked(async (release) => {
     const both = bodies.map((body) => post(idempotencyKey, { body }))
     const refused = await Promise.race(both)
-    assertRefused(refused, 422, 'idempotency_key_reused')
+    assertError(refused, 422, 'idempotency_key_reused')
     release()
     const statuses = (await Promise.all(both)).map(({ status }) => status)
     assert.deepEqual(statuses.sort(), [201, 422])
@@ -415,7 +415,7 @@ test('a repeated request for a new key gets the same secret, which is nowhere in
   assert.equal(rotatedAgain.json.key, rotated.json.key)
   assert.notEqual(rotated.json.key, first.json.key)
 
-  const stored = await allThatIsStored(service.storeEnv)
+  const stored = await databaseText(service.databaseEnv)
   assert.ok(stored.includes('retried key'), 'this is where the store is')
   assert.ok(stored.includes(idempotencyKey))
   for (const secret of [first.json.key, rotated.json.key, service.operatorKey, key]) {
@@ -439,6 +439,6 @@ test('a secret answer is replayed only to the secret that asked for it', async (
   const body = { overlapSeconds: 60 }
   const rotated = await call('POST', `/v1/keys/${id}/rotate`, { key: service.operatorKey, body })
   const refused = await post(idempotencyKey, { ...options, key: rotated.json.key })
-  assertRefused(refused, 422, 'idempotency_key_reused')
+  assertError(refused, 422, 'idempotency_key_reused')
   assert.equal((await post(idempotencyKey, { ...options, key: manager })).text, first.text)
 })

@@ -6,14 +6,14 @@ import { generateApiKey, hashApiKey } from '../../src/auth/apiKey.ts'
 import { readRecords } from '../../src/commands/import/readRecords.ts'
 import { scopes } from '../../src/keys/key.ts'
 import {
-  assertRefused,
-  assertSameStore,
-  freshStore,
+  assertCommandFails,
+  assertSameExport,
+  cliOnNewDatabase,
   keyChangeMs,
   lines,
-  storeAt,
+  cliOn,
 } from '../support/commands.ts'
-import { contentsOf, newStore, removeStore, type StoreEnv } from '../support/engine.ts'
+import { contentsOf, newDatabase, removeDatabase, type DatabaseEnv } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { runShell } from '../support/process.ts'
 import { folderFor, serverFor, stopped } from '../support/servers.ts'
@@ -51,17 +51,17 @@ const ndjson = (...records: object[]) => records.map((record) => JSON.stringify(
 
 /** A database with one key that no test here changes. */
 function sharedStore() {
-  let store: ReturnType<typeof storeAt>
+  let store: ReturnType<typeof cliOn>
   let contents: Awaited<ReturnType<typeof contentsOf>>
   before(async () => {
-    store = storeAt(await newStore())
+    store = cliOn(await newDatabase())
     await store.ok(['keys', 'create', '--name', 'own'])
     contents = await contentsOf(store.env)
   })
-  after(() => removeStore(store.env))
+  after(() => removeDatabase(store.env))
   return async (args: string[], input: string, ...messages: [RegExp, ...RegExp[]]) => {
     const ended = await store.run(args, input)
-    for (const message of messages) assertRefused(ended, 1, message)
+    for (const message of messages) assertCommandFails(ended, 1, message)
     assert.deepEqual(await contentsOf(store.env), contents)
   }
 }
@@ -101,19 +101,19 @@ describe('an import without --with-keys rejects a file with keys or counters and
   }
 
   test('an export, with a message that says what to do', async (t) => {
-    const store = await freshStore(t)
+    const store = await cliOnNewDatabase(t)
     await store.ok(['seed', '--count', '3'])
     const message = /^Line 1: .*"petstore import --with-keys".*"petstore export --without-keys"/
     await assertUnchanged(['import'], await store.export(), message)
   })
 
   test('but accepts an export without keys, including its ids', async (t) => {
-    const store = await freshStore(t)
+    const store = await cliOnNewDatabase(t)
     await store.ok(['seed', '--count', '3'])
     await store.ok(['keys', 'create', '--name', 'stays here'])
     const exported = await store.ok(['export', '--without-keys'])
     assert.doesNotMatch(exported, /"key"|last\w+Id|hash/)
-    const second = await freshStore(t)
+    const second = await cliOnNewDatabase(t)
     assert.match(
       await second.ok(['import'], exported),
       /^Imported 3 animals, \d categories, 0 orders and 0 keys\.\n$/,
@@ -159,7 +159,7 @@ describe('an import with --with-keys rejects a key that the API would reject, an
   }
 
   test('a lifted ban cannot be dated in the future, which would prevent bans', async (t) => {
-    const store = await freshStore(t)
+    const store = await cliOnNewDatabase(t)
     await store.ok(['import', '--with-keys'], ndjson({ ...keyRecord, unbannedAt: Date.now() + 400 * dayMs }))
     const [key] = keysIn(await store.export())
     assert.ok(key.unbannedAt <= Date.now())
@@ -200,9 +200,9 @@ describe('an import with --with-keys never invalidates an operator key', { concu
   test('of a database that has created one: both keys work, and the imported one gets a new id', async (t) => {
     const first = await serverFor(t)
     const second = await serverFor(t)
-    const own = storeAt(first.storeEnv)
+    const own = cliOn(first.databaseEnv)
     const { key: partner } = await own.json(['keys', 'create', '--name', 'partner'])
-    const store = storeAt(second.storeEnv)
+    const store = cliOn(second.databaseEnv)
     const imported = await store.json(['import', '--with-keys'], await own.export())
     assert.deepEqual([imported.keys, imported.keysRenumbered, imported.keysUnchanged], [2, 1, 0])
     await eventually(
@@ -236,7 +236,7 @@ describe('an import with --with-keys never invalidates an operator key', { concu
   ]
   for (const env of [{}, { PETSTORE_ADMIN_KEY: adminKey }] as Record<string, string>[]) {
     test(`when the file contains a changed copy of it (${Object.keys(env)[0] ?? 'made at the start'})`, async (t) => {
-      const first = await freshStore(t)
+      const first = await cliOnNewDatabase(t)
       const server = await serverFor(t, { ...first.env, ...env })
       const key = server.operatorKey ?? adminKey
       const [record] = keysIn(await first.export())
@@ -251,7 +251,7 @@ describe('an import with --with-keys never invalidates an operator key', { concu
   }
 
   test('whose secret another key of the file claims', async (t) => {
-    const store = await freshStore(t)
+    const store = await cliOnNewDatabase(t)
     const server = await serverFor(t, store.env)
     const [operator] = keysIn(await store.export())
     const impostor = { ...keyRecord, secrets: [secretOf('own'), ...operator.secrets] }
@@ -261,9 +261,9 @@ describe('an import with --with-keys never invalidates an operator key', { concu
   })
 
   test('of two deployments with different settings: a start replaces only the key of its setting', async (t) => {
-    const stores = [await freshStore(t), await freshStore(t)] as const
+    const stores = [await cliOnNewDatabase(t), await cliOnNewDatabase(t)] as const
     const settings = [`${adminKey}-1`, `${adminKey}-2`] as const
-    const start = (env: StoreEnv, PETSTORE_ADMIN_KEY: string) => serverFor(t, { ...env, PETSTORE_ADMIN_KEY })
+    const start = (env: DatabaseEnv, PETSTORE_ADMIN_KEY: string) => serverFor(t, { ...env, PETSTORE_ADMIN_KEY })
     await stopped(await start(stores[0].env, settings[0]))
     await stopped(await start(stores[1].env, settings[1]))
     await stores[1].ok(['import', '--with-keys'], await stores[0].export())
@@ -284,7 +284,7 @@ describe('a key that exists in both databases', { concurrency: 2 }, () => {
   const shared = { ...keyRecord, id: 1, secrets: [secretOf(old)] }
 
   test('takes from the file what the API can change', async (t) => {
-    const store = await freshStore(t)
+    const store = await cliOnNewDatabase(t)
     await store.ok(['import', '--with-keys'], ndjson(shared))
     const changed = { ...shared, name: 'Renamed', plan: 'pro', scopes: ['pets:write'], revokedAt: 7 }
     await store.ok(['import', '--with-keys'], ndjson(changed))
@@ -292,7 +292,7 @@ describe('a key that exists in both databases', { concurrency: 2 }, () => {
   })
 
   test('stays revoked, and its expired secrets stay expired', async (t) => {
-    const store = await freshStore(t)
+    const store = await cliOnNewDatabase(t)
     await store.ok(['import', '--with-keys'], ndjson(shared))
     const rotated = {
       ...shared,
@@ -307,7 +307,7 @@ describe('a key that exists in both databases', { concurrency: 2 }, () => {
   })
 
   test('is found by its secret if its id differs', async (t) => {
-    const store = await freshStore(t)
+    const store = await cliOnNewDatabase(t)
     await store.ok(['import', '--with-keys'], ndjson(shared))
     await store.ok(['import', '--with-keys'], ndjson({ ...shared, id: 40, name: 'The same', createdAt: 6 }))
     assert.deepEqual(
@@ -317,7 +317,7 @@ describe('a key that exists in both databases', { concurrency: 2 }, () => {
   })
 
   test('causes an event only if it changes', async (t) => {
-    const store = await freshStore(t)
+    const store = await cliOnNewDatabase(t)
     const lastEvent = async () => /"lastEventId":(\d+)/.exec(await store.export())?.[1]
     await store.ok(['import', '--with-keys'], ndjson(shared))
     const before = await lastEvent()
@@ -327,7 +327,7 @@ describe('a key that exists in both databases', { concurrency: 2 }, () => {
 })
 
 test('a renumbered key does not get an id that another line of the file has', async (t) => {
-  const store = await freshStore(t)
+  const store = await cliOnNewDatabase(t)
   await store.ok(['keys', 'create', '--name', 'own'])
   const record = (id: number) => ({
     ...keyRecord,
@@ -348,10 +348,10 @@ test('a renumbered key does not get an id that another line of the file has', as
 })
 
 test('all data moves through a pipe into an empty database, with the same ids and counters', async (t) => {
-  const from = await freshStore(t)
+  const from = await cliOnNewDatabase(t)
   await from.ok(['seed', '--count', '5'])
   for (const name of ['one', 'two']) await from.ok(['keys', 'create', '--name', name])
-  const to = await freshStore(t)
+  const to = await cliOnNewDatabase(t)
   const line = `"$NODE" "$MAIN" export |
     PETSTORE_DATA_DIR="$TO_FOLDER" DATABASE_URL="$TO_ADDRESS" "$NODE" "$MAIN" import --with-keys`
   const { stdout, stderr } = await runShell(line, {
@@ -361,6 +361,6 @@ test('all data moves through a pipe into an empty database, with the same ids an
   })
   assert.equal(stderr, '')
   assert.match(stdout, /^Imported 5 animals, \d categories, 0 orders and 2 keys\.\n$/)
-  assertSameStore(await to.export(), await from.export())
+  assertSameExport(await to.export(), await from.export())
   assert.equal((await to.json(['keys', 'create', '--name', 'three'])).id, 3)
 })

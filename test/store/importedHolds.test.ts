@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { storeFor } from '../support/engine.ts'
+import { databaseFor } from '../support/engine.ts'
 import { runPetstore } from '../support/process.ts'
 import { serverFor } from '../support/servers.ts'
 
 test('an order imported with an expired hold and then with a future one holds its animal again', async (t) => {
-  const env = await storeFor(t)
+  const env = await databaseFor(t)
   const order = (holdExpiresAt: number) => ({
     type: 'order',
     id: 1,

@@ -5,10 +5,10 @@ import fc from 'fast-check'
 import { sql } from 'kysely'
 import type { Database } from '../../src/database/database.ts'
 import { petStatuses } from '../../src/pets/pet.ts'
-import { amplePlan, assertAnswerForm, assertRefused } from '../support/answers.ts'
+import { amplePlan, assertResponseHeaders, assertError } from '../support/answers.ts'
 import type { Client } from '../support/client.ts'
-import { storeAt } from '../support/commands.ts'
-import { inStore, storeFor } from '../support/engine.ts'
+import { cliOn } from '../support/commands.ts'
+import { inDatabase, databaseFor } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Server, serverFor } from '../support/servers.ts'
 import { startTestService } from '../support/service.ts'
@@ -24,7 +24,7 @@ before(async () => {
 
 async function inventory(at: Pick<Client, 'request'>, withKey: string | undefined): Promise<Counts> {
   const response = await at.request('GET', '/v1/store/inventory', { key: withKey })
-  assertAnswerForm(response, 'GET')
+  assertResponseHeaders(response, 'GET')
   assert.equal(response.status, 200, response.text)
   assert.equal(response.headers['x-stability'], 'beta')
   assert.deepEqual(Object.keys(response.json), ['available', 'pending', 'sold'])
@@ -65,11 +65,11 @@ test('the inventory requires pets:read, and every response is marked as beta', a
   const { key: other } = await service.makeKey({ ...amplePlan, scopes: ['orders:read', 'categories:read'] })
   await inventory(service, reader)
   const rejected = await service.request('GET', '/v1/store/inventory', { key: other })
-  assertRefused(rejected, 403, 'insufficient_scope')
+  assertError(rejected, 403, 'insufficient_scope')
   const anonymous = await service.request('GET', '/v1/store/inventory')
-  assertRefused(anonymous, 401, 'missing_api_key')
+  assertError(anonymous, 401, 'missing_api_key')
   for (const response of [rejected, anonymous]) assert.equal(response.headers['x-stability'], 'beta')
-  assertRefused(await service.request('POST', '/v1/store/inventory', { key }), 405, 'method_not_allowed')
+  assertError(await service.request('POST', '/v1/store/inventory', { key }), 405, 'method_not_allowed')
 })
 
 type Choice = { what: string; pick: number; status: string; orderStatus: string }
@@ -115,7 +115,7 @@ async function doSomething({ what, pick, status, orderStatus }: Choice, pets: nu
 test('the inventory equals the number of pets after any sequential and simultaneous operations', async () => {
   const pets: number[] = []
   const orders: number[] = []
-  const store = await service.store()
+  const store = await service.openDatabase()
   await fc.assert(
     fc.asyncProperty(
       fc.array(choice, { minLength: 20, maxLength: 20 }),
@@ -132,7 +132,7 @@ test('the inventory equals the number of pets after any sequential and simultane
 })
 
 test('the inventory is correct after any SQL statement by any writer', async () => {
-  const store = await service.store()
+  const store = await service.openDatabase()
   for (const statement of [
     'INSERT INTO categories (category_id) VALUES (4242) ON CONFLICT DO NOTHING',
     "INSERT INTO pets (name, category_id, status) SELECT 'x', 4242, 'sold' FROM pets LIMIT 30",
@@ -154,9 +154,9 @@ test('the inventory is correct after any SQL statement by any writer', async () 
 
 test('seed, import and export leave the inventory right, also under a running server', async (t) => {
   const server = await serverFor(t)
-  const { storeEnv, operatorKey } = server
-  const store = storeAt(storeEnv)
-  const right = () => inStore(storeEnv, (database) => assertRight(server, operatorKey, database))
+  const { databaseEnv, operatorKey } = server
+  const store = cliOn(databaseEnv)
+  const right = () => inDatabase(databaseEnv, (database) => assertRight(server, operatorKey, database))
   await store.ok(['seed', '--count', '730'])
   assert.deepEqual(await right(), { available: 511, pending: 146, sold: 73 })
 
@@ -194,8 +194,8 @@ async function keepBusy(server: Server, done: { count: number }): Promise<void> 
 }
 
 test(`the inventory is correct after a crash at any time (${rounds} times)`, async (t) => {
-  const storeEnv = await storeFor(t)
-  const env = { ...storeEnv, PETSTORE_ADMIN_KEY: adminKey }
+  const databaseEnv = await databaseFor(t)
+  const env = { ...databaseEnv, PETSTORE_ADMIN_KEY: adminKey }
   let server = await serverFor(t, env)
   // The limits of the operator key would end the test before the crash.
   const limits = { plan: 'enterprise', limits: { perMinute: 1_000_000, perDay: 10_000_000 } }
@@ -211,7 +211,7 @@ test(`the inventory is correct after a crash at any time (${rounds} times)`, asy
     await Promise.all(load)
     server.closeConnections()
     server = await serverFor(t, env)
-    await inStore(storeEnv, async (store) => {
+    await inDatabase(databaseEnv, async (store) => {
       const { available, pending, sold } = await assertRight(server, adminKey, store)
       assert.ok(available + pending + sold > 0)
       await assertOrdersFit(store)

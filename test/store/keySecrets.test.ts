@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { generateApiKey, hashApiKey, isWellFormedApiKey } from '../../src/auth/apiKey.ts'
 import { ApiKeyCache } from '../../src/auth/apiKeyCache.ts'
-import { allThatIsStored, openStore, storeFor } from '../support/engine.ts'
+import { databaseText, openTestDatabase, databaseFor } from '../support/engine.ts'
 import { startTestService } from '../support/service.ts'
 
 test('a key with a wrong checksum is rejected without a database query', async (t) => {
-  const database = await openStore(await storeFor(t))
+  const database = await openTestDatabase(await databaseFor(t))
   const cache = new ApiKeyCache(database, 'production')
   await database.close()
   const key = generateApiKey('production')
@@ -48,9 +48,9 @@ test('the database stores only the SHA-256 of a key, and the log contains nothin
     const rejected = await service.request('GET', `/v1/keys/${id}`, { key: `${secrets[1]}x` })
     assert.equal(rejected.status, 401)
 
-    const before = await allThatIsStored(service.storeEnv)
+    const before = await databaseText(service.databaseEnv)
     await service.restart()
-    const after = await allThatIsStored(service.storeEnv)
+    const after = await databaseText(service.databaseEnv)
     for (const secret of secrets) {
       for (const stored of [before, after])
         assert.ok(!stored.includes(secret.slice(8)), 'the database contains a secret in plain text')

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { removeStore } from '../support/engine.ts'
+import { removeDatabase } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { runPetstore, startServer } from '../support/process.ts'
 import { useService } from '../support/useService.ts'
@@ -482,12 +482,12 @@ describe('changes by another process take effect', () => {
     server.closeConnections()
     server.child.kill('SIGTERM')
     await server.ended
-    await removeStore(server.storeEnv)
+    await removeDatabase(server.databaseEnv)
   })
 
   const promisedMs = 2_000
   const command = async (...args: string[]) => {
-    const { code, stdout, stderr } = await runPetstore(['keys', ...args, '--json'], server.storeEnv)
+    const { code, stdout, stderr } = await runPetstore(['keys', ...args, '--json'], server.databaseEnv)
     assert.equal(code, 0, stderr)
     return JSON.parse(stdout)
   }

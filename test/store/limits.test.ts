@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { defaultScopes } from '../../src/keys/key.ts'
-import type { Answer, RequestOptions } from '../support/client.ts'
+import type { ClientResponse, RequestOptions } from '../support/client.ts'
 import { startTestService } from '../support/service.ts'
 import { useService } from '../support/useService.ts'
 
@@ -12,7 +12,7 @@ const day = 86_400_000
 const service = useService({ PETSTORE_TRUSTED_PROXIES: '127.0.0.1' })
 
 /** Sends a request and checks the rate limit headers of the response. */
-async function ask(method: string, path: string, options: RequestOptions = {}): Promise<Answer> {
+async function ask(method: string, path: string, options: RequestOptions = {}): Promise<ClientResponse> {
   const response = await service.request(method, path, options)
   assertHeaders(response, service.now())
   return response
@@ -21,15 +21,15 @@ const list = (key: string) => ask('GET', '/v1/pets', { key })
 const anonymous = (address: string, key?: string) =>
   ask('GET', '/v1/pets', { key, headers: { 'x-forwarded-for': address } })
 
-const number = (response: Answer, header: string): number => {
+const number = (response: ClientResponse, header: string): number => {
   assert.match(String(response.headers[header]), /^\d+$/, header)
   return Number(response.headers[header])
 }
-const remaining = (response: Answer) => number(response, 'x-ratelimit-remaining')
-const limit = (response: Answer) => number(response, 'x-ratelimit-limit')
-const reset = (response: Answer) => number(response, 'x-ratelimit-reset')
+const remaining = (response: ClientResponse) => number(response, 'x-ratelimit-remaining')
+const limit = (response: ClientResponse) => number(response, 'x-ratelimit-limit')
+const reset = (response: ClientResponse) => number(response, 'x-ratelimit-reset')
 
-function assertHeaders(response: Answer, now: number): void {
+function assertHeaders(response: ClientResponse, now: number): void {
   const policy = /^"minute";q=(\d+);w=60, "day";q=(\d+);w=86400$/.exec(
     String(response.headers['ratelimit-policy']),
   )
@@ -88,7 +88,7 @@ describe('of 200 concurrent requests with a new free key', () => {
     const first = await burst()
     await service.restart()
     const second = await burst()
-    const admitted = (responses: Answer[]) => responses.filter(({ status }) => status === 200).length
+    const admitted = (responses: ClientResponse[]) => responses.filter(({ status }) => status === 200).length
     assert.deepEqual([admitted(first), admitted(second)], [40, 20])
   })
 })
@@ -374,12 +374,12 @@ describe('what counts', () => {
 
 describe('bans', () => {
   /** Uses up the minute, then sends requests that are rejected. Returns the last response. */
-  async function exceedLimit(key: string, limit: number, rejections: number): Promise<Answer> {
+  async function exceedLimit(key: string, limit: number, rejections: number): Promise<ClientResponse> {
     await Promise.all(Array.from({ length: limit }, () => list(key)))
-    const responses: Answer[] = []
+    const responses: ClientResponse[] = []
     for (let i = 0; i < rejections; i++) responses.push(await list(key))
     for (const response of responses.slice(0, -1)) assert.equal(response.json.code, 'rate_limit_exceeded')
-    return responses.at(-1) as Answer
+    return responses.at(-1) as ClientResponse
   }
   const tight = { plan: 'enterprise', limits: { perMinute: 1 } }
 

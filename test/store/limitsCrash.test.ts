@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { inStore, removeStore, type StoreEnv } from '../support/engine.ts'
+import { inDatabase, removeDatabase, type DatabaseEnv } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { startServer } from '../support/process.ts'
 
@@ -9,17 +9,17 @@ type Server = Awaited<ReturnType<typeof startServer>>
 /** The day limit is the one that is reached, because a minute window could end during the test. */
 const settings = { name: 'crash', plan: 'enterprise', limits: { perMinute: 1_000, perDay: 50 } }
 
-const stores: StoreEnv[] = []
+const stores: DatabaseEnv[] = []
 const running = new Set<Server>()
 after(async () => {
   for (const { child } of running) child.kill('SIGKILL')
   await Promise.all([...running].map(({ ended }) => ended))
-  for (const store of stores) await removeStore(store)
+  for (const store of stores) await removeDatabase(store)
 })
 
-async function start(store?: StoreEnv, env: Record<string, string> = {}): Promise<Server> {
+async function start(store?: DatabaseEnv, env: Record<string, string> = {}): Promise<Server> {
   const server = await startServer({ ...env, ...store })
-  if (store === undefined) stores.push(server.storeEnv)
+  if (store === undefined) stores.push(server.databaseEnv)
   running.add(server)
   return server
 }
@@ -46,8 +46,8 @@ const burst = ({ request }: Server, key: string, count: number) =>
 const limits = async ({ request }: Server, key: string) => (await request('GET', '/v1/limits', { key })).json
 
 /** The row as another process reads it. */
-const stored = (env: StoreEnv, id: number) =>
-  inStore(env, ({ read }) =>
+const stored = (env: DatabaseEnv, id: number) =>
+  inDatabase(env, ({ read }) =>
     read.selectFrom('key_usage').selectAll().where('key_id', '=', id).executeTakeFirst(),
   )
 
@@ -59,12 +59,12 @@ test('a window in the database is kept after the process is killed', async () =>
   const before = await limits(first, key)
   await eventually(
     'the count is in the database',
-    async () => (await stored(first.storeEnv, id))?.day_used === 30,
+    async () => (await stored(first.databaseEnv, id))?.day_used === 30,
   )
   const { signal } = await end(first, 'SIGKILL')
   assert.equal(signal, 'SIGKILL')
 
-  const second = await start(first.storeEnv)
+  const second = await start(first.databaseEnv)
   assert.deepEqual((await limits(second, key)).day, before.day)
   const responses = await burst(second, key, 40)
   assert.equal(responses.filter(({ status }) => status === 200).length, 20)
@@ -78,12 +78,12 @@ test('a crash loses at most the last counts, never the window', async () => {
   await burst(first, key, 30)
   await eventually(
     'the count is in the database',
-    async () => (await stored(first.storeEnv, id))?.day_used === 30,
+    async () => (await stored(first.databaseEnv, id))?.day_used === 30,
   )
   await burst(first, key, 5)
   await end(first, 'SIGKILL')
 
-  const second = await start(first.storeEnv)
+  const second = await start(first.databaseEnv)
   const { day } = await limits(second, key)
   assert.ok(day.remaining >= 15 && day.remaining <= 20, `${day.remaining} are left`)
   await end(second, 'SIGTERM')
@@ -98,11 +98,11 @@ test('a ban is kept after the process is killed', async () => {
   const { bannedUntil } = await limits(first, key)
   await eventually(
     'the ban is in the database',
-    async () => Number((await stored(first.storeEnv, id))?.banned_until) > 0,
+    async () => Number((await stored(first.databaseEnv, id))?.banned_until) > 0,
   )
   await end(first, 'SIGKILL')
 
-  const second = await start(first.storeEnv, env)
+  const second = await start(first.databaseEnv, env)
   const [response] = await burst(second, key, 1)
   assert.equal(response?.json.code, 'key_banned')
   assert.equal((await limits(second, key)).bannedUntil, bannedUntil)
@@ -117,7 +117,7 @@ test('a clean stop loses no count', async () => {
   const { code } = await end(first, 'SIGTERM')
   assert.equal(code, 0)
 
-  const second = await start(first.storeEnv)
+  const second = await start(first.databaseEnv)
   assert.equal((await limits(second, key)).day.remaining, 13)
   const responses = await burst(second, key, 20)
   assert.equal(responses.filter(({ status }) => status === 200).length, 13)
@@ -135,7 +135,7 @@ test('every request that is admitted during a clean stop is counted', async () =
   assert.equal((await first.ended).code, 0)
   running.delete(first)
 
-  const second = await start(first.storeEnv)
+  const second = await start(first.databaseEnv)
   const { day } = await limits(second, key)
   // Requests with a response were counted; aborted ones may have been.
   assert.ok(

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { amplePlan, nextPage } from '../support/answers.ts'
-import type { Answer } from '../support/client.ts'
-import { storeFor } from '../support/engine.ts'
+import type { ClientResponse } from '../support/client.ts'
+import { databaseFor } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Server, serverFor } from '../support/servers.ts'
 
@@ -22,9 +22,9 @@ class Mirror {
   }
   #after = 0
   #seen = 0
-  readonly #get: (path: string) => Promise<Answer>
+  readonly #get: (path: string) => Promise<ClientResponse>
 
-  constructor(get: (path: string) => Promise<Answer>) {
+  constructor(get: (path: string) => Promise<ClientResponse>) {
     this.#get = get
   }
 
@@ -52,14 +52,14 @@ class Mirror {
   }
 }
 
-async function listAll(get: (path: string) => Promise<Answer>) {
+async function listAll(get: (path: string) => Promise<ClientResponse>) {
   const list = async (
     path: string,
     show: (thing: Thing & Record<string, unknown>) => unknown = (thing) => thing,
   ) => {
     const things = new Map<number, unknown>()
     for (let page: string | undefined = path; page; ) {
-      const response: Answer = await get(page)
+      const response: ClientResponse = await get(page)
       for (const thing of response.json) things.set(thing.id, show(thing))
       page = nextPage(response)
     }
@@ -99,7 +99,7 @@ async function keepWriting(server: Server, key: string, writer: number): Promise
 }
 
 test(`a mirror that follows the feed equals the database after ${crashes} crashes with ${writers} concurrent writers`, async (t) => {
-  const env = { ...(await storeFor(t)), PETSTORE_ADMIN_KEY: adminKey }
+  const env = { ...(await databaseFor(t)), PETSTORE_ADMIN_KEY: adminKey }
   let server = await serverFor(t, env)
   const made = await server.request('POST', '/v1/keys', {
     key: adminKey,

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { eventTypes } from '../../src/events/event.ts'
-import type { Answer, RequestOptions } from '../support/client.ts'
-import { holdTurn } from '../support/engine.ts'
+import type { ClientResponse, RequestOptions } from '../support/client.ts'
+import { holdWriteLockOf } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
-import { listenTo } from '../support/listening.ts'
+import { openEventStream } from '../support/listening.ts'
 import {
   codesOf,
   createValidator,
@@ -14,7 +14,7 @@ import {
   resolve,
 } from '../support/openapi.ts'
 import { bodyOf, sendRaw, statusOf } from '../support/rawSocket.ts'
-import { loopbackAllowed, type Receiver, registerWebhook, startReceiver } from '../support/receiver.ts'
+import { loopbackAllowed, type WebhookReceiver, registerWebhook, startWebhookReceiver } from '../support/receiver.ts'
 import { startTestService } from '../support/service.ts'
 
 const minuteMs = 60_000
@@ -29,7 +29,7 @@ const plainHeaders =
   /^(date|connection|keep-alive|content-type|content-length|transfer-encoding|cache-control|vary|x-content-type-options)$/
 
 /** Checks a response against the document: status, body, and headers in both directions. */
-function check(id: string, { status, headers, json, text }: Answer): void {
+function check(id: string, { status, headers, json, text }: ClientResponse): void {
   const { operation } = operations.find((candidate) => candidate.operation.operationId === id) ?? {}
   const at = `${id} ${status} ${json?.code ?? ''}`
   const response = resolve(document, operation?.responses[String(status)])
@@ -58,9 +58,9 @@ function check(id: string, { status, headers, json, text }: Answer): void {
 describe('the responses of the service match the document', () => {
   let service: Awaited<ReturnType<typeof startTestService>>
   let key: string
-  let receiver: Receiver
+  let receiver: WebhookReceiver
   /** Receives all messages. */
-  let receiverOfAll: Receiver
+  let receiverOfAll: WebhookReceiver
   /** The default path parameters. */
   let targets: Record<string, unknown>
   /** Every pair of operation and status that was checked. */
@@ -70,8 +70,8 @@ describe('the responses of the service match the document', () => {
       { ...loopbackAllowed, PETSTORE_BAN_AFTER_REFUSALS: '50' },
       { bounds: { sweepMs: 50 } },
     )
-    receiver = await startReceiver()
-    receiverOfAll = await startReceiver()
+    receiver = await startWebhookReceiver()
+    receiverOfAll = await startWebhookReceiver()
     key = service.operatorKey
     const make = async (path: string, body?: unknown) =>
       (await service.request('POST', `/v1${path}`, { key, body })).json.id
@@ -223,12 +223,12 @@ describe('the responses of the service match the document', () => {
     const page = await ask('listEvents', 200, { query: '?after=0&limit=1' })
     assert.match(String(page.headers.link), /rel="next"/)
     await ask('listEvents', 400, { query: '?after=now' })
-    const { headers, status, ...stream } = await listenTo(service.base, { key, path: '/v1/events?after=0' })
+    const { headers, status, ...stream } = await openEventStream(service.base, { key, path: '/v1/events?after=0' })
     const { content } = resolve(document, document.paths['/events'].get.responses['200'])
     assert.ok(content['text/event-stream'])
     assert.match(String(headers['content-type']), /^text\/event-stream/)
     const [first] = await stream.until(1)
-    stream.hangUp()
+    stream.disconnect()
     assert.equal(status, 200)
     assert.equal(first?.id, page.json[0].id)
   })
@@ -316,7 +316,7 @@ describe('the responses of the service match the document', () => {
   test('for retries during the first request', async () => {
     // Another writer holds the lock, so the first request stays in progress.
     let released: Promise<void> | undefined
-    const other = await holdTurn(service.storeEnv)
+    const other = await holdWriteLockOf(service.databaseEnv)
     try {
       const retried = operations.filter(({ method }) => method === 'POST').map(({ operation }) => operation)
       assert.deepEqual(

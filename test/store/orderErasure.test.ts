@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { timestamp } from '../../src/clock.ts'
-import { assertRefused } from '../support/answers.ts'
-import { allTracesGo, somebody, tracesOf } from '../support/customers.ts'
+import { assertError } from '../support/answers.ts'
+import { allTracesDisappear, uniqueCustomer, remainingTraces } from '../support/customers.ts'
 import { eventually } from '../support/eventually.ts'
-import { holdMs, type OrderStore, startOrderStore } from '../support/orders.ts'
+import { holdMs, type OrderClient, startOrderClient } from '../support/orders.ts'
 import { runPetstore } from '../support/process.ts'
 
-let store: OrderStore
+let store: OrderClient
 before(async () => {
-  store = await startOrderStore()
+  store = await startOrderClient()
 })
 after(() => store.service.stop())
 
@@ -17,7 +17,7 @@ const erase = (orderId: number) => store.call('DELETE', `/v1/store/orders/${orde
 
 for (const status of ['placed', 'approved', 'delivered', 'cancelled']) {
   test(`erases customer and note of an order that is ${status}, and keeps the order`, async () => {
-    const person = somebody()
+    const person = uniqueCustomer()
     const petId = await store.addPet()
     const { id } = await store.place(petId, { customer: person.customer, note: person.note })
     if (status === 'delivered') await store.move(id, 'approved')
@@ -37,12 +37,12 @@ for (const status of ['placed', 'approved', 'delivered', 'cancelled']) {
 
 test('an order can still be processed after its customer is erased', async () => {
   const petId = await store.addPet()
-  const { id } = await store.place(petId, { customer: somebody().customer })
+  const { id } = await store.place(petId, { customer: uniqueCustomer().customer })
   await erase(id)
   assert.equal((await store.move(id, 'approved')).status, 200)
   assert.equal((await store.move(id, 'delivered')).status, 200)
   assert.equal(await store.petStatus(petId), 'sold')
-  const other = await store.place(await store.addPet(), { customer: somebody().customer })
+  const other = await store.place(await store.addPet(), { customer: uniqueCustomer().customer })
   await erase(other.id)
   store.service.advance(holdMs)
   await eventually(
@@ -56,8 +56,8 @@ for (const [length, what] of [
   [1_000, 'a long note'],
 ] as const) {
   test(`no trace of an erased customer with ${what} is left in the database`, async () => {
-    const { storeEnv } = store.service
-    const [person, neighbour] = [somebody(length), somebody(length)]
+    const { databaseEnv } = store.service
+    const [person, neighbour] = [uniqueCustomer(length), uniqueCustomer(length)]
     const neighbours = await store.place(await store.addPet(), {
       customer: neighbour.customer,
       note: neighbour.note,
@@ -68,20 +68,20 @@ for (const [length, what] of [
       headers: { 'idempotency-key': `erasure-${length}` },
     })
     await store.move(placed.json.id, 'approved')
-    assert.deepEqual(await tracesOf(person, storeEnv), person.traces, 'this is where they are')
+    assert.deepEqual(await remainingTraces(person, databaseEnv), person.traces, 'this is where they are')
     assert.equal((await erase(placed.json.id)).status, 204)
-    await allTracesGo(person, storeEnv)
-    assert.deepEqual(await tracesOf(neighbour, storeEnv), neighbour.traces)
+    await allTracesDisappear(person, databaseEnv)
+    assert.deepEqual(await remainingTraces(neighbour, databaseEnv), neighbour.traces)
     assert.deepEqual((await store.read(neighbours.id)).customer, neighbour.customer)
   })
 }
 
 test('no trace is left of a hundred customers that are erased in random order', async () => {
-  const own = await startOrderStore()
+  const own = await startOrderClient()
   try {
     const orders = await Promise.all(
       Array.from({ length: 100 }, async (_, n) => {
-        const person = somebody((n * 37) % 1_000)
+        const person = uniqueCustomer((n * 37) % 1_000)
         const { customer, note } = person
         const placed = await own.call('POST', '/v1/store/orders', {
           body: { petId: await own.addPet(), customer, note },
@@ -94,14 +94,14 @@ test('no trace is left of a hundred customers that are erased in random order', 
     const byChance = orders.toSorted((a, b) => ((a.id * 61) % 101) - ((b.id * 61) % 101))
     for (const { id } of byChance) await own.call('DELETE', `/v1/store/orders/${id}/customer`)
     const traces = orders.flatMap(({ person }) => person.traces)
-    await allTracesGo({ traces }, own.service.storeEnv)
+    await allTracesDisappear({ traces }, own.service.databaseEnv)
   } finally {
     await own.service.stop()
   }
 })
 
 test('a retry returns the first response without the customer and places no new order', async () => {
-  const { customer, note } = somebody()
+  const { customer, note } = uniqueCustomer()
   const petId = await store.addPet()
   const send = () =>
     store.call('POST', '/v1/store/orders', {
@@ -123,15 +123,15 @@ test('a retry returns the first response without the customer and places no new 
 })
 
 test('an export contains all customers except erased ones', async () => {
-  const [erased, other] = [somebody(), somebody()]
+  const [erased, other] = [uniqueCustomer(), uniqueCustomer()]
   const { id } = await store.place(await store.addPet(), { customer: erased.customer, note: erased.note })
   await store.place(await store.addPet(), { customer: other.customer, note: other.note })
   await erase(id)
-  const { stdout } = await runPetstore(['export'], store.service.storeEnv)
+  const { stdout } = await runPetstore(['export'], store.service.databaseEnv)
   for (const trace of erased.traces) assert.ok(!stdout.includes(trace))
   for (const trace of other.traces) assert.ok(stdout.includes(trace))
 })
 
 test('erasing the customer of an unknown order gets 404', async () => {
-  assertRefused(await erase(999_999), 404, 'order_not_found')
+  assertError(await erase(999_999), 404, 'order_not_found')
 })

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { timestamp } from '../../src/clock.ts'
 import { ConfigError, readConfig } from '../../src/config.ts'
-import { assertRefused } from '../support/answers.ts'
+import { assertError } from '../support/answers.ts'
 import { eventually } from '../support/eventually.ts'
-import { holdMs, hourMs, type OrderStore, startOrderStore } from '../support/orders.ts'
+import { holdMs, hourMs, type OrderClient, startOrderClient } from '../support/orders.ts'
 
-let store: OrderStore
+let store: OrderClient
 before(async () => {
-  store = await startOrderStore()
+  store = await startOrderClient()
 })
 after(() => store.service.stop())
 
@@ -63,7 +63,7 @@ describe('an expired hold', () => {
     const { petId, orderId } = await store.orderThatIs('placed')
     store.service.advance(holdMs - 1)
     const rejected = await store.call('POST', '/v1/store/orders', { body: { petId } })
-    assertRefused(rejected, 409, 'pet_unavailable')
+    assertError(rejected, 409, 'pet_unavailable')
     assert.equal((await store.move(orderId, 'approved')).status, 200)
   })
 
@@ -96,7 +96,7 @@ describe('an expired hold', () => {
       const { petId, orderId } = await store.orderThatIs('placed')
       const newest = await store.newestEventId()
       store.service.advance(holdMs)
-      assertRefused(await store.move(orderId, status), 409, 'illegal_transition')
+      assertError(await store.move(orderId, status), 409, 'illegal_transition')
       await eventually('the hold expires', () => isCancelled(orderId))
       await assertExpiredOnce(orderId, newest)
       assert.equal(await store.petStatus(petId), 'available')
@@ -142,7 +142,7 @@ for (const status of ['approved', 'delivered', 'cancelled']) {
 
 test('any number of holds that expire together are all processed', async () => {
   const many = 620
-  const own = await startOrderStore()
+  const own = await startOrderClient()
   try {
     const pets = await Promise.all(Array.from({ length: many }, () => own.addPet()))
     await Promise.all(pets.map((petId) => own.place(petId)))
@@ -161,7 +161,7 @@ test('any number of holds that expire together are all processed', async () => {
 })
 
 test('a hold that expires while the service is stopped is processed after the restart', async () => {
-  const own = await startOrderStore()
+  const own = await startOrderClient()
   try {
     const { petId, orderId } = await own.orderThatIs('placed')
     const restarted = own.service.restart()
@@ -176,7 +176,7 @@ test('a hold that expires while the service is stopped is processed after the re
 
 describe('PETSTORE_ORDER_HOLD_HOURS', () => {
   test('sets how long new orders hold their pets', async () => {
-    const own = await startOrderStore({ PETSTORE_ORDER_HOLD_HOURS: '5' })
+    const own = await startOrderClient({ PETSTORE_ORDER_HOLD_HOURS: '5' })
     try {
       const before = await own.place(await own.addPet())
       assert.equal(before.holdExpiresAt, timestamp(own.service.now() + 5 * hourMs))

@@ -3,13 +3,13 @@ import { after, before, describe, test } from 'node:test'
 import type { ErrorCode } from '../../src/api/errors.ts'
 import { timestamp } from '../../src/clock.ts'
 import { orderStatuses } from '../../src/orders/order.ts'
-import { amplePlan, assertRefused, nextPage } from '../support/answers.ts'
-import { type Answer, createClient } from '../support/client.ts'
-import { holdMs, type OrderStore, startOrderStore } from '../support/orders.ts'
+import { amplePlan, assertError, nextPage } from '../support/answers.ts'
+import { type ClientResponse, createClient } from '../support/client.ts'
+import { holdMs, type OrderClient, startOrderClient } from '../support/orders.ts'
 
-let store: OrderStore
+let store: OrderClient
 before(async () => {
-  store = await startOrderStore()
+  store = await startOrderClient()
 })
 after(() => store.service.stop())
 
@@ -50,8 +50,8 @@ describe('createOrder', () => {
 
   test('assigns increasing ids, and rejected requests use none', async () => {
     const first = await store.place(await store.addPet())
-    assertRefused(await post({ petId: first.petId }), 409, 'pet_unavailable')
-    assertRefused(await post({ petId: 999_999 }), 404, 'pet_not_found')
+    assertError(await post({ petId: first.petId }), 409, 'pet_unavailable')
+    assertError(await post({ petId: 999_999 }), 404, 'pet_not_found')
     assert.equal((await store.place(await store.addPet())).id, first.id + 1)
   })
 
@@ -105,7 +105,7 @@ describe('createOrder', () => {
     test(`rejects ${what} and leaves the pet available`, async () => {
       const petId = await store.addPet()
       const response = await post(`{${fields.replace('PET', String(petId))}}`)
-      assertRefused(response, 400, 'validation_failed')
+      assertError(response, 400, 'validation_failed')
       assert.deepEqual(
         response.json.details.map((detail: { path: string }) => detail.path),
         [path],
@@ -117,20 +117,20 @@ describe('createOrder', () => {
   test('suggests the correct field name with Prefer: handling=strict', async () => {
     const body = { petId: await store.addPet(), customer: { name: 'Ada', mail: 'a@example.com' } }
     const response = await post(body, { prefer: 'handling=strict' })
-    assertRefused(response, 400, 'validation_failed')
+    assertError(response, 400, 'validation_failed')
     assert.equal(response.json.details[0].path, '/customer/mail')
   })
 
   for (const petId of ['999999', '0', '-1', '9007199254740993', '9223372036854775807']) {
     test(`returns pet_not_found for ${petId}`, async () => {
-      assertRefused(await post(`{"petId":${petId}}`), 404, 'pet_not_found')
+      assertError(await post(`{"petId":${petId}}`), 404, 'pet_not_found')
     })
   }
 
   for (const status of ['pending', 'sold']) {
     test(`rejects a pet that is ${status} without an order`, async () => {
       const petId = await store.addPet({ status })
-      assertRefused(await post({ petId }), 409, 'pet_unavailable')
+      assertError(await post({ petId }), 409, 'pet_unavailable')
       assert.equal(await store.petStatus(petId), status)
       assert.deepEqual((await store.call('GET', `/v1/store/orders?petId=${petId}`)).json, [])
     })
@@ -139,7 +139,7 @@ describe('createOrder', () => {
   for (const status of ['placed', 'approved', 'delivered']) {
     test(`rejects a pet with an order that is ${status}`, async () => {
       const { petId } = await store.orderThatIs(status)
-      assertRefused(await post({ petId }), 409, 'pet_unavailable')
+      assertError(await post({ petId }), 409, 'pet_unavailable')
       assert.equal((await store.call('GET', `/v1/store/orders?petId=${petId}`)).json.length, 1)
     })
   }
@@ -176,16 +176,16 @@ describe('createOrder', () => {
     await replay()
     assert.equal(await store.petStatus(petId), 'available')
     const other = await post({ petId }, { 'idempotency-key': `order-${petId}` })
-    assertRefused(other, 422, 'idempotency_key_reused')
+    assertError(other, 422, 'idempotency_key_reused')
   })
 
   test('returns a stored error for a retry', async () => {
     const { petId, orderId } = await store.orderThatIs('placed')
     const send = () => post({ petId }, { 'idempotency-key': `late-${petId}` })
-    assertRefused(await send(), 409, 'pet_unavailable')
+    assertError(await send(), 409, 'pet_unavailable')
     await store.move(orderId, 'cancelled')
     const again = await send()
-    assertRefused(again, 409, 'pet_unavailable')
+    assertError(again, 409, 'pet_unavailable')
     assert.equal(again.headers['idempotent-replayed'], 'true')
   })
 })
@@ -204,7 +204,7 @@ describe('updateOrder', () => {
         store.service.advance(1_000)
         const response = await store.move(orderId, to)
         const events = await store.eventsAfter(newest)
-        if (!isChange && from !== to) assertRefused(response, 409, 'illegal_transition')
+        if (!isChange && from !== to) assertError(response, 409, 'illegal_transition')
         else assert.equal(response.status, 200, response.text)
         assert.equal(await store.petStatus(petId), petStatusWith[isChange ? to : from])
         if (!isChange) {
@@ -237,7 +237,7 @@ describe('updateOrder', () => {
   for (const [body, code] of badBodies) {
     test(`rejects ${body || 'no body'}`, async () => {
       const { orderId } = await store.orderThatIs('placed')
-      assertRefused(await store.call('PATCH', `/v1/store/orders/${orderId}`, { body }), 400, code)
+      assertError(await store.call('PATCH', `/v1/store/orders/${orderId}`, { body }), 400, code)
       assert.equal((await store.read(orderId)).status, 'placed')
     })
   }
@@ -258,9 +258,9 @@ describe('an unknown order', () => {
   for (const id of ['999999', '0', '-1', 'abc', '1.5', '9007199254740993', '9223372036854775808']) {
     test(`is not found: ${id}`, async () => {
       const path = `/v1/store/orders/${id}`
-      assertRefused(await store.call('GET', path), 404, 'order_not_found')
-      assertRefused(await store.call('PATCH', path, { body: { status: 'approved' } }), 404, 'order_not_found')
-      assertRefused(await store.call('DELETE', `${path}/customer`), 404, 'order_not_found')
+      assertError(await store.call('GET', path), 404, 'order_not_found')
+      assertError(await store.call('PATCH', path, { body: { status: 'approved' } }), 404, 'order_not_found')
+      assertError(await store.call('DELETE', `${path}/customer`), 404, 'order_not_found')
     })
   }
 })
@@ -272,9 +272,9 @@ describe('a pet with an open order', () => {
       const path = `/v1/pets/${petId}`
       for (const petStatus of ['available', 'sold']) {
         const rejected = await store.call('PATCH', path, { body: { name: 'Not this', status: petStatus } })
-        assertRefused(rejected, 409, 'pet_has_open_order')
+        assertError(rejected, 409, 'pet_has_open_order')
       }
-      assertRefused(await store.call('DELETE', path), 409, 'pet_has_open_order')
+      assertError(await store.call('DELETE', path), 409, 'pet_has_open_order')
       const renamed = await store.call('PATCH', path, { body: { name: 'Rex', categoryId: 8 } })
       assert.deepEqual(renamed.json, { id: petId, name: 'Rex', categoryId: 8, status: 'pending' })
       const same = await store.call('PATCH', path, { body: { status: 'pending' } })
@@ -297,7 +297,7 @@ describe('a pet with an open order', () => {
 
 describe('listOrders', () => {
   test('returns orders newest first, page by page, for each combination of filters', async () => {
-    const own = await startOrderStore()
+    const own = await startOrderClient()
     try {
       const made: { id: number; petId: number; status: string }[] = []
       const pets = [await own.addPet(), await own.addPet(), await own.addPet()]
@@ -321,7 +321,7 @@ describe('listOrders', () => {
             const seen: number[] = []
             let next: string | undefined = `/v1/store/orders?limit=${limit}${filter.filter(Boolean).join('')}`
             while (next !== undefined) {
-              const page: Answer = await own.call('GET', next)
+              const page: ClientResponse = await own.call('GET', next)
               assert.equal(page.status, 200, page.text)
               assert.ok(page.json.length <= limit)
               seen.push(...page.json.map(({ id }: { id: number }) => id))
@@ -372,7 +372,7 @@ describe('listOrders', () => {
   ]
   for (const [query, code] of badQueries) {
     test(`rejects ${query}`, async () => {
-      assertRefused(await store.call('GET', `/v1/store/orders?${query}`), 400, code)
+      assertError(await store.call('GET', `/v1/store/orders?${query}`), 400, code)
     })
   }
 
@@ -397,8 +397,8 @@ describe('listOrders', () => {
       `cursor=${cursor.slice(0, -1)}${cursor.endsWith('A') ? 'B' : 'A'}`,
       `cursor=${cursor.slice(1)}`,
     ])
-      assertRefused(await store.call('GET', `/v1/store/orders?${query}`), 400, 'invalid_cursor')
-    assertRefused(await store.call('GET', `/v1/pets?cursor=${cursor}`), 400, 'invalid_cursor')
+      assertError(await store.call('GET', `/v1/store/orders?${query}`), 400, 'invalid_cursor')
+    assertError(await store.call('GET', `/v1/pets?cursor=${cursor}`), 400, 'invalid_cursor')
   })
 })
 
@@ -416,8 +416,8 @@ test('reading and writing orders require different scopes', async () => {
   for (const [method, path, body, isRead, status] of operations) {
     const options = body === undefined ? {} : { body }
     const [may, mayNot] = isRead ? [reader, writer] : [writer, reader]
-    assertRefused(await store.call(method, path, { key: mayNot, ...options }), 403, 'insufficient_scope')
-    assertRefused(await store.call(method, path, { key: undefined, ...options }), 401, 'missing_api_key')
+    assertError(await store.call(method, path, { key: mayNot, ...options }), 403, 'insufficient_scope')
+    assertError(await store.call(method, path, { key: undefined, ...options }), 401, 'missing_api_key')
     assert.equal((await store.call(method, path, { key: may, ...options })).status, status)
   }
 })
@@ -444,7 +444,7 @@ test(`exactly one of ${simultaneous} simultaneous orders for one pet is placed (
       const [winner, ...others] = responses.filter(({ status }) => status === 201)
       assert.deepEqual(others, [])
       for (const response of responses)
-        if (response !== winner) assertRefused(response, 409, 'pet_unavailable')
+        if (response !== winner) assertError(response, 409, 'pet_unavailable')
       assert.deepEqual((await store.call('GET', `/v1/store/orders?petId=${petId}`)).json, [winner?.json])
       const events = await store.eventsAfter(newest)
       assert.deepEqual(

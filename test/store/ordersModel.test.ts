@@ -366,7 +366,7 @@ test('over thousands of sequential and simultaneous requests no pet is sold twic
   await fc.assert(
     fc.asyncProperty(steps, async (list) => {
       const service = await startTestService({ PETSTORE_ORDER_HOLD_HOURS: String(holdMs / hourMs) })
-      const pair = new Pair(service, (await service.makeKey(amplePlan)).key, await service.store())
+      const pair = new Pair(service, (await service.makeKey(amplePlan)).key, await service.openDatabase())
       try {
         for (const { what, requests, run } of list) {
           await run(pair).catch((error: unknown) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { eventually } from '../support/eventually.ts'
-import { call } from '../support/socket.ts'
+import { openRawConnection } from '../support/socket.ts'
 import { useService } from '../support/useService.ts'
 
 /** Callers who send a second request, or something else, before the first is answered. */
@@ -27,9 +27,9 @@ async function newPet(name: string): Promise<number> {
 }
 
 const answersTo = async (count: number, requests: string) => {
-  const caller = await call(service.base, requests)
+  const caller = await openRawConnection(service.base, requests)
   const answers: { status: number; body: string }[] = []
-  while (answers.length < count) answers.push(await caller.answer())
+  while (answers.length < count) answers.push(await caller.response())
   caller.socket.destroy()
   return answers
 }
@@ -92,8 +92,8 @@ describe('a change is answered as what it was', () => {
   }
   for (const [name, bytes] of Object.entries(nonsense)) {
     test(`before ${name} on the same connection, which is refused and closed`, async () => {
-      const caller = await call(service.base, create('First') + create('Second') + bytes)
-      const answers = [await caller.answer(), await caller.answer(), await caller.answer()]
+      const caller = await openRawConnection(service.base, create('First') + create('Second') + bytes)
+      const answers = [await caller.response(), await caller.response(), await caller.response()]
       assert.deepEqual(
         answers.map(({ status }) => status),
         [201, 201, 400],
@@ -110,7 +110,7 @@ describe('a change is answered as what it was', () => {
 
   test('also if the caller closes its side of the connection, which may lose it the response', async () => {
     const name = 'Last word'
-    const caller = await call(service.base)
+    const caller = await openRawConnection(service.base)
     caller.socket.end(create(name))
     await caller.closed
     await eventually('it is done', async () => {
@@ -121,7 +121,7 @@ describe('a change is answered as what it was', () => {
 })
 
 test('a stream ends with the caller who hangs up, though he might listen', async () => {
-  const caller = await call(
+  const caller = await openRawConnection(
     service.base,
     text('GET', '/events').replace('\r\n\r\n', '\r\nAccept: text/event-stream\r\n\r\n'),
   )
@@ -149,8 +149,8 @@ test('a dozen odd requests at once bring no warning', async () => {
 test('of two keys in one request neither holds, by either way into the service', async () => {
   for (const path of ['/v1/pets', '/v1/pets?x="']) {
     const two = `Authorization: Bearer ${key}\r\n`.repeat(2)
-    const caller = await call(service.base, `GET ${path} HTTP/1.1\r\nHost: petstore\r\n${two}\r\n`)
-    const { status, body } = await caller.answer()
+    const caller = await openRawConnection(service.base, `GET ${path} HTTP/1.1\r\nHost: petstore\r\n${two}\r\n`)
+    const { status, body } = await caller.response()
     caller.socket.destroy()
     assert.deepEqual([status, JSON.parse(body).code], [401, 'missing_api_key'])
   }
@@ -167,13 +167,13 @@ describe('a flood of pipelined requests', () => {
       await look()
       const count = flood(target).split('GET ').length - 1
       const [first, ...others] = await Promise.all(
-        Array.from({ length: 5 }, () => call(service.base, flood(target))),
+        Array.from({ length: 5 }, () => openRawConnection(service.base, flood(target))),
       )
-      await first?.answer()
+      await first?.response()
       let answered = 1
       const counting = (async () => {
         while (answered < count) {
-          await first?.answer()
+          await first?.response()
           answered++
         }
       })().catch(() => {})
@@ -192,8 +192,8 @@ describe('a flood of pipelined requests', () => {
     }
     const before = await refused()
     const requests = flood('/v1/pets')
-    const caller = await call(service.base, requests)
-    await caller.answer()
+    const caller = await openRawConnection(service.base, requests)
+    await caller.response()
     caller.socket.destroy()
     await caller.closed
     // It is noticed with the next look at the connection.

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Answer } from '../support/client.ts'
+import type { ClientResponse } from '../support/client.ts'
 import { eventually } from '../support/eventually.ts'
 import { startOfTests, startTestService } from '../support/service.ts'
 import { useService } from '../support/useService.ts'
@@ -9,7 +9,7 @@ const sunset = Date.UTC(2030, 11, 5)
 
 const service = useService()
 
-const rateHeaders = (answer: Answer) =>
+const rateHeaders = (answer: ClientResponse) =>
   Object.keys(answer.headers).filter((name) => /ratelimit|retry-after/.test(name))
 
 describe('the probes need no key and have no rate headers', () => {
@@ -40,7 +40,7 @@ describe('the probes need no key and have no rate headers', () => {
 })
 
 test('readyz says 503 while the store cannot be read, and recovers', async () => {
-  const store = await service.store()
+  const store = await service.openDatabase()
   const rename = (from: string, to: string) =>
     store.write((trx) => trx.schema.alterTable(from).renameTo(to).execute())
   const statusOf = async (path: string) => (await service.request('GET', path)).status
@@ -226,7 +226,7 @@ describe('/metrics counts', () => {
 })
 
 describe('getPet is on its way out', () => {
-  const assertAnnounced = ({ headers }: Answer, base = '') => {
+  const assertAnnounced = ({ headers }: ClientResponse, base = '') => {
     assert.equal(headers.deprecation, '@1794700800')
     assert.equal(headers.sunset, 'Thu, 05 Dec 2030 00:00:00 GMT')
     const link = String(headers.link)
@@ -242,7 +242,7 @@ describe('getPet is on its way out', () => {
     const { headers } = await service.request('GET', path, { key })
     const { key: tight } = await service.makeKey({ plan: 'enterprise', limits: { perMinute: 1 } })
     await service.request('GET', '/v1/pets', { key: tight })
-    const scenarios: [status: number, answer: Promise<Answer>][] = [
+    const scenarios: [status: number, answer: Promise<ClientResponse>][] = [
       [200, service.request('GET', path, { key })],
       [200, service.request('HEAD', path, { key })],
       [304, service.request('GET', path, { key, headers: { 'if-none-match': headers.etag as string } })],

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Answer } from '../support/client.ts'
+import type { ClientResponse } from '../support/client.ts'
 import { proxiedService, rateLimit, times } from '../support/rateLimits.ts'
 
 const home = 'https://shelter.example'
@@ -11,14 +11,14 @@ const banAfterRejections = 100
 const client = proxiedService()
 
 type From = { key?: string; origin?: string | undefined; address?: string; path?: string; method?: string }
-const ask = ({ key, origin, path = '/v1/pets', method = 'GET', ...from }: From): Promise<Answer> =>
+const ask = ({ key, origin, path = '/v1/pets', method = 'GET', ...from }: From): Promise<ClientResponse> =>
   client.service.request(method, path, {
     key,
     headers: { 'x-forwarded-for': from.address ?? client.address, ...(origin !== undefined && { origin }) },
   })
 const manage = (method: string, path: string, body?: unknown) =>
   client.service.request(method, `/v1/keys${path}`, { key: client.service.operatorKey, body })
-const statuses = (responses: Answer[]) => {
+const statuses = (responses: ClientResponse[]) => {
   const counts: Record<string, number> = {}
   for (const { status, json } of responses) {
     const name = status === 200 ? '200' : `${status} ${json.code}`

@@ -117,7 +117,7 @@ describe('an answer that is kept is never shown after it has become untrue', () 
   })
 
   test('what another process has changed', async () => {
-    const store = await service.store()
+    const store = await service.openDatabase()
     for (let round = 0; round < rounds; round++) {
       const { id } = await add(`ours ${round}`)
       const name = async () => (await service.request('GET', `/v1/pets/${id}`, { key })).json.name

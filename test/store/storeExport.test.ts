@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { sql } from 'kysely'
-import { storeAt as commandsAt } from '../support/commands.ts'
-import { inStore, type StoreEnv, storeFor } from '../support/engine.ts'
+import { cliOn as commandsAt } from '../support/commands.ts'
+import { inDatabase, type DatabaseEnv, databaseFor } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
-import { Lasting, type Server, serverFor } from '../support/servers.ts'
+import { SuiteCleanup, type Server, serverFor } from '../support/servers.ts'
 
 const adminKey = 'the-admin-key-of-the-export-test'
 const hourMs = 60 * 60 * 1000
 
 /** Commands on one database. A command that fails, fails the test. */
-function storeAt(env: StoreEnv) {
+function storeAt(env: DatabaseEnv) {
   const { run, ok, export: exported } = commandsAt(env)
   return {
     env,
@@ -35,8 +35,8 @@ const recordsOf = (text: string): Record<string, any>[] =>
 /** Without the position of the feed, which every import moves. */
 const withoutFeed = (text: string) => text.replace(/,"lastEventId":\d+/, '')
 
-const query = (env: StoreEnv, text: string) =>
-  inStore(env, async ({ read }) => (await sql.raw<Record<string, unknown>>(text).execute(read)).rows)
+const query = (env: DatabaseEnv, text: string) =>
+  inDatabase(env, async ({ read }) => (await sql.raw<Record<string, unknown>>(text).execute(read)).rows)
 
 const eventsOf = async (store: Store, after = 0) =>
   (await store.query(`SELECT type, data FROM events WHERE id > ${after} ORDER BY id`)).map(
@@ -62,14 +62,14 @@ const send = (server: Server) => async (method: string, path: string, body?: unk
   assert.ok(answer.status < 300, `${method} ${path}: ${answer.text}`)
   return answer.json
 }
-const startOn = (t: Pick<TestContext, 'after'>, env: StoreEnv) =>
+const startOn = (t: Pick<TestContext, 'after'>, env: DatabaseEnv) =>
   serverFor(t, { ...env, PETSTORE_ADMIN_KEY: adminKey })
 
 const customer = { name: 'Zoë "the" Łast 🐾\u2028', email: 'zoe@example.com' }
 
 /** Orders in every status. The last order and a category are deleted, so their ids are assigned and unused. */
 async function storeWithOrders(t: Pick<TestContext, 'after'>): Promise<{ store: Store; server: Server }> {
-  const env = await storeFor(t)
+  const env = await databaseFor(t)
   const server = await startOn(t, env)
   const call = send(server)
   for (let n = 1; n <= 6; n++) await call('POST', '/v1/pets', { name: `Pet ${n}`, categoryId: 1_000 })
@@ -97,7 +97,7 @@ describe('export and import', { concurrency: 2 }, () => {
   let store: Store
   let server: Server
   let exported: string
-  const lasting = new Lasting()
+  const lasting = new SuiteCleanup()
   before(async () => {
     ;({ store, server } = await storeWithOrders(lasting))
     exported = await store.export()
@@ -106,7 +106,7 @@ describe('export and import', { concurrency: 2 }, () => {
 
   test('transfer orders with customers and notes, and no id is assigned twice', async (t) => {
     assert.equal(recordsOf(exported).filter(({ type }) => type === 'order').length, 7)
-    const second = storeAt(await storeFor(t))
+    const second = storeAt(await databaseFor(t))
     const counts = JSON.parse(await second.importText(exported))
     const expected = { pets: 5, categories: 2, orders: 7, keys: 1, keysRenumbered: 0, keysUnchanged: 0 }
     assert.deepEqual(counts, expected)
@@ -129,7 +129,7 @@ describe('export and import', { concurrency: 2 }, () => {
   })
 
   test('are idempotent and record no event of an order twice', async (t) => {
-    const second = storeAt(await storeFor(t))
+    const second = storeAt(await databaseFor(t))
     await second.importText(exported)
     const newest = await newestEvent(second)
     await second.importText(exported)
@@ -139,7 +139,7 @@ describe('export and import', { concurrency: 2 }, () => {
   })
 
   test('record an event of every new or changed order, without personal data', async (t) => {
-    const second = storeAt(await storeFor(t))
+    const second = storeAt(await databaseFor(t))
     await second.importText(exported)
     const orders = recordsOf(exported)
       .filter(({ type }) => type === 'order')
@@ -157,7 +157,7 @@ describe('export and import', { concurrency: 2 }, () => {
   test('keep the events of the second database and continue after those of the first', async (t) => {
     const { lastEventId } = recordsOf(exported)[0] as { lastEventId: number }
     assert.equal(lastEventId, await newestEvent(store))
-    const second = storeAt(await storeFor(t))
+    const second = storeAt(await databaseFor(t))
     await second.import({ name: 'Own', categoryId: 1 })
     await second.importText(exported)
     const ids = (await second.query('SELECT id FROM events ORDER BY id')).map(({ id }) => Number(id))
@@ -166,7 +166,7 @@ describe('export and import', { concurrency: 2 }, () => {
   })
 
   test('work while a server runs on the second database: it returns the orders, and an overdue hold expires', async (t) => {
-    const env = await storeFor(t)
+    const env = await databaseFor(t)
     const server = await startOn(t, env)
     const call = send(server)
     const store = storeAt(env)
@@ -245,7 +245,7 @@ describe('an import into a database with an open order', { concurrency: 2 }, () 
     ]
   for (const [what, first, second, petStatus, orders] of scenarios) {
     test(what, async (t) => {
-      const store = storeAt(await storeFor(t))
+      const store = storeAt(await databaseFor(t))
       await store.import(...first)
       await store.import(...second)
       const statuses = async (table: string) =>
@@ -257,14 +257,14 @@ describe('an import into a database with an open order', { concurrency: 2 }, () 
   }
 
   test('still changes the name and the category of the animal', async (t) => {
-    const store = storeAt(await storeFor(t))
+    const store = storeAt(await databaseFor(t))
     await store.import(pet('pending'), order)
     await store.import({ ...pet('available'), name: 'Rex', categoryId: 9 })
     assert.deepEqual(await store.records('pet'), [{ ...pet('pending'), name: 'Rex', categoryId: 9 }])
   })
 
   test('whose hold has expired releases the animal', async (t) => {
-    const store = storeAt(await storeFor(t))
+    const store = storeAt(await databaseFor(t))
     await store.import(pet('pending'), { ...order, holdExpiresAt: 5 })
     await store.import(pet('sold'))
     assert.equal((await store.records('pet'))[0]?.status, 'sold')
@@ -273,7 +273,7 @@ describe('an import into a database with an open order', { concurrency: 2 }, () 
   })
 
   test('that moves the order to another animal releases the first', async (t) => {
-    const store = storeAt(await storeFor(t))
+    const store = storeAt(await databaseFor(t))
     await store.import(pet('pending', 1), pet('available', 2), order)
     await store.import({ ...order, petId: 2 })
     assert.deepEqual(
@@ -284,7 +284,7 @@ describe('an import into a database with an open order', { concurrency: 2 }, () 
   })
 
   test('that would open a second one on the same animal is rejected with a clear message', async (t) => {
-    const store = storeAt(await storeFor(t))
+    const store = storeAt(await databaseFor(t))
     await store.import(pet('pending'), order)
     const { code, stderr } = await store.run(['import'], JSON.stringify({ ...approved, id: 2 }))
     assert.equal(code, 1)
@@ -308,7 +308,7 @@ describe('an invalid order is rejected, and nothing is changed', { concurrency: 
   ]
   for (const [what, record, message] of scenarios) {
     test(what, async (t) => {
-      const store = storeAt(await storeFor(t))
+      const store = storeAt(await databaseFor(t))
       const input = [pet('available'), record].map((each) => JSON.stringify(each)).join('\n')
       const { code, stderr } = await store.run(['import'], input)
       assert.equal(code, 1)

@@ -3,11 +3,11 @@ import { after, describe, test } from 'node:test'
 import { revokeKey } from '../../src/keys/queries.ts'
 import { amplePlan } from '../support/answers.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Caller, call } from '../support/socket.ts'
+import { type RawConnection, openRawConnection } from '../support/socket.ts'
 import { useService } from '../support/useService.ts'
 
 /** Streams as they go over the wire. */
-const callers: Caller[] = []
+const callers: RawConnection[] = []
 after(() => {
   for (const { socket } of callers) socket.destroy()
 })
@@ -17,8 +17,8 @@ const makeKey = () => service.makeKey({ ...amplePlan, scopes: ['events:read', 'p
 const revoke = (id: number) => service.request('DELETE', `/v1/keys/${id}`, { key: service.operatorKey })
 const request = (path: string, key: string, version = '1.1', accept = 'text/event-stream') =>
   `GET /v1${path} HTTP/${version}\r\nHost: petstore\r\nAuthorization: Bearer ${key}\r\nAccept: ${accept}\r\n\r\n`
-async function open(...requests: string[]): Promise<Caller> {
-  const caller = await call(service.base, requests.join(''))
+async function open(...requests: string[]): Promise<RawConnection> {
+  const caller = await openRawConnection(service.base, requests.join(''))
   callers.push(caller)
   return caller
 }
@@ -27,7 +27,7 @@ async function addPet(name: string): Promise<void> {
   const { status } = await service.request('POST', '/v1/pets', { key: service.operatorKey, body })
   assert.equal(status, 201)
 }
-const received = (caller: Caller, text: string) =>
+const received = (caller: RawConnection, text: string) =>
   eventually(`"${text}" on the connection`, () => caller.received().includes(text))
 
 /** What comes after the heads, put together from its chunks. */
@@ -115,7 +115,7 @@ test('a stream ends that was opened with a key which another process had just re
   const { id, key } = await makeKey()
   // The service knows the key by now, and learns of the change within half a second.
   await service.request('GET', '/v1/limits', { key })
-  const store = await service.store()
+  const store = await service.openDatabase()
   await store.write((trx) => revokeKey(trx, id, service.now()))
   const caller = await open(request('/events', key))
   await eventually('a refusal, or the end', () => /HTTP\/1\.1 401|connect again/.test(caller.received()))

@@ -10,9 +10,9 @@ import { addTestDelivery } from '../../src/webhooks/deliveries.ts'
 import { createWebhook } from '../../src/webhooks/queries.ts'
 import { attemptTimeoutMs, nextAttemptAt, retryDelaysMs } from '../../src/webhooks/webhook.ts'
 import { amplePlan } from '../support/answers.ts'
-import { databaseFor, storeFor } from '../support/engine.ts'
+import { openDatabaseFor, databaseFor } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
-import { hang, loopbackAllowed, type Receiver, registerWebhook, startReceiver } from '../support/receiver.ts'
+import { hang, loopbackAllowed, type WebhookReceiver, registerWebhook, startWebhookReceiver } from '../support/receiver.ts'
 import { serverFor } from '../support/servers.ts'
 import { startTestService, type TestService, type TestServiceOptions } from '../support/service.ts'
 
@@ -47,21 +47,21 @@ type Delivery = {
 /** A service with endpoints, all stopped after the test. */
 async function stage(t: TestContext, env: Record<string, string> = {}, options: TestServiceOptions = {}) {
   // The endpoints are stopped first: an attempt that hangs would delay the stop of the service.
-  const endpoints: Receiver[] = []
+  const endpoints: WebhookReceiver[] = []
   const service = await startTestService({ ...loopbackAllowed, ...env }, options)
   t.after(async () => {
     for (const endpoint of endpoints) await endpoint.stop()
     await service.stop()
   })
-  async function endpoint(): Promise<Receiver> {
-    const started = await startReceiver()
+  async function endpoint(): Promise<WebhookReceiver> {
+    const started = await startWebhookReceiver()
     endpoints.push(started)
     return started
   }
   return { service, endpoint, ...actions(service, await endpoint()) }
 }
 
-function actions(service: TestService, marker: Receiver) {
+function actions(service: TestService, marker: WebhookReceiver) {
   const key = service.operatorKey
   const ask = async (method: string, path: string, body?: unknown) => {
     const { status, json, text } = await service.request(method, path, { key, body })
@@ -364,9 +364,9 @@ describe('an endpoint that misbehaves', () => {
   })
 
   test('causes no writes while an attempt is under way', async (t) => {
-    const endpoint = await startReceiver()
+    const endpoint = await startWebhookReceiver()
     endpoint.reply = hang
-    const { database } = await databaseFor(t)
+    const { database } = await openDatabaseFor(t)
     let writes = 0
     const counted: Database = {
       ...database,
@@ -468,10 +468,10 @@ describe('no message is lost', () => {
   test('in a crash during an attempt and during writes', async (t) => {
     const env = {
       ...loopbackAllowed,
-      ...(await storeFor(t)),
+      ...(await databaseFor(t)),
       PETSTORE_ADMIN_KEY: 'the-admin-key-of-the-delivery-test',
     }
-    const endpoint = await startReceiver()
+    const endpoint = await startWebhookReceiver()
     t.after(() => endpoint.stop())
     const server = await serverFor(t, env)
     const key = env.PETSTORE_ADMIN_KEY

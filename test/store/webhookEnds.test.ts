@@ -4,15 +4,15 @@ import { eventIdMax } from '../../src/events/queries.ts'
 import { addTestDelivery, pruneDeliveries } from '../../src/webhooks/deliveries.ts'
 import { hasUndispatchedEvents } from '../../src/webhooks/dispatch.ts'
 import { createWebhook, setWebhookStatus } from '../../src/webhooks/queries.ts'
-import { databaseFor } from '../support/engine.ts'
+import { openDatabaseFor } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
-import { hang, loopbackAllowed, startReceiver } from '../support/receiver.ts'
+import { hang, loopbackAllowed, startWebhookReceiver } from '../support/receiver.ts'
 import { startOfTests, startTestService } from '../support/service.ts'
 
 const dayMs = 86_400_000
 
 async function stage(t: TestContext) {
-  const receiver = await startReceiver()
+  const receiver = await startWebhookReceiver()
   const service = await startTestService(loopbackAllowed)
   t.after(async () => {
     await receiver.stop()
@@ -66,7 +66,7 @@ test('the first webhook receives only the events after its registration', async 
     key: service.operatorKey,
     body: { name: 'before', categoryId: 1 },
   })
-  const receiver = await startReceiver()
+  const receiver = await startWebhookReceiver()
   t.after(() => receiver.stop())
   const hook = { url: receiver.url, events: ['pet.created'] }
   await service.request('POST', '/v1/webhooks', { key: service.operatorKey, body: hook })
@@ -78,7 +78,7 @@ test('the first webhook receives only the events after its registration', async 
 })
 
 test('deliveries are deleted after 30 days, including pending ones of a paused webhook', async (t) => {
-  const { database } = await databaseFor(t, startOfTests)
+  const { database } = await openDatabaseFor(t, startOfTests)
   const settings = { url: 'https://shelter.example/', events: ['pet.created'] as const }
   const count = await database.write(async (trx) => {
     assert.equal(await hasUndispatchedEvents(trx, eventIdMax), false)
@@ -120,7 +120,7 @@ test('without keys:manage, a webhook with key events cannot be changed, rotated,
 
 test('a response from the old URL after the URL was changed does not affect the webhook', async (t) => {
   const { receiver, ask, id, addPet } = await stage(t)
-  const moved = await startReceiver()
+  const moved = await startWebhookReceiver()
   t.after(() => moved.stop())
   const sendResponses: (() => void)[] = []
   receiver.reply = { act: (response) => void sendResponses.push(() => response.writeHead(410).end()) }

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { afterEach, before, describe, test } from 'node:test'
 import { webhooksMax } from '../../src/webhooks/webhook.ts'
-import { amplePlan, assertAnswerForm, assertRefused, nextPage } from '../support/answers.ts'
-import type { Answer, RequestOptions } from '../support/client.ts'
+import { amplePlan, assertResponseHeaders, assertError, nextPage } from '../support/answers.ts'
+import type { ClientResponse, RequestOptions } from '../support/client.ts'
 import { eventually } from '../support/eventually.ts'
 import {
   isSignedWith,
   loopbackAllowed,
-  type Received,
-  type Receiver,
+  type ReceivedMessage,
+  type WebhookReceiver,
   registerWebhook,
-  startReceiver,
+  startWebhookReceiver,
 } from '../support/receiver.ts'
 import { startTestService } from '../support/service.ts'
 import { useService } from '../support/useService.ts'
@@ -20,7 +20,7 @@ const day = 86_400_000
 // The verifier of messages looks at the time of this machine.
 const service = useService(loopbackAllowed, { startAt: 'now' })
 let manager: string
-const receivers: Receiver[] = []
+const receivers: WebhookReceiver[] = []
 before(async () => {
   manager = (await service.makeKey({ ...amplePlan, scopes: ['webhooks:manage'] })).key
 })
@@ -30,13 +30,13 @@ afterEach(async () => {
     await service.request('DELETE', `/v1/webhooks/${id}`, { key: service.operatorKey })
 })
 
-async function ask(method: string, path: string, options: RequestOptions = {}): Promise<Answer> {
+async function ask(method: string, path: string, options: RequestOptions = {}): Promise<ClientResponse> {
   const response = await service.request(method, path, { key: service.operatorKey, ...options })
-  assertAnswerForm(response, method)
+  assertResponseHeaders(response, method)
   return response
 }
-async function receiver(): Promise<Receiver> {
-  const started = await startReceiver()
+async function receiver(): Promise<WebhookReceiver> {
+  const started = await startWebhookReceiver()
   receivers.push(started)
   return started
 }
@@ -124,11 +124,11 @@ describe('registration', () => {
   for (const [name, body, path] of invalid) {
     test(`is rejected with ${name}, and so is an update`, async () => {
       const response = await ask('POST', '/v1/webhooks', { body })
-      assertRefused(response, 400, 'validation_failed')
+      assertError(response, 400, 'validation_failed')
       assert.equal(response.json.details[0].path, path)
       if (name.startsWith('no ')) return
       const { id } = await register(example.url)
-      assertRefused(await ask('PATCH', `/v1/webhooks/${id}`, { body }), 400, 'validation_failed')
+      assertError(await ask('PATCH', `/v1/webhooks/${id}`, { body }), 400, 'validation_failed')
       assert.equal((await get(id)).url, example.url)
     })
   }
@@ -145,7 +145,7 @@ describe('registration', () => {
       const add = () => own.request('POST', '/v1/webhooks', { key, body: example })
       const responses = await Promise.all(Array.from({ length: webhooksMax }, add))
       assert.ok(responses.every(({ status }) => status === 201))
-      assertRefused(await add(), 400, 'validation_failed')
+      assertError(await add(), 400, 'validation_failed')
       await own.request('DELETE', '/v1/webhooks/1', { key })
       assert.equal((await add()).status, 201)
     } finally {
@@ -171,7 +171,7 @@ describe('access', () => {
       const { id } = await register(example.url)
       const { key } = await service.makeKey()
       const response = await ask(method, path.replace('{id}', String(id)), { key, body })
-      assertRefused(response, 403, 'insufficient_scope')
+      assertError(response, 403, 'insufficient_scope')
       assert.equal(response.headers['x-stability'], 'experimental')
     })
   }
@@ -180,7 +180,7 @@ describe('access', () => {
     for (const id of ['999999', 'x', '-1', '0', '1.5', '9223372036854775807', '99999999999999999999']) {
       test(`${method} ${path} with the id ${id} is 404`, async () => {
         const response = await ask(method, path.replace('{id}', id), { key: manager, body })
-        assertRefused(response, 404, 'webhook_not_found')
+        assertError(response, 404, 'webhook_not_found')
       })
     }
   }
@@ -188,14 +188,14 @@ describe('access', () => {
   test('key events require keys:manage, at registration and in an update', async () => {
     const body = { ...example, events: ['pet.created', 'key.created'] }
     const rejected = await ask('POST', '/v1/webhooks', { key: manager, body })
-    assertRefused(rejected, 403, 'insufficient_scope')
+    assertError(rejected, 403, 'insufficient_scope')
     assert.match(rejected.json.message, /keys:manage/)
     const { id } = await register(example.url)
     const response = await ask('PATCH', `/v1/webhooks/${id}`, {
       key: manager,
       body: { events: ['key.revoked'] },
     })
-    assertRefused(response, 403, 'insufficient_scope')
+    assertError(response, 403, 'insufficient_scope')
     assert.deepEqual((await get(id)).events, ['pet.created'])
   })
 
@@ -206,7 +206,7 @@ describe('access', () => {
       ['PATCH', `/v1/webhooks/${id}`, { status: 'paused' }],
       ['POST', `/v1/webhooks/${id}/rotate`, {}],
     ] as const) {
-      assertRefused(await ask(method, path, { key: manager, body }), 403, 'insufficient_scope')
+      assertError(await ask(method, path, { key: manager, body }), 403, 'insufficient_scope')
     }
     const { url, status } = await get(id)
     assert.deepEqual({ url, status }, { url: example.url, status: 'enabled' })
@@ -258,7 +258,7 @@ describe('messages', () => {
     await ask('DELETE', `/v1/pets/${id}`)
     await pets.until(3)
     await untilQuiet()
-    const types = ({ received }: Receiver) => received.map(({ type }) => type)
+    const types = ({ received }: WebhookReceiver) => received.map(({ type }) => type)
     assert.deepEqual(types(pets), ['pet.created', 'pet.created', 'pet.deleted'])
     assert.deepEqual(types(orders), ['order.placed'])
     assert.deepEqual(types(keys), ['key.created'])
@@ -337,7 +337,7 @@ describe('deliveries', () => {
     const walked: { id: number }[] = []
     let page: string | undefined = `/v1/webhooks/${id}/deliveries?limit=2`
     while (page) {
-      const response: Answer = await ask('GET', page)
+      const response: ClientResponse = await ask('GET', page)
       walked.push(...response.json)
       page = nextPage(response)
     }
@@ -356,10 +356,10 @@ describe('deliveries', () => {
     const first = await ask('GET', `/v1/webhooks/${one.id}/deliveries?limit=1`)
     const cursor = new URL(nextPage(first) as string, service.base).searchParams.get('cursor')
     const other = await ask('GET', `/v1/webhooks/${two.id}/deliveries?cursor=${cursor}`)
-    assertRefused(other, 400, 'invalid_cursor')
+    assertError(other, 400, 'invalid_cursor')
     for (const id of [first.json[0].id, 999_999, 'x']) {
       const response = await ask('POST', `/v1/webhooks/${two.id}/deliveries/${id}/retry`)
-      assertRefused(response, 404, 'webhook_not_found')
+      assertError(response, 404, 'webhook_not_found')
     }
     assert.deepEqual(await deliveries(two.id), [])
   })
@@ -436,7 +436,7 @@ describe('a webhook', () => {
   test('cannot be set to disabled by a caller', async () => {
     const { id } = await register(example.url)
     const response = await ask('PATCH', `/v1/webhooks/${id}`, { body: { status: 'disabled' } })
-    assertRefused(response, 400, 'validation_failed')
+    assertError(response, 400, 'validation_failed')
   })
 
   test('whose URL and event types change receives the new types at the new URL', async () => {
@@ -471,7 +471,7 @@ describe('a webhook', () => {
       ['GET', '/deliveries'],
       ['POST', '/test'],
     ] as const) {
-      assertRefused(await ask(method, `/v1/webhooks/${id}${path}`), 404, 'webhook_not_found')
+      assertError(await ask(method, `/v1/webhooks/${id}${path}`), 404, 'webhook_not_found')
     }
   })
 
@@ -481,12 +481,12 @@ describe('a webhook', () => {
     const walked: number[] = []
     let page: string | undefined = '/v1/webhooks?limit=2'
     while (page) {
-      const response: Answer = await ask('GET', page)
+      const response: ClientResponse = await ask('GET', page)
       walked.push(...response.json.map(({ id }: { id: number }) => id))
       page = nextPage(response)
     }
     assert.deepEqual(walked, ids)
-    assertRefused(await ask('GET', '/v1/webhooks?cursor=x'), 400, 'invalid_cursor')
+    assertError(await ask('GET', '/v1/webhooks?cursor=x'), 400, 'invalid_cursor')
   })
 })
 
@@ -527,7 +527,7 @@ describe('rotation', () => {
     const { id, secret: oldest } = await register(endpoint.url)
     const { secret: middle } = await rotate(id, { overlapSeconds: 3_600 })
     const { secret: newest } = await rotate(id, { overlapSeconds: 60 })
-    const signers = (message: Received) =>
+    const signers = (message: ReceivedMessage) =>
       [oldest, middle, newest].map((secret) => isSignedWith(secret, message))
     await addPet()
     assert.deepEqual(signers(await endpoint.until(1)), [false, true, true])
@@ -576,7 +576,7 @@ describe('rotation', () => {
     test(`an overlap of ${JSON.stringify(overlapSeconds)} is rejected`, async () => {
       const { id } = await register(example.url)
       const response = await ask('POST', `/v1/webhooks/${id}/rotate`, { body: { overlapSeconds } })
-      assertRefused(response, 400, 'validation_failed')
+      assertError(response, 400, 'validation_failed')
     })
   }
 })

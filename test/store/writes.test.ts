@@ -6,20 +6,20 @@ import { type Database, DatabaseUnavailableError } from '../../src/database/data
 import { databaseFile } from '../../src/database/sqlite/open.ts'
 import type { Tables } from '../../src/database/tables.ts'
 import {
-  databaseFor,
+  openDatabaseFor,
   engine,
-  holdTurn,
-  inStore,
-  openStore,
-  type StoreEnv,
-  storeFor,
+  holdWriteLockOf,
+  inDatabase,
+  openTestDatabase,
+  type DatabaseEnv,
+  databaseFor,
 } from '../support/engine.ts'
 import { startTestService } from '../support/service.ts'
 
-type Opened = Database & { env: StoreEnv; commits(): number }
+type Opened = Database & { env: DatabaseEnv; commits(): number }
 
 async function openedFor(t: TestContext): Promise<Opened> {
-  const { env, database } = await databaseFor(t)
+  const { env, database } = await openDatabaseFor(t)
   let commits = 0
   database.onCommit(() => {
     commits++
@@ -213,18 +213,18 @@ test('more units than one commit takes are all done', async (t) => {
 })
 
 test('closing waits for what is waiting to be written', async (t) => {
-  const env = await storeFor(t)
-  const store = await openStore(env)
+  const env = await databaseFor(t)
+  const store = await openTestDatabase(env)
   const writes = [1, 2, 3].map((id) => store.write(addCategory(id)))
   await store.close()
   assert.deepEqual(await Promise.all(writes), [1, 2, 3])
-  assert.deepEqual(await inStore(env, categories), [1, 2, 3])
+  assert.deepEqual(await inDatabase(env, categories), [1, 2, 3])
 })
 
 describe('while somebody else writes to the store and does not come to an end', { concurrency: true }, () => {
   test('reads go on; every write that waits is refused in the end, and nothing of it is done; then all is well again', async (t) => {
     const store = await openedFor(t)
-    const other = await holdTurn(store.env)
+    const other = await holdWriteLockOf(store.env)
     // More than one commit takes: none of them waits a second time.
     const writes = Promise.allSettled(Array.from({ length: 600 }, (_, id) => store.write(addCategory(id))))
     assert.deepEqual(await categories(store), [])
@@ -245,7 +245,7 @@ describe('while somebody else writes to the store and does not come to an end', 
       const add = (name: string, headers = {}) =>
         service.request('POST', '/v1/pets', { key, body: { name, categoryId: 1 }, headers })
       assert.equal((await add('before')).status, 201)
-      const lock = await holdTurn(service.storeEnv)
+      const lock = await holdWriteLockOf(service.databaseEnv)
       let isOver = false
       const refused = Promise.all([
         add('during'),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
-import { databaseFor } from '../support/engine.ts'
+import { openDatabaseFor } from '../support/engine.ts'
 
 const within = <T>(work: Promise<T>): Promise<T | 'waits for ever'> =>
   Promise.race([work, pause(5_000, 'waits for ever' as const, { ref: false })])
@@ -13,7 +13,7 @@ const steps = async (count: number): Promise<void> => {
 
 for (const outcome of ['done', 'refused']) {
   test(`a write that follows right after one that was ${outcome} is not forgotten`, async (t) => {
-    const { database } = await databaseFor(t)
+    const { database } = await openDatabaseFor(t)
     const write = () =>
       database.write(async () => {
         if (outcome === 'refused') throw new Error('refused')

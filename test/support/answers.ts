@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { type ErrorCode, errorCatalogue } from '../../src/api/errors.ts'
-import type { Answer } from './client.ts'
+import type { ClientResponse } from './client.ts'
 
 /** Limits that no test reaches. */
 export const amplePlan = { plan: 'enterprise', limits: { perMinute: 1_000_000_000, perDay: 1_000_000_000 } }
 
 /** Checks what every response under /v1 has. */
-export function assertAnswerForm(answer: Answer, method: string): void {
+export function assertResponseHeaders(answer: ClientResponse, method: string): void {
   const { status, headers, text } = answer
   assert.match(String(headers['x-ratelimit-limit']), /^\d+$/)
   assert.match(String(headers['x-ratelimit-remaining']), /^\d+$/)
@@ -23,7 +23,7 @@ export function assertAnswerForm(answer: Answer, method: string): void {
 }
 
 /** The body of an error has code, message, status and optional details, and nothing else. */
-function assertErrorBody({ status, json }: Answer): void {
+function assertErrorBody({ status, json }: ClientResponse): void {
   const { code, message, status: saidStatus, details, ...others } = json
   assert.deepEqual(others, {})
   assert.equal(saidStatus, status)
@@ -39,10 +39,10 @@ function assertErrorBody({ status, json }: Answer): void {
   }
 }
 
-export function assertRefused(answer: Answer, status: number, code: ErrorCode): void {
+export function assertError(answer: ClientResponse, status: number, code: ErrorCode): void {
   assert.deepEqual({ status: answer.status, code: answer.json?.code }, { status, code }, answer.text)
 }
 
 /** The URL of the next page, from the Link header. */
-export const nextPage = ({ headers }: Answer): string | undefined =>
+export const nextPage = ({ headers }: ClientResponse): string | undefined =>
   /<([^>]+)>; rel="next"/.exec(String(headers.link ?? ''))?.[1]

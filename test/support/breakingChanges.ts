@@ -35,11 +35,11 @@ type Direction = 'request' | 'answer'
 const stabilities = ['experimental', 'beta', 'stable']
 const lowerBounds = ['minimum', 'exclusiveMinimum', 'minLength', 'minItems', 'minProperties']
 const upperBounds = ['maximum', 'exclusiveMaximum', 'maxLength', 'maxItems', 'maxProperties']
-const judgedApart = ['type', 'enum', 'pattern', 'properties', 'required', 'items', 'default']
+const comparedKeywords = ['type', 'enum', 'pattern', 'properties', 'required', 'items', 'default']
 /** Follows from `x-stability`, which is compared too: an operation that becomes stable no longer sends it. */
 const stabilityHeader = 'X-Stability'
 /** Keywords for people, without a meaning for programs. */
-const remarks = ['description', 'title', 'example', 'examples', 'deprecated', '$comment']
+const annotations = ['description', 'title', 'example', 'examples', 'deprecated', '$comment']
 
 class Comparer {
   readonly #before: Node
@@ -224,7 +224,7 @@ class Comparer {
     if (before.items && after.items) this.#schema(`${at}/*`, before.items, after.items, direction)
     else this.same(`${at} items`, before.items, after.items)
     // A change of an unknown keyword counts as breaking.
-    const judged = [...judgedApart, ...lowerBounds, ...upperBounds, ...remarks]
+    const judged = [...comparedKeywords, ...lowerBounds, ...upperBounds, ...annotations]
     for (const keyword of new Set([...Object.keys(before), ...Object.keys(after)])) {
       if (judged.includes(keyword) || text(before[keyword]) === text(after[keyword])) continue
       this.#changed(at, keyword, before, after)
@@ -254,7 +254,7 @@ function alternatives(schema: Node, get: (node: Node) => Node): Node[] {
 }
 
 const isAnyText = (schema: Node): boolean =>
-  schema.type === 'string' && Object.keys(schema).every((key) => key === 'type' || remarks.includes(key))
+  schema.type === 'string' && Object.keys(schema).every((key) => key === 'type' || annotations.includes(key))
 
 /** An object schema with the fields of all. */
 const together = (objects: readonly Node[]): Node => ({

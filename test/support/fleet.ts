@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Answer } from './client.ts'
-import { allOrNone, instancesUsual, tally } from './instances.ts'
+import type { ClientResponse } from './client.ts'
+import { startAll, instancesDefault, tally } from './instances.ts'
 import type { Server } from './servers.ts'
 
-const answerWithinMs = 30_000
+const responseMaxMs = 30_000
 const startsMax = 3
 
 export const pick = <T>(list: readonly T[]): T => list[Math.floor(Math.random() * list.length)] as T
@@ -31,9 +31,9 @@ export class Fleet {
     }
   }
 
-  begin = () => allOrNone(instancesUsual, () => this.#start())
+  begin = () => startAll(instancesDefault, () => this.#start())
   any = (): Server => pick([...this.#up])
-  get everyone(): readonly Server[] {
+  get all(): readonly Server[] {
     return [...this.#up, ...this.#ended]
   }
 
@@ -57,8 +57,8 @@ export class Fleet {
   complete = () => Promise.all(this.#starting)
 
   /** The warnings and errors in the logs of the instances, with their counts. */
-  complaints(): Record<string, number> {
-    const lines = this.everyone.flatMap(({ output }) => output.stderr.split('\n').filter(Boolean))
+  logProblems(): Record<string, number> {
+    const lines = this.all.flatMap(({ output }) => output.stderr.split('\n').filter(Boolean))
     return tally(
       lines.map((line) => {
         const { level, msg, status, err } = JSON.parse(line)
@@ -69,7 +69,7 @@ export class Fleet {
 }
 
 /** Lets workers run for a time, or until one of them fails. */
-export class Shift {
+export class WorkPeriod {
   readonly #endsAt: number
   #hasFailed = false
 
@@ -77,7 +77,7 @@ export class Shift {
     this.#endsAt = performance.now() + ms
   }
 
-  keepOn = async (work: (turn: number) => Promise<unknown>): Promise<void> => {
+  repeat = async (work: (turn: number) => Promise<unknown>): Promise<void> => {
     for (let turn = 0; performance.now() < this.#endsAt && !this.#hasFailed; turn++) {
       await work(turn).catch((error: unknown) => {
         this.#hasFailed = true
@@ -96,8 +96,8 @@ export class Shift {
 type Sent = { body?: unknown; idempotencyKey?: string }
 
 /** The requests and responses of the callers, and the state that must follow from them. */
-export class Known {
-  readonly answers: string[] = []
+export class ExpectedState {
+  readonly responses: string[] = []
   lost = 0
   /** Pets by name, with the id of the response if there was one. */
   readonly animals = new Map<string, { id?: number; isRetried: boolean }>()
@@ -111,17 +111,17 @@ export class Known {
 }
 
 /** A response that says nothing about the outcome: retry if that is safe. */
-export const isBusy = (answer: Answer) =>
+export const isBusy = (answer: ClientResponse) =>
   answer.status === 503 || answer.json?.code === 'idempotency_in_progress'
 
 /** A caller that uses any instance and retries requests without a response if that is safe. */
-export function callerOf(fleet: Fleet, key: string, known: Known) {
+export function callerOf(fleet: Fleet, key: string, known: ExpectedState) {
   /** One attempt; undefined if the connection was lost. */
   async function attempt(method: string, path: string, { body, idempotencyKey }: Sent = {}) {
     const headers = idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }
     try {
       const answer = await fleet.any().request(method, path, { key, body, headers })
-      known.answers.push(`${answer.status}${answer.json?.code === undefined ? '' : ` ${answer.json.code}`}`)
+      known.responses.push(`${answer.status}${answer.json?.code === undefined ? '' : ` ${answer.json.code}`}`)
       return answer
     } catch (error) {
       assert.match(String((error as NodeJS.ErrnoException).code), /^(?:ECONNRESET|ECONNREFUSED|EPIPE)$/)
@@ -132,7 +132,7 @@ export function callerOf(fleet: Fleet, key: string, known: Known) {
 
   /** Retries until there is a response. `unanswered` counts the attempts before it. */
   async function insist(method: string, path: string, sent: Sent = {}) {
-    const deadline = performance.now() + answerWithinMs
+    const deadline = performance.now() + responseMaxMs
     for (let unanswered = 0; ; unanswered++) {
       assert.ok(performance.now() < deadline, `${method} ${path} gets no response`)
       const answer = await attempt(method, path, sent)
@@ -145,7 +145,7 @@ export function callerOf(fleet: Fleet, key: string, known: Known) {
     }
   }
 
-  async function ok(method: string, path: string, sent: Sent = {}): Promise<Answer['json']> {
+  async function ok(method: string, path: string, sent: Sent = {}): Promise<ClientResponse['json']> {
     const { answer } = await insist(method, path, sent)
     assert.ok(answer.status < 300, `${method} ${path}: ${answer.status} ${answer.text}`)
     return answer.json

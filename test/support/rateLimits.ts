@@ -1,5 +1,5 @@
 import { after, before, beforeEach } from 'node:test'
-import type { Answer } from './client.ts'
+import type { ClientResponse } from './client.ts'
 import { startTestService, type TestService } from './service.ts'
 
 /**
@@ -28,7 +28,7 @@ export function proxiedService() {
 }
 
 /** The value of `X-RateLimit-Limit`, `-Remaining` or `-Reset`. */
-export const rateLimit = ({ headers }: Answer, name: 'limit' | 'remaining' | 'reset'): number =>
+export const rateLimit = ({ headers }: ClientResponse, name: 'limit' | 'remaining' | 'reset'): number =>
   Number(headers[`x-ratelimit-${name}`])
 
 /** Runs the work this many times at once. */
