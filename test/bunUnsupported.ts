@@ -28,7 +28,7 @@ export const bunUnsupported: readonly { file: string; reason: string; tests: rea
     ],
   },
   {
-    file: 'test/plain/pageAllowance.test.ts',
+    file: 'test/plain/pageRateLimiter.test.ts',
     reason:
       'The test pipelines requests. Bun closes the connection if the response to one of them is not ready at once.',
     tests: [

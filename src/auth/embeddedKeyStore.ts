@@ -1,6 +1,6 @@
 import type { Credentials } from '../api/authentication.ts'
 import type { Clock } from '../clock.ts'
-import type { MemoryRateLimiter } from '../limits/memory.ts'
+import type { MemoryRateLimiter } from '../limits/memoryRateLimiter.ts'
 import { isOriginAllowed } from '../limits/window.ts'
 import { chain, type MaybePromise } from '../maybePromise.ts'
 import type { ApiKey } from './apiKey.ts'

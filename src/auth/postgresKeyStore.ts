@@ -1,4 +1,4 @@
-import type { PostgresRateLimiter } from '../limits/postgres.ts'
+import type { PostgresRateLimiter } from '../limits/postgresRateLimiter.ts'
 import { hashApiKey, isPossibleApiKey } from './apiKey.ts'
 import { type ApiKeyCache, toApiKey } from './apiKeyCache.ts'
 import type { KeyStore } from './keyStore.ts'

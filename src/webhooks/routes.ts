@@ -10,7 +10,7 @@ import { isAllowedAddress, isPublicAddress } from './addresses.ts'
 import { failPendingDeliveries } from './deliveries.ts'
 import { deliveryRoutes } from './deliveryRoutes.ts'
 import { requireEventAccess, webhookOrNotFound } from './guards.ts'
-import { webhookMessage } from './messages.ts'
+import { webhookMessage } from './messageDescription.ts'
 import {
   countWebhooks,
   createWebhook,

@@ -2,7 +2,7 @@ import { request as httpRequest } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { type BlockList, isIP, type LookupFunction } from 'node:net'
 import { isAllowedAddress, isPublicAddress } from './addresses.ts'
-import { ResolveError, resolveHost } from './resolve.ts'
+import { ResolveError, resolveHost } from './resolveHost.ts'
 import { type AttemptOutcome, attemptTimeoutMs } from './webhook.ts'
 
 /** All addresses of a host are checked, and this many are tried. */

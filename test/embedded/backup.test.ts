@@ -7,10 +7,10 @@ import { restoreDatabase } from '../../src/database/sqlite/backup.ts'
 import {
   assertCommandFails,
   assertSameExport,
+  cliOn,
   eventfulServer,
   keyChangeMs,
   lines,
-  cliOn,
 } from '../support/commands.ts'
 import { assertIntegrity, contentsOf, temporaryFolder } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
@@ -378,7 +378,11 @@ describe('backup and restore', { concurrency: 2 }, () => {
         )
         assert.deepEqual(await contentsOf(store.env), contents)
         const place = `new-${index}`
-        assertCommandFails(await storeIn(join(folder, place)).run(['restore', bad]), 1, /is not a complete backup/)
+        assertCommandFails(
+          await storeIn(join(folder, place)).run(['restore', bad]),
+          1,
+          /is not a complete backup/,
+        )
         assert.ok(!readdirSync(folder).includes(place) || readdirSync(join(folder, place)).length === 0)
       })
     }

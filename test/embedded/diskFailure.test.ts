@@ -7,7 +7,11 @@ import { eventually } from '../support/eventually.ts'
 // Loaded after the module that replaces fdatasync.
 const { databaseFile } = await import('../../src/database/sqlite/open.ts')
 const { cliOn: storeAt } = await import('../support/commands.ts')
-const { assertIntegrity: assertIsWhole, openTestDatabase: openStore, databaseFor: storeFor } = await import('../support/engine.ts')
+const {
+  assertIntegrity: assertIsWhole,
+  openTestDatabase: openStore,
+  databaseFor: storeFor,
+} = await import('../support/engine.ts')
 const { runInProcess, runPetstore } = await import('../support/process.ts')
 const { folderFor, serverFor } = await import('../support/servers.ts')
 const { startTestService } = await import('../support/service.ts')

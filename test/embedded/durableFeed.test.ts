@@ -11,7 +11,7 @@ import { eventually } from '../support/eventually.ts'
 // Loaded after the module that replaces fdatasync.
 const { databaseFile } = await import('../../src/database/sqlite/open.ts')
 const { createPets } = await import('../../src/pets/queries.ts')
-const { loopbackAllowed, startWebhookReceiver: startReceiver } = await import('../support/receiver.ts')
+const { loopbackAllowed, startWebhookReceiver: startReceiver } = await import('../support/webhookReceiver.ts')
 const { folderFor } = await import('../support/servers.ts')
 const { startTestService } = await import('../support/service.ts')
 

@@ -7,7 +7,7 @@ import { sqliteKysely } from '../../src/database/sqlite/driver.ts'
 import { databaseFile } from '../../src/database/sqlite/open.ts'
 import { inventoryRoutes } from '../../src/inventory/routes.ts'
 import { petStatuses } from '../../src/pets/pet.ts'
-import { cliOnNewDatabase, cliOn } from '../support/commands.ts'
+import { cliOn, cliOnNewDatabase } from '../support/commands.ts'
 import { folderFor, serverFor } from '../support/servers.ts'
 
 test('reading the inventory reads only its table, which has one row per status', async (t) => {

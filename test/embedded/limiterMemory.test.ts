@@ -5,11 +5,11 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import fc from 'fast-check'
 import type { Database } from '../../src/database/database.ts'
 import { databaseFile } from '../../src/database/sqlite/open.ts'
-import { MemoryRateLimiter } from '../../src/limits/memory.ts'
+import { MemoryRateLimiter } from '../../src/limits/memoryRateLimiter.ts'
 import { findUsage } from '../../src/limits/queries.ts'
 import { TransientLimiter } from '../../src/limits/transientLimiter.ts'
 import { dayMs, minuteMs } from '../../src/limits/window.ts'
-import { newDatabase, openTestDatabase, removeDatabase, type DatabaseEnv } from '../support/engine.ts'
+import { type DatabaseEnv, newDatabase, openTestDatabase, removeDatabase } from '../support/engine.ts'
 
 const start = Date.UTC(2026, 10, 15)
 const limits = { perMinute: 10, perDay: 1_000 }

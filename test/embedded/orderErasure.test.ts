@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, test } from 'node:test'
 import { databaseFile } from '../../src/database/sqlite/open.ts'
-import { allTracesDisappear, uniqueCustomer, remainingTraces } from '../support/customers.ts'
+import { allTracesDisappear, remainingTraces, uniqueCustomer } from '../support/customerData.ts'
 import { type DatabaseEnv, databaseFor } from '../support/engine.ts'
-import { type OrderClient, startOrderClient } from '../support/orders.ts'
+import { type OrderClient, startOrderClient } from '../support/orderClient.ts'
 import { serverFor } from '../support/servers.ts'
 
 let store: OrderClient

@@ -8,8 +8,8 @@ import type { ApiResponse } from '../../src/api/response.ts'
 import { listen } from '../../src/server/listen.ts'
 import type { Handlers, ListenAddress, ListenBounds } from '../../src/server/server.ts'
 import { eventually } from '../support/eventually.ts'
+import { openRawConnection, type RawConnection } from '../support/rawConnection.ts'
 import { startTestService } from '../support/service.ts'
-import { type RawConnection, openRawConnection } from '../support/socket.ts'
 
 /** The server keeps 100 places free, so this leaves room for four connections. */
 const connectionsMax = 104
@@ -111,7 +111,12 @@ test('a connection that is idle for long is closed, and no other', async () => {
   const callers = await Promise.all(
     Array.from({ length: 4 }, () => openRawConnection(`http://127.0.0.1:${listener.port}`)),
   )
-  const [idle, busy, slow, trickling] = callers as [RawConnection, RawConnection, RawConnection, RawConnection]
+  const [idle, busy, slow, trickling] = callers as [
+    RawConnection,
+    RawConnection,
+    RawConnection,
+    RawConnection,
+  ]
   try {
     // The first who asks waits for what answers to be loaded; the others must not be idle for as long.
     assert.equal(await ask(busy), 'done')

@@ -5,8 +5,8 @@ import {
   hasBrowser,
   launchBrowser,
   openPage,
-  type TestBrowser,
   type PageVisit,
+  type TestBrowser,
 } from '../support/browser.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { before, describe, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { openRawConnection } from '../support/socket.ts'
+import { openRawConnection } from '../support/rawConnection.ts'
 import { useService } from '../support/useService.ts'
 
 const service = useService()
@@ -66,7 +66,10 @@ describe('Expect: 100-continue', () => {
   test('a key that has used up its rate limit is refused before the body is sent', async () => {
     const limited = await service.makeKey({ plan: 'enterprise', limits: { perMinute: 1 } })
     await service.request('GET', '/v1/pets', { key: limited.key })
-    const caller = await openRawConnection(service.base, head(expecting(`Bearer ${limited.key}`, body.length)))
+    const caller = await openRawConnection(
+      service.base,
+      head(expecting(`Bearer ${limited.key}`, body.length)),
+    )
     assert.equal((await caller.response()).status, 429)
     caller.socket.destroy()
   })

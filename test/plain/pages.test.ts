@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
+import { openRawConnection } from '../support/rawConnection.ts'
 import { startTestService } from '../support/service.ts'
-import { openRawConnection } from '../support/socket.ts'
 import { useService } from '../support/useService.ts'
 
 const service = useService({ PETSTORE_METRICS_OPEN: 'true' })
@@ -53,7 +53,10 @@ describe('a page is there to be read', () => {
 /** The bytes as they come, which a client that unpacks by itself would not show. */
 async function bytesOf(path: string, headers: Record<string, string> = {}) {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
-  const caller = await openRawConnection(service.base, `GET ${path} HTTP/1.1\r\nHost: petstore\r\n${lines.join('')}\r\n`)
+  const caller = await openRawConnection(
+    service.base,
+    `GET ${path} HTTP/1.1\r\nHost: petstore\r\n${lines.join('')}\r\n`,
+  )
   try {
     const { status, head, body } = await caller.response()
     assert.equal(status, 200)

@@ -3,11 +3,11 @@ import { BlockList } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import { isAllowedAddress, isPublicAddress } from '../../src/webhooks/addresses.ts'
 import { addressNotAllowedMessage, sendMessage } from '../../src/webhooks/send.ts'
-import { assertError } from '../support/answers.ts'
 import { eventually } from '../support/eventually.ts'
 import { type NameServer, type Records, startNameServer } from '../support/nameServer.ts'
-import { type WebhookReceiver, registerWebhook, startWebhookReceiver } from '../support/receiver.ts'
+import { assertError } from '../support/responses.ts'
 import { startTestService, type TestService } from '../support/service.ts'
+import { registerWebhook, startWebhookReceiver, type WebhookReceiver } from '../support/webhookReceiver.ts'
 
 const nothingAllowed = new BlockList()
 const onlyOneAllowed = new BlockList()

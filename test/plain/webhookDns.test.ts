@@ -1,12 +1,17 @@
 import assert from 'node:assert/strict'
 import { BlockList } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
-import { lookupInHostsFile } from '../../src/webhooks/resolve.ts'
+import { lookupInHostsFile } from '../../src/webhooks/resolveHost.ts'
 import { sendMessage } from '../../src/webhooks/send.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Records, startNameServer } from '../support/nameServer.ts'
-import { loopbackAllowed, type WebhookReceiver, registerWebhook, startWebhookReceiver } from '../support/receiver.ts'
 import { startTestService } from '../support/service.ts'
+import {
+  loopbackAllowed,
+  registerWebhook,
+  startWebhookReceiver,
+  type WebhookReceiver,
+} from '../support/webhookReceiver.ts'
 
 const loopback = new BlockList()
 loopback.addSubnet('127.0.0.0', 8)

@@ -5,8 +5,13 @@ import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { createClient } from '../support/client.ts'
 import { eventually } from '../support/eventually.ts'
-import { isSignedWith, loopbackAllowed, registerWebhook, startWebhookReceiver } from '../support/receiver.ts'
 import { serverFor } from '../support/servers.ts'
+import {
+  isSignedWith,
+  loopbackAllowed,
+  registerWebhook,
+  startWebhookReceiver,
+} from '../support/webhookReceiver.ts'
 
 const example = fileURLToPath(new URL('../../examples/webhook-receiver.js', import.meta.url))
 

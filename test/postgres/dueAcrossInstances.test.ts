@@ -1,24 +1,24 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { eventRetentionMs } from '../../src/events/queries.ts'
-import { assertError } from '../support/answers.ts'
 import { inDatabase } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import {
   adminKey,
   concurrently,
-  requestOk,
   type Event,
   feedAfter,
   listAllItems,
   makeAmpleKey,
   newestEventId,
+  requestOk,
+  retryWhile503,
   servicesFor,
   tally,
-  retryWhile503,
 } from '../support/instances.ts'
-import { hourMs } from '../support/orders.ts'
-import { loopbackAllowed, registerWebhook, startWebhookReceiver } from '../support/receiver.ts'
+import { hourMs } from '../support/orderClient.ts'
+import { assertError } from '../support/responses.ts'
+import { loopbackAllowed, registerWebhook, startWebhookReceiver } from '../support/webhookReceiver.ts'
 
 /** Generous: what is asked is whether, not when. */
 const boundMs = 30_000
@@ -28,10 +28,14 @@ const sorted = (numbers: readonly number[]) => numbers.toSorted((a, b) => b - a)
 test('200 holds lapse once each, whoever notices, and the next adopter need not wait for it', async (t) => {
   const { all: services, first, advance } = await servicesFor(t, { PETSTORE_ORDER_HOLD_HOURS: '1' })
   const key = await makeAmpleKey(first)
-  const placed: { id: number; petId: number }[] = await concurrently(services, 200, async (service, index) => {
-    const pet = await requestOk(service, 'POST', '/v1/pets', { name: `Held ${index}`, categoryId: 3 }, key)
-    return (await requestOk(service, 'POST', '/v1/store/orders', { petId: pet.json.id }, key)).json
-  })
+  const placed: { id: number; petId: number }[] = await concurrently(
+    services,
+    200,
+    async (service, index) => {
+      const pet = await requestOk(service, 'POST', '/v1/pets', { name: `Held ${index}`, categoryId: 3 }, key)
+      return (await requestOk(service, 'POST', '/v1/store/orders', { petId: pet.json.id }, key)).json
+    },
+  )
   const before = await newestEventId(first)
   advance(hourMs)
   // Every fourth is ordered anew at all three instances before anybody need have noticed.

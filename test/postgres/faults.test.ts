@@ -5,28 +5,33 @@ import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
 import pg from 'pg'
-import { amplePlan } from '../support/answers.ts'
-import type { ClientResponse, Client } from '../support/client.ts'
+import type { Client, ClientResponse } from '../support/client.ts'
 import {
   administer,
   adminUrl,
+  type DatabaseEnv,
+  databaseFor,
   holdWriteLockOf,
   inDatabase,
   newDatabase,
   removeDatabase,
-  type DatabaseEnv,
-  databaseFor,
   temporaryFolder,
 } from '../support/engine.ts'
+import { type EventStreamClient, openEventStream } from '../support/eventStreamClient.ts'
 import { eventually } from '../support/eventually.ts'
-import { reverseCleanup } from '../support/lastFirst.ts'
-import { type EventStreamClient, openEventStream } from '../support/listening.ts'
 import { assertUnavailable, isOutcomeUnknown, type Load, startLoad } from '../support/load.ts'
-import { ownPostgresFor } from '../support/ownPostgres.ts'
 import { runPetstore } from '../support/process.ts'
-import { loopbackAllowed, type WebhookReceiver, registerWebhook, startWebhookReceiver } from '../support/receiver.ts'
+import { amplePlan } from '../support/responses.ts'
+import { reverseCleanup } from '../support/reverseCleanup.ts'
+import { ownPostgresFor } from '../support/separatePostgres.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import { proxyFor, type TcpProxy } from '../support/tcpProxy.ts'
+import {
+  loopbackAllowed,
+  registerWebhook,
+  startWebhookReceiver,
+  type WebhookReceiver,
+} from '../support/webhookReceiver.ts'
 
 const hourMs = 60 * 60 * 1000
 const poolMax = 4
@@ -120,8 +125,13 @@ async function readiness(service: Client): Promise<number> {
 }
 
 /** Every confirmed pet exists once, and no rejected pet exists. */
-async function assertKept(databaseEnv: DatabaseEnv, { created, rejected: refused, unknown }: Load): Promise<void> {
-  const rows = await inDatabase(databaseEnv, ({ read }) => read.selectFrom('pets').select(['id', 'name']).execute())
+async function assertKept(
+  databaseEnv: DatabaseEnv,
+  { created, rejected: refused, unknown }: Load,
+): Promise<void> {
+  const rows = await inDatabase(databaseEnv, ({ read }) =>
+    read.selectFrom('pets').select(['id', 'name']).execute(),
+  )
   const byId = new Map(rows.map(({ id, name }) => [id, name]))
   const names = new Set(rows.map(({ name }) => name))
   for (const [id, name] of created) assert.equal(byId.get(id), name, `animal ${id} was answered with 201`)
@@ -558,7 +568,11 @@ describe('writes that share a commit', { concurrency: 2 }, () => {
   const size = 20
 
   /** Writes that all wait for the write lock, and then share a commit. */
-  async function batchOf(faulty: Proxied, count = size, beforeTurn = () => {}): Promise<Promise<ClientResponse>[]> {
+  async function batchOf(
+    faulty: Proxied,
+    count = size,
+    beforeTurn = () => {},
+  ): Promise<Promise<ClientResponse>[]> {
     const { service, key, databaseEnv } = faulty
     const { release } = await holdWriteLockOf(databaseEnv)
     const left = async () => (await service.request('GET', '/v1/limits', { key })).json.minute.remaining

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
-import { amplePlan, assertError } from '../support/answers.ts'
 import type { ClientResponse } from '../support/client.ts'
+import { openEventStream } from '../support/eventStreamClient.ts'
 import { eventually } from '../support/eventually.ts'
 import {
   adminKey,
   concurrently,
-  requestOk,
   type Event,
   feedAfter,
   instancesFor,
@@ -14,12 +13,13 @@ import {
   makeAmpleKey,
   makeKey,
   newestEventId,
-  tally,
+  requestOk,
   retryWhile503,
+  tally,
 } from '../support/instances.ts'
-import { openEventStream } from '../support/listening.ts'
-import { loopbackAllowed, registerWebhook, startWebhookReceiver } from '../support/receiver.ts'
+import { amplePlan, assertError } from '../support/responses.ts'
 import type { Server } from '../support/servers.ts'
+import { loopbackAllowed, registerWebhook, startWebhookReceiver } from '../support/webhookReceiver.ts'
 
 /** Three processes on one database. The tests set the client address with X-Forwarded-For. */
 const { all: instances } = await instancesFor(
@@ -34,7 +34,11 @@ const downFrom = (count: number) => Array.from({ length: count }, (_, index) => 
 const sorted = (numbers: readonly number[]) => numbers.toSorted((a, b) => b - a)
 
 /** The remaining counts in the responses. Each number must occur once. */
-function assertAdmitted(answers: readonly ClientResponse[], statuses: readonly number[], limit: number): void {
+function assertAdmitted(
+  answers: readonly ClientResponse[],
+  statuses: readonly number[],
+  limit: number,
+): void {
   const admitted = answers.filter(({ status }) => statuses.includes(status))
   const refused = answers.filter(({ status }) => status === 429)
   assert.equal(admitted.length + refused.length, answers.length, JSON.stringify(tally(statusesOf(answers))))
@@ -162,7 +166,9 @@ describe('one Idempotency-Key at three instances at once', () => {
       const { id: orderId } = (await requestOk(two, 'POST', '/v1/store/orders', { petId })).json
       // The pet is released during the requests: all are rejected, or all have the one order.
       const [answers] = await Promise.all([
-        concurrently(instances, 9, (instance) => post(instance, '/v1/store/orders', `late-${petId}`, { petId })),
+        concurrently(instances, 9, (instance) =>
+          post(instance, '/v1/store/orders', `late-${petId}`, { petId }),
+        ),
         requestOk(three, 'PATCH', `/v1/store/orders/${orderId}`, { status: 'cancelled' }),
       ])
       const { status } = oneAnswer(answers)
@@ -270,7 +276,9 @@ describe('the feed', () => {
   test('is streamed completely and in order at every instance while all of them write', async (t) => {
     const before = await newestEventId(one)
     const streams = await Promise.all(
-      instances.map(({ base }) => openEventStream(base, { key: ampleKey, path: `/v1/events?after=${before}` })),
+      instances.map(({ base }) =>
+        openEventStream(base, { key: ampleKey, path: `/v1/events?after=${before}` }),
+      ),
     )
     t.after(() => {
       for (const stream of streams) stream.disconnect()

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { type Kysely, sql } from 'kysely'
 import type { Tables } from '../../src/database/tables.ts'
-import { administer, openTestDatabase, type DatabaseEnv, databaseFor } from '../support/engine.ts'
+import { administer, type DatabaseEnv, databaseFor, openTestDatabase } from '../support/engine.ts'
 import { tally } from '../support/instances.ts'
 import { startTestService } from '../support/service.ts'
 

@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
-import { amplePlan, assertError } from '../support/answers.ts'
 import type { ClientResponse } from '../support/client.ts'
 import { keyChangeMs } from '../support/commands.ts'
+import { openEventStream } from '../support/eventStreamClient.ts'
 import { eventually } from '../support/eventually.ts'
 import {
-  requestOk,
   type Event,
   feedAfter,
   instancesFor,
   makeKey,
   newestEventId,
+  requestOk,
   retryWhile503,
 } from '../support/instances.ts'
-import { openEventStream } from '../support/listening.ts'
+import { amplePlan, assertError } from '../support/responses.ts'
 import type { Server } from '../support/servers.ts'
 
 const rounds = 3
@@ -38,7 +38,8 @@ const add = ({ request }: Server, key: string) =>
   retryWhile503(() =>
     request('POST', '/v1/pets', { key, headers: headersOf(key), body: { name: 'Milo', categoryId: 3 } }),
   )
-const limitOf = ({ headers }: ClientResponse) => /"minute";q=(\d+)/.exec(String(headers['ratelimit-policy']))?.[1]
+const limitOf = ({ headers }: ClientResponse) =>
+  /"minute";q=(\d+)/.exec(String(headers['ratelimit-policy']))?.[1]
 
 /** The next requests after a change, at every instance at once. */
 const atAll = <T>(ask: (instance: Server) => Promise<T>): Promise<T[]> => Promise.all(instances.map(ask))
@@ -128,7 +129,8 @@ describe('the next request at every instance after the response to a change at o
 
   test('is admitted with either secret during the overlap, and both count as one key', async () => {
     await everyWay({}, async ({ id, key }, at) => {
-      const { key: next } = (await requestOk(at, 'POST', `/v1/keys/${id}/rotate`, { overlapSeconds: 3_600 })).json
+      const { key: next } = (await requestOk(at, 'POST', `/v1/keys/${id}/rotate`, { overlapSeconds: 3_600 }))
+        .json
       const answers = await atAll((instance) => Promise.all([list(instance, key), add(instance, next)]))
       for (const [read, written] of answers) assert.deepEqual([read.status, written.status], [200, 201])
       const left = answers.flat().map(({ headers }) => Number(headers['x-ratelimit-remaining']))
@@ -225,8 +227,7 @@ test('a ban at one instance applies at the others, has one event, and affects no
   for (let refusals = 1; refusals < banAfter; refusals++)
     assertError(await list(instances[refusals % 3] as Server, key), 429, 'rate_limit_exceeded')
   assertError(await list(third, key), 429, 'key_banned')
-  for (const answer of await atAll((instance) => list(instance, key)))
-    assertError(answer, 429, 'key_banned')
+  for (const answer of await atAll((instance) => list(instance, key))) assertError(answer, 429, 'key_banned')
   const shown = await atAll(({ request }) => request('GET', '/v1/limits', { key }))
   assert.equal(new Set(shown.map(({ json }) => json.bannedUntil)).size, 1)
   const told = await eventually('the ban has an event', async () => {

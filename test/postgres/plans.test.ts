@@ -11,7 +11,7 @@ import type { Database } from '../../src/database/database.ts'
 import type { Tables } from '../../src/database/tables.ts'
 import { eventIdMax, eventsAfter, lastEventId, pruneEvents } from '../../src/events/queries.ts'
 import { findKey, listKeys } from '../../src/keys/queries.ts'
-import { PostgresRateLimiter } from '../../src/limits/postgres.ts'
+import { PostgresRateLimiter } from '../../src/limits/postgresRateLimiter.ts'
 import { orderStatuses } from '../../src/orders/order.ts'
 import {
   expireDueHolds,
@@ -24,7 +24,7 @@ import { findPet, type PetFilter, petsPageQuery } from '../../src/pets/queries.t
 import { claimDelivery, dueLanes } from '../../src/webhooks/attempts.ts'
 import { findDelivery, listDeliveries, pruneDeliveries } from '../../src/webhooks/deliveries.ts'
 import { hasUndispatchedEvents } from '../../src/webhooks/dispatch.ts'
-import { newDatabase, openTestDatabase, removeDatabase, type DatabaseEnv } from '../support/engine.ts'
+import { type DatabaseEnv, newDatabase, openTestDatabase, removeDatabase } from '../support/engine.ts'
 
 const animals = 200_000
 const half = animals / 2

@@ -2,7 +2,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { administer } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
-import { adminKey, startAll, requestOk, listAllItems, makeAmpleKey, sharedDatabase } from '../support/instances.ts'
+import {
+  adminKey,
+  listAllItems,
+  makeAmpleKey,
+  requestOk,
+  sharedDatabase,
+  startAll,
+} from '../support/instances.ts'
 import { type Server, serverFor } from '../support/servers.ts'
 
 const writers = 20

@@ -4,13 +4,18 @@ import { generateApiKey } from '../../src/auth/apiKey.ts'
 import { ConfigError, readConfig } from '../../src/config.ts'
 import { scopes } from '../../src/keys/key.ts'
 import { getPetDeprecation } from '../../src/pets/routes.ts'
-import { removeDatabase, databaseFor } from '../support/engine.ts'
+import { databaseFor, removeDatabase } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { runPetstore, startServer } from '../support/process.ts'
-import { loopbackAllowed, type WebhookReceiver, registerWebhook, startWebhookReceiver } from '../support/receiver.ts'
+import { openRawConnection } from '../support/rawConnection.ts'
 import { startTestService, type TestService } from '../support/service.ts'
-import { openRawConnection } from '../support/socket.ts'
 import { useService } from '../support/useService.ts'
+import {
+  loopbackAllowed,
+  registerWebhook,
+  startWebhookReceiver,
+  type WebhookReceiver,
+} from '../support/webhookReceiver.ts'
 
 const rateHeaders = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']
 const damaged = (key: string) => key.slice(0, -1) + (key.endsWith('x') ? 'y' : 'x')

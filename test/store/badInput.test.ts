@@ -3,9 +3,9 @@ import { randomInt } from 'node:crypto'
 import { METHODS } from 'node:http'
 import { before, test } from 'node:test'
 import { parseJson } from '../../src/api/json.ts'
-import { amplePlan, assertResponseHeaders } from '../support/answers.ts'
 import type { ClientResponse } from '../support/client.ts'
 import { bodyOf, sendRaw, statusOf } from '../support/rawSocket.ts'
+import { amplePlan, assertResponseHeaders } from '../support/responses.ts'
 import { useService } from '../support/useService.ts'
 
 const readers = 6

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import type { ErrorCode } from '../../src/api/errors.ts'
-import { amplePlan, assertResponseHeaders, assertError, nextPage } from '../support/answers.ts'
 import type { ClientResponse, RequestOptions } from '../support/client.ts'
+import { amplePlan, assertError, assertResponseHeaders, nextPage } from '../support/responses.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import { useService } from '../support/useService.ts'
 

@@ -5,8 +5,8 @@ import { connect } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { eventually } from '../support/eventually.ts'
+import { openRawConnection, type RawConnection } from '../support/rawConnection.ts'
 import { type Server, serverFor } from '../support/servers.ts'
-import { type RawConnection, openRawConnection } from '../support/socket.ts'
 
 /** After this the server closes what is still open by force; a clean stop of well-behaved callers takes far less. */
 const stopDeadlineMs = 10_000
@@ -109,7 +109,10 @@ async function withRequestInFlight(t: TestContext) {
     `Content-Length: ${body.length}`,
     '\r\n',
   ].join('\r\n')
-  const [slow, other] = [await openRawConnection(server.base, head, body.slice(0, 10)), await openRawConnection(server.base)]
+  const [slow, other] = [
+    await openRawConnection(server.base, head, body.slice(0, 10)),
+    await openRawConnection(server.base),
+  ]
   t.after(() => slow.socket.destroy())
   t.after(() => other.socket.destroy())
   assert.equal((await ready(other)).status, 200)

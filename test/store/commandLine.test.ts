@@ -6,19 +6,19 @@ import { generateApiKey, hashApiKey } from '../../src/auth/apiKey.ts'
 import {
   assertCommandFails,
   assertSameExport,
-  eventfulServer,
+  cliOn,
   cliOnNewDatabase,
+  eventfulServer,
   int64Max,
   int64Min,
   keyChangeMs,
   lines,
   oneLine,
-  cliOn,
 } from '../support/commands.ts'
-import { contentsOf, inDatabase, newDatabase, removeDatabase, type DatabaseEnv } from '../support/engine.ts'
+import { contentsOf, type DatabaseEnv, inDatabase, newDatabase, removeDatabase } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { runShell } from '../support/process.ts'
-import { folderFor, SuiteCleanup, type Server, serverFor, stopped } from '../support/servers.ts'
+import { folderFor, type Server, SuiteCleanup, serverFor, stopped } from '../support/servers.ts'
 
 describe('a failed command exits with status 1 and a reason', { concurrency: 2 }, () => {
   const scenarios: [name: string, args: string[], message: RegExp][] = [

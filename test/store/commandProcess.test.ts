@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { engine, databaseFor } from '../support/engine.ts'
+import { databaseFor, engine } from '../support/engine.ts'
 import { runInProcess } from '../support/process.ts'
 import { folderFor } from '../support/servers.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
-import { assertIntegrity, inDatabase, type DatabaseEnv, databaseFor } from '../support/engine.ts'
+import { assertIntegrity, type DatabaseEnv, databaseFor, inDatabase } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Server, serverFor } from '../support/servers.ts'
 

@@ -5,9 +5,13 @@ import type { FeedEvent } from '../../src/events/event.ts'
 import { recordEvents } from '../../src/events/queries.ts'
 import { defaultStreamBounds } from '../../src/events/stream.ts'
 import { listen as serve } from '../../src/server/listen.ts'
-import { amplePlan, assertError } from '../support/answers.ts'
+import {
+  type EventStreamClient,
+  type EventStreamOptions,
+  openEventStream,
+} from '../support/eventStreamClient.ts'
 import { eventually } from '../support/eventually.ts'
-import { type EventStreamClient, type EventStreamOptions, openEventStream } from '../support/listening.ts'
+import { amplePlan, assertError } from '../support/responses.ts'
 import { startTestService, type TestService, type TestServiceOptions } from '../support/service.ts'
 import { useService } from '../support/useService.ts'
 
@@ -24,7 +28,10 @@ after(() => {
 })
 const service = useService({}, { bounds: { heartbeatMs: 100 } })
 
-async function listen(options: Partial<EventStreamOptions> = {}, at: TestService = service): Promise<EventStreamClient> {
+async function listen(
+  options: Partial<EventStreamOptions> = {},
+  at: TestService = service,
+): Promise<EventStreamClient> {
   const stream = await openEventStream(at.base, { key: at.operatorKey, ...options })
   open.push(stream)
   return stream
@@ -256,7 +263,10 @@ describe('a reader that reads nothing', () => {
       slow.incoming.resume()
       assert.deepEqual(await slow.ended, { isWhole: true })
       assert.equal(slow.blocks.at(-1), endMessages.slow)
-      assert.ok(slow.events.length > 0 && slow.events.length < events, `${slow.events.length} events were taken`)
+      assert.ok(
+        slow.events.length > 0 && slow.events.length < events,
+        `${slow.events.length} events were taken`,
+      )
       const last = String(slow.events.at(-1)?.id)
       const resumed = await eventually('its place is free again', async () => {
         const stream = await listen({ headers: { 'last-event-id': last } }, own)

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
-import { amplePlan, assertResponseHeaders, assertError, nextPage } from '../support/answers.ts'
 import type { ClientResponse, RequestOptions } from '../support/client.ts'
 import { eventually } from '../support/eventually.ts'
+import { amplePlan, assertError, assertResponseHeaders, nextPage } from '../support/responses.ts'
 import { startTestService } from '../support/service.ts'
 import { useService } from '../support/useService.ts'
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { IdempotencyRecords } from '../../src/api/idempotency.ts'
-import { amplePlan, assertResponseHeaders, assertError } from '../support/answers.ts'
 import type { ClientResponse, RequestOptions } from '../support/client.ts'
-import { databaseText, openDatabaseFor, holdWriteLockOf } from '../support/engine.ts'
+import { databaseText, holdWriteLockOf, openDatabaseFor } from '../support/engine.ts'
+import { amplePlan, assertError, assertResponseHeaders } from '../support/responses.ts'
 import { startTestService } from '../support/service.ts'
 import { useService } from '../support/useService.ts'
 

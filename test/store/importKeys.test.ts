@@ -8,12 +8,12 @@ import { scopes } from '../../src/keys/key.ts'
 import {
   assertCommandFails,
   assertSameExport,
+  cliOn,
   cliOnNewDatabase,
   keyChangeMs,
   lines,
-  cliOn,
 } from '../support/commands.ts'
-import { contentsOf, newDatabase, removeDatabase, type DatabaseEnv } from '../support/engine.ts'
+import { contentsOf, type DatabaseEnv, newDatabase, removeDatabase } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { runShell } from '../support/process.ts'
 import { folderFor, serverFor, stopped } from '../support/servers.ts'
@@ -263,7 +263,8 @@ describe('an import with --with-keys never invalidates an operator key', { concu
   test('of two deployments with different settings: a start replaces only the key of its setting', async (t) => {
     const stores = [await cliOnNewDatabase(t), await cliOnNewDatabase(t)] as const
     const settings = [`${adminKey}-1`, `${adminKey}-2`] as const
-    const start = (env: DatabaseEnv, PETSTORE_ADMIN_KEY: string) => serverFor(t, { ...env, PETSTORE_ADMIN_KEY })
+    const start = (env: DatabaseEnv, PETSTORE_ADMIN_KEY: string) =>
+      serverFor(t, { ...env, PETSTORE_ADMIN_KEY })
     await stopped(await start(stores[0].env, settings[0]))
     await stopped(await start(stores[1].env, settings[1]))
     await stores[1].ok(['import', '--with-keys'], await stores[0].export())

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { generateApiKey, hashApiKey, isWellFormedApiKey } from '../../src/auth/apiKey.ts'
 import { ApiKeyCache } from '../../src/auth/apiKeyCache.ts'
-import { databaseText, openTestDatabase, databaseFor } from '../support/engine.ts'
+import { databaseFor, databaseText, openTestDatabase } from '../support/engine.ts'
 import { startTestService } from '../support/service.ts'
 
 test('a key with a wrong checksum is rejected without a database query', async (t) => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { inDatabase, removeDatabase, type DatabaseEnv } from '../support/engine.ts'
+import { type DatabaseEnv, inDatabase, removeDatabase } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { startServer } from '../support/process.ts'
 

@@ -6,7 +6,7 @@ import { type Database, SchemaTooNewError, UnreleasedSchemaError } from '../../s
 import { type Migration, migrate, migrations } from '../../src/database/migrate.ts'
 import { openPostgres } from '../../src/database/postgres/open.ts'
 import { openSqlite } from '../../src/database/sqlite/open.ts'
-import { engine, inDatabase, openTestDatabase, type DatabaseEnv, databaseFor } from '../support/engine.ts'
+import { type DatabaseEnv, databaseFor, engine, inDatabase, openTestDatabase } from '../support/engine.ts'
 import { runPetstore } from '../support/process.ts'
 
 const schemaQuery = {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { amplePlan, nextPage } from '../support/answers.ts'
 import type { ClientResponse } from '../support/client.ts'
 import { databaseFor } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
+import { amplePlan, nextPage } from '../support/responses.ts'
 import { type Server, serverFor } from '../support/servers.ts'
 
 const crashes = 4

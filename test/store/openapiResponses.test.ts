@@ -3,8 +3,8 @@ import { after, before, describe, test } from 'node:test'
 import { eventTypes } from '../../src/events/event.ts'
 import type { ClientResponse, RequestOptions } from '../support/client.ts'
 import { holdWriteLockOf } from '../support/engine.ts'
+import { openEventStream } from '../support/eventStreamClient.ts'
 import { eventually } from '../support/eventually.ts'
-import { openEventStream } from '../support/listening.ts'
 import {
   codesOf,
   createValidator,
@@ -14,8 +14,13 @@ import {
   resolve,
 } from '../support/openapi.ts'
 import { bodyOf, sendRaw, statusOf } from '../support/rawSocket.ts'
-import { loopbackAllowed, type WebhookReceiver, registerWebhook, startWebhookReceiver } from '../support/receiver.ts'
 import { startTestService } from '../support/service.ts'
+import {
+  loopbackAllowed,
+  registerWebhook,
+  startWebhookReceiver,
+  type WebhookReceiver,
+} from '../support/webhookReceiver.ts'
 
 const minuteMs = 60_000
 const monthMs = 31 * 24 * 60 * 60 * 1000
@@ -223,7 +228,10 @@ describe('the responses of the service match the document', () => {
     const page = await ask('listEvents', 200, { query: '?after=0&limit=1' })
     assert.match(String(page.headers.link), /rel="next"/)
     await ask('listEvents', 400, { query: '?after=now' })
-    const { headers, status, ...stream } = await openEventStream(service.base, { key, path: '/v1/events?after=0' })
+    const { headers, status, ...stream } = await openEventStream(service.base, {
+      key,
+      path: '/v1/events?after=0',
+    })
     const { content } = resolve(document, document.paths['/events'].get.responses['200'])
     assert.ok(content['text/event-stream'])
     assert.match(String(headers['content-type']), /^text\/event-stream/)

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { timestamp } from '../../src/clock.ts'
-import { assertError } from '../support/answers.ts'
-import { allTracesDisappear, uniqueCustomer, remainingTraces } from '../support/customers.ts'
+import { allTracesDisappear, remainingTraces, uniqueCustomer } from '../support/customerData.ts'
 import { eventually } from '../support/eventually.ts'
-import { holdMs, type OrderClient, startOrderClient } from '../support/orders.ts'
+import { holdMs, type OrderClient, startOrderClient } from '../support/orderClient.ts'
 import { runPetstore } from '../support/process.ts'
+import { assertError } from '../support/responses.ts'
 
 let store: OrderClient
 before(async () => {

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { timestamp } from '../../src/clock.ts'
 import { ConfigError, readConfig } from '../../src/config.ts'
-import { assertError } from '../support/answers.ts'
 import { eventually } from '../support/eventually.ts'
-import { holdMs, hourMs, type OrderClient, startOrderClient } from '../support/orders.ts'
+import { holdMs, hourMs, type OrderClient, startOrderClient } from '../support/orderClient.ts'
+import { assertError } from '../support/responses.ts'
 
 let store: OrderClient
 before(async () => {

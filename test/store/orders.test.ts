@@ -3,9 +3,9 @@ import { after, before, describe, test } from 'node:test'
 import type { ErrorCode } from '../../src/api/errors.ts'
 import { timestamp } from '../../src/clock.ts'
 import { orderStatuses } from '../../src/orders/order.ts'
-import { amplePlan, assertError, nextPage } from '../support/answers.ts'
 import { type ClientResponse, createClient } from '../support/client.ts'
-import { holdMs, type OrderClient, startOrderClient } from '../support/orders.ts'
+import { holdMs, type OrderClient, startOrderClient } from '../support/orderClient.ts'
+import { amplePlan, assertError, nextPage } from '../support/responses.ts'
 
 let store: OrderClient
 before(async () => {
@@ -443,8 +443,7 @@ test(`exactly one of ${simultaneous} simultaneous orders for one pet is placed (
       )
       const [winner, ...others] = responses.filter(({ status }) => status === 201)
       assert.deepEqual(others, [])
-      for (const response of responses)
-        if (response !== winner) assertError(response, 409, 'pet_unavailable')
+      for (const response of responses) if (response !== winner) assertError(response, 409, 'pet_unavailable')
       assert.deepEqual((await store.call('GET', `/v1/store/orders?petId=${petId}`)).json, [winner?.json])
       const events = await store.eventsAfter(newest)
       assert.deepEqual(

@@ -9,9 +9,9 @@ import {
   petStatusForOrder,
 } from '../../src/orders/order.ts'
 import { type PetStatus, petStatuses } from '../../src/pets/pet.ts'
-import { amplePlan } from '../support/answers.ts'
 import { eventually } from '../support/eventually.ts'
-import { hourMs } from '../support/orders.ts'
+import { hourMs } from '../support/orderClient.ts'
+import { amplePlan } from '../support/responses.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 
 const runs = 14

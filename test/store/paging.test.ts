@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { before, test } from 'node:test'
 import { encodeCursor } from '../../src/api/pagination.ts'
-import { amplePlan, assertResponseHeaders, assertError, nextPage } from '../support/answers.ts'
 import type { ClientResponse, RequestOptions } from '../support/client.ts'
+import { amplePlan, assertError, assertResponseHeaders, nextPage } from '../support/responses.ts'
 import { useService } from '../support/useService.ts'
 
 const service = useService()

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import type { ErrorCode } from '../../src/api/errors.ts'
-import { amplePlan, assertResponseHeaders, assertError } from '../support/answers.ts'
 import type { ClientResponse, RequestOptions } from '../support/client.ts'
 import { bodyOf, sendRaw, statusOf } from '../support/rawSocket.ts'
+import { amplePlan, assertError, assertResponseHeaders } from '../support/responses.ts'
 import { startTestService } from '../support/service.ts'
 import { useService } from '../support/useService.ts'
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { type PetStatus, petStatuses } from '../../src/pets/pet.ts'
-import { amplePlan, assertError, nextPage } from '../support/answers.ts'
 import type { ClientResponse } from '../support/client.ts'
+import { amplePlan, assertError, nextPage } from '../support/responses.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 
 const runs = 20

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { eventually } from '../support/eventually.ts'
-import { openRawConnection } from '../support/socket.ts'
+import { openRawConnection } from '../support/rawConnection.ts'
 import { useService } from '../support/useService.ts'
 
 /** Callers who send a second request, or something else, before the first is answered. */
@@ -149,7 +149,10 @@ test('a dozen odd requests at once bring no warning', async () => {
 test('of two keys in one request neither holds, by either way into the service', async () => {
   for (const path of ['/v1/pets', '/v1/pets?x="']) {
     const two = `Authorization: Bearer ${key}\r\n`.repeat(2)
-    const caller = await openRawConnection(service.base, `GET ${path} HTTP/1.1\r\nHost: petstore\r\n${two}\r\n`)
+    const caller = await openRawConnection(
+      service.base,
+      `GET ${path} HTTP/1.1\r\nHost: petstore\r\n${two}\r\n`,
+    )
     const { status, body } = await caller.response()
     caller.socket.destroy()
     assert.deepEqual([status, JSON.parse(body).code], [401, 'missing_api_key'])

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
 import { revokeKey } from '../../src/keys/queries.ts'
-import { amplePlan } from '../support/answers.ts'
 import { eventually } from '../support/eventually.ts'
-import { type RawConnection, openRawConnection } from '../support/socket.ts'
+import { openRawConnection, type RawConnection } from '../support/rawConnection.ts'
+import { amplePlan } from '../support/responses.ts'
 import { useService } from '../support/useService.ts'
 
 /** Streams as they go over the wire. */

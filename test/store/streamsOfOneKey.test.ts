@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
 import { planLimits } from '../../src/limits/plans.ts'
-import { amplePlan, assertError } from '../support/answers.ts'
+import { type EventStreamClient, openEventStream } from '../support/eventStreamClient.ts'
 import { eventually } from '../support/eventually.ts'
-import { type EventStreamClient, openEventStream } from '../support/listening.ts'
+import { amplePlan, assertError } from '../support/responses.ts'
 import { useService } from '../support/useService.ts'
 
 const scopes = ['events:read']

@@ -9,12 +9,18 @@ import { Deliverer } from '../../src/webhooks/deliverer.ts'
 import { addTestDelivery } from '../../src/webhooks/deliveries.ts'
 import { createWebhook } from '../../src/webhooks/queries.ts'
 import { attemptTimeoutMs, nextAttemptAt, retryDelaysMs } from '../../src/webhooks/webhook.ts'
-import { amplePlan } from '../support/answers.ts'
-import { openDatabaseFor, databaseFor } from '../support/engine.ts'
+import { databaseFor, openDatabaseFor } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
-import { hang, loopbackAllowed, type WebhookReceiver, registerWebhook, startWebhookReceiver } from '../support/receiver.ts'
+import { amplePlan } from '../support/responses.ts'
 import { serverFor } from '../support/servers.ts'
 import { startTestService, type TestService, type TestServiceOptions } from '../support/service.ts'
+import {
+  hang,
+  loopbackAllowed,
+  registerWebhook,
+  startWebhookReceiver,
+  type WebhookReceiver,
+} from '../support/webhookReceiver.ts'
 
 const second = 1_000
 const minute = 60 * second

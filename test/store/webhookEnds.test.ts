@@ -6,8 +6,8 @@ import { hasUndispatchedEvents } from '../../src/webhooks/dispatch.ts'
 import { createWebhook, setWebhookStatus } from '../../src/webhooks/queries.ts'
 import { openDatabaseFor } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
-import { hang, loopbackAllowed, startWebhookReceiver } from '../support/receiver.ts'
 import { startOfTests, startTestService } from '../support/service.ts'
+import { hang, loopbackAllowed, startWebhookReceiver } from '../support/webhookReceiver.ts'
 
 const dayMs = 86_400_000
 

@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict'
 import { afterEach, before, describe, test } from 'node:test'
 import { webhooksMax } from '../../src/webhooks/webhook.ts'
-import { amplePlan, assertResponseHeaders, assertError, nextPage } from '../support/answers.ts'
 import type { ClientResponse, RequestOptions } from '../support/client.ts'
 import { eventually } from '../support/eventually.ts'
+import { amplePlan, assertError, assertResponseHeaders, nextPage } from '../support/responses.ts'
+import { startTestService } from '../support/service.ts'
+import { useService } from '../support/useService.ts'
 import {
   isSignedWith,
   loopbackAllowed,
   type ReceivedMessage,
-  type WebhookReceiver,
   registerWebhook,
   startWebhookReceiver,
-} from '../support/receiver.ts'
-import { startTestService } from '../support/service.ts'
-import { useService } from '../support/useService.ts'
+  type WebhookReceiver,
+} from '../support/webhookReceiver.ts'
 
 const day = 86_400_000
 

@@ -6,13 +6,13 @@ import { type Database, DatabaseUnavailableError } from '../../src/database/data
 import { databaseFile } from '../../src/database/sqlite/open.ts'
 import type { Tables } from '../../src/database/tables.ts'
 import {
-  openDatabaseFor,
+  type DatabaseEnv,
+  databaseFor,
   engine,
   holdWriteLockOf,
   inDatabase,
+  openDatabaseFor,
   openTestDatabase,
-  type DatabaseEnv,
-  databaseFor,
 } from '../support/engine.ts'
 import { startTestService } from '../support/service.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import { type NewDatabaseOptions, type DatabaseEnv, databaseFor } from './engine.ts'
+import { type DatabaseEnv, databaseFor, type NewDatabaseOptions } from './engine.ts'
 import { type ProcessResult, runPetstore } from './process.ts'
 import { type Server, serverFor } from './servers.ts'
 

@@ -74,7 +74,10 @@ export async function removeDatabase({ PETSTORE_DATA_DIR, DATABASE_URL }: Databa
 }
 
 /** A fresh database that is removed after the test. */
-export async function databaseFor(t: Pick<TestContext, 'after'>, options?: NewDatabaseOptions): Promise<DatabaseEnv> {
+export async function databaseFor(
+  t: Pick<TestContext, 'after'>,
+  options?: NewDatabaseOptions,
+): Promise<DatabaseEnv> {
   const env = await newDatabase(options)
   t.after(() => removeDatabase(env))
   return env

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { ClientResponse } from './client.ts'
-import { startAll, instancesDefault, tally } from './instances.ts'
+import { instancesDefault, startAll, tally } from './instances.ts'
 import type { Server } from './servers.ts'
 
 const responseMaxMs = 30_000

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { scopes } from '../../src/keys/key.ts'
-import { amplePlan, nextPage } from './answers.ts'
-import type { ClientResponse, Client } from './client.ts'
-import { type NewDatabaseOptions, newDatabase, removeDatabase, type DatabaseEnv } from './engine.ts'
+import type { Client, ClientResponse } from './client.ts'
+import { type DatabaseEnv, type NewDatabaseOptions, newDatabase, removeDatabase } from './engine.ts'
 import { eventually } from './eventually.ts'
+import { amplePlan, nextPage } from './responses.ts'
 import { type Server, serverFor } from './servers.ts'
 import { startTestService, type TestService, type TestServiceOptions } from './service.ts'
 
@@ -133,7 +133,11 @@ export async function feedAfter(instance: Requester, after: number, key = adminK
 }
 
 /** All items of a list, page by page. */
-export async function listAllItems(instance: Requester, path: string, key = adminKey): Promise<ClientResponse['json'][]> {
+export async function listAllItems(
+  instance: Requester,
+  path: string,
+  key = adminKey,
+): Promise<ClientResponse['json'][]> {
   const all: ClientResponse['json'][] = []
   for (let page: string | undefined = path; page; ) {
     const answer = await requestOk(instance, 'GET', page, undefined, key)

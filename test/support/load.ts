@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'
 import { errorCatalogue } from '../../src/api/errors.ts'
-import { assertResponseHeaders, assertError } from './answers.ts'
-import type { ClientResponse, Client, RequestOptions } from './client.ts'
+import type { Client, ClientResponse, RequestOptions } from './client.ts'
+import { assertError, assertResponseHeaders } from './responses.ts'
 
 /** What is said of a change where nobody knows whether it was made. */
 const unknownOutcome =

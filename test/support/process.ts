@@ -4,12 +4,17 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { createClient } from './client.ts'
 import { runInHost } from './commandHosts.ts'
-import { engine, newDatabase, databaseEnvIn } from './engine.ts'
+import { databaseEnvIn, engine, newDatabase } from './engine.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
-export type ProcessResult = { code: number | null; signal: NodeJS.Signals | null; stdout: string; stderr: string }
+export type ProcessResult = {
+  code: number | null
+  signal: NodeJS.Signals | null
+  stdout: string
+  stderr: string
+}
 
 /** This environment without settings of the service, and with those given. */
 function environment(env: Record<string, string>): NodeJS.ProcessEnv {
@@ -62,7 +67,11 @@ export function spawnPetstore(args: string[], env: Record<string, string> = {}, 
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     output.stderr += text
   })
-  const ended: Promise<ProcessResult> = once(child, 'close').then(([code, signal]) => ({ code, signal, ...output }))
+  const ended: Promise<ProcessResult> = once(child, 'close').then(([code, signal]) => ({
+    code,
+    signal,
+    ...output,
+  }))
   return { child, output, ended }
 }
 

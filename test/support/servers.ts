@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs'
 import type { TestContext } from 'node:test'
-import { removeDatabase, databaseEnvIn, temporaryFolder } from './engine.ts'
+import { databaseEnvIn, removeDatabase, temporaryFolder } from './engine.ts'
 import { type SpawnOptions, startServer } from './process.ts'
 
 /** Replaces the context of a test for something that all tests of a suite use. */

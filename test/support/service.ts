@@ -5,7 +5,7 @@ import { type Bounds, type Service, startService } from '../../src/service.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { BunHost, bunPath } from './bunService.ts'
 import { type Client, createClient } from './client.ts'
-import { newDatabase, openTestDatabase, removeDatabase, type DatabaseEnv, databaseEnvIn } from './engine.ts'
+import { type DatabaseEnv, databaseEnvIn, newDatabase, openTestDatabase, removeDatabase } from './engine.ts'
 
 /** The time stands still until a test moves it. */
 export const startOfTests = Date.UTC(2026, 10, 15, 12, 0, 0)

@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs'
 import { ApiError } from '../../api/errors.ts'
 import { JsonError, parseJson } from '../../api/json.ts'
 import { validate } from '../../api/validation.ts'
-import { parsePetFast } from './plainPet.ts'
+import { parsePetFast } from './parsePetFast.ts'
 import { contentRequiringWithKeys, type ExportRecord, recordSchema } from './records.ts'
 
 const lineBytesMax = 1024 * 1024

@@ -1,4 +1,4 @@
-import { databaseText, type DatabaseEnv } from './engine.ts'
+import { type DatabaseEnv, databaseText } from './engine.ts'
 import { eventually } from './eventually.ts'
 
 let persons = 0

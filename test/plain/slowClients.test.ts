@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { eventually } from '../support/eventually.ts'
 import { startServer } from '../support/process.ts'
+import { openRawConnection, type RawConnection } from '../support/rawConnection.ts'
 import { type Server, stopped } from '../support/servers.ts'
-import { type RawConnection, openRawConnection } from '../support/socket.ts'
 
 const headersTimeoutMs = 5_000
 const requestTimeoutMs = 10_000
@@ -46,7 +46,8 @@ async function assertCutOff(caller: RawConnection, boundMs: number): Promise<voi
 }
 
 describe('a slow caller is cut off', { concurrency: true }, () => {
-  test('who says nothing at all', async () => assertCutOff(await openRawConnection(server.base), headersTimeoutMs))
+  test('who says nothing at all', async () =>
+    assertCutOff(await openRawConnection(server.base), headersTimeoutMs))
 
   for (const [who, start, drop, boundMs] of [
     ['who is slow to finish the first line', () => 'GET /v1/pe', 't', headersTimeoutMs],
@@ -202,7 +203,11 @@ test('a connection is kept, and the answer says for how long', async () => {
 test('a caller who is cut off or goes away in the middle leaves no fault in the log', async () => {
   const remaining = async () => (await server.request('GET', '/v1/limits', { key })).json.day.remaining
   const before = await remaining()
-  const gone = await openRawConnection(server.base, post('Content-Length: 1000', 'X-Request-Id: goes-away'), '{"name":')
+  const gone = await openRawConnection(
+    server.base,
+    post('Content-Length: 1000', 'X-Request-Id: goes-away'),
+    '{"name":',
+  )
   await eventually(
     'the request is counted, and its body waited for',
     async () => (await remaining()) < before,

@@ -2,8 +2,8 @@ import { addressGroup } from '../api/clientAddress.ts'
 import type { Clock } from '../clock.ts'
 import type { Database } from '../database/database.ts'
 import { chain, type MaybePromise } from '../maybePromise.ts'
-import { KeyedBatcher } from './batcher.ts'
 import { BoundedMap } from './boundedMap.ts'
+import { KeyedBatcher } from './keyedBatcher.ts'
 import {
   type AdmitRow,
   addressUsage,

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { sql } from 'kysely'
 import { cliOn as commandsAt } from '../support/commands.ts'
-import { inDatabase, type DatabaseEnv, databaseFor } from '../support/engine.ts'
+import { type DatabaseEnv, databaseFor, inDatabase } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
-import { SuiteCleanup, type Server, serverFor } from '../support/servers.ts'
+import { type Server, SuiteCleanup, serverFor } from '../support/servers.ts'
 
 const adminKey = 'the-admin-key-of-the-export-test'
 const hourMs = 60 * 60 * 1000

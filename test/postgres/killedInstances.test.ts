@@ -6,7 +6,7 @@ import type { Database } from '../../src/database/database.ts'
 import type { ClientResponse } from '../support/client.ts'
 import { administer, inDatabase, openTestDatabase } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Caller, callerOf, Fleet, isBusy, ExpectedState, pick, WorkPeriod } from '../support/fleet.ts'
+import { type Caller, callerOf, ExpectedState, Fleet, isBusy, pick, WorkPeriod } from '../support/fleet.ts'
 import {
   adminKey,
   type Event,
@@ -14,13 +14,18 @@ import {
   instancesFor,
   listAllItems,
   makeAmpleKey,
+  retryWhile503,
   sharedDatabase,
   tally,
-  retryWhile503,
 } from '../support/instances.ts'
-import { loopbackAllowed, type WebhookReceiver, registerWebhook, startWebhookReceiver } from '../support/receiver.ts'
 import { type Server, serverFor } from '../support/servers.ts'
 import { startTestService } from '../support/service.ts'
+import {
+  loopbackAllowed,
+  registerWebhook,
+  startWebhookReceiver,
+  type WebhookReceiver,
+} from '../support/webhookReceiver.ts'
 
 /** The full run takes 120; the default is shorter. */
 const seconds = Number(process.env.PETSTORE_TEST_KILL_SECONDS ?? 10)
@@ -237,7 +242,9 @@ type State = {
 
 async function stateOf(instance: Server): Promise<State> {
   const byId = async (path: string) =>
-    new Map<number, ClientResponse['json']>((await listAllItems(instance, path)).map((thing) => [thing.id, thing]))
+    new Map<number, ClientResponse['json']>(
+      (await listAllItems(instance, path)).map((thing) => [thing.id, thing]),
+    )
   const state = {
     pet: await byId('/v1/pets?limit=100'),
     category: await byId('/v1/categories?limit=100'),

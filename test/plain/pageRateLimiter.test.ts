@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { BlockList } from 'node:net'
 import { after, before, describe, test } from 'node:test'
-import { addressesMax, createPageRateLimiter, pageLimits } from '../../src/limits/pageAllowance.ts'
+import { addressesMax, createPageRateLimiter, pageLimits } from '../../src/limits/pageRateLimiter.ts'
 import type { ClientResponse } from '../support/client.ts'
 import { startServer } from '../support/process.ts'
-import { openRawConnection } from '../support/socket.ts'
+import { openRawConnection } from '../support/rawConnection.ts'
 import { useService } from '../support/useService.ts'
 
 const { perMinute } = pageLimits

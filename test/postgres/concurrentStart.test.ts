@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { inDatabase } from '../support/engine.ts'
-import { adminKey, startAll, requestOk, listAllItems, sharedDatabase } from '../support/instances.ts'
+import { adminKey, listAllItems, requestOk, sharedDatabase, startAll } from '../support/instances.ts'
 import { type Server, serverFor } from '../support/servers.ts'
 
 describe('ten processes that start together on an empty database', () => {

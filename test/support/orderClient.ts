@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { amplePlan, assertResponseHeaders } from './answers.ts'
 import type { ClientResponse, RequestOptions } from './client.ts'
+import { amplePlan, assertResponseHeaders } from './responses.ts'
 import { startTestService, type TestService } from './service.ts'
 
 export const hourMs = 60 * 60 * 1000
