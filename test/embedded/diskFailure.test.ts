@@ -65,11 +65,11 @@ test('a server whose sync fails exits with status 1, and the next start has ever
   own.set('fail')
   const since = performance.now()
   const wanted = ['one', 'two', 'three']
-  const answers = await Promise.all([
+  const responses = await Promise.all([
     call('DELETE', `/keys/${made.id}`).catch(() => undefined),
     ...wanted.map((name) => call('POST', '/pets', pet(name)).catch(() => undefined)),
   ])
-  const statuses = new Set(answers.map((answer) => answer?.status))
+  const statuses = new Set(responses.map((response) => response?.status))
   // A late request may have found the port closed.
   statuses.delete(undefined)
   assert.deepEqual(statuses, new Set([503]))
@@ -82,9 +82,9 @@ test('a server whose sync fails exits with status 1, and the next start has ever
   assertIsWhole(databaseEnv)
   const { json: pets } = await again.request('GET', '/v1/pets', { key: adminKey })
   const { json: events } = await again.request('GET', '/v1/events', { key: adminKey })
-  const told = events.filter(({ type }: { type: string }) => type === 'pet.created')
+  const reported = events.filter(({ type }: { type: string }) => type === 'pet.created')
   assert.deepEqual(
-    new Set(namesOf(told.map(({ data }: { data: { name: string } }) => data))),
+    new Set(namesOf(reported.map(({ data }: { data: { name: string } }) => data))),
     new Set(namesOf(pets)),
   )
   assert.ok(namesOf(pets).includes('before'))
@@ -111,8 +111,8 @@ test('a start begins with an empty log, so that all data is in the database file
 
 test('after a failed sync a database that another process has open is not opened', async (t) => {
   const databaseEnv = await storeFor(t)
-  const store = storeAt(databaseEnv)
-  await store.ok(['seed', '--count', '10'])
+  const cli = storeAt(databaseEnv)
+  await cli.ok(['seed', '--count', '10'])
   const other = await openStore(databaseEnv)
   const marker = `${databaseFile(databaseEnv.PETSTORE_DATA_DIR)}-failed`
   const { markFailed } = await import('../../src/database/sqlite/recovery.ts')
@@ -127,26 +127,26 @@ test('after a failed sync a database that another process has open is not opened
   } finally {
     await other.close()
   }
-  await store.ok(['seed', '--count', '1'])
+  await cli.ok(['seed', '--count', '1'])
   assert.ok(!existsSync(marker))
   await serverFor(t, databaseEnv)
 })
 
 test('a server whose checkpoint fails exits with status 1, and no confirmed change is lost', async (t) => {
   const databaseEnv = await storeFor(t)
-  const store = storeAt(databaseEnv)
-  await store.ok(['seed', '--count', '30000'])
+  const cli = storeAt(databaseEnv)
+  await cli.ok(['seed', '--count', '30000'])
   const bytes = statSync(databaseFile(databaseEnv.PETSTORE_DATA_DIR)).size
   // The restarted log can grow; the database file cannot.
   const env = { ...databaseEnv, PETSTORE_ADMIN_KEY: adminKey }
   const server = await serverFor(t, env, { fileBytesMax: bytes + 64 * 1024 })
   const add = (name: string) => server.request('POST', '/v1/pets', { key: adminKey, body: pet(name) })
   assert.equal((await add('answered')).status, 201)
-  await store.ok(['seed', '--count', '15000'])
-  const answered: string[] = []
+  await cli.ok(['seed', '--count', '15000'])
+  const responded: string[] = []
   for (let n = 0; n < 64; n++) {
     const added = await add(`answered ${n}`).catch(() => undefined)
-    if (added?.status === 201) answered.push(`answered ${n}`)
+    if (added?.status === 201) responded.push(`answered ${n}`)
   }
   const { code, stderr } = await server.ended
   assert.equal(code, 1)
@@ -154,13 +154,13 @@ test('a server whose checkpoint fails exits with status 1, and no confirmed chan
   const again = await serverFor(t, env)
   assertIsWhole(databaseEnv)
   const { json } = await again.request('GET', '/v1/pets?limit=100', { key: adminKey })
-  for (const name of answered) assert.ok(namesOf(json).includes(name), name)
+  for (const name of responded) assert.ok(namesOf(json).includes(name), name)
 })
 
 test('a command that cannot write exits with status 1 and says what to check', async (t) => {
   const databaseEnv = await storeFor(t)
-  const store = storeAt(databaseEnv)
-  await store.ok(['seed', '--count', '10'])
+  const cli = storeAt(databaseEnv)
+  await cli.ok(['seed', '--count', '10'])
   const how = { fileBytesMax: 512 * 1024 }
   const { code, stdout, stderr } = await runInProcess(['seed', '--count', '5000'], databaseEnv, '', how)
   assert.equal(code, 1)
@@ -170,5 +170,5 @@ test('a command that cannot write exits with status 1 and says what to check', a
     /^The commit was not confirmed \(disk I\/O error\)\. Check whether the change was applied[^\n]*\n$/,
   )
   assertIsWhole(databaseEnv)
-  await store.ok(['seed', '--count', '10'])
+  await cli.ok(['seed', '--count', '10'])
 })

@@ -73,10 +73,10 @@ describe('in a data folder that other users may read, only the owner can read', 
       ['backup', join(folderFor(t), 'copy.db')],
     ]) {
       const dataDir = openFolderFor(t)
-      const store = cliOn({ PETSTORE_DATA_DIR: dataDir })
-      await store.ok(['seed'])
+      const cli = cliOn({ PETSTORE_DATA_DIR: dataDir })
+      await cli.ok(['seed'])
       chmodSync(databaseFile(dataDir), 0o644)
-      await store.ok(args)
+      await cli.ok(args)
       assertPrivate(dataDir, ['petstore.db'])
     }
   })
@@ -103,11 +103,11 @@ describe('in a data folder that other users may read, only the owner can read', 
 
 test('a backup is readable by its owner only, from its first byte', async (t) => {
   const folder = folderFor(t)
-  const store = cliOn({ PETSTORE_DATA_DIR: join(folder, 'data') })
-  await store.ok(['seed', '--count', '20000'])
+  const cli = cliOn({ PETSTORE_DATA_DIR: join(folder, 'data') })
+  await cli.ok(['seed', '--count', '20000'])
   const backup = join(folder, 'copy.db')
   let isDone = false
-  const copied = backupDatabase(databaseFile(store.dataDir), backup).finally(() => {
+  const copied = backupDatabase(databaseFile(cli.dataDir), backup).finally(() => {
     isDone = true
   })
   const modes = new Set<string>()
@@ -142,10 +142,10 @@ test('a database whose files belong to another user is opened without a change o
   const dataDir = openFolderFor(t)
   await (await openMigrated({ dataDir }, 0)).close()
   chmodSync(databaseFile(dataDir), 0o644)
-  const refused = () => {
+  const rejected = () => {
     throw Object.assign(new Error('not permitted'), { code: 'EPERM' })
   }
-  const chmod = mock.method(fs, 'chmodSync', refused)
+  const chmod = mock.method(fs, 'chmodSync', rejected)
   syncBuiltinESMExports()
   t.after(() => {
     chmod.mock.restore()

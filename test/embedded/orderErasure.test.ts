@@ -7,13 +7,13 @@ import { type DatabaseEnv, databaseFor } from '../support/engine.ts'
 import { type OrderClient, startOrderClient } from '../support/orderClient.ts'
 import { serverFor } from '../support/servers.ts'
 
-let store: OrderClient
+let client: OrderClient
 before(async () => {
-  store = await startOrderClient()
+  client = await startOrderClient()
 })
-after(() => store.service.stop())
+after(() => client.service.stop())
 
-const erase = (orderId: number) => store.call('DELETE', `/v1/store/orders/${orderId}/customer`)
+const erase = (orderId: number) => client.call('DELETE', `/v1/store/orders/${orderId}/customer`)
 
 /** A reader with an open snapshot of the database. */
 function startReading(env: DatabaseEnv): DatabaseSync {
@@ -25,13 +25,13 @@ function startReading(env: DatabaseEnv): DatabaseSync {
 
 test('a concurrent reader only delays the erasure', async () => {
   const person = uniqueCustomer()
-  const { databaseEnv } = store.service
-  const { id } = await store.place(await store.addPet(), { customer: person.customer, note: person.note })
+  const { databaseEnv } = client.service
+  const { id } = await client.place(await client.addPet(), { customer: person.customer, note: person.note })
   const reader = startReading(databaseEnv)
   try {
     assert.equal((await erase(id)).status, 204)
     // The snapshot of the reader still needs the old data.
-    for (let n = 0; n < 5; n++) await store.place(await store.addPet())
+    for (let n = 0; n < 5; n++) await client.place(await client.addPet())
     assert.notDeepEqual(await remainingTraces(person, databaseEnv), [])
   } finally {
     reader.close()

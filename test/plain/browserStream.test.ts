@@ -101,7 +101,7 @@ after(async () => {
 })
 
 const followed = () => page.evaluate<Followed | undefined>('globalThis.followed')
-async function heard(count: number): Promise<number[]> {
+async function received(count: number): Promise<number[]> {
   const found = await eventually(
     `${count} events in the page`,
     async () => {
@@ -127,24 +127,24 @@ browserTest(
   'a page follows events with a publishable key, and resumes after a restart without a gap or a repetition',
   async () => {
     for (const name of ['first', 'second']) await addPet(name)
-    await heard(2)
+    await received(2)
     await service.restart()
     for (const name of ['missed', 'missed too']) await addPet(name)
-    await heard(4)
+    await received(4)
     await addPet('live again')
-    assert.deepEqual(await heard(5), await createdIds())
+    assert.deepEqual(await received(5), await createdIds())
     assert.equal((await followed())?.opens, 2)
   },
 )
 
 browserTest('a page reads the newest event id, a 404 and a 405', async () => {
-  const ask = (method: string, path: string) =>
+  const send = (method: string, path: string) =>
     page.evaluate<unknown[]>(`globalThis.ask('${method}', '${path}')`)
-  const [status, code, , lastEventId] = await ask('GET', '/v1/events?limit=1')
+  const [status, code, , lastEventId] = await send('GET', '/v1/events?limit=1')
   assert.deepEqual([status, code], [200, undefined])
   assert.match(String(lastEventId), /^\d+$/)
-  assert.deepEqual((await ask('DELETE', '/v1/nowhere')).slice(0, 2), [404, 'not_found'])
-  const [refused, why, allow, , requestId] = await ask('PATCH', '/v1/events')
-  assert.deepEqual([refused, why, allow], [405, 'method_not_allowed', 'GET, HEAD, OPTIONS'])
+  assert.deepEqual((await send('DELETE', '/v1/nowhere')).slice(0, 2), [404, 'not_found'])
+  const [rejected, why, allow, , requestId] = await send('PATCH', '/v1/events')
+  assert.deepEqual([rejected, why, allow], [405, 'method_not_allowed', 'GET, HEAD, OPTIONS'])
   assert.match(String(requestId), /^[\w.-]+$/)
 })

@@ -119,13 +119,13 @@ describe('openapi', () => {
   test('prints what the server serves, as JSON, as YAML and to a file', async (t) => {
     const server = await serverFor(t)
     const folder = folderFor(t)
-    const store = cliOn(server.databaseEnv)
+    const cli = cliOn(server.databaseEnv)
     const { json: served } = await server.request('GET', '/v1/openapi.json')
     assert.equal(served.openapi.slice(0, 3), '3.1')
-    assert.deepEqual(JSON.parse(await store.ok(['openapi'])), served)
-    assert.deepEqual(await store.json(['openapi']), served)
-    assert.deepEqual(parse(await store.ok(['openapi', '--yaml'])), served)
-    assert.equal(await store.ok(['openapi', '--output', join(folder, 'openapi.json')]), '')
+    assert.deepEqual(JSON.parse(await cli.ok(['openapi'])), served)
+    assert.deepEqual(await cli.json(['openapi']), served)
+    assert.deepEqual(parse(await cli.ok(['openapi', '--yaml'])), served)
+    assert.equal(await cli.ok(['openapi', '--output', join(folder, 'openapi.json')]), '')
     assert.deepEqual(JSON.parse(readFileSync(join(folder, 'openapi.json'), 'utf8')), served)
   })
 

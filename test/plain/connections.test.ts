@@ -28,7 +28,7 @@ const handlers = (textOf: (request: ApiRequest) => string | Promise<string>): Ha
   handle: async (request) => textResponse(await textOf(request)),
 })
 
-async function ask(caller: RawConnection, path = '/'): Promise<string> {
+async function send(caller: RawConnection, path = '/'): Promise<string> {
   caller.socket.write(`GET ${path} HTTP/1.1\r\nHost: petstore\r\n\r\n`)
   return (await caller.response()).body
 }
@@ -43,7 +43,7 @@ test('near the limit of connections the one that has been idle longest makes roo
   const arrive = async () => {
     const caller = await openRawConnection(`http://127.0.0.1:${listener.port}`)
     callers.push(caller)
-    assert.equal(await ask(caller, '/first'), '/first')
+    assert.equal(await send(caller, '/first'), '/first')
     return caller
   }
   try {
@@ -59,11 +59,11 @@ test('near the limit of connections the one that has been idle longest makes roo
     await arrive()
     await first.closed
     // Whoever asks is no longer the one that has been idle longest.
-    assert.equal(await ask(second, '/again'), '/again')
+    assert.equal(await send(second, '/again'), '/again')
     await arrive()
     await third.closed
     for (const caller of callers) {
-      if (caller !== first && caller !== third) assert.equal(await ask(caller, '/still'), '/still')
+      if (caller !== first && caller !== third) assert.equal(await send(caller, '/still'), '/still')
     }
   } finally {
     for (const { socket } of callers) socket.destroy()
@@ -86,14 +86,14 @@ test('who is being served does not have to make room, however long it takes', as
   }
   try {
     const slow = await arrive()
-    assert.equal(await ask(slow), 'done')
-    const answer = ask(slow, '/slow')
+    assert.equal(await send(slow), 'done')
+    const response = send(slow, '/slow')
     const idle = await arrive()
-    assert.equal(await ask(idle), 'done')
-    for (let n = 0; n < 3; n++) assert.equal(await ask(await arrive()), 'done')
+    assert.equal(await send(idle), 'done')
+    for (let n = 0; n < 3; n++) assert.equal(await send(await arrive()), 'done')
     await idle.closed
     served.resolve()
-    assert.equal(await answer, 'done')
+    assert.equal(await response, 'done')
   } finally {
     served.resolve()
     for (const { socket } of callers) socket.destroy()
@@ -119,9 +119,9 @@ test('a connection that is idle for long is closed, and no other', async () => {
   ]
   try {
     // The first who asks waits for what answers to be loaded; the others must not be idle for as long.
-    assert.equal(await ask(busy), 'done')
-    for (const caller of callers) assert.equal(await ask(caller), 'done')
-    const answer = ask(slow, '/slow')
+    assert.equal(await send(busy), 'done')
+    for (const caller of callers) assert.equal(await send(caller), 'done')
+    const response = send(slow, '/slow')
     trickling.socket.write('GET / HTTP/1.1\r\n')
     let isClosed = false
     const closed = idle.closed.then(() => {
@@ -129,7 +129,7 @@ test('a connection that is idle for long is closed, and no other', async () => {
     })
     let writtenAt = performance.now()
     while (!isClosed) {
-      assert.equal(await ask(busy), 'done')
+      assert.equal(await send(busy), 'done')
       if (performance.now() - writtenAt < 50) continue
       writtenAt = performance.now()
       trickling.socket.write('X-Line: 1\r\n')
@@ -138,7 +138,7 @@ test('a connection that is idle for long is closed, and no other', async () => {
     trickling.socket.write('Host: petstore\r\n\r\n')
     assert.equal((await trickling.response()).body, 'done', 'who is sending a request is not idle')
     served.resolve()
-    assert.equal(await answer, 'done', 'nor is who waits for an answer')
+    assert.equal(await response, 'done', 'nor is who waits for an answer')
     // In the end they all go.
     await Promise.all([busy.closed, slow.closed, trickling.closed])
   } finally {
@@ -156,7 +156,7 @@ test('a connection whose answer was watched may be idle as long as any other', a
   )
   const watched = await openRawConnection(`http://127.0.0.1:${listener.port}`)
   try {
-    assert.equal(await ask(watched), 'done')
+    assert.equal(await send(watched), 'done')
     const started = performance.now()
     await watched.closed
     const idleMs = performance.now() - started
@@ -210,52 +210,52 @@ describe('near the limit of connections', () => {
       callers.push(caller)
       return caller
     }
-    const arriveAndAsk = async () => {
+    const connectAndSend = async () => {
       const caller = await arrive()
-      assert.equal(await ask(caller), '0')
+      assert.equal(await send(caller), '0')
       return caller
     }
-    return { closed, arrive, arriveAndAsk }
+    return { closed, arrive, arriveAndAsk: connectAndSend }
   }
 
   test('unfinished connections make room before idle ones, the oldest first', async (t) => {
-    const { closed, arrive, arriveAndAsk } = await stage(t, { unfinishedMs: 0 })
-    const idle = await arriveAndAsk()
+    const { closed, arrive, arriveAndAsk: connectAndSend } = await stage(t, { unfinishedMs: 0 })
+    const idle = await connectAndSend()
     const silent = await arrive()
     const halfHead = await arrive('GET / HTTP/1.1\r\nHost: pet')
     const halfBody = await arrive('POST / HTTP/1.1\r\nHost: petstore\r\nContent-Length: 10\r\n\r\n12345')
     const well: RawConnection[] = [idle]
     for (const unfinished of [silent, halfHead, halfBody]) {
       assert.equal(unfinished.socket.closed, false)
-      well.push(await arriveAndAsk())
+      well.push(await connectAndSend())
       await unfinished.closed
     }
     assert.deepEqual(closed, ['unfinished', 'unfinished', 'unfinished'])
-    for (const caller of well) assert.equal(await ask(caller), '0')
+    for (const caller of well) assert.equal(await send(caller), '0')
     // Only then do idle ones.
-    await arriveAndAsk()
+    await connectAndSend()
     await idle.closed
     assert.deepEqual(closed.at(-1), 'idle')
   })
 
   test('a connection that has completed a request is not unfinished while it sends the next one', async (t) => {
-    const { arrive, arriveAndAsk } = await stage(t, { unfinishedMs: 0 })
-    const sending = await arriveAndAsk()
-    const idle = await arriveAndAsk()
+    const { arrive, arriveAndAsk: connectAndSend } = await stage(t, { unfinishedMs: 0 })
+    const sending = await connectAndSend()
+    const idle = await connectAndSend()
     sending.socket.write('POST / HTTP/1.1\r\nHost: petstore\r\nContent-Length: 10\r\n\r\n12345')
     await arrive('GET / HTTP/1.1\r\n')
     await arrive('GET / HTTP/1.1\r\n')
-    for (let n = 0; n < 2; n++) await arriveAndAsk()
+    for (let n = 0; n < 2; n++) await connectAndSend()
     sending.socket.write('67890')
     assert.equal((await sending.response()).body, '10')
-    assert.equal(await ask(idle), '0')
+    assert.equal(await send(idle), '0')
   })
 
   test('new connections do not count as unfinished before they had time to send a request', async (t) => {
-    const { closed, arrive, arriveAndAsk } = await stage(t, { unfinishedMs: 60_000 })
-    for (let n = 0; n < 4; n++) await arriveAndAsk()
+    const { closed, arrive, arriveAndAsk: connectAndSend } = await stage(t, { unfinishedMs: 60_000 })
+    for (let n = 0; n < 4; n++) await connectAndSend()
     const fresh = [await arrive(), await arrive(), await arrive()]
-    for (const caller of fresh) assert.equal(await ask(caller), '0')
+    for (const caller of fresh) assert.equal(await send(caller), '0')
     assert.deepEqual(closed, ['idle', 'idle', 'idle'])
   })
 })

@@ -40,14 +40,14 @@ describe('the files for deploying', () => {
     const image = JSON.parse(String(/^ENTRYPOINT (.*)$/m.exec(read('Dockerfile'))?.[1]))
     const unit = String(/^ExecStart=(.*)$/m.exec(read('deploy/systemd/petstore.service'))?.[1]).split(' ')
     const commands = [image, unit, pack.scripts.start.split(' ')]
-    const nursery = '--max-semi-space-size=8'
+    const semiSpaceFlag = '--max-semi-space-size=8'
     const memory = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY)
     for (const command of commands) {
       const flags = command.filter((word: string) => word.startsWith('--'))
-      assert.ok(flags.includes(nursery))
+      assert.ok(flags.includes(semiSpaceFlag))
       const limit = heapLimitWith(flags)
       // The nursery is a part of the limit.
-      assert.equal(limit, heapLimitWith([nursery]), command.join(' '))
+      assert.equal(limit, heapLimitWith([semiSpaceFlag]), command.join(' '))
       assert.ok(limit < memory, `A heap of ${limit} bytes in a memory of ${memory}`)
     }
     for (const file of [...yamlFiles, 'Dockerfile', 'deploy/systemd/petstore.env.example'])

@@ -79,9 +79,13 @@ describe('the error codes', () => {
     const rows = [...guide.matchAll(/^\| `(\w+)` \| (\d{3}) \|/gm)]
     const tableRows = guide.split('\n').filter((line) => line.startsWith('| `'))
     assert.equal(rows.length, tableRows.length, 'Every row of the table begins with a code and a status.')
-    const told = rows.map(([, code, status]) => [String(code), Number(status)] as const)
-    assert.equal(new Set(told.map(([code]) => code)).size, told.length, 'No code is told of twice.')
-    assert.deepEqual(Object.fromEntries(told), statuses)
+    const documented = rows.map(([, code, status]) => [String(code), Number(status)] as const)
+    assert.equal(
+      new Set(documented.map(([code]) => code)).size,
+      documented.length,
+      'No code is told of twice.',
+    )
+    assert.deepEqual(Object.fromEntries(documented), statuses)
   })
 
   test('each tell the caller something by default', () => {

@@ -52,7 +52,7 @@ function depthOf(text: string): number {
 }
 
 /** What the service refuses though it is JSON; told from the text, by other means than the parser's. */
-function isRefusedHere(text: string): boolean {
+function isRejectedHere(text: string): boolean {
   const tokens = [...text.matchAll(stringToken)]
   const strings: string[] = tokens.map(([token]) => JSON.parse(token.replace(/\s*:$/, '')))
   const keys = tokens.filter(([, colon]) => colon !== undefined).length
@@ -67,7 +67,7 @@ function isRefusedHere(text: string): boolean {
 function assertAgrees(text: string): void {
   const ours = tryParse(parseJson, text)
   const theirs = tryParse(JSON.parse, text)
-  if ('error' in theirs || isRefusedHere(text)) {
+  if ('error' in theirs || isRejectedHere(text)) {
     assert.ok('error' in ours, `parseJson takes ${JSON.stringify(text)}`)
     assert.ok(ours.error instanceof JsonError, String(ours.error))
   } else {
@@ -123,10 +123,10 @@ test('every damaged document is taken or refused as JSON.parse takes or refuses 
 })
 
 test('every text of pieces of JSON is taken or refused as JSON.parse takes or refuses it', () => {
-  const soup = fc
+  const jsonFragments = fc
     .array(fc.constantFrom(...pieces), { maxLength: 12 })
     .map((parts) => parts.join('').toWellFormed())
-  fc.assert(fc.property(soup, assertAgrees), { numRuns: 5_000 })
+  fc.assert(fc.property(jsonFragments, assertAgrees), { numRuns: 5_000 })
 })
 
 const int64 = fc.oneof(
@@ -136,7 +136,7 @@ const int64 = fc.oneof(
 )
 
 /** The same number in the other spellings that JSON has. */
-const spelt = fc
+const numberTexts = fc
   .tuple(int64, fc.nat({ max: 25 }), fc.nat({ max: 25 }), fc.constantFrom('e', 'E'), fc.boolean())
   .map(([value, zeros, shift, e, isPointed]) => {
     const sign = value < 0n ? '-' : ''
@@ -161,7 +161,7 @@ test('every int64 is read exactly, however it is spelt', () => {
     runs,
   )
   fc.assert(
-    fc.property(spelt, ({ value, text }) => {
+    fc.property(numberTexts, ({ value, text }) => {
       assert.equal(parseJson(text), value)
       assert.equal(parseInt64(text), value)
       assert.deepEqual(parseJson(`{"id":${text}}`), Object.assign(Object.create(null), { id: value }))
@@ -272,7 +272,7 @@ for (const text of [
   })
 }
 
-const refusals: [text: string, message: RegExp][] = [
+const rejections: [text: string, message: RegExp][] = [
   ['{"a":1,"a":2}', /line 1, column 8: the key "a" is given twice/],
   ['{"a":1,"\\u0061":2}', /given twice/],
   ['{"__proto__":1,"__proto__":2}', /given twice/],
@@ -288,7 +288,7 @@ const refusals: [text: string, message: RegExp][] = [
   ['{a:1}', /double quotes/],
   ['1 2', /expected nothing more/],
 ]
-for (const [text, message] of refusals) {
+for (const [text, message] of rejections) {
   test(`${JSON.stringify(text)} is refused, and the message says where and why`, () => {
     assert.throws(
       () => parseJson(text),

@@ -26,7 +26,7 @@ describe('Expect: 100-continue', () => {
     Expect: '100-continue',
   })
 
-  const refused: [string, () => string, number, string][] = [
+  const rejected: [string, () => string, number, string][] = [
     ['without a key', () => head(expecting('', body.length)), 401, 'missing_api_key'],
     ['with a wrong key', () => head(expecting('Bearer wrong', body.length)), 401, 'invalid_api_key'],
     ['for too large a body', () => head(expecting(`Bearer ${key}`, largeBytes)), 413, 'body_too_large'],
@@ -43,14 +43,14 @@ describe('Expect: 100-continue', () => {
       'method_not_allowed',
     ],
   ]
-  for (const [name, request, status, code] of refused) {
+  for (const [name, request, status, code] of rejected) {
     test(`${name} is refused before the body is sent, and the connection is closed`, async () => {
       const caller = await openRawConnection(service.base, request())
-      const answer = await caller.response()
-      assert.equal(answer.status, status)
-      assert.equal(JSON.parse(answer.body).code, code)
+      const response = await caller.response()
+      assert.equal(response.status, status)
+      assert.equal(JSON.parse(response.body).code, code)
       // What comes next on this connection may be the body or a new request: there is no way to tell.
-      assert.match(answer.head, /^connection: close$/im)
+      assert.match(response.head, /^connection: close$/im)
       await caller.closed
       assert.doesNotMatch(caller.received(), / 100 /)
     })

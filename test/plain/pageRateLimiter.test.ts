@@ -38,7 +38,7 @@ describe('requests outside the API are limited by address', () => {
   const newAddress = () => `203.0.113.${++addresses}`
   const use = (address: string, path: string, count: number) =>
     pipelined(service.base, path, count, `X-Forwarded-For: ${address}\r\nAccept-Encoding: gzip\r\n`)
-  const ask = (address: string, path: string, method = 'GET') =>
+  const send = (address: string, path: string, method = 'GET') =>
     service.request(method, path, { headers: { 'x-forwarded-for': address } })
 
   const assertLimited = ({ status, json, headers }: ClientResponse) => {
@@ -68,7 +68,7 @@ describe('requests outside the API are limited by address', () => {
       const statuses = await use(address, path, perMinute + 50)
       assert.deepEqual(countsOf(statuses), { [status]: perMinute, 429: 50 })
       assert.deepEqual(statuses.indexOf(429), perMinute)
-      assertLimited(await ask(address, path))
+      assertLimited(await send(address, path))
     })
   }
 
@@ -76,16 +76,16 @@ describe('requests outside the API are limited by address', () => {
     const address = newAddress()
     const paths = ['/', '/guides/keys', '/none', '/v1/openapi.json']
     for (const path of paths) await use(address, path, perMinute / paths.length)
-    for (const path of [...paths, '/docs/reference.js']) assertLimited(await ask(address, path))
-    for (const method of ['POST', 'DELETE', 'OPTIONS']) assertLimited(await ask(address, '/guides', method))
-    assert.equal((await ask(address, '/', 'HEAD')).status, 429)
+    for (const path of [...paths, '/docs/reference.js']) assertLimited(await send(address, path))
+    for (const method of ['POST', 'DELETE', 'OPTIONS']) assertLimited(await send(address, '/guides', method))
+    assert.equal((await send(address, '/', 'HEAD')).status, 429)
   })
 
   test('requests are admitted again after Retry-After', async () => {
     const address = newAddress()
     await use(address, '/guides', perMinute)
     service.advance(10_500)
-    const limited = await ask(address, '/guides')
+    const limited = await send(address, '/guides')
     assert.equal(limited.headers['retry-after'], '50')
     service.advance(50_000)
     assert.deepEqual(countsOf(await use(address, '/guides', perMinute + 1)), { 200: perMinute, 429: 1 })
@@ -93,20 +93,20 @@ describe('requests outside the API are limited by address', () => {
 
   test('each address has a separate limit, and an IPv6 /64 shares one', async () => {
     await use('2001:db8:1:2::1', '/guides', perMinute)
-    assert.equal((await ask('2001:db8:1:2:ffff::9', '/guides')).status, 429)
-    assert.equal((await ask('2001:db8:1:3::1', '/guides')).status, 200)
-    assert.equal((await ask(newAddress(), '/guides')).status, 200)
+    assert.equal((await send('2001:db8:1:2:ffff::9', '/guides')).status, 429)
+    assert.equal((await send('2001:db8:1:3::1', '/guides')).status, 200)
+    assert.equal((await send(newAddress(), '/guides')).status, 200)
   })
 
   test('the probes are exempt, and so is the API', async () => {
     const address = newAddress()
     await use(address, '/guides', perMinute + 1)
     for (const path of ['/healthz', '/readyz', '/healthz?verbose', '/readyz/'])
-      assert.equal((await ask(address, path)).status, 200, path)
+      assert.equal((await send(address, path)).status, 200, path)
     const headers = { 'x-forwarded-for': address }
     const { status } = await service.request('GET', '/v1/pets', { key: service.operatorKey, headers })
     assert.equal(status, 200)
-    const keyless = await ask(address, '/v1/pets')
+    const keyless = await send(address, '/v1/pets')
     assert.deepEqual([keyless.status, keyless.headers['x-ratelimit-remaining']], [401, '99'])
   })
 
@@ -120,11 +120,11 @@ describe('requests outside the API are limited by address', () => {
   test('a 429 for the OpenAPI document can be read from any origin', async () => {
     const address = newAddress()
     await use(address, '/v1/openapi.json', perMinute)
-    const limited = await ask(address, '/v1/openapi.json')
+    const limited = await send(address, '/v1/openapi.json')
     assertLimited(limited)
     assert.equal(limited.headers['access-control-allow-origin'], '*')
     assert.match(String(limited.headers['access-control-expose-headers']), /\bRetry-After\b/)
-    assert.equal((await ask(address, '/v1/openapi.json', 'OPTIONS')).status, 204)
+    assert.equal((await send(address, '/v1/openapi.json', 'OPTIONS')).status, 204)
   })
 })
 

@@ -28,11 +28,11 @@ describe('a page is there to be read', () => {
       const head = await service.request('HEAD', path)
       assert.deepEqual([head.status, head.text], [200, ''])
       for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
-        const refused = await service.request(method, path, { key: service.operatorKey })
-        assert.equal(refused.status, 405, method)
-        assert.equal(refused.headers.allow, publicPaths.includes(path) ? 'GET, HEAD, OPTIONS' : 'GET, HEAD')
-        assert.equal(refused.json.code, 'method_not_allowed')
-        assert.equal(refused.json.status, 405)
+        const rejected = await service.request(method, path, { key: service.operatorKey })
+        assert.equal(rejected.status, 405, method)
+        assert.equal(rejected.headers.allow, publicPaths.includes(path) ? 'GET, HEAD, OPTIONS' : 'GET, HEAD')
+        assert.equal(rejected.json.code, 'method_not_allowed')
+        assert.equal(rejected.json.status, 405)
       }
     })
   }
@@ -179,9 +179,9 @@ for (const path of publicPaths) {
         ['GET', { 'accept-encoding': 'gzip' }, 200],
         ['POST', {}, 405],
       ] as const) {
-        const answer = await service.request(method, path, { headers: { origin, ...given } })
-        assert.equal(answer.status, status)
-        assertReadable(answer.headers)
+        const response = await service.request(method, path, { headers: { origin, ...given } })
+        assert.equal(response.status, status)
+        assertReadable(response.headers)
       }
     })
 

@@ -71,10 +71,10 @@ test('an operation is found by its path', () => {
   fc.assert(
     fc.property(fc.array(path, { minLength: 1, maxLength: 30 }), (paths) => {
       const router = routerOf(templates)
-      for (const asked of paths) {
-        const route = router.find(`/v1${asked}`)
+      for (const requested of paths) {
+        const route = router.find(`/v1${requested}`)
         const id = route?.operations.get('GET')?.id
-        assert.deepEqual(route && { id, params: { ...route.params } }, expected(asked), asked)
+        assert.deepEqual(route && { id, params: { ...route.params } }, expected(requested), requested)
         if (route) found++
       }
     }),

@@ -12,7 +12,7 @@ const lateMs = 1_000
 /** For the machine that runs the test. */
 const slackMs = 1_500
 const tickMs = 400
-const crowd = 150
+const clientCount = 150
 
 let server: Server
 let key: string
@@ -32,7 +32,7 @@ const post = (...headers: string[]) =>
   )
 
 /** Sends a little every now and then, for as long as the other side stands it. */
-async function dribble(start: string, drop: string): Promise<RawConnection> {
+async function sendSlowly(start: string, drop: string): Promise<RawConnection> {
   const caller = await openRawConnection(server.base, start)
   const timer = setInterval(() => caller.socket.write(drop), tickMs)
   caller.socket.on('close', () => clearInterval(timer))
@@ -68,7 +68,7 @@ describe('a slow caller is cut off', { concurrency: true }, () => {
     ],
   ] as const) {
     test(who, async () => {
-      const caller = await dribble(start(), drop)
+      const caller = await sendSlowly(start(), drop)
       if (boundMs !== undefined) {
         await assertCutOff(caller, boundMs)
         assert.match(caller.received(), /^HTTP\/1\.1 408 /, 'and is told why')
@@ -84,14 +84,14 @@ describe('a slow caller is cut off', { concurrency: true }, () => {
 
   test('and meanwhile everybody else is served as ever, however many they are', async () => {
     const slow = await Promise.all(
-      Array.from({ length: crowd }, (_, n) =>
+      Array.from({ length: clientCount }, (_, n) =>
         n % 2 === 0
-          ? dribble('GET /v1/pets HTTP/1.1\r\nHost: petstore\r\n', 'X-Drop: 1\r\n')
-          : dribble(post('Content-Length: 1000'), ' '),
+          ? sendSlowly('GET /v1/pets HTTP/1.1\r\nHost: petstore\r\n', 'X-Drop: 1\r\n')
+          : sendSlowly(post('Content-Length: 1000'), ' '),
       ),
     )
     let isOver = false
-    const everybodyIsCutOff = Promise.all(slow.map((caller) => caller.closed)).then(() => {
+    const allAreDisconnected = Promise.all(slow.map((caller) => caller.closed)).then(() => {
       isOver = true
     })
     let served = 0
@@ -108,7 +108,7 @@ describe('a slow caller is cut off', { concurrency: true }, () => {
       longestMs = Math.max(longestMs, performance.now() - since)
       if (served >= 5_000) break
     }
-    await everybodyIsCutOff
+    await allAreDisconnected
     assert.ok(served > 100, `${served} served`)
     assert.ok(longestMs < 2_000, `the longest took ${longestMs} ms`)
   })
@@ -158,13 +158,13 @@ describe('too much', { concurrency: true }, () => {
     test(`of a body, ${form}, is not read on, however hard a caller pushes`, async () => {
       const caller = await openRawConnection(server.base, start())
       const { socket } = caller
-      const pour = () => {
+      const writeMore = () => {
         while (socket.writable && socket.write(piece)) {
           // Until the other side takes no more for now.
         }
       }
-      socket.on('drain', pour)
-      pour()
+      socket.on('drain', writeMore)
+      writeMore()
       await caller.closed
       const sentBytes = socket.bytesWritten - socket.writableLength
       assert.ok(sentBytes < 32 * 1024 ** 2, `${sentBytes} bytes were taken of 1 GiB`)

@@ -178,12 +178,12 @@ describe('an address outside the public internet is never connected to', () => {
     for (const scheme of ['https', 'http']) {
       test(`${scheme}://${host}: neither registered nor connected to`, async () => {
         const url = `${scheme}://${host}:${port}/hook`
-        const answer = await service.request('POST', '/v1/webhooks', {
+        const response = await service.request('POST', '/v1/webhooks', {
           key: service.operatorKey,
           body: { url, events: ['pet.created'] },
         })
-        assertError(answer, 400, 'validation_failed')
-        assert.equal(answer.json.details[0].path, '/url')
+        assertError(response, 400, 'validation_failed')
+        assert.equal(response.json.details[0].path, '/url')
         const outcome = await sendMessage(url, ...message, { allowed: nothingAllowed })
         assert.deepEqual(outcome, { error: addressNotAllowedMessage })
         assertUntouched()
@@ -193,11 +193,11 @@ describe('an address outside the public internet is never connected to', () => {
 
   for (const authority of ['shelter.example@127.0.0.1', 'shelter.example:443@127.0.0.1', ':x@127.0.0.1']) {
     test(`https://${authority}: a host behind user information is not registered`, async () => {
-      const answer = await service.request('POST', '/v1/webhooks', {
+      const response = await service.request('POST', '/v1/webhooks', {
         key: service.operatorKey,
         body: { url: `https://${authority}:${port}/`, events: ['pet.created'] },
       })
-      assertError(answer, 400, 'validation_failed')
+      assertError(response, 400, 'validation_failed')
       assertUntouched()
     })
   }
@@ -227,7 +227,7 @@ describe('an address outside the public internet is never connected to', () => {
   const sendTo = (url: string) =>
     sendMessage(url, ...message, { allowed: nothingAllowed, nameServers: [nameServer.address] })
 
-  const answers: [string, readonly string[]][] = [
+  const responses: [string, readonly string[]][] = [
     ['loopback', ['127.0.0.1']],
     ['loopback, twice', ['127.0.0.1', '::1']],
     ['mapped loopback', ['::ffff:127.0.0.1']],
@@ -238,7 +238,7 @@ describe('an address outside the public internet is never connected to', () => {
     ['metadata of a cloud', ['169.254.169.254']],
     ['the host of an Azure machine', ['168.63.129.16']],
   ]
-  for (const [name, addresses] of answers) {
+  for (const [name, addresses] of responses) {
     test(`a host name that resolves to ${name} is rejected`, async () => {
       records = addresses
       for (const scheme of ['https', 'http']) {
@@ -268,19 +268,19 @@ describe('between the check and the connection', () => {
   test('a DNS change has no effect: the checked address is the one that is connected to', async () => {
     const endpoint = await startWebhookReceiver()
     const addresses = ['127.0.0.1', '127.0.0.3', '127.0.0.1']
-    let asked = 0
+    let requested = 0
     const nameServer = await startNameServer((_name, family) =>
-      family === 4 ? [addresses[asked++] ?? ''] : [],
+      family === 4 ? [addresses[requested++] ?? ''] : [],
     )
     const options = { allowed: onlyOneAllowed, nameServers: [nameServer.address] }
     const url = `http://rebinding.example:${new URL(endpoint.url).port}/`
     try {
       assert.deepEqual(await sendMessage(url, ...message, options), { status: 204 })
-      assert.deepEqual([asked, endpoint.connections()], [1, 1])
+      assert.deepEqual([requested, endpoint.connections()], [1, 1])
       assert.deepEqual(await sendMessage(url, ...message, options), { error: addressNotAllowedMessage })
-      assert.deepEqual([asked, endpoint.connections()], [2, 1])
+      assert.deepEqual([requested, endpoint.connections()], [2, 1])
       assert.deepEqual(await sendMessage(url, ...message, options), { status: 204 })
-      assert.deepEqual([asked, endpoint.connections()], [3, 2])
+      assert.deepEqual([requested, endpoint.connections()], [3, 2])
     } finally {
       await nameServer.stop()
       await endpoint.stop()

@@ -469,8 +469,8 @@ test('the clock of the database decides: an instance whose clock is an hour off 
     assert.equal(anonymous.status, 401)
     // Needs no round trip: the instance knows the offset of the database's clock.
     const preflight = await instance.request('OPTIONS', '/v1/pets')
-    for (const answer of [anonymous, preflight]) {
-      const ahead = Number(answer.headers['x-ratelimit-reset']) - after
+    for (const response of [anonymous, preflight]) {
+      const ahead = Number(response.headers['x-ratelimit-reset']) - after
       assert.ok(ahead > 0 && ahead < 2 * 60, `resets in ${ahead} s`)
     }
   }

@@ -40,35 +40,35 @@ test('200 holds lapse once each, whoever notices, and the next adopter need not 
   advance(hourMs)
   // Every fourth is ordered anew at all three instances before anybody need have noticed.
   const wanted = placed.filter((_, index) => index % 4 === 0)
-  const answers = await concurrently(services, wanted.length * 3, ({ request }, index) => {
+  const responses = await concurrently(services, wanted.length * 3, ({ request }, index) => {
     const body = { petId: wanted[Math.floor(index / 3)]?.petId }
     return retryWhile503(() => request('POST', '/v1/store/orders', { key, body }))
   })
-  const codes = answers.map(({ status, json }) => `${status} ${json?.code ?? ''}`)
+  const codes = responses.map(({ status, json }) => `${status} ${json?.code ?? ''}`)
   assert.deepEqual(tally(codes), { '201 ': wanted.length, '409 pet_unavailable': wanted.length * 2 })
-  const lapsesIn = (events: Event[]) => events.filter(({ type }) => type === 'order.cancelled')
+  const expiriesIn = (events: Event[]) => events.filter(({ type }) => type === 'order.cancelled')
   await eventually(
     'all holds lapse',
-    async () => lapsesIn(await feedAfter(first, before)).length >= placed.length,
+    async () => expiriesIn(await feedAfter(first, before)).length >= placed.length,
     boundMs,
   )
   // One more round of every instance's own: whoever would lapse a hold a second time has had his chance.
   advance(1)
-  const nextPlaced = answers.filter(({ status }) => status === 201)
+  const nextPlaced = responses.filter(({ status }) => status === 201)
   await requestOk(first, 'PATCH', `/v1/store/orders/${nextPlaced[0]?.json.id}`, { status: 'approved' })
   advance(hourMs)
   await eventually(
     'the next holds lapse',
-    async () => lapsesIn(await feedAfter(first, before)).length >= placed.length + wanted.length - 1,
+    async () => expiriesIn(await feedAfter(first, before)).length >= placed.length + wanted.length - 1,
     boundMs,
   )
-  const lapsed = lapsesIn(await feedAfter(first, before))
+  const expired = expiriesIn(await feedAfter(first, before))
   assert.deepEqual(
-    sorted(lapsed.map(({ data }) => data.id)),
+    sorted(expired.map(({ data }) => data.id)),
     sorted([...placed, ...nextPlaced.slice(1).map(({ json }) => json)].map(({ id }) => id)),
   )
-  assert.deepEqual(tally(lapsed.map(({ data }) => data.cancelReason as string)), {
-    hold_expired: lapsed.length,
+  assert.deepEqual(tally(expired.map(({ data }) => data.cancelReason as string)), {
+    hold_expired: expired.length,
   })
   const pets = await listAllItems(first, '/v1/pets?limit=100')
   assert.deepEqual(tally(pets.map(({ status }) => status)), { available: 199, pending: 1 })
@@ -91,7 +91,7 @@ test('events older than 30 days are let go once, and the feed goes on behind the
   )
   const position = await newestEventId(first)
   advance(eventRetentionMs - 1)
-  const kept = await requestOk(first, 'POST', '/v1/pets', { name: 'Kept', categoryId: 3 })
+  const remaining = await requestOk(first, 'POST', '/v1/pets', { name: 'Kept', categoryId: 3 })
   advance(1)
   await eventually('the old events are gone', async () => {
     const { status } = await first.request('GET', `/v1/events?after=${position - 1}`, { key: adminKey })
@@ -106,7 +106,7 @@ test('events older than 30 days are let go once, and the feed goes on behind the
     const rest = await feedAfter(service, position)
     assert.deepEqual(
       rest.filter(({ type }) => type === 'pet.created').map(({ data }) => data.id),
-      [kept.json.id],
+      [remaining.json.id],
     )
     assert.ok(rest.every(({ id }, index) => id === position + 1 + index))
   }

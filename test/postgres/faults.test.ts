@@ -39,9 +39,9 @@ const callers = 6
 
 /** The bounds of src/database/postgres/: for a connection, a query and a whole commit. */
 const connectMs = 2_000
-const answerMs = 3_000
+const responseMs = 3_000
 const commitMs = 5_000
-const askMs = connectMs + answerMs
+const askMs = connectMs + responseMs
 /** A read is an admission and a query. A write also finds its key again, and waits for the commit before it. */
 const longestWaitMs = { read: 2 * askMs, write: 2 * askMs + 2 * commitMs, ready: connectMs + 1_000 }
 const slackMs = 5_000
@@ -61,7 +61,7 @@ type Faulty = {
 type Proxied = Faulty & { proxy: TcpProxy }
 
 /** A database of a role that is not the superuser: some limits do not apply to a superuser. */
-async function ownedStoreFor(t: After): Promise<DatabaseEnv> {
+async function ownedDatabaseFor(t: After): Promise<DatabaseEnv> {
   const role = `petstore_${randomUUID().replaceAll('-', '')}`
   const password = randomUUID()
   await administer(`CREATE ROLE ${role} LOGIN PASSWORD '${password}'`)
@@ -95,7 +95,7 @@ async function serviceOn(
 
 /** A service that is connected to PostgreSQL through a proxy. */
 async function proxiedService(t: After, sweepMs?: number, isOwned = false): Promise<Proxied> {
-  const databaseEnv = await (isOwned ? ownedStoreFor(t) : databaseFor(t))
+  const databaseEnv = await (isOwned ? ownedDatabaseFor(t) : databaseFor(t))
   const url = databaseEnv.DATABASE_URL as string
   const proxy = await proxyFor(t, url)
   const serving = await serviceOn(t, databaseEnv, proxy.through(url), sweepMs)
@@ -125,9 +125,9 @@ async function readiness(service: Client): Promise<number> {
 }
 
 /** Every confirmed pet exists once, and no rejected pet exists. */
-async function assertKept(
+async function assertNothingLost(
   databaseEnv: DatabaseEnv,
-  { created, rejected: refused, unknown }: Load,
+  { created, rejected, unknown }: Load,
 ): Promise<void> {
   const rows = await inDatabase(databaseEnv, ({ read }) =>
     read.selectFrom('pets').select(['id', 'name']).execute(),
@@ -135,7 +135,7 @@ async function assertKept(
   const byId = new Map(rows.map(({ id, name }) => [id, name]))
   const names = new Set(rows.map(({ name }) => name))
   for (const [id, name] of created) assert.equal(byId.get(id), name, `animal ${id} was answered with 201`)
-  for (const { name } of refused) assert.ok(!names.has(name), `${name} was refused, but is there`)
+  for (const { name } of rejected) assert.ok(!names.has(name), `${name} was refused, but is there`)
   assert.equal(names.size, rows.length, 'every pet exists once')
   assert.ok(rows.length <= created.size + unknown.length)
 }
@@ -220,12 +220,12 @@ const scenarios: Scenario[] = [
 describe('a PostgreSQL that is not available', { concurrency: 3 }, () => {
   for (const scenario of scenarios) {
     test(`${scenario.what}: every request gets a response in time, and the service recovers without a restart`, (t) =>
-      endure(t, scenario))
+      runScenario(t, scenario))
   }
 })
 
 /** Puts a service under load, causes the fault, ends it, and checks the recovery. */
-async function endure(t: TestContext, { begin, end, isOwned }: Scenario): Promise<void> {
+async function runScenario(t: TestContext, { begin, end, isOwned }: Scenario): Promise<void> {
   const undo = reverseCleanup(t)
   const faulty = await proxiedService(undo, 300, isOwned)
   const { service } = faulty
@@ -233,13 +233,13 @@ async function endure(t: TestContext, { begin, end, isOwned }: Scenario): Promis
 
   await begin(faulty)
   await eventually('/readyz reports it', async () => (await readiness(service)) === 503, 30_000)
-  const refusedBefore = load.leastRejected()
-  await eventually('every caller is rejected', () => load.leastRejected() >= refusedBefore + 2, 60_000)
+  const rejectedBefore = load.leastRejected()
+  await eventually('every caller is rejected', () => load.leastRejected() >= rejectedBefore + 2, 60_000)
   assert.equal((await service.request('GET', '/healthz')).status, 200)
   assert.equal(await readiness(service), 503)
 
   await end(faulty)
-  await becomesWhole(t, faulty, load)
+  await assertRecovers(t, faulty, load)
   await assertBackgroundGoesOn(faulty, receiver, streamed)
 }
 
@@ -257,7 +257,7 @@ async function putUnderLoad(t: After, faulty: Faulty) {
 }
 
 /** After the fault everything is served again, and nothing was lost, duplicated or leaked. */
-async function becomesWhole(t: TestContext, faulty: Faulty, load: Load): Promise<void> {
+async function assertRecovers(t: TestContext, faulty: Faulty, load: Load): Promise<void> {
   const { service, databaseEnv } = faulty
   const endedAt = performance.now()
   await eventually('/readyz reports it', async () => (await readiness(service)) === 200, 30_000)
@@ -269,12 +269,12 @@ async function becomesWhole(t: TestContext, faulty: Faulty, load: Load): Promise
   const wholeMs = performance.now() - endedAt
   await load.stop()
   assert.equal((await service.request('GET', '/healthz')).status, 200)
-  const { created, rejected: refused, unknown } = load
+  const { created, rejected, unknown } = load
   t.diagnostic(
-    `longest wait ${shownWaits(load)}; ready again after ${Math.round(readyMs)} ms, every caller served after ${Math.round(wholeMs)} ms; changes: ${created.size} made, ${refused.length} refused, ${unknown.length} unknown`,
+    `longest wait ${shownWaits(load)}; ready again after ${Math.round(readyMs)} ms, every caller served after ${Math.round(wholeMs)} ms; changes: ${created.size} made, ${rejected.length} refused, ${unknown.length} unknown`,
   )
   assertInTime(load)
-  await assertKept(databaseEnv, load)
+  await assertNothingLost(databaseEnv, load)
   await eventually('no connection leaks', async () => (await connectionsOf(faulty)) <= poolMax + 1)
   assert.ok(!service.logLines.join().includes(passwordOf(databaseEnv)), 'the password is not in the log')
 }
@@ -295,13 +295,13 @@ async function assertBackgroundGoesOn(
 ): Promise<void> {
   await inDatabase(databaseEnv, async ({ read }) => {
     const pets = (await read.selectFrom('pets').select('id').execute()).map(({ id }) => id)
-    const isTold = () => {
+    const isNotified = () => {
       // Claims of the outage expire after a while, and failed deliveries are retried later.
       service.advance(hourMs / 60)
-      const told = new Set(receiver.received.map(({ data }) => data.id))
-      return pets.every((id) => told.has(id))
+      const reported = new Set(receiver.received.map(({ data }) => data.id))
+      return pets.every((id) => reported.has(id))
     }
-    await eventually('webhooks have received every pet', isTold, 30_000)
+    await eventually('webhooks have received every pet', isNotified, 30_000)
     await eventually('streams too', () => pets.every((id) => streamed.has(id)))
     service.advance(25 * hourMs)
     await eventually('old idempotency records are removed', async () => {
@@ -319,7 +319,7 @@ const namesIn = (env: DatabaseEnv): Promise<string[]> =>
 describe('a PostgreSQL that is degraded', { concurrency: 2 }, () => {
   test('a PostgreSQL with fewer connections than the pool may use: requests wait for those that exist', async (t) => {
     const undo = reverseCleanup(t)
-    const databaseEnv = await ownedStoreFor(undo)
+    const databaseEnv = await ownedDatabaseFor(undo)
     const { username } = new URL(databaseEnv.DATABASE_URL as string)
     await administer(`ALTER ROLE ${username} CONNECTION LIMIT ${poolMax - 1}`)
     const { service, key } = await serviceOn(undo, databaseEnv)
@@ -340,7 +340,7 @@ describe('a PostgreSQL that is degraded', { concurrency: 2 }, () => {
       if (n % 2 === 0) faulty.proxy.cut()
       else await terminateAll(faulty)
     }
-    await becomesWhole(t, faulty, load)
+    await assertRecovers(t, faulty, load)
     assert.ok(load.rejections() > 0, 'some requests were affected')
     await assertBackgroundGoesOn(faulty, receiver, streamed)
   })
@@ -358,7 +358,7 @@ describe('a PostgreSQL that is degraded', { concurrency: 2 }, () => {
       const before = load.leastGood()
       await eventually('every caller is served again', () => load.leastGood() >= before + 3, 30_000)
     }
-    await becomesWhole(t, faulty, load)
+    await assertRecovers(t, faulty, load)
     await assertBackgroundGoesOn(faulty, receiver, streamed)
   })
 
@@ -367,11 +367,11 @@ describe('a PostgreSQL that is degraded', { concurrency: 2 }, () => {
     const { service, key, proxy } = faulty
     const look = async () => {
       const startedAt = performance.now()
-      const answer = await service.request('GET', '/v1/pets', { key })
+      const response = await service.request('GET', '/v1/pets', { key })
       const ms = performance.now() - startedAt
       assert.ok(ms < longestWaitMs.read + slackMs, `it took ${ms} ms`)
-      if (answer.status !== 200) assertUnavailable(answer)
-      return answer.status === 200
+      if (response.status !== 200) assertUnavailable(response)
+      return response.status === 200
     }
     for (const begin of [() => proxy.cutAt('SET ', 'before'), () => proxy.hangAt('SET ')]) {
       let isBegun = false
@@ -414,9 +414,9 @@ describe('a PostgreSQL that is degraded', { concurrency: 2 }, () => {
     await Promise.all(Array.from({ length: 3 * poolMax }, () => call('GET', '/v1/pets')))
     proxy.delay(330)
     const startedAt = performance.now()
-    const refused = await order()
-    assertUnavailable(refused, 'POST')
-    assert.ok(!isOutcomeUnknown(refused), 'it did not reach its commit')
+    const rejected = await order()
+    assertUnavailable(rejected, 'POST')
+    assert.ok(!isOutcomeUnknown(rejected), 'it did not reach its commit')
     const ms = performance.now() - startedAt
     assert.ok(ms < longestWaitMs.write + slackMs, `the change took ${ms} ms`)
     await eventually('a read is served', async () => (await call('GET', '/v1/pets')).status === 200)
@@ -440,7 +440,7 @@ describe('a PostgreSQL that is degraded', { concurrency: 2 }, () => {
     await eventually('every caller is rejected', () => load.leastRejected() >= 1, 30_000)
     assert.equal((await service.request('GET', '/healthz')).status, 200)
     await holder.query('ROLLBACK')
-    await becomesWhole(t, faulty, load)
+    await assertRecovers(t, faulty, load)
   })
 
   test('writes that wait for a locked table are all rejected in time', async (t) => {
@@ -453,11 +453,11 @@ describe('a PostgreSQL that is degraded', { concurrency: 2 }, () => {
     const startedAt = performance.now()
     // In sequence, each with the time of a statement, they would exceed the bound by far.
     const body = { name: 'Milo', categoryId: 7 }
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 20 }, () => service.request('POST', '/v1/pets', { key, body })),
     )
     const ms = performance.now() - startedAt
-    for (const answer of answers) assertUnavailable(answer, 'POST')
+    for (const response of responses) assertUnavailable(response, 'POST')
     assert.ok(ms < longestWaitMs.write + slackMs, `the last of them waited ${Math.round(ms)} ms`)
     await holder.query('ROLLBACK')
     await eventually('a write succeeds again', async () => {
@@ -556,8 +556,8 @@ describe('a connection that breaks at the commit', { concurrency: 2 }, () => {
     assert.ok(isOutcomeUnknown(first), first.text)
     proxy.flow()
     const again = await eventually('a retry is served', async () => {
-      const answer = await add()
-      return answer.status === 201 && answer
+      const response = await add()
+      return response.status === 201 && response
     })
     assert.equal(again.json.name, 'Milo')
     assert.deepEqual(await namesIn(databaseEnv), ['Milo'])
@@ -577,11 +577,11 @@ describe('writes that share a commit', { concurrency: 2 }, () => {
     const { release } = await holdWriteLockOf(databaseEnv)
     const left = async () => (await service.request('GET', '/v1/limits', { key })).json.minute.remaining
     const before = await left()
-    const answers = addAll(faulty, count)
+    const responses = addAll(faulty, count)
     await eventually('all are admitted', async () => before - (await left()) === count)
     beforeTurn()
     await release()
-    return answers
+    return responses
   }
   const addAll = ({ service, key }: Proxied, count = size) =>
     Array.from({ length: count }, (_, n) =>
@@ -595,18 +595,18 @@ describe('writes that share a commit', { concurrency: 2 }, () => {
   test('are limited to what fits into its time, so that many over a slow connection all succeed', async (t) => {
     const faulty = await proxiedService(reverseCleanup(t))
     // One write then takes 50 ms, and all of them together longer than the bound of a commit.
-    const answers = await batchOf(faulty, 100, () => faulty.proxy.delay(4))
-    for (const { status, text } of await Promise.all(answers)) assert.equal(status, 201, text)
-    assert.equal(new Set(await namesIn(faulty.databaseEnv)).size, answers.length)
+    const responses = await batchOf(faulty, 100, () => faulty.proxy.delay(4))
+    for (const { status, text } of await Promise.all(responses)) assert.equal(status, 201, text)
+    assert.equal(new Set(await namesIn(faulty.databaseEnv)).size, responses.length)
   })
 
   /** The result of each, from its response. Commits before the fault are not included. */
-  async function outcomesOf(answers: Promise<ClientResponse>[]) {
-    const outcomes = { made: [] as string[], refused: [] as string[], unknown: [] as string[] }
-    for (const [n, answer] of (await Promise.all(answers)).entries()) {
-      if (answer.status !== 201) assertUnavailable(answer, 'POST')
-      const told = answer.status === 201 ? 'made' : isOutcomeUnknown(answer) ? 'unknown' : 'refused'
-      outcomes[told].push(`Pet ${n}`)
+  async function outcomesOf(responses: Promise<ClientResponse>[]) {
+    const outcomes = { made: [] as string[], rejected: [] as string[], unknown: [] as string[] }
+    for (const [n, response] of (await Promise.all(responses)).entries()) {
+      if (response.status !== 201) assertUnavailable(response, 'POST')
+      const reported = response.status === 201 ? 'made' : isOutcomeUnknown(response) ? 'unknown' : 'rejected'
+      outcomes[reported].push(`Pet ${n}`)
     }
     return outcomes
   }
@@ -620,9 +620,9 @@ describe('writes that share a commit', { concurrency: 2 }, () => {
   test('whose connection breaks half-way are all rejected, and none exists', async (t) => {
     const faulty = await proxiedService(reverseCleanup(t))
     const cut = faulty.proxy.cutAt(`Pet ${size / 2}`, 'before')
-    const { made, refused, unknown } = await outcomesOf(await batchOf(faulty))
+    const { made, rejected, unknown } = await outcomesOf(await batchOf(faulty))
     await cut
-    assert.ok(refused.length > 0)
+    assert.ok(rejected.length > 0)
     assert.deepEqual(unknown, [], 'it is known that they were not applied')
     assert.deepEqual((await namesIn(faulty.databaseEnv)).sort(), made.sort())
     await assertRetriesMakeEachOnce(faulty)
@@ -635,10 +635,10 @@ describe('writes that share a commit', { concurrency: 2 }, () => {
     test(`whose commit ${what}: each error states that the outcome is unknown, and retries create each once`, async (t) => {
       const faulty = await proxiedService(reverseCleanup(t))
       const cut = faulty.proxy.cutAt('COMMIT\0', when)
-      const { made, refused, unknown } = await outcomesOf(await batchOf(faulty))
+      const { made, rejected, unknown } = await outcomesOf(await batchOf(faulty))
       await cut
       assert.ok(unknown.length > 0)
-      assert.deepEqual(refused, [])
+      assert.deepEqual(rejected, [])
       const existing = when === 'before' ? made : [...made, ...unknown]
       assert.deepEqual((await namesIn(faulty.databaseEnv)).sort(), existing.sort())
       await assertRetriesMakeEachOnce(faulty)

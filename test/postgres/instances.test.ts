@@ -35,28 +35,32 @@ const sorted = (numbers: readonly number[]) => numbers.toSorted((a, b) => b - a)
 
 /** The remaining counts in the responses. Each number must occur once. */
 function assertAdmitted(
-  answers: readonly ClientResponse[],
+  responses: readonly ClientResponse[],
   statuses: readonly number[],
   limit: number,
 ): void {
-  const admitted = answers.filter(({ status }) => statuses.includes(status))
-  const refused = answers.filter(({ status }) => status === 429)
-  assert.equal(admitted.length + refused.length, answers.length, JSON.stringify(tally(statusesOf(answers))))
+  const admitted = responses.filter(({ status }) => statuses.includes(status))
+  const rejected = responses.filter(({ status }) => status === 429)
+  assert.equal(
+    admitted.length + rejected.length,
+    responses.length,
+    JSON.stringify(tally(statusesOf(responses))),
+  )
   assert.deepEqual(sorted(admitted.map(remaining)), downFrom(limit))
-  assert.ok(refused.every((answer) => remaining(answer) === 0))
+  assert.ok(rejected.every((response) => remaining(response) === 0))
 }
-const statusesOf = (answers: readonly ClientResponse[]) => answers.map(({ status }) => status)
+const statusesOf = (responses: readonly ClientResponse[]) => responses.map(({ status }) => status)
 
 describe('of 300 simultaneous requests over three instances', () => {
   for (let round = 1; round <= 20; round++) {
     test(`on a fresh free key exactly 60 are admitted, round ${round}`, async () => {
       const { key } = await makeKey(one)
-      const answers = await concurrently(instances, 300, ({ request }, index) =>
+      const responses = await concurrently(instances, 300, ({ request }, index) =>
         index % 2 === 0
           ? request('GET', '/v1/pets', { key })
           : request('POST', '/v1/pets', { key, body: { name: `Milo ${index}`, categoryId: 3 } }),
       )
-      assertAdmitted(answers, [200, 201], 60)
+      assertAdmitted(responses, [200, 201], 60)
       const { json } = await three.request('GET', '/v1/limits', { key })
       assert.equal(json.day.limit - json.day.remaining, 60)
     })
@@ -65,10 +69,10 @@ describe('of 300 simultaneous requests over three instances', () => {
   for (let round = 1; round <= 5; round++) {
     test(`without a key from one address exactly 100 are admitted, round ${round}`, async () => {
       const headers = { 'x-forwarded-for': `203.0.113.${round}` }
-      const answers = await concurrently(instances, 300, ({ request }, index) =>
+      const responses = await concurrently(instances, 300, ({ request }, index) =>
         request('GET', '/v1/pets', { headers, key: index % 3 === 0 ? 'nonsense' : undefined }),
       )
-      assertAdmitted(answers, [401], 100)
+      assertAdmitted(responses, [401], 100)
     })
   }
 })
@@ -78,10 +82,10 @@ describe('of 500 simultaneous orders for one pet over three instances', () => {
     test(`one is placed and has one event, round ${round}`, async () => {
       const { id: petId } = (await requestOk(two, 'POST', '/v1/pets', { name: 'Wanted', categoryId: 3 })).json
       const before = await newestEventId(one)
-      const answers = await concurrently(instances, 500, ({ request }) =>
+      const responses = await concurrently(instances, 500, ({ request }) =>
         retryWhile503(() => request('POST', '/v1/store/orders', { key: ampleKey, body: { petId } })),
       )
-      const codes = answers.map(({ status, json }) => `${status} ${json?.code ?? json?.status}`)
+      const codes = responses.map(({ status, json }) => `${status} ${json?.code ?? json?.status}`)
       assert.deepEqual(tally(codes), { '201 placed': 1, '409 pet_unavailable': 499 })
       const events = (await feedAfter(three, before)).filter(({ type }) => /^(order|pet)\./.test(type))
       assert.deepEqual(
@@ -103,8 +107,8 @@ describe('one Idempotency-Key at three instances at once', () => {
     )
 
   /** The responses that do not ask to retry. They must be identical. */
-  function oneAnswer(answers: readonly ClientResponse[]): ClientResponse {
-    const said = answers.filter(({ json }) => json?.code !== 'idempotency_in_progress')
+  function oneResponse(responses: readonly ClientResponse[]): ClientResponse {
+    const said = responses.filter(({ json }) => json?.code !== 'idempotency_in_progress')
     assert.ok(said.length > 0)
     assert.equal(new Set(said.map(({ status, text }) => `${status} ${text}`)).size, 1)
     assert.equal(said.filter(({ headers }) => headers['idempotent-replayed'] === undefined).length, 1)
@@ -117,16 +121,16 @@ describe('one Idempotency-Key at three instances at once', () => {
     const ids = await Promise.all(
       names.map(async (name) => {
         const body = { name, categoryId: 3 }
-        const answer = oneAnswer(
+        const response = oneResponse(
           await concurrently(instances, 9, (instance) => post(instance, '/v1/pets', name, body)),
         )
-        assert.equal(answer.status, 201)
+        assert.equal(response.status, 201)
         for (const instance of instances) {
           const again = await post(instance, '/v1/pets', name, body)
-          assert.deepEqual([again.status, again.text], [201, answer.text])
-          assert.equal(again.headers.location, answer.headers.location)
+          assert.deepEqual([again.status, again.text], [201, response.text])
+          assert.equal(again.headers.location, response.headers.location)
         }
-        return answer.json.id
+        return response.json.id
       }),
     )
     const created = (await feedAfter(two, before)).filter(({ type }) => type === 'pet.created')
@@ -136,13 +140,13 @@ describe('one Idempotency-Key at three instances at once', () => {
   test('with different bodies does one of them, and rejects the others', async () => {
     const before = await newestEventId(one)
     for (let round = 0; round < 10; round++) {
-      const answers = await concurrently(instances, 9, (instance, index) =>
+      const responses = await concurrently(instances, 9, (instance, index) =>
         post(instance, '/v1/pets', `contradicts-${round}`, {
           name: `Either ${round} ${index}`,
           categoryId: 3,
         }),
       )
-      const codes = answers.map(({ status, json }) => `${status} ${json?.code ?? ''}`)
+      const codes = responses.map(({ status, json }) => `${status} ${json?.code ?? ''}`)
       assert.deepEqual(tally(codes), { '201 ': 1, '422 idempotency_key_reused': 8 })
     }
     const created = (await feedAfter(two, before)).filter(({ type }) => type === 'pet.created')
@@ -165,13 +169,13 @@ describe('one Idempotency-Key at three instances at once', () => {
       const { id: petId } = (await requestOk(one, 'POST', '/v1/pets', { name: 'Taken', categoryId: 3 })).json
       const { id: orderId } = (await requestOk(two, 'POST', '/v1/store/orders', { petId })).json
       // The pet is released during the requests: all are rejected, or all have the one order.
-      const [answers] = await Promise.all([
+      const [responses] = await Promise.all([
         concurrently(instances, 9, (instance) =>
           post(instance, '/v1/store/orders', `late-${petId}`, { petId }),
         ),
         requestOk(three, 'PATCH', `/v1/store/orders/${orderId}`, { status: 'cancelled' }),
       ])
-      const { status } = oneAnswer(answers)
+      const { status } = oneResponse(responses)
       const orders = await listAllItems(one, `/v1/store/orders?petId=${petId}`)
       assert.equal(orders.length, status === 201 ? 2 : 1)
     }
@@ -179,7 +183,7 @@ describe('one Idempotency-Key at three instances at once', () => {
 
   test('creates one key, whose secret every instance returns again', async () => {
     const body = { name: 'once' }
-    const made = oneAnswer(
+    const made = oneResponse(
       await concurrently(instances, 9, (instance) => post(instance, '/v1/keys', 'one-key', body, adminKey)),
     )
     for (const instance of instances) {
@@ -265,9 +269,9 @@ describe('the feed', () => {
     const expected = (await feedAfter(one, before)).map(({ id, type }) => [id, type])
     assert.equal(expected.length, 3)
     for (const stream of streams) {
-      const heard = await stream.until(3)
+      const received = await stream.until(3)
       assert.deepEqual(
-        heard.map(({ id, type }) => [id, type]),
+        received.map(({ id, type }) => [id, type]),
         expected,
       )
     }
@@ -286,9 +290,9 @@ describe('the feed', () => {
     await concurrently(instances, 12, (_, writer) => write(ampleKey, writer))
     const whole = (await feedAfter(one, before)).map(({ id }) => id)
     for (const stream of streams) {
-      const heard = await stream.until(whole.length)
+      const received = await stream.until(whole.length)
       assert.deepEqual(
-        heard.map(({ id }) => id),
+        received.map(({ id }) => id),
         whole,
       )
     }

@@ -42,7 +42,7 @@ const limitOf = ({ headers }: ClientResponse) =>
   /"minute";q=(\d+)/.exec(String(headers['ratelimit-policy']))?.[1]
 
 /** The next requests after a change, at every instance at once. */
-const atAll = <T>(ask: (instance: Server) => Promise<T>): Promise<T[]> => Promise.all(instances.map(ask))
+const atAll = <T>(send: (instance: Server) => Promise<T>): Promise<T[]> => Promise.all(instances.map(send))
 
 /**
  * Several times for each instance that makes the change, because a late instance is not late every time. Every instance
@@ -78,10 +78,10 @@ describe('the next request at every instance after the response to a change at o
   test('rejects a revoked key, for reads and writes', async () => {
     await everyWay({}, async ({ id, key }, at) => {
       await requestOk(at, 'DELETE', `/v1/keys/${id}`)
-      const answers = await atAll((instance) => Promise.all([list(instance, key), add(instance, key)]))
-      for (const answer of answers.flat()) {
-        assertError(answer, 401, 'invalid_api_key')
-        assert.match(answer.json.message, /revoked/)
+      const responses = await atAll((instance) => Promise.all([list(instance, key), add(instance, key)]))
+      for (const response of responses.flat()) {
+        assertError(response, 401, 'invalid_api_key')
+        assert.match(response.json.message, /revoked/)
       }
     })
   })
@@ -89,14 +89,14 @@ describe('the next request at every instance after the response to a change at o
   test('is counted with the new plan', async () => {
     await everyWay({}, async ({ id, key }, at) => {
       await requestOk(at, 'PATCH', `/v1/keys/${id}`, { plan: 'pro' })
-      for (const answer of await atAll((instance) => list(instance, key))) {
-        assert.equal(answer.status, 200)
-        assert.equal(limitOf(answer), '300')
+      for (const response of await atAll((instance) => list(instance, key))) {
+        assert.equal(response.status, 200)
+        assert.equal(limitOf(response), '300')
       }
       await requestOk(at, 'PATCH', `/v1/keys/${id}`, { plan: 'enterprise', limits: { perMinute: 1 } })
-      for (const answer of await atAll((instance) => list(instance, key))) {
-        assert.equal(limitOf(answer), '1')
-        assert.equal(answer.status, 429)
+      for (const response of await atAll((instance) => list(instance, key))) {
+        assert.equal(limitOf(response), '1')
+        assert.equal(response.status, 429)
       }
     })
   })
@@ -107,8 +107,8 @@ describe('the next request at every instance after the response to a change at o
     await everyWay(settings, async ({ id, key }, at) => {
       await atAll((instance) => list(instance, key))
       await requestOk(at, 'PATCH', `/v1/keys/${id}`, amplePlan)
-      for (const answer of await atAll((instance) => list(instance, key)))
-        assertError(answer, 429, 'key_banned')
+      for (const response of await atAll((instance) => list(instance, key)))
+        assertError(response, 429, 'key_banned')
       await requestOk(at, 'DELETE', `/v1/keys/${id}/ban`)
       for (const { status, text } of await atAll((instance) => list(instance, key)))
         assert.equal(status, 200, text)
@@ -118,10 +118,10 @@ describe('the next request at every instance after the response to a change at o
   test('is rejected with the old secret and admitted with the new one after a rotation', async () => {
     await everyWay({}, async ({ id, key }, at) => {
       const { key: next } = (await requestOk(at, 'POST', `/v1/keys/${id}/rotate`)).json
-      const answers = await atAll((instance) => Promise.all([list(instance, key), add(instance, key)]))
-      for (const answer of answers.flat()) {
-        assertError(answer, 401, 'invalid_api_key')
-        assert.match(answer.json.message, /rotated/)
+      const responses = await atAll((instance) => Promise.all([list(instance, key), add(instance, key)]))
+      for (const response of responses.flat()) {
+        assertError(response, 401, 'invalid_api_key')
+        assert.match(response.json.message, /rotated/)
       }
       for (const { status } of await atAll((instance) => add(instance, next))) assert.equal(status, 201)
     })
@@ -131,9 +131,9 @@ describe('the next request at every instance after the response to a change at o
     await everyWay({}, async ({ id, key }, at) => {
       const { key: next } = (await requestOk(at, 'POST', `/v1/keys/${id}/rotate`, { overlapSeconds: 3_600 }))
         .json
-      const answers = await atAll((instance) => Promise.all([list(instance, key), add(instance, next)]))
-      for (const [read, written] of answers) assert.deepEqual([read.status, written.status], [200, 201])
-      const left = answers.flat().map(({ headers }) => Number(headers['x-ratelimit-remaining']))
+      const responses = await atAll((instance) => Promise.all([list(instance, key), add(instance, next)]))
+      for (const [read, written] of responses) assert.deepEqual([read.status, written.status], [200, 201])
+      const left = responses.flat().map(({ headers }) => Number(headers['x-ratelimit-remaining']))
       assert.equal(new Set(left).size, 2 * instances.length)
       assert.equal(Math.min(...left), 60 - 4 * instances.length)
     })
@@ -142,8 +142,8 @@ describe('the next request at every instance after the response to a change at o
   test('is limited to the narrower scopes, also for writes', async () => {
     await everyWay({ ...amplePlan }, async ({ id, key }, at) => {
       await requestOk(at, 'PATCH', `/v1/keys/${id}`, { scopes: ['pets:read'] })
-      for (const answer of await atAll((instance) => add(instance, key)))
-        assertError(answer, 403, 'insufficient_scope')
+      for (const response of await atAll((instance) => add(instance, key)))
+        assertError(response, 403, 'insufficient_scope')
       for (const { status } of await atAll((instance) => list(instance, key))) assert.equal(status, 200)
     })
   })
@@ -161,8 +161,8 @@ describe('the next request at every instance after the response to a change at o
   test('is limited to the origins of the key', async () => {
     await everyWay({ ...amplePlan, scopes: ['pets:read'] }, async ({ id, key }, at) => {
       await requestOk(at, 'PATCH', `/v1/keys/${id}`, { origins: ['https://shelter.example'] })
-      for (const answer of await atAll((instance) => list(instance, key)))
-        assertError(answer, 403, 'origin_not_allowed')
+      for (const response of await atAll((instance) => list(instance, key)))
+        assertError(response, 403, 'origin_not_allowed')
     })
   })
 
@@ -224,18 +224,19 @@ test('a ban at one instance applies at the others, has one event, and affects no
   const before = await newestEventId(first)
   const { id, key } = await makeKey(first, { ...amplePlan, limits: { perMinute: 1 } })
   assert.equal((await list(first, key)).status, 200)
-  for (let refusals = 1; refusals < banAfter; refusals++)
-    assertError(await list(instances[refusals % 3] as Server, key), 429, 'rate_limit_exceeded')
+  for (let rejections = 1; rejections < banAfter; rejections++)
+    assertError(await list(instances[rejections % 3] as Server, key), 429, 'rate_limit_exceeded')
   assertError(await list(third, key), 429, 'key_banned')
-  for (const answer of await atAll((instance) => list(instance, key))) assertError(answer, 429, 'key_banned')
+  for (const response of await atAll((instance) => list(instance, key)))
+    assertError(response, 429, 'key_banned')
   const shown = await atAll(({ request }) => request('GET', '/v1/limits', { key }))
   assert.equal(new Set(shown.map(({ json }) => json.bannedUntil)).size, 1)
-  const told = await eventually('the ban has an event', async () => {
+  const reported = await eventually('the ban has an event', async () => {
     const isBan = ({ type, data }: Event) => type === 'key.banned' && data.id === id
     const found = (await feedAfter(second, before)).filter(isBan)
     return found.length > 0 && found
   })
-  assert.equal(told.length, 1)
+  assert.equal(reported.length, 1)
   const { key: other } = await makeKey(second)
   for (const { status } of await atAll((instance) => list(instance, other))) assert.equal(status, 200)
 })

@@ -33,7 +33,7 @@ const killEveryMs = 2_000
 const lookEveryMs = 50
 const sharedAnimals = 4
 /** Longer than a claim of a delivery: the instance that made it was killed. */
-const claimIsOverMs = 60_000
+const claimExpiredMs = 60_000
 const webhookTypes = [
   ['pet.created'],
   ['pet.updated'],
@@ -44,13 +44,18 @@ const webhookTypes = [
 ]
 
 /** Adds a pet, changes it, orders it, and completes or cancels the order. */
-async function adopt({ attempt, insist, ok }: Caller, known: ExpectedState, name: string, turn: number) {
+async function adopt(
+  { attempt, insist: retryUntilResponse, ok }: Caller,
+  known: ExpectedState,
+  name: string,
+  turn: number,
+) {
   const body = { name, categoryId: turn % 20 }
   const isRetried = turn % 3 !== 0
   const noted: { id?: number; isRetried: boolean } = { isRetried }
   known.animals.set(name, noted)
   const made = isRetried
-    ? (await insist('POST', '/v1/pets', { body, idempotencyKey: name })).answer
+    ? (await retryUntilResponse('POST', '/v1/pets', { body, idempotencyKey: name })).response
     : await attempt('POST', '/v1/pets', { body })
   // Without a key the outcome is unknown, and the request must not be repeated.
   if (!made || isBusy(made)) return
@@ -78,10 +83,10 @@ async function adopt({ attempt, insist, ok }: Caller, known: ExpectedState, name
   }
   assert.equal((await ok('GET', `/v1/store/orders/${order.id}`)).status, known.orders.get(order.id))
   if (!petStatus[known.orders.get(order.id) as string] || turn % 2 === 0) return
-  const { answer, unanswered } = await insist('DELETE', `/v1/pets/${id}`)
+  const { response, failedAttempts } = await retryUntilResponse('DELETE', `/v1/pets/${id}`)
   // The attempt whose response was lost may have done it.
-  if (answer.status === 404) assert.ok(unanswered > 0)
-  else assert.equal(answer.status, 204, answer.text)
+  if (response.status === 404) assert.ok(failedAttempts > 0)
+  else assert.equal(response.status, 204, response.text)
   known.pets.set(id, 'gone')
 }
 
@@ -95,14 +100,15 @@ async function addOnce({ ok }: Caller, known: ExpectedState, name: string): Prom
 }
 
 /** Many callers order the same pet, and the one that gets it cancels. No request is repeated. */
-async function contend({ attempt, ok }: Caller, known: ExpectedState, petIds: readonly number[]) {
+async function orderConcurrently({ attempt, ok }: Caller, known: ExpectedState, petIds: readonly number[]) {
   const petId = pick(petIds)
-  const answer = await attempt('POST', '/v1/store/orders', { body: { petId } })
-  if (answer?.status === 201) known.orders.set(answer.json.id, 'cancelled')
-  else if (answer) assert.ok(answer.json.code === 'pet_unavailable' || isBusy(answer), answer.text)
+  const response = await attempt('POST', '/v1/store/orders', { body: { petId } })
+  if (response?.status === 201) known.orders.set(response.json.id, 'cancelled')
+  else if (response) assert.ok(response.json.code === 'pet_unavailable' || isBusy(response), response.text)
   // An order whose response was lost is cancelled by the next caller that finds it.
   const open = await ok('GET', `/v1/store/orders?petId=${petId}&status=placed`)
-  const ids: number[] = answer?.status === 201 ? [answer.json.id] : open.map(({ id }: { id: number }) => id)
+  const ids: number[] =
+    response?.status === 201 ? [response.json.id] : open.map(({ id }: { id: number }) => id)
   for (const id of ids) {
     await ok('PATCH', `/v1/store/orders/${id}`, { body: { status: 'cancelled' } })
     known.orders.set(id, 'cancelled')
@@ -112,8 +118,8 @@ async function contend({ attempt, ok }: Caller, known: ExpectedState, petIds: re
 /** Later than any time of the run. */
 const longAgo = 1
 
-async function endHold(store: Database, id: number): Promise<true> {
-  await store.write((trx) =>
+async function endHold(database: Database, id: number): Promise<true> {
+  await database.write((trx) =>
     trx
       .updateTable('orders')
       .set({ hold_expires_at: longAgo })
@@ -125,13 +131,19 @@ async function endHold(store: Database, id: number): Promise<true> {
 }
 
 /** An order whose hold expires. Every other time the next order comes before an instance has expired it. */
-async function letLapse(caller: Caller, known: ExpectedState, store: Database, name: string, turn: number) {
+async function letHoldExpire(
+  caller: Caller,
+  known: ExpectedState,
+  database: Database,
+  name: string,
+  turn: number,
+) {
   const petId = await addOnce(caller, known, name)
   const order = await caller.ok('POST', '/v1/store/orders', {
     body: { petId },
     idempotencyKey: `held-${name}`,
   })
-  await eventually('its hold has ended', () => endHold(store, order.id).catch(() => false))
+  await eventually('its hold has ended', () => endHold(database, order.id).catch(() => false))
   known.held.add(order.id)
   known.orders.set(order.id, 'cancelled')
   if (turn % 2 === 0) return
@@ -160,8 +172,8 @@ test(`instances that are killed every two seconds lose no confirmed change and d
   }
   const fleet = new Fleet(() => serverFor(owner, env))
   await fleet.begin()
-  const store = await openTestDatabase(databaseEnv)
-  owner.after(() => store.close())
+  const database = await openTestDatabase(databaseEnv)
+  owner.after(() => database.close())
   const receiver = await startWebhookReceiver()
   owner.after(() => receiver.stop())
   const first = fleet.any()
@@ -187,8 +199,8 @@ test(`instances that are killed every two seconds lose no confirmed change and d
   await shift.over([
     ...times(6, (worker, turn) => adopt(caller, known, `adopted-${worker}-${turn}`, turn)),
     ...times(6, (worker, turn) => addOnce(caller, known, `added-${worker}-${turn}`)),
-    ...times(2, () => contend(caller, known, shared)),
-    ...times(2, (worker, turn) => letLapse(caller, known, store, `lapsed-${worker}-${turn}`, turn)),
+    ...times(2, () => orderConcurrently(caller, known, shared)),
+    ...times(2, (worker, turn) => letHoldExpire(caller, known, database, `lapsed-${worker}-${turn}`, turn)),
     // Readers leave the writers time.
     keepOn(() => Promise.all([look(caller), pause(lookEveryMs)])),
     keepOn(() => Promise.all([follow(), pause(lookEveryMs)])),
@@ -197,7 +209,7 @@ test(`instances that are killed every two seconds lose no confirmed change and d
   ])
   await fleet.complete()
   await eventually('every due hold is expired', async () => {
-    const due = store.read.selectFrom('orders').select('id').where('hold_expires_at', '=', longAgo)
+    const due = database.read.selectFrom('orders').select('id').where('hold_expires_at', '=', longAgo)
     return (await due.executeTakeFirst()) === undefined
   })
   while ((await follow()) > 0) {
@@ -218,11 +230,11 @@ test(`instances that are killed every two seconds lose no confirmed change and d
   assertMirrored(feed, state)
   assertNothingLost(known, state)
   assertNothingDoubled(known, feed)
-  await assertAllTold(t, { env, fleet, receiver, feed })
+  await assertAllDelivered(t, { env, fleet, receiver, feed })
 
-  const answers = tally(known.responses)
+  const responses = tally(known.responses)
   t.diagnostic(`${fleet.kills} kills, ${known.responses.length + known.lost} requests, ${feed.length} events`)
-  t.diagnostic(`answers ${JSON.stringify(answers)}, without an answer ${known.lost}`)
+  t.diagnostic(`answers ${JSON.stringify(responses)}, without an answer ${known.lost}`)
   t.diagnostic(
     `${known.pets.size} animals and ${known.orders.size} orders answered for, ${known.held.size} holds`,
   )
@@ -230,7 +242,7 @@ test(`instances that are killed every two seconds lose no confirmed change and d
   t.diagnostic(`complaints ${JSON.stringify(fleet.logProblems())}`)
   const expected =
     /^(?:20[014]|404 pet_not_found|409 (?:pet_unavailable|idempotency_in_progress)|503 unavailable)$/
-  for (const answer of Object.keys(answers)) assert.match(answer, expected)
+  for (const response of Object.keys(responses)) assert.match(response, expected)
   assert.ok(fleet.kills > 0 && known.lost > 0, 'an instance was killed during a request')
 })
 
@@ -268,10 +280,10 @@ function assertMirrored(feed: readonly Event[], state: State): void {
     if (what === 'deleted') mirror[kind]?.delete(data.id)
     else mirror[kind]?.set(data.id, data)
   }
-  const told = ({ id, petId, status, cancelReason }: ClientResponse['json']) =>
+  const reported = ({ id, petId, status, cancelReason }: ClientResponse['json']) =>
     cancelReason === undefined ? { id, petId, status } : { id, petId, status, cancelReason }
   const sorted = (map: Map<number, unknown> | undefined) => [...(map ?? [])].sort(([a], [b]) => a - b)
-  const orders = new Map([...state.order].map(([id, order]) => [id, told(order)]))
+  const orders = new Map([...state.order].map(([id, order]) => [id, reported(order)]))
   assert.deepEqual(sorted(mirror.pet), sorted(state.pet))
   assert.deepEqual(sorted(mirror.category), sorted(state.category))
   assert.deepEqual(sorted(mirror.order), sorted(orders))
@@ -326,8 +338,8 @@ type Told = {
 }
 
 /** An endpoint has received every event of its types, first attempts in the order of the feed. */
-async function assertAllTold(t: TestContext, { env, fleet, receiver, feed }: Told): Promise<void> {
-  const underFire = receiver.received.length
+async function assertAllDelivered(t: TestContext, { env, fleet, receiver, feed }: Told): Promise<void> {
+  const receivedBefore = receiver.received.length
   for (const { child, ended } of fleet.all) {
     child.kill('SIGKILL')
     await ended
@@ -340,7 +352,7 @@ async function assertAllTold(t: TestContext, { env, fleet, receiver, feed }: Tol
     feed.filter(({ type }) => types.includes(type)).map(({ id }) => `msg_${id}`),
   )
   // Claims of killed instances expire. This instance starts after that.
-  const later = await startTestService(env, { startAt: Date.now() + claimIsOverMs })
+  const later = await startTestService(env, { startAt: Date.now() + claimExpiredMs })
   try {
     await eventually(
       'every message has come',
@@ -353,7 +365,7 @@ async function assertAllTold(t: TestContext, { env, fleet, receiver, feed }: Tol
   for (const [index, types] of webhookTypes.entries())
     assert.deepEqual(came(index), expected[index], types.join())
   t.diagnostic(
-    `${expected.flat().length} webhook messages in ${receiver.received.length} deliveries, ${underFire} of them under fire`,
+    `${expected.flat().length} webhook messages in ${receiver.received.length} deliveries, ${receivedBefore} of them under fire`,
   )
 }
 
@@ -374,13 +386,13 @@ for (const { when, timing, isReplayed } of moments) {
           FOR EACH ROW EXECUTE FUNCTION be_slow()`.execute(trx)
       }),
     )
-    const ask = ({ request }: Server) =>
+    const send = ({ request }: Server) =>
       request('POST', '/v1/pets', {
         key: adminKey,
         body: { name: 'Slow', categoryId: 3 },
         headers: { 'idempotency-key': 'once' },
       })
-    const lost = ask(killed).then(
+    const lost = send(killed).then(
       () => 'answered',
       () => 'lost',
     )
@@ -393,14 +405,14 @@ for (const { when, timing, isReplayed } of moments) {
     })
     killed.child.kill('SIGKILL')
     assert.equal(await lost, 'lost')
-    const answer = await retryWhile503(() => ask(other))
-    assert.equal(answer.status, 201, answer.text)
-    assert.equal(answer.headers['idempotent-replayed'], isReplayed ? 'true' : undefined)
-    assert.deepEqual(await listAllItems(other, '/v1/pets'), [answer.json])
+    const response = await retryWhile503(() => send(other))
+    assert.equal(response.status, 201, response.text)
+    assert.equal(response.headers['idempotent-replayed'], isReplayed ? 'true' : undefined)
+    assert.deepEqual(await listAllItems(other, '/v1/pets'), [response.json])
     const created = (await feedAfter(other, 0)).filter(({ type }) => type === 'pet.created')
     assert.deepEqual(
       created.map(({ data }) => data.id),
-      [answer.json.id],
+      [response.json.id],
     )
   })
 }

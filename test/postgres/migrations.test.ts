@@ -81,12 +81,12 @@ test('a running service does not notice columns that a later version adds under 
   /** A call of every kind, with statements on every table, each of which must be served. */
   async function callEverything() {
     const call = async (method: string, path: string, body?: unknown) => {
-      const answer = await service.request(method, path, {
+      const response = await service.request(method, path, {
         key: service.operatorKey,
         ...(body !== undefined && { body }),
       })
-      assert.ok(answer.status < 300, `${method} ${path}: ${answer.status} ${answer.text}`)
-      return answer.json
+      assert.ok(response.status < 300, `${method} ${path}: ${response.status} ${response.text}`)
+      return response.json
     }
     const { id: petId } = await call('POST', '/v1/pets', { name: 'Milo', categoryId: 3 })
     const { id: orderId } = await call('POST', '/v1/store/orders', { petId, customer: { name: 'Zoë' } })
@@ -115,10 +115,10 @@ test('a running service does not notice columns that a later version adds under 
   await load.stop()
   assert.equal(load.rejections(), 0, 'no caller was refused')
   const pets = await query(env, 'SELECT id FROM pets')
-  const isTold = () => {
-    const told = new Set(receiver.received.map(({ data }) => data.id))
+  const isNotified = () => {
+    const reported = new Set(receiver.received.map(({ data }) => data.id))
     service.advance(60_000)
-    return pets.every(({ id }) => told.has(Number(id)))
+    return pets.every(({ id }) => reported.has(Number(id)))
   }
-  await eventually('webhooks are told of every animal', isTold, 30_000)
+  await eventually('webhooks are told of every animal', isNotified, 30_000)
 })

@@ -20,7 +20,7 @@ const startAt = Date.now()
 const embeddedFor = (t: After): DatabaseEnv => ({ PETSTORE_DATA_DIR: folderFor(t), DATABASE_URL: '' })
 
 /** An empty database. */
-async function bareStoreFor(t: After): Promise<DatabaseEnv> {
+async function bareDatabaseFor(t: After): Promise<DatabaseEnv> {
   const env = await newDatabase({ isBare: true })
   t.after(() => removeDatabase(env))
   return env
@@ -63,13 +63,13 @@ const callerOn =
   (service: TestService): Call =>
   async (method, path, body) => {
     const headers = typeof body === 'string' ? { 'content-type': 'application/json' } : {}
-    const answer = await service.request(method, path, {
+    const response = await service.request(method, path, {
       key: adminKey,
       headers,
       ...(body !== undefined && { body }),
     })
-    assert.ok(answer.status < 300, `${method} ${path}: ${answer.text}`)
-    return answer
+    assert.ok(response.status < 300, `${method} ${path}: ${response.text}`)
+    return response
   }
 
 type Secrets = Record<'plain' | 'own' | 'publishable' | 'before' | 'after' | 'revoked', string>
@@ -132,8 +132,8 @@ async function seenOf(call: Call): Promise<string[]> {
 
 async function assertSecretsWork(service: TestService, secrets: Secrets): Promise<void> {
   const limitOf = async (key: string, headers = {}) => {
-    const { status, headers: answered } = await service.request('GET', '/v1/pets', { key, headers })
-    return [status, answered['ratelimit-policy']]
+    const { status, headers: responded } = await service.request('GET', '/v1/pets', { key, headers })
+    return [status, responded['ratelimit-policy']]
   }
   const policy = (minute: number, day: number) => `"minute";q=${minute};w=60, "day";q=${day};w=86400`
   assert.deepEqual(await limitOf(secrets.plain), [200, policy(1_000, 100_000)])
@@ -165,7 +165,7 @@ describe('an export and import', { concurrency: 3 }, () => {
   test('from SQLite to PostgreSQL through a pipe, and back, moves everything: keys, ids and the feed', async (t) => {
     const undo = reverseCleanup(t)
     const from = embeddedFor(undo)
-    const to = await bareStoreFor(undo)
+    const to = await bareDatabaseFor(undo)
     const old = await serve(undo, from)
     const secrets = await fill(callerOn(old))
     const seen = await seenOf(callerOn(old))
@@ -184,8 +184,8 @@ describe('an export and import', { concurrency: 3 }, () => {
 
     // A mirror that is behind cannot know what it missed. One that is current continues.
     for (const after of [0, 1, newestEvent - 1]) {
-      const refused = await moved.request('GET', `/v1/events?after=${after}`, { key: adminKey })
-      assertError(refused, 410, 'events_expired')
+      const rejected = await moved.request('GET', `/v1/events?after=${after}`, { key: adminKey })
+      assertError(rejected, 410, 'events_expired')
     }
     const { json: events } = await call('GET', `/v1/events?after=${newestEvent}&limit=1000`)
     assert.ok(events.length > 0)
@@ -209,7 +209,7 @@ describe('an export and import', { concurrency: 3 }, () => {
   test(`of many pets (${large}) uses several commits`, async (t) => {
     const undo = reverseCleanup(t)
     const from = embeddedFor(undo)
-    const to = await bareStoreFor(undo)
+    const to = await bareDatabaseFor(undo)
     const database = await openMigrated({ dataDir: from.PETSTORE_DATA_DIR }, 0)
     await database.write(async (trx) => {
       const categories = Array.from({ length: 50 }, (_, n) => ({ category_id: BigInt(n), name: null }))
@@ -232,7 +232,7 @@ describe('an export and import', { concurrency: 3 }, () => {
 
   test('over a slow connection completes', async (t) => {
     const undo = reverseCleanup(t)
-    const to = await bareStoreFor(undo)
+    const to = await bareDatabaseFor(undo)
     const proxy = await proxyFor(undo, to.DATABASE_URL as string)
     // Five hundred pets, one chunk of an import, would exceed the bound of a commit.
     proxy.delay(1)

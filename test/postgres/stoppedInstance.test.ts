@@ -24,7 +24,7 @@ async function holder(database: string): Promise<{ name: string; begun: string }
 }
 
 /** Stops a server repeatedly, until it is stopped while it holds the write lock. */
-async function stopWithTurn({ child }: Server, name: string, database: string): Promise<void> {
+async function stopDuringWrite({ child }: Server, name: string, database: string): Promise<void> {
   await eventually(
     'it is stopped with the turn in its hands',
     async () => {
@@ -49,18 +49,18 @@ test('an instance that is stopped while it writes blocks the others for seconds 
   })) as [Server, Server, Server]
   const database = new URL(databaseEnv.DATABASE_URL as string).pathname.slice(1)
   const key = await makeAmpleKey(stopped)
-  const answered: number[] = []
+  const responded: number[] = []
   const add = async (server: Server, name: string) => {
     const sent = server.request('POST', '/v1/pets', { key, body: { name, categoryId: 3 } })
-    const answer = await sent.catch((error: NodeJS.ErrnoException) => {
+    const response = await sent.catch((error: NodeJS.ErrnoException) => {
       // A server that was stopped for long closes its idle connections when it continues.
       assert.match(String(error.code), /^(?:ECONNRESET|EPIPE)$/)
       assert.equal(server, stopped)
     })
-    if (!answer) return false
-    assert.ok([201, 503].includes(answer.status), answer.text)
-    if (answer.status === 201) answered.push(answer.json.id)
-    return answer.status === 201
+    if (!response) return false
+    assert.ok([201, 503].includes(response.status), response.text)
+    if (response.status === 201) responded.push(response.json.id)
+    return response.status === 201
   }
   let isOver = false
   const keepWriting = async () => {
@@ -70,7 +70,7 @@ test('an instance that is stopped while it writes blocks the others for seconds 
   // If the test fails earlier, it reports that failure.
   load.catch(() => {})
 
-  await stopWithTurn(stopped, 'stopped', database)
+  await stopDuringWrite(stopped, 'stopped', database)
   const stoppedAt = performance.now()
   const writes = others.map((server) => eventually('another writes', () => add(server, 'Luna'), 15_000))
   await Promise.all(writes)
@@ -86,7 +86,7 @@ test('an instance that is stopped while it writes blocks the others for seconds 
   await eventually('it serves again', () => add(stopped, 'Back'))
   const found = new Set((await listAllItems(stopped, '/v1/pets?limit=100', key)).map(({ id }) => id))
   assert.deepEqual(
-    answered.filter((id) => !found.has(id)),
+    responded.filter((id) => !found.has(id)),
     [],
     'nothing that was answered is lost',
   )

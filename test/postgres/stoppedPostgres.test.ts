@@ -37,7 +37,7 @@ async function isReady(server: Server): Promise<boolean> {
 }
 
 /** A write, and a read that shows it. */
-async function isWhole(server: Server, key: string, name: string): Promise<boolean> {
+async function isHealthy(server: Server, key: string, name: string): Promise<boolean> {
   const added = await server.request('POST', '/v1/pets', { key, body: { name, categoryId: 7 } })
   if (added.status !== 201) return false
   const { status, json } = await server.request('GET', `/v1/pets?id=${added.json.id}`, { key })
@@ -74,14 +74,14 @@ test(`a PostgreSQL that is stopped for ${stoppedMs / 1000} s under the load of t
   assert.deepEqual(readiness, [false, false])
   for (const server of servers) assert.equal((await server.request('GET', '/healthz')).status, 200)
   await pause(stoppedMs - (performance.now() - stoppedAt))
-  const refused = load.leastRejected()
+  const rejected = load.leastRejected()
   goOn()
 
   const goneOnAt = performance.now()
   const wholeMs = await Promise.all(
     servers.map(async (server, n) => {
       let turn = 0
-      await eventually('a change and a read', () => isWhole(server, key, `whole ${n} ${turn++}`), 30_000)
+      await eventually('a change and a read', () => isHealthy(server, key, `whole ${n} ${turn++}`), 30_000)
       return performance.now() - goneOnAt
     }),
   )
@@ -93,7 +93,7 @@ test(`a PostgreSQL that is stopped for ${stoppedMs / 1000} s under the load of t
   t.diagnostic(
     `longest wait ${Math.round(read)} ms for a read, ${Math.round(write)} ms for a change; whole again ${wholeMs.map(Math.round).join(' and ')} ms after it went on; changes: ${load.created.size} made, ${load.rejected.length} refused, ${load.unknown.length} unknown`,
   )
-  assert.ok(refused > 0, 'every caller was rejected during the stop')
+  assert.ok(rejected > 0, 'every caller was rejected during the stop')
   assert.ok(read < longestWaitMs.read + slackMs, `a read took ${read} ms`)
   assert.ok(write < longestWaitMs.write + slackMs, `a change took ${write} ms`)
 

@@ -64,7 +64,7 @@ const visible = range(0x21, 0x7e)
 const pathCharacters = visible.replace('#', '')
 const headerCharacters = ` \t${visible}${range(0xa0, 0xff)}`
 
-const nasty = [
+const unusualTexts = [
   '',
   '0',
   '1',
@@ -129,7 +129,7 @@ function anyPath(chance: Chance, method: string): string {
     return method === 'POST' || (method === 'GET' && chance.is(0.7)) ? '/v1/pets' : one
   }
   const segment = () =>
-    (chance.is(0.7) ? chance.of(nasty) : chance.text(12, pathCharacters)).replace(/[ ?#]/g, '')
+    (chance.is(0.7) ? chance.of(unusualTexts) : chance.text(12, pathCharacters)).replace(/[ ?#]/g, '')
   const base = chance.of([
     '/v1/pets',
     '/v1/pets',
@@ -149,7 +149,7 @@ function anyPath(chance: Chance, method: string): string {
   if (chance.is(0.1)) return `${base}?${chance.text(300, pathCharacters)}`
   const parameters = Array.from({ length: chance.below(5) + (chance.is(0.02) ? 150 : 0) }, () => {
     const name = chance.of(['limit', 'status', 'categoryId', 'id', 'id', 'cursor', '__proto__', 'x'])
-    return `${name}=${chance.of(nasty).replaceAll(' ', '+')}`
+    return `${name}=${chance.of(unusualTexts).replaceAll(' ', '+')}`
   })
   return `${base}?${parameters.join('&')}`
 }
@@ -261,14 +261,14 @@ function anyBody(chance: Chance): string | Uint8Array | undefined {
 function anyRequest(chance: Chance, methods: readonly string[]): Sent {
   const body = methods === writeMethods || chance.is(0.1) ? anyBody(chance) : undefined
   // Now and then a stranger, but no more of them than an address may send in a minute.
-  const isStranger = chance.is(0.01)
+  const isAnonymous = chance.is(0.01)
   const method = chance.of(methods)
   return {
     method,
     path: anyPath(chance, method),
     headers: anyHeaders(chance),
     ...(body !== undefined && { body }),
-    ...(!isStranger && { key }),
+    ...(!isAnonymous && { key }),
   }
 }
 
@@ -279,11 +279,11 @@ const isApi = (path: string) =>
 async function sendAndCheck(sent: Sent, seed: number): Promise<ClientResponse> {
   const { method, path, headers, body, key: sentKey } = sent
   try {
-    const answer = await service.request(method, path, { headers, body, key: sentKey })
-    assert.ok(answer.status < 500, `status ${answer.status}`)
-    if (isApi(path)) assertResponseHeaders(answer, method)
-    assert.doesNotMatch(answer.text, /node_modules|\.ts:\d|SQLITE|file:\/\//)
-    return answer
+    const response = await service.request(method, path, { headers, body, key: sentKey })
+    assert.ok(response.status < 500, `status ${response.status}`)
+    if (isApi(path)) assertResponseHeaders(response, method)
+    assert.doesNotMatch(response.text, /node_modules|\.ts:\d|SQLITE|file:\/\//)
+    return response
   } catch (error) {
     const shown = JSON.stringify({
       ...sent,
@@ -311,7 +311,7 @@ class Expected {
   }
 }
 
-async function stored() {
+async function readStored() {
   const { read } = await service.openDatabase()
   const rows = await read.selectFrom('pets').selectAll().orderBy('id').execute()
   const pets = rows.map(
@@ -338,21 +338,21 @@ test('whatever is sent, nothing breaks: no 5xx, every refusal in form, and the s
     const chance = new Chance(seed)
     for (let i = 0; i < writes; i++) {
       const sent = anyRequest(chance, writeMethods)
-      const answer = await sendAndCheck(sent, seed)
-      count(answer)
-      expected.note(sent, answer)
+      const response = await sendAndCheck(sent, seed)
+      count(response)
+      expected.note(sent, response)
     }
   }
   await Promise.all([write(), ...Array.from({ length: readers }, (_, lane) => read(lane + 1))])
 
   assert.deepEqual(faults(), [], `with the seed ${seed}`)
-  const store = await stored()
+  const actual = await readStored()
   assert.deepEqual(
-    store.pets,
+    actual.pets,
     [...expected.pets].sort(([a], [b]) => a - b).map(([, text]) => text),
     `with the seed ${seed}`,
   )
-  assert.deepEqual(store.categories, [...expected.categories].sort(), `with the seed ${seed}`)
+  assert.deepEqual(actual.categories, [...expected.categories].sort(), `with the seed ${seed}`)
   // The run is worth something only if it got past one check after another.
   for (const status of [200, 201, 204, 400, 401, 403, 404, 405, 415]) {
     assert.ok(statuses.has(status), `no answer was ${status}, with the seed ${seed}`)
@@ -363,7 +363,7 @@ const head = (more = '', path = '/v1/pets', method = 'POST') =>
   `${method} ${path} HTTP/1.1\r\nHost: store\r\nAuthorization: Bearer ${key}\r\nConnection: close\r\n${more}\r\n`
 
 test('a caller who hangs up in the middle of a body is no fault of ours and adds nothing', async () => {
-  const before = await stored()
+  const before = await readStored()
   const part = '{"name":"Milo"'
   for (const request of [
     head('Content-Length: 100\r\n') + part,
@@ -373,7 +373,7 @@ test('a caller who hangs up in the middle of a body is no fault of ours and adds
   ]) {
     await sendRaw(service.base, request, { hangUp: true })
   }
-  assert.deepEqual(await stored(), before)
+  assert.deepEqual(await readStored(), before)
   assert.deepEqual(faults(), [])
 })
 
@@ -435,8 +435,8 @@ test('garbage on the wire takes nothing down', async () => {
       }
     }
   })
-  const answers = await Promise.all(garbage.map((bytes) => sendRaw(service.base, bytes, { hangUp: true })))
-  for (const raw of answers) assert.ok((statusOf(raw) ?? 0) < 500, `with the seed ${seed}: ${raw}`)
+  const responses = await Promise.all(garbage.map((bytes) => sendRaw(service.base, bytes, { hangUp: true })))
+  for (const raw of responses) assert.ok((statusOf(raw) ?? 0) < 500, `with the seed ${seed}: ${raw}`)
   assert.deepEqual(faults(), [], `with the seed ${seed}`)
   assert.equal((await service.request('GET', '/v1/pets', { key })).status, 200)
 })

@@ -40,7 +40,7 @@ async function addNamed(name: string, send = call): Promise<ClientResponse['json
   return added.json
 }
 
-async function bringIn(categoryId: string | number, send = call): Promise<ClientResponse['json']> {
+async function addPetOf(categoryId: string | number, send = call): Promise<ClientResponse['json']> {
   const body = `{"name":"Milo","categoryId":${categoryId}}`
   const added = await send('POST', '/v1/pets', { body })
   assert.equal(added.status, 201, added.text)
@@ -108,7 +108,7 @@ for (const [what, id] of [
   test(`${what} is a valid and exact category id`, async () => {
     const path = `/v1/categories/${id}`
     assertError(await call('GET', path), 404, 'category_not_found')
-    const pet = await bringIn(id)
+    const pet = await addPetOf(id)
     assert.equal((await call('GET', path)).text, `{"id":${id}}`, 'adding the pet created it without a name')
     const named = `{"id":${id},"name":"Named"}`
     assert.equal((await call('PATCH', path, { body: { name: 'Named' } })).text, named)
@@ -122,7 +122,7 @@ for (const [what, id] of [
 }
 
 test('moving a pet to an unknown category creates the category', async () => {
-  const pet = await bringIn(500)
+  const pet = await addPetOf(500)
   assert.equal((await call('PATCH', `/v1/pets/${pet.id}`, { body: { categoryId: 501 } })).status, 200)
   assert.equal((await call('GET', '/v1/categories/501')).text, '{"id":501}')
   assert.equal((await call('DELETE', '/v1/categories/500')).status, 204, 'no pet uses the old category')
@@ -132,7 +132,7 @@ test('moving a pet to an unknown category creates the category', async () => {
 
 test('adding a pet does not change the name of its category', async () => {
   const { id } = await addNamed('Cats')
-  await bringIn(id)
+  await addPetOf(id)
   assert.deepEqual((await call('GET', `/v1/categories/${id}`)).json, { id, name: 'Cats' })
 })
 
@@ -144,7 +144,7 @@ test('a rejected pet does not create a category', async () => {
 
 test('the service assigns ids from 1, skips ids that pets introduced, and never reuses one', () =>
   withOwn(async (own, send) => {
-    for (const id of [2, 3, 5, -4, 0, int64Max]) await bringIn(id, send)
+    for (const id of [2, 3, 5, -4, 0, int64Max]) await addPetOf(id, send)
     const picked: number[] = []
     for (const name of ['a', 'b', 'c']) picked.push((await addNamed(name, send)).id)
     assert.deepEqual(picked, [1, 4, 6])
@@ -161,7 +161,7 @@ test('the service assigns ids from 1, skips ids that pets introduced, and never 
 test('the next free id is found after a long run of used ids', () =>
   withOwn(async (_own, send) => {
     for (let from = 1; from <= 1_200; from += 100) {
-      await Promise.all(Array.from({ length: 100 }, (_, index) => bringIn(from + index, send)))
+      await Promise.all(Array.from({ length: 100 }, (_, index) => addPetOf(from + index, send)))
     }
     assert.equal((await addNamed('behind', send)).id, 1_201)
   }))
@@ -182,7 +182,7 @@ test('a retry with the same Idempotency-Key adds one category', async () => {
 test('pages return all categories in order of id, named or not', () =>
   withOwn(async (_own, send) => {
     const inOrder = [int64Min, '-9007199254740993', '-1', '0', '3', '9007199254740993', int64Max]
-    for (const id of inOrder.toReversed()) await bringIn(id, send)
+    for (const id of inOrder.toReversed()) await addPetOf(id, send)
     await addNamed('Named', send)
     inOrder.splice(4, 0, '1')
     for (const limit of [1, 2, 3, 7, 8, 9]) {
@@ -213,7 +213,7 @@ test('a traversal returns every category that exists throughout exactly once dur
     const first = await send('GET', '/v1/categories?limit=3')
     assert.deepEqual(ids(first), [1, 2, 3])
     for (const id of [2, 3, 5]) await send('DELETE', `/v1/categories/${id}`)
-    await bringIn(-7, send)
+    await addPetOf(-7, send)
     await addNamed('late', send)
     const second = await send('GET', String(nextPage(first)))
     assert.deepEqual(ids(second), [4, 6, 7])
@@ -245,8 +245,8 @@ for (const [query, code] of badQueries) {
 
 test('a damaged cursor and a cursor of another list are rejected', async () => {
   await addNamed('one')
-  await bringIn(1)
-  await bringIn(1)
+  await addPetOf(1)
+  await addPetOf(1)
   const own = String(nextPage(await call('GET', '/v1/categories?limit=1')))
   const last = own.at(-1) === 'A' ? 'B' : 'A'
   assertError(await call('GET', own.slice(0, -1) + last), 400, 'invalid_cursor')

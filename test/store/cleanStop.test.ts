@@ -90,10 +90,10 @@ describe('SIGTERM under load cuts nobody off and loses nothing', () => {
         }
       }
       const last = await serverFor(t, first.databaseEnv)
-      const kept = await allPets(last, key)
+      const remaining = await allPets(last, key)
       assert.ok(acknowledged.length > rounds * callers)
-      for (const { id, name } of acknowledged) assert.equal(kept.get(id), name)
-      assert.equal(kept.size, acknowledged.length, 'and nothing is there that nobody was told of')
+      for (const { id, name } of acknowledged) assert.equal(remaining.get(id), name)
+      assert.equal(remaining.size, acknowledged.length, 'and nothing is there that nobody was told of')
     })
   }
 })
@@ -127,8 +127,8 @@ const ready = async (caller: RawConnection) => {
 /** On a connection that was open before, the server says when it has begun to stop. */
 const untilStopping = (caller: RawConnection) =>
   eventually('readyz says 503', async () => {
-    const answer = await ready(caller)
-    return answer.status === 503 && answer
+    const response = await ready(caller)
+    return response.status === 503 && response
   })
 
 describe('while it stops', { concurrency: 2 }, () => {
@@ -145,10 +145,10 @@ describe('while it stops', { concurrency: 2 }, () => {
       async () => (await codeOfNewConnection(server.base)) === 'ECONNREFUSED',
     )
     finish()
-    const answer = await slow.response()
-    assert.equal(answer.status, 201)
-    assert.match(answer.head, /^connection: close$/im)
-    assert.equal(JSON.parse(answer.body).name, 'slow')
+    const response = await slow.response()
+    assert.equal(response.status, 201)
+    assert.match(response.head, /^connection: close$/im)
+    assert.equal(JSON.parse(response.body).name, 'slow')
     assert.equal((await slow.closed).error, undefined)
     assert.equal((await server.ended).code, 0)
     const next = await serverFor(t, server.databaseEnv)

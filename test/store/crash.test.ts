@@ -38,7 +38,7 @@ async function add(server: Server, key: string, { name, idempotencyKey }: Attemp
   return json
 }
 
-function readStore(env: DatabaseEnv): Promise<Created[]> {
+function readDatabase(env: DatabaseEnv): Promise<Created[]> {
   assertIntegrity(env)
   return inDatabase(env, ({ read }) => read.selectFrom('pets').select(['id', 'name']).orderBy('id').execute())
 }
@@ -67,8 +67,8 @@ test(`a crash at any moment loses nothing that was answered and doubles nothing 
     server.closeConnections()
 
     server = await serverFor(t, env)
-    const after = await readStore(databaseEnv)
-    assertKept(after, known)
+    const after = await readDatabase(databaseEnv)
+    assertNothingLost(after, known)
 
     const names = new Map(after.map(({ id, name }) => [name, id]))
     for (const attempt of known.unanswered.splice(0)) {
@@ -82,20 +82,20 @@ test(`a crash at any moment loses nothing that was answered and doubles nothing 
       known.created.push(created)
       assert.deepEqual(await add(server, key, attempt), created)
     }
-    assertKept(await readStore(databaseEnv), known)
+    assertNothingLost(await readDatabase(databaseEnv), known)
   }
   t.diagnostic(
     `${known.created.length} animals answered for, ${replayed} retries had been done before the crash`,
   )
 })
 
-function assertKept(store: Created[], { created, attempts }: Known): void {
-  const byId = new Map(store.map(({ id, name }) => [id, name]))
+function assertNothingLost(stored: Created[], { created, attempts }: Known): void {
+  const byId = new Map(stored.map(({ id, name }) => [id, name]))
   for (const { id, name } of created)
     assert.equal(byId.get(id), name, `the animal ${id} was answered with 201`)
   assert.equal(new Set(created.map(({ id }) => id)).size, created.length, 'no id was given to two animals')
-  assert.equal(new Set(store.map(({ name }) => name)).size, store.length, 'no animal is there twice')
-  assert.ok(store.length <= attempts)
+  assert.equal(new Set(stored.map(({ name }) => name)).size, stored.length, 'no animal is there twice')
+  assert.ok(stored.length <= attempts)
 }
 
 test('a crash right after the first start leaves a store that starts again', async (t) => {

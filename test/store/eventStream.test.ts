@@ -113,9 +113,9 @@ describe('a stream sends events', () => {
       const expected = Math.min(missed, position + 3)
       await stream.until(expected)
       await addPet('live')
-      const heard = await stream.until(expected + 1)
+      const received = await stream.until(expected + 1)
       assert.deepEqual(
-        heard.map(({ id }) => id),
+        received.map(({ id }) => id),
         rangeAfter(position + 3 - expected, expected + 1),
       )
       stream.disconnect()
@@ -130,9 +130,9 @@ describe('a stream sends events', () => {
     )
     await Promise.all(writes)
     for (const stream of streams) {
-      const heard = await stream.until(300)
+      const received = await stream.until(300)
       assert.deepEqual(
-        heard.map(({ id }) => id),
+        received.map(({ id }) => id),
         rangeAfter(position, 300),
       )
       stream.disconnect()
@@ -243,7 +243,7 @@ describe('a reader that reads nothing', () => {
   const eventBytes = 64 * 1024
 
   /** More bytes than the buffers of a connection hold. */
-  async function tellMuch(own: TestService): Promise<void> {
+  async function sendManyEvents(own: TestService): Promise<void> {
     const other = await own.openDatabase()
     const data = { id: 1, name: 'x'.repeat(eventBytes) }
     const batch = Array.from({ length: events / 4 }, () => ({ type: 'pet.updated' as const, data }))
@@ -254,7 +254,7 @@ describe('a reader that reads nothing', () => {
     await withService({ bounds: { slowReaderMs: 200, streamsMax: 1 } }, async (own) => {
       const position = await newest(own)
       const slow = await listen({ path: `/v1/events?after=${position}`, isPaused: true }, own)
-      await tellMuch(own)
+      await sendManyEvents(own)
       const next = await eventually('its place is free', async () => {
         const stream = await listen({ path: `/v1/events?after=${position}`, isPaused: true }, own)
         return stream.status === 200 && stream
@@ -283,7 +283,7 @@ describe('a reader that reads nothing', () => {
   test('is removed from the count once, and not again when it disconnects', async () => {
     await withService({ bounds: { slowReaderMs: 100, streamsMax: 1 } }, async (own) => {
       const slow = await listen({ path: '/v1/events?after=0', isPaused: true }, own)
-      await tellMuch(own)
+      await sendManyEvents(own)
       const next = await eventually('its place is free', async () => {
         const stream = await listen({}, own)
         return stream.status === 200 && stream

@@ -20,10 +20,10 @@ async function headAndBody(method: string, path: string, more: string, body = ''
     service.base,
     `${method} ${path} HTTP/1.1\r\nHost: petstore\r\nAuthorization: Bearer ${key}\r\n${more}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   )
-  const answer = await caller.response()
+  const response = await caller.response()
   caller.socket.destroy()
-  const [start, ...lines] = answer.head.split('\r\n')
-  return { start, lines, body: answer.body }
+  const [start, ...lines] = response.head.split('\r\n')
+  return { start, lines, body: response.body }
 }
 
 const scenarios: [method: string, path: string, body?: string, more?: string][] = [
@@ -64,8 +64,8 @@ describe('the head of a response is the same on a connection that stays open and
 test('callers that share a cached response get each their own headers', async () => {
   const ids = Array.from({ length: 20 }, (_, index) => `caller-${index}`)
   await service.request('GET', '/v1/pets', { key })
-  const ask = (id: string) => service.request('GET', '/v1/pets', { key, headers: { 'x-request-id': id } })
-  const responses = await Promise.all(ids.map(ask))
+  const send = (id: string) => service.request('GET', '/v1/pets', { key, headers: { 'x-request-id': id } })
+  const responses = await Promise.all(ids.map(send))
   assert.deepEqual(
     responses.map(({ headers }) => headers['x-request-id']),
     ids,

@@ -16,9 +16,9 @@ before(async () => {
 })
 
 async function call(method: string, path: string, options: RequestOptions = {}): Promise<ClientResponse> {
-  const answer = await service.request(method, path, { key, ...options })
-  assertResponseHeaders(answer, method)
-  return answer
+  const response = await service.request(method, path, { key, ...options })
+  assertResponseHeaders(response, method)
+  return response
 }
 
 /** Every test has keys of its own. */
@@ -101,9 +101,9 @@ test('the same key with another body or another path is refused, and the first a
     ['/v1/keys/1/rotate', milo],
   ]
   for (const [path, body] of others) {
-    const refused = await post(idempotencyKey, { key: manager, path, body })
-    assertError(refused, 422, 'idempotency_key_reused')
-    assert.ok(!isReplay(refused))
+    const rejected = await post(idempotencyKey, { key: manager, path, body })
+    assertError(rejected, 422, 'idempotency_key_reused')
+    assert.ok(!isReplay(rejected))
   }
   const again = await post(idempotencyKey, { key: manager })
   assert.ok(isReplay(again))
@@ -136,16 +136,16 @@ for (const good of [
 for (const bad of ['', ' ', '""', 'a b', 'a\tb', 'a'.repeat(256), `"${'a'.repeat(256)}"`, 'é', '" "']) {
   test(`a bad key is refused, and nothing is added: ${JSON.stringify(bad).slice(0, 40)}`, async () => {
     const body = { name: `bad key ${bad.length}`, categoryId: 3 }
-    const refused = await post(bad, { body })
-    assertError(refused, 400, 'validation_failed')
-    assert.equal(refused.json.details[0].path, 'Idempotency-Key')
+    const rejected = await post(bad, { body })
+    assertError(rejected, 400, 'validation_failed')
+    assert.equal(rejected.json.details[0].path, 'Idempotency-Key')
     assert.equal(await petsNamed(body.name), 0)
   })
 }
 
 test('two Idempotency-Key headers are a bad key', async () => {
-  const refused = await call('POST', '/v1/pets', { body: milo, headers: { 'idempotency-key': ['a', 'b'] } })
-  assertError(refused, 400, 'validation_failed')
+  const rejected = await call('POST', '/v1/pets', { body: milo, headers: { 'idempotency-key': ['a', 'b'] } })
+  assertError(rejected, 400, 'validation_failed')
 })
 
 test('the same Idempotency-Key of two API keys is two keys', async () => {
@@ -159,13 +159,13 @@ test('the same Idempotency-Key of two API keys is two keys', async () => {
   assert.equal((await post(idempotencyKey)).text, mine.text)
 })
 
-const keptRefusals: [what: string, status: number, options: RequestOptions & { path?: string }][] = [
+const storedErrors: [what: string, status: number, options: RequestOptions & { path?: string }][] = [
   ['a body that is no JSON', 400, { body: 'nonsense' }],
   ['no body', 400, {}],
   ['an invalid body', 400, { body: { name: '' } }],
   ['another media type', 415, { body: '{}', headers: { 'content-type': 'text/plain' } }],
 ]
-for (const [what, status, options] of keptRefusals) {
+for (const [what, status, options] of storedErrors) {
   test(`a refusal is an answer too, and is kept: ${what}`, async () => {
     const idempotencyKey = newKey()
     const send = () =>
@@ -195,7 +195,7 @@ test('a refusal that comes from the store is kept as well', async () => {
 })
 
 test('who was not let in has used no key: after 401, 403 and 429 the same request may succeed', async () => {
-  const { id, key: poor } = await service.makeKey({
+  const { id, key: withoutScopes } = await service.makeKey({
     plan: 'enterprise',
     limits: { perMinute: 1 },
     scopes: ['pets:read'],
@@ -203,11 +203,11 @@ test('who was not let in has used no key: after 401, 403 and 429 the same reques
   const idempotencyKey = newKey()
   const send = (withKey: string | undefined) => post(idempotencyKey, { key: withKey })
   assert.equal((await send(undefined)).status, 401)
-  assert.equal((await send(poor)).status, 403)
-  assert.equal((await send(poor)).status, 429)
+  assert.equal((await send(withoutScopes)).status, 403)
+  assert.equal((await send(withoutScopes)).status, 429)
   const body = { scopes: ['pets:write'], limits: { perMinute: 100 } }
   await call('PATCH', `/v1/keys/${id}`, { key: service.operatorKey, body })
-  const first = await send(poor)
+  const first = await send(withoutScopes)
   assert.equal(first.status, 201, first.text)
   assert.ok(!isReplay(first))
 })
@@ -261,16 +261,16 @@ test('a key that has expired may be used for another request', async () => {
 test('the sweep forgets all that has expired, more than fits one write, and nothing else', async (t) => {
   const now = Date.UTC(2026, 10, 15)
   const { database } = await openDatabaseFor(t, now)
-  const answer = { fingerprint: '', status: 201, headers: '{}', body: '' }
-  const answers = (name: string, created_at: number) =>
-    [1, 2].map((key_id) => ({ ...answer, key_id, idempotency_key: name, created_at }))
+  const response = { fingerprint: '', status: 201, headers: '{}', body: '' }
+  const responses = (name: string, created_at: number) =>
+    [1, 2].map((key_id) => ({ ...response, key_id, idempotency_key: name, created_at }))
   // More than two writes of a thousand, of two API keys whose Idempotency-Keys are the same.
-  const old = Array.from({ length: 1_250 }, (_, n) => answers(`old-${n}`, now - dayMs)).flat()
+  const old = Array.from({ length: 1_250 }, (_, n) => responses(`old-${n}`, now - dayMs)).flat()
   await database.write(async (trx) => {
-    const add = (rows: ReturnType<typeof answers>) =>
+    const add = (rows: ReturnType<typeof responses>) =>
       trx.insertInto('idempotency_records').values(rows).execute()
     for (let at = 0; at < old.length; at += 500) await add(old.slice(at, at + 500))
-    await add(answers('young', now - dayMs + 1))
+    await add(responses('young', now - dayMs + 1))
   })
   await new IdempotencyRecords(database).sweep(now)
   const left = await database.read
@@ -297,11 +297,11 @@ test('answers survive a restart', async () => {
         headers: { 'idempotency-key': `restart-${JSON.stringify(body).length}` },
       })
     const made = await send(milo)
-    const refused = await send({ name: '' })
+    const rejected = await send({ name: '' })
     await own.restart()
     for (const [body, first] of [
       [milo, made],
-      [{ name: '' }, refused],
+      [{ name: '' }, rejected],
     ] as const) {
       const again = await send(body)
       assert.ok(isReplay(again))
@@ -315,7 +315,7 @@ test('answers survive a restart', async () => {
 })
 
 /** Runs the work while somebody else writes to the store, so that whatever is first stays first. */
-async function whileStoreIsLocked(work: (release: () => void) => Promise<void>): Promise<void> {
+async function whileDatabaseIsLocked(work: (release: () => void) => Promise<void>): Promise<void> {
   const other = await holdWriteLockOf(service.databaseEnv)
   let released: Promise<void> | undefined
   const release = () => {
@@ -333,24 +333,24 @@ test('while the first request is running, all others with its key get 409 and on
   const idempotencyKey = newKey()
   const body = { name: idempotencyKey, categoryId: 3 }
   const simultaneous = 20
-  await whileStoreIsLocked(async (release) => {
-    const refusals: ClientResponse[] = []
+  await whileDatabaseIsLocked(async (release) => {
+    const rejections: ClientResponse[] = []
     const all = Array.from({ length: simultaneous }, () => post(idempotencyKey, { body }))
     for (const one of all) {
-      void one.then((answer) => {
-        if (answer.status === 409) refusals.push(answer)
+      void one.then((response) => {
+        if (response.status === 409) rejections.push(response)
         // All but the first have been answered: now it may go on.
-        if (refusals.length === simultaneous - 1) release()
+        if (rejections.length === simultaneous - 1) release()
       })
     }
-    const answers = await Promise.all(all)
-    assert.equal(refusals.length, simultaneous - 1)
-    for (const refusal of refusals) {
-      assertError(refusal, 409, 'idempotency_in_progress')
-      assert.match(String(refusal.headers['retry-after']), /^[1-9]\d*$/)
-      assert.ok(!isReplay(refusal))
+    const responses = await Promise.all(all)
+    assert.equal(rejections.length, simultaneous - 1)
+    for (const rejection of rejections) {
+      assertError(rejection, 409, 'idempotency_in_progress')
+      assert.match(String(rejection.headers['retry-after']), /^[1-9]\d*$/)
+      assert.ok(!isReplay(rejection))
     }
-    assert.equal(answers.filter(({ status }) => status === 201).length, 1)
+    assert.equal(responses.filter(({ status }) => status === 201).length, 1)
   })
   assert.equal(await petsNamed(idempotencyKey), 1)
   const again = await post(idempotencyKey, { body })
@@ -361,10 +361,10 @@ test('while the first request is running, all others with its key get 409 and on
 test('while the first request is running, another body with its key is refused as reused', async () => {
   const idempotencyKey = newKey()
   const bodies = [milo, { ...milo, name: 'Rex' }]
-  await whileStoreIsLocked(async (release) => {
+  await whileDatabaseIsLocked(async (release) => {
     const both = bodies.map((body) => post(idempotencyKey, { body }))
-    const refused = await Promise.race(both)
-    assertError(refused, 422, 'idempotency_key_reused')
+    const rejected = await Promise.race(both)
+    assertError(rejected, 422, 'idempotency_key_reused')
     release()
     const statuses = (await Promise.all(both)).map(({ status }) => status)
     assert.deepEqual(statuses.sort(), [201, 422])
@@ -375,11 +375,11 @@ test('however many times a request is sent at once, over and over, one animal is
   for (let round = 0; round < 5; round++) {
     const idempotencyKey = newKey()
     const body = { name: idempotencyKey, categoryId: 3 }
-    const answers = await Promise.all(Array.from({ length: 30 }, () => post(idempotencyKey, { body })))
-    const made = answers.filter(({ status }) => status === 201)
-    assert.equal(made.filter((answer) => !isReplay(answer)).length, 1)
+    const responses = await Promise.all(Array.from({ length: 30 }, () => post(idempotencyKey, { body })))
+    const made = responses.filter(({ status }) => status === 201)
+    assert.equal(made.filter((response) => !isReplay(response)).length, 1)
     assert.equal(new Set(made.map(({ text }) => text)).size, 1)
-    for (const answer of answers) assert.ok([201, 409].includes(answer.status), answer.text)
+    for (const response of responses) assert.ok([201, 409].includes(response.status), response.text)
     assert.equal(await petsNamed(idempotencyKey), 1)
   }
 })
@@ -438,7 +438,7 @@ test('a secret answer is replayed only to the secret that asked for it', async (
   assert.equal(first.status, 201)
   const body = { overlapSeconds: 60 }
   const rotated = await call('POST', `/v1/keys/${id}/rotate`, { key: service.operatorKey, body })
-  const refused = await post(idempotencyKey, { ...options, key: rotated.json.key })
-  assertError(refused, 422, 'idempotency_key_reused')
+  const rejected = await post(idempotencyKey, { ...options, key: rotated.json.key })
+  assertError(rejected, 422, 'idempotency_key_reused')
   assert.equal((await post(idempotencyKey, { ...options, key: manager })).text, first.text)
 })

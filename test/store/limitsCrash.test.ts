@@ -9,17 +9,17 @@ type Server = Awaited<ReturnType<typeof startServer>>
 /** The day limit is the one that is reached, because a minute window could end during the test. */
 const settings = { name: 'crash', plan: 'enterprise', limits: { perMinute: 1_000, perDay: 50 } }
 
-const stores: DatabaseEnv[] = []
+const databases: DatabaseEnv[] = []
 const running = new Set<Server>()
 after(async () => {
   for (const { child } of running) child.kill('SIGKILL')
   await Promise.all([...running].map(({ ended }) => ended))
-  for (const store of stores) await removeDatabase(store)
+  for (const databaseEnv of databases) await removeDatabase(databaseEnv)
 })
 
-async function start(store?: DatabaseEnv, env: Record<string, string> = {}): Promise<Server> {
-  const server = await startServer({ ...env, ...store })
-  if (store === undefined) stores.push(server.databaseEnv)
+async function start(databaseEnv?: DatabaseEnv, env: Record<string, string> = {}): Promise<Server> {
+  const server = await startServer({ ...env, ...databaseEnv })
+  if (databaseEnv === undefined) databases.push(server.databaseEnv)
   running.add(server)
   return server
 }
@@ -130,7 +130,7 @@ test('every request that is admitted during a clean stop is counted', async () =
   await burst(first, key, 1)
   const late = Promise.allSettled(Array.from({ length: 30 }, () => first.request('GET', '/v1/pets', { key })))
   first.child.kill('SIGTERM')
-  const answered = (await late).filter(({ status }) => status === 'fulfilled').length
+  const responded = (await late).filter(({ status }) => status === 'fulfilled').length
   first.closeConnections()
   assert.equal((await first.ended).code, 0)
   running.delete(first)
@@ -139,8 +139,8 @@ test('every request that is admitted during a clean stop is counted', async () =
   const { day } = await limits(second, key)
   // Requests with a response were counted; aborted ones may have been.
   assert.ok(
-    day.remaining <= 49 - answered && day.remaining >= 19,
-    `${day.remaining} left, ${answered} answered`,
+    day.remaining <= 49 - responded && day.remaining >= 19,
+    `${day.remaining} left, ${responded} answered`,
   )
   await end(second, 'SIGTERM')
 })

@@ -98,12 +98,12 @@ describe('every request has one line, with who, what and how it ended', () => {
   })
 
   test('under the id that the caller is told', async () => {
-    let told: unknown
+    let documented: unknown
     const [line] = await linesOf(async () => {
-      told = (await service.request('GET', '/v1/pets', { key: caller.key })).headers['x-request-id']
+      documented = (await service.request('GET', '/v1/pets', { key: caller.key })).headers['x-request-id']
     })
-    assert.ok(told)
-    assert.equal(line?.requestId, told)
+    assert.ok(documented)
+    assert.equal(line?.requestId, documented)
   })
 })
 

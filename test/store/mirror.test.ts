@@ -143,11 +143,11 @@ test(`a mirror that follows the feed equals the database after ${crashes} crashe
   while ((await mirror.follow()) > 0) {
     // Until the feed has no more events.
   }
-  const store = await listAll((path) => server.request('GET', path, { key: adminKey }))
-  for (const [kind, things] of Object.entries(store)) {
+  const listed = await listAll((path) => server.request('GET', path, { key: adminKey }))
+  for (const [kind, things] of Object.entries(listed)) {
     const byId = (map: Map<number, unknown> | undefined) => [...(map ?? [])].sort(([a], [b]) => a - b)
     assert.deepEqual(byId(mirror.things[kind]), byId(things), kind)
     assert.ok(things.size > 0, `there is something of the kind ${kind}`)
   }
-  t.diagnostic(`${mirror.seen} events, ${store.pet.size} animals and ${store.order.size} orders at the end`)
+  t.diagnostic(`${mirror.seen} events, ${listed.pet.size} animals and ${listed.order.size} orders at the end`)
 })

@@ -6,23 +6,23 @@ import { eventually } from '../support/eventually.ts'
 import { holdMs, hourMs, type OrderClient, startOrderClient } from '../support/orderClient.ts'
 import { assertError } from '../support/responses.ts'
 
-let store: OrderClient
+let client: OrderClient
 before(async () => {
-  store = await startOrderClient()
+  client = await startOrderClient()
 })
-after(() => store.service.stop())
+after(() => client.service.stop())
 
-const isCancelled = async (orderId: number) => (await store.read(orderId)).status === 'cancelled'
+const isCancelled = async (orderId: number) => (await client.read(orderId)).status === 'cancelled'
 
 /** Checks the state after a hold has expired. */
 async function assertExpiredOnce(orderId: number, afterEvent: number): Promise<void> {
-  const order = await store.read(orderId)
+  const order = await client.read(orderId)
   assert.equal(order.status, 'cancelled')
   assert.equal(order.cancelReason, 'hold_expired')
   assert.equal(order.holdExpiresAt, undefined)
   // The feed contains an event only once it is durable, which can be after the order can be read.
   const events = await eventually('the event is in the feed', async () => {
-    const all = await store.eventsAfter(afterEvent)
+    const all = await client.eventsAfter(afterEvent)
     const found = all.filter(({ type, data }) => type.startsWith('order.') && data.id === orderId)
     return found.length > 0 && found
   })
@@ -39,67 +39,67 @@ async function assertExpiredOnce(orderId: number, afterEvent: number): Promise<v
 
 describe('an expired hold', () => {
   test('is processed without a request: the order is cancelled with a reason, and the pet is available', async () => {
-    const { petId, orderId } = await store.orderThatIs('placed')
-    const newest = await store.newestEventId()
-    const { placedAt } = await store.read(orderId)
-    store.service.advance(holdMs)
+    const { petId, orderId } = await client.orderThatIs('placed')
+    const newest = await client.newestEventId()
+    const { placedAt } = await client.read(orderId)
+    client.service.advance(holdMs)
     await eventually('the hold expires', () => isCancelled(orderId))
-    assert.equal(await store.petStatus(petId), 'available')
-    const order = await store.read(orderId)
+    assert.equal(await client.petStatus(petId), 'available')
+    const order = await client.read(orderId)
     assert.deepEqual(order, {
       id: orderId,
       petId,
       status: 'cancelled',
       placedAt,
-      updatedAt: timestamp(store.service.now()),
+      updatedAt: timestamp(client.service.now()),
       cancelReason: 'hold_expired',
     })
     await assertExpiredOnce(orderId, newest)
-    const types = (await store.eventsAfter(newest)).filter(({ data }) => data.id === petId)
+    const types = (await client.eventsAfter(newest)).filter(({ data }) => data.id === petId)
     assert.ok(types.some(({ type, data }) => type === 'pet.updated' && data.status === 'available'))
   })
 
   test('is not processed a millisecond early', async () => {
-    const { petId, orderId } = await store.orderThatIs('placed')
-    store.service.advance(holdMs - 1)
-    const rejected = await store.call('POST', '/v1/store/orders', { body: { petId } })
+    const { petId, orderId } = await client.orderThatIs('placed')
+    client.service.advance(holdMs - 1)
+    const rejected = await client.call('POST', '/v1/store/orders', { body: { petId } })
     assertError(rejected, 409, 'pet_unavailable')
-    assert.equal((await store.move(orderId, 'approved')).status, 200)
+    assert.equal((await client.move(orderId, 'approved')).status, 200)
   })
 
   test('does not block the next order, even before it is processed', async () => {
     for (let round = 0; round < 10; round++) {
-      const { petId, orderId } = await store.orderThatIs('placed')
-      const newest = await store.newestEventId()
-      store.service.advance(holdMs)
-      const next = await store.place(petId)
+      const { petId, orderId } = await client.orderThatIs('placed')
+      const newest = await client.newestEventId()
+      client.service.advance(holdMs)
+      const next = await client.place(petId)
       assert.equal(next.status, 'placed')
       await assertExpiredOnce(orderId, newest)
-      assert.equal(await store.petStatus(petId), 'pending')
-      assert.equal((await store.move(next.id, 'cancelled')).status, 200)
+      assert.equal(await client.petStatus(petId), 'pending')
+      assert.equal((await client.move(next.id, 'cancelled')).status, 200)
     }
   })
 
   test('keeps its cancel reason if the order is cancelled again', async () => {
-    const { petId, orderId } = await store.orderThatIs('placed')
-    const newest = await store.newestEventId()
-    store.service.advance(holdMs)
-    const cancelled = await store.move(orderId, 'cancelled')
+    const { petId, orderId } = await client.orderThatIs('placed')
+    const newest = await client.newestEventId()
+    client.service.advance(holdMs)
+    const cancelled = await client.move(orderId, 'cancelled')
     assert.equal(cancelled.status, 200, cancelled.text)
     assert.equal(cancelled.json.cancelReason, 'hold_expired')
     await assertExpiredOnce(orderId, newest)
-    assert.equal(await store.petStatus(petId), 'available')
+    assert.equal(await client.petStatus(petId), 'available')
   })
 
   for (const status of ['approved', 'placed', 'delivered']) {
     test(`cannot become ${status}`, async () => {
-      const { petId, orderId } = await store.orderThatIs('placed')
-      const newest = await store.newestEventId()
-      store.service.advance(holdMs)
-      assertError(await store.move(orderId, status), 409, 'illegal_transition')
+      const { petId, orderId } = await client.orderThatIs('placed')
+      const newest = await client.newestEventId()
+      client.service.advance(holdMs)
+      assertError(await client.move(orderId, status), 409, 'illegal_transition')
       await eventually('the hold expires', () => isCancelled(orderId))
       await assertExpiredOnce(orderId, newest)
-      assert.equal(await store.petStatus(petId), 'available')
+      assert.equal(await client.petStatus(petId), 'available')
     })
   }
 
@@ -109,34 +109,34 @@ describe('an expired hold', () => {
     ['renamed', { name: 'Rex' }, 'available'],
   ] as const) {
     test(`no longer holds the pet, which can be ${what}`, async () => {
-      const { petId, orderId } = await store.orderThatIs('placed')
-      const newest = await store.newestEventId()
-      store.service.advance(holdMs)
-      const changed = await store.call('PATCH', `/v1/pets/${petId}`, { body: change })
+      const { petId, orderId } = await client.orderThatIs('placed')
+      const newest = await client.newestEventId()
+      client.service.advance(holdMs)
+      const changed = await client.call('PATCH', `/v1/pets/${petId}`, { body: change })
       assert.equal(changed.status, 200, changed.text)
       assert.equal(changed.json.status, status)
       await assertExpiredOnce(orderId, newest)
-      assert.equal(await store.petStatus(petId), status)
+      assert.equal(await client.petStatus(petId), status)
     })
   }
 
   test('does not prevent the pet from being removed', async () => {
-    const { petId, orderId } = await store.orderThatIs('placed')
-    const newest = await store.newestEventId()
-    store.service.advance(holdMs)
-    assert.equal((await store.call('DELETE', `/v1/pets/${petId}`)).status, 204)
+    const { petId, orderId } = await client.orderThatIs('placed')
+    const newest = await client.newestEventId()
+    client.service.advance(holdMs)
+    assert.equal((await client.call('DELETE', `/v1/pets/${petId}`)).status, 204)
     await assertExpiredOnce(orderId, newest)
   })
 })
 
 for (const status of ['approved', 'delivered', 'cancelled']) {
   test(`an order that is ${status} does not expire`, async () => {
-    const { orderId } = await store.orderThatIs(status)
-    const other = await store.orderThatIs('placed')
-    const before = await store.read(orderId)
-    store.service.advance(10 * holdMs)
+    const { orderId } = await client.orderThatIs(status)
+    const other = await client.orderThatIs('placed')
+    const before = await client.read(orderId)
+    client.service.advance(10 * holdMs)
     await eventually('the other hold expires', () => isCancelled(other.orderId))
-    assert.deepEqual(await store.read(orderId), before)
+    assert.deepEqual(await client.read(orderId), before)
   })
 }
 

@@ -153,10 +153,10 @@ class Pair {
   readonly #pets: number[] = []
   readonly #orders: number[] = []
 
-  constructor(service: TestService, key: string, store: Database) {
+  constructor(service: TestService, key: string, database: Database) {
     this.#service = service
     this.#key = key
-    this.#store = store
+    this.#store = database
   }
 
   /** A single request: the rules determine the response. */

@@ -417,9 +417,9 @@ test('every combination of filters returns exactly the pets that match all of th
 test('up to 100 pets can be listed by id; unknown and repeated ids are ignored', async () => {
   const ids: number[] = []
   for (let i = 0; i < 97; i++) ids.push((await add()).id)
-  const asked = [...ids, ids[0], int64Max, int64Min].map((id) => `id=${id}`)
-  assert.equal(asked.length, 100)
-  const { json } = await call('GET', `/v1/pets?limit=100&${asked.join('&')}`)
+  const requested = [...ids, ids[0], int64Max, int64Min].map((id) => `id=${id}`)
+  assert.equal(requested.length, 100)
+  const { json } = await call('GET', `/v1/pets?limit=100&${requested.join('&')}`)
   assert.deepEqual(
     json.map((pet: { id: number }) => pet.id),
     ids.toReversed(),
@@ -817,11 +817,11 @@ test('a missing scope is reported after routing errors and before input errors',
 })
 
 test('a valid X-Request-Id is returned; any other is replaced with a new id', async () => {
-  const ask = async (id: string) =>
+  const send = async (id: string) =>
     (await call('GET', '/v1/pets', { headers: { 'x-request-id': id } })).headers['x-request-id']
-  for (const id of ['a', 'A.b_c-9', 'x'.repeat(128)]) assert.equal(await ask(id), id)
-  for (const id of ['', ' ', 'a b', 'x'.repeat(129), 'a/b', 'é', '"a"']) assert.notEqual(await ask(id), id)
-  assert.notEqual(await ask(''), await ask(''))
+  for (const id of ['a', 'A.b_c-9', 'x'.repeat(128)]) assert.equal(await send(id), id)
+  for (const id of ['', ' ', 'a b', 'x'.repeat(129), 'a/b', 'é', '"a"']) assert.notEqual(await send(id), id)
+  assert.notEqual(await send(''), await send(''))
 })
 
 test('with a configured public URL, links are absolute', async () => {

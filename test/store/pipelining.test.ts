@@ -26,24 +26,24 @@ async function newPet(name: string): Promise<number> {
   return json.id
 }
 
-const answersTo = async (count: number, requests: string) => {
+const responsesTo = async (count: number, requests: string) => {
   const caller = await openRawConnection(service.base, requests)
-  const answers: { status: number; body: string }[] = []
-  while (answers.length < count) answers.push(await caller.response())
+  const responses: { status: number; body: string }[] = []
+  while (responses.length < count) responses.push(await caller.response())
   caller.socket.destroy()
-  return answers
+  return responses
 }
 
 describe('what comes after a change finds it done', () => {
   test('a change and a removal', async () => {
     const id = await newPet('old')
     const path = `/pets/${id}`
-    const answers = await answersTo(
+    const responses = await responsesTo(
       3,
       text('PATCH', path, { name: 'new' }) + text('DELETE', path) + text('GET', path),
     )
     assert.deepEqual(
-      answers.map(({ status }) => status),
+      responses.map(({ status }) => status),
       [200, 204, 404],
     )
   })
@@ -51,20 +51,20 @@ describe('what comes after a change finds it done', () => {
   test('a change and a look, by either way into the service', async () => {
     const id = await newPet('old')
     const path = `/pets/${id}`
-    const answers = await answersTo(
+    const responses = await responsesTo(
       4,
       text('PATCH', path, { name: 'new' }) +
         text('GET', path) +
         text('GET', `${path}?x=%22`) +
         text('GET', `${path}?x="`),
     )
-    for (const { status, body } of answers) assert.deepEqual([status, JSON.parse(body).name], [200, 'new'])
+    for (const { status, body } of responses) assert.deepEqual([status, JSON.parse(body).name], [200, 'new'])
   })
 
   test('more than may wait in line', async () => {
     const names = Array.from({ length: 150 }, (_, n) => `In line ${n}`)
-    const answers = await answersTo(names.length, names.map(create).join(''))
-    const made = answers.map(({ body }) => JSON.parse(body))
+    const responses = await responsesTo(names.length, names.map(create).join(''))
+    const made = responses.map(({ body }) => JSON.parse(body))
     assert.deepEqual(
       made.map(({ name }) => name),
       names,
@@ -79,8 +79,8 @@ describe('what comes after a change finds it done', () => {
   test('more than is read at once, of which nothing needs reading on', async () => {
     const look = text('GET', '/store/inventory')
     const looks = 2_500
-    const answers = await answersTo(1 + looks, create('First') + look.repeat(looks))
-    assert.deepEqual(new Set(answers.slice(1).map(({ status }) => status)), new Set([200]))
+    const responses = await responsesTo(1 + looks, create('First') + look.repeat(looks))
+    assert.deepEqual(new Set(responses.slice(1).map(({ status }) => status)), new Set([200]))
   })
 })
 
@@ -93,14 +93,14 @@ describe('a change is answered as what it was', () => {
   for (const [name, bytes] of Object.entries(nonsense)) {
     test(`before ${name} on the same connection, which is refused and closed`, async () => {
       const caller = await openRawConnection(service.base, create('First') + create('Second') + bytes)
-      const answers = [await caller.response(), await caller.response(), await caller.response()]
+      const responses = [await caller.response(), await caller.response(), await caller.response()]
       assert.deepEqual(
-        answers.map(({ status }) => status),
+        responses.map(({ status }) => status),
         [201, 201, 400],
       )
-      assert.match(answers[2]?.head ?? '', /^Connection: close$/m)
+      assert.match(responses[2]?.head ?? '', /^Connection: close$/m)
       await caller.closed
-      for (const { body } of answers.slice(0, 2)) {
+      for (const { body } of responses.slice(0, 2)) {
         const { id, name } = JSON.parse(body)
         const found = await service.request('GET', `/v1/pets/${id}`, { key })
         assert.equal(found.json.name, name)
@@ -137,7 +137,7 @@ test('a dozen odd requests at once bring no warning', async () => {
   const note = (warning: Error) => warnings.push(warning)
   process.on('warning', note)
   try {
-    await answersTo(12, text('GET', '/pets?x="').repeat(12))
+    await responsesTo(12, text('GET', '/pets?x="').repeat(12))
     // Warnings come with the next turn.
     await new Promise((resolve) => setImmediate(resolve))
     assert.deepEqual(warnings, [])
@@ -173,27 +173,27 @@ describe('a flood of pipelined requests', () => {
         Array.from({ length: 5 }, () => openRawConnection(service.base, flood(target))),
       )
       await first?.response()
-      let answered = 1
+      let responded = 1
       const counting = (async () => {
-        while (answered < count) {
+        while (responded < count) {
           await first?.response()
-          answered++
+          responded++
         }
       })().catch(() => {})
       assert.equal((await look()).status, 200)
-      assert.ok(answered < count / 2, `${answered} of ${count} went before it`)
+      assert.ok(responded < count / 2, `${responded} of ${count} went before it`)
       for (const { socket } of [first, ...others].filter((caller) => caller !== undefined)) socket.destroy()
       await counting
     })
   }
 
   test('is not worked off after its client has left', async () => {
-    const refused = async () => {
+    const rejected = async () => {
       const { text: metrics } = await service.request('GET', '/metrics', { key })
       const lines = [...metrics.matchAll(/^petstore_refusals_total\{.*\} (\d+)$/gm)]
       return lines.reduce((sum, [, count]) => sum + Number(count), 0)
     }
-    const before = await refused()
+    const before = await rejected()
     const requests = flood('/v1/pets')
     const caller = await openRawConnection(service.base, requests)
     await caller.response()
@@ -201,9 +201,9 @@ describe('a flood of pipelined requests', () => {
     await caller.closed
     // It is noticed with the next look at the connection.
     await look()
-    const soon = await refused()
+    const soon = await rejected()
     assert.ok(soon > before && soon - before < requests.split('GET ').length - 1, `${soon - before} served`)
     for (let n = 0; n < 5; n++) await look()
-    assert.equal(await refused(), soon)
+    assert.equal(await rejected(), soon)
   })
 })

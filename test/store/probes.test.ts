@@ -9,8 +9,8 @@ const sunset = Date.UTC(2030, 11, 5)
 
 const service = useService()
 
-const rateHeaders = (answer: ClientResponse) =>
-  Object.keys(answer.headers).filter((name) => /ratelimit|retry-after/.test(name))
+const rateHeaders = (response: ClientResponse) =>
+  Object.keys(response.headers).filter((name) => /ratelimit|retry-after/.test(name))
 
 describe('the probes need no key and have no rate headers', () => {
   for (const [path, body] of [
@@ -19,11 +19,11 @@ describe('the probes need no key and have no rate headers', () => {
   ] as const) {
     test(path, async () => {
       for (const options of [{}, { key: 'wrong' }, { headers: { 'x-forwarded-for': '203.0.113.9' } }]) {
-        const answer = await service.request('GET', path, options)
-        assert.equal(answer.status, 200)
-        assert.deepEqual(answer.json, body)
-        assert.equal(answer.headers['cache-control'], 'no-store')
-        assert.deepEqual(rateHeaders(answer), [])
+        const response = await service.request('GET', path, options)
+        assert.equal(response.status, 200)
+        assert.deepEqual(response.json, body)
+        assert.equal(response.headers['cache-control'], 'no-store')
+        assert.deepEqual(rateHeaders(response), [])
       }
       assert.equal((await service.request('HEAD', path)).status, 200)
     })
@@ -40,16 +40,16 @@ describe('the probes need no key and have no rate headers', () => {
 })
 
 test('readyz says 503 while the store cannot be read, and recovers', async () => {
-  const store = await service.openDatabase()
+  const database = await service.openDatabase()
   const rename = (from: string, to: string) =>
-    store.write((trx) => trx.schema.alterTable(from).renameTo(to).execute())
+    database.write((trx) => trx.schema.alterTable(from).renameTo(to).execute())
   const statusOf = async (path: string) => (await service.request('GET', path)).status
   await rename('schema_migrations', 'schema_migrations_away')
-  const answer = await eventually('readyz says so', async () => {
+  const response = await eventually('readyz says so', async () => {
     const found = await service.request('GET', '/readyz')
     return found.status === 503 && found
   })
-  assert.deepEqual(answer.json, { status: 'not ready' })
+  assert.deepEqual(response.json, { status: 'not ready' })
   assert.equal(await statusOf('/healthz'), 200, 'the process is up all the same')
   await rename('schema_migrations_away', 'schema_migrations')
   await eventually('it recovers', async () => (await statusOf('/readyz')) === 200)
@@ -70,14 +70,14 @@ describe('who may read /metrics', () => {
         [ordinary, 403, 'insufficient_scope'],
         [service.operatorKey, 200, undefined],
       ] as const) {
-        const answer = await service.request('GET', '/metrics', { key, headers })
-        assert.equal(answer.status, status)
-        assert.equal(answer.json?.code, code)
-        assert.equal(/petstore_request_duration_seconds/.test(answer.text), status === 200)
-        assert.deepEqual(rateHeaders(answer), [])
-        if (status === 401) assert.equal(answer.headers['www-authenticate'], 'Bearer')
+        const response = await service.request('GET', '/metrics', { key, headers })
+        assert.equal(response.status, status)
+        assert.equal(response.json?.code, code)
+        assert.equal(/petstore_request_duration_seconds/.test(response.text), status === 200)
+        assert.deepEqual(rateHeaders(response), [])
+        if (status === 401) assert.equal(response.headers['www-authenticate'], 'Bearer')
         if (status === 200)
-          assert.match(String(answer.headers['content-type']), /^text\/plain; version=0\.0\.4/)
+          assert.match(String(response.headers['content-type']), /^text\/plain; version=0\.0\.4/)
       }
     })
   }
@@ -91,10 +91,10 @@ describe('who may read /metrics', () => {
     const open = await startTestService({ PETSTORE_METRICS_OPEN: 'true' })
     try {
       for (const headers of claims) {
-        const answer = await open.request('GET', '/metrics', { headers })
-        assert.equal(answer.status, 200)
-        assert.match(answer.text, /petstore_request_duration_seconds/)
-        assert.deepEqual(rateHeaders(answer), [])
+        const response = await open.request('GET', '/metrics', { headers })
+        assert.equal(response.status, 200)
+        assert.match(response.text, /petstore_request_duration_seconds/)
+        assert.deepEqual(rateHeaders(response), [])
       }
       const statuses = await Promise.all(
         Array.from({ length: 600 }, async () => (await open.request('GET', '/metrics')).status),
@@ -253,24 +253,24 @@ describe('getPet is on its way out', () => {
       [404, service.request('GET', '/v1/pets/milo', { key })],
       [429, service.request('GET', path, { key: tight })],
     ]
-    for (const [status, asked] of scenarios) {
-      const answer = await asked
-      assert.equal(answer.status, status)
-      assertAnnounced(answer)
+    for (const [status, requested] of scenarios) {
+      const response = await requested
+      assert.equal(response.status, status)
+      assertAnnounced(response)
     }
   })
 
   test('and no other operation says so', async () => {
     const key = service.operatorKey
     const { json } = await service.request('POST', '/v1/pets', { key, body: { name: 'Milo', categoryId: 1 } })
-    for (const answer of [
+    for (const response of [
       await service.request('GET', '/v1/pets', { key }),
       await service.request('PATCH', `/v1/pets/${json.id}`, { key, body: { name: 'Mila' } }),
       await service.request('PUT', `/v1/pets/${json.id}`, { key }),
       await service.request('DELETE', `/v1/pets/${json.id}`, { key }),
     ]) {
-      assert.equal(answer.headers.deprecation, undefined)
-      assert.equal(answer.headers.sunset, undefined)
+      assert.equal(response.headers.deprecation, undefined)
+      assert.equal(response.headers.sunset, undefined)
     }
   })
 

@@ -55,10 +55,10 @@ async function unfinishedStart(t: TestContext) {
 describe('a start that has not written the operator key yet', () => {
   test('is not ready, and a request with that key waits for it and is then answered', async (t) => {
     const { client, statusOf, release, started } = await unfinishedStart(t)
-    const answered: number[] = []
-    const note = (answer: Promise<ClientResponse>) =>
-      answer.then((each) => {
-        answered.push(each.status)
+    const responded: number[] = []
+    const note = (response: Promise<ClientResponse>) =>
+      response.then((each) => {
+        responded.push(each.status)
         return each
       })
     const early = [
@@ -67,11 +67,11 @@ describe('a start that has not written the operator key yet', () => {
       note(client.request('GET', '/v1/pets')),
     ]
     assert.equal(await statusOf('/readyz'), 503)
-    assert.deepEqual(answered, [])
+    assert.deepEqual(responded, [])
     await release()
     await started
-    const [keys, added, stranger] = await Promise.all(early)
-    assert.deepEqual([keys?.status, added?.status, stranger?.status], [200, 201, 401])
+    const [keys, added, unknownOrigin] = await Promise.all(early)
+    assert.deepEqual([keys?.status, added?.status, unknownOrigin?.status], [200, 201, 401])
     assert.equal(await statusOf('/readyz'), 200)
   })
 

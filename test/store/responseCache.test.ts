@@ -19,8 +19,8 @@ describe('an answer that is kept is never shown after it has become untrue', () 
     for (let round = 0; round < rounds; round++) {
       await Promise.all([list(), list('&status=available')])
       const { id } = await add(`added ${round}`)
-      for (const answer of await Promise.all([list(), list('&status=available')]))
-        assert.equal(namesOf(answer)[0], `added ${round}`)
+      for (const response of await Promise.all([list(), list('&status=available')]))
+        assert.equal(namesOf(response)[0], `added ${round}`)
       await service.request('PATCH', `/v1/pets/${id}`, { key, body: { name: `changed ${round}` } })
       assert.equal(namesOf(await list())[0], `changed ${round}`)
       await service.request('DELETE', `/v1/pets/${id}`, { key })
@@ -117,13 +117,13 @@ describe('an answer that is kept is never shown after it has become untrue', () 
   })
 
   test('what another process has changed', async () => {
-    const store = await service.openDatabase()
+    const database = await service.openDatabase()
     for (let round = 0; round < rounds; round++) {
       const { id } = await add(`ours ${round}`)
       const name = async () => (await service.request('GET', `/v1/pets/${id}`, { key })).json.name
       assert.equal(namesOf(await list())[0], `ours ${round}`)
       assert.equal(await name(), `ours ${round}`)
-      await store.write(async (trx) => {
+      await database.write(async (trx) => {
         await trx
           .updateTable('pets')
           .set({ name: `theirs ${round}` })

@@ -10,9 +10,9 @@ test('who reads is not held up until all who write are done', async (t) => {
     service.request('POST', '/v1/pets', { key, body: { name: `one of many ${n}`, categoryId: 1 } })
   await add(0)
   let isDone = false
-  const adding = Promise.all(Array.from({ length: 400 }, (_, n) => add(n))).then((answers) => {
+  const adding = Promise.all(Array.from({ length: 400 }, (_, n) => add(n))).then((responses) => {
     isDone = true
-    return answers
+    return responses
   })
   let readMeanwhile = 0
   while (!isDone) {

@@ -115,8 +115,8 @@ test('a stream ends that was opened with a key which another process had just re
   const { id, key } = await makeKey()
   // The service knows the key by now, and learns of the change within half a second.
   await service.request('GET', '/v1/limits', { key })
-  const store = await service.openDatabase()
-  await store.write((trx) => revokeKey(trx, id, service.now()))
+  const database = await service.openDatabase()
+  await database.write((trx) => revokeKey(trx, id, service.now()))
   const caller = await open(request('/events', key))
   await eventually('a refusal, or the end', () => /HTTP\/1\.1 401|connect again/.test(caller.received()))
 })

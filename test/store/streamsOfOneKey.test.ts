@@ -21,7 +21,7 @@ async function open(key: string): Promise<EventStreamClient> {
   return stream
 }
 const openMany = (key: string, count: number) => Promise.all(Array.from({ length: count }, () => open(key)))
-const ask = (key: string) =>
+const send = (key: string) =>
   service.request('GET', '/v1/events', { key, headers: { accept: 'text/event-stream' } })
 const assertAllOpen = (opened: readonly EventStreamClient[]) =>
   assert.deepEqual(new Set(opened.map(({ status }) => status)), new Set([200]))
@@ -38,7 +38,7 @@ describe('the plan of a key limits its streams', () => {
       const { key } = await service.makeKey({ ...settings, scopes })
       const opened = await openMany(key, max)
       assertAllOpen(opened)
-      const rejected = await ask(key)
+      const rejected = await send(key)
       assertError(rejected, 429, 'too_many_streams')
       assert.match(String(rejected.headers['retry-after']), /^[1-9]\d*$/)
       assert.match(rejected.json.message, new RegExp(`\\b${max}\\b`))
@@ -81,17 +81,17 @@ describe('the plan of a key limits its streams', () => {
       body: { overlapSeconds: 3_600 },
     })
     assertAllOpen([await open(key), await open(json.key)])
-    for (const secret of [key, json.key]) assertError(await ask(secret), 429, 'too_many_streams')
+    for (const secret of [key, json.key]) assertError(await send(secret), 429, 'too_many_streams')
   })
 
   test('a change by the operator applies', async () => {
     const { id, key } = await service.makeKey({ ...amplePlan, limits: { streams: 1 }, scopes })
     await open(key)
-    assertError(await ask(key), 429, 'too_many_streams')
+    assertError(await send(key), 429, 'too_many_streams')
     const body = { limits: { streams: 2 } }
     await service.request('PATCH', `/v1/keys/${id}`, { key: service.operatorKey, body })
     assertAllOpen([await open(key)])
-    assertError(await ask(key), 429, 'too_many_streams')
+    assertError(await send(key), 429, 'too_many_streams')
   })
 })
 
@@ -104,7 +104,7 @@ test('a stream above the limit counts as a request and never leads to a ban', as
     return minute.remaining as number
   }
   const before = await left()
-  for (let n = 0; n < banAfter * 3; n++) assertError(await ask(key), 429, 'too_many_streams')
+  for (let n = 0; n < banAfter * 3; n++) assertError(await send(key), 429, 'too_many_streams')
   assert.equal(await left(), before - banAfter * 3)
   assert.equal((await service.request('GET', '/v1/events', { key })).status, 200)
 })

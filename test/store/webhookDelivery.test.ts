@@ -69,7 +69,7 @@ async function stage(t: TestContext, env: Record<string, string> = {}, options: 
 
 function actions(service: TestService, marker: WebhookReceiver) {
   const key = service.operatorKey
-  const ask = async (method: string, path: string, body?: unknown) => {
+  const send = async (method: string, path: string, body?: unknown) => {
     const { status, json, text } = await service.request(method, path, { key, body })
     assert.ok(status < 300, text)
     return json
@@ -77,15 +77,15 @@ function actions(service: TestService, marker: WebhookReceiver) {
   let markerId: number | undefined
   let marks = 0
   return {
-    ask,
-    addPet: (name = 'Milo') => ask('POST', '/v1/pets', { name, categoryId: 3 }),
-    webhook: (id: number) => ask('GET', `/v1/webhooks/${id}`),
-    deliveries: (id: number): Promise<Delivery[]> => ask('GET', `/v1/webhooks/${id}/deliveries?limit=100`),
+    send,
+    addPet: (name = 'Milo') => send('POST', '/v1/pets', { name, categoryId: 3 }),
+    webhook: (id: number) => send('GET', `/v1/webhooks/${id}`),
+    deliveries: (id: number): Promise<Delivery[]> => send('GET', `/v1/webhooks/${id}/deliveries?limit=100`),
     /** Runs the deliverer twice: the attempts that the first round started have arrived by the second. */
     async runDeliverer(): Promise<void> {
       markerId ??= (await registerWebhook(service, marker.url, ['category.deleted'])).id
       for (let n = 0; n < 2; n++) {
-        await ask('POST', `/v1/webhooks/${markerId}/test`)
+        await send('POST', `/v1/webhooks/${markerId}/test`)
         await marker.until(++marks)
       }
     },
@@ -442,7 +442,7 @@ describe('first attempts', () => {
 
 describe('no message is lost', () => {
   test('in a clean restart: queued, failed and new messages are all delivered', async (t) => {
-    const { service, endpoint, addPet, deliveries, runDeliverer, ask } = await stage(
+    const { service, endpoint, addPet, deliveries, runDeliverer, send } = await stage(
       t,
       {},
       { bounds: { attemptTimeoutMs: 300 } },
@@ -452,13 +452,13 @@ describe('no message is lost', () => {
     hanging.reply = hang
     const ids = []
     for (const { url } of [failing, paused, hanging]) ids.push((await registerWebhook(service, url)).id)
-    await ask('PATCH', `/v1/webhooks/${ids[1]}`, { status: 'paused' })
+    await send('PATCH', `/v1/webhooks/${ids[1]}`, { status: 'paused' })
     const names = Array.from({ length: 5 }, (_, n) => `Pet ${n}`)
     for (const name of names) await addPet(name)
     await hanging.until(1)
     await service.restart()
     for (const receiver of [failing, hanging]) receiver.reply = 204
-    await ask('PATCH', `/v1/webhooks/${ids[1]}`, { status: 'enabled' })
+    await send('PATCH', `/v1/webhooks/${ids[1]}`, { status: 'enabled' })
     service.advance(40 * second)
     await runDeliverer()
     for (const id of ids) {

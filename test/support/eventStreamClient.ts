@@ -43,14 +43,14 @@ export function openEventStream(
 
 function listening(outgoing: ClientRequest, incoming: IncomingMessage, isPaused: boolean): EventStreamClient {
   const blocks: string[] = []
-  const heard: ReceivedEvent[] = []
+  const received: ReceivedEvent[] = []
   let rest = ''
   incoming.setEncoding('utf8')
   incoming.on('data', (chunk: string) => {
     const parts = (rest + chunk).split('\n\n')
     rest = parts.pop() ?? ''
     blocks.push(...parts)
-    heard.push(...parts.flatMap(parseEvents))
+    received.push(...parts.flatMap(parseEvents))
   })
   if (isPaused) incoming.pause()
   // A broken connection also emits `close`.
@@ -63,10 +63,10 @@ function listening(outgoing: ClientRequest, incoming: IncomingMessage, isPaused:
     headers: incoming.headers,
     incoming,
     blocks,
-    events: heard,
+    events: received,
     async until(count, boundMs) {
-      await eventually(`${count} events on the stream`, () => heard.length >= count, boundMs)
-      return heard
+      await eventually(`${count} events on the stream`, () => received.length >= count, boundMs)
+      return received
     },
     async untilBlock(block, boundMs) {
       await eventually(`${block} on the stream`, () => blocks.includes(block), boundMs)

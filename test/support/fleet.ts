@@ -111,8 +111,8 @@ export class ExpectedState {
 }
 
 /** A response that says nothing about the outcome: retry if that is safe. */
-export const isBusy = (answer: ClientResponse) =>
-  answer.status === 503 || answer.json?.code === 'idempotency_in_progress'
+export const isBusy = (response: ClientResponse) =>
+  response.status === 503 || response.json?.code === 'idempotency_in_progress'
 
 /** A caller that uses any instance and retries requests without a response if that is safe. */
 export function callerOf(fleet: Fleet, key: string, known: ExpectedState) {
@@ -120,9 +120,11 @@ export function callerOf(fleet: Fleet, key: string, known: ExpectedState) {
   async function attempt(method: string, path: string, { body, idempotencyKey }: Sent = {}) {
     const headers = idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }
     try {
-      const answer = await fleet.any().request(method, path, { key, body, headers })
-      known.responses.push(`${answer.status}${answer.json?.code === undefined ? '' : ` ${answer.json.code}`}`)
-      return answer
+      const response = await fleet.any().request(method, path, { key, body, headers })
+      known.responses.push(
+        `${response.status}${response.json?.code === undefined ? '' : ` ${response.json.code}`}`,
+      )
+      return response
     } catch (error) {
       assert.match(String((error as NodeJS.ErrnoException).code), /^(?:ECONNRESET|ECONNREFUSED|EPIPE)$/)
       known.lost++
@@ -131,14 +133,14 @@ export function callerOf(fleet: Fleet, key: string, known: ExpectedState) {
   }
 
   /** Retries until there is a response. `unanswered` counts the attempts before it. */
-  async function insist(method: string, path: string, sent: Sent = {}) {
+  async function retryUntilResponse(method: string, path: string, sent: Sent = {}) {
     const deadline = performance.now() + responseMaxMs
-    for (let unanswered = 0; ; unanswered++) {
+    for (let failedAttempts = 0; ; failedAttempts++) {
       assert.ok(performance.now() < deadline, `${method} ${path} gets no response`)
-      const answer = await attempt(method, path, sent)
-      if (answer && !isBusy(answer)) {
-        if (unanswered > 0 && answer.headers['idempotent-replayed']) known.replayed++
-        return { answer, unanswered }
+      const response = await attempt(method, path, sent)
+      if (response && !isBusy(response)) {
+        if (failedAttempts > 0 && response.headers['idempotent-replayed']) known.replayed++
+        return { response, failedAttempts }
       }
       // Gives the fleet time to notice that an instance is gone.
       await pause(10)
@@ -146,11 +148,11 @@ export function callerOf(fleet: Fleet, key: string, known: ExpectedState) {
   }
 
   async function ok(method: string, path: string, sent: Sent = {}): Promise<ClientResponse['json']> {
-    const { answer } = await insist(method, path, sent)
-    assert.ok(answer.status < 300, `${method} ${path}: ${answer.status} ${answer.text}`)
-    return answer.json
+    const { response } = await retryUntilResponse(method, path, sent)
+    assert.ok(response.status < 300, `${method} ${path}: ${response.status} ${response.text}`)
+    return response.json
   }
 
-  return { attempt, insist, ok }
+  return { attempt, insist: retryUntilResponse, ok }
 }
 export type Caller = ReturnType<typeof callerOf>

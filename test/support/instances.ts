@@ -113,9 +113,9 @@ export async function requestOk(
   body?: unknown,
   key = adminKey,
 ): Promise<ClientResponse> {
-  const answer = await retryWhile503(() => instance.request(method, path, { key, body }))
-  assert.ok(answer.status < 300, `${method} ${path}: ${answer.status} ${answer.text}`)
-  return answer
+  const response = await retryWhile503(() => instance.request(method, path, { key, body }))
+  assert.ok(response.status < 300, `${method} ${path}: ${response.status} ${response.text}`)
+  return response
 }
 
 export const newestEventId = async (instance: Requester, key = adminKey): Promise<number> =>
@@ -125,9 +125,9 @@ export const newestEventId = async (instance: Requester, key = adminKey): Promis
 export async function feedAfter(instance: Requester, after: number, key = adminKey): Promise<Event[]> {
   const all: Event[] = []
   for (let page: string | undefined = `/v1/events?after=${after}&limit=1000`; page; ) {
-    const answer = await requestOk(instance, 'GET', page, undefined, key)
-    all.push(...answer.json)
-    page = nextPage(answer)
+    const response = await requestOk(instance, 'GET', page, undefined, key)
+    all.push(...response.json)
+    page = nextPage(response)
   }
   return all
 }
@@ -140,9 +140,9 @@ export async function listAllItems(
 ): Promise<ClientResponse['json'][]> {
   const all: ClientResponse['json'][] = []
   for (let page: string | undefined = path; page; ) {
-    const answer = await requestOk(instance, 'GET', page, undefined, key)
-    all.push(...answer.json)
-    page = nextPage(answer)
+    const response = await requestOk(instance, 'GET', page, undefined, key)
+    all.push(...response.json)
+    page = nextPage(response)
   }
   return all
 }
@@ -152,8 +152,8 @@ export const retryWhile503 = (send: () => Promise<ClientResponse>): Promise<Clie
   eventually(
     'a response other than 503',
     async () => {
-      const answer = await send()
-      return answer.status !== 503 && answer
+      const response = await send()
+      return response.status !== 503 && response
     },
     30_000,
   )

@@ -11,11 +11,11 @@ const unknownOutcome =
 export const isOutcomeUnknown = ({ json }: ClientResponse): boolean => unknownOutcome.test(json?.message)
 
 /** An unavailable database is reported with the documented error and no internal detail. */
-export function assertUnavailable(answer: ClientResponse, method = 'GET'): void {
-  assertError(answer, 503, 'unavailable')
-  assertResponseHeaders(answer, method)
-  assert.match(String(answer.headers['retry-after']), /^[1-9]\d*$/)
-  if (!isOutcomeUnknown(answer)) assert.equal(answer.json.message, errorCatalogue.unavailable.message)
+export function assertUnavailable(response: ClientResponse, method = 'GET'): void {
+  assertError(response, 503, 'unavailable')
+  assertResponseHeaders(response, method)
+  assert.match(String(response.headers['retry-after']), /^[1-9]\d*$/)
+  if (!isOutcomeUnknown(response)) assert.equal(response.json.message, errorCatalogue.unavailable.message)
 }
 
 type Kind = 'read' | 'write'
@@ -74,34 +74,34 @@ export function startLoad(clients: readonly Client[], { callers, key, prefix = '
   async function call(n: number, kind: Kind, method: string, path: string, options: RequestOptions = {}) {
     const client = clients[n % clients.length] as Client
     const sentAt = performance.now()
-    const answer = await client.request(method, path, { key, ...options })
+    const response = await client.request(method, path, { key, ...options })
     load.longestMs[kind] = Math.max(load.longestMs[kind], performance.now() - sentAt)
     const count = counts[n] as (typeof counts)[number]
-    if (answer.status === 503) {
-      assertUnavailable(answer, method)
+    if (response.status === 503) {
+      assertUnavailable(response, method)
       count.rejected++
       await pause(pauseAfterErrorMs)
     } else {
-      assertResponseHeaders(answer, method)
-      assert.equal(answer.status, method === 'POST' ? 201 : 200, `${method} ${path}: ${answer.text}`)
+      assertResponseHeaders(response, method)
+      assert.equal(response.status, method === 'POST' ? 201 : 200, `${method} ${path}: ${response.text}`)
       count.good++
       if (kind === 'write') count.changes++
     }
-    return answer
+    return response
   }
 
   async function add(n: number, turn: number): Promise<void> {
     const name = `${prefix} ${n} ${turn}`
     const attempt = { name, idempotencyKey: name.replaceAll(' ', '-') }
-    const answer = await call(n, 'write', 'POST', '/v1/pets', {
+    const response = await call(n, 'write', 'POST', '/v1/pets', {
       body: { name, categoryId: 7 },
       headers: { 'idempotency-key': attempt.idempotencyKey },
     })
-    if (answer.status === 201) {
-      assert.equal(answer.json.name, name)
-      assert.ok(!load.created.has(answer.json.id), `the id ${answer.json.id} was given to two animals`)
-      load.created.set(answer.json.id, name)
-    } else (isOutcomeUnknown(answer) ? load.unknown : load.rejected).push(attempt)
+    if (response.status === 201) {
+      assert.equal(response.json.name, name)
+      assert.ok(!load.created.has(response.json.id), `the id ${response.json.id} was given to two animals`)
+      load.created.set(response.json.id, name)
+    } else (isOutcomeUnknown(response) ? load.unknown : load.rejected).push(attempt)
   }
 
   async function keepCalling(n: number): Promise<void> {

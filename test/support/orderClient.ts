@@ -29,14 +29,14 @@ export async function startOrderClient(env: Record<string, string> = {}): Promis
   const { key } = await service.makeKey(amplePlan)
 
   async function call(method: string, path: string, options: RequestOptions = {}): Promise<ClientResponse> {
-    const answer = await service.request(method, path, { key, ...options })
-    assertResponseHeaders(answer, method)
-    return answer
+    const response = await service.request(method, path, { key, ...options })
+    assertResponseHeaders(response, method)
+    return response
   }
   async function done(method: string, path: string, status: number, options: RequestOptions = {}) {
-    const answer = await call(method, path, options)
-    assert.equal(answer.status, status, `${method} ${path}: ${answer.text}`)
-    return answer
+    const response = await call(method, path, options)
+    assert.equal(response.status, status, `${method} ${path}: ${response.text}`)
+    return response
   }
   const addPet = async (fields = {}) =>
     (await done('POST', '/v1/pets', 201, { body: { name: 'Milo', categoryId: 3, ...fields } })).json.id

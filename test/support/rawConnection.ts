@@ -35,7 +35,7 @@ export async function openRawConnection(base: string, ...writes: string[]): Prom
   })
   for (const part of writes) socket.write(part)
 
-  async function answer() {
+  async function response() {
     for (;;) {
       const whole = completeResponse(rest)
       if (whole) {
@@ -47,7 +47,7 @@ export async function openRawConnection(base: string, ...writes: string[]): Prom
     }
   }
 
-  return { socket, openedAt, received: () => chunks.join(''), response: answer, closed }
+  return { socket, openedAt, received: () => chunks.join(''), response, closed }
 }
 
 function completeResponse(text: string) {

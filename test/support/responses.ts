@@ -6,8 +6,8 @@ import type { ClientResponse } from './client.ts'
 export const amplePlan = { plan: 'enterprise', limits: { perMinute: 1_000_000_000, perDay: 1_000_000_000 } }
 
 /** Checks what every response under /v1 has. */
-export function assertResponseHeaders(answer: ClientResponse, method: string): void {
-  const { status, headers, text } = answer
+export function assertResponseHeaders(response: ClientResponse, method: string): void {
+  const { status, headers, text } = response
   assert.match(String(headers['x-ratelimit-limit']), /^\d+$/)
   assert.match(String(headers['x-ratelimit-remaining']), /^\d+$/)
   assert.match(String(headers['x-ratelimit-reset']), /^\d+$/)
@@ -19,7 +19,7 @@ export function assertResponseHeaders(answer: ClientResponse, method: string): v
     return
   }
   assert.equal(headers['content-type'], 'application/json; charset=utf-8')
-  if (status >= 400) assertErrorBody(answer)
+  if (status >= 400) assertErrorBody(response)
 }
 
 /** The body of an error has code, message, status and optional details, and nothing else. */
@@ -39,8 +39,8 @@ function assertErrorBody({ status, json }: ClientResponse): void {
   }
 }
 
-export function assertError(answer: ClientResponse, status: number, code: ErrorCode): void {
-  assert.deepEqual({ status: answer.status, code: answer.json?.code }, { status, code }, answer.text)
+export function assertError(response: ClientResponse, status: number, code: ErrorCode): void {
+  assert.deepEqual({ status: response.status, code: response.json?.code }, { status, code }, response.text)
 }
 
 /** The URL of the next page, from the Link header. */

@@ -45,8 +45,8 @@ export async function startTestService(
   env: Record<string, string> = {},
   { startAt = startOfTests, bounds = {}, nameServers }: TestServiceOptions = {},
 ): Promise<TestService> {
-  const givenStore = databaseEnvIn(env)
-  const databaseEnv = givenStore ?? (await newDatabase())
+  const givenDatabase = databaseEnvIn(env)
+  const databaseEnv = givenDatabase ?? (await newDatabase())
   const host = bunPath === undefined ? undefined : new BunHost()
   const logLines: string[] = []
   let time = startAt === 'now' ? Date.now() : startAt
@@ -103,15 +103,15 @@ export async function startTestService(
       await service.stop()
       await (await opened)?.close()
       host?.remove()
-      if (givenStore === undefined) await removeDatabase(databaseEnv)
+      if (givenDatabase === undefined) await removeDatabase(databaseEnv)
     },
     async makeKey(settings = {}) {
-      const answer = await client.request('POST', '/v1/keys', {
+      const response = await client.request('POST', '/v1/keys', {
         key: operatorKey,
         body: { name: 'test', ...settings },
       })
-      if (answer.status !== 201) throw new Error(`The key was not created: ${answer.text}`)
-      return answer.json as { id: number; key: string }
+      if (response.status !== 201) throw new Error(`The key was not created: ${response.text}`)
+      return response.json as { id: number; key: string }
     },
   }
   return test
