@@ -220,7 +220,7 @@ describe('backup and restore', { concurrency: 2 }, () => {
     ['garbage', Buffer.from('no database '.repeat(1_000))],
     ['half a page', Buffer.from('SQLite format 3\0'.padEnd(2_000, 'x'))],
   ] as const) {
-    test(`restore --replace over a damaged database (${name}), which is kept`, async (t) => {
+    test(`restore --replace over a damaged database (${name}), which is moved aside`, async (t) => {
       const { cli, before, backup } = await damagedDatabase(t, damage)
       assertCommandFails(await cli.run(['export']), 1, /cannot be opened .*restore a backup/)
       await cli.ok(['restore', backup, '--replace'])

@@ -145,8 +145,8 @@ test('a server whose checkpoint fails exits with status 1, and no confirmed chan
   await cli.ok(['seed', '--count', '15000'])
   const responded: string[] = []
   for (let n = 0; n < 64; n++) {
-    const added = await add(`answered ${n}`).catch(() => undefined)
-    if (added?.status === 201) responded.push(`answered ${n}`)
+    const added = await add(`confirmed ${n}`).catch(() => undefined)
+    if (added?.status === 201) responded.push(`confirmed ${n}`)
   }
   const { code, stderr } = await server.ended
   assert.equal(code, 1)

@@ -153,7 +153,7 @@ test('a retry of a delivery is not sent before its claim is durable', async (t) 
   const client = await serviceFor(t, loopbackAllowed)
   const body = { url: receiver.url, events: ['pet.created'] }
   const { json: webhook } = await client.call('POST', '/webhooks', { body })
-  await client.add('told twice')
+  await client.add('delivered twice')
   await receiver.until(1)
   const pending = await eventually('the attempt is recorded', async () => {
     const { json } = await client.call('GET', `/webhooks/${webhook.id}/deliveries`)

@@ -18,7 +18,7 @@ before(async () => {
   folder = temporaryFolder()
   database = await openTestDatabase({ PETSTORE_DATA_DIR: folder })
   connection = new DatabaseSync(databaseFile(folder), { timeout: 10_000 })
-  // Filled without indexes and made whole again, which is several times as fast.
+  // The indexes are dropped and created again, which is several times as fast.
   const indexes = connection
     .prepare(
       "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'pets' AND sql IS NOT NULL",

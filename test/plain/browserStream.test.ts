@@ -89,7 +89,7 @@ before(async () => {
   const { key } = await service.makeKey({ plan: 'pro', origins: [origin], scopes: ['events:read'] })
   settings = { api, key }
   chromium = await launchBrowser()
-  // Not openPage(): its routes would answer the preflights in place of the service.
+  // Not openPage(): its routes would respond to the preflights instead of the service.
   page = await (await chromium.browser.newContext()).newPage()
   await page.goto(origin)
   await eventually('the page follows', async () => (await followed())?.opens === 1, reconnectMaxMs)

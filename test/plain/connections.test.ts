@@ -51,14 +51,14 @@ test('near the limit of connections the one that has been idle longest makes roo
     const second = await arrive()
     const third = await arrive()
     await arrive()
-    // There is room for these four: nobody had to go.
+    // There is room for these four: none was closed.
     assert.deepEqual(
       callers.map(({ socket }) => socket.closed),
       [false, false, false, false],
     )
     await arrive()
     await first.closed
-    // Whoever asks is no longer the one that has been idle longest.
+    // A connection that sends a request is no longer the one that has been idle longest.
     assert.equal(await send(second, '/again'), '/again')
     await arrive()
     await third.closed
@@ -71,7 +71,7 @@ test('near the limit of connections the one that has been idle longest makes roo
   }
 })
 
-test('who is being served does not have to make room, however long it takes', async () => {
+test('a connection with a request in progress is never closed to make room', async () => {
   const served = Promise.withResolvers<void>()
   const slowly = async ({ target }: ApiRequest) => {
     if (target === '/slow') await served.promise
@@ -118,7 +118,7 @@ test('a connection that is idle for long is closed, and no other', async () => {
     RawConnection,
   ]
   try {
-    // The first who asks waits for what answers to be loaded; the others must not be idle for as long.
+    // The first request waits until the modules are loaded. The others must not be idle that long.
     assert.equal(await send(busy), 'done')
     for (const caller of callers) assert.equal(await send(caller), 'done')
     const response = send(slow, '/slow')
@@ -136,10 +136,10 @@ test('a connection that is idle for long is closed, and no other', async () => {
     }
     await closed
     trickling.socket.write('Host: petstore\r\n\r\n')
-    assert.equal((await trickling.response()).body, 'done', 'who is sending a request is not idle')
+    assert.equal((await trickling.response()).body, 'done', 'a connection that sends a request is not idle')
     served.resolve()
-    assert.equal(await response, 'done', 'nor is who waits for an answer')
-    // In the end they all go.
+    assert.equal(await response, 'done', 'nor is one that waits for a response')
+    // In the end all are closed.
     await Promise.all([busy.closed, slow.closed, trickling.closed])
   } finally {
     served.resolve()
@@ -148,7 +148,7 @@ test('a connection that is idle for long is closed, and no other', async () => {
   }
 })
 
-test('a connection whose answer was watched may be idle as long as any other', async () => {
+test('a connection after a slow response may be idle as long as any other', async () => {
   const listener = await listen(
     handlers(() => 'done'),
     anywhere,
@@ -160,18 +160,18 @@ test('a connection whose answer was watched may be idle as long as any other', a
     const started = performance.now()
     await watched.closed
     const idleMs = performance.now() - started
-    assert.ok(idleMs > 1_000, `it was closed after ${idleMs} ms, by the bound of a stalled answer`)
+    assert.ok(idleMs > 1_000, `it was closed after ${idleMs} ms, by the limit of a stalled response`)
   } finally {
     watched.socket.destroy()
     await listener.stop()
   }
 })
 
-/** Ends of connections in this process, where both sides are. */
+/** Sockets of this process, which has both ends of each connection. */
 const openSockets = () => process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length
 
-test('who takes nothing of a second answer is cut off as well', async () => {
-  // More than fits on the way.
+test('a client that reads nothing of a second response is disconnected', async () => {
+  // More than the socket buffers hold.
   const large = 'x'.repeat(32 * 1024 * 1024)
   const listener = await listen(
     handlers(({ target }) => (target === '/large' ? large : 'done')),
@@ -183,7 +183,7 @@ test('who takes nothing of a second answer is cut off as well', async () => {
     const caller = await openRawConnection(`http://127.0.0.1:${listener.port}`)
     caller.socket.pause()
     caller.socket.write(request('/') + request('/large'))
-    // Nothing is read before the server has given up: then of the two ends there is one left.
+    // Nothing is read before the server closes its end: then one of the two sockets is left.
     await eventually('the server gives up', async () => openSockets() === 1)
     caller.socket.resume()
     await caller.closed
@@ -303,7 +303,7 @@ describe('connections from one address', () => {
     return { closed, sockets, isServed }
   }
 
-  test('have a bound of their own: more are closed at once, and other addresses are not affected', async (t) => {
+  test('have a separate limit: more are closed immediately, and other addresses are not affected', async (t) => {
     const { closed, sockets, isServed } = await stage(t, {})
     for (let n = 0; n < 3; n++) assert.equal(await isServed(), true)
     for (let n = 0; n < 2; n++) assert.equal(await isServed(), false)

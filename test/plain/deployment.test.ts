@@ -72,7 +72,7 @@ describe('the files for deploying', () => {
       .map((document) => document.toJS())
       .filter(({ kind }) => kind === 'Deployment')
     assert.ok(deployments.length > 0)
-    // "Always" is what a deployment has unless it says otherwise.
+    // "Always" is the default of a deployment.
     for (const { spec } of deployments)
       assert.ok([undefined, 'Always'].includes(spec.template.spec.restartPolicy))
   })
@@ -89,7 +89,7 @@ describe('the files for deploying', () => {
     for (const name of ['PETSTORE_IMAGE', 'PETSTORE_LISTEN']) known.add(name)
     for (const file of files)
       for (const name of read(file).match(/\bPETSTORE_[A-Z_]+\b/g) ?? [])
-        assert.ok(known.has(name), `${file} names ${name}, which nobody reads.`)
+        assert.ok(known.has(name), `${file} names ${name}, which is not a setting.`)
   })
 
   test('the settings of compose.yaml are taken by the service', () => {

@@ -5,7 +5,7 @@ import { errorCatalogue } from '../../src/api/errors.ts'
 import { codesOf, type Node, operationsOf, readDocument, resolve, root } from '../support/openapi.ts'
 import { sources } from '../support/sources.ts'
 
-/** The whole set of v1. */
+/** All codes of v1. */
 const expected: Record<number, readonly string[]> = {
   400: ['malformed_json', 'validation_failed', 'invalid_cursor'],
   401: ['missing_api_key', 'invalid_api_key'],
@@ -36,7 +36,7 @@ const expected: Record<number, readonly string[]> = {
   503: ['unavailable'],
 }
 
-/** Answered where there is no operation that could declare them. */
+/** Errors that are returned where there is no operation to declare them. */
 const codesWithoutOperation = ['not_found', 'method_not_allowed']
 
 const document = readDocument('openapi.json')
@@ -83,12 +83,12 @@ describe('the error codes', () => {
     assert.equal(
       new Set(documented.map(([code]) => code)).size,
       documented.length,
-      'No code is told of twice.',
+      'No code is documented twice.',
     )
     assert.deepEqual(Object.fromEntries(documented), statuses)
   })
 
-  test('each tell the caller something by default', () => {
+  test('have a default message', () => {
     for (const [code, { message }] of Object.entries(errorCatalogue))
       assert.match(message, /^[A-Z].*\.$/, code)
   })

@@ -44,7 +44,7 @@ describe('Expect: 100-continue', () => {
     ],
   ]
   for (const [name, request, status, code] of rejected) {
-    test(`${name} is refused before the body is sent, and the connection is closed`, async () => {
+    test(`${name} is rejected before the body is sent, and the connection is closed`, async () => {
       const caller = await openRawConnection(service.base, request())
       const response = await caller.response()
       assert.equal(response.status, status)
@@ -56,14 +56,14 @@ describe('Expect: 100-continue', () => {
     })
   }
 
-  test('a key without the scope is refused before the body is sent', async () => {
+  test('a key without the scope is rejected before the body is sent', async () => {
     const { key: readOnly } = await service.makeKey({ scopes: ['pets:read'] })
     const caller = await openRawConnection(service.base, head(expecting(`Bearer ${readOnly}`, body.length)))
     assert.equal((await caller.response()).status, 403)
     caller.socket.destroy()
   })
 
-  test('a key that has used up its rate limit is refused before the body is sent', async () => {
+  test('a key that has used up its rate limit is rejected before the body is sent', async () => {
     const limited = await service.makeKey({ plan: 'enterprise', limits: { perMinute: 1 } })
     await service.request('GET', '/v1/pets', { key: limited.key })
     const caller = await openRawConnection(
@@ -75,7 +75,7 @@ describe('Expect: 100-continue', () => {
   })
 
   for (const path of ['/v1/pets', '/v1/pets?x="']) {
-    test(`is answered 100 where the body is wanted, then the request is served (${path})`, async () => {
+    test(`gets 100 Continue when the body is read, and then its response (${path})`, async () => {
       const caller = await openRawConnection(service.base)
       for (let n = 0; n < 2; n++) {
         caller.socket.write(head(expecting(`Bearer ${key}`, body.length), { path }))

@@ -23,7 +23,7 @@ const publicPaths = ['/v1/openapi.json', '/v1/openapi.yaml']
 
 describe('a page is there to be read', () => {
   for (const path of [...staticPaths, '/healthz', '/readyz', '/metrics']) {
-    test(`${path} answers GET and HEAD, and 405 with Allow to every other method`, async () => {
+    test(`${path} responds to GET and HEAD, and with 405 and Allow to every other method`, async () => {
       assert.equal((await service.request('GET', path)).status, 200)
       const head = await service.request('HEAD', path)
       assert.deepEqual([head.status, head.text], [200, ''])
@@ -83,7 +83,7 @@ for (const path of staticPaths) {
       assert.equal(other.status, 200)
     })
 
-    test('is compressed for clients that accept it, with an ETag of its own', async () => {
+    test('is compressed for clients that accept it, with a separate ETag', async () => {
       const plain = await bytesOf(path)
       assert.doesNotMatch(plain.head, /^content-encoding:/im)
       const zipped = await bytesOf(path, { 'Accept-Encoding': 'br;q=1.0, gzip;q=0.8, *;q=0.1' })

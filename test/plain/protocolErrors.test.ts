@@ -43,7 +43,7 @@ const lineOf = (requestId: string) =>
 const authorized = () => `Host: petstore\r\nAuthorization: Bearer ${service.operatorKey}\r\n`
 const chunked = () => `POST /v1/pets HTTP/1.1\r\n${authorized()}Transfer-Encoding: chunked\r\n`
 
-describe('what cannot be read as HTTP is refused with an Error body, and closed', () => {
+describe('bytes that are not HTTP get an Error body, and the connection is closed', () => {
   const long = (bytes: number) =>
     `GET /healthz HTTP/1.1\r\nHost: petstore\r\nX-Long: ${'x'.repeat(bytes)}\r\n\r\n`
   const rejected: [string, () => string, number][] = [
@@ -104,11 +104,11 @@ describe('what is HTTP but no request of ours', () => {
   const rejected: [string, string][] = [
     ['HTTP/1.1 without a Host', 'GET /v1/pets HTTP/1.1\r\n'],
     ['two Hosts', 'GET /v1/pets HTTP/1.1\r\nHost: a\r\nHost: b\r\n'],
-    ['a Host that is none', 'GET /v1/pets HTTP/1.1\r\nHost: not a host\r\n'],
+    ['an invalid Host', 'GET /v1/pets HTTP/1.1\r\nHost: not a host\r\n'],
     ['a target that is no path', 'OPTIONS * HTTP/1.1\r\nHost: petstore\r\n'],
   ]
   for (const [name, head] of rejected) {
-    test(`${name} is refused with an Error body and the request id of the caller`, async () => {
+    test(`${name} gets an Error body and the request id of the caller`, async () => {
       const id = name.replaceAll(/[^A-Za-z0-9]/g, '-')
       const caller = await openRawConnection(service.base, `${head}X-Request-Id: ${id}\r\n\r\n`)
       assert.equal(assertErrorForm(await caller.response(), 400, 'validation_failed'), id)

@@ -7,7 +7,7 @@ import { type Server, stopped } from '../support/servers.ts'
 
 const headersTimeoutMs = 5_000
 const requestTimeoutMs = 10_000
-/** A caller is cut off within his bound and this. */
+/** A client is disconnected within its time limit and this. */
 const lateMs = 1_000
 /** For the machine that runs the test. */
 const slackMs = 1_500
@@ -31,7 +31,7 @@ const post = (...headers: string[]) =>
     '\r\n',
   )
 
-/** Sends a little every now and then, for as long as the other side stands it. */
+/** Sends a few bytes from time to time, until the server closes the connection. */
 async function sendSlowly(start: string, drop: string): Promise<RawConnection> {
   const caller = await openRawConnection(server.base, start)
   const timer = setInterval(() => caller.socket.write(drop), tickMs)
@@ -45,23 +45,22 @@ async function assertCutOff(caller: RawConnection, boundMs: number): Promise<voi
   assert.ok(afterMs < boundMs + lateMs + slackMs, `cut off only after ${afterMs} ms`)
 }
 
-describe('a slow caller is cut off', { concurrency: true }, () => {
-  test('who says nothing at all', async () =>
-    assertCutOff(await openRawConnection(server.base), headersTimeoutMs))
+describe('a slow client is disconnected', { concurrency: true }, () => {
+  test('that sends nothing', async () => assertCutOff(await openRawConnection(server.base), headersTimeoutMs))
 
   for (const [who, start, drop, boundMs] of [
-    ['who is slow to finish the first line', () => 'GET /v1/pe', 't', headersTimeoutMs],
+    ['that is slow to finish the first line', () => 'GET /v1/pe', 't', headersTimeoutMs],
     [
-      'who is slow with headers',
+      'that is slow with headers',
       () => 'GET /v1/pets HTTP/1.1\r\nHost: petstore\r\n',
       'X-Drop: 1\r\n',
       headersTimeoutMs,
     ],
-    ['who is slow with a body', () => post('Content-Length: 1000'), ' ', requestTimeoutMs],
-    ['who is slow with chunks', () => post('Transfer-Encoding: chunked'), '1\r\n \r\n', requestTimeoutMs],
-    ['who is slow to begin a body', () => post('Content-Length: 1000'), '', requestTimeoutMs],
+    ['that is slow with a body', () => post('Content-Length: 1000'), ' ', requestTimeoutMs],
+    ['that is slow with chunks', () => post('Transfer-Encoding: chunked'), '1\r\n \r\n', requestTimeoutMs],
+    ['that is slow to begin a body', () => post('Content-Length: 1000'), '', requestTimeoutMs],
     [
-      'who is slow with a body that nobody wants',
+      'that is slow with a body that is not read',
       () => post('Content-Length: 1000').replace(key, 'wrong'),
       ' ',
       undefined,
@@ -71,18 +70,18 @@ describe('a slow caller is cut off', { concurrency: true }, () => {
       const caller = await sendSlowly(start(), drop)
       if (boundMs !== undefined) {
         await assertCutOff(caller, boundMs)
-        assert.match(caller.received(), /^HTTP\/1\.1 408 /, 'and is told why')
+        assert.match(caller.received(), /^HTTP\/1\.1 408 /, 'with the reason')
         assert.match(caller.received(), /^x-request-id: \S+/im)
         assert.match(caller.received(), /\r\n\r\n\{"code":"validation_failed",.*"status":408\}$/)
       } else {
-        assert.equal((await caller.response()).status, 401, 'answered without it')
+        assert.equal((await caller.response()).status, 401, 'the response does not wait for the body')
         const { afterMs } = await caller.closed
         assert.ok(afterMs < requestTimeoutMs + lateMs + slackMs)
       }
     })
   }
 
-  test('and meanwhile everybody else is served as ever, however many they are', async () => {
+  test('while all other clients are served as usual', async () => {
     const slow = await Promise.all(
       Array.from({ length: clientCount }, (_, n) =>
         n % 2 === 0
@@ -113,7 +112,7 @@ describe('a slow caller is cut off', { concurrency: true }, () => {
     assert.ok(longestMs < 2_000, `the longest took ${longestMs} ms`)
   })
 
-  test('who does not read his answer is not waited for by others', async () => {
+  test('and one that does not read its response does not delay others', async () => {
     const lazy = await openRawConnection(server.base)
     lazy.socket.pause()
     for (let n = 0; n < 50; n++) lazy.socket.write('GET /v1/openapi.json HTTP/1.1\r\nHost: petstore\r\n\r\n')
@@ -122,8 +121,8 @@ describe('a slow caller is cut off', { concurrency: true }, () => {
   })
 })
 
-describe('too much', { concurrency: true }, () => {
-  test('of headers, more than 16 KiB, is refused with 431', async () => {
+describe('an oversized request', { concurrency: true }, () => {
+  test('with headers of more than 16 KiB gets 431', async () => {
     const caller = await openRawConnection(
       server.base,
       `GET /healthz HTTP/1.1\r\nHost: petstore\r\nX-Long: ${'x'.repeat(17 * 1024)}\r\n\r\n`,
@@ -132,7 +131,7 @@ describe('too much', { concurrency: true }, () => {
     assert.match(caller.received(), /^HTTP\/1\.1 431 /)
   })
 
-  test('but not quite too much is taken', async () => {
+  test('is accepted up to the limit', async () => {
     const caller = await openRawConnection(
       server.base,
       `GET /healthz HTTP/1.1\r\nHost: petstore\r\nX-Long: ${'x'.repeat(15 * 1024)}\r\n\r\n`,
@@ -146,7 +145,7 @@ describe('too much', { concurrency: true }, () => {
     ['announced', () => post(`Content-Length: ${1024 ** 3}`), chunk],
     ['in chunks', () => post('Transfer-Encoding: chunked'), `${(64 * 1024).toString(16)}\r\n${chunk}\r\n`],
   ] as const) {
-    test(`of a body, ${form}, is refused with 413 before the rest has come`, async () => {
+    test(`with a body that is ${form} gets 413 before the rest has arrived`, async () => {
       const caller = await openRawConnection(server.base, start(), piece, piece)
       const { status, head, body } = await caller.response()
       assert.equal(status, 413)
@@ -155,12 +154,12 @@ describe('too much', { concurrency: true }, () => {
       await caller.closed
     })
 
-    test(`of a body, ${form}, is not read on, however hard a caller pushes`, async () => {
+    test(`with a body that is ${form} is not read further, even if the client keeps sending`, async () => {
       const caller = await openRawConnection(server.base, start())
       const { socket } = caller
       const writeMore = () => {
         while (socket.writable && socket.write(piece)) {
-          // Until the other side takes no more for now.
+          // Until the socket buffer is full.
         }
       }
       socket.on('drain', writeMore)
@@ -172,7 +171,7 @@ describe('too much', { concurrency: true }, () => {
     })
   }
 
-  test('of a body that is sent whole before the answer is read still gets the answer 413', async () => {
+  test('with a body that is sent completely before the response is read still gets 413', async () => {
     for (let round = 0; round < 10; round++) {
       const bytes = 65 * 1024 + round * 50_000
       const { status, json } = await server.request('POST', '/v1/pets', { key, body: 'x'.repeat(bytes) })
@@ -181,14 +180,14 @@ describe('too much', { concurrency: true }, () => {
     }
   })
 
-  test('of a body is 64 KiB and one byte', async () => {
+  test('has a body of at least 64 KiB and one byte', async () => {
     const body = (bytes: number) => `{"name":"x","categoryId":1}`.padEnd(bytes)
     assert.equal((await server.request('POST', '/v1/pets', { key, body: body(64 * 1024) })).status, 201)
     assert.equal((await server.request('POST', '/v1/pets', { key, body: body(64 * 1024 + 1) })).status, 413)
   })
 })
 
-test('a connection is kept, and the answer says for how long', async () => {
+test('a connection is kept alive, and the response states for how long', async () => {
   const caller = await openRawConnection(server.base)
   for (let n = 0; n < 3; n++) {
     caller.socket.write('GET /healthz HTTP/1.1\r\nHost: petstore\r\n\r\n')
@@ -200,7 +199,7 @@ test('a connection is kept, and the answer says for how long', async () => {
   caller.socket.destroy()
 })
 
-test('a caller who is cut off or goes away in the middle leaves no fault in the log', async () => {
+test('a client that disconnects or is disconnected during a request causes no error in the log', async () => {
   const remaining = async () => (await server.request('GET', '/v1/limits', { key })).json.day.remaining
   const before = await remaining()
   const gone = await openRawConnection(

@@ -39,7 +39,7 @@ test('DNS resolution does not occupy the thread pool', async (t) => {
     nameServers: [nameServer.address],
     signal: ending.signal,
   })
-  await eventually('the name server is asked', () => nameServer.queries.length >= 2)
+  await eventually('the name server is queried', () => nameServer.queries.length >= 2)
   assert.ok(!process.getActiveResourcesInfo().includes('GetAddrInfoReqWrap'))
   const since = performance.now()
   ending.abort()
@@ -142,7 +142,7 @@ test('a DNS server that never responds delays only the webhooks that need it', a
     // Each of the dead names takes longer than this.
     await alive.until(n + 1, 4_000)
   }
-  await eventually('all are asked for', () => new Set(nameServer.queries).size === 2 * 21)
+  await eventually('all names are queried', () => new Set(nameServer.queries).size === 2 * 21)
   const delivery = await eventually(
     'the attempt is recorded',
     async () => {

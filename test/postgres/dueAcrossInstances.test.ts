@@ -20,12 +20,12 @@ import { hourMs } from '../support/orderClient.ts'
 import { assertError } from '../support/responses.ts'
 import { loopbackAllowed, registerWebhook, startWebhookReceiver } from '../support/webhookReceiver.ts'
 
-/** Generous: what is asked is whether, not when. */
+/** Generous: the test checks whether it happens, not when. */
 const boundMs = 30_000
 
 const sorted = (numbers: readonly number[]) => numbers.toSorted((a, b) => b - a)
 
-test('200 holds lapse once each, whoever notices, and the next adopter need not wait for it', async (t) => {
+test('200 holds expire once each, on any instance, and the next order need not wait for it', async (t) => {
   const { all: services, first, advance } = await servicesFor(t, { PETSTORE_ORDER_HOLD_HOURS: '1' })
   const key = await makeAmpleKey(first)
   const placed: { id: number; petId: number }[] = await concurrently(
@@ -38,7 +38,7 @@ test('200 holds lapse once each, whoever notices, and the next adopter need not 
   )
   const before = await newestEventId(first)
   advance(hourMs)
-  // Every fourth is ordered anew at all three instances before anybody need have noticed.
+  // Every fourth is ordered again at all three instances, before an instance may have processed the expiry.
   const wanted = placed.filter((_, index) => index % 4 === 0)
   const responses = await concurrently(services, wanted.length * 3, ({ request }, index) => {
     const body = { petId: wanted[Math.floor(index / 3)]?.petId }
@@ -48,17 +48,17 @@ test('200 holds lapse once each, whoever notices, and the next adopter need not 
   assert.deepEqual(tally(codes), { '201 ': wanted.length, '409 pet_unavailable': wanted.length * 2 })
   const expiriesIn = (events: Event[]) => events.filter(({ type }) => type === 'order.cancelled')
   await eventually(
-    'all holds lapse',
+    'all holds expire',
     async () => expiriesIn(await feedAfter(first, before)).length >= placed.length,
     boundMs,
   )
-  // One more round of every instance's own: whoever would lapse a hold a second time has had his chance.
+  // One more round of every instance: an instance that would expire a hold a second time has had time to.
   advance(1)
   const nextPlaced = responses.filter(({ status }) => status === 201)
   await requestOk(first, 'PATCH', `/v1/store/orders/${nextPlaced[0]?.json.id}`, { status: 'approved' })
   advance(hourMs)
   await eventually(
-    'the next holds lapse',
+    'the next holds expire',
     async () => expiriesIn(await feedAfter(first, before)).length >= placed.length + wanted.length - 1,
     boundMs,
   )
@@ -74,9 +74,9 @@ test('200 holds lapse once each, whoever notices, and the next adopter need not 
   assert.deepEqual(tally(pets.map(({ status }) => status)), { available: 199, pending: 1 })
 })
 
-test('events older than 30 days are let go once, and the feed goes on behind them without a gap', async (t) => {
+test('events older than 30 days are pruned once, and the feed continues after them without a gap', async (t) => {
   const { all: services, first, advance, databaseEnv } = await servicesFor(t, {}, { bounds: { sweepMs: 20 } })
-  // More than go at once, so that the instances take turns.
+  // More than one step prunes, so that the instances take turns.
   await inDatabase(databaseEnv, (database) =>
     database.write(async (trx) => {
       const created_at = first.now()

@@ -134,8 +134,8 @@ async function assertNothingLost(
   )
   const byId = new Map(rows.map(({ id, name }) => [id, name]))
   const names = new Set(rows.map(({ name }) => name))
-  for (const [id, name] of created) assert.equal(byId.get(id), name, `animal ${id} was answered with 201`)
-  for (const { name } of rejected) assert.ok(!names.has(name), `${name} was refused, but is there`)
+  for (const [id, name] of created) assert.equal(byId.get(id), name, `animal ${id} got 201`)
+  for (const { name } of rejected) assert.ok(!names.has(name), `${name} was rejected, but exists`)
   assert.equal(names.size, rows.length, 'every pet exists once')
   assert.ok(rows.length <= created.size + unknown.length)
 }
@@ -163,7 +163,7 @@ async function follow(t: After, { service }: Faulty): Promise<{ ids: Set<number>
     const headers = { ...(position !== undefined && { 'last-event-id': position }) }
     current = await openEventStream(service.base, { key: service.operatorKey, headers })
     const { status, incoming, ended } = current
-    assert.ok(status === 200 || status === 503, `the stream was answered ${status}`)
+    assert.ok(status === 200 || status === 503, `the stream got ${status}`)
     position ??= String(current.headers['last-event-id'])
     incoming.on('data', note)
     void ended.then(connectAgain)
@@ -271,7 +271,7 @@ async function assertRecovers(t: TestContext, faulty: Faulty, load: Load): Promi
   assert.equal((await service.request('GET', '/healthz')).status, 200)
   const { created, rejected, unknown } = load
   t.diagnostic(
-    `longest wait ${shownWaits(load)}; ready again after ${Math.round(readyMs)} ms, every caller served after ${Math.round(wholeMs)} ms; changes: ${created.size} made, ${rejected.length} refused, ${unknown.length} unknown`,
+    `longest wait ${shownWaits(load)}; ready again after ${Math.round(readyMs)} ms, every caller served after ${Math.round(wholeMs)} ms; changes: ${created.size} made, ${rejected.length} rejected, ${unknown.length} unknown`,
   )
   assertInTime(load)
   await assertNothingLost(databaseEnv, load)
@@ -502,8 +502,8 @@ describe('a PostgreSQL that is degraded', { concurrency: 2 }, () => {
 
 describe('a connection that breaks at the commit', { concurrency: 2 }, () => {
   for (const [what, when, isMade] of [
-    ['before PostgreSQL has heard of it', 'before', false],
-    ['after PostgreSQL has committed', 'answered', true],
+    ['before PostgreSQL has received it', 'before', false],
+    ['after PostgreSQL has committed', 'afterResponse', true],
   ] as const) {
     test(`${what}: the error states that the outcome is unknown, and a retry with the same key creates one`, async (t) => {
       const { service, key, proxy, databaseEnv } = await proxiedService(reverseCleanup(t))
@@ -629,8 +629,8 @@ describe('writes that share a commit', { concurrency: 2 }, () => {
   })
 
   for (const [what, when] of [
-    ['is not heard', 'before'],
-    ['is heard, but not its answer', 'answered'],
+    ['is not received', 'before'],
+    ['is received, but its response is lost', 'afterResponse'],
   ] as const) {
     test(`whose commit ${what}: each error states that the outcome is unknown, and retries create each once`, async (t) => {
       const faulty = await proxiedService(reverseCleanup(t))

@@ -306,7 +306,7 @@ test('a webhook receives 200 events of three instances once each, in the order o
   t.after(() => requestOk(one, 'DELETE', `/v1/webhooks/${id}`))
   const before = await newestEventId(one)
   await concurrently(instances, 200, (instance, index) =>
-    requestOk(instance, 'POST', '/v1/pets', { name: `Told ${index}`, categoryId: 3 }, ampleKey),
+    requestOk(instance, 'POST', '/v1/pets', { name: `Delivered ${index}`, categoryId: 3 }, ampleKey),
   )
   const created = (await feedAfter(two, before)).filter(({ type }) => type === 'pet.created')
   assert.equal(created.length, 200)

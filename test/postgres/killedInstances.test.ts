@@ -220,7 +220,7 @@ test(`instances that are killed every two seconds lose no confirmed change and d
   assert.deepEqual(
     seen.map(({ id }) => id),
     feed.map(({ id }) => id),
-    'who followed the feed over all kills has seen the whole of it',
+    'a client that followed the feed over all kills has seen all events',
   )
   assert.ok(
     feed.every(({ id }, index) => id === index + 1),
@@ -234,11 +234,11 @@ test(`instances that are killed every two seconds lose no confirmed change and d
 
   const responses = tally(known.responses)
   t.diagnostic(`${fleet.kills} kills, ${known.responses.length + known.lost} requests, ${feed.length} events`)
-  t.diagnostic(`answers ${JSON.stringify(responses)}, without an answer ${known.lost}`)
+  t.diagnostic(`responses ${JSON.stringify(responses)}, without a response ${known.lost}`)
   t.diagnostic(
-    `${known.pets.size} animals and ${known.orders.size} orders answered for, ${known.held.size} holds`,
+    `${known.pets.size} animals and ${known.orders.size} orders confirmed, ${known.held.size} holds`,
   )
-  t.diagnostic(`${known.replayed} retries had been done before their answer was lost`)
+  t.diagnostic(`${known.replayed} retries had been applied before their response was lost`)
   t.diagnostic(`complaints ${JSON.stringify(fleet.logProblems())}`)
   const expected =
     /^(?:20[014]|404 pet_not_found|409 (?:pet_unavailable|idempotency_in_progress)|503 unavailable)$/
@@ -307,7 +307,7 @@ function assertNothingDoubled(known: ExpectedState, feed: readonly Event[]): voi
   for (const [name, { id, isRetried }] of known.animals) {
     const ids = (byName.get(name) ?? []).map(({ data }) => data.id)
     if (id !== undefined) assert.deepEqual(ids, [id], name)
-    else assert.ok(!isRetried || ids.length === 1, `${name} was sent until it was answered`)
+    else assert.ok(!isRetried || ids.length === 1, `${name} was sent until it got a response`)
     assert.ok(ids.length <= 1, name)
   }
   const openOrder = new Map<unknown, number>()

@@ -113,12 +113,12 @@ test('a running service does not notice columns that a later version adds under 
     await callEverything()
   }
   await load.stop()
-  assert.equal(load.rejections(), 0, 'no caller was refused')
+  assert.equal(load.rejections(), 0, 'no request was rejected')
   const pets = await query(env, 'SELECT id FROM pets')
   const isNotified = () => {
     const reported = new Set(receiver.received.map(({ data }) => data.id))
     service.advance(60_000)
     return pets.every(({ id }) => reported.has(Number(id)))
   }
-  await eventually('webhooks are told of every animal', isNotified, 30_000)
+  await eventually('webhooks receive an event of every pet', isNotified, 30_000)
 })

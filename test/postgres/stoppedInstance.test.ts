@@ -88,6 +88,6 @@ test('an instance that is stopped while it writes blocks the others for seconds 
   assert.deepEqual(
     responded.filter((id) => !found.has(id)),
     [],
-    'nothing that was answered is lost',
+    'no confirmed change is lost',
   )
 })

@@ -91,7 +91,7 @@ test(`a PostgreSQL that is stopped for ${stoppedMs / 1000} s under the load of t
 
   const { read, write } = load.longestMs
   t.diagnostic(
-    `longest wait ${Math.round(read)} ms for a read, ${Math.round(write)} ms for a change; whole again ${wholeMs.map(Math.round).join(' and ')} ms after it went on; changes: ${load.created.size} made, ${load.rejected.length} refused, ${load.unknown.length} unknown`,
+    `longest wait ${Math.round(read)} ms for a read, ${Math.round(write)} ms for a change; recovered ${wholeMs.map(Math.round).join(' and ')} ms after it continued; changes: ${load.created.size} made, ${load.rejected.length} rejected, ${load.unknown.length} unknown`,
   )
   assert.ok(rejected > 0, 'every caller was rejected during the stop')
   assert.ok(read < longestWaitMs.read + slackMs, `a read took ${read} ms`)
@@ -99,10 +99,9 @@ test(`a PostgreSQL that is stopped for ${stoppedMs / 1000} s under the load of t
 
   const pets = (await petsIn(postgres.databaseEnv)).filter(({ name }) => name.startsWith('load '))
   const byId = new Map(pets.map(({ id, name }) => [id, name]))
-  for (const [id, name] of load.created)
-    assert.equal(byId.get(id), name, `animal ${id} was answered with 201`)
+  for (const [id, name] of load.created) assert.equal(byId.get(id), name, `animal ${id} got 201`)
   const names = new Set(byId.values())
-  for (const { name } of load.rejected) assert.ok(!names.has(name), `${name} was refused, but is there`)
+  for (const { name } of load.rejected) assert.ok(!names.has(name), `${name} was rejected, but exists`)
   assert.equal(names.size, pets.length, 'every pet exists once')
   for (const { child } of servers) assert.equal(child.exitCode, null, 'no instance has exited')
 

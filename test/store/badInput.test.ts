@@ -122,7 +122,7 @@ const writeMethods = [...Array<string>(5).fill('POST'), ...Array<string>(8).fill
 /** The newest id that a write may aim at: low enough to hit animals often, high enough to miss some. */
 const aimedIdMax = 80
 
-/** Half of the requests go where their method is at home, so that they get past the first checks. */
+/** Half of the requests use a path of their method, so that they pass the first checks. */
 function anyPath(chance: Chance, method: string): string {
   if (chance.is(0.5)) {
     const one = `/v1/pets/${1 + chance.below(aimedIdMax)}`
@@ -260,7 +260,7 @@ function anyBody(chance: Chance): string | Uint8Array | undefined {
 
 function anyRequest(chance: Chance, methods: readonly string[]): Sent {
   const body = methods === writeMethods || chance.is(0.1) ? anyBody(chance) : undefined
-  // Now and then a stranger, but no more of them than an address may send in a minute.
+  // Sometimes a request without a key, fewer than the limit of an address per minute.
   const isAnonymous = chance.is(0.01)
   const method = chance.of(methods)
   return {
@@ -293,7 +293,7 @@ async function sendAndCheck(sent: Sent, seed: number): Promise<ClientResponse> {
   }
 }
 
-/** What the accepted writes say that the store has. */
+/** The expected content of the database, from the accepted writes. */
 class Expected {
   readonly pets = new Map<number, string>()
   readonly categories = new Set<string>()
@@ -306,7 +306,7 @@ class Expected {
     }
     if (status === 204 && method === 'DELETE') {
       const id = new URL(path, 'http://store').pathname.split('/').at(-1) ?? ''
-      assert.ok(this.pets.delete(Number(id)), `${path} removed an animal that nobody added`)
+      assert.ok(this.pets.delete(Number(id)), `${path} removed a pet that was not added`)
     }
   }
 }
@@ -324,7 +324,7 @@ async function readStored() {
 
 const faults = () => service.logLines.filter((line) => JSON.parse(line).level >= 50)
 
-test('whatever is sent, nothing breaks: no 5xx, every refusal in form, and the store has what was accepted', async () => {
+test('random requests: no 5xx, every error is valid, and the database contains what was accepted', async () => {
   const seed = randomInt(2 ** 31)
   const expected = new Expected()
   const statuses = new Map<number, number>()
@@ -353,16 +353,16 @@ test('whatever is sent, nothing breaks: no 5xx, every refusal in form, and the s
     `with the seed ${seed}`,
   )
   assert.deepEqual(actual.categories, [...expected.categories].sort(), `with the seed ${seed}`)
-  // The run is worth something only if it got past one check after another.
+  // The run is useful only if requests passed each of the checks.
   for (const status of [200, 201, 204, 400, 401, 403, 404, 405, 415]) {
-    assert.ok(statuses.has(status), `no answer was ${status}, with the seed ${seed}`)
+    assert.ok(statuses.has(status), `no response was ${status}, with the seed ${seed}`)
   }
 })
 
 const head = (more = '', path = '/v1/pets', method = 'POST') =>
   `${method} ${path} HTTP/1.1\r\nHost: store\r\nAuthorization: Bearer ${key}\r\nConnection: close\r\n${more}\r\n`
 
-test('a caller who hangs up in the middle of a body is no fault of ours and adds nothing', async () => {
+test('a client that disconnects during a body causes no error and adds nothing', async () => {
   const before = await readStored()
   const part = '{"name":"Milo"'
   for (const request of [
@@ -380,12 +380,12 @@ test('a caller who hangs up in the middle of a body is no fault of ours and adds
 const oddRequests: [what: string, request: () => string, status: number][] = [
   ['HTTP/1.0 without a Host', () => `GET /v1/pets HTTP/1.0\r\nAuthorization: Bearer ${key}\r\n\r\n`, 200],
   ['a backslash in the path', () => head('', '/v1/\\pets', 'GET'), 404],
-  ['an address with a host of its own', () => head('', 'http://elsewhere/v1/pets', 'GET'), 200],
+  ['an absolute target with another host', () => head('', 'http://elsewhere/v1/pets', 'GET'), 200],
   ['an unknown expectation', () => `${head('Expect: miracles\r\nContent-Length: 2\r\n')}{}`, 400],
   ['TRACE', () => head('', '/v1/pets', 'TRACE'), 405],
 ]
 for (const [what, request, status] of oddRequests) {
-  test(`${what} gets an answer in form`, async () => {
+  test(`${what} gets a valid response`, async () => {
     const raw = await sendRaw(service.base, request())
     assert.equal(statusOf(raw), status)
     for (const name of ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset', 'x-request-id']) {
@@ -395,13 +395,13 @@ for (const [what, request, status] of oddRequests) {
   })
 }
 
-test('a Host that is no host is refused with an Error body', async () => {
+test('an invalid Host header gets an Error body', async () => {
   const raw = await sendRaw(service.base, head('', '/v1/pets', 'GET').replace('Host: store', 'Host: a b'))
   assert.equal(statusOf(raw), 400)
   assert.equal(JSON.parse(bodyOf(raw)).code, 'validation_failed')
 })
 
-test('garbage on the wire takes nothing down', async () => {
+test('bytes that are not HTTP do not stop the service', async () => {
   const seed = randomInt(2 ** 31)
   const chance = new Chance(seed)
   const whole = () => `${head('Content-Length: 27\r\n')}{"name":"Wire","categoryId"}`

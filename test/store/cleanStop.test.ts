@@ -8,7 +8,7 @@ import { eventually } from '../support/eventually.ts'
 import { openRawConnection, type RawConnection } from '../support/rawConnection.ts'
 import { type Server, serverFor } from '../support/servers.ts'
 
-/** After this the server closes what is still open by force; a clean stop of well-behaved callers takes far less. */
+/** After this time the server closes the remaining connections. With well-behaved clients a stop takes far less. */
 const stopDeadlineMs = 10_000
 const slackMs = 2_000
 /** Signals closer together than this count as one. */
@@ -17,7 +17,7 @@ const sameSignalMs = 100
 type Acknowledged = { id: number; name: string }
 type Seen = { answers: number; acknowledged: Acknowledged[]; problems: string[]; isRefused: boolean }
 
-/** One caller, asking and adding in turn until nobody takes a new connection. */
+/** One client that reads and adds in turn until new connections are refused. */
 async function keepCalling(base: string, key: string, name: string, keepAlive: boolean): Promise<Seen> {
   const agent = new Agent({ keepAlive, maxSockets: 1 })
   const seen: Seen = { answers: 0, acknowledged: [], problems: [], isRefused: false }
@@ -32,7 +32,9 @@ async function keepCalling(base: string, key: string, name: string, keepAlive: b
           incoming.setEncoding('utf8').on('data', (chunk: string) => {
             text += chunk
           })
-          incoming.on('error', (error) => seen.problems.push(`cut off in the answer: ${error.message}`))
+          incoming.on('error', (error) =>
+            seen.problems.push(`disconnected during the response: ${error.message}`),
+          )
           incoming.on('end', () => {
             if (!incoming.complete) return
             seen.answers++
@@ -41,7 +43,7 @@ async function keepCalling(base: string, key: string, name: string, keepAlive: b
             else if (body) seen.acknowledged.push(JSON.parse(text))
           })
           incoming.on('close', () => {
-            if (!incoming.complete) seen.problems.push('the answer ended early')
+            if (!incoming.complete) seen.problems.push('the response ended early')
             resolve()
           })
         },
@@ -58,13 +60,13 @@ async function keepCalling(base: string, key: string, name: string, keepAlive: b
   return seen
 }
 
-describe('SIGTERM under load cuts nobody off and loses nothing', () => {
+describe('SIGTERM under load breaks no request and loses nothing', () => {
   const rounds = 6
   const callers = 8
 
   for (const [kind, keepAlive] of [
-    ['who keep their connection', true],
-    ['who open a connection for each request', false],
+    ['that keep their connection', true],
+    ['that open a connection for each request', false],
   ] as const) {
     test(`${rounds} stops, ${callers} callers ${kind}`, async (t) => {
       const acknowledged: Acknowledged[] = []
@@ -93,7 +95,7 @@ describe('SIGTERM under load cuts nobody off and loses nothing', () => {
       const remaining = await allPets(last, key)
       assert.ok(acknowledged.length > rounds * callers)
       for (const { id, name } of acknowledged) assert.equal(remaining.get(id), name)
-      assert.equal(remaining.size, acknowledged.length, 'and nothing is there that nobody was told of')
+      assert.equal(remaining.size, acknowledged.length, 'and nothing else was added')
     })
   }
 })
@@ -132,14 +134,14 @@ const untilStopping = (caller: RawConnection) =>
   })
 
 describe('while it stops', { concurrency: 2 }, () => {
-  test('readyz says 503, new connections are refused, and the request in flight gets its whole answer', async (t) => {
+  test('readyz returns 503, new connections are refused, and the request in progress gets its complete response', async (t) => {
     const { server, slow, other, finish } = await withRequestInFlight(t)
     server.child.kill('SIGTERM')
     const { head, body } = await untilStopping(other)
     assert.deepEqual(JSON.parse(body), { status: 'not ready' })
     assert.match(head, /^connection: close$/im)
     assert.equal((await other.closed).error, undefined)
-    // A probe that was under way when the stop began is answered a moment before the door is closed.
+    // A probe that was in progress when the stop began gets its response just before the port is closed.
     await eventually(
       'new connections are refused',
       async () => (await codeOfNewConnection(server.base)) === 'ECONNREFUSED',
@@ -155,7 +157,7 @@ describe('while it stops', { concurrency: 2 }, () => {
     assert.deepEqual([...(await allPets(next, server.operatorKey as string)).values()], ['slow'])
   })
 
-  test('idle connections are closed without a reset, and do not hold it up', async (t) => {
+  test('idle connections are closed without a reset, and do not delay it', async (t) => {
     const server = await serverFor(t)
     const idle = await Promise.all(Array.from({ length: 5 }, () => openRawConnection(server.base)))
     for (const caller of idle.slice(1)) assert.equal((await ready(caller)).status, 200)
@@ -166,7 +168,7 @@ describe('while it stops', { concurrency: 2 }, () => {
     for (const caller of idle) assert.equal((await caller.closed).error, undefined)
   })
 
-  test('a second signal ends it at once', async (t) => {
+  test('a second signal ends it immediately', async (t) => {
     const { server, other } = await withRequestInFlight(t)
     server.child.kill('SIGTERM')
     await untilStopping(other)
@@ -189,7 +191,7 @@ describe('while it stops', { concurrency: 2 }, () => {
     assert.equal((await server.ended).code, 0)
   })
 
-  test('a caller who never finishes holds it up no longer than the deadline', async (t) => {
+  test('a client that never finishes delays it no longer than the deadline', async (t) => {
     const { server, slow } = await withRequestInFlight(t)
     const since = performance.now()
     server.child.kill('SIGTERM')
@@ -199,7 +201,7 @@ describe('while it stops', { concurrency: 2 }, () => {
   })
 })
 
-test('a reader of the log who has stalled does not keep the server from ending', {
+test('a stalled reader of the log does not prevent the server from exiting', {
   timeout: 60_000,
 }, async (t) => {
   const server = await serverFor(t)
@@ -207,7 +209,7 @@ test('a reader of the log who has stalled does not keep the server from ending',
   const exited = once(server.child, 'exit')
   stderr.pause()
   try {
-    // Far more than the pipe takes. Not one long word: that would be taken for a secret and not be logged.
+    // Far more than the pipe holds. Not one long word: it would be redacted as a secret.
     const path = `/v1/${'far-'.repeat(1_500)}`
     for (let n = 0; n < 300; n++) {
       assert.equal((await server.request('GET', path, { key: server.operatorKey })).status, 404)

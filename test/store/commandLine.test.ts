@@ -449,7 +449,7 @@ describe('export and import', { concurrency: 2 }, () => {
 
   test('accept the path of a pipe, which can be read only once', async (t) => {
     const cli = await cliOnNewDatabase(t)
-    // By a shell: what this process gives a child is a socket, which has no path.
+    // By a shell: a pipe of this process to a child is a socket, which has no path.
     const line = '{"name":"One","categoryId":1}'
     const { stdout, stderr } = await runShell(
       `echo '${line}' | "$NODE" "$MAIN" import --json /dev/stdin`,
@@ -559,7 +559,7 @@ describe('an import with an invalid line changes nothing and reports the line', 
   for (const [name, bad, message] of scenarios) {
     test(name, async (t) => {
       const file = join(folderFor(t), 'bad.ndjson')
-      // More good lines before it than one write takes.
+      // More valid lines before it than one write imports.
       const start = `${`${good}\n`.repeat(601)}\n`
       writeFileSync(file, Buffer.concat([Buffer.from(start), Buffer.from(bad), Buffer.from(`\n${good}\n`)]))
       assertCommandFails(await cli.run(['import', '--with-keys', file]), 1, message)

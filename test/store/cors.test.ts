@@ -20,7 +20,7 @@ before(async () => {
   await service.makeKey({ origins: [otherHome] })
   secret = (await service.makeKey()).key
 })
-// A minute for each test, so that none feels the windows of the one before.
+// One minute per test, so that no test is affected by the windows of another.
 beforeEach(() => service.advance(60_000))
 
 const corsHeaders = ({ headers }: ClientResponse) =>
@@ -188,7 +188,7 @@ describe('a request', () => {
     code,
     readableBy,
   } of scenarios) {
-    test(`${name} is answered ${status}, ${readableBy ? 'for that origin to read' : 'for no origin to read'}`, async () => {
+    test(`${name} gets ${status}, ${readableBy ? 'for that origin to read' : 'for no origin to read'}`, async () => {
       const response = await service.request(method, path, {
         key: key(),
         headers: origin === undefined ? {} : { origin },
@@ -200,7 +200,7 @@ describe('a request', () => {
     })
   }
 
-  test('that is refused for its rate can be read by the origin of its key, and by no other', async () => {
+  test('that exceeds its rate limit can be read by the origin of its key, and by no other', async () => {
     const { key } = await service.makeKey({ origins: [home], plan: 'enterprise', limits: { perMinute: 1 } })
     const send = (origin: string) => service.request('GET', '/v1/pets', { key, headers: { origin } })
     await send(home)
@@ -281,7 +281,7 @@ describe('a preflight', () => {
     })
 
   for (const origin of [home, secondHome, otherHome]) {
-    test(`from ${origin}, which a key is locked to, is answered`, async () => {
+    test(`from ${origin}, which a key is locked to, succeeds`, async () => {
       const response = await preflight(origin)
       assert.equal(response.status, 204)
       assert.equal(response.text, '')
@@ -376,7 +376,7 @@ test('an origin is known as long as a key is locked to it', async () => {
   assert.equal(await isKnown(), false)
 })
 
-test('a store that could not be read for a moment does not make origins unknown for longer', async (t) => {
+test('a database that could not be read for a moment does not make origins unknown for longer', async (t) => {
   const { database } = await openDatabaseFor(t)
   const directory = new ApiKeyCache(database, 'production')
   const rename = (from: string, to: string) =>
@@ -387,7 +387,7 @@ test('a store that could not be read for a moment does not make origins unknown 
   assert.equal(await directory.isKnownOrigin(home), false)
 })
 
-test('an origin that was known is known while the store cannot be read, so that its 503 can be read', async (t) => {
+test('an origin that was known is known while the database cannot be read, so that its 503 can be read', async (t) => {
   const { database } = await openDatabaseFor(t)
   const directory = new ApiKeyCache(database, 'production')
   const settings = {

@@ -12,7 +12,7 @@ const adminKey = 'the-admin-key-of-the-crashing-test'
 type Created = { id: number; name: string }
 type Attempt = { name: string; idempotencyKey: string | undefined }
 
-/** What the callers of all rounds know. */
+/** The requests and responses of all rounds. */
 type Known = { created: Created[]; unanswered: Attempt[]; attempts: number }
 
 /** Adds animals until the connection breaks; every other attempt has an Idempotency-Key. */
@@ -43,7 +43,7 @@ function readDatabase(env: DatabaseEnv): Promise<Created[]> {
   return inDatabase(env, ({ read }) => read.selectFrom('pets').select(['id', 'name']).orderBy('id').execute())
 }
 
-test(`a crash at any moment loses nothing that was answered and doubles nothing (${rounds} times)`, async (t) => {
+test(`a crash at any time loses no confirmed change and duplicates nothing (${rounds} times)`, async (t) => {
   const databaseEnv = await databaseFor(t)
   const env = { ...databaseEnv, PETSTORE_ADMIN_KEY: adminKey }
   const known: Known = { created: [], unanswered: [], attempts: 0 }
@@ -59,7 +59,7 @@ test(`a crash at any moment loses nothing that was answered and doubles nothing 
     const before = known.created.length
     const load = Array.from({ length: callers }, (_, n) => keepAdding(server, key, `${round}-${n}`, known))
     await eventually('animals come in', () => known.created.length > before)
-    // Where in its work the server is hit is left to chance: that is the test.
+    // The server is killed at a random time.
     await pause(Math.random() * 120)
     server.child.kill('SIGKILL')
     assert.equal((await server.ended).signal, 'SIGKILL')
@@ -76,7 +76,7 @@ test(`a crash at any moment loses nothing that was answered and doubles nothing 
       const created = await add(server, key, attempt)
       const idBefore = names.get(attempt.name)
       if (idBefore !== undefined) {
-        assert.equal(created.id, idBefore, 'the answer of the first attempt is replayed')
+        assert.equal(created.id, idBefore, 'the response of the first attempt is replayed')
         replayed++
       }
       known.created.push(created)
@@ -85,20 +85,19 @@ test(`a crash at any moment loses nothing that was answered and doubles nothing 
     assertNothingLost(await readDatabase(databaseEnv), known)
   }
   t.diagnostic(
-    `${known.created.length} animals answered for, ${replayed} retries had been done before the crash`,
+    `${known.created.length} pets confirmed, ${replayed} retries had been applied before the crash`,
   )
 })
 
 function assertNothingLost(stored: Created[], { created, attempts }: Known): void {
   const byId = new Map(stored.map(({ id, name }) => [id, name]))
-  for (const { id, name } of created)
-    assert.equal(byId.get(id), name, `the animal ${id} was answered with 201`)
+  for (const { id, name } of created) assert.equal(byId.get(id), name, `the animal ${id} got 201`)
   assert.equal(new Set(created.map(({ id }) => id)).size, created.length, 'no id was given to two animals')
   assert.equal(new Set(stored.map(({ name }) => name)).size, stored.length, 'no animal is there twice')
   assert.ok(stored.length <= attempts)
 }
 
-test('a crash right after the first start leaves a store that starts again', async (t) => {
+test('after a crash directly after the first start, the service starts again', async (t) => {
   const first = await serverFor(t)
   first.child.kill('SIGKILL')
   await first.ended
@@ -106,7 +105,7 @@ test('a crash right after the first start leaves a store that starts again', asy
   assert.equal((await second.request('GET', '/v1/keys', { key: first.operatorKey })).status, 200)
 })
 
-test('a crash forgets at most the last second of what a key has used', async (t) => {
+test('a crash loses at most the last second of the counts of a key', async (t) => {
   const databaseEnv = await databaseFor(t)
   const env = { ...databaseEnv, PETSTORE_ADMIN_KEY: adminKey }
   const first = await serverFor(t, env)

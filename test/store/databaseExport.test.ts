@@ -175,7 +175,7 @@ describe('export and import', { concurrency: 2 }, () => {
       { ...order, holdExpiresAt: Date.now() - 1 },
     )
     await eventually(
-      'the hold lapses',
+      'the hold expires',
       async () => (await call('GET', '/v1/store/orders/1')).cancelReason === 'hold_expired',
     )
     assert.equal((await call('GET', '/v1/pets?id=1'))[0].status, 'available')

@@ -490,7 +490,7 @@ describe('events are kept for 30 days', () => {
       }
 
       quick.advance(1)
-      await eventually('the second is let go', async () => (await get('/v1/events')).json.length === 0)
+      await eventually('the second is pruned', async () => (await get('/v1/events')).json.length === 0)
       assert.equal((await get('/v1/events')).headers['last-event-id'], String(firstId + 1))
       await quick.restart()
       await add('third')

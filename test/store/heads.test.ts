@@ -12,7 +12,7 @@ before(async () => {
   }
 })
 
-/** What differs from request to request, or says how the connection goes on. */
+/** Headers that differ between requests or describe the connection. */
 const passing = /^(?:date|x-request-id|connection|keep-alive|ratelimit|x-ratelimit-(?:remaining|reset)): .*$/i
 
 async function headAndBody(method: string, path: string, more: string, body = '') {

@@ -21,7 +21,7 @@ async function call(method: string, path: string, options: RequestOptions = {}):
   return response
 }
 
-/** Every test has keys of its own. */
+/** Every test has separate keys. */
 let lastKey = 0
 const newKey = () => `retry-${++lastKey}`
 
@@ -45,7 +45,7 @@ async function petsNamed(name: string): Promise<number> {
   return count
 }
 
-test('a repeated request gets the first answer again and does nothing', async () => {
+test('a repeated request gets the first response again and changes nothing', async () => {
   const idempotencyKey = newKey()
   const body = { name: idempotencyKey, categoryId: 3 }
   const first = await post(idempotencyKey, { body })
@@ -70,7 +70,7 @@ test('a replay counts against the rate limit and shows what is left now', async 
   assert.equal(Number(again['x-ratelimit-remaining']), Number(first['x-ratelimit-remaining']) - 1)
 })
 
-test('a replay is what was answered then, also when the animal has changed or gone since', async () => {
+test('a replay is the first response, even if the pet was changed or removed since', async () => {
   const idempotencyKey = newKey()
   const first = await post(idempotencyKey)
   await call('PATCH', `/v1/pets/${first.json.id}`, { body: { name: 'Rex' } })
@@ -87,7 +87,7 @@ test('without a key every request is a new one', async () => {
   assert.notEqual(one.json.id, two.json.id)
 })
 
-test('the same key with another body or another path is refused, and the first answer stays', async () => {
+test('the same key with another body or another path is rejected, and the first response stays', async () => {
   const manager = (await service.makeKey({ ...amplePlan, scopes: ['pets:write', 'keys:manage'] })).key
   const idempotencyKey = newKey()
   const first = await post(idempotencyKey, { key: manager })
@@ -134,7 +134,7 @@ for (const good of [
 }
 
 for (const bad of ['', ' ', '""', 'a b', 'a\tb', 'a'.repeat(256), `"${'a'.repeat(256)}"`, 'é', '" "']) {
-  test(`a bad key is refused, and nothing is added: ${JSON.stringify(bad).slice(0, 40)}`, async () => {
+  test(`an invalid key is rejected, and nothing is added: ${JSON.stringify(bad).slice(0, 40)}`, async () => {
     const body = { name: `bad key ${bad.length}`, categoryId: 3 }
     const rejected = await post(bad, { body })
     assertError(rejected, 400, 'validation_failed')
@@ -166,7 +166,7 @@ const storedErrors: [what: string, status: number, options: RequestOptions & { p
   ['another media type', 415, { body: '{}', headers: { 'content-type': 'text/plain' } }],
 ]
 for (const [what, status, options] of storedErrors) {
-  test(`a refusal is an answer too, and is kept: ${what}`, async () => {
+  test(`an error response is recorded, too: ${what}`, async () => {
     const idempotencyKey = newKey()
     const send = () =>
       call('POST', '/v1/pets', {
@@ -184,7 +184,7 @@ for (const [what, status, options] of storedErrors) {
   })
 }
 
-test('a refusal that comes from the store is kept as well', async () => {
+test('an error of a database constraint is recorded, too', async () => {
   const idempotencyKey = newKey()
   const options = { key: service.operatorKey, path: '/v1/keys/999999/rotate', body: {} }
   const first = await post(idempotencyKey, options)
@@ -194,7 +194,7 @@ test('a refusal that comes from the store is kept as well', async () => {
   assert.equal(again.text, first.text)
 })
 
-test('who was not let in has used no key: after 401, 403 and 429 the same request may succeed', async () => {
+test('401, 403 and 429 are not recorded: the same request may succeed later', async () => {
   const { id, key: withoutScopes } = await service.makeKey({
     plan: 'enterprise',
     limits: { perMinute: 1 },
@@ -212,7 +212,7 @@ test('who was not let in has used no key: after 401, 403 and 429 the same reques
   assert.ok(!isReplay(first))
 })
 
-test('an answer is kept for 24 hours, to the millisecond', async () => {
+test('a record is stored for 24 hours, exact to the millisecond', async () => {
   const own = await startTestService()
   try {
     const send = () =>
@@ -231,7 +231,7 @@ test('an answer is kept for 24 hours, to the millisecond', async () => {
     assert.equal(next.status, 201)
     assert.ok(!isReplay(next))
     assert.notEqual(next.json.id, first.json.id)
-    // The day begins anew with the new answer.
+    // The 24 hours start again with the new response.
     own.advance(dayMs - 1)
     assert.equal((await send()).text, next.text)
   } finally {
@@ -287,7 +287,7 @@ test('the sweep forgets all that has expired, more than fits one write, and noth
   )
 })
 
-test('answers survive a restart', async () => {
+test('records survive a restart', async () => {
   const own = await startTestService()
   try {
     const send = (body: unknown) =>
@@ -314,7 +314,7 @@ test('answers survive a restart', async () => {
   }
 })
 
-/** Runs the work while somebody else writes to the store, so that whatever is first stays first. */
+/** Runs the work while another process holds the write lock, so that the first request stays in progress. */
 async function whileDatabaseIsLocked(work: (release: () => void) => Promise<void>): Promise<void> {
   const other = await holdWriteLockOf(service.databaseEnv)
   let released: Promise<void> | undefined
@@ -339,7 +339,7 @@ test('while the first request is running, all others with its key get 409 and on
     for (const one of all) {
       void one.then((response) => {
         if (response.status === 409) rejections.push(response)
-        // All but the first have been answered: now it may go on.
+        // All but the first have a response: now it may continue.
         if (rejections.length === simultaneous - 1) release()
       })
     }
@@ -358,7 +358,7 @@ test('while the first request is running, all others with its key get 409 and on
   assert.equal(again.status, 201)
 })
 
-test('while the first request is running, another body with its key is refused as reused', async () => {
+test('while the first request is running, another body with its key is rejected as reused', async () => {
   const idempotencyKey = newKey()
   const bodies = [milo, { ...milo, name: 'Rex' }]
   await whileDatabaseIsLocked(async (release) => {
@@ -371,7 +371,7 @@ test('while the first request is running, another body with its key is refused a
   })
 })
 
-test('however many times a request is sent at once, over and over, one animal is added', async () => {
+test('any number of concurrent and repeated requests adds one pet', async () => {
   for (let round = 0; round < 5; round++) {
     const idempotencyKey = newKey()
     const body = { name: idempotencyKey, categoryId: 3 }
@@ -430,7 +430,7 @@ test('a repeated request for a new key gets the same secret, which is nowhere in
   }
 })
 
-test('a secret answer is replayed only to the secret that asked for it', async () => {
+test('a response with a secret is replayed only to the API key secret that requested it', async () => {
   const { id, key: manager } = await service.makeKey({ ...amplePlan, scopes: ['keys:manage'] })
   const idempotencyKey = newKey()
   const options = { path: '/v1/keys', body: { name: 'made by a manager' } }

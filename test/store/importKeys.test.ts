@@ -218,7 +218,7 @@ describe('an import with --with-keys never invalidates an operator key', { concu
       [2, 'partner'],
       [3, 'operator'],
     ])
-    // Once more is the same as once.
+    // A second import changes nothing.
     const before = keysIn(await cli.export())
     const again = await cli.json(['import', '--with-keys'], await own.export())
     assert.deepEqual([again.keysRenumbered, again.keysUnchanged], [0, 1])
@@ -302,7 +302,7 @@ describe('a key that exists in both databases', { concurrency: 2 }, () => {
     }
     await cli.ok(['import', '--with-keys'], ndjson(rotated))
     assert.deepEqual(keysIn(await cli.export()), [rotated])
-    // An older export does not bring back what has ended since.
+    // An older export does not restore what has ended since.
     await cli.ok(['import', '--with-keys'], ndjson(shared))
     assert.deepEqual(keysIn(await cli.export()), [rotated])
   })

@@ -160,7 +160,7 @@ test('the inventory is correct after any SQL statement by any writer', async () 
   await assertRight(service, key, database)
 })
 
-test('seed, import and export leave the inventory right, also under a running server', async (t) => {
+test('seed, import and export keep the inventory correct, also with a running server', async (t) => {
   const server = await serverFor(t)
   const { databaseEnv, operatorKey } = server
   const cli = cliOn(databaseEnv)

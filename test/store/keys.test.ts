@@ -491,7 +491,7 @@ describe('changes by another process take effect', () => {
     assert.equal(code, 0, stderr)
     return JSON.parse(stdout)
   }
-  /** Free of charge, so that asking again and again uses nothing up. */
+  /** Exempt from the rate limit, so that polling uses nothing up. */
   const limits = (key: string) => server.request('GET', '/v1/limits', { key })
 
   test('a new key works', async () => {

@@ -140,7 +140,7 @@ test('every request that is admitted during a clean stop is counted', async () =
   // Requests with a response were counted; aborted ones may have been.
   assert.ok(
     day.remaining <= 49 - responded && day.remaining >= 19,
-    `${day.remaining} left, ${responded} answered`,
+    `${day.remaining} left, ${responded} completed`,
   )
   await end(second, 'SIGTERM')
 })

@@ -116,7 +116,7 @@ describe('a database of a newer version', () => {
     return env
   }
 
-  test('is not opened, however often, and not changed', async (t) => {
+  test('is not opened on any attempt, and not changed', async (t) => {
     const env = await newerFor(t)
     for (const _ of [1, 2]) await assert.rejects(openTestDatabase(env), SchemaTooNewError)
     const database = openUnmigrated(env)

@@ -423,7 +423,7 @@ describe('the responses of the service match the document', () => {
     }
   })
 
-  test('for events that are no longer kept', async () => {
+  test('for expired events', async () => {
     service.advance(monthMs)
     await eventually('the events are pruned', async () => {
       const { status } = await service.request('GET', '/v1/events?after=0', { key })

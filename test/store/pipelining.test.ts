@@ -4,7 +4,7 @@ import { eventually } from '../support/eventually.ts'
 import { openRawConnection } from '../support/rawConnection.ts'
 import { useService } from '../support/useService.ts'
 
-/** Callers who send a second request, or something else, before the first is answered. */
+/** Clients that send a second request, or other bytes, before the first response. */
 const service = useService()
 let key: string
 before(async () => {
@@ -34,7 +34,7 @@ const responsesTo = async (count: number, requests: string) => {
   return responses
 }
 
-describe('what comes after a change finds it done', () => {
+describe('a request after a change sees the change', () => {
   test('a change and a removal', async () => {
     const id = await newPet('old')
     const path = `/pets/${id}`
@@ -48,7 +48,7 @@ describe('what comes after a change finds it done', () => {
     )
   })
 
-  test('a change and a look, by either way into the service', async () => {
+  test('a change and a read, with a plain target and one that must be normalized', async () => {
     const id = await newPet('old')
     const path = `/pets/${id}`
     const responses = await responsesTo(
@@ -61,7 +61,7 @@ describe('what comes after a change finds it done', () => {
     for (const { status, body } of responses) assert.deepEqual([status, JSON.parse(body).name], [200, 'new'])
   })
 
-  test('more than may wait in line', async () => {
+  test('more requests than may be queued', async () => {
     const names = Array.from({ length: 150 }, (_, n) => `In line ${n}`)
     const responses = await responsesTo(names.length, names.map(create).join(''))
     const made = responses.map(({ body }) => JSON.parse(body))
@@ -76,7 +76,7 @@ describe('what comes after a change finds it done', () => {
     )
   })
 
-  test('more than is read at once, of which nothing needs reading on', async () => {
+  test('more requests than are read in one chunk', async () => {
     const look = text('GET', '/store/inventory')
     const looks = 2_500
     const responses = await responsesTo(1 + looks, create('First') + look.repeat(looks))
@@ -84,14 +84,14 @@ describe('what comes after a change finds it done', () => {
   })
 })
 
-describe('a change is answered as what it was', () => {
+describe('a change gets its own response', () => {
   const nonsense = {
     'no HTTP': 'GARBAGE\r\n\r\n',
     'two lengths': `${create('x').replace('\r\n', '\r\nContent-Length: 1\r\n')}`,
     'a body that is none': `POST /v1/pets HTTP/1.1\r\nHost: petstore\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n`,
   }
   for (const [name, bytes] of Object.entries(nonsense)) {
-    test(`before ${name} on the same connection, which is refused and closed`, async () => {
+    test(`before ${name} on the same connection, which is rejected and closed`, async () => {
       const caller = await openRawConnection(service.base, create('First') + create('Second') + bytes)
       const responses = [await caller.response(), await caller.response(), await caller.response()]
       assert.deepEqual(
@@ -120,7 +120,7 @@ describe('a change is answered as what it was', () => {
   })
 })
 
-test('a stream ends with the caller who hangs up, though he might listen', async () => {
+test('a stream ends when its client closes its side of the connection', async () => {
   const caller = await openRawConnection(
     service.base,
     text('GET', '/events').replace('\r\n\r\n', '\r\nAccept: text/event-stream\r\n\r\n'),
@@ -132,13 +132,13 @@ test('a stream ends with the caller who hangs up, though he might listen', async
   await caller.closed
 })
 
-test('a dozen odd requests at once bring no warning', async () => {
+test('a dozen concurrent unusual requests cause no warning', async () => {
   const warnings: Error[] = []
   const note = (warning: Error) => warnings.push(warning)
   process.on('warning', note)
   try {
     await responsesTo(12, text('GET', '/pets?x="').repeat(12))
-    // Warnings come with the next turn.
+    // Warnings are emitted in the next turn of the event loop.
     await new Promise((resolve) => setImmediate(resolve))
     assert.deepEqual(warnings, [])
   } finally {
@@ -146,7 +146,7 @@ test('a dozen odd requests at once bring no warning', async () => {
   }
 })
 
-test('of two keys in one request neither holds, by either way into the service', async () => {
+test('a request with two keys is rejected, with a plain target and one that must be normalized', async () => {
   for (const path of ['/v1/pets', '/v1/pets?x="']) {
     const two = `Authorization: Bearer ${key}\r\n`.repeat(2)
     const caller = await openRawConnection(
@@ -160,7 +160,7 @@ test('of two keys in one request neither holds, by either way into the service',
 })
 
 describe('a flood of pipelined requests', () => {
-  /** One write with more requests than a connection is read for at once. */
+  /** One write with more requests than are read from a connection in one chunk. */
   const flood = (target: string) =>
     `GET ${target} HTTP/1.1\r\nHost: petstore\r\n\r\n`.repeat(Math.floor(60_000 / (target.length + 37)))
   const look = () => service.request('GET', '/v1/pets?limit=1', { key })
@@ -187,7 +187,7 @@ describe('a flood of pipelined requests', () => {
     })
   }
 
-  test('is not worked off after its client has left', async () => {
+  test('is not processed after its client has disconnected', async () => {
     const rejected = async () => {
       const { text: metrics } = await service.request('GET', '/metrics', { key })
       const lines = [...metrics.matchAll(/^petstore_refusals_total\{.*\} (\d+)$/gm)]
@@ -199,7 +199,7 @@ describe('a flood of pipelined requests', () => {
     await caller.response()
     caller.socket.destroy()
     await caller.closed
-    // It is noticed with the next look at the connection.
+    // The close is noticed at the next read of the connection.
     await look()
     const soon = await rejected()
     assert.ok(soon > before && soon - before < requests.split('GET ').length - 1, `${soon - before} served`)

@@ -29,7 +29,7 @@ describe('the probes need no key and have no rate headers', () => {
     })
   }
 
-  test('and take nothing from the allowance of the address', async () => {
+  test('and do not count for the rate limit of the address', async () => {
     const left = async () =>
       Number((await service.request('GET', '/v1/pets')).headers['x-ratelimit-remaining'])
     const before = await left()
@@ -39,7 +39,7 @@ describe('the probes need no key and have no rate headers', () => {
   })
 })
 
-test('readyz says 503 while the store cannot be read, and recovers', async () => {
+test('readyz returns 503 while the database cannot be read, and recovers', async () => {
   const database = await service.openDatabase()
   const rename = (from: string, to: string) =>
     database.write((trx) => trx.schema.alterTable(from).renameTo(to).execute())
@@ -55,7 +55,7 @@ test('readyz says 503 while the store cannot be read, and recovers', async () =>
   await eventually('it recovers', async () => (await statusOf('/readyz')) === 200)
 })
 
-describe('who may read /metrics', () => {
+describe('access to /metrics', () => {
   const claims: Record<string, string>[] = [
     {},
     ...['x-forwarded-for', 'forwarded', 'x-real-ip', 'via'].map((name) => ({ [name]: '127.0.0.1' })),
@@ -87,7 +87,7 @@ describe('who may read /metrics', () => {
     assert.equal((await service.request('GET', '/metrics', { key })).status, 200)
   })
 
-  test('anyone, once the operator has opened it, within the allowance of pages', async () => {
+  test('without a key if the operator has allowed it, within the rate limit of pages', async () => {
     const open = await startTestService({ PETSTORE_METRICS_OPEN: 'true' })
     try {
       for (const headers of claims) {
@@ -105,7 +105,7 @@ describe('who may read /metrics', () => {
     }
   })
 
-  test('a valid key is not hindered by what its address has asked for', async () => {
+  test('a valid key is not limited by the requests of its address', async () => {
     const fresh = await startTestService()
     try {
       await Promise.all(Array.from({ length: 601 }, () => fresh.request('GET', '/none')))
@@ -116,7 +116,7 @@ describe('who may read /metrics', () => {
     }
   })
 
-  test('strangers are counted by their address, so that keys cannot be tried for ever', async () => {
+  test('requests without a valid key count for the address, so that keys cannot be guessed', async () => {
     const proxied = await startTestService({ PETSTORE_TRUSTED_PROXIES: '127.0.0.1' })
     try {
       const headers = { 'x-forwarded-for': '203.0.113.9' }
@@ -133,7 +133,7 @@ describe('who may read /metrics', () => {
   })
 })
 
-test('the first look at /metrics has figures of the process, those from before it included', async () => {
+test('the first /metrics response includes process metrics from before it', async () => {
   const fresh = await startTestService()
   try {
     const { text } = await fresh.request('GET', '/metrics', { key: fresh.operatorKey })
@@ -178,7 +178,7 @@ describe('/metrics counts', () => {
       (key) => service.request('GET', `/v1/${Math.random()}`, { key }),
     ],
     [
-      'refusals by their code',
+      'errors by code',
       'petstore_refusals_total',
       () => ({ code: 'validation_failed' }),
       (key) => service.request('GET', '/v1/pets?limit=0', { key }),
@@ -225,7 +225,7 @@ describe('/metrics counts', () => {
   })
 })
 
-describe('getPet is on its way out', () => {
+describe('getPet is deprecated', () => {
   const assertAnnounced = ({ headers }: ClientResponse, base = '') => {
     assert.equal(headers.deprecation, '@1794700800')
     assert.equal(headers.sunset, 'Thu, 05 Dec 2030 00:00:00 GMT')
@@ -234,7 +234,7 @@ describe('getPet is on its way out', () => {
     assert.ok(link.includes(`<${base}/v1/pets>; rel="successor-version"`), link)
   }
 
-  test('and every answer of it says so', async () => {
+  test('and every response has the deprecation headers', async () => {
     const key = service.operatorKey
     const { key: bare } = await service.makeKey({ scopes: ['orders:read'] })
     const { json } = await service.request('POST', '/v1/pets', { key, body: { name: 'Milo', categoryId: 1 } })
@@ -260,7 +260,7 @@ describe('getPet is on its way out', () => {
     }
   })
 
-  test('and no other operation says so', async () => {
+  test('and no other operation has them', async () => {
     const key = service.operatorKey
     const { json } = await service.request('POST', '/v1/pets', { key, body: { name: 'Milo', categoryId: 1 } })
     for (const response of [
@@ -274,7 +274,7 @@ describe('getPet is on its way out', () => {
     }
   })
 
-  test('and the page that the Link names is there, as HTML, without a key', async () => {
+  test('and the page of the Link header exists, as HTML, without a key', async () => {
     const { headers } = await service.request('GET', '/v1/pets/1', { key: service.operatorKey })
     const path = /<([^>]+)>; rel="deprecation"/.exec(String(headers.link))?.[1] as string
     const page = await service.request('GET', path)
@@ -297,7 +297,7 @@ describe('getPet is on its way out', () => {
     }
   })
 
-  test('one millisecond before its end it still answers, and from then on it is gone: 410', async () => {
+  test('it works until one millisecond before its sunset, then returns 410', async () => {
     const late = await startTestService()
     try {
       const key = late.operatorKey
@@ -313,7 +313,7 @@ describe('getPet is on its way out', () => {
         assertAnnounced(gone)
       }
       const unknown = await late.request('GET', '/v1/pets/1')
-      assert.equal(unknown.status, 401, 'who asks comes first')
+      assert.equal(unknown.status, 401, 'authentication comes first')
       assertAnnounced(unknown)
       assert.deepEqual((await late.request('GET', '/v1/pets?id=1', { key })).json.length, 1)
       assert.equal((await late.request('PATCH', '/v1/pets/1', { key, body: { name: 'Mila' } })).status, 200)

@@ -53,7 +53,7 @@ async function unfinishedStart(t: TestContext) {
 }
 
 describe('a start that has not written the operator key yet', () => {
-  test('is not ready, and a request with that key waits for it and is then answered', async (t) => {
+  test('is not ready, and a request with that key waits for it and then succeeds', async (t) => {
     const { client, statusOf, release, started } = await unfinishedStart(t)
     const responded: number[] = []
     const note = (response: Promise<ClientResponse>) =>
@@ -75,7 +75,7 @@ describe('a start that has not written the operator key yet', () => {
     assert.equal(await statusOf('/readyz'), 200)
   })
 
-  test('answers 200 with the key from the first moment that it is ready', async (t) => {
+  test('responds 200 with the key as soon as it is ready', async (t) => {
     const { client, statusOf, release } = await unfinishedStart(t)
     assert.equal(await statusOf('/readyz'), 503)
     const ready = eventually('it is ready', async () => (await statusOf('/readyz')) === 200)

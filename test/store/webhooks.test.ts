@@ -50,7 +50,7 @@ const change = async (id: number, body: unknown) => {
   assert.equal(status, 200, text)
   return json
 }
-/** Waits until the deliverer has gone through all that is due: what comes last is delivered last. */
+/** Waits until the deliverer has processed everything that is due: the last one is delivered last. */
 async function untilQuiet(): Promise<void> {
   const marker = await receiver()
   const { id } = await register(marker.url)

@@ -28,7 +28,7 @@ async function openedFor(t: TestContext): Promise<Opened> {
   return { ...database, env, commits: () => (engine === 'sqlite' ? commitsInWal(walFile) : commits) }
 }
 
-/** In the log of SQLite the last frame of a commit has the size of the store, and every other frame zero. */
+/** In the WAL the last frame of a commit has the size of the database, every other frame zero. */
 function commitsInWal(walFile: string): number {
   const wal = readFileSync(walFile)
   const frameBytes = 24 + wal.readUInt32BE(8)
@@ -51,10 +51,10 @@ const categories = async (database: Database) =>
     (row) => Number(row.category_id),
   )
 
-describe('a unit that fails leaves nothing behind and does not touch its neighbours in the same commit', () => {
+describe('a job that fails changes nothing and does not affect the other jobs of its commit', () => {
   const failures: [name: string, fail: (trx: Kysely<Tables>) => Promise<unknown>, message: RegExp][] = [
     [
-      'by an error of its own',
+      'by an error of the handler',
       async (trx) => {
         await addCategory(100)(trx)
         throw new Error('changed my mind')
@@ -118,7 +118,7 @@ describe('a unit that fails leaves nothing behind and does not touch its neighbo
     })
   }
 
-  test('also when every unit of a commit fails', async (t) => {
+  test('also if every job of a commit fails', async (t) => {
     const opened = await openedFor(t)
     const failing = Array.from({ length: 10 }, () =>
       opened.write(async (trx) => {
@@ -131,7 +131,7 @@ describe('a unit that fails leaves nothing behind and does not touch its neighbo
   })
 })
 
-describe('a neighbour of one that fails', () => {
+describe('a job in the same commit as one that fails', () => {
   async function runsBeside(t: TestContext, fail: (trx: Kysely<Tables>) => Promise<void>) {
     const opened = await openedFor(t)
     const runs: [number, number] = [0, 0]
@@ -166,7 +166,7 @@ describe('a neighbour of one that fails', () => {
   })
 })
 
-test('units run one after another, in the order in which they came', async (t) => {
+test('jobs run one after another, in order', async (t) => {
   const opened = await openedFor(t)
   const seen: string[] = []
   await Promise.all(
@@ -182,7 +182,7 @@ test('units run one after another, in the order in which they came', async (t) =
   assert.deepEqual(seen, ['begin 1', 'end 1', 'begin 2', 'end 2', 'begin 3', 'end 3'])
 })
 
-test('what a unit has written is seen by nobody before it is on disk', async (t) => {
+test('changes of a job are not visible before they are on disk', async (t) => {
   const opened = await openedFor(t)
   let inside: number[] = []
   await opened.write(async (trx) => {
@@ -193,7 +193,7 @@ test('what a unit has written is seen by nobody before it is on disk', async (t)
   assert.deepEqual(await categories(opened), [1])
 })
 
-test('a later unit of the same commit sees what an earlier one did', async (t) => {
+test('a later job of the same commit sees the changes of an earlier one', async (t) => {
   const opened = await openedFor(t)
   const [, seen] = await Promise.all([
     opened.write(addCategory(7)),
@@ -205,14 +205,14 @@ test('a later unit of the same commit sees what an earlier one did', async (t) =
   )
 })
 
-test('more units than one commit takes are all done', async (t) => {
+test('more jobs than fit in one commit are all done', async (t) => {
   const opened = await openedFor(t)
   const ids = Array.from({ length: 1_000 }, (_, index) => index + 1)
   assert.deepEqual(await Promise.all(ids.map((id) => opened.write(addCategory(id)))), ids)
   assert.deepEqual(await categories(opened), ids)
 })
 
-test('closing waits for what is waiting to be written', async (t) => {
+test('closing waits for queued writes', async (t) => {
   const env = await databaseFor(t)
   const database = await openTestDatabase(env)
   const writes = [1, 2, 3].map((id) => database.write(addCategory(id)))
@@ -221,11 +221,11 @@ test('closing waits for what is waiting to be written', async (t) => {
   assert.deepEqual(await inDatabase(env, categories), [1, 2, 3])
 })
 
-describe('while somebody else writes to the store and does not come to an end', { concurrency: true }, () => {
-  test('reads go on; every write that waits is refused in the end, and nothing of it is done; then all is well again', async (t) => {
+describe('while another process holds the write lock', { concurrency: true }, () => {
+  test('reads continue; every queued write is rejected without a change; then writes work again', async (t) => {
     const opened = await openedFor(t)
     const other = await holdWriteLockOf(opened.env)
-    // More than one commit takes: none of them waits a second time.
+    // More than fit in one commit: none of them waits a second time.
     const writes = Promise.allSettled(Array.from({ length: 600 }, (_, id) => opened.write(addCategory(id))))
     assert.deepEqual(await categories(opened), [])
     for (const result of await writes) {
@@ -238,7 +238,7 @@ describe('while somebody else writes to the store and does not come to an end', 
     assert.deepEqual(await categories(opened), [1])
   })
 
-  test('a service answers reads, answers writes 503 after the bound, and recovers without a restart', async () => {
+  test('a service serves reads, rejects writes with 503 after the time limit, and recovers without a restart', async () => {
     const service = await startTestService()
     try {
       const key = service.operatorKey
@@ -273,7 +273,7 @@ describe('while somebody else writes to the store and does not come to an end', 
       assert.equal(
         retried.headers['idempotent-replayed'],
         undefined,
-        'the refusal was not kept as the answer',
+        'the error was not recorded as the response',
       )
       const { json } = await service.request('GET', '/v1/pets', { key })
       assert.deepEqual(

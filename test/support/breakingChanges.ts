@@ -65,7 +65,7 @@ class Comparer {
     this.#requestBody(`${at} body`, before.requestBody, after.requestBody)
     for (const [status, response] of entries(before.responses)) {
       const now = after.responses?.[status]
-      if (now === undefined) this.#report(at, `no longer answers ${status}`)
+      if (now === undefined) this.#report(at, `no longer returns ${status}`)
       else this.#response(`${at} ${status}`, this.#was(response), this.#is(now))
     }
   }
@@ -83,7 +83,8 @@ class Comparer {
     )
     this.#content(at, before.requestBody?.content, after.requestBody?.content, 'answer')
     for (const status of Object.keys(before.responses)) {
-      if (after.responses?.[status] === undefined) this.#report(at, `no longer takes the answer ${status}`)
+      if (after.responses?.[status] === undefined)
+        this.#report(at, `no longer accepts the response ${status}`)
     }
   }
 

@@ -4,7 +4,7 @@ import { errorCatalogue } from '../../src/api/errors.ts'
 import type { Client, ClientResponse, RequestOptions } from './client.ts'
 import { assertError, assertResponseHeaders } from './responses.ts'
 
-/** What is said of a change where nobody knows whether it was made. */
+/** The message for a change whose outcome is unknown. */
 const unknownOutcome =
   /^The connection to the database was lost before the commit was confirmed\. Check whether/
 

@@ -3,7 +3,7 @@ import type { ClientResponse } from './client.ts'
 import { startTestService, type TestService } from './service.ts'
 
 /**
- * A service for all tests of a file that takes the client address from X-Forwarded-For, and a client address of its own
+ * A service for all tests of a file that takes the client address from X-Forwarded-For, and a separate client address
  * for each test.
  */
 export function proxiedService() {
