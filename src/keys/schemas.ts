@@ -27,7 +27,7 @@ export const planSchema = z
   .enum(planNames)
   .meta({ id: 'Plan', description: 'Determines the rate limits of a key.' })
 const scope = z.enum(scopes).meta({ id: 'Scope', description: 'A permission of a key.' })
-const ownLimits = z
+const customLimitsSchema = z
   .object({
     perMinute: integer(1, customLimitMax).meta({ description: 'Requests per minute.' }).optional(),
     perDay: integer(1, customLimitMax).meta({ description: 'Requests per day.' }).optional(),
@@ -64,7 +64,7 @@ export const newKeySchema = z
   .object({
     name: keyNameSchema,
     plan: planSchema.optional(),
-    limits: ownLimits.optional().meta({ description: 'Only for keys with the plan `enterprise`.' }),
+    limits: customLimitsSchema.optional().meta({ description: 'Only for keys with the plan `enterprise`.' }),
     scopes: scopesSchema.optional(),
     origins: originsSchema.optional(),
     expiresAt: dateTime().meta({ description: expiryDescription }).optional(),
@@ -79,7 +79,7 @@ export const keyUpdateSchema = z
   .object({
     ...newKeySchema.shape,
     name: keyNameSchema.optional(),
-    limits: ownLimits
+    limits: customLimitsSchema
       .nullable()
       .optional()
       .meta({ description: 'Only for keys with the plan `enterprise`. `null` removes them.' }),
@@ -100,7 +100,7 @@ export const keySchema = z
     id: int64().meta({ description: 'Unique identifier, assigned by the service.' }),
     name: keyNameSchema,
     plan: planSchema,
-    limits: ownLimits.optional().meta({ description: 'Only for keys with the plan `enterprise`.' }),
+    limits: customLimitsSchema.optional().meta({ description: 'Only for keys with the plan `enterprise`.' }),
     scopes: scopesSchema,
     origins: originsSchema,
     createdAt: timestampSchema('When the key was created.'),

@@ -95,7 +95,7 @@ const addressRowsMax = 100_000
 export const deleteRowsMax = 1_000
 
 /**
- * Deletes up to `sweepRowsMax` addresses whose windows have ended. While there are more than `addressRowsMax`, it also
+ * Deletes up to `deleteRowsMax` addresses whose windows have ended. While there are more than `addressRowsMax`, it also
  * deletes those whose windows end next. Returns the number of deleted rows.
  */
 export async function deleteExpiredAddresses(db: Db, now: number | undefined): Promise<bigint> {

@@ -6,12 +6,8 @@ import { eventually } from '../support/eventually.ts'
 
 // Loaded after the module that replaces fdatasync.
 const { databaseFile } = await import('../../src/database/sqlite/open.ts')
-const { cliOn: storeAt } = await import('../support/commands.ts')
-const {
-  assertIntegrity: assertIsWhole,
-  openTestDatabase: openStore,
-  databaseFor: storeFor,
-} = await import('../support/engine.ts')
+const { cliOn } = await import('../support/commands.ts')
+const { assertIntegrity, openTestDatabase, databaseFor } = await import('../support/engine.ts')
 const { runInProcess, runPetstore } = await import('../support/process.ts')
 const { folderFor, serverFor } = await import('../support/servers.ts')
 const { startTestService } = await import('../support/service.ts')
@@ -54,7 +50,7 @@ test('after a failed sync all writes are rejected, and the service is not ready'
 })
 
 test('a server whose sync fails exits with status 1, and the next start has every confirmed change', async (t) => {
-  const databaseEnv = await storeFor(t)
+  const databaseEnv = await databaseFor(t)
   const own = diskIn(folderFor(t))
   const env = { ...databaseEnv, PETSTORE_ADMIN_KEY: adminKey, ...own.env }
   const server = await serverFor(t, env, { nodeOptions: own.nodeOptions })
@@ -79,7 +75,7 @@ test('a server whose sync fails exits with status 1, and the next start has ever
   assert.match(stderr, /"level":60,.*The disk failed to store changes.*start the service again/)
 
   const again = await serverFor(t, { ...databaseEnv, PETSTORE_ADMIN_KEY: adminKey })
-  assertIsWhole(databaseEnv)
+  assertIntegrity(databaseEnv)
   const { json: pets } = await again.request('GET', '/v1/pets', { key: adminKey })
   const { json: events } = await again.request('GET', '/v1/events', { key: adminKey })
   const reported = events.filter(({ type }: { type: string }) => type === 'pet.created')
@@ -94,11 +90,11 @@ test('a server whose sync fails exits with status 1, and the next start has ever
 })
 
 test('a start begins with an empty log, so that all data is in the database file', async (t) => {
-  const databaseEnv = await storeFor(t)
+  const databaseEnv = await databaseFor(t)
   const env = { ...databaseEnv, PETSTORE_ADMIN_KEY: adminKey }
   const logFile = `${databaseFile(databaseEnv.PETSTORE_DATA_DIR)}-wal`
   const server = await serverFor(t, env)
-  await storeAt(databaseEnv).ok(['seed', '--count', '5000'])
+  await cliOn(databaseEnv).ok(['seed', '--count', '5000'])
   server.child.kill('SIGKILL')
   await server.ended
   const bytesBefore = statSync(logFile).size
@@ -110,10 +106,10 @@ test('a start begins with an empty log, so that all data is in the database file
 })
 
 test('after a failed sync a database that another process has open is not opened', async (t) => {
-  const databaseEnv = await storeFor(t)
-  const cli = storeAt(databaseEnv)
+  const databaseEnv = await databaseFor(t)
+  const cli = cliOn(databaseEnv)
   await cli.ok(['seed', '--count', '10'])
-  const other = await openStore(databaseEnv)
+  const other = await openTestDatabase(databaseEnv)
   const marker = `${databaseFile(databaseEnv.PETSTORE_DATA_DIR)}-failed`
   const { markFailed } = await import('../../src/database/sqlite/recovery.ts')
   markFailed(databaseFile(databaseEnv.PETSTORE_DATA_DIR))
@@ -133,8 +129,8 @@ test('after a failed sync a database that another process has open is not opened
 })
 
 test('a server whose checkpoint fails exits with status 1, and no confirmed change is lost', async (t) => {
-  const databaseEnv = await storeFor(t)
-  const cli = storeAt(databaseEnv)
+  const databaseEnv = await databaseFor(t)
+  const cli = cliOn(databaseEnv)
   await cli.ok(['seed', '--count', '30000'])
   const bytes = statSync(databaseFile(databaseEnv.PETSTORE_DATA_DIR)).size
   // The restarted log can grow; the database file cannot.
@@ -152,14 +148,14 @@ test('a server whose checkpoint fails exits with status 1, and no confirmed chan
   assert.equal(code, 1)
   assert.match(stderr, /"level":60,.*A checkpoint of .* failed: disk I\/O error/)
   const again = await serverFor(t, env)
-  assertIsWhole(databaseEnv)
+  assertIntegrity(databaseEnv)
   const { json } = await again.request('GET', '/v1/pets?limit=100', { key: adminKey })
   for (const name of responded) assert.ok(namesOf(json).includes(name), name)
 })
 
 test('a command that cannot write exits with status 1 and says what to check', async (t) => {
-  const databaseEnv = await storeFor(t)
-  const cli = storeAt(databaseEnv)
+  const databaseEnv = await databaseFor(t)
+  const cli = cliOn(databaseEnv)
   await cli.ok(['seed', '--count', '10'])
   const how = { fileBytesMax: 512 * 1024 }
   const { code, stdout, stderr } = await runInProcess(['seed', '--count', '5000'], databaseEnv, '', how)
@@ -169,6 +165,6 @@ test('a command that cannot write exits with status 1 and says what to check', a
     stderr,
     /^The commit was not confirmed \(disk I\/O error\)\. Check whether the change was applied[^\n]*\n$/,
   )
-  assertIsWhole(databaseEnv)
+  assertIntegrity(databaseEnv)
   await cli.ok(['seed', '--count', '10'])
 })

@@ -11,7 +11,7 @@ import { eventually } from '../support/eventually.ts'
 // Loaded after the module that replaces fdatasync.
 const { databaseFile } = await import('../../src/database/sqlite/open.ts')
 const { createPets } = await import('../../src/pets/queries.ts')
-const { loopbackAllowed, startWebhookReceiver: startReceiver } = await import('../support/webhookReceiver.ts')
+const { loopbackAllowed, startWebhookReceiver } = await import('../support/webhookReceiver.ts')
 const { folderFor } = await import('../support/servers.ts')
 const { startTestService } = await import('../support/service.ts')
 
@@ -131,7 +131,7 @@ test('after a power loss only ids that were never shown are assigned again', asy
 })
 
 test('a webhook receives an event when it is durable', async (t) => {
-  const receiver = await startReceiver()
+  const receiver = await startWebhookReceiver()
   t.after(() => receiver.stop())
   const client = await serviceFor(t, loopbackAllowed)
   const body = { url: receiver.url, events: ['pet.created'] }
@@ -147,7 +147,7 @@ test('a webhook receives an event when it is durable', async (t) => {
 })
 
 test('a retry of a delivery is not sent before its claim is durable', async (t) => {
-  const receiver = await startReceiver()
+  const receiver = await startWebhookReceiver()
   t.after(() => receiver.stop())
   receiver.reply = 500
   const client = await serviceFor(t, loopbackAllowed)

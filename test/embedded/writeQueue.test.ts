@@ -14,7 +14,7 @@ const lockWaitMaxMs = 5_000
 const slackMs = 2_000
 const writesWaitingMax = 10_000
 
-async function storeFor(t: TestContext): Promise<Database & { dataDir: string }> {
+async function embeddedDatabaseFor(t: TestContext): Promise<Database & { dataDir: string }> {
   const { env, database } = await openDatabaseFor(t)
   return { ...database, dataDir: env.PETSTORE_DATA_DIR }
 }
@@ -33,7 +33,7 @@ const categories = async (database: Database) =>
   )
 
 test('writes that wait for the lock of another process block neither reads nor the event loop', async (t) => {
-  const database = await storeFor(t)
+  const database = await embeddedDatabaseFor(t)
   await database.write(addCategory(1))
   const lock = await holdWriteLock(t, databaseFile(database.dataDir))
   let isDone = false
@@ -56,7 +56,7 @@ test('writes that wait for the lock of another process block neither reads nor t
 
 describe('while another process holds the write lock', { concurrency: true }, () => {
   test('after the bound every waiting write is rejected without an effect; later writes succeed', async (t) => {
-    const database = await storeFor(t)
+    const database = await embeddedDatabaseFor(t)
     const lock = await holdWriteLock(t, databaseFile(database.dataDir))
     const since = performance.now()
     // More than fit into one commit. All share one wait.
@@ -74,7 +74,7 @@ describe('while another process holds the write lock', { concurrency: true }, ()
   })
 
   test('the number of waiting writes is bounded, and the next one is rejected immediately', async (t) => {
-    const database = await storeFor(t)
+    const database = await embeddedDatabaseFor(t)
     const lock = await holdWriteLock(t, databaseFile(database.dataDir))
     const writes = Array.from({ length: writesWaitingMax }, (_, id) => database.write(addCategory(id)))
     await assert.rejects(database.write(addCategory(-1)), DatabaseUnavailableError)
@@ -84,7 +84,7 @@ describe('while another process holds the write lock', { concurrency: true }, ()
   })
 
   test('a command exits with status 1 after the bound, without an effect', async (t) => {
-    const database = await storeFor(t)
+    const database = await embeddedDatabaseFor(t)
     const lock = await holdWriteLock(t, databaseFile(database.dataDir))
     const seed = () => runPetstore(['seed', '--count', '3'], { PETSTORE_DATA_DIR: database.dataDir })
     const { code, stdout, stderr } = await seed()
