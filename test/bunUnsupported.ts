@@ -30,7 +30,7 @@ export const bunUnsupported: readonly { file: string; reason: string; tests: rea
   {
     file: 'test/plain/pageRateLimiter.test.ts',
     reason:
-      'The test pipelines requests. Bun closes the connection if the response to one of them is not ready at once.',
+      'The test pipelines requests. Bun closes the connection if the response to one of them is not ready immediately.',
     tests: [
       '/: 600 requests a minute, then 429 with Retry-After',
       '/guides: 600 requests a minute, then 429 with Retry-After',
@@ -102,7 +102,7 @@ export const bunUnsupported: readonly { file: string; reason: string; tests: rea
   },
   {
     file: 'test/store/pipelining.test.ts',
-    reason: 'Bun closes the connection if the response to a pipelined request is not ready at once.',
+    reason: 'Bun closes the connection if the response to a pipelined request is not ready immediately.',
     tests: [
       'a change and a removal',
       'a change and a read, with a plain target and one that must be normalized',

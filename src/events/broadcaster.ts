@@ -81,7 +81,7 @@ export class EventBroadcaster implements StreamSource {
     }, waitMs)
   }
 
-  /** Ends every stream. Streams that are opened later end at once. */
+  /** Ends every stream. Streams that are opened later end immediately. */
   close(): void {
     this.#isClosed = true
     this.#endAll(streamEndMessages.stopping)

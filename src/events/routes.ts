@@ -53,7 +53,7 @@ export function eventRoutes(options: EventRoutesOptions): Operation[] {
       tag: 'Events',
       summary: 'Follow changes',
       description:
-        'Returns every change, oldest first and without gaps. With `Accept: text/event-stream` the response is a live stream, which resumes from `Last-Event-ID`. Events are kept for 30 days. Events about API keys require the scope `keys:manage`.',
+        'Returns every change, oldest first and without gaps. With `Accept: text/event-stream` the response is a live stream, which resumes from `Last-Event-ID`. Events are stored for 30 days. Events about API keys require the scope `keys:manage`.',
       stability: 'experimental',
       scope: eventsScope,
       query: z.object({

@@ -31,7 +31,7 @@ export class TokenAccess {
     this.#find = find
   }
 
-  /** Reads the access again. If two reads overlap, the result of the one that started later is kept. */
+  /** Reads the access again. If two reads overlap, the result of the one that started later is used. */
   async refresh(): Promise<void> {
     const read = ++this.#readsStarted
     const current = await this.#find(this.token)

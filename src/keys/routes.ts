@@ -132,7 +132,7 @@ export function keyRoutes({
       ...keyByIdOperation,
       summary: 'Rotate the secret of a key',
       description:
-        'Returns the new secret. It is shown only once. The previous secret stays valid for `overlapSeconds`, and both share the rate limits of the key. At most two secrets are valid: if you rotate again within the overlap, the oldest ends at once.',
+        'Returns the new secret. It is shown only once. The previous secret stays valid for `overlapSeconds`, and both share the rate limits of the key. At most two secrets are valid: if you rotate again within the overlap, the oldest ends immediately.',
       hasSecretResponse: true,
       body: keyRotationSchema,
       isBodyOptional: true,
@@ -152,7 +152,7 @@ export function keyRoutes({
     defineOperation('liftKeyBan', 'DELETE /keys/{keyId}/ban', {
       ...keyByIdOperation,
       summary: 'Lift the ban on a key',
-      description: 'The key can be used again at once. The lifted ban does not make later bans longer.',
+      description: 'The key can be used again immediately. The lifted ban does not make later bans longer.',
       responses: { 204: { description: 'The key is not banned.' } },
       async write({ params: { keyId } }, context) {
         await change(keyId, context, (key) => unbanKey(context.trx, key.id, context.now))

@@ -50,7 +50,7 @@ type PostgresResult = RateLimitResult & { readonly keyRow?: AdmitRow }
 
 /**
  * The rate limiter of instances that share a PostgreSQL database. One statement finds the key and counts, by the clock
- * of the database. Keys are not cached, so a change of a key takes effect at once on every instance.
+ * of the database. Keys are not cached, so a change of a key takes effect immediately on every instance.
  */
 export class PostgresRateLimiter implements RateLimiter {
   readonly #options: PostgresRateLimiterOptions

@@ -67,7 +67,7 @@ const replayed = {
   'Idempotent-Replayed': optionalHeader('`true` if this is the stored response of an earlier request.'),
 }
 const preference = {
-  'Preference-Applied': optionalHeader('`handling=strict` if the request asked for it in `Prefer`.'),
+  'Preference-Applied': optionalHeader('`handling=strict` if the request has it in `Prefer`.'),
 }
 
 const lifecycleHeaders = (operation: Operation): Json => ({

@@ -118,7 +118,7 @@ export function orderRoutes({ database, baseUrl, holdMs }: OrderRoutesOptions): 
     defineOperation('eraseOrderCustomer', 'DELETE /store/orders/{orderId}/customer', {
       ...orderByIdOperation,
       summary: "Erase an order's customer",
-      description: 'Erases the customer and the note permanently. The order is kept.',
+      description: 'Erases the customer and the note permanently. The order itself is not deleted.',
       scope: 'orders:write',
       responses: { 204: { description: 'The personal data of the order was erased.' } },
       async write({ params: { orderId } }, context) {

@@ -29,7 +29,7 @@ export function serveFromMemory(page: StaticPage): Page {
     isPublic: page.isPublic ?? false,
     async serve(request) {
       prepared ??= prepare(page).catch((error: unknown) => {
-        // A failure is not kept: the next request tries again.
+        // A failure is not cached: the next request tries again.
         prepared = undefined
         throw error
       })

@@ -130,7 +130,7 @@ export function webhookRoutes({ database, allowed, baseUrl, kinds }: WebhookRout
       ...webhookByIdOperation,
       summary: 'Rotate the signing secret',
       description:
-        'Returns the new secret. It is shown only once. Until the overlap ends, messages are signed with the new and the previous secret. At most two secrets are active: if you rotate again within the overlap, the oldest ends at once.',
+        'Returns the new secret. It is shown only once. Until the overlap ends, messages are signed with the new and the previous secret. At most two secrets are active: if you rotate again within the overlap, the oldest ends immediately.',
       hasSecretResponse: true,
       body: secretRotationSchema,
       isBodyOptional: true,

@@ -476,7 +476,7 @@ describe('a PostgreSQL that is degraded', { concurrency: 2 }, () => {
     await eventually('/readyz reports it', async () => (await readiness(service)) === 200)
   })
 
-  test('many holds that expire at once are expired over a slow connection, too, in several commits', async (t) => {
+  test('many holds that expire together are expired over a slow connection, too, in several commits', async (t) => {
     const { service, proxy, databaseEnv } = await proxiedService(reverseCleanup(t))
     const orders = 160
     await inDatabase(databaseEnv, async ({ write }) => {

@@ -100,7 +100,7 @@ describe('of 500 simultaneous orders for one pet over three instances', () => {
   }
 })
 
-describe('one Idempotency-Key at three instances at once', () => {
+describe('one Idempotency-Key at three instances concurrently', () => {
   const post = (instance: Server, path: string, idempotencyKey: string, body: unknown, key = ampleKey) =>
     retryWhile503(() =>
       instance.request('POST', path, { key, body, headers: { 'idempotency-key': idempotencyKey } }),

@@ -41,7 +41,7 @@ const add = ({ request }: Server, key: string) =>
 const limitOf = ({ headers }: ClientResponse) =>
   /"minute";q=(\d+)/.exec(String(headers['ratelimit-policy']))?.[1]
 
-/** The next requests after a change, at every instance at once. */
+/** The next requests after a change, at every instance concurrently. */
 const atAll = <T>(send: (instance: Server) => Promise<T>): Promise<T[]> => Promise.all(instances.map(send))
 
 /**

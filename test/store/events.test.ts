@@ -459,7 +459,7 @@ describe('access to events', () => {
   })
 })
 
-describe('events are kept for 30 days', () => {
+describe('events are stored for 30 days', () => {
   test('older events are pruned; an earlier position gets 410 with the oldest id', async () => {
     const quick = await startTestService({}, { bounds: { sweepMs: 10 } })
     try {

@@ -35,7 +35,7 @@ test('GET /limits describes the key', async () => {
   })
 })
 
-test('GET /limits shows a changed key at once', async () => {
+test('GET /limits shows a changed key immediately', async () => {
   const { id, key } = await client.service.makeKey({ name: 'before' })
   assert.equal((await getLimits(key)).json.name, 'before')
   await client.service.request('PATCH', `/v1/keys/${id}`, {
@@ -151,7 +151,7 @@ test('GET /limits with a banned key counts for the address and leaves the exempt
   assert.equal(await addressLeft(), 38)
 })
 
-test('GET /limits rejects a revoked key at once, even with no exempt requests left', async () => {
+test('GET /limits rejects a revoked key immediately, even with no exempt requests left', async () => {
   const { id, key } = await client.service.makeKey()
   await times(70, () => getLimits(key))
   await client.service.request('DELETE', `/v1/keys/${id}`, { key: client.service.operatorKey })

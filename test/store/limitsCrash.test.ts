@@ -51,7 +51,7 @@ const stored = (env: DatabaseEnv, id: number) =>
     read.selectFrom('key_usage').selectAll().where('key_id', '=', id).executeTakeFirst(),
   )
 
-test('a window in the database is kept after the process is killed', async () => {
+test('a window in the database is stored after the process is killed', async () => {
   const first = await start()
   const { id, key } = await makeKey(first)
   const admitted = await burst(first, key, 30)
@@ -89,7 +89,7 @@ test('a crash loses at most the last counts, never the window', async () => {
   await end(second, 'SIGTERM')
 })
 
-test('a ban is kept after the process is killed', async () => {
+test('a ban is stored after the process is killed', async () => {
   const env = { PETSTORE_BAN_AFTER_REFUSALS: '5' }
   const first = await start(undefined, env)
   const { id, key } = await makeKey(first, { ...settings, limits: { perMinute: 1_000, perDay: 1 } })

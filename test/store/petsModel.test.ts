@@ -254,7 +254,7 @@ const anyStep = fc.oneof(
   {
     weight: 1,
     arbitrary: step(
-      'create several at once',
+      'create several concurrently',
       fc.array(newPet, { minLength: 2, maxLength: 6 }),
       async (pair, many) => {
         await Promise.all(many.map((fields) => pair.create(fields)))

@@ -160,7 +160,9 @@ describe('the retry schedule', () => {
     }
     away.reply = 204
     await addPet('when back')
-    await eventually('the newest at once', () => away.received.some(({ data }) => data.name === 'when back'))
+    await eventually('the newest immediately', () =>
+      away.received.some(({ data }) => data.name === 'when back'),
+    )
     service.advance(3 * hour)
     await runDeliverer()
     await eventually('all are delivered', async () =>
@@ -208,7 +210,7 @@ describe('the response of an endpoint', () => {
     })
   }
 
-  test('410: the webhook is disabled at once and receives nothing more', async (t) => {
+  test('410: the webhook is disabled immediately and receives nothing more', async (t) => {
     const { service, endpoint, addPet, webhook, deliveries, runDeliverer } = await stage(t)
     const gone = await endpoint()
     gone.reply = 410

@@ -513,7 +513,7 @@ describe('rotation', () => {
     assert.ok(!isSignedWith(old, later) && isSignedWith(fresh, later))
   })
 
-  test('without an overlap the previous secret ends at once', async () => {
+  test('without an overlap the previous secret ends immediately', async () => {
     const endpoint = await receiver()
     const { id, secret: old } = await register(endpoint.url)
     const { secret: fresh } = await rotate(id, { overlapSeconds: 0 })
@@ -540,7 +540,7 @@ describe('rotation', () => {
   test('the descriptions of both rotate operations state the effect of a second rotation', async () => {
     const { json } = await service.request('GET', '/v1/openapi.json')
     for (const path of ['/webhooks/{webhookId}/rotate', '/keys/{keyId}/rotate'])
-      assert.match(json.paths[path].post.description, /rotate again .* ends at once/i)
+      assert.match(json.paths[path].post.description, /rotate again .* ends immediately/i)
   })
 
   test('the default overlap is one day', async () => {

@@ -31,6 +31,6 @@ export function proxiedService() {
 export const rateLimit = ({ headers }: ClientResponse, name: 'limit' | 'remaining' | 'reset'): number =>
   Number(headers[`x-ratelimit-${name}`])
 
-/** Runs the work this many times at once. */
+/** Runs the work this many times concurrently. */
 export const times = <T>(count: number, work: () => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: count }, work))
