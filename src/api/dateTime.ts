@@ -30,7 +30,7 @@ export function parseDateTime(text: string): number | string {
 }
 
 /** A time in a request, as milliseconds. */
-export const dateTime = () =>
+export const dateTimeSchema = () =>
   z
     .string({ error: ({ input }) => (input === undefined ? 'is required' : formProblem) })
     .transform((text, context) => {

@@ -4,7 +4,7 @@ import { systemClock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import type { Db } from '../database/tables.ts'
-import { type Key, overlapSecondsMax } from '../keys/key.ts'
+import { type Key, secretOverlapSecondsMax } from '../keys/key.ts'
 import { createKey, findKey, listKeys, revokeKey, rotateKey, unbanKey, updateKey } from '../keys/queries.ts'
 import { keyUpdateSchema, newKeySchema, newKeySettings, updatedKeySettings } from '../keys/schemas.ts'
 import { serializeKey } from '../keys/serialize.ts'
@@ -48,7 +48,7 @@ const options = {
 } as const
 
 type Values = ReturnType<typeof parseArguments<typeof options>>['values']
-type Call = {
+type Invocation = {
   readonly database: Database
   readonly config: Config
   readonly values: Values
@@ -60,7 +60,7 @@ type Action = {
   readonly needsId: boolean
   /** Besides `--json`. */
   readonly options: readonly string[]
-  run(call: Call): Promise<void>
+  run(call: Invocation): Promise<void>
 }
 
 const listPageSize = 100
@@ -108,7 +108,7 @@ const actions: Record<string, Action> = {
     needsId: true,
     options: ['overlap-seconds'],
     async run({ database, config, values, id, now }) {
-      const overlap = parseInteger('overlap-seconds', values['overlap-seconds'], 0, overlapSecondsMax)
+      const overlap = parseInteger('overlap-seconds', values['overlap-seconds'], 0, secretOverlapSecondsMax)
       let secret = ''
       const key = await changeKey(database, id, async (trx, { revokedAt }) => {
         if (revokedAt !== undefined)

@@ -42,7 +42,7 @@ export const keyNameLengthMax = 100
 export const originsMax = 20
 /** Scheme, a host name of at most 253 characters, and a port. */
 export const originLengthMax = 'https://'.length + 253 + ':65535'.length
-export const overlapSecondsMax = 30 * 24 * 60 * 60
+export const secretOverlapSecondsMax = 30 * 24 * 60 * 60
 
 /** An origin as browsers send it: scheme, host and port without a path. */
 export const isOrigin = (text: string): boolean =>

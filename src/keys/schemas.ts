@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { dateTime } from '../api/dateTime.ts'
+import { dateTimeSchema } from '../api/dateTime.ts'
 import { validationFailed } from '../api/errors.ts'
 import { int64, integer, nonBlankText, timestampSchema } from '../api/validation.ts'
 import { customLimitMax, customStreamsMax, planNames } from '../limits/plans.ts'
@@ -11,8 +11,8 @@ import {
   keyNameLengthMax,
   originLengthMax,
   originsMax,
-  overlapSecondsMax,
   scopes,
+  secretOverlapSecondsMax,
   validateKeySettings,
 } from './key.ts'
 
@@ -67,7 +67,7 @@ export const newKeySchema = z
     limits: customLimitsSchema.optional().meta({ description: 'Only for keys with the plan `enterprise`.' }),
     scopes: scopesSchema.optional(),
     origins: originsSchema.optional(),
-    expiresAt: dateTime().meta({ description: expiryDescription }).optional(),
+    expiresAt: dateTimeSchema().meta({ description: expiryDescription }).optional(),
   })
   .meta({
     id: 'NewKey',
@@ -83,7 +83,7 @@ export const keyUpdateSchema = z
       .nullable()
       .optional()
       .meta({ description: 'Only for keys with the plan `enterprise`. `null` removes them.' }),
-    expiresAt: dateTime()
+    expiresAt: dateTimeSchema()
       .nullable()
       .optional()
       .meta({ description: 'When the key expires. `null` removes the expiry.' }),
@@ -127,7 +127,7 @@ export const keyWithSecretSchema = z.intersection(keySchema, keySecret).meta({
 })
 export const keyRotationSchema = z
   .object({
-    overlapSeconds: integer(0, overlapSecondsMax)
+    overlapSeconds: integer(0, secretOverlapSecondsMax)
       .meta({ description: 'How long the previous secret stays valid, in seconds. The default is 0.' })
       .optional(),
   })

@@ -3,7 +3,7 @@ import { ApiError } from '../api/errors.ts'
 import { defineOperation, type Operation, respond } from '../api/operation.ts'
 import { ListCursor, pageQuery, pageResponse } from '../api/pagination.ts'
 import type { Database } from '../database/database.ts'
-import { addTestDelivery, findDelivery, listDeliveries, retryDelivery } from './deliveries.ts'
+import { createTestDelivery, findDelivery, listDeliveries, retryDelivery } from './deliveries.ts'
 import { requireEventAccess, webhookOrNotFound } from './guards.ts'
 import { deliveryByIdOperation, deliveryListSchema, deliverySchema, webhookByIdOperation } from './schemas.ts'
 import { serializeDelivery } from './serialize.ts'
@@ -21,7 +21,7 @@ export function deliveryRoutes(database: Database, baseUrl: string): Operation[]
       responses: { 202: { description: 'The message is queued.', schema: deliverySchema } },
       async write({ params }, { trx, now }) {
         const { id } = await webhookOrNotFound(trx, params.webhookId)
-        return respond(202, serializeDelivery(await addTestDelivery(trx, id, now)))
+        return respond(202, serializeDelivery(await createTestDelivery(trx, id, now)))
       },
     }),
 

@@ -21,7 +21,7 @@ import {
 } from './queries.ts'
 import {
   newWebhookSchema,
-  overlapSecondsDefault,
+  secretOverlapSecondsDefault,
   secretRotationSchema,
   webhookByIdOperation,
   webhookListSchema,
@@ -140,7 +140,7 @@ export function webhookRoutes({ database, allowed, baseUrl, kinds }: WebhookRout
       async write({ params, body }, { trx, now, principal }) {
         const webhook = await webhookOrNotFound(trx, params.webhookId)
         requireEventAccess(webhook.events, principal)
-        const overlapMs = (body.overlapSeconds ?? overlapSecondsDefault) * 1000
+        const overlapMs = (body.overlapSeconds ?? secretOverlapSecondsDefault) * 1000
         const secret = await rotateWebhookSecret(trx, webhook.id, overlapMs, now)
         return respond(200, { ...serializeWebhook(webhook), secret })
       },

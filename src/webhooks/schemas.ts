@@ -5,7 +5,7 @@ import { eventTypeSchema, knownEventTypeSchema } from '../events/schemas.ts'
 import { testEventType, urlLengthMax, webhookStatuses } from './webhook.ts'
 
 const overlapSecondsMax = 30 * 24 * 60 * 60
-export const overlapSecondsDefault = 24 * 60 * 60
+export const secretOverlapSecondsDefault = 24 * 60 * 60
 
 const webhookUrl = z
   .string()

@@ -137,7 +137,7 @@ test('a server whose checkpoint fails exits with status 1, and no confirmed chan
   const env = { ...databaseEnv, PETSTORE_ADMIN_KEY: adminKey }
   const server = await serverFor(t, env, { fileBytesMax: bytes + 64 * 1024 })
   const add = (name: string) => server.request('POST', '/v1/pets', { key: adminKey, body: pet(name) })
-  assert.equal((await add('answered')).status, 201)
+  assert.equal((await add('confirmed')).status, 201)
   await cli.ok(['seed', '--count', '15000'])
   const responded: string[] = []
   for (let n = 0; n < 64; n++) {

@@ -107,7 +107,7 @@ test('an event of another process is shown when the service has synced it', asyn
 test('after a power loss only ids that were never shown are assigned again', async (t) => {
   const adminKey = 'the-admin-key-of-the-durable-feed-test'
   const first = await serviceFor(t, { PETSTORE_ADMIN_KEY: adminKey })
-  assert.equal((await first.add('answered')).status, 201)
+  assert.equal((await first.add('confirmed')).status, 201)
   const dataDir = join(folderFor(t), 'data')
   mkdirSync(dataDir)
   // This process does nothing else while it copies the files.
@@ -118,7 +118,7 @@ test('after a power loss only ids that were never shown are assigned again', asy
   const adding = first.add('lost')
   await eventually('the list has it', async () => (await first.listed()).includes('lost'))
   const mirror = await first.feed()
-  assert.deepEqual(mirror.names, ['answered'])
+  assert.deepEqual(mirror.names, ['confirmed'])
 
   disk.set('ok')
   await adding

@@ -93,7 +93,7 @@ test('each combination of status and category has an index that knows its order,
   )
 })
 
-test('a page is right wherever it lies', async () => {
+test('every page of a list is correct', async () => {
   const page = await petsPageQuery(database, { status: 'sold', categoryId: 7n }, 3, animals / 2).execute()
   const expected = Array.from({ length: animals / 2 - 1 }, (_, index) => animals / 2 - 1 - index)
     .filter((id) => id % 7 === 0 && id % categories === 7)

@@ -64,7 +64,7 @@ const breaking: Required<Mutation>[] = [
     mutate: (document) => {
       delete pet(document).get.responses['404']
     },
-    says: /no longer answers 404/,
+    says: /no longer returns 404/,
   },
   {
     name: 'a field of a response is removed',
@@ -380,7 +380,7 @@ const breaking: Required<Mutation>[] = [
     mutate: (document) => {
       delete document.webhooks.event.post.responses['410']
     },
-    says: /^webhook event: no longer takes the answer 410$/,
+    says: /^webhook event: no longer accepts the response 410$/,
   },
   {
     name: 'keys are sent in another way',

@@ -15,22 +15,22 @@ import { startTestService, type TestService } from '../support/service.ts'
 const reconnectMaxMs = 60_000
 
 /** What the page keeps for the test to look at. */
-type Followed = { opens: number; heard: number[]; failed: string | null }
+type Followed = { opens: number; received: number[]; failed: string | null }
 
 const script = `
   import { EventSource } from '/eventsource/index.js'
   const { api, key } = await (await fetch('/settings')).json()
   const headers = { Authorization: 'Bearer ' + key }
-  const followed = globalThis.followed = { opens: 0, heard: [], failed: null }
+  const followed = globalThis.followed = { opens: 0, received: [], failed: null }
   const source = new EventSource(api + '/v1/events', {
     fetch: (input, init) => fetch(input, { ...init, headers: { ...init.headers, ...headers } }),
   })
   source.addEventListener('open', () => followed.opens++)
-  source.addEventListener('pet.created', ({ lastEventId }) => followed.heard.push(Number(lastEventId)))
+  source.addEventListener('pet.created', ({ lastEventId }) => followed.received.push(Number(lastEventId)))
   source.addEventListener('error', ({ message }) => {
     if (source.readyState === EventSource.CLOSED) followed.failed = message ?? 'closed'
   })
-  globalThis.ask = async (method, path) => {
+  globalThis.sendRequest = async (method, path) => {
     const response = await fetch(api + path, { method, headers })
     const { code } = await response.json()
     const shown = ['Allow', 'Last-Event-Id', 'X-Request-Id'].map((name) => response.headers.get(name))
@@ -107,11 +107,11 @@ async function received(count: number): Promise<number[]> {
     async () => {
       const state = await followed()
       assert.equal(state?.failed, null)
-      return (state?.heard.length ?? 0) >= count && state
+      return (state?.received.length ?? 0) >= count && state
     },
     reconnectMaxMs,
   )
-  return found.heard
+  return found.received
 }
 async function addPet(name: string): Promise<void> {
   const body = { name, categoryId: 3 }
@@ -139,7 +139,7 @@ browserTest(
 
 browserTest('a page reads the newest event id, a 404 and a 405', async () => {
   const send = (method: string, path: string) =>
-    page.evaluate<unknown[]>(`globalThis.ask('${method}', '${path}')`)
+    page.evaluate<unknown[]>(`globalThis.sendRequest('${method}', '${path}')`)
   const [status, code, , lastEventId] = await send('GET', '/v1/events?limit=1')
   assert.deepEqual([status, code], [200, undefined])
   assert.match(String(lastEventId), /^\d+$/)

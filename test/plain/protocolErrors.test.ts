@@ -7,9 +7,9 @@ import { useService } from '../support/useService.ts'
 
 const service = useService()
 
-type Answer = { status: number; head: string; body: string }
+type RawResponse = { status: number; head: string; body: string }
 
-function header({ head }: Answer, name: string): string | undefined {
+function header({ head }: RawResponse, name: string): string | undefined {
   return new RegExp(`^${name}: (.*)$`, 'im').exec(head)?.[1]
 }
 
@@ -21,7 +21,7 @@ const rateLimitNames = [
   'ratelimit',
 ]
 
-function assertErrorForm(response: Answer, status: number, code: string): string {
+function assertErrorForm(response: RawResponse, status: number, code: string): string {
   const { message, ...rest } = JSON.parse(response.body)
   assert.deepEqual([response.status, rest], [status, { code, status }])
   assert.ok(message.length > 0)

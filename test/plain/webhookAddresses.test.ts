@@ -17,7 +17,7 @@ const message = ['{"type":"webhook.test","data":{}}', {}] as const
 describe('addresses of the public internet', () => {
   const isPublic: Record<string, readonly string[]> = {
     'ordinary IPv4': ['1.1.1.1', '8.8.8.8', '93.184.215.14', '223.255.255.255'],
-    'neighbours of what is not public': [
+    'adjacent to ranges that are not public': [
       '1.0.0.0',
       '9.255.255.255',
       '11.0.0.0',

@@ -14,7 +14,7 @@ describe('ten processes that start together on an empty database', () => {
       versions: await read.selectFrom('schema_migrations').select('version').orderBy('version').execute(),
       keys: await read.selectFrom('api_keys').select(['name', 'from_setting']).execute(),
       secrets: await read.selectFrom('api_key_secrets').select('hash').execute(),
-      told: await read.selectFrom('events').select('type').execute(),
+      events: await read.selectFrom('events').select('type').execute(),
     }))
     assert.ok(found.versions.length > 0)
     assert.deepEqual(
@@ -23,7 +23,7 @@ describe('ten processes that start together on an empty database', () => {
     )
     assert.equal(found.secrets.length, 1)
     assert.deepEqual(
-      found.told.map(({ type }) => type),
+      found.events.map(({ type }) => type),
       ['key.created'],
     )
     return { servers, keys: found.keys }

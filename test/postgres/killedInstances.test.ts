@@ -200,7 +200,7 @@ test(`instances that are killed every two seconds lose no confirmed change and d
     ...times(6, (worker, turn) => adopt(caller, known, `adopted-${worker}-${turn}`, turn)),
     ...times(6, (worker, turn) => addOnce(caller, known, `added-${worker}-${turn}`)),
     ...times(2, () => orderConcurrently(caller, known, shared)),
-    ...times(2, (worker, turn) => letHoldExpire(caller, known, database, `lapsed-${worker}-${turn}`, turn)),
+    ...times(2, (worker, turn) => letHoldExpire(caller, known, database, `expired-${worker}-${turn}`, turn)),
     // Readers leave the writers time.
     keepOn(() => Promise.all([look(caller), pause(lookEveryMs)])),
     keepOn(() => Promise.all([follow(), pause(lookEveryMs)])),
@@ -330,7 +330,7 @@ function assertNothingDoubled(known: ExpectedState, feed: readonly Event[]): voi
     assert.deepEqual(way.get(id), ['placed', 'cancelled'], `the hold of order ${id}`)
 }
 
-type Told = {
+type DeliveryCheck = {
   env: Record<string, string>
   fleet: Fleet
   receiver: WebhookReceiver
@@ -338,7 +338,10 @@ type Told = {
 }
 
 /** An endpoint has received every event of its types, first attempts in the order of the feed. */
-async function assertAllDelivered(t: TestContext, { env, fleet, receiver, feed }: Told): Promise<void> {
+async function assertAllDelivered(
+  t: TestContext,
+  { env, fleet, receiver, feed }: DeliveryCheck,
+): Promise<void> {
   const receivedBefore = receiver.received.length
   for (const { child, ended } of fleet.all) {
     child.kill('SIGKILL')

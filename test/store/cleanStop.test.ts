@@ -15,12 +15,12 @@ const slackMs = 2_000
 const sameSignalMs = 100
 
 type Acknowledged = { id: number; name: string }
-type Seen = { answers: number; acknowledged: Acknowledged[]; problems: string[]; isRefused: boolean }
+type Seen = { responses: number; acknowledged: Acknowledged[]; problems: string[]; isRefused: boolean }
 
 /** One client that reads and adds in turn until new connections are refused. */
 async function keepCalling(base: string, key: string, name: string, keepAlive: boolean): Promise<Seen> {
   const agent = new Agent({ keepAlive, maxSockets: 1 })
-  const seen: Seen = { answers: 0, acknowledged: [], problems: [], isRefused: false }
+  const seen: Seen = { responses: 0, acknowledged: [], problems: [], isRefused: false }
   for (let turn = 0; !seen.isRefused && seen.problems.length === 0; turn++) {
     const body = turn % 2 === 0 ? undefined : JSON.stringify({ name: `${name}-${turn}`, categoryId: turn })
     await new Promise<void>((resolve) => {
@@ -37,7 +37,7 @@ async function keepCalling(base: string, key: string, name: string, keepAlive: b
           )
           incoming.on('end', () => {
             if (!incoming.complete) return
-            seen.answers++
+            seen.responses++
             if (incoming.statusCode !== (body ? 201 : 200))
               seen.problems.push(`${incoming.statusCode} ${text}`)
             else if (body) seen.acknowledged.push(JSON.parse(text))
@@ -87,7 +87,7 @@ describe('SIGTERM under load breaks no request and loses nothing', () => {
         assert.deepEqual({ code, signal }, { code: 0, signal: null })
         for (const seen of await Promise.all(load)) {
           assert.deepEqual(seen.problems, [])
-          assert.ok(seen.isRefused && seen.answers > 0)
+          assert.ok(seen.isRefused && seen.responses > 0)
           acknowledged.push(...seen.acknowledged)
         }
       }

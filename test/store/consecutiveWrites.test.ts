@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { openDatabaseFor } from '../support/engine.ts'
 
-const within = <T>(work: Promise<T>): Promise<T | 'waits for ever'> =>
-  Promise.race([work, pause(5_000, 'waits for ever' as const, { ref: false })])
+const within = <T>(work: Promise<T>): Promise<T | 'waits forever'> =>
+  Promise.race([work, pause(5_000, 'waits forever' as const, { ref: false })])
 
 /** The number of turns of the event loop before the next write. */
 const steps = async (count: number): Promise<void> => {

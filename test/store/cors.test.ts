@@ -10,7 +10,7 @@ import { useService } from '../support/useService.ts'
 const home = 'https://shelter.example'
 const secondHome = 'http://localhost:3000'
 const otherHome = 'https://other-shelter.example'
-const unknownOrigin = 'https://stranger.example'
+const unknownOrigin = 'https://unknown.example'
 
 const service = useService()
 let publishable: string

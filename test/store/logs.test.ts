@@ -122,7 +122,7 @@ test('a ban has a separate line, with the id of the key', async () => {
   }
 })
 
-describe('no API key is ever logged, wherever it was put', () => {
+describe('no API key is ever logged, in any part of a request', () => {
   const places: [
     where: string,
     send: (key: string, as: string) => [string, string, Record<string, string>, unknown?],

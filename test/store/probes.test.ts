@@ -242,7 +242,7 @@ describe('getPet is deprecated', () => {
     const { headers } = await service.request('GET', path, { key })
     const { key: tight } = await service.makeKey({ plan: 'enterprise', limits: { perMinute: 1 } })
     await service.request('GET', '/v1/pets', { key: tight })
-    const scenarios: [status: number, answer: Promise<ClientResponse>][] = [
+    const scenarios: [status: number, response: Promise<ClientResponse>][] = [
       [200, service.request('GET', path, { key })],
       [200, service.request('HEAD', path, { key })],
       [304, service.request('GET', path, { key, headers: { 'if-none-match': headers.etag as string } })],

@@ -6,7 +6,7 @@ import { readConfig } from '../../src/config.ts'
 import type { Database } from '../../src/database/database.ts'
 import { eventIdMax } from '../../src/events/queries.ts'
 import { Deliverer } from '../../src/webhooks/deliverer.ts'
-import { addTestDelivery } from '../../src/webhooks/deliveries.ts'
+import { createTestDelivery } from '../../src/webhooks/deliveries.ts'
 import { createWebhook } from '../../src/webhooks/queries.ts'
 import { attemptTimeoutMs, nextAttemptAt, retryDelaysMs } from '../../src/webhooks/webhook.ts'
 import { databaseFor, openDatabaseFor } from '../support/engine.ts'
@@ -400,7 +400,7 @@ describe('an endpoint that misbehaves', () => {
       await database.write(async (trx) => {
         const settings = { url: endpoint.url, events: ['pet.created' as const] }
         const { webhook } = await createWebhook(trx, settings, 0, Date.now())
-        for (let n = 0; n < 3; n++) await addTestDelivery(trx, webhook.id, Date.now())
+        for (let n = 0; n < 3; n++) await createTestDelivery(trx, webhook.id, Date.now())
       })
       await endpoint.until(1)
       for (let turn = 0; turn < 500; turn++) await nextTurn()

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { eventIdMax } from '../../src/events/queries.ts'
-import { addTestDelivery, pruneDeliveries } from '../../src/webhooks/deliveries.ts'
+import { createTestDelivery, pruneDeliveries } from '../../src/webhooks/deliveries.ts'
 import { hasUndispatchedEvents } from '../../src/webhooks/dispatch.ts'
 import { createWebhook, setWebhookStatus } from '../../src/webhooks/queries.ts'
 import { openDatabaseFor } from '../support/engine.ts'
@@ -84,8 +84,8 @@ test('deliveries are deleted after 30 days, including pending ones of a paused w
     assert.equal(await hasUndispatchedEvents(trx, eventIdMax), false)
     const { webhook } = await createWebhook(trx, settings, 0, startOfTests)
     await setWebhookStatus(trx, webhook.id, 'paused')
-    await addTestDelivery(trx, webhook.id, startOfTests)
-    await addTestDelivery(trx, webhook.id, startOfTests + dayMs)
+    await createTestDelivery(trx, webhook.id, startOfTests)
+    await createTestDelivery(trx, webhook.id, startOfTests + dayMs)
     assert.equal(await pruneDeliveries(trx, startOfTests + 30 * dayMs - 1), 0)
     return pruneDeliveries(trx, startOfTests + 30 * dayMs)
   })

@@ -30,7 +30,7 @@ export function breakingChanges(before: Node, after: Node): string[] {
 }
 
 /** The direction of a value: a sender must not have to send more, a receiver must not get less. */
-type Direction = 'request' | 'answer'
+type Direction = 'request' | 'response'
 
 const stabilities = ['experimental', 'beta', 'stable']
 const lowerBounds = ['minimum', 'exclusiveMinimum', 'minLength', 'minItems', 'minProperties']
@@ -81,7 +81,7 @@ class Comparer {
       headersOf(before, (node) => this.#was(node)),
       headersOf(after, (node) => this.#is(node)),
     )
-    this.#content(at, before.requestBody?.content, after.requestBody?.content, 'answer')
+    this.#content(at, before.requestBody?.content, after.requestBody?.content, 'response')
     for (const status of Object.keys(before.responses)) {
       if (after.responses?.[status] === undefined)
         this.#report(at, `no longer accepts the response ${status}`)
@@ -122,7 +122,7 @@ class Comparer {
   }
 
   #response(at: string, before: Node, after: Node): void {
-    this.#content(at, before.content, after.content, 'answer')
+    this.#content(at, before.content, after.content, 'response')
     if (before.content === undefined && after.content !== undefined) this.#report(at, 'now has a body')
     this.#headers(at, before, after)
   }
@@ -137,7 +137,7 @@ class Comparer {
         continue
       }
       if (header.required && !now.required) this.#report(`${at} header ${name}`, 'is no longer always sent')
-      this.#schema(`${at} header ${name}`, header.schema, now.schema, 'answer')
+      this.#schema(`${at} header ${name}`, header.schema, now.schema, 'response')
     }
   }
 
@@ -165,7 +165,7 @@ class Comparer {
         this.#report(at, `is no longer ${text(alternative.type)}`)
       }
     }
-    if (direction === 'answer') {
+    if (direction === 'response') {
       for (const { type } of unmatched) this.#report(at, `may now be ${text(type)}`)
     }
   }

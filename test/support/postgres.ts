@@ -142,8 +142,8 @@ async function copyPrograms(folder: string): Promise<string> {
 
 /** PostgreSQL does not run as root or as a user without an entry in the user database. */
 async function unprivilegedUser(): Promise<RunsAs> {
-  const send = async (what: string) => Number((await promisify(execFile)('id', [what, 'nobody'])).stdout)
-  return { uid: await send('-u'), gid: await send('-g') }
+  const readId = async (what: string) => Number((await promisify(execFile)('id', [what, 'nobody'])).stdout)
+  return { uid: await readId('-u'), gid: await readId('-g') }
 }
 
 function giveTo({ uid, gid }: RunsAs, path: string): void {
