@@ -68,7 +68,7 @@ export const rows = {
     what: 'list p99, 64 connections, while 64 callers create',
     against: 'its p99 without creates',
   },
-  /** No target: an idle server responds at once, so small delays are a large factor. */
+  /** No target: an idle server responds immediately, so small delays are a large factor. */
   listDuringCreatesFixedRate: {
     id: '5b',
     what: 'list p99 at 250 requests per second, while 64 callers create',

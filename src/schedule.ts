@@ -26,7 +26,7 @@ export function startSchedule(jobs: readonly Job[], log: Log): { stop(): void } 
 }
 
 /** Deletes events and deliveries whose retention has ended, in bounded batches. */
-export async function pruneAll(database: Database, clock: Clock): Promise<void> {
+export async function pruneEventsAndDeliveries(database: Database, clock: Clock): Promise<void> {
   for (const prune of [pruneEvents, pruneDeliveries]) {
     while ((await database.write((trx) => prune(trx, clock()))) > 0) {
       // There may be more.

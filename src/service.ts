@@ -8,19 +8,19 @@ import { type Database, DatabaseUnavailableError } from './database/database.ts'
 import { openForServing } from './database/open.ts'
 import { defaultSyncMaxMs } from './database/sqlite/durability.ts'
 import { EventBroadcaster } from './events/broadcaster.ts'
-import { newestEventId, recordEvent } from './events/queries.ts'
+import { newestStoredEventId, recordEvent } from './events/queries.ts'
 import { defaultStreamBounds, type StreamBounds } from './events/stream.ts'
-import { createFindAccess } from './events/streamAccess.ts'
-import { ensureOperatorKey } from './keys/operator.ts'
-import { createPageAllowance } from './limits/pageAllowance.ts'
+import { createFindStreamAccess } from './events/streamAccess.ts'
+import { ensureOperatorKey } from './keys/operatorKey.ts'
+import { createPageRateLimiter } from './limits/pageRateLimiter.ts'
 import { createOperations } from './operations.ts'
 import { createPages } from './pages/pages.ts'
 import { createReadiness } from './pages/readiness.ts'
 import { RestoreDetector } from './restoreDetector.ts'
-import { expireHolds, type Job, pruneAll, startSchedule } from './schedule.ts'
+import { expireHolds, type Job, pruneEventsAndDeliveries, startSchedule } from './schedule.ts'
 import { listen } from './server/listen.ts'
 import { Startup } from './startup.ts'
-import { createCloseReporter } from './telemetry/closedConnections.ts'
+import { createCloseReporter } from './telemetry/connectionCloseReporter.ts'
 import { databaseGauges } from './telemetry/databaseGauges.ts'
 import type { Log } from './telemetry/log.ts'
 import { Metrics } from './telemetry/metrics.ts'
@@ -91,7 +91,7 @@ type Parts = Awaited<ReturnType<typeof wire>>
 /** Creates every part and connects them. Nothing runs yet. */
 async function wire(database: Database, options: WireOptions) {
   const { config, clock, log, bounds } = options
-  const durableThrough = await database.trackDurable(newestEventId)
+  const durableThrough = await database.trackDurable(newestStoredEventId)
   const restore = await RestoreDetector.start(database)
   const metrics = new Metrics(databaseGauges(() => database.stats()))
   const startup = new Startup()
@@ -105,7 +105,7 @@ async function wire(database: Database, options: WireOptions) {
     onBan: reportBan(database, options, metrics),
   })
   const common = { database, clock, durableThrough }
-  const findAccess = createFindAccess(cache, clock)
+  const findAccess = createFindStreamAccess(cache, clock)
   const broadcaster = new EventBroadcaster({
     ...common,
     bounds,
@@ -136,7 +136,7 @@ async function wire(database: Database, options: WireOptions) {
   const pipeline = new Pipeline({
     ...{ database, clock, operations, authenticator, idempotencyRecords, trustedProxies, publicUrl },
     pages: createPages({ config, operations, metrics, authenticator, isReady }),
-    admitToPages: createPageAllowance({ clock, trustedProxies }),
+    admitToPages: createPageRateLimiter({ clock, trustedProxies }),
     onFinished(request: RequestLog) {
       metrics.countRequest(request)
       log.request(request)
@@ -172,7 +172,7 @@ async function serve(
     deliverer.wake()
   }
   database.onCommit(wake)
-  database.onForeignChange(() => {
+  database.onExternalChange(() => {
     wake()
     logFailure(log, restore.check())
   })
@@ -180,7 +180,7 @@ async function serve(
     limiter.forgetKeys()
     // Without the setting a key could be created, but not shown: the next start creates one.
     if (config.adminKey !== undefined) await ensureOperatorKey(database, config, clock())
-    cache.forget()
+    cache.invalidate()
   })
   const server = await listen(
     { handle: (request) => pipeline.handle(request), onConnectionClosed: createCloseReporter(log, metrics) },
@@ -198,7 +198,7 @@ async function serve(
     await Promise.all([server.stop(), deliverer.stop()])
     throw error
   })
-  cache.forget()
+  cache.invalidate()
   startup.finish()
   const schedule = startSchedule(createJobs(database, parts, clock, bounds.sweepMs), log)
 
@@ -224,7 +224,7 @@ function createJobs(database: Database, parts: Parts, clock: Clock, sweepMs: num
     { intervalMs: usageFlushIntervalMs, run: () => limiter.flush() },
     { intervalMs: sweepMs, run: () => idempotencyRecords.sweep(clock()) },
     { intervalMs: sweepMs, run: () => limiter.sweep() },
-    { intervalMs: sweepMs, run: () => pruneAll(database, clock) },
+    { intervalMs: sweepMs, run: () => pruneEventsAndDeliveries(database, clock) },
     { intervalMs: dueIntervalMs, run: () => expireHolds(database, clock) },
     { intervalMs: dueIntervalMs, run: async () => deliverer.wake() },
     { intervalMs: dueIntervalMs, run: async () => void (restore.isPending && (await restore.check())) },

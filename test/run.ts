@@ -29,7 +29,7 @@ import { prepareTemplate } from './support/engine.ts'
 import { installHint, noBrowserReason } from './support/findBrowser.ts'
 import { findBun } from './support/findBun.ts'
 import { startPostgres } from './support/postgres.ts'
-import { collectResults, type Results } from './support/results.ts'
+import { collectResults, type Results } from './support/testResults.ts'
 
 type Engine = 'sqlite' | 'postgres'
 

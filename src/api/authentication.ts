@@ -42,7 +42,7 @@ export function authorize(
   { scope }: Pick<Operation, 'scope'>,
 ): Principal {
   if (!principal) throw new ApiError('missing_api_key')
-  if (principal.origins.length > 0 && !isOwnOrigin(request, principal))
+  if (principal.origins.length > 0 && !isKeyOrigin(request, principal))
     throw new ApiError('origin_not_allowed')
   if (scope !== undefined && !principal.scopes.has(scope))
     throw new ApiError(
@@ -53,7 +53,7 @@ export function authorize(
 }
 
 /** Whether the request comes from an origin of its publishable key. */
-export function isOwnOrigin(request: ApiRequest, principal: Principal): boolean {
+export function isKeyOrigin(request: ApiRequest, principal: Principal): boolean {
   const origin = request.header('origin')
   return origin !== undefined && principal.origins.includes(origin)
 }

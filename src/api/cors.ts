@@ -1,4 +1,4 @@
-import { type Authenticator, type AuthResult, isOwnOrigin } from './authentication.ts'
+import { type Authenticator, type AuthResult, isKeyOrigin } from './authentication.ts'
 import { ApiError } from './errors.ts'
 import type { ApiRequest } from './request.ts'
 import { type HeaderFields, type PreparedResponse, prepareResponse } from './response.ts'
@@ -37,14 +37,14 @@ export async function allowKnownOrigin(
 }
 
 /** Once the key is known, only its origins may. */
-export const narrowOrigin = (
+export const restrictOrigin = (
   cors: HeaderFields | undefined,
   request: ApiRequest,
   { principal }: AuthResult,
-) => (cors && principal && !isOwnOrigin(request, principal) ? undefined : cors)
+) => (cors && principal && !isKeyOrigin(request, principal) ? undefined : cors)
 
 /** The response to OPTIONS, with or without a preflight. */
-export function describeOptions(
+export function optionsResponse(
   request: ApiRequest,
   route: Route | undefined,
   cors: HeaderFields | undefined,

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { timeMaxMs, timeMinMs } from '../clock.ts'
-import { documentation } from './validation.ts'
+import { schemaDocumentation } from './validation.ts'
 
 const pattern = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d):(\d\d)(?:\.(\d+))?(?:Z|([+-])(\d\d):(\d\d))$/i
 const secondsPerDay = 24 * 60 * 60
@@ -30,7 +30,7 @@ export function parseDateTime(text: string): number | string {
 }
 
 /** A time in a request, as milliseconds. */
-export const dateTime = () =>
+export const dateTimeSchema = () =>
   z
     .string({ error: ({ input }) => (input === undefined ? 'is required' : formProblem) })
     .transform((text, context) => {
@@ -39,4 +39,4 @@ export const dateTime = () =>
       context.addIssue({ code: 'custom', message: read })
       return z.NEVER
     })
-    .register(documentation, { schema: { type: 'string', format: 'date-time' } })
+    .register(schemaDocumentation, { schema: { type: 'string', format: 'date-time' } })

@@ -5,7 +5,7 @@ import type { RequestProblem } from './request.ts'
  * Every error code of v1, with its status and default message. A test compares OpenAPI and docs/guides/errors.md with
  * this list.
  */
-export const catalogue = {
+export const errorCatalogue = {
   malformed_json: { status: 400, message: 'The body is not JSON: send one JSON object in UTF-8.' },
   validation_failed: {
     status: 400,
@@ -107,12 +107,12 @@ export const catalogue = {
   },
 } as const
 
-export type ErrorCode = keyof typeof catalogue
-export const errorCodes = Object.keys(catalogue) as ErrorCode[]
+export type ErrorCode = keyof typeof errorCatalogue
+export const errorCodes = Object.keys(errorCatalogue) as ErrorCode[]
 
-export type Detail = { path: string; message: string }
+export type ErrorDetail = { path: string; message: string }
 type Extras = {
-  details?: Detail[]
+  details?: ErrorDetail[]
   headers?: Record<string, string>
   /** Replaces the status of the code: HTTP has special ones for requests that cannot be read. */
   status?: 408 | 431
@@ -122,17 +122,17 @@ type Extras = {
 export class ApiError extends Error {
   readonly code: ErrorCode
   readonly status: number
-  readonly details: Detail[] | undefined
+  readonly details: ErrorDetail[] | undefined
   readonly headers: Record<string, string>
 
   constructor(
     code: ErrorCode,
-    message: string = catalogue[code].message,
+    message: string = errorCatalogue[code].message,
     { details, headers = {}, status }: Extras = {},
   ) {
     super(message)
     this.code = code
-    this.status = status ?? catalogue[code].status
+    this.status = status ?? errorCatalogue[code].status
     this.details = details
     this.headers = headers
   }
@@ -152,7 +152,7 @@ export function orNotFound<T>(value: T | undefined, code: ErrorCode): T {
 export const detailsMax = 20
 const detailPathLengthMax = 200
 
-export function validationFailed(problems: readonly Detail[]): ApiError {
+export function validationFailed(problems: readonly ErrorDetail[]): ApiError {
   const details = problems
     .slice(0, detailsMax)
     // The cut may split a surrogate pair.

@@ -7,12 +7,12 @@ const entityTags = /(?:W\/)?"[^"]*"/g
 const opaque = (tag: string) => tag.replace(/^W\//, '')
 
 /** If-None-Match: weak comparison (RFC 9110, 13.1.2). */
-export function matchesAny(header: string, etag: string): boolean {
+export function matchesIfNoneMatch(header: string, etag: string): boolean {
   if (header.trim() === '*') return true
   return (header.match(entityTags) ?? []).some((tag) => opaque(tag) === opaque(etag))
 }
 
 /** If-Match: strong comparison (RFC 9110, 13.1.1). */
-export function matchesExactly(header: string, etag: string): boolean {
+export function matchesIfMatch(header: string, etag: string): boolean {
   return header.trim() === '*' || (header.match(entityTags) ?? []).some((tag) => tag === etag)
 }

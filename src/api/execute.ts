@@ -5,7 +5,7 @@ import type { Tables } from '../database/tables.ts'
 import { chain, type MaybePromise } from '../maybePromise.ts'
 import { type Authenticator, authorize } from './authentication.ts'
 import { ApiError } from './errors.ts'
-import { eraseFromIdempotencyRecords, type IdempotencyRecords, idempotencyKey } from './idempotency.ts'
+import { eraseFromIdempotencyRecords, type IdempotencyRecords, parseIdempotencyKey } from './idempotency.ts'
 import { type AnyInput, readBody, readInput } from './input.ts'
 import type { Context, Operation, OperationResult, Principal } from './operation.ts'
 import type { ApiRequest } from './request.ts'
@@ -21,7 +21,7 @@ export type ExecuteOptions = {
 }
 
 /** An authorized request for an operation. */
-export type Call = {
+export type AuthorizedRequest = {
   readonly request: ApiRequest
   readonly operation: Operation
   /** Headers of all responses of the operation. */
@@ -52,24 +52,24 @@ export class Executor {
   }
 
   /** Synchronous if the response is cached. */
-  execute(call: Call): MaybePromise<PreparedResponse> {
+  execute(call: AuthorizedRequest): MaybePromise<PreparedResponse> {
     if (call.operation.write) return this.#write(call)
     const cache = this.#rowCaches.get(call.operation)
     return cache ? this.#readRow(call, cache.rows, cache.epoch()) : this.#readPage(call)
   }
 
-  #contextOf({ request, now, address }: Call, principal: Principal): Context {
+  #contextOf({ request, now, address }: AuthorizedRequest, principal: Principal): Context {
     const { clock } = this.#options
     return { now, clock, principal, address, header: (name) => request.header(name) }
   }
 
-  #read(call: Call): MaybePromise<OperationResult> {
+  #read(call: AuthorizedRequest): MaybePromise<OperationResult> {
     const { request, operation, params, principal } = call
     if (!operation.read) throw new Error(`${operation.id} has no handler.`)
     return operation.read(readInput(request, operation, params), this.#contextOf(call, principal))
   }
 
-  #readPage(call: Call): MaybePromise<PreparedResponse> {
+  #readPage(call: AuthorizedRequest): MaybePromise<PreparedResponse> {
     const { request, operation, common, databaseVersion } = call
     // Taken before the read: the data is never older than this version.
     const version = operation.cacheable ? (databaseVersion ?? this.#options.database.version()) : undefined
@@ -82,7 +82,7 @@ export class Executor {
     })
   }
 
-  #readRow(call: Call, rows: RowCache, epoch: number): MaybePromise<PreparedResponse> {
+  #readRow(call: AuthorizedRequest, rows: RowCache, epoch: number): MaybePromise<PreparedResponse> {
     const { operation, common, params } = call
     const id = operation.cachedRow?.id(params)
     const cached = id === undefined ? undefined : rows.get(epoch, id)
@@ -96,7 +96,7 @@ export class Executor {
     return chain(result, (found) => prepareResponse(found, common))
   }
 
-  async #write(call: Call): Promise<PreparedResponse> {
+  async #write(call: AuthorizedRequest): Promise<PreparedResponse> {
     const { request, operation, common, path, now } = call
     const authenticatedAt = performance.now()
     const bytes = await readBody(request)
@@ -116,7 +116,7 @@ export class Executor {
       for (const action of actions) action()
     }
     const input = () => readInput(request, operation, call.params, bytes)
-    const key = request.method === 'POST' ? idempotencyKey(request.header('idempotency-key')) : undefined
+    const key = request.method === 'POST' ? parseIdempotencyKey(request.header('idempotency-key')) : undefined
     if (key === undefined) {
       // Invalid input is rejected before it enters the write queue.
       const valid = input()
@@ -138,7 +138,10 @@ export class Executor {
   }
 
   /** The key may have been revoked, or have lost a scope, while the body arrived. */
-  async #reauthorize({ request, operation, principal }: Call, agoMs: number): Promise<Principal> {
+  async #reauthorize(
+    { request, operation, principal }: AuthorizedRequest,
+    agoMs: number,
+  ): Promise<Principal> {
     const current = await this.#options.authenticator.reauthenticate(principal, agoMs)
     if (!current) throw new ApiError('invalid_api_key', 'This API key ended while the request was coming in.')
     return current === principal ? principal : authorize(request, current, operation)

@@ -9,7 +9,7 @@ const keptMs = 24 * 60 * 60 * 1000
 const sweepRowsMax = 1_000
 
 /** The key of an `Idempotency-Key` header, bare or quoted. */
-export function idempotencyKey(header: string | undefined): string | undefined {
+export function parseIdempotencyKey(header: string | undefined): string | undefined {
   if (header === undefined) return undefined
   const bare = /^"(.*)"$/.exec(header)?.[1] ?? header
   if (/^[\x21-\x7e]{1,255}$/.test(bare)) return bare

@@ -59,16 +59,16 @@ function readQuery(schema: z.ZodObject, target: string): unknown {
   for (const name of Object.keys(schema.shape)) {
     const given = parameters.getAll(name)
     if (given.length === 0) continue
-    const isList = isListSchema(schema.shape[name])
-    if (given.length > 1 && !isList)
+    const isArray = isArraySchema(schema.shape[name])
+    if (given.length > 1 && !isArray)
       throw validationFailed([{ path: name, message: 'is given more than once' }])
-    values[name] = isList ? given : given[0]
+    values[name] = isArray ? given : given[0]
   }
   return validate(schema, values, 'parameters')
 }
 
-export const isListSchema = (schema: z.ZodType): boolean =>
-  schema instanceof z.ZodOptional ? isListSchema(schema.unwrap() as z.ZodType) : schema instanceof z.ZodArray
+export const isArraySchema = (schema: z.ZodType): boolean =>
+  schema instanceof z.ZodOptional ? isArraySchema(schema.unwrap() as z.ZodType) : schema instanceof z.ZodArray
 
 function parseBody(request: ApiRequest, bytes: Uint8Array): JsonValue {
   if (!isJson(request.header('content-type'))) throw new ApiError('unsupported_media_type')

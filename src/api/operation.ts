@@ -129,7 +129,7 @@ export type Operation = OperationDefinition<z.ZodObject, z.ZodObject, z.ZodObjec
 }
 
 /** Lets TypeScript infer the handler's input from the schemas. */
-export function operation<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodObject>(
+export function defineOperation<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodObject>(
   id: string,
   route: `${Method} ${string}`,
   definition: OperationDefinition<P, Q, B>,

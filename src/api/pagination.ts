@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import * as z from 'zod'
 import { ApiError } from './errors.ts'
 import { type Operation, type OperationResult, respond } from './operation.ts'
-import { digitsText, documentation } from './validation.ts'
+import { digitsText, schemaDocumentation } from './validation.ts'
 
 const pageLimitMax = 100
 const pageLimitDefault = 20
@@ -12,7 +12,9 @@ export const pageLimit = (max = pageLimitMax, fallback = pageLimitDefault) =>
   digitsText(1, max)
     .optional()
     .transform((value) => value ?? fallback)
-    .register(documentation, { schema: { type: 'integer', minimum: 1, maximum: max, default: fallback } })
+    .register(schemaDocumentation, {
+      schema: { type: 'integer', minimum: 1, maximum: max, default: fallback },
+    })
     .meta({ description: 'The maximum number of items on a page.' })
 
 /** The query parameters of every list. */
@@ -25,7 +27,7 @@ export const pageQuery = {
 }
 
 /** Whether an operation returns pages that a cursor continues. */
-export const isList = ({ query }: Operation): boolean => 'cursor' in (query?.shape ?? {})
+export const isPaginated = ({ query }: Operation): boolean => 'cursor' in (query?.shape ?? {})
 
 /** The `Link` header of a list, for OpenAPI. */
 export const nextPageLink = { Link: 'The URL of the next page, with `rel="next"`. Absent on the last page.' }

@@ -1,21 +1,21 @@
 import type { BlockList } from 'node:net'
 import { type Authenticator, type AuthResult, authorize } from './authentication.ts'
 import { clientAddress } from './clientAddress.ts'
-import { allowKnownOrigin, corsHeaders, describeOptions, narrowOrigin, preflightHeaders } from './cors.ts'
+import { allowKnownOrigin, corsHeaders, optionsResponse, preflightHeaders, restrictOrigin } from './cors.ts'
 import { ApiError, protocolError, toApiError } from './errors.ts'
 import { type ExecuteOptions, Executor } from './execute.ts'
 import { appliedPreference } from './input.ts'
 import { type Method, type Operation, type Principal, respond } from './operation.ts'
-import { type ApiRequest, givenRequestId, newRequestId } from './request.ts'
+import { type ApiRequest, newRequestId, parseRequestId } from './request.ts'
 import {
   type ApiResponse,
-  conditional,
+  conditionalResponse,
   type HeaderFields,
   headerBlock,
   operationHeaders,
   type PreparedResponse,
   prepareResponse,
-  rateLimitHeaders,
+  rateLimitHeaderBlock,
 } from './response.ts'
 import { allowedMethods, basePath, type Page, type Route, Router } from './router.ts'
 
@@ -107,11 +107,11 @@ export class Pipeline {
       if (request.problem) throw protocolError(request.problem) // 400, 408, 413, 431
       if (request.header('origin') !== undefined) cors = await allowKnownOrigin(request, authenticator)
       if (request.method === 'OPTIONS')
-        outcome = { response: describeOptions(request, received.route, cors) } // 404
+        outcome = { response: optionsResponse(request, received.route, cors) } // 404
       else {
         const authenticated = authenticate(received, authenticator) // counted for the rate limit
         auth = authenticated instanceof Promise ? await authenticated : authenticated
-        cors = narrowOrigin(cors, request, auth)
+        cors = restrictOrigin(cors, request, auth)
         if (auth.error) throw auth.error // 401, 403, 429
         const route = selectRoute(received) // 404, 405, 410
         const principal = authorize(request, auth.principal, route.operation) // 403
@@ -122,10 +122,10 @@ export class Pipeline {
     } catch (thrown) {
       outcome = failure(thrown, common)
     }
-    const response = conditional(request, outcome.response) // 304, HEAD
+    const response = conditionalResponse(request, outcome.response) // 304, HEAD
     this.#report(received, outcome, response.status, auth?.principal)
     const rates = auth?.rateLimitHeaders ?? authenticator.rateLimitHeadersFor(received.address)
-    const callerHeaders = rateLimitHeaders(rates)
+    const callerHeaders = rateLimitHeaderBlock(rates)
     callerHeaders.push('X-Request-Id', received.requestId)
     if (cors || preference) callerHeaders.push(...headerBlock({ ...cors, ...preference }))
     const { status, headers, body, stream } = response
@@ -154,7 +154,7 @@ export class Pipeline {
     }
     const cors = route?.page?.isPublic ? publicHeaders : noHeaders
     const callerHeaders = ['X-Request-Id', requestId, ...headerBlock(cors)]
-    return { ...conditional(request, outcome.response), callerHeaders }
+    return { ...conditionalResponse(request, outcome.response), callerHeaders }
   }
 
   #runPage({ request, route, address }: Received): PreparedResponse | Promise<PreparedResponse> {
@@ -176,7 +176,7 @@ export class Pipeline {
 
   #receive(request: ApiRequest): Received {
     const { method, target } = request
-    const given = givenRequestId(request.header('x-request-id'))
+    const given = parseRequestId(request.header('x-request-id'))
     const end = target.indexOf('?')
     const path = end === -1 ? target : target.slice(0, end)
     const route = this.#router.find(path)

@@ -48,5 +48,5 @@ export function newRequestId(): string {
 }
 
 /** The id that the client sent, if it is valid. */
-export const givenRequestId = (given: string | undefined): string | undefined =>
+export const parseRequestId = (given: string | undefined): string | undefined =>
   given !== undefined && /^[A-Za-z0-9._-]{1,128}$/.test(given) ? given : undefined

@@ -1,5 +1,5 @@
 import { deprecationHeaders } from './deprecation.ts'
-import { matchesAny } from './etag.ts'
+import { matchesIfNoneMatch } from './etag.ts'
 import type { Operation, OperationResult } from './operation.ts'
 import type { ApiRequest } from './request.ts'
 import type { StreamBody } from './streamBody.ts'
@@ -32,7 +32,7 @@ export type RateLimitHeaders = {
   readonly windows: string
 }
 
-export const rateLimitHeaders = (rates: RateLimitHeaders): string[] => [
+export const rateLimitHeaderBlock = (rates: RateLimitHeaders): string[] => [
   'X-RateLimit-Limit',
   rates.limit,
   'X-RateLimit-Remaining',
@@ -99,7 +99,7 @@ export function headerValue(block: HeaderBlock, name: string): string | undefine
 const contentHeaders = new Set(['Content-Type', 'Content-Length', 'Content-Encoding'])
 
 /** Evaluates If-None-Match: 304 if the client has the current representation. A HEAD request gets no stream. */
-export function conditional(request: ApiRequest, response: PreparedResponse): PreparedResponse {
+export function conditionalResponse(request: ApiRequest, response: PreparedResponse): PreparedResponse {
   const { method } = request
   const ifNoneMatch = request.header('if-none-match')
   const { status, headers, stream: events } = response
@@ -109,7 +109,7 @@ export function conditional(request: ApiRequest, response: PreparedResponse): Pr
   }
   if (ifNoneMatch === undefined || status !== 200 || (method !== 'GET' && method !== 'HEAD')) return response
   const etag = headerValue(headers, 'ETag')
-  if (etag === undefined || !matchesAny(ifNoneMatch, etag)) return response
+  if (etag === undefined || !matchesIfNoneMatch(ifNoneMatch, etag)) return response
   return {
     status: 304,
     headers: headers.filter((_, index) => !contentHeaders.has(headers[index - (index % 2)] as string)),

@@ -1,9 +1,9 @@
 import * as z from 'zod'
-import { type Detail, detailsMax, validationFailed } from './errors.ts'
+import { detailsMax, type ErrorDetail, validationFailed } from './errors.ts'
 import { int64Max, int64Min, parseInt64 } from './json.ts'
 
 /** OpenAPI schemas that cannot be derived from Zod: int64, and strings that are parsed to other types. */
-export const documentation = z.registry<{ schema: Record<string, unknown> }>()
+export const schemaDocumentation = z.registry<{ schema: Record<string, unknown> }>()
 
 const int64Problem = 'must be an integer from -9223372036854775808 to 9223372036854775807'
 const int64Schema = { type: 'integer', format: 'int64' }
@@ -14,7 +14,7 @@ export const int64 = () =>
     .bigint({ error: ({ input }) => (input === undefined ? 'is required' : int64Problem) })
     .min(int64Min)
     .max(int64Max)
-    .register(documentation, { schema: int64Schema })
+    .register(schemaDocumentation, { schema: int64Schema })
 
 /** A smaller integer in a body, as a JavaScript number. */
 export const integer = (min: number, max: number) =>
@@ -25,7 +25,7 @@ export const integer = (min: number, max: number) =>
     })
     .refine((value) => value >= min && value <= max, `must be an integer from ${min} to ${max}`)
     .transform(Number)
-    .register(documentation, { schema: { type: 'integer', minimum: min, maximum: max } })
+    .register(schemaDocumentation, { schema: { type: 'integer', minimum: min, maximum: max } })
 
 /** An int64 in a path or a query. */
 export const int64Text = () =>
@@ -37,7 +37,7 @@ export const int64Text = () =>
       context.addIssue({ code: 'custom', message: int64Problem })
       return z.NEVER
     })
-    .register(documentation, { schema: int64Schema })
+    .register(schemaDocumentation, { schema: int64Schema })
 
 const int32Max = 2 ** 31 - 1
 
@@ -50,7 +50,7 @@ export const digitsText = (min: number, max: number) =>
       `must be a whole number from ${min} to ${max}`,
     )
     .transform(Number)
-    .register(documentation, {
+    .register(schemaDocumentation, {
       schema: { type: 'integer', ...(max > int32Max && { format: 'int64' }), minimum: min, maximum: max },
     })
 
@@ -102,10 +102,10 @@ const messageOf: z.core.$ZodErrorMap = (issue) => {
   }
 }
 
-export type Where = 'body' | 'parameters'
+export type InputPart = 'body' | 'parameters'
 
 /** Returns the parsed value, or throws a 400 that lists every problem. */
-export function validate<S extends z.ZodType>(schema: S, value: unknown, where: Where): z.output<S> {
+export function validate<S extends z.ZodType>(schema: S, value: unknown, where: InputPart): z.output<S> {
   const result = schema.safeParse(value, { error: messageOf })
   if (result.success) return result.data
   throw validationFailed(
@@ -133,7 +133,7 @@ function knownFields(schema: z.ZodType): string[] {
   return Object.entries(object.shape).flatMap(([name, field]) => [name, ...knownFields(field as z.ZodType)])
 }
 
-function unknownFields(schema: z.ZodType, value: unknown, path: string[]): Detail[] {
+function unknownFields(schema: z.ZodType, value: unknown, path: string[]): ErrorDetail[] {
   const object = unwrap(schema)
   if (!(object instanceof z.ZodObject) || typeof value !== 'object' || value === null || Array.isArray(value))
     return []

@@ -29,14 +29,14 @@ export const keyPrefixes = { production: 'ps_live_', staging: 'ps_test_' } as co
 export type KeyEnvironment = keyof typeof keyPrefixes
 const environments = Object.keys(keyPrefixes) as KeyEnvironment[]
 
-export function makeApiKey(environment: KeyEnvironment): string {
+export function generateApiKey(environment: KeyEnvironment): string {
   let body: string = keyPrefixes[environment]
   for (let i = 0; i < randomLength; i++) body += alphabet[randomInt(alphabet.length)]
   return body + checksum(body)
 }
 
 /** Whether a text has the form and the checksum of a generated key. */
-export const isWellFormed = (key: string): boolean =>
+export const isWellFormedApiKey = (key: string): boolean =>
   form.test(key) && key.endsWith(checksum(key.slice(0, -checksumLength)))
 
 /** The environment in the prefix of a key; undefined without such a prefix. */
@@ -45,7 +45,7 @@ export const environmentOf = (key: string): KeyEnvironment | undefined =>
 
 /** False only for a key that was damaged or cut off, so that it needs no lookup. A key without a prefix is possible. */
 export const isPossibleApiKey = (key: string): boolean =>
-  environmentOf(key) === undefined || isWellFormed(key)
+  environmentOf(key) === undefined || isWellFormedApiKey(key)
 
 /** What is wrong with a key that the operator chose, if it has the prefix of a generated key. */
 export function apiKeyProblem(key: string, environment: KeyEnvironment): string | undefined {

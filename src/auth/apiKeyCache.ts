@@ -57,10 +57,10 @@ export class ApiKeyCache {
     this.#database = database
     this.#environment = environment
     this.#isStale = isStale
-    database.onForeignChange(() => this.forget())
+    database.onExternalChange(() => this.invalidate())
   }
 
-  forget(): void {
+  invalidate(): void {
     this.#generation++
     this.#keys.clear()
     this.#origins = undefined
@@ -69,7 +69,7 @@ export class ApiKeyCache {
   /** The key of a token, usable or not. Synchronous for a usable key in the cache, to avoid allocating a promise. */
   find(token: string, now: number): MaybePromise<ApiKey | undefined> {
     const key = this.#keys.get(token)
-    return key && this.problem(key, now) === undefined ? key : this.#find(token, now)
+    return key && this.rejectionReason(key, now) === undefined ? key : this.#find(token, now)
   }
 
   /** The key of a token as it is in the database now. */
@@ -92,7 +92,7 @@ export class ApiKeyCache {
   }
 
   /** Why a key cannot be used; undefined if it can. */
-  problem(key: ApiKey | undefined, now: number): string | undefined {
+  rejectionReason(key: ApiKey | undefined, now: number): string | undefined {
     const environment = this.#environment
     if (!key)
       return `This API key is not valid. Check that it is complete and starts with ${keyPrefixes[environment]}.`
@@ -122,7 +122,7 @@ export class ApiKeyCache {
 
   async #find(token: string, now: number): Promise<ApiKey | undefined> {
     const key = this.#keys.get(token) ?? (await this.load(token))
-    const isRejected = this.problem(key, now) !== undefined
+    const isRejected = this.rejectionReason(key, now) !== undefined
     return isRejected && (await this.#isStale(token)) ? this.load(token) : key
   }
 

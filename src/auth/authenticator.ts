@@ -58,7 +58,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
 
   function keyErrorOf(token: string | undefined, key: ApiKey | undefined, now: number): ApiError {
     if (token === undefined) return new ApiError('missing_api_key')
-    const problem = cache.problem(key, now)
+    const problem = cache.rejectionReason(key, now)
     return problem === undefined
       ? new ApiError('origin_not_allowed')
       : new ApiError('invalid_api_key', problem)

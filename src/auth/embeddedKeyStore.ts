@@ -1,7 +1,7 @@
 import type { Credentials } from '../api/authentication.ts'
 import type { Clock } from '../clock.ts'
-import type { MemoryRateLimiter } from '../limits/memory.ts'
-import { isUsableFrom } from '../limits/window.ts'
+import type { MemoryRateLimiter } from '../limits/memoryRateLimiter.ts'
+import { isOriginAllowed } from '../limits/window.ts'
 import { chain, type MaybePromise } from '../maybePromise.ts'
 import type { ApiKey } from './apiKey.ts'
 import type { ApiKeyCache } from './apiKeyCache.ts'
@@ -14,7 +14,7 @@ export function embeddedKeyStore(cache: ApiKeyCache, limiter: MemoryRateLimiter,
     { address, origin, rateLimitExempt }: Credentials,
   ): MaybePromise<KeyResult> {
     const now = clock()
-    if (!key || cache.problem(key, now) !== undefined || !isUsableFrom(key, origin))
+    if (!key || cache.rejectionReason(key, now) !== undefined || !isOriginAllowed(key, origin))
       return { now, key, addressDecision: limiter.consumeAddress(address, now) }
     if (!rateLimitExempt) return chain(limiter.consume(key, now), (decision) => ({ now, key, decision }))
     return chain(limiter.peek(key, now), (decision) =>
@@ -31,7 +31,7 @@ export function embeddedKeyStore(cache: ApiKeyCache, limiter: MemoryRateLimiter,
         : chain(cache.find(token, clock()), (key) => count(key, credentials)),
     find: (token) =>
       chain(cache.find(token, clock()), (key) =>
-        key && cache.problem(key, clock()) === undefined ? key : undefined,
+        key && cache.rejectionReason(key, clock()) === undefined ? key : undefined,
       ),
   }
 }

@@ -1,4 +1,4 @@
-import type { PostgresRateLimiter } from '../limits/postgres.ts'
+import type { PostgresRateLimiter } from '../limits/postgresRateLimiter.ts'
 import { hashApiKey, isPossibleApiKey } from './apiKey.ts'
 import { type ApiKeyCache, toApiKey } from './apiKeyCache.ts'
 import type { KeyStore } from './keyStore.ts'
@@ -19,6 +19,6 @@ export const postgresKeyStore = (cache: ApiKeyCache, limiter: PostgresRateLimite
   },
   async find(token) {
     const key = await cache.load(token)
-    return key && cache.problem(key, limiter.now()) === undefined ? key : undefined
+    return key && cache.rejectionReason(key, limiter.now()) === undefined ? key : undefined
   },
 })

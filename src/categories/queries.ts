@@ -34,7 +34,7 @@ export async function findCategory(db: Db, id: bigint): Promise<Category | undef
 }
 
 /** Adds a category with the next free id. */
-export async function addCategory(trx: Db, name: string, now: number): Promise<Category> {
+export async function createCategory(trx: Db, name: string, now: number): Promise<Category> {
   const id = await nextFreeId(trx)
   await trx.insertInto('categories').values({ category_id: id, name }).execute()
   await recordEvent(trx, now, 'category.created', { id, name })
@@ -58,7 +58,7 @@ export async function isCategoryUsed(db: Db, id: bigint): Promise<boolean> {
   return (await users.executeTakeFirst()) !== undefined
 }
 
-export async function removeCategory(trx: Db, id: bigint, now: number): Promise<void> {
+export async function deleteCategory(trx: Db, id: bigint, now: number): Promise<void> {
   await trx.deleteFrom('categories').where('category_id', '=', id).execute()
   await recordEvent(trx, now, 'category.deleted', { id })
 }

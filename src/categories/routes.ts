@@ -1,19 +1,19 @@
 import * as z from 'zod'
 import { ApiError, orNotFound } from '../api/errors.ts'
-import { type Operation, operation, respond } from '../api/operation.ts'
+import { defineOperation, type Operation, respond } from '../api/operation.ts'
 import { ListCursor, pageQuery, pageResponse } from '../api/pagination.ts'
 import { int64Text } from '../api/validation.ts'
 import type { Database } from '../database/database.ts'
 import type { Db } from '../database/tables.ts'
 import {
-  addCategory,
+  createCategory,
+  deleteCategory,
   findCategory,
   isCategoryUsed,
   listCategories,
-  removeCategory,
   renameCategory,
 } from './queries.ts'
-import { categoriesSchema, categoryChangeSchema, categorySchema, newCategorySchema } from './schemas.ts'
+import { categoryListSchema, categorySchema, categoryUpdateSchema, newCategorySchema } from './schemas.ts'
 
 const categoryCursor = new ListCursor<object, bigint>('categories', undefined, int64Text())
 const params = z.object({ categoryId: int64Text().meta({ description: 'The id of the category.' }) })
@@ -22,13 +22,13 @@ const categoryByIdOperation = { ...categoryOperation, params, notFound: 'categor
 
 export function categoryRoutes({ read }: Database, baseUrl: string): Operation[] {
   return [
-    operation('listCategories', 'GET /categories', {
+    defineOperation('listCategories', 'GET /categories', {
       ...categoryOperation,
       cacheable: true,
       summary: 'List categories',
       scope: 'categories:read',
       query: z.object(pageQuery),
-      responses: { 200: { description: 'One page of categories.', schema: categoriesSchema } },
+      responses: { 200: { description: 'One page of categories.', schema: categoryListSchema } },
       read: ({ query }) =>
         pageResponse(categoryCursor, {
           url: `${baseUrl}/categories`,
@@ -37,19 +37,19 @@ export function categoryRoutes({ read }: Database, baseUrl: string): Operation[]
         }),
     }),
 
-    operation('createCategory', 'POST /categories', {
+    defineOperation('createCategory', 'POST /categories', {
       ...categoryOperation,
       summary: 'Add a category',
       scope: 'categories:write',
       body: newCategorySchema,
       responses: { 201: { description: 'The category was added.', schema: categorySchema } },
       async write({ body }, { trx, now }) {
-        const category = await addCategory(trx, body.name, now)
+        const category = await createCategory(trx, body.name, now)
         return respond(201, category, { Location: `${baseUrl}/categories/${category.id}` })
       },
     }),
 
-    operation('getCategory', 'GET /categories/{categoryId}', {
+    defineOperation('getCategory', 'GET /categories/{categoryId}', {
       ...categoryByIdOperation,
       cacheable: true,
       summary: 'Get a category',
@@ -60,11 +60,11 @@ export function categoryRoutes({ read }: Database, baseUrl: string): Operation[]
       },
     }),
 
-    operation('updateCategory', 'PATCH /categories/{categoryId}', {
+    defineOperation('updateCategory', 'PATCH /categories/{categoryId}', {
       ...categoryByIdOperation,
       summary: 'Change a category',
       scope: 'categories:write',
-      body: categoryChangeSchema,
+      body: categoryUpdateSchema,
       responses: { 200: { description: 'The category after the change.', schema: categorySchema } },
       async write({ params: { categoryId }, body }, { trx, now }) {
         const category = await categoryOrNotFound(trx, categoryId)
@@ -74,7 +74,7 @@ export function categoryRoutes({ read }: Database, baseUrl: string): Operation[]
       },
     }),
 
-    operation('deleteCategory', 'DELETE /categories/{categoryId}', {
+    defineOperation('deleteCategory', 'DELETE /categories/{categoryId}', {
       ...categoryByIdOperation,
       summary: 'Remove a category',
       description: 'Removes a category that no animal uses.',
@@ -84,7 +84,7 @@ export function categoryRoutes({ read }: Database, baseUrl: string): Operation[]
       async write({ params: { categoryId } }, { trx, now }) {
         await categoryOrNotFound(trx, categoryId)
         if (await isCategoryUsed(trx, categoryId)) throw new ApiError('category_in_use')
-        await removeCategory(trx, categoryId, now)
+        await deleteCategory(trx, categoryId, now)
         return respond(204)
       },
     }),

@@ -12,7 +12,7 @@ export const newCategorySchema = z.object({ name: categoryNameSchema }).meta({
   description: 'A category to add. The service assigns the id.',
   examples: [example],
 })
-export const categoryChangeSchema = z.object({ name: categoryNameSchema.nullable().optional() }).meta({
+export const categoryUpdateSchema = z.object({ name: categoryNameSchema.nullable().optional() }).meta({
   id: 'CategoryChange',
   description: 'The fields to change. `null` removes the name.',
   examples: [example],
@@ -24,6 +24,6 @@ export const categorySchema = z
     description: 'A kind of animal. A category that was created by adding an animal has no name at first.',
     examples: [{ id: 3, ...example }],
   })
-export const categoriesSchema = z
+export const categoryListSchema = z
   .array(categorySchema)
   .meta({ id: 'Categories', description: 'One page of categories, in order of id.' })

@@ -24,7 +24,7 @@ export function parseArguments<O extends ParseArgsOptionsConfig>(
   }
 }
 
-export function parseWholeNumber(
+export function parseInteger(
   option: string,
   text: string | undefined,
   min: number,

@@ -1,15 +1,15 @@
-import { ApiError, type Detail } from '../api/errors.ts'
+import { ApiError, type ErrorDetail } from '../api/errors.ts'
 import { validate } from '../api/validation.ts'
 import { systemClock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import type { Db } from '../database/tables.ts'
-import { type Key, overlapSecondsMax } from '../keys/key.ts'
+import { type Key, secretOverlapSecondsMax } from '../keys/key.ts'
 import { createKey, findKey, listKeys, revokeKey, rotateKey, unbanKey, updateKey } from '../keys/queries.ts'
 import { keyUpdateSchema, newKeySchema, newKeySettings, updatedKeySettings } from '../keys/schemas.ts'
 import { serializeKey } from '../keys/serialize.ts'
-import { ownLimitMax, ownStreamsMax } from '../limits/plans.ts'
-import { parseArguments, parseWholeNumber, printResult, UsageError } from './cli.ts'
+import { customLimitMax, customStreamsMax } from '../limits/plans.ts'
+import { parseArguments, parseInteger, printResult, UsageError } from './cli.ts'
 import { withDatabase } from './database.ts'
 import { formatKeys } from './formatKeys.ts'
 
@@ -48,7 +48,7 @@ const options = {
 } as const
 
 type Values = ReturnType<typeof parseArguments<typeof options>>['values']
-type Call = {
+type Invocation = {
   readonly database: Database
   readonly config: Config
   readonly values: Values
@@ -60,7 +60,7 @@ type Action = {
   readonly needsId: boolean
   /** Besides `--json`. */
   readonly options: readonly string[]
-  run(call: Call): Promise<void>
+  run(call: Invocation): Promise<void>
 }
 
 const listPageSize = 100
@@ -108,7 +108,7 @@ const actions: Record<string, Action> = {
     needsId: true,
     options: ['overlap-seconds'],
     async run({ database, config, values, id, now }) {
-      const overlap = parseWholeNumber('overlap-seconds', values['overlap-seconds'], 0, overlapSecondsMax)
+      const overlap = parseInteger('overlap-seconds', values['overlap-seconds'], 0, secretOverlapSecondsMax)
       let secret = ''
       const key = await changeKey(database, id, async (trx, { revokedAt }) => {
         if (revokedAt !== undefined)
@@ -177,9 +177,9 @@ async function changeKey(
 /** The options as a request body, so that the schemas of the API validate them. */
 function toRequestBody(values: Values): Record<string, unknown> {
   const limits = {
-    perMinute: parseWholeNumber('per-minute', values['per-minute'], 1, ownLimitMax),
-    perDay: parseWholeNumber('per-day', values['per-day'], 1, ownLimitMax),
-    streams: parseWholeNumber('streams', values.streams, 1, ownStreamsMax),
+    perMinute: parseInteger('per-minute', values['per-minute'], 1, customLimitMax),
+    perDay: parseInteger('per-day', values['per-day'], 1, customLimitMax),
+    streams: parseInteger('streams', values.streams, 1, customStreamsMax),
   }
   const givenLimits = withoutUndefined(limits).map(([name, value]) => [name, BigInt(value)])
   return Object.fromEntries(
@@ -198,7 +198,7 @@ const withoutUndefined = <T>(fields: Record<string, T | undefined>): [string, T]
   Object.entries(fields).filter((entry): entry is [string, T] => entry[1] !== undefined)
 
 /** Validation problems of the request body in terms of the options. */
-const optionProblems = (details: readonly Detail[]): string =>
+const optionProblems = (details: readonly ErrorDetail[]): string =>
   details
     .map(({ path, message }) => {
       const field = path.split('/').findLast((part) => part !== '' && !/^\d+$/.test(part)) ?? ''

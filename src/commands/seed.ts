@@ -2,8 +2,8 @@ import { ensureCategory, findCategory, renameCategory } from '../categories/quer
 import { systemClock } from '../clock.ts'
 import type { Db } from '../database/tables.ts'
 import { type PetStatus, petStatuses } from '../pets/pet.ts'
-import { addPets } from '../pets/queries.ts'
-import { parseArguments, parseWholeNumber, printResult } from './cli.ts'
+import { createPets } from '../pets/queries.ts'
+import { parseArguments, parseInteger, printResult } from './cli.ts'
 import { withDatabase } from './database.ts'
 
 const usage = `petstore seed [--count N] [--json]
@@ -21,14 +21,14 @@ const surnames = ['', ' the Brave', ' of the Barn', ' Junior', ' Whiskers', ' Lo
 
 export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
   const { values } = parseArguments(args, usage, { count: { type: 'string' }, json: { type: 'boolean' } })
-  const count = parseWholeNumber('count', values.count, 1, countMax) ?? countDefault
+  const count = parseInteger('count', values.count, 1, countMax) ?? countDefault
   await withDatabase(env, async (database) => {
     await database.write(nameCategories)
     for (let done = 0; done < count; done += rowsPerWrite) {
       const pets = Array.from({ length: Math.min(rowsPerWrite, count - done) }, (_, index) =>
         samplePet(done + index),
       )
-      await database.write((trx) => addPets(trx, database.dialect, pets, systemClock()))
+      await database.write((trx) => createPets(trx, database.dialect, pets, systemClock()))
     }
   })
   printResult(values.json, { added: count }, `Added ${count} animals.`)

@@ -3,7 +3,7 @@ import { redactor } from '../auth/apiKey.ts'
 import { systemClock } from '../clock.ts'
 import { type Config, readConfig, unknownSettingWarnings } from '../config.ts'
 import { DiskUnresponsiveError } from '../database/database.ts'
-import { redactedUrl } from '../database/open.ts'
+import { urlWithoutCredentials } from '../database/open.ts'
 import { type Service, startService } from '../service.ts'
 import { createLog, type Log } from '../telemetry/log.ts'
 import { parseArguments } from './cli.ts'
@@ -84,7 +84,7 @@ function greeting(config: Config, { port, newOperatorKey }: Service): string {
   const host = config.host.includes(':') ? `[${config.host}]` : config.host
   const base = `http://${['0.0.0.0', '[::]'].includes(host) ? 'localhost' : host}:${port}`
   const { databaseUrl, dataDir } = config
-  const data = databaseUrl === undefined ? dataDir : `PostgreSQL at ${redactedUrl(databaseUrl)}`
+  const data = databaseUrl === undefined ? dataDir : `PostgreSQL at ${urlWithoutCredentials(databaseUrl)}`
   return `Petstore is up (${config.environment}).
 
   API       ${base}/v1

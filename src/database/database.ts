@@ -40,7 +40,7 @@ export type Database = {
   /** Removes deleted data from the write-ahead log as soon as no transaction reads it. */
   truncateWal(): void
   /** Calls back when another process has changed the database, or may have. */
-  onForeignChange(listener: () => void): void
+  onExternalChange(listener: () => void): void
   stats(): DatabaseStats
   /** Rejects if the database cannot be reached or written. */
   ping(): Promise<void>

@@ -1,7 +1,7 @@
 import { type Database, DatabaseUnavailableError } from './database.ts'
 import { claimEnvironment } from './metadata.ts'
 import { isMigrated, migrate } from './migrate.ts'
-import { isPermanent, rootMessage } from './postgres/errors.ts'
+import { isConfigurationError, rootCauseMessage } from './postgres/errors.ts'
 import { withRetry } from './retry.ts'
 import { openSqlite } from './sqlite/open.ts'
 import { acquireServerLock } from './sqlite/serverLock.ts'
@@ -23,7 +23,8 @@ const poolMaxDefault = 10
 const startRetry = {
   waitMaxMs: 10_000,
   retryMs: 250,
-  isRetryable: (error: unknown) => error instanceof DatabaseUnavailableError && !isPermanent(error.cause),
+  isRetryable: (error: unknown) =>
+    error instanceof DatabaseUnavailableError && !isConfigurationError(error.cause),
 }
 
 /** Opens the database of an environment. Creates and migrates it if needed. */
@@ -82,7 +83,7 @@ async function openAndPrepare(
     await database.close()
     if (!(error instanceof DatabaseUnavailableError) || databaseUrl === undefined) throw error
     throw new Error(
-      `The PostgreSQL database at ${redactedUrl(databaseUrl)} cannot be used (${rootMessage(error)}): see DATABASE_URL.`,
+      `The PostgreSQL database at ${urlWithoutCredentials(databaseUrl)} cannot be used (${rootCauseMessage(error)}): see DATABASE_URL.`,
     )
   }
 }
@@ -104,7 +105,7 @@ async function open(location: DatabaseLocation & ServingOptions): Promise<Databa
 }
 
 /** The URL without credentials. */
-export function redactedUrl(databaseUrl: string): string {
+export function urlWithoutCredentials(databaseUrl: string): string {
   const { host, pathname } = new URL(databaseUrl)
   return `${host}${pathname}`
 }

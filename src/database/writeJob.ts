@@ -31,5 +31,5 @@ export function settleJob(result: JobResult): void {
 }
 
 /** Rejects a job whose transaction may not be durable. A job that failed keeps its error. */
-export const rejectUnknown = (result: JobResult, error: OutcomeUnknownError): void =>
+export const rejectWithUnknownOutcome = (result: JobResult, error: OutcomeUnknownError): void =>
   result.job.reject(result.ok ? error : result.error)

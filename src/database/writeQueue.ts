@@ -2,7 +2,7 @@ import { setImmediate as nextIteration } from 'node:timers/promises'
 import { DatabaseUnavailableError, OutcomeUnknownError } from './database.ts'
 import type { Db } from './tables.ts'
 import { commitBatch, eventLoopYielder, type WriteEngine } from './writeBatch.ts'
-import { type JobResult, rejectUnknown, settleJob, type WriteJob } from './writeJob.ts'
+import { type JobResult, rejectWithUnknownOutcome, settleJob, type WriteJob } from './writeJob.ts'
 
 const jobsQueuedMax = 10_000
 /** Commits that may follow before an earlier one is durable. */
@@ -56,7 +56,8 @@ export class WriteQueue {
     this.#isStalled = isStalled
     if (!isStalled) return
     const error = new OutcomeUnknownError('The disk did not confirm the change in time.')
-    for (const results of this.#unsynced.keys()) for (const result of results) rejectUnknown(result, error)
+    for (const results of this.#unsynced.keys())
+      for (const result of results) rejectWithUnknownOutcome(result, error)
     for (const listener of this.#stallListeners) listener()
   }
 
@@ -108,7 +109,7 @@ export class WriteQueue {
         () => this.#settle(results),
         (cause: unknown) => {
           const error = new OutcomeUnknownError('The disk did not confirm the change.', { cause })
-          for (const result of results) rejectUnknown(result, error)
+          for (const result of results) rejectWithUnknownOutcome(result, error)
         },
       )
       .finally(() => this.#unsynced.delete(results))

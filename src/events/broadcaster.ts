@@ -6,17 +6,17 @@ import type { MaybePromise } from '../maybePromise.ts'
 import { ConcurrencyLimit } from './concurrencyLimit.ts'
 import { type FeedEvent, isPrivateEvent } from './event.ts'
 import { toServerSentEvents } from './format.ts'
-import { eventsAfter, prunedThrough } from './queries.ts'
+import { eventsAfter, lastPrunedEventId } from './queries.ts'
 import {
   type CatchUpPage,
   type EventBatch,
   EventStream,
-  endMessages,
   type StreamBounds,
   type StreamOptions,
   type StreamSource,
+  streamEndMessages,
 } from './stream.ts'
-import { type FindStreamAccess, type StreamAccess, TokenAccessTable } from './streamAccess.ts'
+import { type FindStreamAccess, type StreamAccess, TokenAccessRegistry } from './streamAccess.ts'
 
 /** Events that are recorded within this time after a read are read and sent together. */
 const coalesceMs = 100
@@ -47,7 +47,7 @@ type OpenOptions = Omit<StreamOptions, 'access'> & {
 /** Reads new events once for all streams of this instance, and sends the same encoded bytes to every live stream. */
 export class EventBroadcaster implements StreamSource {
   readonly #options: BroadcasterOptions
-  readonly #accessTable: TokenAccessTable
+  readonly #accesses: TokenAccessRegistry
   readonly #streams = new Set<EventStream>()
   readonly #catchUpReads = new ConcurrencyLimit(catchUpReadsMax)
   #position = 0
@@ -61,12 +61,12 @@ export class EventBroadcaster implements StreamSource {
 
   constructor(options: BroadcasterOptions) {
     this.#options = options
-    this.#accessTable = new TokenAccessTable(options.findAccess)
+    this.#accesses = new TokenAccessRegistry(options.findAccess)
   }
 
   /** A stream that is added when its body is started. */
   open({ keyId, token, access, ...options }: OpenOptions): StreamBody {
-    return new EventStream(this, { ...options, access: this.#accessTable.acquire(keyId, token, access) })
+    return new EventStream(this, { ...options, access: this.#accesses.acquire(keyId, token, access) })
   }
 
   /** Reads new events. Called when there may be some. */
@@ -81,10 +81,10 @@ export class EventBroadcaster implements StreamSource {
     }, waitMs)
   }
 
-  /** Ends every stream. Streams that are opened later end at once. */
+  /** Ends every stream. Streams that are opened later end immediately. */
   close(): void {
     this.#isClosed = true
-    this.#endAll(endMessages.stopping)
+    this.#endAll(streamEndMessages.stopping)
   }
 
   get position(): number {
@@ -92,7 +92,7 @@ export class EventBroadcaster implements StreamSource {
   }
 
   add(stream: EventStream): void {
-    if (this.#isClosed) return void stream.end(endMessages.stopping)
+    if (this.#isClosed) return void stream.end(streamEndMessages.stopping)
     // Nothing is read while there are no streams, so the position is out of date.
     if (this.#streams.size === 0 && !this.#isReading) this.#position = stream.options.newest
     this.#streams.add(stream)
@@ -105,7 +105,7 @@ export class EventBroadcaster implements StreamSource {
 
   remove(stream: EventStream): void {
     this.#streams.delete(stream)
-    this.#accessTable.release(stream.options.access)
+    this.#accesses.release(stream.options.access)
     if (this.#streams.size === 0) {
       clearInterval(this.#checkTimer)
       clearTimeout(this.#readTimer)
@@ -122,7 +122,7 @@ export class EventBroadcaster implements StreamSource {
       const { position } = stream
       const { access } = stream.options
       await access.refresh()
-      if (!access.isAllowed(clock()) || position < (await prunedThrough(database.read))) return undefined
+      if (!access.isAllowed(clock()) || position < (await lastPrunedEventId(database.read))) return undefined
       const events = await eventsAfter(database.read, position, pageEventsMax, access.includesPrivate, target)
       // Reads of the embedded database are synchronous.
       await yieldToEventLoop()
@@ -148,7 +148,7 @@ export class EventBroadcaster implements StreamSource {
         await yieldToEventLoop()
     } catch (error) {
       this.onFault(error)
-      this.#endAll(endMessages.failed)
+      this.#endAll(streamEndMessages.failed)
     }
     this.#isReading = false
     this.#nextReadAt = performance.now() + coalesceMs
@@ -159,8 +159,8 @@ export class EventBroadcaster implements StreamSource {
   async #broadcastPage(): Promise<number> {
     const { database, durableThrough } = this.#options
     // A restore has replaced the database that the streams followed.
-    if (this.#position < (await prunedThrough(database.read))) {
-      this.#endAll(endMessages.ended)
+    if (this.#position < (await lastPrunedEventId(database.read))) {
+      this.#endAll(streamEndMessages.ended)
       return 0
     }
     const through = await durableThrough()
@@ -168,7 +168,7 @@ export class EventBroadcaster implements StreamSource {
     const last = events.at(-1)
     if (!last) return 0
     const keyIds = changedKeyIds(events)
-    if (keyIds.size > 0) await this.#accessTable.refreshKeys(keyIds)
+    if (keyIds.size > 0) await this.#accesses.refreshKeys(keyIds)
     this.#position = last.id
     const batch = encodeBatch(events, last.id)
     await this.#forEachAllowedStream((stream) => stream.deliver(batch))
@@ -187,7 +187,7 @@ export class EventBroadcaster implements StreamSource {
     let handled = 0
     for (const stream of this.#streams) {
       if (stream.options.access.isAllowed(this.#options.clock())) action(stream)
-      else stream.end(endMessages.ended)
+      else stream.end(streamEndMessages.ended)
       if (++handled % streamsPerTurn === 0) await yieldToEventLoop()
     }
   }

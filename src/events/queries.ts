@@ -40,7 +40,7 @@ const selectNewestId = preparedQuery<[], { id: number }>((db) =>
 )
 
 /** The id of the newest event, for `Database.trackDurable`. */
-export const newestEventId = (db: Db): MaybePromise<number> =>
+export const newestStoredEventId = (db: Db): MaybePromise<number> =>
   chain(selectNewestId(db), ([row]) => row?.id ?? 0)
 
 /** For reads inside a transaction, which include events that are not durable yet. */
@@ -74,11 +74,11 @@ export async function lastEventId(db: Db, through: number): Promise<number> {
     .orderBy('id', 'desc')
     .limit(1)
     .executeTakeFirst()
-  return row?.id ?? (await prunedThrough(db))
+  return row?.id ?? (await lastPrunedEventId(db))
 }
 
 /** The id up to which events were pruned. */
-export const prunedThrough = (db: Db): Promise<number> => readCursor(db, prunedCursor)
+export const lastPrunedEventId = (db: Db): Promise<number> => readCursor(db, prunedCursor)
 
 /** Deletes a bounded number of events that are older than the retention period. Returns how many. */
 export async function pruneEvents(trx: Db, now: number): Promise<number> {
@@ -89,8 +89,8 @@ export async function pruneEvents(trx: Db, now: number): Promise<number> {
     .limit(pruneRowsMax)
     .execute()
   // Up to the first recent event: after the clock was set back, an old time can follow a recent one.
-  const firstKept = oldest.findIndex((row) => row.created_at > now - eventRetentionMs)
-  const expired = firstKept === -1 ? oldest : oldest.slice(0, firstKept)
+  const firstRecent = oldest.findIndex((row) => row.created_at > now - eventRetentionMs)
+  const expired = firstRecent === -1 ? oldest : oldest.slice(0, firstRecent)
   const last = expired.at(-1)
   if (!last) return 0
   await trx.deleteFrom('events').where('id', '<=', last.id).execute()

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { ApiError, validationFailed } from '../api/errors.ts'
-import { type Context, type Operation, operation, type Principal } from '../api/operation.ts'
+import { type Context, defineOperation, type Operation, type Principal } from '../api/operation.ts'
 import { nextLink, nextPageLink, pageLimit } from '../api/pagination.ts'
 import { digitsText } from '../api/validation.ts'
 import type { Database } from '../database/database.ts'
@@ -8,8 +8,8 @@ import type { MaybePromise } from '../maybePromise.ts'
 import type { EventBroadcaster } from './broadcaster.ts'
 import { eventsScope, privateEventsScope } from './event.ts'
 import { serializeEvent } from './format.ts'
-import { eventsAfter, lastEventId, prunedThrough } from './queries.ts'
-import { type EventKind, eventExample, eventsSchema } from './schemas.ts'
+import { eventsAfter, lastEventId, lastPrunedEventId } from './queries.ts'
+import { type EventKind, eventExample, eventListSchema } from './schemas.ts'
 import type { FindStreamAccess } from './streamAccess.ts'
 import { StreamCounter } from './streamCounter.ts'
 
@@ -49,11 +49,11 @@ export function eventRoutes(options: EventRoutesOptions): Operation[] {
   }
 
   return [
-    operation('listEvents', 'GET /events', {
+    defineOperation('listEvents', 'GET /events', {
       tag: 'Events',
       summary: 'Follow changes',
       description:
-        'Returns every change, oldest first and without gaps. With `Accept: text/event-stream` the response is a live stream, which resumes from `Last-Event-ID`. Events are kept for 30 days. Events about API keys require the scope `keys:manage`.',
+        'Returns every change, oldest first and without gaps. With `Accept: text/event-stream` the response is a live stream, which resumes from `Last-Event-ID`. Events are stored for 30 days. Events about API keys require the scope `keys:manage`.',
       stability: 'experimental',
       scope: eventsScope,
       query: z.object({
@@ -74,7 +74,7 @@ export function eventRoutes(options: EventRoutesOptions): Operation[] {
       responses: {
         200: {
           description: 'The events after the given id.',
-          schema: eventsSchema(kinds),
+          schema: eventListSchema(kinds),
           optionalHeaders: nextPageLink,
           headers: {
             'Last-Event-Id':
@@ -92,7 +92,7 @@ export function eventRoutes(options: EventRoutesOptions): Operation[] {
       async read({ query: { after, limit } }, context) {
         const { principal, header } = context
         const isStream = /(?:^|,)\s*text\/event-stream\s*(?:;|,|$)/i.test(header('accept') ?? '')
-        const pruned = await prunedThrough(database.read)
+        const pruned = await lastPrunedEventId(database.read)
         const through = await durableThrough()
         const newest = await lastEventId(database.read, through)
         const sent = (isStream ? lastReceivedId(header) : undefined) ?? after

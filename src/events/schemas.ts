@@ -96,7 +96,7 @@ export function eventUnionSchema({
   })
 }
 
-export function eventsSchema(kinds: readonly EventKind[]): z.ZodType {
+export function eventListSchema(kinds: readonly EventKind[]): z.ZodType {
   const event = eventUnionSchema({
     name: 'Event',
     description: 'A change.',

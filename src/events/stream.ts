@@ -22,7 +22,7 @@ const openComment = new StreamChunk(': listening\n\n')
 const heartbeat = new StreamChunk(': heartbeat\n\n')
 
 /** The last chunk of a stream, by the reason why it ends. */
-export const endMessages = {
+export const streamEndMessages = {
   failed: new StreamChunk(': internal error, reconnect\n\n'),
   stopping: new StreamChunk(': the service is stopping, reconnect\n\n'),
   ended: new StreamChunk(': access ended, reconnect for the error\n\n'),
@@ -123,7 +123,7 @@ export class EventStream implements StreamBody {
   /** Sends a heartbeat or ends the stream of a slow client, if due. */
   check(now: number, { heartbeatMs, slowReaderMs }: StreamBounds): void {
     if (this.#blockedAt !== undefined) {
-      if (now - this.#blockedAt >= slowReaderMs) this.end(endMessages.slow)
+      if (now - this.#blockedAt >= slowReaderMs) this.end(streamEndMessages.slow)
     } else if (now - this.#sentAt >= heartbeatMs) this.#send(heartbeat)
   }
 
@@ -132,7 +132,7 @@ export class EventStream implements StreamBody {
     this.#isCatchingUp = true
     void this.#readPages().catch((error: unknown) => {
       this.#source.onFault(error)
-      this.end(endMessages.failed)
+      this.end(streamEndMessages.failed)
     })
   }
 
@@ -141,7 +141,7 @@ export class EventStream implements StreamBody {
       // A stream can be ahead of the source. It then waits for the next batch.
       while (!this.#hasEnded && this.#blockedAt === undefined && this.#position < this.#source.position) {
         const page = await this.#source.readPage(this)
-        if (!page) return this.end(endMessages.ended)
+        if (!page) return this.end(streamEndMessages.ended)
         this.#position = page.through
         if (page.events.length > 0) this.#send(new StreamChunk(toServerSentEvents(page.events)))
       }

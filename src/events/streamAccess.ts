@@ -31,7 +31,7 @@ export class TokenAccess {
     this.#find = find
   }
 
-  /** Reads the access again. If two reads overlap, the result of the one that started later is kept. */
+  /** Reads the access again. If two reads overlap, the result of the one that started later is used. */
   async refresh(): Promise<void> {
     const read = ++this.#readsStarted
     const current = await this.#find(this.token)
@@ -50,7 +50,7 @@ export class TokenAccess {
 }
 
 /** The access of every token that has open streams. */
-export class TokenAccessTable {
+export class TokenAccessRegistry {
   readonly #find: FindStreamAccess
   readonly #byToken = new Map<string, TokenAccess>()
 
@@ -76,11 +76,11 @@ export class TokenAccessTable {
 }
 
 /** Reads the key from the database, so a stream ends soon after its key changes. */
-export const createFindAccess =
+export const createFindStreamAccess =
   (cache: ApiKeyCache, clock: Clock): FindStreamAccess =>
   async (token) => {
     const key = await cache.load(token)
-    if (!key || cache.problem(key, clock()) !== undefined) return undefined
+    if (!key || cache.rejectionReason(key, clock()) !== undefined) return undefined
     const { scopes, expiresAt, secretExpiresAt, streamsMax } = key
     return { scopes, endsAt: Math.min(expiresAt, secretExpiresAt), streamsMax }
   }

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { type Operation, operation, respond } from '../api/operation.ts'
+import { defineOperation, type Operation, respond } from '../api/operation.ts'
 import type { Database } from '../database/database.ts'
 import { petStatuses } from '../pets/pet.ts'
 
@@ -12,7 +12,7 @@ const inventorySchema = z.object({ available: count, pending: count, sold: count
 
 export function inventoryRoutes({ read }: Database): Operation[] {
   return [
-    operation('getInventory', 'GET /store/inventory', {
+    defineOperation('getInventory', 'GET /store/inventory', {
       tag: 'Store',
       summary: 'Count the animals',
       description:

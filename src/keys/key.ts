@@ -38,11 +38,11 @@ export type Key = KeySettings & {
   bannedUntil: number | undefined
 }
 
-export const nameLengthMax = 100
+export const keyNameLengthMax = 100
 export const originsMax = 20
 /** Scheme, a host name of at most 253 characters, and a port. */
 export const originLengthMax = 'https://'.length + 253 + ':65535'.length
-export const overlapSecondsMax = 30 * 24 * 60 * 60
+export const secretOverlapSecondsMax = 30 * 24 * 60 * 60
 
 /** An origin as browsers send it: scheme, host and port without a path. */
 export const isOrigin = (text: string): boolean =>
@@ -57,7 +57,7 @@ export const defaultScopes = (origins: readonly string[]): readonly Scope[] =>
 type SettingsProblem = { field: 'limits' | 'scopes' | 'expiresAt'; message: string }
 
 /** Contradictions in the settings of a key. */
-export function settingsProblems(settings: KeySettings, now: number): SettingsProblem[] {
+export function validateKeySettings(settings: KeySettings, now: number): SettingsProblem[] {
   const { plan, limits, scopes, origins, expiresAt } = settings
   const problems: SettingsProblem[] = []
   const add = (field: SettingsProblem['field'], message: string) => problems.push({ field, message })

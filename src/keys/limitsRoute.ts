@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { type Operation, operation, respond } from '../api/operation.ts'
+import { defineOperation, type Operation, respond } from '../api/operation.ts'
 import { int64 } from '../api/validation.ts'
 import type { KeyEnvironment } from '../auth/apiKey.ts'
 import type { AuthenticatedPrincipal } from '../auth/authenticator.ts'
@@ -51,7 +51,7 @@ const limits = z
   })
 
 export const limitsRoute = (environment: KeyEnvironment): Operation =>
-  operation('getLimits', 'GET /limits', {
+  defineOperation('getLimits', 'GET /limits', {
     tag: 'Limits',
     summary: 'Get your rate limits',
     description: `Returns your API key, its plan, both rate limit windows and any ban. These requests do not count towards the windows. The first ${exemptLimits.perMinute} requests a minute with one key are free; further requests, and requests with a banned key, count towards the limit of your IP address, like requests without a key. A 429 response here never counts towards a ban.`,

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Selectable } from 'kysely'
-import { hashApiKey, type KeyEnvironment, makeApiKey } from '../auth/apiKey.ts'
+import { generateApiKey, hashApiKey, type KeyEnvironment } from '../auth/apiKey.ts'
 import type { Db, Tables } from '../database/tables.ts'
 import type { EventType } from '../events/event.ts'
 import { recordEvent } from '../events/queries.ts'
@@ -18,7 +18,7 @@ export async function createKey(
   environment: KeyEnvironment,
   now: number,
 ): Promise<{ key: Key; secret: string }> {
-  const secret = makeApiKey(environment)
+  const secret = generateApiKey(environment)
   return { key: await insertKey(trx, settings, secret, now, false), secret }
 }
 
@@ -93,7 +93,7 @@ export async function rotateKey(
     const endsAt = Math.min(expires_at ?? Number.POSITIVE_INFINITY, index === 0 ? now + overlapMs : now)
     await trx.updateTable('api_key_secrets').set({ expires_at: endsAt }).where('hash', '=', hash).execute()
   }
-  const secret = makeApiKey(environment)
+  const secret = generateApiKey(environment)
   await insertSecret(trx, id, secret, now)
   await recordKeyEvent(trx, 'key.updated', id, now)
   return secret
@@ -147,7 +147,7 @@ type KeyRow = Selectable<Tables['api_keys']> & {
 }
 
 /** The limits that a key has in place of those of its plan. */
-export function ownLimits(row: Pick<KeyRow, 'per_minute' | 'per_day' | 'streams'>) {
+export function customLimits(row: Pick<KeyRow, 'per_minute' | 'per_day' | 'streams'>) {
   const limits: Partial<KeyLimits> = {
     ...(row.per_minute !== null && { perMinute: row.per_minute }),
     ...(row.per_day !== null && { perDay: row.per_day }),
@@ -163,7 +163,7 @@ const toKey = (row: KeyRow): Key => ({
   id: row.id,
   name: row.name,
   plan: row.plan as Plan,
-  limits: ownLimits(row),
+  limits: customLimits(row),
   scopes: JSON.parse(row.scopes) as Scope[],
   origins: JSON.parse(row.origins) as string[],
   createdAt: row.created_at,

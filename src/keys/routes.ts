@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { ApiError, orNotFound } from '../api/errors.ts'
-import { type Operation, operation, respond, type WriteContext } from '../api/operation.ts'
+import { defineOperation, type Operation, respond, type WriteContext } from '../api/operation.ts'
 import { ListCursor, pageQuery, pageResponse } from '../api/pagination.ts'
 import { int64Text } from '../api/validation.ts'
 import type { KeyEnvironment } from '../auth/apiKey.ts'
@@ -50,13 +50,13 @@ export function keyRoutes({
     apply: (key: Key) => Promise<unknown>,
   ) {
     const key = orNotFound(await findKey(trx, Number(keyId)), 'key_not_found')
-    afterCommit(() => apiKeyCache.forget())
+    afterCommit(() => apiKeyCache.invalidate())
     await apply(key)
     return (await findKey(trx, key.id)) as Key
   }
 
   return [
-    operation('listKeys', 'GET /keys', {
+    defineOperation('listKeys', 'GET /keys', {
       ...keyOperation,
       summary: 'List keys',
       description: 'Newest first, including revoked keys.',
@@ -73,7 +73,7 @@ export function keyRoutes({
       },
     }),
 
-    operation('createKey', 'POST /keys', {
+    defineOperation('createKey', 'POST /keys', {
       ...keyOperation,
       summary: 'Create a key',
       description:
@@ -83,13 +83,13 @@ export function keyRoutes({
       responses: { 201: { description: 'The key is created.', schema: keyWithSecretSchema } },
       async write({ body }, { trx, now, afterCommit }) {
         const { key, secret } = await createKey(trx, newKeySettings(body, now), environment, now)
-        afterCommit(() => apiKeyCache.forget())
+        afterCommit(() => apiKeyCache.invalidate())
         const headers = { Location: `${baseUrl}/keys/${key.id}` }
         return respond(201, { ...serializeKey(key, now), key: secret }, headers)
       },
     }),
 
-    operation('getKey', 'GET /keys/{keyId}', {
+    defineOperation('getKey', 'GET /keys/{keyId}', {
       ...keyByIdOperation,
       summary: 'Get a key',
       description: 'The response does not contain the secret.',
@@ -101,7 +101,7 @@ export function keyRoutes({
       },
     }),
 
-    operation('updateKey', 'PATCH /keys/{keyId}', {
+    defineOperation('updateKey', 'PATCH /keys/{keyId}', {
       ...keyByIdOperation,
       summary: 'Change a key',
       description:
@@ -117,7 +117,7 @@ export function keyRoutes({
       },
     }),
 
-    operation('revokeKey', 'DELETE /keys/{keyId}', {
+    defineOperation('revokeKey', 'DELETE /keys/{keyId}', {
       ...keyByIdOperation,
       summary: 'Revoke a key',
       description: 'Revocation is permanent. The key stays in the list, with `revokedAt`.',
@@ -128,11 +128,11 @@ export function keyRoutes({
       },
     }),
 
-    operation('rotateKey', 'POST /keys/{keyId}/rotate', {
+    defineOperation('rotateKey', 'POST /keys/{keyId}/rotate', {
       ...keyByIdOperation,
       summary: 'Rotate the secret of a key',
       description:
-        'Returns the new secret. It is shown only once. The previous secret stays valid for `overlapSeconds`, and both share the rate limits of the key. At most two secrets are valid: if you rotate again within the overlap, the oldest ends at once.',
+        'Returns the new secret. It is shown only once. The previous secret stays valid for `overlapSeconds`, and both share the rate limits of the key. At most two secrets are valid: if you rotate again within the overlap, the oldest ends immediately.',
       hasSecretResponse: true,
       body: keyRotationSchema,
       isBodyOptional: true,
@@ -149,10 +149,10 @@ export function keyRoutes({
       },
     }),
 
-    operation('liftKeyBan', 'DELETE /keys/{keyId}/ban', {
+    defineOperation('liftKeyBan', 'DELETE /keys/{keyId}/ban', {
       ...keyByIdOperation,
       summary: 'Lift the ban on a key',
-      description: 'The key can be used again at once. The lifted ban does not make later bans longer.',
+      description: 'The key can be used again immediately. The lifted ban does not make later bans longer.',
       responses: { 204: { description: 'The key is not banned.' } },
       async write({ params: { keyId } }, context) {
         await change(keyId, context, (key) => unbanKey(context.trx, key.id, context.now))

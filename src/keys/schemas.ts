@@ -1,19 +1,19 @@
 import * as z from 'zod'
-import { dateTime } from '../api/dateTime.ts'
+import { dateTimeSchema } from '../api/dateTime.ts'
 import { validationFailed } from '../api/errors.ts'
 import { int64, integer, nonBlankText, timestampSchema } from '../api/validation.ts'
-import { ownLimitMax, ownStreamsMax, planNames } from '../limits/plans.ts'
+import { customLimitMax, customStreamsMax, planNames } from '../limits/plans.ts'
 import {
   defaultScopes,
   isOrigin,
   type Key,
   type KeySettings,
-  nameLengthMax,
+  keyNameLengthMax,
   originLengthMax,
   originsMax,
-  overlapSecondsMax,
   scopes,
-  settingsProblems,
+  secretOverlapSecondsMax,
+  validateKeySettings,
 } from './key.ts'
 
 const newKeyExample = {
@@ -22,16 +22,16 @@ const newKeyExample = {
   scopes: ['pets:read'],
   origins: ['https://shelter.example'],
 }
-export const keyNameSchema = nonBlankText(nameLengthMax, 'What the key is for. Must not be blank.')
+export const keyNameSchema = nonBlankText(keyNameLengthMax, 'What the key is for. Must not be blank.')
 export const planSchema = z
   .enum(planNames)
   .meta({ id: 'Plan', description: 'Determines the rate limits of a key.' })
 const scope = z.enum(scopes).meta({ id: 'Scope', description: 'A permission of a key.' })
-const ownLimits = z
+const customLimitsSchema = z
   .object({
-    perMinute: integer(1, ownLimitMax).meta({ description: 'Requests per minute.' }).optional(),
-    perDay: integer(1, ownLimitMax).meta({ description: 'Requests per day.' }).optional(),
-    streams: integer(1, ownStreamsMax)
+    perMinute: integer(1, customLimitMax).meta({ description: 'Requests per minute.' }).optional(),
+    perDay: integer(1, customLimitMax).meta({ description: 'Requests per day.' }).optional(),
+    streams: integer(1, customStreamsMax)
       .meta({ description: 'Concurrent event streams per instance.' })
       .optional(),
   })
@@ -64,10 +64,10 @@ export const newKeySchema = z
   .object({
     name: keyNameSchema,
     plan: planSchema.optional(),
-    limits: ownLimits.optional().meta({ description: 'Only for keys with the plan `enterprise`.' }),
+    limits: customLimitsSchema.optional().meta({ description: 'Only for keys with the plan `enterprise`.' }),
     scopes: scopesSchema.optional(),
     origins: originsSchema.optional(),
-    expiresAt: dateTime().meta({ description: expiryDescription }).optional(),
+    expiresAt: dateTimeSchema().meta({ description: expiryDescription }).optional(),
   })
   .meta({
     id: 'NewKey',
@@ -79,11 +79,11 @@ export const keyUpdateSchema = z
   .object({
     ...newKeySchema.shape,
     name: keyNameSchema.optional(),
-    limits: ownLimits
+    limits: customLimitsSchema
       .nullable()
       .optional()
       .meta({ description: 'Only for keys with the plan `enterprise`. `null` removes them.' }),
-    expiresAt: dateTime()
+    expiresAt: dateTimeSchema()
       .nullable()
       .optional()
       .meta({ description: 'When the key expires. `null` removes the expiry.' }),
@@ -100,7 +100,7 @@ export const keySchema = z
     id: int64().meta({ description: 'Unique identifier, assigned by the service.' }),
     name: keyNameSchema,
     plan: planSchema,
-    limits: ownLimits.optional().meta({ description: 'Only for keys with the plan `enterprise`.' }),
+    limits: customLimitsSchema.optional().meta({ description: 'Only for keys with the plan `enterprise`.' }),
     scopes: scopesSchema,
     origins: originsSchema,
     createdAt: timestampSchema('When the key was created.'),
@@ -127,7 +127,7 @@ export const keyWithSecretSchema = z.intersection(keySchema, keySecret).meta({
 })
 export const keyRotationSchema = z
   .object({
-    overlapSeconds: integer(0, overlapSecondsMax)
+    overlapSeconds: integer(0, secretOverlapSecondsMax)
       .meta({ description: 'How long the previous secret stays valid, in seconds. The default is 0.' })
       .optional(),
   })
@@ -169,7 +169,7 @@ export function updatedKeySettings(
 }
 
 function validSettings(settings: KeySettings, now: number): KeySettings {
-  const problems = settingsProblems(settings, now)
+  const problems = validateKeySettings(settings, now)
   if (problems.length === 0) return settings
   throw validationFailed(problems.map(({ field, message }) => ({ path: `/${field}`, message })))
 }

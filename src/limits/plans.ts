@@ -15,9 +15,9 @@ export const planLimits: Record<Plan, KeyLimits> = {
 }
 
 /** The highest request limit that an enterprise key can have. */
-export const ownLimitMax = 1_000_000_000
+export const customLimitMax = 1_000_000_000
 /** The same as the number of streams that one instance serves. */
-export const ownStreamsMax = 5_000
+export const customStreamsMax = 5_000
 
 /** The limits of a key. Only an enterprise key can override the limits of its plan. */
 export const effectiveLimits = (

@@ -2,7 +2,7 @@ import { type Selectable, sql } from 'kysely'
 import { preparedQuery } from '../database/preparedQuery.ts'
 import type { Db, Tables } from '../database/tables.ts'
 import { effectiveLimits, type Plan, planLimits } from './plans.ts'
-import { addressLimits, type Decision, decide, exemptLimits, noUsage, type Usage } from './window.ts'
+import { addressLimits, type Decision, emptyUsage, exemptLimits, toDecision, type Usage } from './window.ts'
 
 type KeyTable = Selectable<Tables['api_keys']>
 /** The columns of a key that authentication and counting need, and the expiry of the secret that it was found by. */
@@ -36,7 +36,7 @@ export type AdmitRow = KeyColumns & {
   address_day_used: number
 }
 
-export const callAdmit = preparedQuery<
+export const admitRequests = preparedQuery<
   [
     hash: string | null,
     isOtherEnvironment: boolean,
@@ -64,13 +64,13 @@ export const callAdmit = preparedQuery<
  * The decision on the request at this index of a batch. The first requests are admitted, the next ones are limited, and
  * the ones after the ban starts are banned.
  */
-export function keyDecision(row: AdmitRow, index: number): Decision {
+export function decisionAt(row: AdmitRow, index: number): Decision {
   const { at, banned_until, limited } = row
   const admitted = row.admitted ?? 0
   const isAdmitted = index < admitted
   const admittedLater = isAdmitted ? admitted - 1 - index : 0
   const usage = {
-    ...noUsage,
+    ...emptyUsage,
     minuteEndsAt: row.minute_ends_at,
     minuteUsed: row.minute_used - admittedLater,
     dayEndsAt: row.day_ends_at,
@@ -80,11 +80,11 @@ export function keyDecision(row: AdmitRow, index: number): Decision {
   const limits = effectiveLimits(row.plan as Plan, { perMinute: row.per_minute, perDay: row.per_day })
   const isBanned = !isAdmitted && at < banned_until && index >= admitted + limited
   const outcome = isBanned ? 'banned' : isAdmitted || admitted + limited === 0 ? 'admitted' : 'limited'
-  return decide(usage, limits, at, outcome, row.is_new_ban && index === admitted + limited)
+  return toDecision(usage, limits, at, outcome, row.is_new_ban && index === admitted + limited)
 }
 
 export const addressUsage = (row: AdmitRow): Usage => ({
-  ...noUsage,
+  ...emptyUsage,
   minuteEndsAt: row.address_minute_ends_at,
   minuteUsed: row.address_minute_used,
   dayEndsAt: row.address_day_ends_at,
@@ -92,18 +92,18 @@ export const addressUsage = (row: AdmitRow): Usage => ({
 })
 
 const addressRowsMax = 100_000
-export const sweepRowsMax = 1_000
+export const deleteRowsMax = 1_000
 
 /**
- * Deletes up to `sweepRowsMax` addresses whose windows have ended. While there are more than `addressRowsMax`, it also
+ * Deletes up to `deleteRowsMax` addresses whose windows have ended. While there are more than `addressRowsMax`, it also
  * deletes those whose windows end next. Returns the number of deleted rows.
  */
-export async function deleteEndedAddresses(db: Db, now: number | undefined): Promise<bigint> {
+export async function deleteExpiredAddresses(db: Db, now: number | undefined): Promise<bigint> {
   const at = sql`coalesce(${now ?? null}::bigint, floor(extract(epoch FROM clock_timestamp()) * 1000))`
   const { numAffectedRows = 0n } = await sql`
     DELETE FROM address_usage WHERE address IN (
       SELECT address FROM address_usage
       WHERE day_ends_at <= ${at} OR (SELECT count(*) FROM address_usage) > ${addressRowsMax}::bigint
-      ORDER BY day_ends_at LIMIT ${sweepRowsMax} FOR UPDATE SKIP LOCKED)`.execute(db)
+      ORDER BY day_ends_at LIMIT ${deleteRowsMax} FOR UPDATE SKIP LOCKED)`.execute(db)
   return numAffectedRows
 }

@@ -20,7 +20,7 @@ export async function findUsage(db: Db, id: number): Promise<KeyUsage | undefine
   return { id, usage, lastUsedAt: row.last_used_at }
 }
 
-export async function putUsage(trx: Db, entries: readonly KeyUsage[]): Promise<void> {
+export async function saveUsage(trx: Db, entries: readonly KeyUsage[]): Promise<void> {
   for (const { id, usage, lastUsedAt } of entries) {
     const row = {
       minute_ends_at: usage.minuteEndsAt,

@@ -3,12 +3,12 @@ import type { Limits } from './plans.ts'
 import {
   advance,
   consume,
+  currentWindows,
   type Decision,
-  decide,
-  noUsage,
+  emptyUsage,
+  toDecision,
   type Usage,
   type Windows,
-  windowsAt,
 } from './window.ts'
 
 /** Counts requests in memory only, for example by client address. Beyond `entriesMax` the least recently counted is dropped. */
@@ -26,14 +26,14 @@ export class TransientLimiter<Id> {
     const consumed = consume(before, this.#limits, now)
     const after = consumed ?? before
     this.#usages.set(id, after)
-    return decide(after, this.#limits, now, consumed ? 'admitted' : 'limited')
+    return toDecision(after, this.#limits, now, consumed ? 'admitted' : 'limited')
   }
 
   peek(id: Id, now: number): Windows {
-    return windowsAt(this.#usage(id, now), this.#limits, now)
+    return currentWindows(this.#usage(id, now), this.#limits, now)
   }
 
   #usage(id: Id, now: number): Usage {
-    return advance(this.#usages.get(id) ?? noUsage, now)
+    return advance(this.#usages.get(id) ?? emptyUsage, now)
   }
 }

@@ -29,7 +29,7 @@ export type Usage = {
   readonly banLevel: number
 }
 
-export const noUsage: Usage = {
+export const emptyUsage: Usage = {
   minuteEndsAt: 0,
   minuteUsed: 0,
   dayEndsAt: 0,
@@ -59,7 +59,7 @@ export type LimitedKey = {
 /** A key with origins is publishable: it is valid with these origins only, and it is never banned, because it is public. */
 export const isPublishable = ({ origins }: Pick<LimitedKey, 'origins'>): boolean => origins.length > 0
 
-export const isUsableFrom = (key: Pick<LimitedKey, 'origins'>, origin: string | undefined): boolean =>
+export const isOriginAllowed = (key: Pick<LimitedKey, 'origins'>, origin: string | undefined): boolean =>
   !isPublishable(key) || (origin !== undefined && key.origins.includes(origin))
 
 export type Decision = {
@@ -89,7 +89,7 @@ export function advance(usage: Usage, now: number): Usage {
 }
 
 /** Both windows of advanced usage. */
-export function windowsAt(usage: Usage, limits: Limits, now: number): Windows {
+export function currentWindows(usage: Usage, limits: Limits, now: number): Windows {
   return {
     minute: windowOf(usage.minuteEndsAt, usage.minuteUsed, limits.perMinute, minuteMs, now),
     day: windowOf(usage.dayEndsAt, usage.dayUsed, limits.perDay, dayMs, now),
@@ -97,7 +97,7 @@ export function windowsAt(usage: Usage, limits: Limits, now: number): Windows {
 }
 
 /** The decision on a request, with the usage after it. */
-export function decide(
+export function toDecision(
   usage: Usage,
   limits: Limits,
   now: number,
@@ -105,7 +105,7 @@ export function decide(
   isNewBan = false,
 ): Decision {
   const bannedUntil = outcome === 'banned' ? usage.bannedUntil : 0
-  return { outcome, windows: windowsAt(usage, limits, now), bannedUntil, isNewBan }
+  return { outcome, windows: currentWindows(usage, limits, now), bannedUntil, isNewBan }
 }
 
 /** Counts one request of a key. */
@@ -118,21 +118,21 @@ export function countRequest(
   const { limits } = key
   const usage = advance(clearBan(before, key.unbannedAt), now)
   const isBannable = !isPublishable(key)
-  if (isBannable && isBanned(usage, now)) return { usage, decision: decide(usage, limits, now, 'banned') }
+  if (isBannable && isBanned(usage, now)) return { usage, decision: toDecision(usage, limits, now, 'banned') }
   const consumed = consume(usage, limits, now)
-  if (consumed) return { usage: consumed, decision: decide(consumed, limits, now, 'admitted') }
-  if (!isBannable) return { usage, decision: decide(usage, limits, now, 'limited') }
+  if (consumed) return { usage: consumed, decision: toDecision(consumed, limits, now, 'admitted') }
+  if (!isBannable) return { usage, decision: toDecision(usage, limits, now, 'limited') }
   const rejected = recordRejection(usage, limits, now, banAfterRejections)
   const isNewBan = isBanned(rejected, now)
   const outcome = isNewBan ? 'banned' : 'limited'
-  return { usage: rejected, decision: decide(rejected, limits, now, outcome, isNewBan) }
+  return { usage: rejected, decision: toDecision(rejected, limits, now, outcome, isNewBan) }
 }
 
 /** The windows and the ban of a key. */
 export function peekKey(before: Usage, key: LimitedKey, now: number): Decision {
   const usage = advance(clearBan(before, key.unbannedAt), now)
   const outcome = isBanned(usage, now) && !isPublishable(key) ? 'banned' : 'admitted'
-  return decide(usage, key.limits, now, outcome)
+  return toDecision(usage, key.limits, now, outcome)
 }
 
 /** The window with the fewest requests left, and on a tie the one that resets later. */
@@ -145,7 +145,7 @@ export const isBanned = (usage: Usage, now: number): boolean => now < usage.bann
 
 /** Consumes one request from both windows. Returns undefined if one of them has none left. */
 export function consume(usage: Usage, limits: Limits, now: number): Usage | undefined {
-  const { minute, day } = windowsAt(usage, limits, now)
+  const { minute, day } = currentWindows(usage, limits, now)
   if (minute.remaining === 0 || day.remaining === 0) return undefined
   return {
     ...usage,
@@ -158,7 +158,7 @@ export function consume(usage: Usage, limits: Limits, now: number): Usage | unde
 
 /** Records a rejection. The last one that a window allows starts a ban. */
 function recordRejection(usage: Usage, limits: Limits, now: number, banAfterRejections: number): Usage {
-  const { resetsAt } = mostRestrictive(windowsAt(usage, limits, now))
+  const { resetsAt } = mostRestrictive(currentWindows(usage, limits, now))
   const rejections = (usage.rejectionsUntil === resetsAt ? usage.rejections : 0) + 1
   if (rejections < banAfterRejections) return { ...usage, rejections, rejectionsUntil: resetsAt }
   const isRepeated = usage.bannedUntil > 0 && now < usage.bannedUntil + banMemoryMs

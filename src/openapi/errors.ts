@@ -1,7 +1,7 @@
 import * as z from 'zod'
-import { catalogue, detailsMax, type ErrorCode, errorCodes } from '../api/errors.ts'
+import { detailsMax, type ErrorCode, errorCatalogue, errorCodes } from '../api/errors.ts'
 import type { Operation } from '../api/operation.ts'
-import { isList } from '../api/pagination.ts'
+import { isPaginated } from '../api/pagination.ts'
 import type { Json } from './jsonSchema.ts'
 
 const errorDetailSchema = z
@@ -74,7 +74,7 @@ export function errorsByStatus(operation: Operation): Map<string, ErrorCode[]> {
     !rateLimitExempt && 'key_banned',
     notFound,
     (query || body || isIdempotent) && 'validation_failed',
-    isList(operation) && 'invalid_cursor',
+    isPaginated(operation) && 'invalid_cursor',
     body && 'malformed_json',
     body && 'unsupported_media_type',
     write && 'body_too_large',
@@ -101,7 +101,7 @@ export function describeErrors(operation: Operation, operations: readonly Operat
 const groupByStatus = (codes: ReadonlySet<unknown>): Map<string, ErrorCode[]> =>
   Map.groupBy(
     errorCodes.filter((code) => codes.has(code)),
-    (code) => String(catalogue[code].status),
+    (code) => String(errorCatalogue[code].status),
   )
 
 /** The description of an error response. Its examples explain the codes. */
@@ -109,7 +109,7 @@ export const describeCodes = (codes: readonly ErrorCode[]): string =>
   codes.map((code) => `\`${code}\``).join(' or ')
 
 export function errorExample(code: ErrorCode): Json {
-  const { message, status } = catalogue[code]
+  const { message, status } = errorCatalogue[code]
   const details = [{ path: 'limit', message: 'must be a whole number from 1 to 100' }]
   return { value: { code, message, status, ...(code === 'validation_failed' && { details }) } }
 }

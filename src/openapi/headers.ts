@@ -1,6 +1,6 @@
-import { catalogue, type ErrorCode } from '../api/errors.ts'
+import { type ErrorCode, errorCatalogue } from '../api/errors.ts'
 import type { Operation } from '../api/operation.ts'
-import { isList, nextPageLink } from '../api/pagination.ts'
+import { isPaginated, nextPageLink } from '../api/pagination.ts'
 import { pipelineCodes, retryAfterCodes } from './errors.ts'
 import type { Json } from './jsonSchema.ts'
 
@@ -67,7 +67,7 @@ const replayed = {
   'Idempotent-Replayed': optionalHeader('`true` if this is the stored response of an earlier request.'),
 }
 const preference = {
-  'Preference-Applied': optionalHeader('`handling=strict` if the request asked for it in `Prefer`.'),
+  'Preference-Applied': optionalHeader('`handling=strict` if the request has it in `Prefer`.'),
 }
 
 const lifecycleHeaders = (operation: Operation): Json => ({
@@ -84,14 +84,14 @@ export function successHeaders(operation: Operation, status: string): Json {
     ...(operation.body && preference),
     ...describeHeaders(headers, requiredHeader),
     ...(status === '201' && { Location: requiredHeader('The URL of the new resource.') }),
-    ...describeHeaders({ ...(isList(operation) && nextPageLink), ...optionalHeaders }, optionalHeader),
+    ...describeHeaders({ ...(isPaginated(operation) && nextPageLink), ...optionalHeaders }, optionalHeader),
   }
 }
 
 /** The headers of an error response with any of these codes. */
 export function errorHeaders(operation: Operation, codes: readonly ErrorCode[]): Json {
   const isStored = codes.some((code) => !pipelineCodes.has(code))
-  const isInputRead = isStored || codes.some((code) => catalogue[code].status >= 500)
+  const isInputRead = isStored || codes.some((code) => errorCatalogue[code].status >= 500)
   const hasRetryAfter = (code: ErrorCode) => retryAfterCodes.has(code)
   return {
     ...commonHeaders,

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { documentation } from '../api/validation.ts'
+import { schemaDocumentation } from '../api/validation.ts'
 
 export type Json = Record<string, unknown>
 
@@ -25,7 +25,7 @@ export function jsonSchema(schema: z.ZodType, schemas: Json): Json {
 export const componentName = ({ $ref }: Json): string => String($ref).replace(/^.*\//, '')
 
 function normalizeSchema(schema: z.ZodType, converted: Json): void {
-  const documented = documentation.get(schema)?.schema
+  const documented = schemaDocumentation.get(schema)?.schema
   if (documented) {
     const { description } = converted
     for (const key of Object.keys(converted)) delete converted[key]

@@ -1,5 +1,5 @@
 import type * as z from 'zod'
-import { isListSchema } from '../api/input.ts'
+import { isArraySchema } from '../api/input.ts'
 import type { MessageDescription, Operation, RequestHeader } from '../api/operation.ts'
 import { type Json, jsonSchema } from './jsonSchema.ts'
 
@@ -48,7 +48,7 @@ const describeParameters = (
       in: location,
       required: location === 'path',
       ...(description !== undefined && { description }),
-      ...(isListSchema(type as z.ZodType) && { style: 'form', explode: true }),
+      ...(isArraySchema(type as z.ZodType) && { style: 'form', explode: true }),
       schema,
     }
   })

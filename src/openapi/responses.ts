@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http'
-import { catalogue, type ErrorCode, errorCodes } from '../api/errors.ts'
+import { type ErrorCode, errorCatalogue, errorCodes } from '../api/errors.ts'
 import type { Operation } from '../api/operation.ts'
 import { describeCodes, errorExample, errorsByStatus } from './errors.ts'
 import { errorHeaders, mergeHeaders, successHeaders } from './headers.ts'
@@ -86,7 +86,7 @@ function errorDrafts(operation: Operation): ResponseDraft[] {
     const response = { description: describeCodes(codes), headers: errorHeaders(operation, codes) }
     return { operation, status, name: statusName(status), codes, response }
   })
-  const badRequest = String(catalogue.validation_failed.status)
+  const badRequest = String(errorCatalogue.validation_failed.status)
   const hasBadRequest = drafts.some(({ status }) => status === badRequest)
   return hasBadRequest ? drafts : [...drafts, malformedRequest(operation, badRequest)]
 }

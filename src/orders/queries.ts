@@ -3,7 +3,7 @@ import type { DatabaseReader } from '../database/database.ts'
 import type { Db, Tables } from '../database/tables.ts'
 import { recordEvent } from '../events/queries.ts'
 import type { Pet } from '../pets/pet.ts'
-import { changePet, findPet } from '../pets/queries.ts'
+import { findPet, updatePet } from '../pets/queries.ts'
 import {
   type Customer,
   holdExpiredReason,
@@ -83,7 +83,7 @@ export async function placeOrder(
 }
 
 /** Changes the status of an order, and that of its pet accordingly. */
-export async function changeOrderStatus(
+export async function updateOrderStatus(
   trx: Db,
   id: number,
   status: OrderStatus,
@@ -102,7 +102,7 @@ export async function changeOrderStatus(
 /** Cancels the order if its hold has expired. Returns the order as it is then. */
 export async function expireHold(trx: Db, order: Order, now: number): Promise<Order> {
   return isHoldExpired(order, now)
-    ? changeOrderStatus(trx, order.id, 'cancelled', now, holdExpiredReason)
+    ? updateOrderStatus(trx, order.id, 'cancelled', now, holdExpiredReason)
     : order
 }
 
@@ -150,7 +150,7 @@ async function afterStatusChange(trx: Db, order: Order, now: number): Promise<Or
 /** Gives a pet the status that follows from the status of its order. */
 export async function syncPetStatus(trx: Db, petId: number, status: OrderStatus, now: number): Promise<void> {
   const pet = await findPet(trx, BigInt(petId))
-  if (pet) await changePet(trx, pet, { status: petStatusForOrder[status] }, now)
+  if (pet) await updatePet(trx, pet, { status: petStatusForOrder[status] }, now)
 }
 
 const toOrder = (row: Selectable<Tables['orders']>): Order => ({

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { ApiError, orNotFound } from '../api/errors.ts'
 import { toJson } from '../api/json.ts'
-import { type Operation, type OperationResult, operation, respond } from '../api/operation.ts'
+import { defineOperation, type Operation, type OperationResult, respond } from '../api/operation.ts'
 import { pageQuery, pageResponse } from '../api/pagination.ts'
 import { int64Text } from '../api/validation.ts'
 import { optionalTimestamp, timestamp } from '../clock.ts'
@@ -17,21 +17,21 @@ import {
   withoutPersonalData,
 } from './order.ts'
 import {
-  changeOrderStatus,
   eraseCustomer,
   expireHold,
   findOpenOrder,
   findOrder,
   listOrders,
   placeOrder,
+  updateOrderStatus,
 } from './queries.ts'
 import {
   newOrderSchema,
-  orderChangeSchema,
   orderCursor,
   orderFilterSchema,
+  orderListSchema,
   orderSchema,
-  ordersSchema,
+  orderUpdateSchema,
 } from './schemas.ts'
 
 const params = z.object({ orderId: int64Text().meta({ description: 'The id of the order.' }) })
@@ -46,14 +46,14 @@ type OrderRoutesOptions = {
 
 export function orderRoutes({ database, baseUrl, holdMs }: OrderRoutesOptions): Operation[] {
   return [
-    operation('listOrders', 'GET /store/orders', {
+    defineOperation('listOrders', 'GET /store/orders', {
       tag: 'Store',
       summary: 'List orders',
       description:
         'Returns one page of orders, newest first. Filters can be combined. The `Link` header contains the URL of the next page with `rel="next"`.',
       scope: 'orders:read',
       query: z.object({ limit: pageQuery.limit, ...orderFilterSchema.shape, cursor: pageQuery.cursor }),
-      responses: { 200: { description: 'One page of orders.', schema: ordersSchema } },
+      responses: { 200: { description: 'One page of orders.', schema: orderListSchema } },
       read: ({ query }) =>
         pageResponse(orderCursor, {
           url: `${baseUrl}/store/orders`,
@@ -63,7 +63,7 @@ export function orderRoutes({ database, baseUrl, holdMs }: OrderRoutesOptions): 
         }),
     }),
 
-    operation('createOrder', 'POST /store/orders', {
+    defineOperation('createOrder', 'POST /store/orders', {
       tag: 'Store',
       summary: 'Place an order',
       description:
@@ -83,7 +83,7 @@ export function orderRoutes({ database, baseUrl, holdMs }: OrderRoutesOptions): 
       },
     }),
 
-    operation('getOrder', 'GET /store/orders/{orderId}', {
+    defineOperation('getOrder', 'GET /store/orders/{orderId}', {
       ...orderByIdOperation,
       summary: 'Get an order',
       scope: 'orders:read',
@@ -93,13 +93,13 @@ export function orderRoutes({ database, baseUrl, holdMs }: OrderRoutesOptions): 
       },
     }),
 
-    operation('updateOrder', 'PATCH /store/orders/{orderId}', {
+    defineOperation('updateOrder', 'PATCH /store/orders/{orderId}', {
       ...orderByIdOperation,
       summary: 'Approve, deliver or cancel an order',
       description:
         'A placed order can be approved. An approved order can be delivered, which makes the animal `sold`. Both can be cancelled, which makes the animal `available` again.',
       scope: 'orders:write',
-      body: orderChangeSchema,
+      body: orderUpdateSchema,
       responses: { 200: { description: 'The order after the change.', schema: orderSchema } },
       errors: ['illegal_transition'],
       async write({ params: { orderId }, body: { status } }, { trx, now, principal }) {
@@ -108,17 +108,17 @@ export function orderRoutes({ database, baseUrl, holdMs }: OrderRoutesOptions): 
         const order = await expireHold(trx, found, now)
         if (!isOrderTransitionAllowed(order.status, status))
           throw new ApiError('illegal_transition', illegalTransitionMessage(order.status, status))
-        const changed = order.status === status ? order : await changeOrderStatus(trx, order.id, status, now)
+        const changed = order.status === status ? order : await updateOrderStatus(trx, order.id, status, now)
         // A principal that may only write orders must not see personal data.
         const isReader = principal.scopes.has('orders:read')
         return respond(200, serializeOrder(isReader ? changed : withoutPersonalData(changed)))
       },
     }),
 
-    operation('eraseOrderCustomer', 'DELETE /store/orders/{orderId}/customer', {
+    defineOperation('eraseOrderCustomer', 'DELETE /store/orders/{orderId}/customer', {
       ...orderByIdOperation,
       summary: "Erase an order's customer",
-      description: 'Erases the customer and the note permanently. The order is kept.',
+      description: 'Erases the customer and the note permanently. The order itself is not deleted.',
       scope: 'orders:write',
       responses: { 204: { description: 'The personal data of the order was erased.' } },
       async write({ params: { orderId } }, context) {

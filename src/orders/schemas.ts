@@ -34,7 +34,7 @@ export const newOrderSchema = z
     description: 'An order to place for an available animal.',
     examples: [{ petId: 42, customer }],
   })
-export const orderChangeSchema = z.object({ status: orderStatusSchema }).meta({
+export const orderUpdateSchema = z.object({ status: orderStatusSchema }).meta({
   id: 'OrderChange',
   description: 'The new status of the order.',
   examples: [{ status: 'approved' }],
@@ -71,7 +71,7 @@ export const orderSchema = z
       },
     ],
   })
-export const ordersSchema = z
+export const orderListSchema = z
   .array(orderSchema)
   .meta({ id: 'Orders', description: 'One page of orders, newest first.' })
 

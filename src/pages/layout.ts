@@ -1,6 +1,6 @@
 /** The layout of all pages: no script, no external resource. */
 
-export const headerRems = 3.5
+export const headerHeightRem = 3.5
 
 type Palette = Record<'ink' | 'soft' | 'line' | 'paper' | 'card' | 'accent' | 'code', string>
 
@@ -36,7 +36,7 @@ const colours = `
 
 /** The navigation bar, also on the API reference: it styles nothing else on a page. */
 const barStyle = `
-.bar { position: sticky; top: 0; z-index: 10; box-sizing: border-box; height: ${headerRems}rem; background: var(--paper); color: var(--ink); border-bottom: 1px solid var(--line); font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif }
+.bar { position: sticky; top: 0; z-index: 10; box-sizing: border-box; height: ${headerHeightRem}rem; background: var(--paper); color: var(--ink); border-bottom: 1px solid var(--line); font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif }
 .bar nav { box-sizing: border-box; height: 100%; display: flex; align-items: center; gap: 1.5rem; padding: 0 1.25rem }
 .bar a { color: var(--soft); text-decoration: none; font-size: .95rem; padding: .4rem 0 }
 .bar a:hover, .bar a[aria-current] { color: var(--ink) }
@@ -51,7 +51,7 @@ const barStyle = `
 
 const pageStyle = `
 * { box-sizing: border-box }
-html { scroll-padding-top: ${headerRems + 1}rem; -webkit-text-size-adjust: 100% }
+html { scroll-padding-top: ${headerHeightRem + 1}rem; -webkit-text-size-adjust: 100% }
 body { margin: 0; background: var(--paper); color: var(--ink); font: 1.0625rem/1.6 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; overflow-wrap: break-word }
 .bar nav, main { max-width: 50rem; margin: 0 auto }
 main { padding: 3rem 1.25rem 5rem }
@@ -104,7 +104,7 @@ export const escapeHtml = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
 
 /** The beginning of every page, including the navigation bar. */
-export function pageStart(title: string, section: Section, style: string): string {
+export function pageHeadHtml(title: string, section: Section, style: string): string {
   const here = (path: string) => (path === section ? ' aria-current="page"' : '')
   const links = Object.entries(sections).map(([path, name]) => `<a href="${path}"${here(path)}>${name}</a>`)
   return `<!doctype html>
@@ -122,7 +122,7 @@ export function pageStart(title: string, section: Section, style: string): strin
 }
 
 export const htmlPage = (title: string, section: Section, content: string): string =>
-  `${pageStart(section === '/' ? title : `${title} - Petstore`, section, pageStyle)}
+  `${pageHeadHtml(section === '/' ? title : `${title} - Petstore`, section, pageStyle)}
 <main id="content">
 ${content}
 </main>

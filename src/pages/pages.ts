@@ -6,7 +6,7 @@ import { homePage } from './home.ts'
 import { type MetricsPageOptions, metricsPage } from './metrics.ts'
 import { probePages } from './probes.ts'
 import { referencePages } from './reference.ts'
-import { servedFromMemory } from './staticPage.ts'
+import { serveFromMemory } from './staticPage.ts'
 
 type PagesOptions = Omit<MetricsPageOptions, 'isOpen'> & {
   readonly config: Config
@@ -25,7 +25,7 @@ export function createPages({ config, operations, isReady, ...metrics }: PagesOp
     }),
   ]
   return [
-    ...staticPages.map(servedFromMemory),
+    ...staticPages.map(serveFromMemory),
     ...probePages(isReady),
     metricsPage({ ...metrics, isOpen: config.isMetricsOpen }),
   ]

@@ -1,4 +1,4 @@
-import { headerRems, pageHeaders, pageStart, palettes } from './layout.ts'
+import { headerHeightRem, pageHeaders, pageHeadHtml, palettes } from './layout.ts'
 import type { StaticPage } from './staticPage.ts'
 
 /** The reference is one script with inline styles, which may fetch from this service only. */
@@ -7,7 +7,7 @@ const policy =
 
 /** Scalar leaves space for the navigation bar, and uses the colours of the pages. */
 const style = `
-:root { --scalar-custom-header-height: ${headerRems}rem }
+:root { --scalar-custom-header-height: ${headerHeightRem}rem }
 body { margin: 0; background: var(--paper) }
 `
 // As values for both modes: Scalar shows dark parts, such as code, on a light page.
@@ -18,7 +18,7 @@ const scalarStyle = Object.entries(palettes)
   )
   .join('\n')
 
-const page = `${pageStart('API reference - Petstore', '/docs', style)}
+const page = `${pageHeadHtml('API reference - Petstore', '/docs', style)}
 <div id="content"></div>
 <script src="/docs/reference.js"></script>
 <script src="/docs/start.js"></script>

@@ -22,14 +22,14 @@ const compress = promisify(gzip)
  * Renders a page at its first request, then serves it from memory. There are as many pages as files in the package, so
  * memory is bounded.
  */
-export function servedFromMemory(page: StaticPage): Page {
+export function serveFromMemory(page: StaticPage): Page {
   let prepared: Promise<Representations> | undefined
   return {
     path: page.path,
     isPublic: page.isPublic ?? false,
     async serve(request) {
       prepared ??= prepare(page).catch((error: unknown) => {
-        // A failure is not kept: the next request tries again.
+        // A failure is not cached: the next request tries again.
         prepared = undefined
         throw error
       })

@@ -5,7 +5,7 @@ export type PetStatus = (typeof petStatuses)[number]
 
 export type Pet = { id: number; name: string; categoryId: bigint; status: PetStatus }
 export type NewPet = { name: string; categoryId: bigint; status?: PetStatus | undefined }
-export type PetChange = { [Field in keyof NewPet]?: NewPet[Field] | undefined }
+export type PetUpdate = { [Field in keyof NewPet]?: NewPet[Field] | undefined }
 
 export const petNameLengthMax = 255
 

@@ -6,7 +6,7 @@ import { insertMany, insertReturningId, preparedQuery } from '../database/prepar
 import type { Db } from '../database/tables.ts'
 import { recordEvent, recordEvents } from '../events/queries.ts'
 import { chain, type MaybePromise } from '../maybePromise.ts'
-import type { NewPet, Pet, PetChange, PetStatus } from './pet.ts'
+import type { NewPet, Pet, PetStatus, PetUpdate } from './pet.ts'
 
 export type PetFilter = {
   status?: PetStatus | undefined
@@ -58,7 +58,7 @@ const selectPet = preparedQuery<[id: number], PetRow>((db) =>
 )
 
 /** Adds a pet. The database assigns the id, unless the pet is imported with one. */
-export async function addPet(
+export async function createPet(
   trx: Db,
   { name, categoryId, status = 'available' }: NewPet,
   now: number,
@@ -76,7 +76,7 @@ export async function addPet(
 const insertPets = insertMany('pets', columns)
 
 /** Adds many new pets. Pets without an id get the next free ones. */
-export async function addPets(
+export async function createPets(
   trx: Db,
   dialect: SqlDialect,
   pets: readonly (NewPet & { id?: number | undefined })[],
@@ -105,7 +105,7 @@ export async function addPets(
   await dialect.reserveIds(trx, 'pets', highestId)
 }
 
-export async function changePet(trx: Db, pet: Pet, change: PetChange, now: number): Promise<Pet> {
+export async function updatePet(trx: Db, pet: Pet, change: PetUpdate, now: number): Promise<Pet> {
   const next: Pet = {
     id: pet.id,
     name: change.name ?? pet.name,
@@ -124,7 +124,7 @@ export async function changePet(trx: Db, pet: Pet, change: PetChange, now: numbe
   return next
 }
 
-export async function removePet(trx: Db, pet: Pet, now: number): Promise<void> {
+export async function deletePet(trx: Db, pet: Pet, now: number): Promise<void> {
   await trx.deleteFrom('pets').where('id', '=', pet.id).execute()
   await recordEvent(trx, now, 'pet.deleted', { id: pet.id })
 }

@@ -1,12 +1,12 @@
 import * as z from 'zod'
 import type { Deprecation } from '../api/deprecation.ts'
 import { ApiError, orNotFound } from '../api/errors.ts'
-import { etagOf, matchesExactly } from '../api/etag.ts'
+import { etagOf, matchesIfMatch } from '../api/etag.ts'
 import { toJson } from '../api/json.ts'
 import {
+  defineOperation,
   type Operation,
   type OperationResult,
-  operation,
   respond,
   type WriteContext,
 } from '../api/operation.ts'
@@ -16,14 +16,14 @@ import type { Database } from '../database/database.ts'
 import type { Db } from '../database/tables.ts'
 import { chain } from '../maybePromise.ts'
 import { isPetTransitionAllowed, type Pet } from './pet.ts'
-import { addPet, changePet, findPet, listPets, removePet } from './queries.ts'
+import { createPet, deletePet, findPet, listPets, updatePet } from './queries.ts'
 import {
   newPetSchema,
-  petChangeSchema,
   petCursor,
   petFilterSchema,
+  petListSchema,
   petSchema,
-  petsSchema,
+  petUpdateSchema,
 } from './schemas.ts'
 
 const params = z.object({ petId: int64Text().meta({ description: 'The id of the animal.' }) })
@@ -55,14 +55,14 @@ export function petRoutes({ database, baseUrl, findOpenOrder }: PetRoutesOptions
     const openOrder = await findOpenOrder(trx, petId, now)
     const pet = orNotFound(await findPet(trx, petId), 'pet_not_found')
     const expected = header('if-match')
-    if (expected !== undefined && !matchesExactly(expected, etagOf(toJson(pet)))) {
+    if (expected !== undefined && !matchesIfMatch(expected, etagOf(toJson(pet)))) {
       throw new ApiError('precondition_failed')
     }
     return { pet, hasOrder: openOrder !== undefined }
   }
 
   return [
-    operation('listPets', 'GET /pets', {
+    defineOperation('listPets', 'GET /pets', {
       tag: 'Pets',
       cacheable: true,
       summary: 'List animals',
@@ -72,7 +72,7 @@ export function petRoutes({ database, baseUrl, findOpenOrder }: PetRoutesOptions
       query: z.object({ limit: pageQuery.limit, ...petFilterSchema.shape, cursor: pageQuery.cursor }),
       requestHeaders: ifNoneMatch,
       responses: {
-        200: { description: 'One page of animals.', schema: petsSchema, headers: pageEtag },
+        200: { description: 'One page of animals.', schema: petListSchema, headers: pageEtag },
         304: { description: 'The page has not changed.', headers: pageEtag },
       },
       async read({ query }) {
@@ -86,7 +86,7 @@ export function petRoutes({ database, baseUrl, findOpenOrder }: PetRoutesOptions
       },
     }),
 
-    operation('createPet', 'POST /pets', {
+    defineOperation('createPet', 'POST /pets', {
       tag: 'Pets',
       summary: 'Add an animal',
       description: 'Adds an animal and returns it with its new `id`. `status` defaults to `available`.',
@@ -94,12 +94,12 @@ export function petRoutes({ database, baseUrl, findOpenOrder }: PetRoutesOptions
       body: newPetSchema,
       responses: { 201: { description: 'The animal was added.', schema: petSchema, headers: etag } },
       async write({ body }, { trx, now }) {
-        const pet = await addPet(trx, body, now)
+        const pet = await createPet(trx, body, now)
         return petResponse(201, pet, { Location: `${baseUrl}/pets/${pet.id}` })
       },
     }),
 
-    operation('getPet', 'GET /pets/{petId}', {
+    defineOperation('getPet', 'GET /pets/{petId}', {
       ...petByIdOperation,
       cacheable: true,
       cachedRow: {
@@ -121,13 +121,13 @@ export function petRoutes({ database, baseUrl, findOpenOrder }: PetRoutesOptions
         chain(findPet(database.read, petId), (pet) => petResponse(200, orNotFound(pet, 'pet_not_found'))),
     }),
 
-    operation('updatePet', 'PATCH /pets/{petId}', {
+    defineOperation('updatePet', 'PATCH /pets/{petId}', {
       ...petByIdOperation,
       summary: 'Change an animal',
       description:
         'Changes the given fields. The status can change from `available` to `pending` or `sold`, from `pending` to `available` or `sold`, and from `sold` to `available`.',
       scope: 'pets:write',
-      body: petChangeSchema,
+      body: petUpdateSchema,
       requestHeaders: ifMatch,
       responses: { 200: { description: 'The animal after the change.', schema: petSchema, headers: etag } },
       errors: ['illegal_transition', 'pet_has_open_order', 'precondition_failed'],
@@ -141,11 +141,11 @@ export function petRoutes({ database, baseUrl, findOpenOrder }: PetRoutesOptions
             `The status of an animal cannot change from ${pet.status} to ${status}: change it to available first.`,
           )
         }
-        return petResponse(200, await changePet(context.trx, pet, body, context.now))
+        return petResponse(200, await updatePet(context.trx, pet, body, context.now))
       },
     }),
 
-    operation('deletePet', 'DELETE /pets/{petId}', {
+    defineOperation('deletePet', 'DELETE /pets/{petId}', {
       ...petByIdOperation,
       summary: 'Remove an animal',
       description: 'Removes an animal permanently.',
@@ -156,7 +156,7 @@ export function petRoutes({ database, baseUrl, findOpenOrder }: PetRoutesOptions
       async write({ params: { petId } }, context) {
         const { pet, hasOrder } = await petToChange(petId, context)
         if (hasOrder) throw new ApiError('pet_has_open_order')
-        await removePet(context.trx, pet, context.now)
+        await deletePet(context.trx, pet, context.now)
         return respond(204)
       },
     }),

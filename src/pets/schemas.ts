@@ -21,7 +21,7 @@ export const newPetSchema = z
     description: 'An animal to add. `status` defaults to `available`.',
     examples: [{ name: 'Milo', categoryId: 3 }],
   })
-export const petChangeSchema = newPetSchema.partial().meta({
+export const petUpdateSchema = newPetSchema.partial().meta({
   id: 'PetChange',
   description: 'The fields to change. Fields that are left out keep their value.',
   examples: [{ status: 'pending' }],
@@ -36,7 +36,7 @@ export const petSchema = z
     description: 'An animal offered for adoption.',
     examples: [{ id: 42, name: 'Milo', categoryId: 3, status: 'available' }],
   })
-export const petsSchema = z
+export const petListSchema = z
   .array(petSchema)
   .meta({ id: 'Pets', description: 'One page of animals, newest first.' })
 

@@ -73,7 +73,7 @@ function fromRequest(request: Request, remoteAddress: string): ApiRequest {
       const length = headers.get('content-length')
       if (length !== null)
         return Number(length) > bytesMax ? undefined : new Uint8Array(await request.arrayBuffer())
-      return request.body === null ? new Uint8Array() : collect(request.body, bytesMax)
+      return request.body === null ? new Uint8Array() : collectBody(request.body, bytesMax)
     },
   }
 }
@@ -112,7 +112,7 @@ export function toReadableStream(body: StreamBody): ReadableStream<Uint8Array> {
 }
 
 /** Reads a body. Stops reading and returns undefined once it is larger than `bytesMax`. */
-async function collect(
+async function collectBody(
   chunks: AsyncIterable<Uint8Array>,
   bytesMax: number,
 ): Promise<Uint8Array | undefined> {

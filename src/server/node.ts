@@ -3,7 +3,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import { Connections } from './connections.ts'
 import { lingeringClose } from './lingeringClose.ts'
 import { closeIfStalled, NodeRequest, writeResponse } from './nodeAdapter.ts'
-import { problemOf, unreadableRequest, writeToSocket } from './protocolErrors.ts'
+import { toRequestProblem, unreadableRequest, writeToSocket } from './protocolErrors.ts'
 import type { Handlers, ListenAddress, ListenBounds, RunningServer } from './server.ts'
 import { Shutdown } from './shutdown.ts'
 
@@ -57,7 +57,7 @@ export async function listenOnNode(
     }
   }
 
-  async function reject(socket: Socket, problem: ReturnType<typeof problemOf>): Promise<void> {
+  async function reject(socket: Socket, problem: ReturnType<typeof toRequestProblem>): Promise<void> {
     try {
       writeToSocket(socket, await handle(unreadableRequest(socket, problem)))
       lingeringClose(socket)
@@ -74,7 +74,7 @@ export async function listenOnNode(
   server.on('connection', (socket) => connections.add(socket))
   server.on('drop', (dropped) => onConnectionClosed('connection_limit', dropped?.remoteAddress ?? ''))
   server.on('clientError', (error: NodeJS.ErrnoException, socket) =>
-    connections.get(socket as Socket)?.fail(problemOf(error.code)),
+    connections.get(socket as Socket)?.fail(toRequestProblem(error.code)),
   )
   // Without a listener Node closes the connection without a response, also to the requests before it.
   server.on('connect', (_message, socket) => connections.get(socket as Socket)?.fail('connect_method'))

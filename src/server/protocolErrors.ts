@@ -11,7 +11,8 @@ const problems: Readonly<Record<string, RequestProblem>> = {
 }
 
 /** By the error code of Node's parser and of its request timers. */
-export const problemOf = (code: string | undefined): RequestProblem => problems[code ?? ''] ?? 'invalid_http'
+export const toRequestProblem = (code: string | undefined): RequestProblem =>
+  problems[code ?? ''] ?? 'invalid_http'
 
 /** Stands for bytes that could not be parsed as a request. */
 export const unreadableRequest = ({ remoteAddress = '' }: Socket, problem: RequestProblem): ApiRequest => ({

@@ -18,7 +18,7 @@ type OpenLog = {
   readonly log: Log
   /** Writes the remaining lines, for a bounded time, and closes. */
   close(): Promise<void>
-  /** Drops the remaining lines, so the process can exit at once. */
+  /** Drops the remaining lines, so the process can exit immediately. */
   abandon(): void
 }
 

@@ -1,7 +1,7 @@
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely'
 import type { SqlDialect } from '../database/dialect.ts'
 import type { Db, Tables } from '../database/tables.ts'
-import { failPending, toDelivery } from './deliveries.ts'
+import { failPendingDeliveries, toDelivery } from './deliveries.ts'
 import { setWebhookStatus, toWebhook } from './queries.ts'
 import {
   type AttemptOutcome,
@@ -152,7 +152,7 @@ export async function finishAttempt(
       ? 'The endpoint responded with 410 Gone.'
       : `Delivery ${delivery.id} failed ${attempts} times. Last error: ${error}`
   await setWebhookStatus(trx, webhook.id, 'disabled', reason)
-  await failPending(trx, webhook.id, 'The webhook was disabled.', now)
+  await failPendingDeliveries(trx, webhook.id, 'The webhook was disabled.', now)
 }
 
 /** Releases a delivery without counting the attempt. */

@@ -114,9 +114,12 @@ export class Deliverer {
     )
     if (!claim) return false
     // Loaded on first use: most instances have no webhooks.
-    const [{ signedMessage }, { send }] = await Promise.all([import('./signature.ts'), import('./send.ts')])
+    const [{ signedMessage }, { sendMessage }] = await Promise.all([
+      import('./signature.ts'),
+      import('./send.ts'),
+    ])
     const { body, headers } = signedMessage(claim, clock())
-    const outcome = await send(claim.webhook.url, body, headers, { ...sending, signal })
+    const outcome = await sendMessage(claim.webhook.url, body, headers, { ...sending, signal })
     const isAborted = signal.aborted && 'error' in outcome
     if (!isAborted) onAttempt(outcome)
     await database.writeConcurrently((trx) =>

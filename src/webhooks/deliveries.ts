@@ -14,7 +14,7 @@ export async function insertDeliveries(trx: Db, deliveries: readonly NewDelivery
   await trx.insertInto('webhook_deliveries').values(rows).execute()
 }
 
-export async function addTestDelivery(trx: Db, webhookId: number, now: number): Promise<Delivery> {
+export async function createTestDelivery(trx: Db, webhookId: number, now: number): Promise<Delivery> {
   const data = '{"message":"This is a test."}'
   const test = { webhookId, eventId: undefined, eventType: testEventType, eventAt: now, data }
   const inserts = trx.insertInto('webhook_deliveries').values(toRow(test, now))
@@ -76,7 +76,7 @@ export async function retryDelivery(trx: Db, id: number, now: number): Promise<v
 }
 
 /** Fails all pending deliveries of a webhook, except those of the event types to keep. */
-export async function failPending(
+export async function failPendingDeliveries(
   trx: Db,
   webhookId: number,
   reason: string,

@@ -1,9 +1,9 @@
 import * as z from 'zod'
 import { ApiError } from '../api/errors.ts'
-import { type Operation, operation, respond } from '../api/operation.ts'
+import { defineOperation, type Operation, respond } from '../api/operation.ts'
 import { ListCursor, pageQuery, pageResponse } from '../api/pagination.ts'
 import type { Database } from '../database/database.ts'
-import { addTestDelivery, findDelivery, listDeliveries, retryDelivery } from './deliveries.ts'
+import { createTestDelivery, findDelivery, listDeliveries, retryDelivery } from './deliveries.ts'
 import { requireEventAccess, webhookOrNotFound } from './guards.ts'
 import { deliveryByIdOperation, deliveryListSchema, deliverySchema, webhookByIdOperation } from './schemas.ts'
 import { serializeDelivery } from './serialize.ts'
@@ -14,18 +14,18 @@ const deliveryNotFoundMessage =
 
 export function deliveryRoutes(database: Database, baseUrl: string): Operation[] {
   return [
-    operation('testWebhook', 'POST /webhooks/{webhookId}/test', {
+    defineOperation('testWebhook', 'POST /webhooks/{webhookId}/test', {
       ...webhookByIdOperation,
       summary: 'Send a test message',
       description: `Queues a message of the type \`${testEventType}\`. The deliveries of the webhook show the outcome.`,
       responses: { 202: { description: 'The message is queued.', schema: deliverySchema } },
       async write({ params }, { trx, now }) {
         const { id } = await webhookOrNotFound(trx, params.webhookId)
-        return respond(202, serializeDelivery(await addTestDelivery(trx, id, now)))
+        return respond(202, serializeDelivery(await createTestDelivery(trx, id, now)))
       },
     }),
 
-    operation('listDeliveries', 'GET /webhooks/{webhookId}/deliveries', {
+    defineOperation('listDeliveries', 'GET /webhooks/{webhookId}/deliveries', {
       ...webhookByIdOperation,
       summary: 'List deliveries',
       description: 'Newest first. Deliveries are retained for 30 days, like events.',
@@ -45,7 +45,7 @@ export function deliveryRoutes(database: Database, baseUrl: string): Operation[]
         }),
     }),
 
-    operation('retryDelivery', 'POST /webhooks/{webhookId}/deliveries/{deliveryId}/retry', {
+    defineOperation('retryDelivery', 'POST /webhooks/{webhookId}/deliveries/{deliveryId}/retry', {
       ...deliveryByIdOperation,
       summary: 'Retry a delivery now',
       responses: { 202: { description: 'The delivery is queued again.', schema: deliverySchema } },

@@ -1,7 +1,7 @@
 import type { Selectable, Updateable } from 'kysely'
 import type { Db, Tables } from '../database/tables.ts'
 import type { EventType } from '../events/event.ts'
-import { generateSecret, type Webhook, type WebhookStatus } from './webhook.ts'
+import { generateWebhookSecret, type Webhook, type WebhookStatus } from './webhook.ts'
 
 type WebhookSettings = Pick<Webhook, 'url' | 'events'>
 
@@ -20,7 +20,7 @@ export async function createWebhook(
   fromEventId: number,
   now: number,
 ) {
-  const secret = generateSecret()
+  const secret = generateWebhookSecret()
   const row = await trx
     .insertInto('webhooks')
     .values({
@@ -69,7 +69,7 @@ export async function rotateWebhookSecret(
   overlapMs: number,
   now: number,
 ): Promise<string> {
-  const secret = generateSecret()
+  const secret = generateWebhookSecret()
   const rotation = trx
     .updateTable('webhooks')
     .set((eb) => ({ previous_secret: eb.ref('secret'), previous_secret_until: now + overlapMs, secret }))

@@ -1,16 +1,16 @@
 import { type BlockList, isIP } from 'node:net'
 import * as z from 'zod'
 import { validationFailed } from '../api/errors.ts'
-import { type Operation, operation, respond } from '../api/operation.ts'
+import { defineOperation, type Operation, respond } from '../api/operation.ts'
 import { ListCursor, pageQuery, pageResponse } from '../api/pagination.ts'
 import type { Database } from '../database/database.ts'
 import { eventIdMax, lastEventId } from '../events/queries.ts'
 import type { EventKind } from '../events/schemas.ts'
 import { isAllowedAddress, isPublicAddress } from './addresses.ts'
-import { failPending } from './deliveries.ts'
+import { failPendingDeliveries } from './deliveries.ts'
 import { deliveryRoutes } from './deliveryRoutes.ts'
 import { requireEventAccess, webhookOrNotFound } from './guards.ts'
-import { webhookMessage } from './messages.ts'
+import { webhookMessage } from './messageDescription.ts'
 import {
   countWebhooks,
   createWebhook,
@@ -21,7 +21,7 @@ import {
 } from './queries.ts'
 import {
   newWebhookSchema,
-  overlapSecondsDefault,
+  secretOverlapSecondsDefault,
   secretRotationSchema,
   webhookByIdOperation,
   webhookListSchema,
@@ -46,7 +46,7 @@ type WebhookRoutesOptions = {
 
 export function webhookRoutes({ database, allowed, baseUrl, kinds }: WebhookRoutesOptions): Operation[] {
   return [
-    operation('listWebhooks', 'GET /webhooks', {
+    defineOperation('listWebhooks', 'GET /webhooks', {
       ...webhookOperation,
       summary: 'List webhooks',
       query: z.object(pageQuery),
@@ -60,7 +60,7 @@ export function webhookRoutes({ database, allowed, baseUrl, kinds }: WebhookRout
         }),
     }),
 
-    operation('createWebhook', 'POST /webhooks', {
+    defineOperation('createWebhook', 'POST /webhooks', {
       ...webhookOperation,
       summary: 'Register a webhook',
       description: 'The response contains the signing secret in `secret`. It is shown only once.',
@@ -79,7 +79,7 @@ export function webhookRoutes({ database, allowed, baseUrl, kinds }: WebhookRout
       },
     }),
 
-    operation('getWebhook', 'GET /webhooks/{webhookId}', {
+    defineOperation('getWebhook', 'GET /webhooks/{webhookId}', {
       ...webhookByIdOperation,
       summary: 'Get a webhook',
       responses: { 200: { description: 'The webhook.', schema: webhookSchema } },
@@ -88,7 +88,7 @@ export function webhookRoutes({ database, allowed, baseUrl, kinds }: WebhookRout
       },
     }),
 
-    operation('updateWebhook', 'PATCH /webhooks/{webhookId}', {
+    defineOperation('updateWebhook', 'PATCH /webhooks/{webhookId}', {
       ...webhookByIdOperation,
       summary: 'Change, pause or resume a webhook',
       description:
@@ -102,7 +102,7 @@ export function webhookRoutes({ database, allowed, baseUrl, kinds }: WebhookRout
         if (body.url !== undefined) validateUrl(url, allowed)
         // Includes the previous event types: pending deliveries of these would go to the new URL.
         requireEventAccess([...webhook.events, ...events], principal)
-        await failPending(trx, id, 'The webhook was changed.', now, [...events, testEventType])
+        await failPendingDeliveries(trx, id, 'The webhook was changed.', now, [...events, testEventType])
         const isReenabled = status === 'enabled' && webhook.status === 'disabled'
         await updateWebhook(trx, id, {
           url,
@@ -114,7 +114,7 @@ export function webhookRoutes({ database, allowed, baseUrl, kinds }: WebhookRout
       },
     }),
 
-    operation('deleteWebhook', 'DELETE /webhooks/{webhookId}', {
+    defineOperation('deleteWebhook', 'DELETE /webhooks/{webhookId}', {
       ...webhookByIdOperation,
       summary: 'Delete a webhook',
       responses: { 204: { description: 'The webhook and its deliveries are deleted.' } },
@@ -126,11 +126,11 @@ export function webhookRoutes({ database, allowed, baseUrl, kinds }: WebhookRout
       },
     }),
 
-    operation('rotateWebhookSecret', 'POST /webhooks/{webhookId}/rotate', {
+    defineOperation('rotateWebhookSecret', 'POST /webhooks/{webhookId}/rotate', {
       ...webhookByIdOperation,
       summary: 'Rotate the signing secret',
       description:
-        'Returns the new secret. It is shown only once. Until the overlap ends, messages are signed with the new and the previous secret. At most two secrets are active: if you rotate again within the overlap, the oldest ends at once.',
+        'Returns the new secret. It is shown only once. Until the overlap ends, messages are signed with the new and the previous secret. At most two secrets are active: if you rotate again within the overlap, the oldest ends immediately.',
       hasSecretResponse: true,
       body: secretRotationSchema,
       isBodyOptional: true,
@@ -140,7 +140,7 @@ export function webhookRoutes({ database, allowed, baseUrl, kinds }: WebhookRout
       async write({ params, body }, { trx, now, principal }) {
         const webhook = await webhookOrNotFound(trx, params.webhookId)
         requireEventAccess(webhook.events, principal)
-        const overlapMs = (body.overlapSeconds ?? overlapSecondsDefault) * 1000
+        const overlapMs = (body.overlapSeconds ?? secretOverlapSecondsDefault) * 1000
         const secret = await rotateWebhookSecret(trx, webhook.id, overlapMs, now)
         return respond(200, { ...serializeWebhook(webhook), secret })
       },

@@ -5,7 +5,7 @@ import { eventTypeSchema, knownEventTypeSchema } from '../events/schemas.ts'
 import { testEventType, urlLengthMax, webhookStatuses } from './webhook.ts'
 
 const overlapSecondsMax = 30 * 24 * 60 * 60
-export const overlapSecondsDefault = 24 * 60 * 60
+export const secretOverlapSecondsDefault = 24 * 60 * 60
 
 const webhookUrl = z
   .string()
@@ -130,7 +130,7 @@ export const deliveryListSchema = z
   .meta({ id: 'Deliveries', description: 'One page of deliveries, newest first.' })
 
 const webhookId = int64Text().meta({ description: 'The identifier of the webhook.' })
-export const params = z.object({ webhookId })
+export const webhookParams = z.object({ webhookId })
 const deliveryParams = z.object({
   webhookId,
   deliveryId: int64Text().meta({ description: 'The identifier of the delivery.' }),
@@ -141,5 +141,9 @@ export const webhookOperation = {
   scope: 'webhooks:manage',
   stability: 'experimental',
 } as const
-export const webhookByIdOperation = { ...webhookOperation, params, notFound: 'webhook_not_found' } as const
+export const webhookByIdOperation = {
+  ...webhookOperation,
+  params: webhookParams,
+  notFound: 'webhook_not_found',
+} as const
 export const deliveryByIdOperation = { ...webhookByIdOperation, params: deliveryParams } as const

@@ -2,7 +2,7 @@ import { request as httpRequest } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { type BlockList, isIP, type LookupFunction } from 'node:net'
 import { isAllowedAddress, isPublicAddress } from './addresses.ts'
-import { ResolveError, resolveHost } from './resolve.ts'
+import { ResolveError, resolveHost } from './resolveHost.ts'
 import { type AttemptOutcome, attemptTimeoutMs } from './webhook.ts'
 
 /** All addresses of a host are checked, and this many are tried. */
@@ -21,7 +21,7 @@ export type SendOptions = {
  * Sends one message. Addresses are checked in the `lookup` of the connection, so the address that was checked is the one
  * that is connected to, even if DNS changes in between. Redirects are not followed.
  */
-export function send(
+export function sendMessage(
   url: string,
   body: string,
   headers: Record<string, string>,
@@ -32,12 +32,13 @@ export function send(
   const host = target.hostname.replace(/^\[|\]$/g, '')
   const mayConnect = (address: string) =>
     (isHttps && isPublicAddress(address)) || isAllowedAddress(address, allowed)
-  if (isIP(host) !== 0 && !mayConnect(host)) return Promise.resolve({ error: addressNotAllowed })
+  if (isIP(host) !== 0 && !mayConnect(host)) return Promise.resolve({ error: addressNotAllowedMessage })
 
   const ended = AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(signal ? [signal] : [])])
   const resolveAndCheck = async (name: string) => {
     const addresses = await resolveHost(name, { nameServers, signal: ended })
-    if (!addresses.every(({ address }) => mayConnect(address))) throw new ResolveError(addressNotAllowed)
+    if (!addresses.every(({ address }) => mayConnect(address)))
+      throw new ResolveError(addressNotAllowedMessage)
     return addresses.slice(0, addressesTriedMax)
   }
   const lookup: LookupFunction = (name, { all }, callback) => {
@@ -70,7 +71,7 @@ export function send(
   })
 }
 
-export const addressNotAllowed =
+export const addressNotAllowedMessage =
   'The address is not on the public internet. The operator can allow it with PETSTORE_WEBHOOK_ALLOW.'
 
 function reasonOf(error: Error, timeoutMs: number): string {

@@ -72,7 +72,7 @@ export function nextAttemptAt(attempts: number, now: number, random: number): nu
 }
 
 /** Standard Webhooks: `whsec_` and base64 of 24 to 64 random bytes. */
-export const generateSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`
+export const generateWebhookSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`
 
 /** The same for every attempt, so that a receiver can recognize duplicates. */
 export const messageId = ({ id, eventId }: Pick<Delivery, 'id' | 'eventId'>): string =>

@@ -5,22 +5,22 @@ import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { restoreDatabase } from '../../src/database/sqlite/backup.ts'
 import {
-  assertRefused,
-  assertSameStore,
+  assertCommandFails,
+  assertSameExport,
+  cliOn,
   eventfulServer,
   keyChangeMs,
   lines,
-  storeAt,
 } from '../support/commands.ts'
-import { assertIsWhole, contentsOf, temporaryFolder } from '../support/engine.ts'
+import { assertIntegrity, contentsOf, temporaryFolder } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { folderFor, serverFor, stopped } from '../support/servers.ts'
 import { startTestService } from '../support/service.ts'
 import { holdWriteLock } from '../support/writeLock.ts'
 
 /** Commands on the database in a folder. */
-const storeIn = (dataDir: string, more: Record<string, string> = {}) =>
-  storeAt({ PETSTORE_DATA_DIR: dataDir }, more)
+const cliIn = (dataDir: string, more: Record<string, string> = {}) =>
+  cliOn({ PETSTORE_DATA_DIR: dataDir }, more)
 
 describe('a command that cannot be executed exits with status 1 and a reason', { concurrency: 2 }, () => {
   const scenarios: [name: string, args: (folder: string) => string[], message: RegExp][] = [
@@ -40,7 +40,7 @@ describe('a command that cannot be executed exits with status 1 and a reason', {
   for (const [name, args, message] of scenarios) {
     test(name, async (t) => {
       const folder = folderFor(t)
-      assertRefused(await storeIn(join(folder, 'data')).run(args(folder)), 1, message)
+      assertCommandFails(await cliIn(join(folder, 'data')).run(args(folder)), 1, message)
     })
   }
 })
@@ -49,14 +49,14 @@ describe('backup and restore', { concurrency: 2 }, () => {
   test('restore a database exactly, into an empty folder', async (t) => {
     const folder = folderFor(t)
     const first = await eventfulServer(t)
-    const store = storeAt(first.storeEnv)
+    const cli = cliOn(first.databaseEnv)
     const file = join(folder, 'copy.db')
-    assert.match(await store.ok(['backup', file]), /^Backed up \d+ bytes to .*copy\.db\.\n$/)
+    assert.match(await cli.ok(['backup', file]), /^Backed up \d+ bytes to .*copy\.db\.\n$/)
     assert.deepEqual(readdirSync(folder), ['copy.db'])
     assert.equal(statSync(file).mode & 0o077, 0, 'only the owner can read the key hashes')
-    const second = storeIn(join(folder, 'restored'))
+    const second = cliIn(join(folder, 'restored'))
     assert.deepEqual(await second.json(['restore', file]), { file, bytes: statSync(file).size })
-    assertSameStore(await second.export(), await store.export())
+    assertSameExport(await second.export(), await cli.export())
     assert.deepEqual(readdirSync(folder).sort(), ['copy.db', 'restored'], 'no other file is left')
     const server = await serverFor(t, second.env)
     assert.equal((await server.request('GET', '/v1/pets', { key: first.operatorKey })).status, 200)
@@ -64,38 +64,38 @@ describe('backup and restore', { concurrency: 2 }, () => {
 
   test('--json reports what was written', async (t) => {
     const folder = folderFor(t)
-    const store = storeIn(join(folder, 'data'))
-    await store.ok(['seed'])
+    const cli = cliIn(join(folder, 'data'))
+    await cli.ok(['seed'])
     const file = join(folder, 'copy.db')
-    assert.deepEqual(await store.json(['backup', file]), { file, bytes: statSync(file).size })
+    assert.deepEqual(await cli.json(['backup', file]), { file, bytes: statSync(file).size })
   })
 
   test('restore changes an existing database only with --replace', async (t) => {
     const folder = folderFor(t)
-    const store = storeIn(join(folder, 'data'))
-    await store.ok(['seed', '--count', '1'])
-    await store.ok(['backup', join(folder, 'copy.db')])
-    await store.ok(['seed', '--count', '1'])
-    const before = await store.export()
-    assertRefused(
-      await store.run(['restore', join(folder, 'copy.db')]),
+    const cli = cliIn(join(folder, 'data'))
+    await cli.ok(['seed', '--count', '1'])
+    await cli.ok(['backup', join(folder, 'copy.db')])
+    await cli.ok(['seed', '--count', '1'])
+    const before = await cli.export()
+    assertCommandFails(
+      await cli.run(['restore', join(folder, 'copy.db')]),
       1,
       /There is already a database in .*Use --replace/,
     )
-    assert.equal(await store.export(), before)
-    await store.ok(['restore', join(folder, 'copy.db'), '--replace'])
-    assert.equal(lines(await store.export()).filter((line) => line.includes('"type":"pet"')).length, 1)
+    assert.equal(await cli.export(), before)
+    await cli.ok(['restore', join(folder, 'copy.db'), '--replace'])
+    assert.equal(lines(await cli.export()).filter((line) => line.includes('"type":"pet"')).length, 1)
   })
 
   test('restore --replace under a running server, which continues and then shows the restored pets', async (t) => {
     const folder = folderFor(t)
     const server = await serverFor(t)
     const key = server.operatorKey
-    const store = storeAt(server.storeEnv)
-    await store.ok(['seed', '--count', '3000'])
-    await store.ok(['backup', join(folder, 'copy.db')])
+    const cli = cliOn(server.databaseEnv)
+    await cli.ok(['seed', '--count', '3000'])
+    await cli.ok(['backup', join(folder, 'copy.db')])
     const before = await server.request('GET', '/v1/pets?limit=100', { key })
-    await store.ok(['seed', '--count', '50'])
+    await cli.ok(['seed', '--count', '50'])
     const added = await server.request('POST', '/v1/pets', { key, body: { name: 'after', categoryId: 77 } })
     assert.equal(added.json.id, 3051)
 
@@ -104,7 +104,7 @@ describe('backup and restore', { concurrency: 2 }, () => {
     const readers = Array.from({ length: 4 }, async () => {
       while (isRestoring) statuses.push((await server.request('GET', '/v1/pets?limit=1', { key })).status)
     })
-    await store.ok(['restore', join(folder, 'copy.db'), '--replace'])
+    await cli.ok(['restore', join(folder, 'copy.db'), '--replace'])
     isRestoring = false
     await Promise.all(readers)
     assert.ok(statuses.length > 0)
@@ -114,7 +114,7 @@ describe('backup and restore', { concurrency: 2 }, () => {
     const next = await server.request('POST', '/v1/pets', { key, body: { name: 'next', categoryId: 1 } })
     assert.equal(next.json.id, 3001)
     assert.equal((await stopped(server)).code, 0)
-    assertIsWhole(server.storeEnv)
+    assertIntegrity(server.databaseEnv)
     assert.deepEqual(
       readdirSync(server.dataDir).filter((name) => name.startsWith('restore-')),
       [],
@@ -124,9 +124,9 @@ describe('backup and restore', { concurrency: 2 }, () => {
   /** Callers that add pets to a database until they are stopped. */
   async function keepAdding(t: TestContext, seedCount: number) {
     const server = await serverFor(t)
-    const store = storeAt(server.storeEnv)
-    await store.ok(['seed', '--count', String(seedCount)])
-    const { key } = await store.json([
+    const cli = cliOn(server.databaseEnv)
+    await cli.ok(['seed', '--count', String(seedCount)])
+    const { key } = await cli.json([
       'keys',
       'create',
       '--name',
@@ -150,16 +150,16 @@ describe('backup and restore', { concurrency: 2 }, () => {
       await Promise.all(callers)
       assert.deepEqual(statuses, new Set([201]), 'every request was served')
     }
-    return { server, store, key, stop }
+    return { server, cli, key, stop }
   }
 
   test('a backup completes while pets are added, and is a consistent snapshot', {
     timeout: 120_000,
   }, async (t) => {
     const folder = folderFor(t)
-    const { store, stop } = await keepAdding(t, 60_000)
+    const { cli, stop } = await keepAdding(t, 60_000)
     const file = join(folder, 'copy.db')
-    await store.ok(['backup', file])
+    await cli.ok(['backup', file])
     await stop()
     const copy = new DatabaseSync(file, { readOnly: true })
     const { count, newest } =
@@ -167,79 +167,79 @@ describe('backup and restore', { concurrency: 2 }, () => {
     copy.close()
     assert.ok(Number(count) > 60_000)
     assert.equal(count, newest, 'no hole')
-    const restored = storeIn(join(folder, 'restored'))
+    const restored = cliIn(join(folder, 'restored'))
     await restored.ok(['restore', file])
-    assertIsWhole(restored.env)
+    assertIntegrity(restored.env)
   })
 
   test('restore --replace completes while pets are added', async (t) => {
     const folder = folderFor(t)
-    const { server, store, key, stop } = await keepAdding(t, 2_000)
+    const { server, cli, key, stop } = await keepAdding(t, 2_000)
     const file = join(folder, 'copy.db')
     for (let round = 0; round < 5; round++) {
-      if (round === 0) await store.ok(['backup', file])
+      if (round === 0) await cli.ok(['backup', file])
       await server.request('POST', '/v1/pets', { key, body: { name: 'to be forgotten', categoryId: 77 } })
-      await store.ok(['restore', file, '--replace'])
+      await cli.ok(['restore', file, '--replace'])
       assert.deepEqual((await server.request('GET', '/v1/pets?categoryId=77', { key })).json, [])
     }
     await stop()
     assert.equal((await stopped(server)).code, 0)
-    assertIsWhole(server.storeEnv)
+    assertIntegrity(server.databaseEnv)
   })
 
   test('restore fails on a database that is locked by a write, and changes nothing', async (t) => {
     const folder = folderFor(t)
-    const store = storeIn(join(folder, 'data'))
-    await store.ok(['seed', '--count', '3'])
-    await store.ok(['backup', join(folder, 'copy.db')])
-    await store.ok(['seed', '--count', '3'])
-    const before = await store.export()
-    const lock = await holdWriteLock(t, join(store.dataDir, 'petstore.db'))
-    assertRefused(
-      await store.run(['restore', join(folder, 'copy.db'), '--replace']),
+    const cli = cliIn(join(folder, 'data'))
+    await cli.ok(['seed', '--count', '3'])
+    await cli.ok(['backup', join(folder, 'copy.db')])
+    await cli.ok(['seed', '--count', '3'])
+    const before = await cli.export()
+    const lock = await holdWriteLock(t, join(cli.dataDir, 'petstore.db'))
+    assertCommandFails(
+      await cli.run(['restore', join(folder, 'copy.db'), '--replace']),
       1,
       /is locked by a write: try again later/,
     )
     await lock.release()
-    assert.equal(await store.export(), before)
+    assert.equal(await cli.export(), before)
   })
 
   /** A database with three pets whose file is then overwritten, and a backup from before. */
-  async function damagedStore(t: TestContext, damage: Buffer) {
+  async function damagedDatabase(t: TestContext, damage: Buffer) {
     const folder = folderFor(t)
-    const store = storeIn(join(folder, 'data'))
-    await store.ok(['seed', '--count', '3'])
-    const before = await store.export()
+    const cli = cliIn(join(folder, 'data'))
+    await cli.ok(['seed', '--count', '3'])
+    const before = await cli.export()
     const backup = join(folder, 'copy.db')
-    await store.ok(['backup', backup])
-    writeFileSync(join(store.dataDir, 'petstore.db'), damage)
-    return { store, before, backup }
+    await cli.ok(['backup', backup])
+    writeFileSync(join(cli.dataDir, 'petstore.db'), damage)
+    return { cli, before, backup }
   }
 
   for (const [name, damage] of [
     ['garbage', Buffer.from('no database '.repeat(1_000))],
     ['half a page', Buffer.from('SQLite format 3\0'.padEnd(2_000, 'x'))],
   ] as const) {
-    test(`restore --replace over a damaged database (${name}), which is kept`, async (t) => {
-      const { store, before, backup } = await damagedStore(t, damage)
-      assertRefused(await store.run(['export']), 1, /cannot be opened .*restore a backup/)
-      await store.ok(['restore', backup, '--replace'])
-      assertSameStore(await store.export(), before)
-      assertIsWhole(store.env)
-      const [aside, ...others] = readdirSync(store.dataDir).filter((file) =>
+    test(`restore --replace over a damaged database (${name}), which is moved aside`, async (t) => {
+      const { cli, before, backup } = await damagedDatabase(t, damage)
+      assertCommandFails(await cli.run(['export']), 1, /cannot be opened .*restore a backup/)
+      await cli.ok(['restore', backup, '--replace'])
+      assertSameExport(await cli.export(), before)
+      assertIntegrity(cli.env)
+      const [aside, ...others] = readdirSync(cli.dataDir).filter((file) =>
         /^petstore\.db\.damaged-\d+$/.test(file),
       )
       assert.deepEqual(others, [])
-      assert.deepEqual(readFileSync(join(store.dataDir, String(aside))), damage)
+      assert.deepEqual(readFileSync(join(cli.dataDir, String(aside))), damage)
     })
   }
 
   test('restore does not replace a damaged database that a server has open', async (t) => {
     const folder = folderFor(t)
     const server = await serverFor(t)
-    const store = storeAt(server.storeEnv)
+    const cli = cliOn(server.databaseEnv)
     const backup = join(folder, 'copy.db')
-    await store.ok(['backup', backup])
+    await cli.ok(['backup', backup])
     const file = join(server.dataDir, 'petstore.db')
     // Otherwise the log still has every page of a new database.
     const connection = new DatabaseSync(file)
@@ -247,8 +247,8 @@ describe('backup and restore', { concurrency: 2 }, () => {
     connection.close()
     const damage = Buffer.from('no database '.repeat(1_000))
     writeFileSync(file, damage)
-    assertRefused(
-      await store.run(['restore', backup, '--replace']),
+    assertCommandFails(
+      await cli.run(['restore', backup, '--replace']),
       1,
       /Another petstore server is running on .*: stop it/,
     )
@@ -260,7 +260,7 @@ describe('backup and restore', { concurrency: 2 }, () => {
     const adminKey = 'the-admin-key-of-this-deployment'
     const backup = join(folder, 'copy.db')
     // An earlier database: another admin key, and a key without usage.
-    const old = storeIn(join(folder, 'old'))
+    const old = cliIn(join(folder, 'old'))
     await stopped(
       await serverFor(t, {
         ...old.env,
@@ -271,42 +271,42 @@ describe('backup and restore', { concurrency: 2 }, () => {
     await old.ok(['backup', backup])
 
     const server = await serverFor(t, { PETSTORE_ADMIN_KEY: adminKey })
-    const store = storeAt(server.storeEnv)
-    const other = await store.json(['keys', 'create', '--name', 'vanishes'])
+    const cli = cliOn(server.databaseEnv)
+    const other = await cli.json(['keys', 'create', '--name', 'vanishes'])
     assert.equal(other.id, id, 'both databases have a key with this id')
-    const ask = (secret: string) => server.request('GET', '/v1/pets', { key: secret })
+    const send = (secret: string) => server.request('GET', '/v1/pets', { key: secret })
     for (let left = 59; left >= 50; left--)
-      assert.equal((await ask(other.key)).headers['x-ratelimit-remaining'], String(left))
+      assert.equal((await send(other.key)).headers['x-ratelimit-remaining'], String(left))
 
     // Listing the keys writes their counts to the database.
     assert.equal((await server.request('GET', '/v1/keys', { key: adminKey })).status, 200)
 
-    await store.ok(['restore', backup, '--replace'])
+    await cli.ok(['restore', backup, '--replace'])
     const left = async () => (await server.request('GET', '/v1/limits', { key })).json.minute.remaining
     await eventually(
       'what the vanished key used is forgotten',
       async () => (await left()) === 60,
       keyChangeMs,
     )
-    assert.equal((await ask(key)).headers['x-ratelimit-remaining'], '59')
-    assert.equal((await ask(other.key)).status, 401)
+    assert.equal((await send(key)).headers['x-ratelimit-remaining'], '59')
+    assert.equal((await send(other.key)).status, 401)
     await eventually(
       'the setting holds',
       async () => (await server.request('GET', '/v1/keys', { key: adminKey })).status === 200,
       keyChangeMs,
     )
-    assert.equal((await ask('the-admin-key-of-another-deployment')).status, 401)
+    assert.equal((await send('the-admin-key-of-another-deployment')).status, 401)
   })
 
   for (const [what, spoil] of [
     ['does not have', async () => {}],
-    ['has as a revoked one', (old: ReturnType<typeof storeIn>) => old.ok(['keys', 'revoke', '1'])],
+    ['has as a revoked one', (old: ReturnType<typeof cliIn>) => old.ok(['keys', 'revoke', '1'])],
   ] as const) {
     test(`after a live restore of a database that ${what} the key of PETSTORE_ADMIN_KEY, the key never receives 401`, async (t) => {
       const folder = folderFor(t)
       const adminKey = 'the-admin-key-of-this-deployment'
       const backup = join(folder, 'copy.db')
-      const old = storeIn(join(folder, 'old'))
+      const old = cliIn(join(folder, 'old'))
       const other = what === 'does not have' ? `${adminKey}-before` : adminKey
       await stopped(await serverFor(t, { ...old.env, PETSTORE_ADMIN_KEY: other }))
       await spoil(old)
@@ -316,8 +316,8 @@ describe('backup and restore', { concurrency: 2 }, () => {
       t.after(() => service.stop())
       // Not used before, so that it is not cached; and requested before the next poll for changes.
       await restoreDatabase(backup, service.dataDir, 0, async () => {})
-      const asked = Array.from({ length: 3 }, () => service.request('GET', '/v1/keys', { key: adminKey }))
-      const statuses = (await Promise.all(asked)).map(({ status }) => status)
+      const requested = Array.from({ length: 3 }, () => service.request('GET', '/v1/keys', { key: adminKey }))
+      const statuses = (await Promise.all(requested)).map(({ status }) => status)
       assert.deepEqual(statuses, [200, 200, 200])
       if (other !== adminKey)
         assert.equal((await service.request('GET', '/v1/keys', { key: other })).status, 401)
@@ -327,19 +327,19 @@ describe('backup and restore', { concurrency: 2 }, () => {
   test('a live restore of a database without keys creates no key: the next start creates and shows it', async (t) => {
     const folder = folderFor(t)
     const backup = join(folder, 'copy.db')
-    const old = storeIn(join(folder, 'old'))
+    const old = cliIn(join(folder, 'old'))
     await old.ok(['seed', '--count', '1'])
     await old.ok(['backup', backup])
     const server = await serverFor(t)
-    const store = storeAt(server.storeEnv)
-    await store.ok(['restore', backup, '--replace'])
+    const cli = cliOn(server.databaseEnv)
+    await cli.ok(['restore', backup, '--replace'])
     const isNoticed = async () =>
       (await server.request('GET', '/v1/pets', { key: server.operatorKey })).status === 401
     await eventually('the restore is detected', isNoticed, keyChangeMs)
     // The list comes after the write that follows the detection, if there is one.
-    assert.equal(await store.ok(['keys', 'list']), '')
+    assert.equal(await cli.ok(['keys', 'list']), '')
     assert.equal((await stopped(server)).code, 0)
-    assert.match((await serverFor(t, server.storeEnv)).operatorKey ?? '', /^ps_live_/)
+    assert.match((await serverFor(t, server.databaseEnv)).operatorKey ?? '', /^ps_live_/)
   })
 
   describe('a file that is not a complete backup is rejected and changes nothing', { concurrency: 2 }, () => {
@@ -353,16 +353,16 @@ describe('backup and restore', { concurrency: 2 }, () => {
       ['a database of something else', otherDatabase],
     ]
     let folder: string
-    let store: ReturnType<typeof storeIn>
+    let cli: ReturnType<typeof cliIn>
     let backup: string
     let contents: Awaited<ReturnType<typeof contentsOf>>
     before(async () => {
       folder = temporaryFolder()
-      store = storeIn(join(folder, 'data'))
-      await store.ok(['seed', '--count', '300'])
+      cli = cliIn(join(folder, 'data'))
+      await cli.ok(['seed', '--count', '300'])
       backup = join(folder, 'copy.db')
-      await store.ok(['backup', backup])
-      contents = await contentsOf(store.env)
+      await cli.ok(['backup', backup])
+      contents = await contentsOf(cli.env)
       assert.equal(contents.pets?.length, 300)
     })
     after(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
@@ -371,14 +371,18 @@ describe('backup and restore', { concurrency: 2 }, () => {
       test(name, async () => {
         const bad = join(folder, `bad-${index}.db`)
         writeFileSync(bad, damage(readFileSync(backup)))
-        assertRefused(
-          await store.run(['restore', bad, '--replace']),
+        assertCommandFails(
+          await cli.run(['restore', bad, '--replace']),
           1,
           /bad-\d\.db is not a complete backup of a petstore database/,
         )
-        assert.deepEqual(await contentsOf(store.env), contents)
+        assert.deepEqual(await contentsOf(cli.env), contents)
         const place = `new-${index}`
-        assertRefused(await storeIn(join(folder, place)).run(['restore', bad]), 1, /is not a complete backup/)
+        assertCommandFails(
+          await cliIn(join(folder, place)).run(['restore', bad]),
+          1,
+          /is not a complete backup/,
+        )
         assert.ok(!readdirSync(folder).includes(place) || readdirSync(join(folder, place)).length === 0)
       })
     }
@@ -394,34 +398,34 @@ describe('backup and restore', { concurrency: 2 }, () => {
 
   test('a backup of a newer version is rejected and changes nothing', async (t) => {
     const folder = folderFor(t)
-    const store = storeIn(join(folder, 'data'))
-    await store.ok(['seed', '--count', '3'])
-    const before = await store.export()
+    const cli = cliIn(join(folder, 'data'))
+    await cli.ok(['seed', '--count', '3'])
+    const before = await cli.export()
     const file = join(folder, 'copy.db')
-    await store.ok(['backup', file])
+    await cli.ok(['backup', file])
     const database = new DatabaseSync(file)
     database.exec("INSERT INTO schema_migrations VALUES (99, 'from the future', 0)")
     database.close()
-    assertRefused(await store.run(['restore', file, '--replace']), 1, /schema version 99/)
-    assert.equal(await store.export(), before)
+    assertCommandFails(await cli.run(['restore', file, '--replace']), 1, /schema version 99/)
+    assert.equal(await cli.export(), before)
   })
 
   test('a backup of an unreleased version is rejected and changes nothing', async (t) => {
     const folder = folderFor(t)
-    const store = storeIn(join(folder, 'data'))
-    await store.ok(['seed', '--count', '3'])
-    const before = await store.export()
+    const cli = cliIn(join(folder, 'data'))
+    await cli.ok(['seed', '--count', '3'])
+    const before = await cli.export()
     const file = join(folder, 'copy.db')
-    await store.ok(['backup', file])
+    await cli.ok(['backup', file])
     const database = new DatabaseSync(file)
     database.exec("UPDATE schema_migrations SET name = 'first-release'")
     database.close()
-    assertRefused(
-      await store.run(['restore', file, '--replace']),
+    assertCommandFails(
+      await cli.run(['restore', file, '--replace']),
       1,
       /^This database was made by an unreleased version\./,
     )
-    assert.equal(await store.export(), before)
+    assert.equal(await cli.export(), before)
   })
 })
 
@@ -434,11 +438,11 @@ test('after a restore, callers that follow the events receive 410 and have to li
     service.request('GET', `/v1/events?after=${after}`, { key: service.operatorKey })
   await add('before')
   const file = `${folderFor(t)}/copy.db`
-  const store = storeAt(service.storeEnv)
-  await store.ok(['backup', file])
+  const cli = cliOn(service.databaseEnv)
+  await cli.ok(['backup', file])
   await add('lost')
   const position = Number((await feed(0)).headers['last-event-id'])
-  await store.ok(['restore', file, '--replace'])
+  await cli.ok(['restore', file, '--replace'])
   const behind = await feed(position)
   assert.deepEqual([behind.status, behind.json.code], [410, 'events_expired'])
   const { headers } = await service.request('GET', '/v1/events', { key: service.operatorKey })

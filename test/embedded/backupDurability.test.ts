@@ -6,13 +6,13 @@ import { DatabaseSync } from 'node:sqlite'
 import { mock, type TestContext, test } from 'node:test'
 import { backupDatabase, restoreDatabase } from '../../src/database/sqlite/backup.ts'
 import { databaseFile } from '../../src/database/sqlite/open.ts'
-import { assertRefused, storeAt } from '../support/commands.ts'
+import { assertCommandFails, cliOn } from '../support/commands.ts'
 import { folderFor } from '../support/servers.ts'
 
-async function seededStore(folder: string) {
-  const store = storeAt({ PETSTORE_DATA_DIR: join(folder, 'data') })
-  await store.ok(['seed', '--count', '20'])
-  return store
+async function seededCli(folder: string) {
+  const cli = cliOn({ PETSTORE_DATA_DIR: join(folder, 'data') })
+  await cli.ok(['seed', '--count', '20'])
+  return cli
 }
 
 /** Records syncs and renames in order. `fault` may throw instead of a sync. */
@@ -47,7 +47,7 @@ function watchDisk(t: TestContext, fault: (path: string) => void = () => {}): st
 
 test('a backup is durable before it is renamed, and the name before the command exits', async (t) => {
   const folder = folderFor(t)
-  const { dataDir } = await seededStore(folder)
+  const { dataDir } = await seededCli(folder)
   const target = join(folder, 'copy.db')
   const steps = watchDisk(t)
   await backupDatabase(databaseFile(dataDir), target)
@@ -56,7 +56,7 @@ test('a backup is durable before it is renamed, and the name before the command 
 
 test('a backup fails if a sync fails, and leaves no file', async (t) => {
   const folder = folderFor(t)
-  const { dataDir } = await seededStore(folder)
+  const { dataDir } = await seededCli(folder)
   const target = join(folder, 'copy.db')
   let failing = `${target}.unfinished`
   watchDisk(t, (path) => {
@@ -71,7 +71,7 @@ test('a backup fails if a sync fails, and leaves no file', async (t) => {
 
 test('a backup succeeds on a file system that cannot sync folders', async (t) => {
   const folder = folderFor(t)
-  const { dataDir } = await seededStore(folder)
+  const { dataDir } = await seededCli(folder)
   watchDisk(t, (path) => {
     if (path === folder) throw Object.assign(new Error('invalid argument'), { code: 'EINVAL' })
   })
@@ -81,7 +81,7 @@ test('a backup succeeds on a file system that cannot sync folders', async (t) =>
 
 test('a restore syncs the data folder', async (t) => {
   const folder = folderFor(t)
-  const { dataDir } = await seededStore(folder)
+  const { dataDir } = await seededCli(folder)
   const backup = join(folder, 'copy.db')
   await backupDatabase(databaseFile(dataDir), backup)
   for (const damage of [undefined, 'no database '.repeat(1_000)]) {
@@ -124,16 +124,16 @@ function damageIndex(file: string): void {
 
 test('a backup of a damaged database fails, even if only an index is damaged, and leaves no file', async (t) => {
   const folder = folderFor(t)
-  const store = await seededStore(folder)
+  const cli = await seededCli(folder)
   const earlier = join(folder, 'earlier.db')
-  await store.ok(['backup', earlier])
-  damageIndex(databaseFile(store.dataDir))
-  assertRefused(
-    await store.run(['backup', join(folder, 'copy.db')]),
+  await cli.ok(['backup', earlier])
+  damageIndex(databaseFile(cli.dataDir))
+  assertCommandFails(
+    await cli.run(['backup', join(folder, 'copy.db')]),
     1,
     /^No backup was written: .* integrity check \(.*pets_by_status.*\)/,
   )
   assert.deepEqual(readdirSync(folder).sort(), ['data', 'earlier.db'])
-  await store.ok(['restore', earlier, '--replace'])
-  await store.ok(['backup', join(folder, 'copy.db')])
+  await cli.ok(['restore', earlier, '--replace'])
+  await cli.ok(['backup', join(folder, 'copy.db')])
 })

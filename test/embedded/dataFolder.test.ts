@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { assertRefused, storeAt } from '../support/commands.ts'
+import { assertCommandFails, cliOn } from '../support/commands.ts'
 import { runPetstore } from '../support/process.ts'
 import { folderFor, serverFor } from '../support/servers.ts'
 
@@ -35,5 +35,5 @@ test('a folder that cannot hold a database is rejected without a stack trace', a
   writeFileSync(join(folder, 'garbage', 'petstore.db'), 'no database '.repeat(1000))
   for (const dataDir of [file, join(folder, 'garbage')])
     for (const command of [['keys', 'list'], ['serve']])
-      assertRefused(await storeAt({ PETSTORE_DATA_DIR: dataDir }, { PORT: '0' }).run(command), 1, /\w/)
+      assertCommandFails(await cliOn({ PETSTORE_DATA_DIR: dataDir }, { PORT: '0' }).run(command), 1, /\w/)
 })

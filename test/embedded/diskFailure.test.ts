@@ -6,8 +6,8 @@ import { eventually } from '../support/eventually.ts'
 
 // Loaded after the module that replaces fdatasync.
 const { databaseFile } = await import('../../src/database/sqlite/open.ts')
-const { storeAt } = await import('../support/commands.ts')
-const { assertIsWhole, openStore, storeFor } = await import('../support/engine.ts')
+const { cliOn } = await import('../support/commands.ts')
+const { assertIntegrity, openTestDatabase, databaseFor } = await import('../support/engine.ts')
 const { runInProcess, runPetstore } = await import('../support/process.ts')
 const { folderFor, serverFor } = await import('../support/servers.ts')
 const { startTestService } = await import('../support/service.ts')
@@ -50,9 +50,9 @@ test('after a failed sync all writes are rejected, and the service is not ready'
 })
 
 test('a server whose sync fails exits with status 1, and the next start has every confirmed change', async (t) => {
-  const storeEnv = await storeFor(t)
+  const databaseEnv = await databaseFor(t)
   const own = diskIn(folderFor(t))
-  const env = { ...storeEnv, PETSTORE_ADMIN_KEY: adminKey, ...own.env }
+  const env = { ...databaseEnv, PETSTORE_ADMIN_KEY: adminKey, ...own.env }
   const server = await serverFor(t, env, { nodeOptions: own.nodeOptions })
   const call = (method: string, path: string, body?: unknown) =>
     server.request(method, `/v1${path}`, { key: adminKey, ...(body !== undefined && { body }) })
@@ -61,11 +61,11 @@ test('a server whose sync fails exits with status 1, and the next start has ever
   own.set('fail')
   const since = performance.now()
   const wanted = ['one', 'two', 'three']
-  const answers = await Promise.all([
+  const responses = await Promise.all([
     call('DELETE', `/keys/${made.id}`).catch(() => undefined),
     ...wanted.map((name) => call('POST', '/pets', pet(name)).catch(() => undefined)),
   ])
-  const statuses = new Set(answers.map((answer) => answer?.status))
+  const statuses = new Set(responses.map((response) => response?.status))
   // A late request may have found the port closed.
   statuses.delete(undefined)
   assert.deepEqual(statuses, new Set([503]))
@@ -74,13 +74,13 @@ test('a server whose sync fails exits with status 1, and the next start has ever
   assert.equal(code, 1)
   assert.match(stderr, /"level":60,.*The disk failed to store changes.*start the service again/)
 
-  const again = await serverFor(t, { ...storeEnv, PETSTORE_ADMIN_KEY: adminKey })
-  assertIsWhole(storeEnv)
+  const again = await serverFor(t, { ...databaseEnv, PETSTORE_ADMIN_KEY: adminKey })
+  assertIntegrity(databaseEnv)
   const { json: pets } = await again.request('GET', '/v1/pets', { key: adminKey })
   const { json: events } = await again.request('GET', '/v1/events', { key: adminKey })
-  const told = events.filter(({ type }: { type: string }) => type === 'pet.created')
+  const reported = events.filter(({ type }: { type: string }) => type === 'pet.created')
   assert.deepEqual(
-    new Set(namesOf(told.map(({ data }: { data: { name: string } }) => data))),
+    new Set(namesOf(reported.map(({ data }: { data: { name: string } }) => data))),
     new Set(namesOf(pets)),
   )
   assert.ok(namesOf(pets).includes('before'))
@@ -90,11 +90,11 @@ test('a server whose sync fails exits with status 1, and the next start has ever
 })
 
 test('a start begins with an empty log, so that all data is in the database file', async (t) => {
-  const storeEnv = await storeFor(t)
-  const env = { ...storeEnv, PETSTORE_ADMIN_KEY: adminKey }
-  const logFile = `${databaseFile(storeEnv.PETSTORE_DATA_DIR)}-wal`
+  const databaseEnv = await databaseFor(t)
+  const env = { ...databaseEnv, PETSTORE_ADMIN_KEY: adminKey }
+  const logFile = `${databaseFile(databaseEnv.PETSTORE_DATA_DIR)}-wal`
   const server = await serverFor(t, env)
-  await storeAt(storeEnv).ok(['seed', '--count', '5000'])
+  await cliOn(databaseEnv).ok(['seed', '--count', '5000'])
   server.child.kill('SIGKILL')
   await server.ended
   const bytesBefore = statSync(logFile).size
@@ -106,16 +106,16 @@ test('a start begins with an empty log, so that all data is in the database file
 })
 
 test('after a failed sync a database that another process has open is not opened', async (t) => {
-  const storeEnv = await storeFor(t)
-  const store = storeAt(storeEnv)
-  await store.ok(['seed', '--count', '10'])
-  const other = await openStore(storeEnv)
-  const marker = `${databaseFile(storeEnv.PETSTORE_DATA_DIR)}-failed`
+  const databaseEnv = await databaseFor(t)
+  const cli = cliOn(databaseEnv)
+  await cli.ok(['seed', '--count', '10'])
+  const other = await openTestDatabase(databaseEnv)
+  const marker = `${databaseFile(databaseEnv.PETSTORE_DATA_DIR)}-failed`
   const { markFailed } = await import('../../src/database/sqlite/recovery.ts')
-  markFailed(databaseFile(storeEnv.PETSTORE_DATA_DIR))
+  markFailed(databaseFile(databaseEnv.PETSTORE_DATA_DIR))
   try {
     for (const command of [['serve'], ['seed', '--count', '1']]) {
-      const { code, stderr } = await runPetstore(command, { PORT: '0', ...storeEnv })
+      const { code, stderr } = await runPetstore(command, { PORT: '0', ...databaseEnv })
       assert.equal(code, 1)
       assert.match(stderr, /the disk failed earlier.*another process has it open: stop that process/)
     }
@@ -123,48 +123,48 @@ test('after a failed sync a database that another process has open is not opened
   } finally {
     await other.close()
   }
-  await store.ok(['seed', '--count', '1'])
+  await cli.ok(['seed', '--count', '1'])
   assert.ok(!existsSync(marker))
-  await serverFor(t, storeEnv)
+  await serverFor(t, databaseEnv)
 })
 
 test('a server whose checkpoint fails exits with status 1, and no confirmed change is lost', async (t) => {
-  const storeEnv = await storeFor(t)
-  const store = storeAt(storeEnv)
-  await store.ok(['seed', '--count', '30000'])
-  const bytes = statSync(databaseFile(storeEnv.PETSTORE_DATA_DIR)).size
+  const databaseEnv = await databaseFor(t)
+  const cli = cliOn(databaseEnv)
+  await cli.ok(['seed', '--count', '30000'])
+  const bytes = statSync(databaseFile(databaseEnv.PETSTORE_DATA_DIR)).size
   // The restarted log can grow; the database file cannot.
-  const env = { ...storeEnv, PETSTORE_ADMIN_KEY: adminKey }
+  const env = { ...databaseEnv, PETSTORE_ADMIN_KEY: adminKey }
   const server = await serverFor(t, env, { fileBytesMax: bytes + 64 * 1024 })
   const add = (name: string) => server.request('POST', '/v1/pets', { key: adminKey, body: pet(name) })
-  assert.equal((await add('answered')).status, 201)
-  await store.ok(['seed', '--count', '15000'])
-  const answered: string[] = []
+  assert.equal((await add('confirmed')).status, 201)
+  await cli.ok(['seed', '--count', '15000'])
+  const responded: string[] = []
   for (let n = 0; n < 64; n++) {
-    const added = await add(`answered ${n}`).catch(() => undefined)
-    if (added?.status === 201) answered.push(`answered ${n}`)
+    const added = await add(`confirmed ${n}`).catch(() => undefined)
+    if (added?.status === 201) responded.push(`confirmed ${n}`)
   }
   const { code, stderr } = await server.ended
   assert.equal(code, 1)
   assert.match(stderr, /"level":60,.*A checkpoint of .* failed: disk I\/O error/)
   const again = await serverFor(t, env)
-  assertIsWhole(storeEnv)
+  assertIntegrity(databaseEnv)
   const { json } = await again.request('GET', '/v1/pets?limit=100', { key: adminKey })
-  for (const name of answered) assert.ok(namesOf(json).includes(name), name)
+  for (const name of responded) assert.ok(namesOf(json).includes(name), name)
 })
 
 test('a command that cannot write exits with status 1 and says what to check', async (t) => {
-  const storeEnv = await storeFor(t)
-  const store = storeAt(storeEnv)
-  await store.ok(['seed', '--count', '10'])
+  const databaseEnv = await databaseFor(t)
+  const cli = cliOn(databaseEnv)
+  await cli.ok(['seed', '--count', '10'])
   const how = { fileBytesMax: 512 * 1024 }
-  const { code, stdout, stderr } = await runInProcess(['seed', '--count', '5000'], storeEnv, '', how)
+  const { code, stdout, stderr } = await runInProcess(['seed', '--count', '5000'], databaseEnv, '', how)
   assert.equal(code, 1)
   assert.equal(stdout, '')
   assert.match(
     stderr,
     /^The commit was not confirmed \(disk I\/O error\)\. Check whether the change was applied[^\n]*\n$/,
   )
-  assertIsWhole(storeEnv)
-  await store.ok(['seed', '--count', '10'])
+  assertIntegrity(databaseEnv)
+  await cli.ok(['seed', '--count', '10'])
 })

@@ -10,8 +10,8 @@ import { eventually } from '../support/eventually.ts'
 
 // Loaded after the module that replaces fdatasync.
 const { databaseFile } = await import('../../src/database/sqlite/open.ts')
-const { addPets } = await import('../../src/pets/queries.ts')
-const { loopbackAllowed, startReceiver } = await import('../support/receiver.ts')
+const { createPets } = await import('../../src/pets/queries.ts')
+const { loopbackAllowed, startWebhookReceiver } = await import('../support/webhookReceiver.ts')
 const { folderFor } = await import('../support/servers.ts')
 const { startTestService } = await import('../support/service.ts')
 
@@ -43,31 +43,31 @@ const namesIn = (events: readonly Event[]) =>
   events.filter(({ type }) => type === 'pet.created').map(({ data }) => data.name)
 
 test('the feed shows an event when it is durable, before the response to the caller', async (t) => {
-  const store = await serviceFor(t)
-  assert.equal((await store.add('first')).status, 201)
-  const before = await store.feed()
+  const client = await serviceFor(t)
+  assert.equal((await client.add('first')).status, 201)
+  const before = await client.feed()
   assert.deepEqual(before.names, ['first'])
   assert.equal(before.newest, before.events.at(-1)?.id)
   disk.set('hang')
-  const adding = store.add('second')
-  await eventually('the list has it', async () => (await store.listed()).includes('second'))
-  assert.deepEqual(await store.feed(), before)
-  const beyond = await store.call('GET', `/events?after=${before.newest + 1}`)
+  const adding = client.add('second')
+  await eventually('the list has it', async () => (await client.listed()).includes('second'))
+  assert.deepEqual(await client.feed(), before)
+  const beyond = await client.call('GET', `/events?after=${before.newest + 1}`)
   assert.equal(beyond.json.code, 'events_expired')
-  assert.deepEqual((await store.call('GET', `/events?after=${before.newest}`)).json, [])
+  assert.deepEqual((await client.call('GET', `/events?after=${before.newest}`)).json, [])
   disk.set('ok')
   assert.equal((await adding).status, 201)
-  assert.deepEqual((await store.feed()).names, ['first', 'second'])
+  assert.deepEqual((await client.feed()).names, ['first', 'second'])
 })
 
 test('a stream shows an event when it is durable', async (t) => {
-  const store = await serviceFor(t)
-  const { newest } = await store.feed()
+  const client = await serviceFor(t)
+  const { newest } = await client.feed()
   disk.set('hang')
-  const adding = store.add('held')
-  await eventually('the list has it', async () => (await store.listed()).includes('held'))
-  const stream = await fetch(`${store.service.base}/v1/events?after=${newest}`, {
-    headers: { authorization: `Bearer ${store.key}`, accept: 'text/event-stream' },
+  const adding = client.add('held')
+  await eventually('the list has it', async () => (await client.listed()).includes('held'))
+  const stream = await fetch(`${client.service.base}/v1/events?after=${newest}`, {
+    headers: { authorization: `Bearer ${client.key}`, accept: 'text/event-stream' },
   })
   const reader = stream.body?.pipeThrough(new TextDecoderStream()).getReader()
   let received = ''
@@ -88,26 +88,26 @@ test('a stream shows an event when it is durable', async (t) => {
 })
 
 test('an event of another process is shown when the service has synced it', async (t) => {
-  const store = await serviceFor(t)
-  const other = await store.service.store()
+  const client = await serviceFor(t)
+  const other = await client.service.openDatabase()
   const addElsewhere = (name: string) =>
     other.write((trx) =>
-      addPets(trx, other.dialect, [{ name, categoryId: 1n, status: 'available' }], store.service.now()),
+      createPets(trx, other.dialect, [{ name, categoryId: 1n, status: 'available' }], client.service.now()),
     )
   await addElsewhere('first')
-  assert.deepEqual((await store.feed()).names, ['first'], 'immediately while the disk responds')
+  assert.deepEqual((await client.feed()).names, ['first'], 'immediately while the disk responds')
   disk.set('hang')
   await addElsewhere('second')
-  assert.deepEqual(await store.listed(), ['second', 'first'])
-  assert.deepEqual((await store.feed()).names, ['first'])
+  assert.deepEqual(await client.listed(), ['second', 'first'])
+  assert.deepEqual((await client.feed()).names, ['first'])
   disk.set('ok')
-  await eventually('the feed has it', async () => (await store.feed()).names.length === 2)
+  await eventually('the feed has it', async () => (await client.feed()).names.length === 2)
 })
 
 test('after a power loss only ids that were never shown are assigned again', async (t) => {
   const adminKey = 'the-admin-key-of-the-durable-feed-test'
   const first = await serviceFor(t, { PETSTORE_ADMIN_KEY: adminKey })
-  assert.equal((await first.add('answered')).status, 201)
+  assert.equal((await first.add('confirmed')).status, 201)
   const dataDir = join(folderFor(t), 'data')
   mkdirSync(dataDir)
   // This process does nothing else while it copies the files.
@@ -118,7 +118,7 @@ test('after a power loss only ids that were never shown are assigned again', asy
   const adding = first.add('lost')
   await eventually('the list has it', async () => (await first.listed()).includes('lost'))
   const mirror = await first.feed()
-  assert.deepEqual(mirror.names, ['answered'])
+  assert.deepEqual(mirror.names, ['confirmed'])
 
   disk.set('ok')
   await adding
@@ -131,14 +131,14 @@ test('after a power loss only ids that were never shown are assigned again', asy
 })
 
 test('a webhook receives an event when it is durable', async (t) => {
-  const receiver = await startReceiver()
+  const receiver = await startWebhookReceiver()
   t.after(() => receiver.stop())
-  const store = await serviceFor(t, loopbackAllowed)
+  const client = await serviceFor(t, loopbackAllowed)
   const body = { url: receiver.url, events: ['pet.created'] }
-  assert.equal((await store.call('POST', '/webhooks', { body })).status, 201)
+  assert.equal((await client.call('POST', '/webhooks', { body })).status, 201)
   disk.set('hang')
-  const adding = store.add('held')
-  await eventually('the list has it', async () => (await store.listed()).includes('held'))
+  const adding = client.add('held')
+  await eventually('the list has it', async () => (await client.listed()).includes('held'))
   await pause(lookMs)
   assert.deepEqual(receiver.received, [])
   disk.set('ok')
@@ -147,20 +147,20 @@ test('a webhook receives an event when it is durable', async (t) => {
 })
 
 test('a retry of a delivery is not sent before its claim is durable', async (t) => {
-  const receiver = await startReceiver()
+  const receiver = await startWebhookReceiver()
   t.after(() => receiver.stop())
   receiver.reply = 500
-  const store = await serviceFor(t, loopbackAllowed)
+  const client = await serviceFor(t, loopbackAllowed)
   const body = { url: receiver.url, events: ['pet.created'] }
-  const { json: webhook } = await store.call('POST', '/webhooks', { body })
-  await store.add('told twice')
+  const { json: webhook } = await client.call('POST', '/webhooks', { body })
+  await client.add('delivered twice')
   await receiver.until(1)
   const pending = await eventually('the attempt is recorded', async () => {
-    const { json } = await store.call('GET', `/webhooks/${webhook.id}/deliveries`)
+    const { json } = await client.call('GET', `/webhooks/${webhook.id}/deliveries`)
     return json[0].attempts === 1 ? json[0] : undefined
   })
   disk.set('hang')
-  store.service.advance(60_000)
+  client.service.advance(60_000)
   await eventually('the claim waits for the disk', () => disk.isBusy)
   await pause(lookMs)
   assert.equal(receiver.received.length, 1)

@@ -6,7 +6,7 @@ import { describe, mock, test } from 'node:test'
 import { openMigrated } from '../../src/database/open.ts'
 import { backupDatabase } from '../../src/database/sqlite/backup.ts'
 import { databaseFile } from '../../src/database/sqlite/open.ts'
-import { storeAt } from '../support/commands.ts'
+import { cliOn } from '../support/commands.ts'
 import { eventually } from '../support/eventually.ts'
 import { spawnPetstore } from '../support/process.ts'
 import { folderFor, serverFor } from '../support/servers.ts'
@@ -73,10 +73,10 @@ describe('in a data folder that other users may read, only the owner can read', 
       ['backup', join(folderFor(t), 'copy.db')],
     ]) {
       const dataDir = openFolderFor(t)
-      const store = storeAt({ PETSTORE_DATA_DIR: dataDir })
-      await store.ok(['seed'])
+      const cli = cliOn({ PETSTORE_DATA_DIR: dataDir })
+      await cli.ok(['seed'])
       chmodSync(databaseFile(dataDir), 0o644)
-      await store.ok(args)
+      await cli.ok(args)
       assertPrivate(dataDir, ['petstore.db'])
     }
   })
@@ -84,30 +84,30 @@ describe('in a data folder that other users may read, only the owner can read', 
   test('a restored database, and the damaged one beside it', async (t) => {
     const folder = folderFor(t)
     const backup = join(folder, 'copy.db')
-    const old = storeAt({ PETSTORE_DATA_DIR: join(folder, 'old') })
+    const old = cliOn({ PETSTORE_DATA_DIR: join(folder, 'old') })
     await old.ok(['seed'])
     await old.ok(['backup', backup])
     // The mode of the backup does not affect the database.
     chmodSync(backup, 0o644)
 
     const fresh = openFolderFor(t)
-    await storeAt({ PETSTORE_DATA_DIR: fresh }).ok(['restore', backup])
+    await cliOn({ PETSTORE_DATA_DIR: fresh }).ok(['restore', backup])
     assertPrivate(fresh, ['petstore.db'])
 
     const damaged = openFolderFor(t)
     writeFileSync(databaseFile(damaged), 'no database '.repeat(1_000))
-    await storeAt({ PETSTORE_DATA_DIR: damaged }).ok(['restore', backup, '--replace'])
+    await cliOn({ PETSTORE_DATA_DIR: damaged }).ok(['restore', backup, '--replace'])
     assertPrivate(damaged, ['petstore.db'])
   })
 })
 
 test('a backup is readable by its owner only, from its first byte', async (t) => {
   const folder = folderFor(t)
-  const store = storeAt({ PETSTORE_DATA_DIR: join(folder, 'data') })
-  await store.ok(['seed', '--count', '20000'])
+  const cli = cliOn({ PETSTORE_DATA_DIR: join(folder, 'data') })
+  await cli.ok(['seed', '--count', '20000'])
   const backup = join(folder, 'copy.db')
   let isDone = false
-  const copied = backupDatabase(databaseFile(store.dataDir), backup).finally(() => {
+  const copied = backupDatabase(databaseFile(cli.dataDir), backup).finally(() => {
     isDone = true
   })
   const modes = new Set<string>()
@@ -142,10 +142,10 @@ test('a database whose files belong to another user is opened without a change o
   const dataDir = openFolderFor(t)
   await (await openMigrated({ dataDir }, 0)).close()
   chmodSync(databaseFile(dataDir), 0o644)
-  const refused = () => {
+  const rejected = () => {
     throw Object.assign(new Error('not permitted'), { code: 'EPERM' })
   }
-  const chmod = mock.method(fs, 'chmodSync', refused)
+  const chmod = mock.method(fs, 'chmodSync', rejected)
   syncBuiltinESMExports()
   t.after(() => {
     chmod.mock.restore()
@@ -159,6 +159,6 @@ test('a database whose files belong to another user is opened without a change o
 test('the OpenAPI document has no secrets and gets the mode of the umask', async (t) => {
   const folder = folderFor(t)
   const file = join(folder, 'openapi.json')
-  await storeAt({ PETSTORE_DATA_DIR: folder }).ok(['openapi', '--output', file])
+  await cliOn({ PETSTORE_DATA_DIR: folder }).ok(['openapi', '--output', file])
   assert.equal(modeOf(file), '644')
 })

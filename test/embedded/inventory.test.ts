@@ -7,13 +7,13 @@ import { sqliteKysely } from '../../src/database/sqlite/driver.ts'
 import { databaseFile } from '../../src/database/sqlite/open.ts'
 import { inventoryRoutes } from '../../src/inventory/routes.ts'
 import { petStatuses } from '../../src/pets/pet.ts'
-import { freshStore, storeAt } from '../support/commands.ts'
+import { cliOn, cliOnNewDatabase } from '../support/commands.ts'
 import { folderFor, serverFor } from '../support/servers.ts'
 
 test('reading the inventory reads only its table, which has one row per status', async (t) => {
-  const store = await freshStore(t)
-  await store.ok(['seed', '--count', '10'])
-  const connection = new DatabaseSync(databaseFile(store.dataDir), { readOnly: true, timeout: 5_000 })
+  const cli = await cliOnNewDatabase(t)
+  await cli.ok(['seed', '--count', '10'])
+  const connection = new DatabaseSync(databaseFile(cli.dataDir), { readOnly: true, timeout: 5_000 })
   try {
     const tables = new Set<string | null>()
     connection.setAuthorizer((action, table) => {
@@ -34,14 +34,14 @@ test('reading the inventory reads only its table, which has one row per status',
 test('the inventory is correct after a restore, even with a running server', async (t) => {
   const server = await serverFor(t)
   const key = server.operatorKey
-  const store = storeAt(server.storeEnv)
+  const cli = cliOn(server.databaseEnv)
   const inventory = async () => (await server.request('GET', '/v1/store/inventory', { key })).json
-  await store.ok(['seed', '--count', '730'])
+  await cli.ok(['seed', '--count', '730'])
   const backup = join(folderFor(t), 'backup.db')
-  await store.ok(['backup', backup])
+  await cli.ok(['backup', backup])
   for (const id of [1, 2, 3]) await server.request('DELETE', `/v1/pets/${id}`, { key })
   assert.deepEqual(await inventory(), { available: 508, pending: 146, sold: 73 })
-  await store.ok(['restore', backup, '--replace'])
+  await cli.ok(['restore', backup, '--replace'])
   assert.deepEqual(await inventory(), { available: 511, pending: 146, sold: 73 })
   await server.request('POST', '/v1/pets', { key, body: { name: 'A', categoryId: 1 } })
   assert.deepEqual(await inventory(), { available: 512, pending: 146, sold: 73 })

@@ -5,25 +5,25 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import fc from 'fast-check'
 import type { Database } from '../../src/database/database.ts'
 import { databaseFile } from '../../src/database/sqlite/open.ts'
-import { MemoryRateLimiter } from '../../src/limits/memory.ts'
+import { MemoryRateLimiter } from '../../src/limits/memoryRateLimiter.ts'
 import { findUsage } from '../../src/limits/queries.ts'
 import { TransientLimiter } from '../../src/limits/transientLimiter.ts'
 import { dayMs, minuteMs } from '../../src/limits/window.ts'
-import { newStore, openStore, removeStore, type StoreEnv } from '../support/engine.ts'
+import { type DatabaseEnv, newDatabase, openTestDatabase, removeDatabase } from '../support/engine.ts'
 
 const start = Date.UTC(2026, 10, 15)
 const limits = { perMinute: 10, perDay: 1_000 }
 const banAfterRejections = 100
 
-let env: StoreEnv
+let env: DatabaseEnv
 let database: Database
 beforeEach(async () => {
-  env = await newStore()
-  database = await openStore(env, start)
+  env = await newDatabase()
+  database = await openTestDatabase(env, start)
 })
 afterEach(async () => {
   await database.close()
-  await removeStore(env)
+  await removeDatabase(env)
 })
 
 const limiterWith = (keysMax: number) =>
@@ -42,8 +42,8 @@ test('the number of counted addresses is bounded, and the least recently seen ar
     if (limiter.consume('192.0.2.1', start).outcome === 'admitted') admitted++
   }
   assert.equal(admitted, limits.perMinute)
-  const kept = range(0, 10_000).filter((number) => used(`10.0.0.${number}`) > 0)
-  assert.deepEqual(kept, range(9_901, 10_000))
+  const remaining = range(0, 10_000).filter((number) => used(`10.0.0.${number}`) > 0)
+  assert.deepEqual(remaining, range(9_901, 10_000))
 })
 
 test('the number of keys in memory is bounded once their counts are in the database', async () => {
@@ -131,12 +131,12 @@ test('requests that race with eviction and flushes are counted exactly', async (
       await Promise.all(pending)
       await limiter.flush()
       for (const id of range(1, 9)) {
-        const asked = given.filter((request) => request.id === id).length
-        const expected = Math.min(asked, limits.perMinute)
+        const requested = given.filter((request) => request.id === id).length
+        const expected = Math.min(requested, limits.perMinute)
         assert.equal(admitted.get(id) ?? 0, expected)
         const stored = await findUsage(database.read, firstId + id)
         assert.equal(stored?.usage.minuteUsed ?? 0, expected)
-        assert.equal(stored?.usage.rejections ?? 0, asked - expected)
+        assert.equal(stored?.usage.rejections ?? 0, requested - expected)
       }
     }),
     { numRuns: 60 },

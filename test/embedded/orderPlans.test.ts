@@ -15,7 +15,7 @@ import {
   hasDueHolds,
   ordersPageQuery,
 } from '../../src/orders/queries.ts'
-import { openStore, temporaryFolder } from '../support/engine.ts'
+import { openTestDatabase, temporaryFolder } from '../support/engine.ts'
 
 const orders = 50_000
 
@@ -24,7 +24,7 @@ let database: Database
 let connection: DatabaseSync
 before(async () => {
   folder = temporaryFolder()
-  database = await openStore({ PETSTORE_DATA_DIR: folder })
+  database = await openTestDatabase({ PETSTORE_DATA_DIR: folder })
   connection = new DatabaseSync(databaseFile(folder), { timeout: 10_000 })
   // None is open, so that animals may have many; none is due.
   connection.exec(`
@@ -78,7 +78,7 @@ test('each combination of filters has an index that knows its order', () => {
   )
 })
 
-/** Runs the work and answers every query that it made. */
+/** Runs the work and returns every query that it made. */
 async function queriesOf(work: (db: Kysely<Tables>) => Promise<unknown>): Promise<CompiledQuery[]> {
   const made: CompiledQuery[] = []
   await work(
@@ -96,8 +96,8 @@ async function queriesOf(work: (db: Kysely<Tables>) => Promise<unknown>): Promis
 const others: [what: string, work: (db: Kysely<Tables>) => Promise<unknown>][] = [
   ['one order', (db) => findOrder(db, 5)],
   ['the open order of an animal', (db) => findOpenOrder(db, 7n, 0)],
-  ['whether a hold has run out', (db) => hasDueHolds(db, 0)],
-  ['the holds that have run out', (db) => expireDueHolds(db, 0)],
+  ['whether a hold has expired', (db) => hasDueHolds(db, 0)],
+  ['the holds that have expired', (db) => expireDueHolds(db, 0)],
   ['whether an animal uses a category', (db) => isCategoryUsed(db, 3n)],
   ['a page of categories', (db) => listCategories(db, 101, 3n)],
 ]

@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test'
 import type { Database } from '../../src/database/database.ts'
 import { databaseFile } from '../../src/database/sqlite/open.ts'
 import { type PetFilter, petsPageQuery } from '../../src/pets/queries.ts'
-import { openStore, temporaryFolder } from '../support/engine.ts'
+import { openTestDatabase, temporaryFolder } from '../support/engine.ts'
 
 const animals = 1_000_000
 const categories = 200
@@ -16,9 +16,9 @@ let connection: DatabaseSync
 
 before(async () => {
   folder = temporaryFolder()
-  database = await openStore({ PETSTORE_DATA_DIR: folder })
+  database = await openTestDatabase({ PETSTORE_DATA_DIR: folder })
   connection = new DatabaseSync(databaseFile(folder), { timeout: 10_000 })
-  // Filled without indexes and made whole again, which is several times as fast.
+  // The indexes are dropped and created again, which is several times as fast.
   const indexes = connection
     .prepare(
       "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'pets' AND sql IS NOT NULL",
@@ -93,7 +93,7 @@ test('each combination of status and category has an index that knows its order,
   )
 })
 
-test('a page is right wherever it lies', async () => {
+test('every page of a list is correct', async () => {
   const page = await petsPageQuery(database, { status: 'sold', categoryId: 7n }, 3, animals / 2).execute()
   const expected = Array.from({ length: animals / 2 - 1 }, (_, index) => animals / 2 - 1 - index)
     .filter((id) => id % 7 === 0 && id % categories === 7)

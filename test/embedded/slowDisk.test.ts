@@ -36,18 +36,18 @@ test('while the disk is busy no write is confirmed, and reads are served', async
   const { add, names } = await serviceFor(t)
   assert.equal((await add('before')).status, 201)
   disk.set('hang')
-  let answered = 0
+  let responded = 0
   const adding = Array.from({ length: 40 }, async (_, n) => {
-    const answer = await add(`held ${n}`)
-    answered++
-    return answer.status
+    const response = await add(`held ${n}`)
+    responded++
+    return response.status
   })
   await eventually('the disk is busy', () => disk.isBusy)
   for (let round = 0; round < 50; round++) {
     assert.ok((await names()).includes('before') || round > 0)
     await nextTurn()
   }
-  assert.equal(answered, 0, 'no write is confirmed before it is durable')
+  assert.equal(responded, 0, 'no write is confirmed before it is durable')
   disk.set('ok')
   assert.deepEqual(new Set(await Promise.all(adding)), new Set([201]))
 })
@@ -56,10 +56,10 @@ test('writes that wait for an unresponsive disk receive 503, which states whethe
   const { add, names, service } = await serviceFor(t, { syncMaxMs })
   disk.set('hang')
   const wanted = Array.from({ length: 60 }, (_, n) => `held ${n}`)
-  const answers = await Promise.all(wanted.map((name) => add(name)))
+  const responses = await Promise.all(wanted.map((name) => add(name)))
   const applied = new Set(await names())
   assert.ok(applied.size > 0)
-  for (const [n, { status, json, headers }] of answers.entries()) {
+  for (const [n, { status, json, headers }] of responses.entries()) {
     assert.deepEqual([status, json.code, headers['retry-after']], [503, 'unavailable', '1'])
     assert.equal(isOutcomeUnknown(json), applied.has(wanted[n] as string), json.message)
   }

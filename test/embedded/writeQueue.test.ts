@@ -4,7 +4,7 @@ import type { Kysely } from 'kysely'
 import { type Database, DatabaseUnavailableError } from '../../src/database/database.ts'
 import { databaseFile } from '../../src/database/sqlite/open.ts'
 import type { Tables } from '../../src/database/tables.ts'
-import { databaseFor } from '../support/engine.ts'
+import { openDatabaseFor } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { runPetstore } from '../support/process.ts'
 import { holdWriteLock } from '../support/writeLock.ts'
@@ -14,8 +14,8 @@ const lockWaitMaxMs = 5_000
 const slackMs = 2_000
 const writesWaitingMax = 10_000
 
-async function storeFor(t: TestContext): Promise<Database & { dataDir: string }> {
-  const { env, database } = await databaseFor(t)
+async function embeddedDatabaseFor(t: TestContext): Promise<Database & { dataDir: string }> {
+  const { env, database } = await openDatabaseFor(t)
   return { ...database, dataDir: env.PETSTORE_DATA_DIR }
 }
 
@@ -33,17 +33,17 @@ const categories = async (database: Database) =>
   )
 
 test('writes that wait for the lock of another process block neither reads nor the event loop', async (t) => {
-  const store = await storeFor(t)
-  await store.write(addCategory(1))
-  const lock = await holdWriteLock(t, databaseFile(store.dataDir))
+  const database = await embeddedDatabaseFor(t)
+  await database.write(addCategory(1))
+  const lock = await holdWriteLock(t, databaseFile(database.dataDir))
   let isDone = false
-  const write = store.write(addCategory(2)).then(() => {
+  const write = database.write(addCategory(2)).then(() => {
     isDone = true
   })
   const idle = performance.eventLoopUtilization()
   let reads = 0
   await eventually('reads are served', async () => {
-    assert.deepEqual(await categories(store), [1])
+    assert.deepEqual(await categories(database), [1])
     return ++reads >= 50
   })
   const { utilization } = performance.eventLoopUtilization(idle)
@@ -51,47 +51,47 @@ test('writes that wait for the lock of another process block neither reads nor t
   assert.ok(utilization < 0.5, `the event loop was blocked ${utilization} of the time`)
   await lock.release()
   await write
-  assert.deepEqual(await categories(store), [1, 2])
+  assert.deepEqual(await categories(database), [1, 2])
 })
 
 describe('while another process holds the write lock', { concurrency: true }, () => {
   test('after the bound every waiting write is rejected without an effect; later writes succeed', async (t) => {
-    const store = await storeFor(t)
-    const lock = await holdWriteLock(t, databaseFile(store.dataDir))
+    const database = await embeddedDatabaseFor(t)
+    const lock = await holdWriteLock(t, databaseFile(database.dataDir))
     const since = performance.now()
     // More than fit into one commit. All share one wait.
-    const writes = Array.from({ length: 600 }, (_, id) => store.write(addCategory(id)))
+    const writes = Array.from({ length: 600 }, (_, id) => database.write(addCategory(id)))
     for (const result of await Promise.allSettled(writes)) {
       assert.equal(result.status, 'rejected')
       assert.ok(result.reason instanceof DatabaseUnavailableError)
     }
     const waitedMs = performance.now() - since
     assert.ok(waitedMs > lockWaitMaxMs - slackMs && waitedMs < lockWaitMaxMs + slackMs, `${waitedMs} ms`)
-    assert.deepEqual(await categories(store), [])
+    assert.deepEqual(await categories(database), [])
     await lock.release()
-    assert.equal(await store.write(addCategory(1)), 1)
-    assert.deepEqual(await categories(store), [1])
+    assert.equal(await database.write(addCategory(1)), 1)
+    assert.deepEqual(await categories(database), [1])
   })
 
   test('the number of waiting writes is bounded, and the next one is rejected immediately', async (t) => {
-    const store = await storeFor(t)
-    const lock = await holdWriteLock(t, databaseFile(store.dataDir))
-    const writes = Array.from({ length: writesWaitingMax }, (_, id) => store.write(addCategory(id)))
-    await assert.rejects(store.write(addCategory(-1)), DatabaseUnavailableError)
+    const database = await embeddedDatabaseFor(t)
+    const lock = await holdWriteLock(t, databaseFile(database.dataDir))
+    const writes = Array.from({ length: writesWaitingMax }, (_, id) => database.write(addCategory(id)))
+    await assert.rejects(database.write(addCategory(-1)), DatabaseUnavailableError)
     await lock.release()
     assert.equal((await Promise.all(writes)).length, writesWaitingMax)
-    assert.equal((await categories(store)).length, writesWaitingMax)
+    assert.equal((await categories(database)).length, writesWaitingMax)
   })
 
   test('a command exits with status 1 after the bound, without an effect', async (t) => {
-    const store = await storeFor(t)
-    const lock = await holdWriteLock(t, databaseFile(store.dataDir))
-    const seed = () => runPetstore(['seed', '--count', '3'], { PETSTORE_DATA_DIR: store.dataDir })
+    const database = await embeddedDatabaseFor(t)
+    const lock = await holdWriteLock(t, databaseFile(database.dataDir))
+    const seed = () => runPetstore(['seed', '--count', '3'], { PETSTORE_DATA_DIR: database.dataDir })
     const { code, stdout, stderr } = await seed()
     assert.equal(code, 1)
     assert.equal(stdout, '')
     assert.match(stderr, /^The database did not accept the change[^\n]*\n$/)
-    assert.deepEqual(await categories(store), [])
+    assert.deepEqual(await categories(database), [])
     await lock.release()
     assert.equal((await seed()).stdout, 'Added 3 animals.\n')
   })

@@ -12,7 +12,7 @@ trusted.addSubnet('fd00::', 8, 'ipv6')
 const clients: { name: string; remote: string; forwardedFor: string | undefined; client: string }[] = [
   { name: 'no proxy, no header', remote: '203.0.113.5', forwardedFor: undefined, client: '203.0.113.5' },
   {
-    name: 'a stranger that claims to be somebody else',
+    name: 'an untrusted client that sends X-Forwarded-For',
     remote: '203.0.113.5',
     forwardedFor: '198.51.100.1',
     client: '203.0.113.5',
@@ -89,7 +89,7 @@ for (const { name, remote, forwardedFor, client } of clients) {
   })
 }
 
-test('nothing that a stranger writes into X-Forwarded-For changes their address', () => {
+test('X-Forwarded-For of an untrusted client does not change its address', () => {
   fc.assert(
     fc.property(fc.oneof(fc.ipV4(), fc.ipV6(), fc.string()), (header) => {
       assert.equal(clientAddress('203.0.113.5', header, trusted), '203.0.113.5')
@@ -97,7 +97,7 @@ test('nothing that a stranger writes into X-Forwarded-For changes their address'
   )
 })
 
-test('whatever the client wrote before, the address that the trusted proxy saw is the one', () => {
+test('the address is the one that the trusted proxy saw, with any text before it', () => {
   const entry = fc.oneof(fc.ipV4(), fc.ipV6(), fc.string({ maxLength: 20 }))
   fc.assert(
     fc.property(fc.array(entry, { maxLength: 100, size: 'max' }), (claims) => {
@@ -144,7 +144,7 @@ function spellings(groups: readonly number[]): string[] {
   return all
 }
 
-test('two IPv6 addresses are counted together exactly if their first 64 bits are the same, however they are written', () => {
+test('two IPv6 addresses are counted together exactly if their first 64 bits are the same, in any notation', () => {
   const zeroish = fc.array(fc.constantFrom(0, 0, 1, 0xdb8), { minLength: 8, maxLength: 8 })
   const address = fc.oneof(words, zeroish)
   fc.assert(

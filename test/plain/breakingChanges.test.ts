@@ -64,10 +64,10 @@ const breaking: Required<Mutation>[] = [
     mutate: (document) => {
       delete pet(document).get.responses['404']
     },
-    says: /no longer answers 404/,
+    says: /no longer returns 404/,
   },
   {
-    name: 'a field of an answer goes',
+    name: 'a field of a response is removed',
     mutate: (document) => {
       delete schema(document, 'Pet').properties.status
     },
@@ -81,35 +81,35 @@ const breaking: Required<Mutation>[] = [
     says: /\/details: was removed/,
   },
   {
-    name: 'a field of an answer is no longer always there',
+    name: 'a field of a response becomes optional',
     mutate: (document) => {
       schema(document, 'Pet').required = ['id', 'name']
     },
     says: /\/categoryId: is no longer always there/,
   },
   {
-    name: 'a field of an answer may be null',
+    name: 'a field of a response may be null',
     mutate: (document) => {
       schema(document, 'Pet').properties.name.type = ['string', 'null']
     },
     says: /\/name: may now be "null"/,
   },
   {
-    name: 'a field of an answer has another type',
+    name: 'a field of a response has another type',
     mutate: (document) => {
       schema(document, 'Pet').properties.id.type = 'string'
     },
     says: /\/id: is no longer "integer"/,
   },
   {
-    name: 'a field of an answer has another format',
+    name: 'a field of a response has another format',
     mutate: (document) => {
       schema(document, 'Pet').properties.id.format = 'int32'
     },
     says: /\/id format: was "int64"/,
   },
   {
-    name: 'an answer has a value that nobody knows',
+    name: 'a response has a new enum value',
     mutate: (document) => {
       schema(document, 'PetStatus').enum.push('reserved')
     },
@@ -138,7 +138,7 @@ const breaking: Required<Mutation>[] = [
     says: /is no longer application\/json/,
   },
   {
-    name: 'an empty answer gets a body',
+    name: 'an empty response gets a body',
     mutate: (document) => {
       response(document, pet(document).delete, '204').content = {
         'application/json': { schema: { type: 'object' } },
@@ -168,7 +168,7 @@ const breaking: Required<Mutation>[] = [
     says: /Retry-After: is no longer "integer"/,
   },
   {
-    name: 'a shared answer loses its body',
+    name: 'a shared response loses its body',
     mutate: (document) => {
       delete document.components.responses.Unauthorized.content
     },
@@ -303,14 +303,14 @@ const breaking: Required<Mutation>[] = [
     says: /id style/,
   },
   {
-    name: 'an answer loses a field that it has in common with another schema',
+    name: 'a response loses a field that it shares with another schema',
     mutate: (document) => {
       delete schema(document, 'Key').properties.scopes
     },
     says: /^POST \/keys 201\/scopes: was removed$/,
   },
   {
-    name: 'an answer is no longer streamed',
+    name: 'a response is no longer streamed',
     mutate: (document) => {
       delete response(document, document.paths['/events'].get, '200').content['text/event-stream']
     },
@@ -376,11 +376,11 @@ const breaking: Required<Mutation>[] = [
     says: /^webhook event: lost the header webhook-signature$/,
   },
   {
-    name: 'an answer of a webhook is no longer taken',
+    name: 'a response of a webhook is no longer accepted',
     mutate: (document) => {
       delete document.webhooks.event.post.responses['410']
     },
-    says: /^webhook event: no longer takes the answer 410$/,
+    says: /^webhook event: no longer accepts the response 410$/,
   },
   {
     name: 'keys are sent in another way',
@@ -390,7 +390,7 @@ const breaking: Required<Mutation>[] = [
     says: /security scheme apiKey/,
   },
   {
-    name: 'an operation asks for other credentials',
+    name: 'an operation requires other credentials',
     mutate: (document) => {
       pets(document).get.security = [{ session: [] }]
     },
@@ -418,20 +418,20 @@ const harmless: Mutation[] = [
     },
   },
   {
-    name: 'a field is added to an answer',
+    name: 'a field is added to a response',
     mutate: (document) => {
       schema(document, 'Limits').properties.hour = { type: 'object' }
       schema(document, 'Limits').required.push('hour')
     },
   },
   {
-    name: 'a field of an answer becomes certain',
+    name: 'a field of a response becomes required',
     mutate: (document) => {
       schema(document, 'Pet').required.push('status')
     },
   },
   {
-    name: 'a field of an answer is never null again',
+    name: 'a field of a response is no longer nullable',
     mutate: (document) => {
       schema(document, 'Limits').properties.bannedUntil = { type: 'string', format: 'date-time' }
     },
@@ -497,7 +497,7 @@ const harmless: Mutation[] = [
     },
   },
   {
-    name: 'a type of event gets a schema of its own',
+    name: 'a type of event gets a separate schema',
     mutate: (document) => {
       document.components.schemas.PetUpdatedEvent = structuredClone(schema(document, 'PetEvent'))
       const { oneOf, discriminator } = schema(document, 'Event')

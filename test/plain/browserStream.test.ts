@@ -15,22 +15,22 @@ import { startTestService, type TestService } from '../support/service.ts'
 const reconnectMaxMs = 60_000
 
 /** What the page keeps for the test to look at. */
-type Followed = { opens: number; heard: number[]; failed: string | null }
+type Followed = { opens: number; received: number[]; failed: string | null }
 
 const script = `
   import { EventSource } from '/eventsource/index.js'
   const { api, key } = await (await fetch('/settings')).json()
   const headers = { Authorization: 'Bearer ' + key }
-  const followed = globalThis.followed = { opens: 0, heard: [], failed: null }
+  const followed = globalThis.followed = { opens: 0, received: [], failed: null }
   const source = new EventSource(api + '/v1/events', {
     fetch: (input, init) => fetch(input, { ...init, headers: { ...init.headers, ...headers } }),
   })
   source.addEventListener('open', () => followed.opens++)
-  source.addEventListener('pet.created', ({ lastEventId }) => followed.heard.push(Number(lastEventId)))
+  source.addEventListener('pet.created', ({ lastEventId }) => followed.received.push(Number(lastEventId)))
   source.addEventListener('error', ({ message }) => {
     if (source.readyState === EventSource.CLOSED) followed.failed = message ?? 'closed'
   })
-  globalThis.ask = async (method, path) => {
+  globalThis.sendRequest = async (method, path) => {
     const response = await fetch(api + path, { method, headers })
     const { code } = await response.json()
     const shown = ['Allow', 'Last-Event-Id', 'X-Request-Id'].map((name) => response.headers.get(name))
@@ -89,7 +89,7 @@ before(async () => {
   const { key } = await service.makeKey({ plan: 'pro', origins: [origin], scopes: ['events:read'] })
   settings = { api, key }
   chromium = await launchBrowser()
-  // Not openPage(): its routes would answer the preflights in place of the service.
+  // Not openPage(): its routes would respond to the preflights instead of the service.
   page = await (await chromium.browser.newContext()).newPage()
   await page.goto(origin)
   await eventually('the page follows', async () => (await followed())?.opens === 1, reconnectMaxMs)
@@ -101,17 +101,17 @@ after(async () => {
 })
 
 const followed = () => page.evaluate<Followed | undefined>('globalThis.followed')
-async function heard(count: number): Promise<number[]> {
+async function received(count: number): Promise<number[]> {
   const found = await eventually(
     `${count} events in the page`,
     async () => {
       const state = await followed()
       assert.equal(state?.failed, null)
-      return (state?.heard.length ?? 0) >= count && state
+      return (state?.received.length ?? 0) >= count && state
     },
     reconnectMaxMs,
   )
-  return found.heard
+  return found.received
 }
 async function addPet(name: string): Promise<void> {
   const body = { name, categoryId: 3 }
@@ -127,24 +127,24 @@ browserTest(
   'a page follows events with a publishable key, and resumes after a restart without a gap or a repetition',
   async () => {
     for (const name of ['first', 'second']) await addPet(name)
-    await heard(2)
+    await received(2)
     await service.restart()
     for (const name of ['missed', 'missed too']) await addPet(name)
-    await heard(4)
+    await received(4)
     await addPet('live again')
-    assert.deepEqual(await heard(5), await createdIds())
+    assert.deepEqual(await received(5), await createdIds())
     assert.equal((await followed())?.opens, 2)
   },
 )
 
 browserTest('a page reads the newest event id, a 404 and a 405', async () => {
-  const ask = (method: string, path: string) =>
-    page.evaluate<unknown[]>(`globalThis.ask('${method}', '${path}')`)
-  const [status, code, , lastEventId] = await ask('GET', '/v1/events?limit=1')
+  const send = (method: string, path: string) =>
+    page.evaluate<unknown[]>(`globalThis.sendRequest('${method}', '${path}')`)
+  const [status, code, , lastEventId] = await send('GET', '/v1/events?limit=1')
   assert.deepEqual([status, code], [200, undefined])
   assert.match(String(lastEventId), /^\d+$/)
-  assert.deepEqual((await ask('DELETE', '/v1/nowhere')).slice(0, 2), [404, 'not_found'])
-  const [refused, why, allow, , requestId] = await ask('PATCH', '/v1/events')
-  assert.deepEqual([refused, why, allow], [405, 'method_not_allowed', 'GET, HEAD, OPTIONS'])
+  assert.deepEqual((await send('DELETE', '/v1/nowhere')).slice(0, 2), [404, 'not_found'])
+  const [rejected, why, allow, , requestId] = await send('PATCH', '/v1/events')
+  assert.deepEqual([rejected, why, allow], [405, 'method_not_allowed', 'GET, HEAD, OPTIONS'])
   assert.match(String(requestId), /^[\w.-]+$/)
 })

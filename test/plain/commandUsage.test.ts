@@ -3,7 +3,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { parse } from 'yaml'
-import { assertRefused, storeAt } from '../support/commands.ts'
+import { assertCommandFails, cliOn } from '../support/commands.ts'
 import { runPetstore } from '../support/process.ts'
 import { folderFor, serverFor } from '../support/servers.ts'
 
@@ -20,7 +20,7 @@ describe('help', { concurrency: 2 }, () => {
   for (const command of ['serve', 'keys', 'seed', 'import', 'export', 'backup', 'restore', 'openapi']) {
     test(`of ${command} prints its usage and does nothing else`, async (t) => {
       const dataDir = join(folderFor(t), 'data')
-      const { code, stdout, stderr } = await storeAt({ PETSTORE_DATA_DIR: dataDir }).run([command, '--help'])
+      const { code, stdout, stderr } = await cliOn({ PETSTORE_DATA_DIR: dataDir }).run([command, '--help'])
       assert.deepEqual({ code, stderr }, { code: 0, stderr: '' })
       assert.ok(stdout.startsWith(`petstore ${command}`))
       assert.throws(() => statSync(dataDir), { code: 'ENOENT' })
@@ -110,7 +110,7 @@ describe('wrong usage exits with status 2 and prints the problem', { concurrency
   ]
   for (const [args, message] of scenarios) {
     test(['petstore', ...args].join(' '), async (t) => {
-      assertRefused(await storeAt({ PETSTORE_DATA_DIR: folderFor(t) }).run(args), 2, message)
+      assertCommandFails(await cliOn({ PETSTORE_DATA_DIR: folderFor(t) }).run(args), 2, message)
     })
   }
 })
@@ -119,19 +119,19 @@ describe('openapi', () => {
   test('prints what the server serves, as JSON, as YAML and to a file', async (t) => {
     const server = await serverFor(t)
     const folder = folderFor(t)
-    const store = storeAt(server.storeEnv)
+    const cli = cliOn(server.databaseEnv)
     const { json: served } = await server.request('GET', '/v1/openapi.json')
     assert.equal(served.openapi.slice(0, 3), '3.1')
-    assert.deepEqual(JSON.parse(await store.ok(['openapi'])), served)
-    assert.deepEqual(await store.json(['openapi']), served)
-    assert.deepEqual(parse(await store.ok(['openapi', '--yaml'])), served)
-    assert.equal(await store.ok(['openapi', '--output', join(folder, 'openapi.json')]), '')
+    assert.deepEqual(JSON.parse(await cli.ok(['openapi'])), served)
+    assert.deepEqual(await cli.json(['openapi']), served)
+    assert.deepEqual(parse(await cli.ok(['openapi', '--yaml'])), served)
+    assert.equal(await cli.ok(['openapi', '--output', join(folder, 'openapi.json')]), '')
     assert.deepEqual(JSON.parse(readFileSync(join(folder, 'openapi.json'), 'utf8')), served)
   })
 
   test('neither needs nor creates a database', async (t) => {
     const dataDir = join(folderFor(t), 'data')
-    await storeAt({ PETSTORE_DATA_DIR: dataDir }).ok(['openapi'])
+    await cliOn({ PETSTORE_DATA_DIR: dataDir }).ok(['openapi'])
     assert.throws(() => statSync(dataDir), { code: 'ENOENT' })
   })
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { describe, test } from 'node:test'
-import { makeApiKey } from '../../src/auth/apiKey.ts'
+import { generateApiKey } from '../../src/auth/apiKey.ts'
 import { ConfigError, readConfig, unknownSettingWarnings } from '../../src/config.ts'
 import { runPetstore } from '../support/process.ts'
 import { folderFor } from '../support/servers.ts'
@@ -61,7 +61,7 @@ test('the configuration is frozen', () => {
 })
 
 describe('valid settings are accepted', () => {
-  const adminKey = makeApiKey('staging')
+  const adminKey = generateApiKey('staging')
   const scenarios: [Record<string, string>, Record<string, unknown>][] = [
     [{ PORT: '0' }, { port: 0 }],
     [{ PORT: '65535' }, { port: 65535 }],
@@ -130,7 +130,7 @@ const badSettings: [name: string, value: string][] = [
   ['PETSTORE_ADMIN_KEY', 'more than thirty-two characters, and blanks'],
   ['PETSTORE_ADMIN_KEY', 'schlüssel-schlüssel-schlüssel-schlüssel'],
   ['PETSTORE_ADMIN_KEY', 'ps_live_thisOneHasAWrongChecksumAtItsEnd0'],
-  ['PETSTORE_ADMIN_KEY', makeApiKey('staging')],
+  ['PETSTORE_ADMIN_KEY', generateApiKey('staging')],
   ['PETSTORE_PUBLIC_URL', 'api.example'],
   ['PETSTORE_PUBLIC_URL', 'ftp://api.example'],
   ['PETSTORE_PRODUCTION_URL', 'https://api.example/?page=1'],
@@ -188,7 +188,7 @@ test('every invalid entry of a list is reported', () => {
 describe('secrets are not printed', () => {
   for (const [name, value, secret] of [
     ['PETSTORE_ADMIN_KEY', 'short-secret', 'short-secret'],
-    ['PETSTORE_ADMIN_KEY', makeApiKey('staging'), '_test_'],
+    ['PETSTORE_ADMIN_KEY', generateApiKey('staging'), '_test_'],
     ['PETSTORE_PUBLIC_URL', 'https://user:hunter2@api.example', 'hunter2'],
     ['PETSTORE_PUBLIC_URL', 'https://hunter2@api.example', 'hunter2'],
     ['PETSTORE_PUBLIC_URL', 'https://user:hunter2@api.example:99999', 'hunter2'],

@@ -8,8 +8,8 @@ import type { ApiResponse } from '../../src/api/response.ts'
 import { listen } from '../../src/server/listen.ts'
 import type { Handlers, ListenAddress, ListenBounds } from '../../src/server/server.ts'
 import { eventually } from '../support/eventually.ts'
+import { openRawConnection, type RawConnection } from '../support/rawConnection.ts'
 import { startTestService } from '../support/service.ts'
-import { type Caller, call } from '../support/socket.ts'
 
 /** The server keeps 100 places free, so this leaves room for four connections. */
 const connectionsMax = 104
@@ -28,9 +28,9 @@ const handlers = (textOf: (request: ApiRequest) => string | Promise<string>): Ha
   handle: async (request) => textResponse(await textOf(request)),
 })
 
-async function ask(caller: Caller, path = '/'): Promise<string> {
+async function send(caller: RawConnection, path = '/'): Promise<string> {
   caller.socket.write(`GET ${path} HTTP/1.1\r\nHost: petstore\r\n\r\n`)
-  return (await caller.answer()).body
+  return (await caller.response()).body
 }
 
 test('near the limit of connections the one that has been idle longest makes room', async () => {
@@ -39,11 +39,11 @@ test('near the limit of connections the one that has been idle longest makes roo
     anywhere,
     bounds,
   )
-  const callers: Caller[] = []
+  const callers: RawConnection[] = []
   const arrive = async () => {
-    const caller = await call(`http://127.0.0.1:${listener.port}`)
+    const caller = await openRawConnection(`http://127.0.0.1:${listener.port}`)
     callers.push(caller)
-    assert.equal(await ask(caller, '/first'), '/first')
+    assert.equal(await send(caller, '/first'), '/first')
     return caller
   }
   try {
@@ -51,19 +51,19 @@ test('near the limit of connections the one that has been idle longest makes roo
     const second = await arrive()
     const third = await arrive()
     await arrive()
-    // There is room for these four: nobody had to go.
+    // There is room for these four: none was closed.
     assert.deepEqual(
       callers.map(({ socket }) => socket.closed),
       [false, false, false, false],
     )
     await arrive()
     await first.closed
-    // Whoever asks is no longer the one that has been idle longest.
-    assert.equal(await ask(second, '/again'), '/again')
+    // A connection that sends a request is no longer the one that has been idle longest.
+    assert.equal(await send(second, '/again'), '/again')
     await arrive()
     await third.closed
     for (const caller of callers) {
-      if (caller !== first && caller !== third) assert.equal(await ask(caller, '/still'), '/still')
+      if (caller !== first && caller !== third) assert.equal(await send(caller, '/still'), '/still')
     }
   } finally {
     for (const { socket } of callers) socket.destroy()
@@ -71,29 +71,29 @@ test('near the limit of connections the one that has been idle longest makes roo
   }
 })
 
-test('who is being served does not have to make room, however long it takes', async () => {
+test('a connection with a request in progress is never closed to make room', async () => {
   const served = Promise.withResolvers<void>()
   const slowly = async ({ target }: ApiRequest) => {
     if (target === '/slow') await served.promise
     return 'done'
   }
   const listener = await listen(handlers(slowly), anywhere, bounds)
-  const callers: Caller[] = []
+  const callers: RawConnection[] = []
   const arrive = async () => {
-    const caller = await call(`http://127.0.0.1:${listener.port}`)
+    const caller = await openRawConnection(`http://127.0.0.1:${listener.port}`)
     callers.push(caller)
     return caller
   }
   try {
     const slow = await arrive()
-    assert.equal(await ask(slow), 'done')
-    const answer = ask(slow, '/slow')
+    assert.equal(await send(slow), 'done')
+    const response = send(slow, '/slow')
     const idle = await arrive()
-    assert.equal(await ask(idle), 'done')
-    for (let n = 0; n < 3; n++) assert.equal(await ask(await arrive()), 'done')
+    assert.equal(await send(idle), 'done')
+    for (let n = 0; n < 3; n++) assert.equal(await send(await arrive()), 'done')
     await idle.closed
     served.resolve()
-    assert.equal(await answer, 'done')
+    assert.equal(await response, 'done')
   } finally {
     served.resolve()
     for (const { socket } of callers) socket.destroy()
@@ -109,14 +109,19 @@ test('a connection that is idle for long is closed, and no other', async () => {
   }
   const listener = await listen(handlers(slowly), anywhere, { ...bounds, idleMs: 1_500 })
   const callers = await Promise.all(
-    Array.from({ length: 4 }, () => call(`http://127.0.0.1:${listener.port}`)),
+    Array.from({ length: 4 }, () => openRawConnection(`http://127.0.0.1:${listener.port}`)),
   )
-  const [idle, busy, slow, trickling] = callers as [Caller, Caller, Caller, Caller]
+  const [idle, busy, slow, trickling] = callers as [
+    RawConnection,
+    RawConnection,
+    RawConnection,
+    RawConnection,
+  ]
   try {
-    // The first who asks waits for what answers to be loaded; the others must not be idle for as long.
-    assert.equal(await ask(busy), 'done')
-    for (const caller of callers) assert.equal(await ask(caller), 'done')
-    const answer = ask(slow, '/slow')
+    // The first request waits until the modules are loaded. The others must not be idle that long.
+    assert.equal(await send(busy), 'done')
+    for (const caller of callers) assert.equal(await send(caller), 'done')
+    const response = send(slow, '/slow')
     trickling.socket.write('GET / HTTP/1.1\r\n')
     let isClosed = false
     const closed = idle.closed.then(() => {
@@ -124,17 +129,17 @@ test('a connection that is idle for long is closed, and no other', async () => {
     })
     let writtenAt = performance.now()
     while (!isClosed) {
-      assert.equal(await ask(busy), 'done')
+      assert.equal(await send(busy), 'done')
       if (performance.now() - writtenAt < 50) continue
       writtenAt = performance.now()
       trickling.socket.write('X-Line: 1\r\n')
     }
     await closed
     trickling.socket.write('Host: petstore\r\n\r\n')
-    assert.equal((await trickling.answer()).body, 'done', 'who is sending a request is not idle')
+    assert.equal((await trickling.response()).body, 'done', 'a connection that sends a request is not idle')
     served.resolve()
-    assert.equal(await answer, 'done', 'nor is who waits for an answer')
-    // In the end they all go.
+    assert.equal(await response, 'done', 'nor is one that waits for a response')
+    // In the end all are closed.
     await Promise.all([busy.closed, slow.closed, trickling.closed])
   } finally {
     served.resolve()
@@ -143,30 +148,30 @@ test('a connection that is idle for long is closed, and no other', async () => {
   }
 })
 
-test('a connection whose answer was watched may be idle as long as any other', async () => {
+test('a connection after a slow response may be idle as long as any other', async () => {
   const listener = await listen(
     handlers(() => 'done'),
     anywhere,
     { ...bounds, stalledMs: 500, idleMs: 2_000 },
   )
-  const watched = await call(`http://127.0.0.1:${listener.port}`)
+  const watched = await openRawConnection(`http://127.0.0.1:${listener.port}`)
   try {
-    assert.equal(await ask(watched), 'done')
+    assert.equal(await send(watched), 'done')
     const started = performance.now()
     await watched.closed
     const idleMs = performance.now() - started
-    assert.ok(idleMs > 1_000, `it was closed after ${idleMs} ms, by the bound of a stalled answer`)
+    assert.ok(idleMs > 1_000, `it was closed after ${idleMs} ms, by the limit of a stalled response`)
   } finally {
     watched.socket.destroy()
     await listener.stop()
   }
 })
 
-/** Ends of connections in this process, where both sides are. */
+/** Sockets of this process, which has both ends of each connection. */
 const openSockets = () => process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length
 
-test('who takes nothing of a second answer is cut off as well', async () => {
-  // More than fits on the way.
+test('a client that reads nothing of a second response is disconnected', async () => {
+  // More than the socket buffers hold.
   const large = 'x'.repeat(32 * 1024 * 1024)
   const listener = await listen(
     handlers(({ target }) => (target === '/large' ? large : 'done')),
@@ -175,10 +180,10 @@ test('who takes nothing of a second answer is cut off as well', async () => {
   )
   const request = (path: string) => `GET ${path} HTTP/1.1\r\nHost: petstore\r\n\r\n`
   try {
-    const caller = await call(`http://127.0.0.1:${listener.port}`)
+    const caller = await openRawConnection(`http://127.0.0.1:${listener.port}`)
     caller.socket.pause()
     caller.socket.write(request('/') + request('/large'))
-    // Nothing is read before the server has given up: then of the two ends there is one left.
+    // Nothing is read before the server closes its end: then one of the two sockets is left.
     await eventually('the server gives up', async () => openSockets() === 1)
     caller.socket.resume()
     await caller.closed
@@ -195,62 +200,62 @@ describe('near the limit of connections', () => {
     const closed: string[] = []
     const onConnectionClosed = (reason: string) => void closed.push(reason)
     const listener = await listen({ ...readsBody, onConnectionClosed }, anywhere, { ...bounds, ...more })
-    const callers: Caller[] = []
+    const callers: RawConnection[] = []
     t.after(async () => {
       for (const { socket } of callers) socket.destroy()
       await listener.stop()
     })
     const arrive = async (...writes: string[]) => {
-      const caller = await call(`http://127.0.0.1:${listener.port}`, ...writes)
+      const caller = await openRawConnection(`http://127.0.0.1:${listener.port}`, ...writes)
       callers.push(caller)
       return caller
     }
-    const arriveAndAsk = async () => {
+    const connectAndSend = async () => {
       const caller = await arrive()
-      assert.equal(await ask(caller), '0')
+      assert.equal(await send(caller), '0')
       return caller
     }
-    return { closed, arrive, arriveAndAsk }
+    return { closed, arrive, arriveAndAsk: connectAndSend }
   }
 
   test('unfinished connections make room before idle ones, the oldest first', async (t) => {
-    const { closed, arrive, arriveAndAsk } = await stage(t, { unfinishedMs: 0 })
-    const idle = await arriveAndAsk()
+    const { closed, arrive, arriveAndAsk: connectAndSend } = await stage(t, { unfinishedMs: 0 })
+    const idle = await connectAndSend()
     const silent = await arrive()
     const halfHead = await arrive('GET / HTTP/1.1\r\nHost: pet')
     const halfBody = await arrive('POST / HTTP/1.1\r\nHost: petstore\r\nContent-Length: 10\r\n\r\n12345')
-    const well: Caller[] = [idle]
+    const well: RawConnection[] = [idle]
     for (const unfinished of [silent, halfHead, halfBody]) {
       assert.equal(unfinished.socket.closed, false)
-      well.push(await arriveAndAsk())
+      well.push(await connectAndSend())
       await unfinished.closed
     }
     assert.deepEqual(closed, ['unfinished', 'unfinished', 'unfinished'])
-    for (const caller of well) assert.equal(await ask(caller), '0')
+    for (const caller of well) assert.equal(await send(caller), '0')
     // Only then do idle ones.
-    await arriveAndAsk()
+    await connectAndSend()
     await idle.closed
     assert.deepEqual(closed.at(-1), 'idle')
   })
 
   test('a connection that has completed a request is not unfinished while it sends the next one', async (t) => {
-    const { arrive, arriveAndAsk } = await stage(t, { unfinishedMs: 0 })
-    const sending = await arriveAndAsk()
-    const idle = await arriveAndAsk()
+    const { arrive, arriveAndAsk: connectAndSend } = await stage(t, { unfinishedMs: 0 })
+    const sending = await connectAndSend()
+    const idle = await connectAndSend()
     sending.socket.write('POST / HTTP/1.1\r\nHost: petstore\r\nContent-Length: 10\r\n\r\n12345')
     await arrive('GET / HTTP/1.1\r\n')
     await arrive('GET / HTTP/1.1\r\n')
-    for (let n = 0; n < 2; n++) await arriveAndAsk()
+    for (let n = 0; n < 2; n++) await connectAndSend()
     sending.socket.write('67890')
-    assert.equal((await sending.answer()).body, '10')
-    assert.equal(await ask(idle), '0')
+    assert.equal((await sending.response()).body, '10')
+    assert.equal(await send(idle), '0')
   })
 
   test('new connections do not count as unfinished before they had time to send a request', async (t) => {
-    const { closed, arrive, arriveAndAsk } = await stage(t, { unfinishedMs: 60_000 })
-    for (let n = 0; n < 4; n++) await arriveAndAsk()
+    const { closed, arrive, arriveAndAsk: connectAndSend } = await stage(t, { unfinishedMs: 60_000 })
+    for (let n = 0; n < 4; n++) await connectAndSend()
     const fresh = [await arrive(), await arrive(), await arrive()]
-    for (const caller of fresh) assert.equal(await ask(caller), '0')
+    for (const caller of fresh) assert.equal(await send(caller), '0')
     assert.deepEqual(closed, ['idle', 'idle', 'idle'])
   })
 })
@@ -298,7 +303,7 @@ describe('connections from one address', () => {
     return { closed, sockets, isServed }
   }
 
-  test('have a bound of their own: more are closed at once, and other addresses are not affected', async (t) => {
+  test('have a separate limit: more are closed immediately, and other addresses are not affected', async (t) => {
     const { closed, sockets, isServed } = await stage(t, {})
     for (let n = 0; n < 3; n++) assert.equal(await isServed(), true)
     for (let n = 0; n < 2; n++) assert.equal(await isServed(), false)
@@ -327,7 +332,7 @@ describe('connections from one address', () => {
     t.after(() => service.stop())
     const request = () => service.request('GET', '/metrics', { key: service.operatorKey })
     assert.equal((await request()).status, 200)
-    const callers = await Promise.all(Array.from({ length: 8 }, () => call(service.base)))
+    const callers = await Promise.all(Array.from({ length: 8 }, () => openRawConnection(service.base)))
     t.after(() => callers.map(({ socket }) => socket.destroy()))
     const counted = /^petstore_connections_closed_total\{reason="address_limit"\} 4$/m
     await eventually('four are closed', async () => counted.test((await request()).text))

@@ -40,14 +40,14 @@ describe('the files for deploying', () => {
     const image = JSON.parse(String(/^ENTRYPOINT (.*)$/m.exec(read('Dockerfile'))?.[1]))
     const unit = String(/^ExecStart=(.*)$/m.exec(read('deploy/systemd/petstore.service'))?.[1]).split(' ')
     const commands = [image, unit, pack.scripts.start.split(' ')]
-    const nursery = '--max-semi-space-size=8'
+    const semiSpaceFlag = '--max-semi-space-size=8'
     const memory = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY)
     for (const command of commands) {
       const flags = command.filter((word: string) => word.startsWith('--'))
-      assert.ok(flags.includes(nursery))
+      assert.ok(flags.includes(semiSpaceFlag))
       const limit = heapLimitWith(flags)
       // The nursery is a part of the limit.
-      assert.equal(limit, heapLimitWith([nursery]), command.join(' '))
+      assert.equal(limit, heapLimitWith([semiSpaceFlag]), command.join(' '))
       assert.ok(limit < memory, `A heap of ${limit} bytes in a memory of ${memory}`)
     }
     for (const file of [...yamlFiles, 'Dockerfile', 'deploy/systemd/petstore.env.example'])
@@ -72,7 +72,7 @@ describe('the files for deploying', () => {
       .map((document) => document.toJS())
       .filter(({ kind }) => kind === 'Deployment')
     assert.ok(deployments.length > 0)
-    // "Always" is what a deployment has unless it says otherwise.
+    // "Always" is the default of a deployment.
     for (const { spec } of deployments)
       assert.ok([undefined, 'Always'].includes(spec.template.spec.restartPolicy))
   })
@@ -89,7 +89,7 @@ describe('the files for deploying', () => {
     for (const name of ['PETSTORE_IMAGE', 'PETSTORE_LISTEN']) known.add(name)
     for (const file of files)
       for (const name of read(file).match(/\bPETSTORE_[A-Z_]+\b/g) ?? [])
-        assert.ok(known.has(name), `${file} names ${name}, which nobody reads.`)
+        assert.ok(known.has(name), `${file} names ${name}, which is not a setting.`)
   })
 
   test('the settings of compose.yaml are taken by the service', () => {

@@ -62,7 +62,7 @@ async function run(command: string, args: string[]): Promise<{ code: number; out
   return { code, output }
 }
 
-/** What the service answered while a block ran, as its log has it. */
+/** The responses of the service while a block ran, from its log. */
 async function statusesDuring(work: () => Promise<void>): Promise<number[]> {
   const start = server.output.stderr.length
   await work()
@@ -94,7 +94,7 @@ describe('every snippet in the README and the guides works', () => {
             : await run(process.execPath, ['--input-type=module', '-e', block.code])
           assert.equal(code, 0, output)
         })
-        // The only refusal that a guide shows is the one it asks for.
+        // The only error in a guide is the one it demonstrates.
         const expected = block.code.includes('handling=strict') ? [200, 400] : [200, 201, 204, 304]
         assert.deepEqual(
           [...new Set(statuses)].filter((status) => !expected.includes(status)),

@@ -5,8 +5,8 @@ import {
   hasBrowser,
   launchBrowser,
   openPage,
+  type PageVisit,
   type TestBrowser,
-  type Visit,
 } from '../support/browser.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 
@@ -25,19 +25,19 @@ after(async () => {
   await service?.stop()
 })
 
-/** Opens a page, lets the test look at it, and then asks what it did on the side. */
+/** Opens a page, runs the checks of the test, and then checks its requests and errors. */
 async function visit(
   path: string,
   size: typeof phone,
   colorScheme: 'light' | 'dark',
-  look: (visit: Visit) => Promise<void>,
+  look: (visit: PageVisit) => Promise<void>,
 ) {
   const opened = await openPage(chromium.browser, service.base, { ...size, colorScheme })
   try {
     const response = await opened.page.goto(service.base + path, { waitUntil: 'load' })
     assert.equal(response?.status(), 200)
     await look(opened)
-    assert.deepEqual(opened.strayRequests, [], 'The page asks for something elsewhere.')
+    assert.deepEqual(opened.strayRequests, [], 'The page sends requests to another origin.')
     assert.deepEqual(opened.consoleErrors, [], 'The console has errors.')
     assert.deepEqual(await opened.policyViolations(), [], 'The page breaks its own policy.')
     const overflow = await opened.page.evaluate(
@@ -55,7 +55,7 @@ for (const [size, viewport] of Object.entries({ phone, desktop })) {
       browserTest('the reference shows the operations', () =>
         visit('/docs', viewport, colorScheme, async ({ page }) => {
           await page.getByRole('heading', { name: 'List animals' }).first().waitFor()
-          // Further down, the reference draws an operation only once somebody scrolls to it; its menu has them at once.
+          // Further down, the reference renders an operation when it is scrolled into view; its menu has all of them.
           const listed = [
             'Add an animal',
             'Get an animal',

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
-import { catalogue } from '../../src/api/errors.ts'
+import { errorCatalogue } from '../../src/api/errors.ts'
 import { codesOf, type Node, operationsOf, readDocument, resolve, root } from '../support/openapi.ts'
 import { sources } from '../support/sources.ts'
 
-/** The whole set of v1. */
+/** All codes of v1. */
 const expected: Record<number, readonly string[]> = {
   400: ['malformed_json', 'validation_failed', 'invalid_cursor'],
   401: ['missing_api_key', 'invalid_api_key'],
@@ -36,12 +36,12 @@ const expected: Record<number, readonly string[]> = {
   503: ['unavailable'],
 }
 
-/** Answered where there is no operation that could declare them. */
+/** Errors that are returned where there is no operation to declare them. */
 const codesWithoutOperation = ['not_found', 'method_not_allowed']
 
 const document = readDocument('openapi.json')
 const statuses: Record<string, number> = Object.fromEntries(
-  Object.entries(catalogue).map(([code, { status }]) => [code, status]),
+  Object.entries(errorCatalogue).map(([code, { status }]) => [code, status]),
 )
 
 /** The codes that each operation declares, by its id. */
@@ -55,7 +55,7 @@ const declared = new Map(
 const thrownIn = (text: string) =>
   [...text.matchAll(/(?:new ApiError\(|orNotFound\(.*,)\s*'(\w+)'/g)].map((match) => String(match[1]))
 const operationsIn = (text: string) =>
-  [...text.matchAll(/\boperation\('(\w+)'/g)]
+  [...text.matchAll(/\bdefineOperation\('(\w+)'/g)]
     .map((match) => String(match[1]))
     .filter((id) => declared.has(id))
 
@@ -70,7 +70,7 @@ describe('the error codes', () => {
   test('are those of the Error in OpenAPI', () => {
     assert.deepEqual(
       document.components.schemas.KnownErrorCode.enum.toSorted(),
-      Object.keys(catalogue).sort(),
+      Object.keys(errorCatalogue).sort(),
     )
   })
 
@@ -79,13 +79,18 @@ describe('the error codes', () => {
     const rows = [...guide.matchAll(/^\| `(\w+)` \| (\d{3}) \|/gm)]
     const tableRows = guide.split('\n').filter((line) => line.startsWith('| `'))
     assert.equal(rows.length, tableRows.length, 'Every row of the table begins with a code and a status.')
-    const told = rows.map(([, code, status]) => [String(code), Number(status)] as const)
-    assert.equal(new Set(told.map(([code]) => code)).size, told.length, 'No code is told of twice.')
-    assert.deepEqual(Object.fromEntries(told), statuses)
+    const documented = rows.map(([, code, status]) => [String(code), Number(status)] as const)
+    assert.equal(
+      new Set(documented.map(([code]) => code)).size,
+      documented.length,
+      'No code is documented twice.',
+    )
+    assert.deepEqual(Object.fromEntries(documented), statuses)
   })
 
-  test('each tell the caller something by default', () => {
-    for (const [code, { message }] of Object.entries(catalogue)) assert.match(message, /^[A-Z].*\.$/, code)
+  test('have a default message', () => {
+    for (const [code, { message }] of Object.entries(errorCatalogue))
+      assert.match(message, /^[A-Z].*\.$/, code)
   })
 })
 
@@ -110,7 +115,7 @@ describe('an operation', () => {
     let found = 0
     for (const { path, text } of sources) {
       // A definition ends where it is closed at the depth at which it began.
-      for (const [definition] of text.matchAll(/^( *)operation\('\w+', '.*', \{\n[\s\S]*?^\1\}\)/gm)) {
+      for (const [definition] of text.matchAll(/^( *)defineOperation\('\w+', '.*', \{\n[\s\S]*?^\1\}\)/gm)) {
         const [id = ''] = operationsIn(definition)
         assert.ok(declared.has(id), `An operation in ${path} is not in OpenAPI.`)
         found += 1

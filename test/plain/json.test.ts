@@ -14,7 +14,7 @@ import {
 
 const runs = { numRuns: 2_000 }
 
-/** A value in a form that can be compared, whoever read it: numbers as JavaScript has them, objects as sorted entries. */
+/** A value that can be compared between parsers: numbers of JavaScript, objects as sorted entries. */
 function plain(value: unknown): unknown {
   if (typeof value === 'bigint') return Number(value)
   if (Object.is(value, -0)) return 0
@@ -51,8 +51,8 @@ function depthOf(text: string): number {
   return deepest
 }
 
-/** What the service refuses though it is JSON; told from the text, by other means than the parser's. */
-function isRefusedHere(text: string): boolean {
+/** Whether the service rejects a text that is JSON, decided independently of the parser. */
+function isRejectedHere(text: string): boolean {
   const tokens = [...text.matchAll(stringToken)]
   const strings: string[] = tokens.map(([token]) => JSON.parse(token.replace(/\s*:$/, '')))
   const keys = tokens.filter(([, colon]) => colon !== undefined).length
@@ -63,15 +63,15 @@ function isRefusedHere(text: string): boolean {
   )
 }
 
-/** Reads a text with both parsers: they agree, save for what is refused here on purpose. */
+/** Reads a text with both parsers: they agree, except for texts that the service rejects on purpose. */
 function assertAgrees(text: string): void {
   const ours = tryParse(parseJson, text)
   const theirs = tryParse(JSON.parse, text)
-  if ('error' in theirs || isRefusedHere(text)) {
+  if ('error' in theirs || isRejectedHere(text)) {
     assert.ok('error' in ours, `parseJson takes ${JSON.stringify(text)}`)
     assert.ok(ours.error instanceof JsonError, String(ours.error))
   } else {
-    assert.ok('value' in ours, `parseJson refuses ${JSON.stringify(text)}`)
+    assert.ok('value' in ours, `parseJson rejects ${JSON.stringify(text)}`)
     assert.deepEqual(plain(ours.value), plain(theirs.value))
   }
 }
@@ -118,15 +118,15 @@ const mutated = fc.tuple(documentText, fc.array(edit, { minLength: 1, maxLength:
     .toWellFormed(),
 )
 
-test('every damaged document is taken or refused as JSON.parse takes or refuses it', () => {
+test('every damaged document is accepted or rejected as by JSON.parse', () => {
   fc.assert(fc.property(mutated, assertAgrees), { numRuns: 10_000 })
 })
 
-test('every text of pieces of JSON is taken or refused as JSON.parse takes or refuses it', () => {
-  const soup = fc
+test('every text of fragments of JSON is accepted or rejected as by JSON.parse', () => {
+  const jsonFragments = fc
     .array(fc.constantFrom(...pieces), { maxLength: 12 })
     .map((parts) => parts.join('').toWellFormed())
-  fc.assert(fc.property(soup, assertAgrees), { numRuns: 5_000 })
+  fc.assert(fc.property(jsonFragments, assertAgrees), { numRuns: 5_000 })
 })
 
 const int64 = fc.oneof(
@@ -136,7 +136,7 @@ const int64 = fc.oneof(
 )
 
 /** The same number in the other spellings that JSON has. */
-const spelt = fc
+const numberTexts = fc
   .tuple(int64, fc.nat({ max: 25 }), fc.nat({ max: 25 }), fc.constantFrom('e', 'E'), fc.boolean())
   .map(([value, zeros, shift, e, isPointed]) => {
     const sign = value < 0n ? '-' : ''
@@ -152,7 +152,7 @@ const spelt = fc
     return { value, text: `${sign}${whole}${fraction === '' ? '' : `.${fraction}`}${e}+${shift}` }
   })
 
-test('every int64 is read exactly, however it is spelt', () => {
+test('every int64 is read exactly, in any notation', () => {
   fc.assert(
     fc.property(int64, (value) => {
       assert.equal(parseJson(String(value)), value)
@@ -161,7 +161,7 @@ test('every int64 is read exactly, however it is spelt', () => {
     runs,
   )
   fc.assert(
-    fc.property(spelt, ({ value, text }) => {
+    fc.property(numberTexts, ({ value, text }) => {
       assert.equal(parseJson(text), value)
       assert.equal(parseInt64(text), value)
       assert.deepEqual(parseJson(`{"id":${text}}`), Object.assign(Object.create(null), { id: value }))
@@ -218,7 +218,7 @@ for (const text of noInt64s) {
   })
 }
 
-test('a number of 60,000 digits is read at once, and exactly', () => {
+test('a number of 60,000 digits is read exactly and without delay', () => {
   const zeros = '0'.repeat(60_000)
   assert.equal(parseJson(`7${zeros}e-60000`), 7n)
   assert.equal(parseJson(`7.${zeros}`), 7n)
@@ -272,7 +272,7 @@ for (const text of [
   })
 }
 
-const refusals: [text: string, message: RegExp][] = [
+const rejections: [text: string, message: RegExp][] = [
   ['{"a":1,"a":2}', /line 1, column 8: the key "a" is given twice/],
   ['{"a":1,"\\u0061":2}', /given twice/],
   ['{"__proto__":1,"__proto__":2}', /given twice/],
@@ -288,8 +288,8 @@ const refusals: [text: string, message: RegExp][] = [
   ['{a:1}', /double quotes/],
   ['1 2', /expected nothing more/],
 ]
-for (const [text, message] of refusals) {
-  test(`${JSON.stringify(text)} is refused, and the message says where and why`, () => {
+for (const [text, message] of rejections) {
+  test(`${JSON.stringify(text)} is rejected, and the message states where and why`, () => {
     assert.throws(
       () => parseJson(text),
       (error: unknown) => error instanceof JsonError && message.test(error.message),
@@ -297,7 +297,7 @@ for (const [text, message] of refusals) {
   })
 }
 
-test('nesting is read to its bound and refused beyond it, whatever is at the bottom', () => {
+test('nesting is accepted up to its limit and rejected beyond it', () => {
   for (const [open, close] of [
     ['[', ']'],
     ['{"a":', '}'],

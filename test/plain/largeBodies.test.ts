@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { before, describe, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { call } from '../support/socket.ts'
+import { openRawConnection } from '../support/rawConnection.ts'
 import { useService } from '../support/useService.ts'
 
 const service = useService()
@@ -26,7 +26,7 @@ describe('Expect: 100-continue', () => {
     Expect: '100-continue',
   })
 
-  const refused: [string, () => string, number, string][] = [
+  const rejected: [string, () => string, number, string][] = [
     ['without a key', () => head(expecting('', body.length)), 401, 'missing_api_key'],
     ['with a wrong key', () => head(expecting('Bearer wrong', body.length)), 401, 'invalid_api_key'],
     ['for too large a body', () => head(expecting(`Bearer ${key}`, largeBytes)), 413, 'body_too_large'],
@@ -43,42 +43,45 @@ describe('Expect: 100-continue', () => {
       'method_not_allowed',
     ],
   ]
-  for (const [name, request, status, code] of refused) {
-    test(`${name} is refused before the body is sent, and the connection is closed`, async () => {
-      const caller = await call(service.base, request())
-      const answer = await caller.answer()
-      assert.equal(answer.status, status)
-      assert.equal(JSON.parse(answer.body).code, code)
+  for (const [name, request, status, code] of rejected) {
+    test(`${name} is rejected before the body is sent, and the connection is closed`, async () => {
+      const caller = await openRawConnection(service.base, request())
+      const response = await caller.response()
+      assert.equal(response.status, status)
+      assert.equal(JSON.parse(response.body).code, code)
       // What comes next on this connection may be the body or a new request: there is no way to tell.
-      assert.match(answer.head, /^connection: close$/im)
+      assert.match(response.head, /^connection: close$/im)
       await caller.closed
       assert.doesNotMatch(caller.received(), / 100 /)
     })
   }
 
-  test('a key without the scope is refused before the body is sent', async () => {
+  test('a key without the scope is rejected before the body is sent', async () => {
     const { key: readOnly } = await service.makeKey({ scopes: ['pets:read'] })
-    const caller = await call(service.base, head(expecting(`Bearer ${readOnly}`, body.length)))
-    assert.equal((await caller.answer()).status, 403)
+    const caller = await openRawConnection(service.base, head(expecting(`Bearer ${readOnly}`, body.length)))
+    assert.equal((await caller.response()).status, 403)
     caller.socket.destroy()
   })
 
-  test('a key that has used up its rate limit is refused before the body is sent', async () => {
+  test('a key that has used up its rate limit is rejected before the body is sent', async () => {
     const limited = await service.makeKey({ plan: 'enterprise', limits: { perMinute: 1 } })
     await service.request('GET', '/v1/pets', { key: limited.key })
-    const caller = await call(service.base, head(expecting(`Bearer ${limited.key}`, body.length)))
-    assert.equal((await caller.answer()).status, 429)
+    const caller = await openRawConnection(
+      service.base,
+      head(expecting(`Bearer ${limited.key}`, body.length)),
+    )
+    assert.equal((await caller.response()).status, 429)
     caller.socket.destroy()
   })
 
   for (const path of ['/v1/pets', '/v1/pets?x="']) {
-    test(`is answered 100 where the body is wanted, then the request is served (${path})`, async () => {
-      const caller = await call(service.base)
+    test(`gets 100 Continue when the body is read, and then its response (${path})`, async () => {
+      const caller = await openRawConnection(service.base)
       for (let n = 0; n < 2; n++) {
         caller.socket.write(head(expecting(`Bearer ${key}`, body.length), { path }))
-        assert.equal((await caller.answer()).status, 100)
+        assert.equal((await caller.response()).status, 100)
         caller.socket.write(body)
-        const { status, head: lines } = await caller.answer()
+        const { status, head: lines } = await caller.response()
         assert.equal(status, 201)
         assert.match(lines, /^connection: keep-alive$/im)
       }
@@ -87,16 +90,16 @@ describe('Expect: 100-continue', () => {
   }
 
   test('a body that is sent without waiting for 100 is taken as well', async () => {
-    const caller = await call(service.base, head(expecting(`Bearer ${key}`, body.length)) + body)
-    const statuses = [(await caller.answer()).status, (await caller.answer()).status]
+    const caller = await openRawConnection(service.base, head(expecting(`Bearer ${key}`, body.length)) + body)
+    const statuses = [(await caller.response()).status, (await caller.response()).status]
     assert.deepEqual(statuses, [100, 201])
     caller.socket.destroy()
   })
 
   test('HTTP/1.0 knows no 100', async () => {
     const request = head(expecting(`Bearer ${key}`, body.length)).replace('HTTP/1.1', 'HTTP/1.0')
-    const caller = await call(service.base, request + body)
-    assert.equal((await caller.answer()).status, 201)
+    const caller = await openRawConnection(service.base, request + body)
+    assert.equal((await caller.response()).status, 201)
     caller.socket.destroy()
   })
 })

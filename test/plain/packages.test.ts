@@ -55,7 +55,7 @@ describe('the packages', () => {
     if (!release?.endsWith(version)) assert.match(version, /^\d+\.\d+\.\d+-dev$/)
     const { version: lockVersion, packages } = readJson('package-lock.json')
     assert.deepEqual([lockVersion, packages[''].version], [version, version])
-    // The interface has a version of its own.
+    // The interface has a separate version.
     assert.equal(readJson('openapi.json').info.version, '1.0.0')
   })
 })

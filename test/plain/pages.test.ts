@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
+import { openRawConnection } from '../support/rawConnection.ts'
 import { startTestService } from '../support/service.ts'
-import { call } from '../support/socket.ts'
 import { useService } from '../support/useService.ts'
 
 const service = useService({ PETSTORE_METRICS_OPEN: 'true' })
@@ -23,16 +23,16 @@ const publicPaths = ['/v1/openapi.json', '/v1/openapi.yaml']
 
 describe('a page is there to be read', () => {
   for (const path of [...staticPaths, '/healthz', '/readyz', '/metrics']) {
-    test(`${path} answers GET and HEAD, and 405 with Allow to every other method`, async () => {
+    test(`${path} responds to GET and HEAD, and with 405 and Allow to every other method`, async () => {
       assert.equal((await service.request('GET', path)).status, 200)
       const head = await service.request('HEAD', path)
       assert.deepEqual([head.status, head.text], [200, ''])
       for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
-        const refused = await service.request(method, path, { key: service.operatorKey })
-        assert.equal(refused.status, 405, method)
-        assert.equal(refused.headers.allow, publicPaths.includes(path) ? 'GET, HEAD, OPTIONS' : 'GET, HEAD')
-        assert.equal(refused.json.code, 'method_not_allowed')
-        assert.equal(refused.json.status, 405)
+        const rejected = await service.request(method, path, { key: service.operatorKey })
+        assert.equal(rejected.status, 405, method)
+        assert.equal(rejected.headers.allow, publicPaths.includes(path) ? 'GET, HEAD, OPTIONS' : 'GET, HEAD')
+        assert.equal(rejected.json.code, 'method_not_allowed')
+        assert.equal(rejected.json.status, 405)
       }
     })
   }
@@ -53,9 +53,12 @@ describe('a page is there to be read', () => {
 /** The bytes as they come, which a client that unpacks by itself would not show. */
 async function bytesOf(path: string, headers: Record<string, string> = {}) {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
-  const caller = await call(service.base, `GET ${path} HTTP/1.1\r\nHost: petstore\r\n${lines.join('')}\r\n`)
+  const caller = await openRawConnection(
+    service.base,
+    `GET ${path} HTTP/1.1\r\nHost: petstore\r\n${lines.join('')}\r\n`,
+  )
   try {
-    const { status, head, body } = await caller.answer()
+    const { status, head, body } = await caller.response()
     assert.equal(status, 200)
     return { head, bytes: Buffer.from(body, 'latin1') }
   } finally {
@@ -80,7 +83,7 @@ for (const path of staticPaths) {
       assert.equal(other.status, 200)
     })
 
-    test('is compressed for clients that accept it, with an ETag of its own', async () => {
+    test('is compressed for clients that accept it, with a separate ETag', async () => {
       const plain = await bytesOf(path)
       assert.doesNotMatch(plain.head, /^content-encoding:/im)
       const zipped = await bytesOf(path, { 'Accept-Encoding': 'br;q=1.0, gzip;q=0.8, *;q=0.1' })
@@ -176,9 +179,9 @@ for (const path of publicPaths) {
         ['GET', { 'accept-encoding': 'gzip' }, 200],
         ['POST', {}, 405],
       ] as const) {
-        const answer = await service.request(method, path, { headers: { origin, ...given } })
-        assert.equal(answer.status, status)
-        assertReadable(answer.headers)
+        const response = await service.request(method, path, { headers: { origin, ...given } })
+        assert.equal(response.status, status)
+        assertReadable(response.headers)
       }
     })
 

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { listen } from '../../src/server/listen.ts'
 import { eventually } from '../support/eventually.ts'
-import { call } from '../support/socket.ts'
+import { openRawConnection } from '../support/rawConnection.ts'
 import { useService } from '../support/useService.ts'
 
 const service = useService()
 
-type Answer = { status: number; head: string; body: string }
+type RawResponse = { status: number; head: string; body: string }
 
-function header({ head }: Answer, name: string): string | undefined {
+function header({ head }: RawResponse, name: string): string | undefined {
   return new RegExp(`^${name}: (.*)$`, 'im').exec(head)?.[1]
 }
 
@@ -21,16 +21,16 @@ const rateLimitNames = [
   'ratelimit',
 ]
 
-function assertErrorForm(answer: Answer, status: number, code: string): string {
-  const { message, ...rest } = JSON.parse(answer.body)
-  assert.deepEqual([answer.status, rest], [status, { code, status }])
+function assertErrorForm(response: RawResponse, status: number, code: string): string {
+  const { message, ...rest } = JSON.parse(response.body)
+  assert.deepEqual([response.status, rest], [status, { code, status }])
   assert.ok(message.length > 0)
-  assert.equal(header(answer, 'content-type'), 'application/json; charset=utf-8')
-  assert.equal(header(answer, 'x-content-type-options'), 'nosniff')
-  assert.equal(header(answer, 'content-length'), String(Buffer.byteLength(answer.body)))
-  const requestId = header(answer, 'x-request-id') ?? ''
+  assert.equal(header(response, 'content-type'), 'application/json; charset=utf-8')
+  assert.equal(header(response, 'x-content-type-options'), 'nosniff')
+  assert.equal(header(response, 'content-length'), String(Buffer.byteLength(response.body)))
+  const requestId = header(response, 'x-request-id') ?? ''
   assert.match(requestId, /^[A-Za-z0-9._-]{1,128}$/)
-  for (const name of rateLimitNames) assert.ok(header(answer, name), name)
+  for (const name of rateLimitNames) assert.ok(header(response, name), name)
   return requestId
 }
 
@@ -43,10 +43,10 @@ const lineOf = (requestId: string) =>
 const authorized = () => `Host: petstore\r\nAuthorization: Bearer ${service.operatorKey}\r\n`
 const chunked = () => `POST /v1/pets HTTP/1.1\r\n${authorized()}Transfer-Encoding: chunked\r\n`
 
-describe('what cannot be read as HTTP is refused with an Error body, and closed', () => {
+describe('bytes that are not HTTP get an Error body, and the connection is closed', () => {
   const long = (bytes: number) =>
     `GET /healthz HTTP/1.1\r\nHost: petstore\r\nX-Long: ${'x'.repeat(bytes)}\r\n\r\n`
-  const refused: [string, () => string, number][] = [
+  const rejected: [string, () => string, number][] = [
     ['no HTTP at all', () => 'NONSENSE\r\n\r\n', 400],
     ['TLS', () => '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n', 400],
     ['a header without a colon', () => 'GET /healthz HTTP/1.1\r\nHost petstore\r\n\r\n', 400],
@@ -55,12 +55,12 @@ describe('what cannot be read as HTTP is refused with an Error body, and closed'
     ['headers over 16 KiB', () => long(17 * 1024), 431],
     ['headers of a megabyte, sent before anything is read', () => long(1024 ** 2), 431],
   ]
-  for (const [name, bytes, status] of refused) {
+  for (const [name, bytes, status] of rejected) {
     test(name, async () => {
-      const caller = await call(service.base, bytes())
-      const answer = await caller.answer()
-      const requestId = assertErrorForm(answer, status, 'validation_failed')
-      assert.equal(header(answer, 'connection'), 'close')
+      const caller = await openRawConnection(service.base, bytes())
+      const response = await caller.response()
+      const requestId = assertErrorForm(response, status, 'validation_failed')
+      assert.equal(header(response, 'connection'), 'close')
       const { error } = await caller.closed
       assert.equal(error, undefined, 'closed, not reset')
       const { status: logged, code, address } = await lineOf(requestId)
@@ -69,14 +69,14 @@ describe('what cannot be read as HTTP is refused with an Error body, and closed'
   }
 
   test('a body that is not HTTP gets its error from the pipeline, with the request id of the caller', async () => {
-    const caller = await call(
+    const caller = await openRawConnection(
       service.base,
       `${chunked()}X-Request-Id: broken-body\r\n\r\n5\r\n{"nam\r\nzz\r\n`,
     )
-    const answer = await caller.answer()
-    assert.equal(assertErrorForm(answer, 400, 'validation_failed'), 'broken-body')
-    assert.ok(header(answer, 'x-ratelimit-limit'))
-    assert.equal(header(answer, 'connection'), 'close')
+    const response = await caller.response()
+    assert.equal(assertErrorForm(response, 400, 'validation_failed'), 'broken-body')
+    assert.ok(header(response, 'x-ratelimit-limit'))
+    assert.equal(header(response, 'connection'), 'close')
     await caller.closed
     const { operation, status, code } = await lineOf('broken-body')
     assert.deepEqual([operation, status, code], ['createPet', 400, 'validation_failed'])
@@ -91,9 +91,9 @@ describe('what cannot be read as HTTP is refused with an Error body, and closed'
     test(`${name}, after the responses to the requests before it`, async () => {
       const body = '{"name":"Milo","categoryId":1}'
       const post = `POST /v1/pets HTTP/1.1\r\n${authorized()}Content-Length: ${body.length}\r\n\r\n${body}`
-      const caller = await call(service.base, `${post}${post}${bytes()}`)
-      for (let n = 0; n < 2; n++) assert.equal((await caller.answer()).status, 201)
-      assertErrorForm(await caller.answer(), 400, 'validation_failed')
+      const caller = await openRawConnection(service.base, `${post}${post}${bytes()}`)
+      for (let n = 0; n < 2; n++) assert.equal((await caller.response()).status, 201)
+      assertErrorForm(await caller.response(), 400, 'validation_failed')
       await caller.closed
       assert.equal(caller.received().match(/HTTP\/1\.1 \d{3} /g)?.length, 3)
     })
@@ -101,25 +101,25 @@ describe('what cannot be read as HTTP is refused with an Error body, and closed'
 })
 
 describe('what is HTTP but no request of ours', () => {
-  const refused: [string, string][] = [
+  const rejected: [string, string][] = [
     ['HTTP/1.1 without a Host', 'GET /v1/pets HTTP/1.1\r\n'],
     ['two Hosts', 'GET /v1/pets HTTP/1.1\r\nHost: a\r\nHost: b\r\n'],
-    ['a Host that is none', 'GET /v1/pets HTTP/1.1\r\nHost: not a host\r\n'],
+    ['an invalid Host', 'GET /v1/pets HTTP/1.1\r\nHost: not a host\r\n'],
     ['a target that is no path', 'OPTIONS * HTTP/1.1\r\nHost: petstore\r\n'],
   ]
-  for (const [name, head] of refused) {
-    test(`${name} is refused with an Error body and the request id of the caller`, async () => {
+  for (const [name, head] of rejected) {
+    test(`${name} gets an Error body and the request id of the caller`, async () => {
       const id = name.replaceAll(/[^A-Za-z0-9]/g, '-')
-      const caller = await call(service.base, `${head}X-Request-Id: ${id}\r\n\r\n`)
-      assert.equal(assertErrorForm(await caller.answer(), 400, 'validation_failed'), id)
+      const caller = await openRawConnection(service.base, `${head}X-Request-Id: ${id}\r\n\r\n`)
+      assert.equal(assertErrorForm(await caller.response(), 400, 'validation_failed'), id)
       caller.socket.destroy()
       assert.equal((await lineOf(id)).status, 400)
     })
   }
 
   test('HTTP/1.0 needs no Host', async () => {
-    const caller = await call(service.base, 'GET /healthz HTTP/1.0\r\n\r\n')
-    assert.equal((await caller.answer()).status, 200)
+    const caller = await openRawConnection(service.base, 'GET /healthz HTTP/1.0\r\n\r\n')
+    assert.equal((await caller.response()).status, 200)
     caller.socket.destroy()
   })
 
@@ -128,10 +128,10 @@ describe('what is HTTP but no request of ours', () => {
       ['/nothing/here', 404],
       ['/docs', 200],
     ] as const) {
-      const { status: answered, headers } = await service.request('GET', path, {
+      const { status: responded, headers } = await service.request('GET', path, {
         headers: { 'x-request-id': 'beside-the-api' },
       })
-      assert.deepEqual([answered, headers['x-request-id']], [status, 'beside-the-api'])
+      assert.deepEqual([responded, headers['x-request-id']], [status, 'beside-the-api'])
       const own = await service.request('GET', path)
       assert.match(String(own.headers['x-request-id']), /^[\w-]{22}$/)
     }
@@ -145,7 +145,7 @@ test('a connection is closed if even an error response is impossible', async () 
     { stalledMs: 60_000 },
   )
   for (const bytes of ['GET / HTTP/1.1\r\nHost: petstore\r\n\r\n', 'NONSENSE\r\n\r\n']) {
-    const caller = await call(`http://127.0.0.1:${listener.port}`, bytes)
+    const caller = await openRawConnection(`http://127.0.0.1:${listener.port}`, bytes)
     await caller.closed
     assert.equal(caller.received(), '')
   }

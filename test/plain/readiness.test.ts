@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { createReadiness, pingIntervalMs, pingTimeoutMs } from '../../src/pages/readiness.ts'
 
-/** A database whose pings the test answers, and a clock that the test moves. */
+/** A database whose pings the test resolves, and a clock that the test moves. */
 function watched(checks: (() => boolean)[] = []) {
   const pings: PromiseWithResolvers<void>[] = []
   const timers: { ms: number; run: () => void }[] = []
@@ -24,7 +24,7 @@ function watched(checks: (() => boolean)[] = []) {
   return Object.assign(state, { isReady })
 }
 
-describe('readiness asks the database at most once a second', () => {
+describe('readiness pings the database at most once a second', () => {
   test('for any number of requests, which share one ping and its result', async () => {
     const watch = watched()
     const first = Array.from({ length: 1_000 }, () => watch.isReady())
@@ -44,7 +44,7 @@ describe('readiness asks the database at most once a second', () => {
     assert.equal(watch.timers.length, 0, 'no timer is left behind')
   })
 
-  test('and has one ping under way, however long that takes', async () => {
+  test('with at most one ping in progress', async () => {
     const watch = watched()
     const waiting = watch.isReady()
     assert.deepEqual(
@@ -53,7 +53,7 @@ describe('readiness asks the database at most once a second', () => {
     )
     watch.now += pingTimeoutMs
     watch.timers[0]?.run()
-    assert.equal(await waiting, false, 'it answers no later than the bound of a ping')
+    assert.equal(await waiting, false, 'it responds within the timeout of a ping')
     assert.equal(await watch.isReady(), false, 'and at once as long as that ping is under way')
     assert.equal(watch.pings.length, 1)
     watch.pings[0]?.resolve()
@@ -64,7 +64,7 @@ describe('readiness asks the database at most once a second', () => {
     assert.equal(await next, true)
   })
 
-  test('a ping that throws at once is a failed one', async () => {
+  test('a ping that throws synchronously has failed', async () => {
     const isReady = createReadiness({
       checks: [],
       ping: () => {
@@ -75,8 +75,8 @@ describe('readiness asks the database at most once a second', () => {
   })
 })
 
-describe('a check that fails is seen at once', () => {
-  test('without asking the database', async () => {
+describe('a failed check is seen immediately', () => {
+  test('without a ping', async () => {
     let isStopping = false
     const watch = watched([() => true, () => !isStopping])
     isStopping = true

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { operation } from '../../src/api/operation.ts'
+import { defineOperation } from '../../src/api/operation.ts'
 import { Router } from '../../src/api/router.ts'
 
 const routerOf = (paths: readonly string[], pagePaths: readonly string[] = []) =>
   new Router(
     paths.map((path) =>
-      operation(path, `GET ${path}`, {
+      defineOperation(path, `GET ${path}`, {
         tag: '',
         summary: '',
         responses: {},
@@ -71,10 +71,10 @@ test('an operation is found by its path', () => {
   fc.assert(
     fc.property(fc.array(path, { minLength: 1, maxLength: 30 }), (paths) => {
       const router = routerOf(templates)
-      for (const asked of paths) {
-        const route = router.find(`/v1${asked}`)
+      for (const requested of paths) {
+        const route = router.find(`/v1${requested}`)
         const id = route?.operations.get('GET')?.id
-        assert.deepEqual(route && { id, params: { ...route.params } }, expected(asked), asked)
+        assert.deepEqual(route && { id, params: { ...route.params } }, expected(requested), requested)
         if (route) found++
       }
     }),

@@ -37,11 +37,11 @@ test('a row is found as it was cached last, or not at all', () => {
           epoch++
           model.clear()
         }
-        for (let asked = 1; asked <= 40; asked++) {
-          const answer = cache.get(epoch, asked)
-          if (answer === undefined) continue
+        for (let requested = 1; requested <= 40; requested++) {
+          const response = cache.get(epoch, requested)
+          if (response === undefined) continue
           found++
-          assert.deepEqual(answer, model.get(asked))
+          assert.deepEqual(response, model.get(requested))
         }
       }
     }),

@@ -12,7 +12,7 @@ const passing = `test('passes', () => {})`
 const inBrowser = `browserTest('in a browser', async () => {})`
 const skipped = `test('skipped', { skip: 'It takes long.' }, () => {})`
 
-/** Runs test/run.ts on a folder of its own that has one file with these tests. */
+/** Runs test/run.ts on a new folder with one file that has these tests. */
 function runTests(t: TestContext, lines: string[], env: Record<string, string>) {
   const folder = temporaryFolder()
   t.after(() => rmSync(folder, { recursive: true, force: true }))

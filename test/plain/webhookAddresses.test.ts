@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { BlockList } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import { isAllowedAddress, isPublicAddress } from '../../src/webhooks/addresses.ts'
-import { addressNotAllowed, send } from '../../src/webhooks/send.ts'
-import { assertRefused } from '../support/answers.ts'
+import { addressNotAllowedMessage, sendMessage } from '../../src/webhooks/send.ts'
 import { eventually } from '../support/eventually.ts'
 import { type NameServer, type Records, startNameServer } from '../support/nameServer.ts'
-import { type Receiver, registerWebhook, startReceiver } from '../support/receiver.ts'
+import { assertError } from '../support/responses.ts'
 import { startTestService, type TestService } from '../support/service.ts'
+import { registerWebhook, startWebhookReceiver, type WebhookReceiver } from '../support/webhookReceiver.ts'
 
 const nothingAllowed = new BlockList()
 const onlyOneAllowed = new BlockList()
@@ -17,7 +17,7 @@ const message = ['{"type":"webhook.test","data":{}}', {}] as const
 describe('addresses of the public internet', () => {
   const isPublic: Record<string, readonly string[]> = {
     'ordinary IPv4': ['1.1.1.1', '8.8.8.8', '93.184.215.14', '223.255.255.255'],
-    'neighbours of what is not public': [
+    'adjacent to ranges that are not public': [
       '1.0.0.0',
       '9.255.255.255',
       '11.0.0.0',
@@ -161,11 +161,11 @@ const spellings = [
 
 describe('an address outside the public internet is never connected to', () => {
   let service: TestService
-  let trap: Receiver
+  let trap: WebhookReceiver
   let port: string
   before(async () => {
     service = await startTestService()
-    trap = await startReceiver()
+    trap = await startWebhookReceiver()
     port = new URL(trap.url).port
   })
   after(async () => {
@@ -178,14 +178,14 @@ describe('an address outside the public internet is never connected to', () => {
     for (const scheme of ['https', 'http']) {
       test(`${scheme}://${host}: neither registered nor connected to`, async () => {
         const url = `${scheme}://${host}:${port}/hook`
-        const answer = await service.request('POST', '/v1/webhooks', {
+        const response = await service.request('POST', '/v1/webhooks', {
           key: service.operatorKey,
           body: { url, events: ['pet.created'] },
         })
-        assertRefused(answer, 400, 'validation_failed')
-        assert.equal(answer.json.details[0].path, '/url')
-        const outcome = await send(url, ...message, { allowed: nothingAllowed })
-        assert.deepEqual(outcome, { error: addressNotAllowed })
+        assertError(response, 400, 'validation_failed')
+        assert.equal(response.json.details[0].path, '/url')
+        const outcome = await sendMessage(url, ...message, { allowed: nothingAllowed })
+        assert.deepEqual(outcome, { error: addressNotAllowedMessage })
         assertUntouched()
       })
     }
@@ -193,11 +193,11 @@ describe('an address outside the public internet is never connected to', () => {
 
   for (const authority of ['shelter.example@127.0.0.1', 'shelter.example:443@127.0.0.1', ':x@127.0.0.1']) {
     test(`https://${authority}: a host behind user information is not registered`, async () => {
-      const answer = await service.request('POST', '/v1/webhooks', {
+      const response = await service.request('POST', '/v1/webhooks', {
         key: service.operatorKey,
         body: { url: `https://${authority}:${port}/`, events: ['pet.created'] },
       })
-      assertRefused(answer, 400, 'validation_failed')
+      assertError(response, 400, 'validation_failed')
       assertUntouched()
     })
   }
@@ -211,7 +211,7 @@ describe('an address outside the public internet is never connected to', () => {
         const { json } = await service.request('GET', `/v1/webhooks/${id}/deliveries`, { key })
         return json[0].attempts === 1 && json[0]
       })
-      assert.equal(delivery.lastError, addressNotAllowed)
+      assert.equal(delivery.lastError, addressNotAllowedMessage)
       assert.equal(delivery.lastStatus, undefined)
       assertUntouched()
     })
@@ -225,9 +225,9 @@ describe('an address outside the public internet is never connected to', () => {
   })
   after(() => nameServer.stop())
   const sendTo = (url: string) =>
-    send(url, ...message, { allowed: nothingAllowed, nameServers: [nameServer.address] })
+    sendMessage(url, ...message, { allowed: nothingAllowed, nameServers: [nameServer.address] })
 
-  const answers: [string, readonly string[]][] = [
+  const responses: [string, readonly string[]][] = [
     ['loopback', ['127.0.0.1']],
     ['loopback, twice', ['127.0.0.1', '::1']],
     ['mapped loopback', ['::ffff:127.0.0.1']],
@@ -238,13 +238,13 @@ describe('an address outside the public internet is never connected to', () => {
     ['metadata of a cloud', ['169.254.169.254']],
     ['the host of an Azure machine', ['168.63.129.16']],
   ]
-  for (const [name, addresses] of answers) {
+  for (const [name, addresses] of responses) {
     test(`a host name that resolves to ${name} is rejected`, async () => {
       records = addresses
       for (const scheme of ['https', 'http']) {
         nameServer.queries.length = 0
         const outcome = await sendTo(`${scheme}://shelter.example:${port}/`)
-        assert.deepEqual(outcome, { error: addressNotAllowed })
+        assert.deepEqual(outcome, { error: addressNotAllowedMessage })
         assert.deepEqual(nameServer.queries.toSorted(), ['A shelter.example', 'AAAA shelter.example'])
       }
       assertUntouched()
@@ -253,34 +253,34 @@ describe('an address outside the public internet is never connected to', () => {
 
   test('a CNAME is checked by the address that it resolves to', async () => {
     records = { cname: 'inside.example', addresses: ['127.0.0.1'] }
-    assert.deepEqual(await sendTo(`https://shelter.example:${port}/`), { error: addressNotAllowed })
+    assert.deepEqual(await sendTo(`https://shelter.example:${port}/`), { error: addressNotAllowedMessage })
     assertUntouched()
   })
 
   test('http to a public address is rejected, by host name and by IP address', async () => {
     records = ['93.184.215.14']
-    assert.deepEqual(await sendTo('http://shelter.example/'), { error: addressNotAllowed })
-    assert.deepEqual(await sendTo('http://93.184.215.14/'), { error: addressNotAllowed })
+    assert.deepEqual(await sendTo('http://shelter.example/'), { error: addressNotAllowedMessage })
+    assert.deepEqual(await sendTo('http://93.184.215.14/'), { error: addressNotAllowedMessage })
   })
 })
 
 describe('between the check and the connection', () => {
   test('a DNS change has no effect: the checked address is the one that is connected to', async () => {
-    const endpoint = await startReceiver()
+    const endpoint = await startWebhookReceiver()
     const addresses = ['127.0.0.1', '127.0.0.3', '127.0.0.1']
-    let asked = 0
+    let requested = 0
     const nameServer = await startNameServer((_name, family) =>
-      family === 4 ? [addresses[asked++] ?? ''] : [],
+      family === 4 ? [addresses[requested++] ?? ''] : [],
     )
     const options = { allowed: onlyOneAllowed, nameServers: [nameServer.address] }
     const url = `http://rebinding.example:${new URL(endpoint.url).port}/`
     try {
-      assert.deepEqual(await send(url, ...message, options), { status: 204 })
-      assert.deepEqual([asked, endpoint.connections()], [1, 1])
-      assert.deepEqual(await send(url, ...message, options), { error: addressNotAllowed })
-      assert.deepEqual([asked, endpoint.connections()], [2, 1])
-      assert.deepEqual(await send(url, ...message, options), { status: 204 })
-      assert.deepEqual([asked, endpoint.connections()], [3, 2])
+      assert.deepEqual(await sendMessage(url, ...message, options), { status: 204 })
+      assert.deepEqual([requested, endpoint.connections()], [1, 1])
+      assert.deepEqual(await sendMessage(url, ...message, options), { error: addressNotAllowedMessage })
+      assert.deepEqual([requested, endpoint.connections()], [2, 1])
+      assert.deepEqual(await sendMessage(url, ...message, options), { status: 204 })
+      assert.deepEqual([requested, endpoint.connections()], [3, 2])
     } finally {
       await nameServer.stop()
       await endpoint.stop()
@@ -289,10 +289,10 @@ describe('between the check and the connection', () => {
 
   for (const status of [301, 302, 303, 307, 308]) {
     test(`a redirect (${status}) is not followed`, async () => {
-      const [way, trap] = [await startReceiver(), await startReceiver()]
+      const [way, trap] = [await startWebhookReceiver(), await startWebhookReceiver()]
       way.reply = { act: (response) => response.writeHead(status, { location: trap.url }).end() }
       try {
-        assert.deepEqual(await send(way.url, ...message, { allowed: onlyOneAllowed }), { status })
+        assert.deepEqual(await sendMessage(way.url, ...message, { allowed: onlyOneAllowed }), { status })
         assert.deepEqual([way.connections(), trap.connections()], [1, 0])
       } finally {
         await way.stop()

@@ -1,12 +1,17 @@
 import assert from 'node:assert/strict'
 import { BlockList } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
-import { lookupInHostsFile } from '../../src/webhooks/resolve.ts'
-import { send } from '../../src/webhooks/send.ts'
+import { lookupInHostsFile } from '../../src/webhooks/resolveHost.ts'
+import { sendMessage } from '../../src/webhooks/send.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Records, startNameServer } from '../support/nameServer.ts'
-import { loopbackAllowed, type Receiver, registerWebhook, startReceiver } from '../support/receiver.ts'
 import { startTestService } from '../support/service.ts'
+import {
+  loopbackAllowed,
+  registerWebhook,
+  startWebhookReceiver,
+  type WebhookReceiver,
+} from '../support/webhookReceiver.ts'
 
 const loopback = new BlockList()
 loopback.addSubnet('127.0.0.0', 8)
@@ -18,8 +23,8 @@ async function nameServerFor(t: TestContext, records: (name: string, family: 4 |
   return server
 }
 
-async function receiverFor(t: TestContext): Promise<Receiver> {
-  const receiver = await startReceiver()
+async function receiverFor(t: TestContext): Promise<WebhookReceiver> {
+  const receiver = await startWebhookReceiver()
   t.after(() => receiver.stop())
   return receiver
 }
@@ -29,12 +34,12 @@ const named = (url: string, name = 'shelter.example') => url.replace('127.0.0.1'
 test('DNS resolution does not occupy the thread pool', async (t) => {
   const nameServer = await nameServerFor(t, () => 'silent')
   const ending = new AbortController()
-  const outcome = send('https://shelter.example/', ...message, {
+  const outcome = sendMessage('https://shelter.example/', ...message, {
     allowed: loopback,
     nameServers: [nameServer.address],
     signal: ending.signal,
   })
-  await eventually('the name server is asked', () => nameServer.queries.length >= 2)
+  await eventually('the name server is queried', () => nameServer.queries.length >= 2)
   assert.ok(!process.getActiveResourcesInfo().includes('GetAddrInfoReqWrap'))
   const since = performance.now()
   ending.abort()
@@ -53,7 +58,7 @@ describe('DNS responses', { concurrency: true }, () => {
     test(`${name}: delivered`, async (t) => {
       const [endpoint, nameServer] = [await receiverFor(t), await nameServerFor(t, () => records)]
       const options = { allowed: loopback, nameServers: [nameServer.address] }
-      assert.deepEqual(await send(named(endpoint.url), ...message, options), { status: 204 })
+      assert.deepEqual(await sendMessage(named(endpoint.url), ...message, options), { status: 204 })
     })
   }
 
@@ -61,7 +66,7 @@ describe('DNS responses', { concurrency: true }, () => {
     const endpoint = await receiverFor(t)
     const nameServer = await nameServerFor(t, () => ({ silentFamily: 6, addresses: ['127.0.0.1'] }))
     const options = { allowed: loopback, nameServers: [nameServer.address] }
-    assert.deepEqual(await send(named(endpoint.url), ...message, options), { status: 204 })
+    assert.deepEqual(await sendMessage(named(endpoint.url), ...message, options), { status: 204 })
     // A query that gets no response is repeated once before it is given up.
     assert.deepEqual(nameServer.queries.toSorted(), ['A shelter.example', 'AAAA shelter.example'])
   })
@@ -71,7 +76,7 @@ describe('DNS responses', { concurrency: true }, () => {
     for (const failure of ['SERVFAIL', 'NXDOMAIN'] as const) {
       const nameServer = await nameServerFor(t, (_name, family) => (family === 4 ? ['127.0.0.1'] : failure))
       const options = { allowed: loopback, nameServers: [nameServer.address] }
-      assert.deepEqual(await send(named(endpoint.url), ...message, options), { status: 204 })
+      assert.deepEqual(await sendMessage(named(endpoint.url), ...message, options), { status: 204 })
     }
   })
 
@@ -85,7 +90,7 @@ describe('DNS responses', { concurrency: true }, () => {
     test(`${name}: the attempt fails with the reason`, async (t) => {
       const nameServer = await nameServerFor(t, () => records)
       const options = { allowed: loopback, nameServers: [nameServer.address] }
-      assert.deepEqual(await send('https://shelter.example/', ...message, options), { error })
+      assert.deepEqual(await sendMessage('https://shelter.example/', ...message, options), { error })
     })
   }
 
@@ -96,7 +101,11 @@ describe('DNS responses', { concurrency: true }, () => {
     allowed.addAddress('::1', 'ipv6')
     for (const name of ['localhost', 'LOCALHOST.', 'hooks.localhost']) {
       const options = { allowed, nameServers: [nameServer.address] }
-      assert.deepEqual(await send(named(endpoint.url, name), ...message, options), { status: 204 }, name)
+      assert.deepEqual(
+        await sendMessage(named(endpoint.url, name), ...message, options),
+        { status: 204 },
+        name,
+      )
     }
     assert.deepEqual(nameServer.queries, [])
   })
@@ -133,7 +142,7 @@ test('a DNS server that never responds delays only the webhooks that need it', a
     // Each of the dead names takes longer than this.
     await alive.until(n + 1, 4_000)
   }
-  await eventually('all are asked for', () => new Set(nameServer.queries).size === 2 * 21)
+  await eventually('all names are queried', () => new Set(nameServer.queries).size === 2 * 21)
   const delivery = await eventually(
     'the attempt is recorded',
     async () => {

@@ -5,8 +5,13 @@ import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { createClient } from '../support/client.ts'
 import { eventually } from '../support/eventually.ts'
-import { isSignedWith, loopbackAllowed, registerWebhook, startReceiver } from '../support/receiver.ts'
 import { serverFor } from '../support/servers.ts'
+import {
+  isSignedWith,
+  loopbackAllowed,
+  registerWebhook,
+  startWebhookReceiver,
+} from '../support/webhookReceiver.ts'
 
 const example = fileURLToPath(new URL('../../examples/webhook-receiver.js', import.meta.url))
 
@@ -34,27 +39,27 @@ test('the example receiver prints a valid message once and rejects a forged one 
   const server = await serverFor(t, loopbackAllowed)
   const service = { request: server.request, operatorKey: server.operatorKey as string }
   const key = service.operatorKey
-  const ask = async (method: string, path: string, body?: unknown) =>
+  const send = async (method: string, path: string, body?: unknown) =>
     (await server.request(method, path, { key, body })).json
 
   // A test receiver listens on the port first, to get a valid message that can be modified.
-  const own = await startReceiver()
+  const own = await startWebhookReceiver()
   t.after(() => own.stop())
   const { id, secret } = await registerWebhook(service, own.url, ['pet.created'])
-  await ask('POST', '/v1/pets', { name: 'Otto', categoryId: 3 })
+  await send('POST', '/v1/pets', { name: 'Otto', categoryId: 3 })
   const real = await own.until(1)
   assert.ok(isSignedWith(secret, real))
 
   const receiver = await startExample(t, secret)
-  await ask('PATCH', `/v1/webhooks/${id}`, { url: `${receiver.url}/hooks` })
-  const pet = await ask('POST', '/v1/pets', { name: 'Milo', categoryId: 3 })
+  await send('PATCH', `/v1/webhooks/${id}`, { url: `${receiver.url}/hooks` })
+  const pet = await send('POST', '/v1/pets', { name: 'Milo', categoryId: 3 })
   const lines = await eventually(
     'the message is printed',
     () => receiver.printed().length > 0 && receiver.printed(),
   )
   assert.deepEqual(lines, [`pet.created ${JSON.stringify(pet)}`])
   const [delivery] = await eventually('it is delivered', async () => {
-    const found = await ask('GET', `/v1/webhooks/${id}/deliveries`)
+    const found = await send('GET', `/v1/webhooks/${id}/deliveries`)
     return found[0].status === 'delivered' && found
   })
   assert.equal(delivery.lastStatus, 204)
@@ -87,7 +92,7 @@ test('the example receiver prints a valid message once and rejects a forged one 
   assert.equal(await post(real.body, signed), 204)
   assert.equal(await post(real.body, signed), 204)
   // A message of another kind marks the end: what is printed is printed in order.
-  await ask('POST', `/v1/webhooks/${id}/test`)
+  await send('POST', `/v1/webhooks/${id}/test`)
   await eventually('the test is printed', () => receiver.printed().at(-1)?.startsWith('webhook.test '))
   assert.deepEqual(
     receiver.printed().map((line) => line.split(' ')[0]),

@@ -6,22 +6,22 @@ import type { Limits } from '../../src/limits/plans.ts'
 import {
   advance,
   countRequest,
+  currentWindows,
   type Decision,
   dayMs,
+  emptyUsage,
   isBanned,
   minuteMs,
   mostRestrictive,
-  noUsage,
   type Usage,
   type Windows,
-  windowsAt,
 } from '../../src/limits/window.ts'
 
 type Outcome = Decision['outcome']
 
 /** A key under test. */
 class Subject {
-  usage: Usage = noUsage
+  usage: Usage = emptyUsage
   unbannedAt = 0
   readonly #banAfter: number
 
@@ -37,7 +37,7 @@ class Subject {
   }
 
   windows(limits: Limits, now: number): Windows {
-    return windowsAt(advance(this.usage, now), limits, now)
+    return currentWindows(advance(this.usage, now), limits, now)
   }
 }
 

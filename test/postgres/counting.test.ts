@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import { sql } from 'kysely'
-import { type ApiKey, hashApiKey, makeApiKey } from '../../src/auth/apiKey.ts'
+import { type ApiKey, generateApiKey, hashApiKey } from '../../src/auth/apiKey.ts'
 import { ApiKeyCache } from '../../src/auth/apiKeyCache.ts'
 import { embeddedKeyStore } from '../../src/auth/embeddedKeyStore.ts'
 import type { KeyResult, KeyStore } from '../../src/auth/keyStore.ts'
@@ -11,16 +11,16 @@ import type { Clock } from '../../src/clock.ts'
 import { readConfig } from '../../src/config.ts'
 import type { Database } from '../../src/database/database.ts'
 import { openMigrated } from '../../src/database/open.ts'
-import { MemoryRateLimiter } from '../../src/limits/memory.ts'
+import { MemoryRateLimiter } from '../../src/limits/memoryRateLimiter.ts'
 import { type Plan, planNames } from '../../src/limits/plans.ts'
-import { PostgresRateLimiter } from '../../src/limits/postgres.ts'
+import { PostgresRateLimiter } from '../../src/limits/postgresRateLimiter.ts'
 import { findUsage } from '../../src/limits/queries.ts'
 import type { RateLimiter } from '../../src/limits/rateLimiter.ts'
 import { addressLimits, dayMs, exemptLimits, minuteMs } from '../../src/limits/window.ts'
 import { startService } from '../../src/service.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { createClient } from '../support/client.ts'
-import { databaseFor, type StoreEnv } from '../support/engine.ts'
+import { type DatabaseEnv, openDatabaseFor } from '../support/engine.ts'
 import { folderFor } from '../support/servers.ts'
 
 const start = Date.UTC(2026, 10, 15)
@@ -92,7 +92,7 @@ async function addKey({ database }: Pick<Side, 'database'>, id: number, secret: 
 
 async function changeKey({ database, cache }: Side, id: number, change: Record<string, unknown>) {
   await database.write((trx) => trx.updateTable('api_keys').set(change).where('id', '=', id).execute())
-  cache.forget()
+  cache.invalidate()
 }
 
 /** Steps to the ends of windows and bans, to 1 ms before and after them, and to any time between. */
@@ -160,7 +160,7 @@ const play = fc.record({
 const concurrentPlays = 5
 
 test('PostgreSQL counts keys exactly as memory does: every decision and every stored row', async (t) => {
-  const { database: shared } = await databaseFor(t)
+  const { database: shared } = await openDatabaseFor(t)
   const embedded = await embeddedFor(t)
   let lastId = 0
   let calls = 0
@@ -169,7 +169,7 @@ test('PostgreSQL counts keys exactly as memory does: every decision and every st
   async function run({ first, banAfter, steps }: typeof play extends fc.Arbitrary<infer P> ? P : never) {
     let now = start
     const id = ++lastId
-    const token = makeApiKey('production')
+    const token = generateApiKey('production')
     const address = `192.0.2.${id}`
     const sides = [postgresSide(shared, () => now, banAfter), memorySide(embedded, () => now, banAfter)]
     const change = (changed: Record<string, unknown>) =>
@@ -230,7 +230,7 @@ test('PostgreSQL counts keys exactly as memory does: every decision and every st
 })
 
 test('PostgreSQL counts addresses exactly as memory does, for any token and when the clock is set back', async (t) => {
-  const { database: shared } = await databaseFor(t)
+  const { database: shared } = await openDatabaseFor(t)
   const embedded = await embeddedFor(t)
   let now = start
   let sequences = 0
@@ -245,7 +245,12 @@ test('PostgreSQL counts addresses exactly as memory does, for any token and when
       addressLimits.perMinute + 1,
     ),
     // No key, an unknown key, a damaged key, and a key of another environment.
-    token: fc.constantFrom(undefined, makeApiKey('production'), 'ps_live_damaged', makeApiKey('staging')),
+    token: fc.constantFrom(
+      undefined,
+      generateApiKey('production'),
+      'ps_live_damaged',
+      generateApiKey('staging'),
+    ),
   })
   await fc.assert(
     fc.asyncProperty(fc.array(request, { minLength: 1, maxLength: 5, size: 'max' }), async (requests) => {
@@ -273,7 +278,7 @@ test('PostgreSQL counts addresses exactly as memory does, for any token and when
 })
 
 test('an address with no requests left waits at most a minute after the clock is set back', async (t) => {
-  const { database } = await databaseFor(t)
+  const { database } = await openDatabaseFor(t)
   let now = start
   const side = postgresSide(database, () => now, 3)
   const send = async () =>
@@ -289,10 +294,10 @@ test('an address with no requests left waits at most a minute after the clock is
 const ample: Settings = { plan: 'enterprise', perMinute: 1_000_000, perDay: 1_000_000 }
 
 test('finding a key and exempt requests consume nothing from the key, and leave no count of it behind', async (t) => {
-  const { database } = await databaseFor(t)
+  const { database } = await openDatabaseFor(t)
   let now = start
   const side = postgresSide(database, () => now, 3)
-  const token = makeApiKey('production')
+  const token = generateApiKey('production')
   await addKey({ database }, 1, token, { ...ample, perMinute: 2 })
   const rows = async () => [
     await database.read.selectFrom('key_usage').selectAll().execute(),
@@ -317,10 +322,10 @@ test('finding a key and exempt requests consume nothing from the key, and leave 
 })
 
 test('instances that count concurrently admit exactly the limit', async (t) => {
-  const { env, database } = await databaseFor(t)
+  const { env, database } = await openDatabaseFor(t)
   const other = await openMigrated({ dataDir: env.PETSTORE_DATA_DIR, databaseUrl: env.DATABASE_URL }, 0)
   t.after(() => other.close())
-  const token = makeApiKey('production')
+  const token = generateApiKey('production')
   await addKey({ database }, 1, token, { plan: 'enterprise', perMinute: 50, perDay: 1_000 })
   const sides = [database, other].map((each) => postgresSide(each, () => start, 10))
   const results = await Promise.all(
@@ -332,10 +337,10 @@ test('instances that count concurrently admit exactly the limit', async (t) => {
 })
 
 test('instances that count exempt requests concurrently admit exactly the limit', async (t) => {
-  const { env, database } = await databaseFor(t)
+  const { env, database } = await openDatabaseFor(t)
   const other = await openMigrated({ dataDir: env.PETSTORE_DATA_DIR, databaseUrl: env.DATABASE_URL }, 0)
   t.after(() => other.close())
-  const token = makeApiKey('production')
+  const token = generateApiKey('production')
   await addKey({ database }, 1, token, ample)
   const sides = [database, other].map((each) => postgresSide(each, () => start, 10))
   const results = await Promise.all(
@@ -352,9 +357,9 @@ test('instances that count exempt requests concurrently admit exactly the limit'
 })
 
 test('concurrent requests with a publishable key count for the key or for their address, depending on the origin', async (t) => {
-  const { database } = await databaseFor(t)
+  const { database } = await openDatabaseFor(t)
   const side = postgresSide(database, () => start, 10)
-  const token = makeApiKey('production')
+  const token = generateApiKey('production')
   await addKey({ database }, 1, token, { ...ample, perMinute: 30, origins: [home] })
   const results = await Promise.all(
     Array.from({ length: 120 }, async (_, n) => {
@@ -381,7 +386,7 @@ test('concurrent requests with a publishable key count for the key or for their 
 })
 
 test('exempt requests are one round trip, shared by concurrent ones, and none once key and address are used up', async (t) => {
-  const { database } = await databaseFor(t)
+  const { database } = await openDatabaseFor(t)
   let roundTrips = 0
   const counting: Database = {
     ...database,
@@ -392,7 +397,7 @@ test('exempt requests are one round trip, shared by concurrent ones, and none on
   }
   let now = start
   const side = postgresSide(counting, () => now, 10)
-  const token = makeApiKey('production')
+  const token = generateApiKey('production')
   await addKey({ database }, 1, token, ample)
   const send = async () =>
     (await consume(side, { token, address: '192.0.2.1', isExempt: true })).addressDecision?.outcome
@@ -410,7 +415,7 @@ test('exempt requests are one round trip, shared by concurrent ones, and none on
 })
 
 /** An instance of the service whose local clock is wrong. */
-async function instanceFor(t: TestContext, env: StoreEnv, aheadMs: number) {
+async function instanceFor(t: TestContext, env: DatabaseEnv, aheadMs: number) {
   const { log } = createLog({ level: 'silent', redact: (text) => text })
   const config = readConfig({ ...env, PORT: '0', PETSTORE_ADMIN_KEY: adminKey })
   const service = await startService({ config, clock: () => Date.now() + aheadMs, log })
@@ -431,7 +436,7 @@ async function secondsOf(database: Database): Promise<number> {
 }
 
 test('the clock of the database decides: an instance whose clock is an hour off shows the same windows', async (t) => {
-  const { env, database } = await databaseFor(t)
+  const { env, database } = await openDatabaseFor(t)
   const right = await instanceFor(t, env, 0)
   const made = await right.request('POST', '/v1/keys', {
     key: adminKey,
@@ -464,15 +469,15 @@ test('the clock of the database decides: an instance whose clock is an hour off 
     assert.equal(anonymous.status, 401)
     // Needs no round trip: the instance knows the offset of the database's clock.
     const preflight = await instance.request('OPTIONS', '/v1/pets')
-    for (const answer of [anonymous, preflight]) {
-      const ahead = Number(answer.headers['x-ratelimit-reset']) - after
+    for (const response of [anonymous, preflight]) {
+      const ahead = Number(response.headers['x-ratelimit-reset']) - after
       assert.ok(ahead > 0 && ahead < 2 * 60, `resets in ${ahead} s`)
     }
   }
 })
 
 test('sweep deletes the addresses whose windows have ended, and no others', async (t) => {
-  const { database } = await databaseFor(t)
+  const { database } = await openDatabaseFor(t)
   let now = start
   const side = postgresSide(database, () => now, 3)
   const rows = async () =>
@@ -501,7 +506,7 @@ test('sweep deletes the addresses whose windows have ended, and no others', asyn
 })
 
 test('the number of stored addresses is bounded: beyond 100,000 those that end first are deleted', async (t) => {
-  const { database } = await databaseFor(t)
+  const { database } = await openDatabaseFor(t)
   const side = postgresSide(database, () => start, 3)
   const rowsMax = 100_000
   await database.migrate((trx) =>

@@ -5,28 +5,33 @@ import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
 import pg from 'pg'
-import { amplePlan } from '../support/answers.ts'
-import type { Answer, Client } from '../support/client.ts'
+import type { Client, ClientResponse } from '../support/client.ts'
 import {
   administer,
   adminUrl,
-  holdTurn,
-  inStore,
-  newStore,
-  removeStore,
-  type StoreEnv,
-  storeFor,
+  type DatabaseEnv,
+  databaseFor,
+  holdWriteLockOf,
+  inDatabase,
+  newDatabase,
+  removeDatabase,
   temporaryFolder,
 } from '../support/engine.ts'
+import { type EventStreamClient, openEventStream } from '../support/eventStreamClient.ts'
 import { eventually } from '../support/eventually.ts'
-import { lastFirst } from '../support/lastFirst.ts'
-import { type Listening, listenTo } from '../support/listening.ts'
 import { assertUnavailable, isOutcomeUnknown, type Load, startLoad } from '../support/load.ts'
-import { ownPostgresFor } from '../support/ownPostgres.ts'
 import { runPetstore } from '../support/process.ts'
-import { loopbackAllowed, type Receiver, registerWebhook, startReceiver } from '../support/receiver.ts'
+import { amplePlan } from '../support/responses.ts'
+import { reverseCleanup } from '../support/reverseCleanup.ts'
+import { ownPostgresFor } from '../support/separatePostgres.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import { proxyFor, type TcpProxy } from '../support/tcpProxy.ts'
+import {
+  loopbackAllowed,
+  registerWebhook,
+  startWebhookReceiver,
+  type WebhookReceiver,
+} from '../support/webhookReceiver.ts'
 
 const hourMs = 60 * 60 * 1000
 const poolMax = 4
@@ -34,9 +39,9 @@ const callers = 6
 
 /** The bounds of src/database/postgres/: for a connection, a query and a whole commit. */
 const connectMs = 2_000
-const answerMs = 3_000
+const responseMs = 3_000
 const commitMs = 5_000
-const askMs = connectMs + answerMs
+const askMs = connectMs + responseMs
 /** A read is an admission and a query. A write also finds its key again, and waits for the commit before it. */
 const longestWaitMs = { read: 2 * askMs, write: 2 * askMs + 2 * commitMs, ready: connectMs + 1_000 }
 const slackMs = 5_000
@@ -47,7 +52,7 @@ type Administer = (statement: string) => Promise<pg.QueryResult>
 /** A service on a PostgreSQL that is about to fail. */
 type Faulty = {
   /** The settings of its database, without the proxy. */
-  storeEnv: StoreEnv
+  databaseEnv: DatabaseEnv
   databaseName: string
   administer: Administer
   service: TestService
@@ -56,13 +61,13 @@ type Faulty = {
 type Proxied = Faulty & { proxy: TcpProxy }
 
 /** A database of a role that is not the superuser: some limits do not apply to a superuser. */
-async function ownedStoreFor(t: After): Promise<StoreEnv> {
+async function ownedDatabaseFor(t: After): Promise<DatabaseEnv> {
   const role = `petstore_${randomUUID().replaceAll('-', '')}`
   const password = randomUUID()
   await administer(`CREATE ROLE ${role} LOGIN PASSWORD '${password}'`)
   t.after(() => administer(`DROP ROLE ${role}`))
-  const env = await newStore({ isBare: true })
-  t.after(() => removeStore(env))
+  const env = await newDatabase({ isBare: true })
+  t.after(() => removeDatabase(env))
   const url = new URL(env.DATABASE_URL as string)
   await administer(`ALTER DATABASE ${url.pathname.slice(1)} OWNER TO ${role}`)
   url.username = role
@@ -70,17 +75,17 @@ async function ownedStoreFor(t: After): Promise<StoreEnv> {
   return { ...env, DATABASE_URL: url.href }
 }
 
-const passwordOf = ({ DATABASE_URL }: StoreEnv): string => new URL(DATABASE_URL as string).password
+const passwordOf = ({ DATABASE_URL }: DatabaseEnv): string => new URL(DATABASE_URL as string).password
 
 async function serviceOn(
   t: After,
-  storeEnv: StoreEnv,
-  databaseUrl = storeEnv.DATABASE_URL as string,
+  databaseEnv: DatabaseEnv,
+  databaseUrl = databaseEnv.DATABASE_URL as string,
   sweepMs = 60_000,
 ) {
   const env = { ...loopbackAllowed, PETSTORE_DATABASE_POOL: String(poolMax) }
   const service = await startTestService(
-    { ...storeEnv, ...env, DATABASE_URL: databaseUrl },
+    { ...databaseEnv, ...env, DATABASE_URL: databaseUrl },
     { bounds: { sweepMs } },
   )
   t.after(() => service.stop())
@@ -90,11 +95,11 @@ async function serviceOn(
 
 /** A service that is connected to PostgreSQL through a proxy. */
 async function proxiedService(t: After, sweepMs?: number, isOwned = false): Promise<Proxied> {
-  const storeEnv = await (isOwned ? ownedStoreFor(t) : storeFor(t))
-  const url = storeEnv.DATABASE_URL as string
+  const databaseEnv = await (isOwned ? ownedDatabaseFor(t) : databaseFor(t))
+  const url = databaseEnv.DATABASE_URL as string
   const proxy = await proxyFor(t, url)
-  const serving = await serviceOn(t, storeEnv, proxy.through(url), sweepMs)
-  return { ...serving, storeEnv, proxy, databaseName: new URL(url).pathname.slice(1), administer }
+  const serving = await serviceOn(t, databaseEnv, proxy.through(url), sweepMs)
+  return { ...serving, databaseEnv, proxy, databaseName: new URL(url).pathname.slice(1), administer }
 }
 
 const ofService = ({ databaseName }: Faulty) =>
@@ -120,12 +125,17 @@ async function readiness(service: Client): Promise<number> {
 }
 
 /** Every confirmed pet exists once, and no rejected pet exists. */
-async function assertKept(storeEnv: StoreEnv, { created, refused, unknown }: Load): Promise<void> {
-  const rows = await inStore(storeEnv, ({ read }) => read.selectFrom('pets').select(['id', 'name']).execute())
+async function assertNothingLost(
+  databaseEnv: DatabaseEnv,
+  { created, rejected, unknown }: Load,
+): Promise<void> {
+  const rows = await inDatabase(databaseEnv, ({ read }) =>
+    read.selectFrom('pets').select(['id', 'name']).execute(),
+  )
   const byId = new Map(rows.map(({ id, name }) => [id, name]))
   const names = new Set(rows.map(({ name }) => name))
-  for (const [id, name] of created) assert.equal(byId.get(id), name, `animal ${id} was answered with 201`)
-  for (const { name } of refused) assert.ok(!names.has(name), `${name} was refused, but is there`)
+  for (const [id, name] of created) assert.equal(byId.get(id), name, `animal ${id} got 201`)
+  for (const { name } of rejected) assert.ok(!names.has(name), `${name} was rejected, but exists`)
   assert.equal(names.size, rows.length, 'every pet exists once')
   assert.ok(rows.length <= created.size + unknown.length)
 }
@@ -136,24 +146,24 @@ const pauseBetweenStreamsMs = 50
 async function follow(t: After, { service }: Faulty): Promise<{ ids: Set<number> }> {
   const ids = new Set<number>()
   let isOver = false
-  let current: Listening | undefined
+  let current: EventStreamClient | undefined
   /** The last event that was received; at first the newest event at the start. */
   let position: string | undefined
   t.after(() => {
     isOver = true
-    current?.hangUp()
+    current?.disconnect()
   })
   const note = () => {
-    for (const { id, type, data } of current?.heard.splice(0) ?? []) {
+    for (const { id, type, data } of current?.events.splice(0) ?? []) {
       position = String(id)
       if (type === 'pet.created') ids.add((data as { id: number }).id)
     }
   }
   const connect = async () => {
     const headers = { ...(position !== undefined && { 'last-event-id': position }) }
-    current = await listenTo(service.base, { key: service.operatorKey, headers })
+    current = await openEventStream(service.base, { key: service.operatorKey, headers })
     const { status, incoming, ended } = current
-    assert.ok(status === 200 || status === 503, `the stream was answered ${status}`)
+    assert.ok(status === 200 || status === 503, `the stream got ${status}`)
     position ??= String(current.headers['last-event-id'])
     incoming.on('data', note)
     void ended.then(connectAgain)
@@ -210,33 +220,33 @@ const scenarios: Scenario[] = [
 describe('a PostgreSQL that is not available', { concurrency: 3 }, () => {
   for (const scenario of scenarios) {
     test(`${scenario.what}: every request gets a response in time, and the service recovers without a restart`, (t) =>
-      endure(t, scenario))
+      runScenario(t, scenario))
   }
 })
 
 /** Puts a service under load, causes the fault, ends it, and checks the recovery. */
-async function endure(t: TestContext, { begin, end, isOwned }: Scenario): Promise<void> {
-  const undo = lastFirst(t)
+async function runScenario(t: TestContext, { begin, end, isOwned }: Scenario): Promise<void> {
+  const undo = reverseCleanup(t)
   const faulty = await proxiedService(undo, 300, isOwned)
   const { service } = faulty
   const { load, receiver, streamed } = await putUnderLoad(undo, faulty)
 
   await begin(faulty)
   await eventually('/readyz reports it', async () => (await readiness(service)) === 503, 30_000)
-  const refusedBefore = load.leastRefused()
-  await eventually('every caller is rejected', () => load.leastRefused() >= refusedBefore + 2, 60_000)
+  const rejectedBefore = load.leastRejected()
+  await eventually('every caller is rejected', () => load.leastRejected() >= rejectedBefore + 2, 60_000)
   assert.equal((await service.request('GET', '/healthz')).status, 200)
   assert.equal(await readiness(service), 503)
 
   await end(faulty)
-  await becomesWhole(t, faulty, load)
+  await assertRecovers(t, faulty, load)
   await assertBackgroundGoesOn(faulty, receiver, streamed)
 }
 
 /** Callers, a webhook endpoint and a stream. All are served. */
 async function putUnderLoad(t: After, faulty: Faulty) {
   const { service, key } = faulty
-  const receiver = await startReceiver()
+  const receiver = await startWebhookReceiver()
   t.after(() => receiver.stop())
   await registerWebhook(service, receiver.url)
   const { ids: streamed } = await follow(t, faulty)
@@ -247,8 +257,8 @@ async function putUnderLoad(t: After, faulty: Faulty) {
 }
 
 /** After the fault everything is served again, and nothing was lost, duplicated or leaked. */
-async function becomesWhole(t: TestContext, faulty: Faulty, load: Load): Promise<void> {
-  const { service, storeEnv } = faulty
+async function assertRecovers(t: TestContext, faulty: Faulty, load: Load): Promise<void> {
+  const { service, databaseEnv } = faulty
   const endedAt = performance.now()
   await eventually('/readyz reports it', async () => (await readiness(service)) === 200, 30_000)
   const readyMs = performance.now() - endedAt
@@ -259,14 +269,14 @@ async function becomesWhole(t: TestContext, faulty: Faulty, load: Load): Promise
   const wholeMs = performance.now() - endedAt
   await load.stop()
   assert.equal((await service.request('GET', '/healthz')).status, 200)
-  const { created, refused, unknown } = load
+  const { created, rejected, unknown } = load
   t.diagnostic(
-    `longest wait ${shownWaits(load)}; ready again after ${Math.round(readyMs)} ms, every caller served after ${Math.round(wholeMs)} ms; changes: ${created.size} made, ${refused.length} refused, ${unknown.length} unknown`,
+    `longest wait ${shownWaits(load)}; ready again after ${Math.round(readyMs)} ms, every caller served after ${Math.round(wholeMs)} ms; changes: ${created.size} made, ${rejected.length} rejected, ${unknown.length} unknown`,
   )
   assertInTime(load)
-  await assertKept(storeEnv, load)
+  await assertNothingLost(databaseEnv, load)
   await eventually('no connection leaks', async () => (await connectionsOf(faulty)) <= poolMax + 1)
-  assert.ok(!service.logLines.join().includes(passwordOf(storeEnv)), 'the password is not in the log')
+  assert.ok(!service.logLines.join().includes(passwordOf(databaseEnv)), 'the password is not in the log')
 }
 
 const shownWaits = ({ longestMs: { read, write } }: Load) =>
@@ -279,19 +289,19 @@ function assertInTime(load: Load): void {
 
 /** Webhooks and streams deliver every pet, and sweeps remove expired records. */
 async function assertBackgroundGoesOn(
-  { service, storeEnv }: Faulty,
-  receiver: Receiver,
+  { service, databaseEnv }: Faulty,
+  receiver: WebhookReceiver,
   streamed: ReadonlySet<number>,
 ): Promise<void> {
-  await inStore(storeEnv, async ({ read }) => {
+  await inDatabase(databaseEnv, async ({ read }) => {
     const pets = (await read.selectFrom('pets').select('id').execute()).map(({ id }) => id)
-    const isTold = () => {
+    const isNotified = () => {
       // Claims of the outage expire after a while, and failed deliveries are retried later.
       service.advance(hourMs / 60)
-      const told = new Set(receiver.received.map(({ data }) => data.id))
-      return pets.every((id) => told.has(id))
+      const reported = new Set(receiver.received.map(({ data }) => data.id))
+      return pets.every((id) => reported.has(id))
     }
-    await eventually('webhooks have received every pet', isTold, 30_000)
+    await eventually('webhooks have received every pet', isNotified, 30_000)
     await eventually('streams too', () => pets.every((id) => streamed.has(id)))
     service.advance(25 * hourMs)
     await eventually('old idempotency records are removed', async () => {
@@ -301,27 +311,27 @@ async function assertBackgroundGoesOn(
   })
 }
 
-const namesIn = (env: StoreEnv): Promise<string[]> =>
-  inStore(env, async ({ read }) =>
+const namesIn = (env: DatabaseEnv): Promise<string[]> =>
+  inDatabase(env, async ({ read }) =>
     (await read.selectFrom('pets').select('name').orderBy('id').execute()).map(({ name }) => name),
   )
 
 describe('a PostgreSQL that is degraded', { concurrency: 2 }, () => {
   test('a PostgreSQL with fewer connections than the pool may use: requests wait for those that exist', async (t) => {
-    const undo = lastFirst(t)
-    const storeEnv = await ownedStoreFor(undo)
-    const { username } = new URL(storeEnv.DATABASE_URL as string)
+    const undo = reverseCleanup(t)
+    const databaseEnv = await ownedDatabaseFor(undo)
+    const { username } = new URL(databaseEnv.DATABASE_URL as string)
     await administer(`ALTER ROLE ${username} CONNECTION LIMIT ${poolMax - 1}`)
-    const { service, key } = await serviceOn(undo, storeEnv)
+    const { service, key } = await serviceOn(undo, databaseEnv)
     const load = startLoad([service], { callers: 2 * poolMax, key })
     undo.after(() => load.stop().catch(() => {}))
     await eventually('every caller is served', () => load.leastGood() >= 10, 30_000)
     await load.stop()
-    assert.equal(load.refusals(), 0)
+    assert.equal(load.rejections(), 0)
   })
 
   test('connections that are cut repeatedly during queries: each request succeeds or fails as a whole', async (t) => {
-    const undo = lastFirst(t)
+    const undo = reverseCleanup(t)
     const faulty = await proxiedService(undo, 300)
     const { load, receiver, streamed } = await putUnderLoad(undo, faulty)
     for (let n = 0; n < 10; n++) {
@@ -330,16 +340,16 @@ describe('a PostgreSQL that is degraded', { concurrency: 2 }, () => {
       if (n % 2 === 0) faulty.proxy.cut()
       else await terminateAll(faulty)
     }
-    await becomesWhole(t, faulty, load)
-    assert.ok(load.refusals() > 0, 'some requests were affected')
+    await assertRecovers(t, faulty, load)
+    assert.ok(load.rejections() > 0, 'some requests were affected')
     await assertBackgroundGoesOn(faulty, receiver, streamed)
   })
 
   test('a PostgreSQL that crashes and recovers: no confirmed change is lost, and the service continues', async (t) => {
-    const undo = lastFirst(t)
-    const { storeEnv, databaseName, administer } = await ownPostgresFor(undo)
-    const serving = await serviceOn(undo, storeEnv, storeEnv.DATABASE_URL, 300)
-    const faulty = { ...serving, storeEnv, databaseName, administer }
+    const undo = reverseCleanup(t)
+    const { databaseEnv, databaseName, administer } = await ownPostgresFor(undo)
+    const serving = await serviceOn(undo, databaseEnv, databaseEnv.DATABASE_URL, 300)
+    const faulty = { ...serving, databaseEnv, databaseName, administer }
     const { load, receiver, streamed } = await putUnderLoad(undo, faulty)
     for (let n = 0; n < 2; n++) {
       const { rows } = await administer(`SELECT pid ${ofService(faulty)} LIMIT 1`)
@@ -348,20 +358,20 @@ describe('a PostgreSQL that is degraded', { concurrency: 2 }, () => {
       const before = load.leastGood()
       await eventually('every caller is served again', () => load.leastGood() >= before + 3, 30_000)
     }
-    await becomesWhole(t, faulty, load)
+    await assertRecovers(t, faulty, load)
     await assertBackgroundGoesOn(faulty, receiver, streamed)
   })
 
   test('a connection that breaks or stops responding during its setup is handled like any other', async (t) => {
-    const faulty = await proxiedService(lastFirst(t))
+    const faulty = await proxiedService(reverseCleanup(t))
     const { service, key, proxy } = faulty
     const look = async () => {
       const startedAt = performance.now()
-      const answer = await service.request('GET', '/v1/pets', { key })
+      const response = await service.request('GET', '/v1/pets', { key })
       const ms = performance.now() - startedAt
       assert.ok(ms < longestWaitMs.read + slackMs, `it took ${ms} ms`)
-      if (answer.status !== 200) assertUnavailable(answer)
-      return answer.status === 200
+      if (response.status !== 200) assertUnavailable(response)
+      return response.status === 200
     }
     for (const begin of [() => proxy.cutAt('SET ', 'before'), () => proxy.hangAt('SET ')]) {
       let isBegun = false
@@ -383,7 +393,7 @@ describe('a PostgreSQL that is degraded', { concurrency: 2 }, () => {
   })
 
   test('with a slow PostgreSQL within the bounds no request is rejected', async (t) => {
-    const undo = lastFirst(t)
+    const undo = reverseCleanup(t)
     const { service, key, proxy } = await proxiedService(undo)
     proxy.delay(25)
     const load = startLoad([service], { callers: poolMax, key })
@@ -391,11 +401,11 @@ describe('a PostgreSQL that is degraded', { concurrency: 2 }, () => {
     await eventually('every caller is served', () => load.leastGood() >= 3, 30_000)
     await load.stop()
     t.diagnostic(`longest wait ${shownWaits(load)}`)
-    assert.deepEqual([load.refused, load.unknown], [[], []])
+    assert.deepEqual([load.rejected, load.unknown], [[], []])
   })
 
   test('a write whose queries are each in time but together too slow is rejected without an effect', async (t) => {
-    const { service, key, proxy } = await proxiedService(lastFirst(t))
+    const { service, key, proxy } = await proxiedService(reverseCleanup(t))
     const call = (method: string, path: string, body?: unknown) =>
       service.request(method, path, { key, ...(body !== undefined && { body }) })
     const { json: pet } = await call('POST', '/v1/pets', { name: 'Milo', categoryId: 7 })
@@ -404,9 +414,9 @@ describe('a PostgreSQL that is degraded', { concurrency: 2 }, () => {
     await Promise.all(Array.from({ length: 3 * poolMax }, () => call('GET', '/v1/pets')))
     proxy.delay(330)
     const startedAt = performance.now()
-    const refused = await order()
-    assertUnavailable(refused, 'POST')
-    assert.ok(!isOutcomeUnknown(refused), 'it did not reach its commit')
+    const rejected = await order()
+    assertUnavailable(rejected, 'POST')
+    assert.ok(!isOutcomeUnknown(rejected), 'it did not reach its commit')
     const ms = performance.now() - startedAt
     assert.ok(ms < longestWaitMs.write + slackMs, `the change took ${ms} ms`)
     await eventually('a read is served', async () => (await call('GET', '/v1/pets')).status === 200)
@@ -416,38 +426,38 @@ describe('a PostgreSQL that is degraded', { concurrency: 2 }, () => {
   })
 
   test('a pool whose connections are all in use: requests without one are rejected in time, and served afterwards', async (t) => {
-    const undo = lastFirst(t)
+    const undo = reverseCleanup(t)
     const faulty = await proxiedService(undo)
-    const { service, key, storeEnv } = faulty
+    const { service, key, databaseEnv } = faulty
     const load = startLoad([service], { callers: 10 * poolMax, key })
     undo.after(() => load.stop().catch(() => {}))
     await eventually('every caller is served', () => load.leastGood() >= 1)
-    const holder = new pg.Client({ connectionString: storeEnv.DATABASE_URL })
+    const holder = new pg.Client({ connectionString: databaseEnv.DATABASE_URL })
     await holder.connect()
     undo.after(() => holder.end())
     await holder.query('BEGIN; LOCK TABLE pets, inventory IN ACCESS EXCLUSIVE MODE')
     await eventually('/readyz reports it', async () => (await readiness(service)) === 503, 30_000)
-    await eventually('every caller is rejected', () => load.leastRefused() >= 1, 30_000)
+    await eventually('every caller is rejected', () => load.leastRejected() >= 1, 30_000)
     assert.equal((await service.request('GET', '/healthz')).status, 200)
     await holder.query('ROLLBACK')
-    await becomesWhole(t, faulty, load)
+    await assertRecovers(t, faulty, load)
   })
 
   test('writes that wait for a locked table are all rejected in time', async (t) => {
-    const undo = lastFirst(t)
-    const { service, key, storeEnv } = await proxiedService(undo)
-    const holder = new pg.Client({ connectionString: storeEnv.DATABASE_URL })
+    const undo = reverseCleanup(t)
+    const { service, key, databaseEnv } = await proxiedService(undo)
+    const holder = new pg.Client({ connectionString: databaseEnv.DATABASE_URL })
     await holder.connect()
     undo.after(() => holder.end())
     await holder.query('BEGIN; LOCK TABLE pets IN ACCESS EXCLUSIVE MODE')
     const startedAt = performance.now()
     // In sequence, each with the time of a statement, they would exceed the bound by far.
     const body = { name: 'Milo', categoryId: 7 }
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 20 }, () => service.request('POST', '/v1/pets', { key, body })),
     )
     const ms = performance.now() - startedAt
-    for (const answer of answers) assertUnavailable(answer, 'POST')
+    for (const response of responses) assertUnavailable(response, 'POST')
     assert.ok(ms < longestWaitMs.write + slackMs, `the last of them waited ${Math.round(ms)} ms`)
     await holder.query('ROLLBACK')
     await eventually('a write succeeds again', async () => {
@@ -456,7 +466,7 @@ describe('a PostgreSQL that is degraded', { concurrency: 2 }, () => {
   })
 
   test('a database that was read-only is ready again, even if /readyz is the only request', async (t) => {
-    const undo = lastFirst(t)
+    const undo = reverseCleanup(t)
     const faulty = await proxiedService(undo)
     const { service, databaseName } = faulty
     await administer(`ALTER DATABASE ${databaseName} SET default_transaction_read_only = on`)
@@ -466,10 +476,10 @@ describe('a PostgreSQL that is degraded', { concurrency: 2 }, () => {
     await eventually('/readyz reports it', async () => (await readiness(service)) === 200)
   })
 
-  test('many holds that expire at once are expired over a slow connection, too, in several commits', async (t) => {
-    const { service, proxy, storeEnv } = await proxiedService(lastFirst(t))
+  test('many holds that expire together are expired over a slow connection, too, in several commits', async (t) => {
+    const { service, proxy, databaseEnv } = await proxiedService(reverseCleanup(t))
     const orders = 160
-    await inStore(storeEnv, async ({ write }) => {
+    await inDatabase(databaseEnv, async ({ write }) => {
       await write(async (trx) => {
         const now = service.now()
         await sql`INSERT INTO categories VALUES (7, NULL)`.execute(trx)
@@ -492,11 +502,11 @@ describe('a PostgreSQL that is degraded', { concurrency: 2 }, () => {
 
 describe('a connection that breaks at the commit', { concurrency: 2 }, () => {
   for (const [what, when, isMade] of [
-    ['before PostgreSQL has heard of it', 'before', false],
-    ['after PostgreSQL has committed', 'answered', true],
+    ['before PostgreSQL has received it', 'before', false],
+    ['after PostgreSQL has committed', 'afterResponse', true],
   ] as const) {
     test(`${what}: the error states that the outcome is unknown, and a retry with the same key creates one`, async (t) => {
-      const { service, key, proxy, storeEnv } = await proxiedService(lastFirst(t))
+      const { service, key, proxy, databaseEnv } = await proxiedService(reverseCleanup(t))
       const add = () =>
         service.request('POST', '/v1/pets', {
           key,
@@ -507,17 +517,17 @@ describe('a connection that breaks at the commit', { concurrency: 2 }, () => {
       const [first] = await Promise.all([add(), cut])
       assertUnavailable(first, 'POST')
       assert.ok(isOutcomeUnknown(first), first.text)
-      assert.deepEqual(await namesIn(storeEnv), isMade ? ['Milo'] : [])
+      assert.deepEqual(await namesIn(databaseEnv), isMade ? ['Milo'] : [])
       const again = await add()
       assert.equal(again.status, 201, again.text)
       assert.equal(again.headers['idempotent-replayed'], isMade ? 'true' : undefined)
       const once = await add()
       assert.deepEqual([once.status, once.text], [201, again.text])
-      assert.deepEqual(await namesIn(storeEnv), ['Milo'])
+      assert.deepEqual(await namesIn(databaseEnv), ['Milo'])
     })
 
     test(`${what}: the same without a key, and never a confirmation`, async (t) => {
-      const { service, key, proxy, storeEnv } = await proxiedService(lastFirst(t))
+      const { service, key, proxy, databaseEnv } = await proxiedService(reverseCleanup(t))
       const { json: pet } = await service.request('POST', '/v1/pets', {
         key,
         body: { name: 'Milo', categoryId: 7 },
@@ -526,12 +536,12 @@ describe('a connection that breaks at the commit', { concurrency: 2 }, () => {
       const [removed] = await Promise.all([service.request('DELETE', `/v1/pets/${pet.id}`, { key }), cut])
       assertUnavailable(removed, 'DELETE')
       assert.ok(isOutcomeUnknown(removed), removed.text)
-      assert.deepEqual(await namesIn(storeEnv), isMade ? [] : ['Milo'])
+      assert.deepEqual(await namesIn(databaseEnv), isMade ? [] : ['Milo'])
     })
   }
 
   test('that stops responding instead: the same, in time, and a late response of the old one changes nothing', async (t) => {
-    const { service, key, proxy, storeEnv } = await proxiedService(lastFirst(t))
+    const { service, key, proxy, databaseEnv } = await proxiedService(reverseCleanup(t))
     const add = () =>
       service.request('POST', '/v1/pets', {
         key,
@@ -546,11 +556,11 @@ describe('a connection that breaks at the commit', { concurrency: 2 }, () => {
     assert.ok(isOutcomeUnknown(first), first.text)
     proxy.flow()
     const again = await eventually('a retry is served', async () => {
-      const answer = await add()
-      return answer.status === 201 && answer
+      const response = await add()
+      return response.status === 201 && response
     })
     assert.equal(again.json.name, 'Milo')
-    assert.deepEqual(await namesIn(storeEnv), ['Milo'])
+    assert.deepEqual(await namesIn(databaseEnv), ['Milo'])
   })
 })
 
@@ -558,16 +568,20 @@ describe('writes that share a commit', { concurrency: 2 }, () => {
   const size = 20
 
   /** Writes that all wait for the write lock, and then share a commit. */
-  async function batchOf(faulty: Proxied, count = size, beforeTurn = () => {}): Promise<Promise<Answer>[]> {
-    const { service, key, storeEnv } = faulty
-    const { release } = await holdTurn(storeEnv)
+  async function batchOf(
+    faulty: Proxied,
+    count = size,
+    beforeTurn = () => {},
+  ): Promise<Promise<ClientResponse>[]> {
+    const { service, key, databaseEnv } = faulty
+    const { release } = await holdWriteLockOf(databaseEnv)
     const left = async () => (await service.request('GET', '/v1/limits', { key })).json.minute.remaining
     const before = await left()
-    const answers = addAll(faulty, count)
+    const responses = addAll(faulty, count)
     await eventually('all are admitted', async () => before - (await left()) === count)
     beforeTurn()
     await release()
-    return answers
+    return responses
   }
   const addAll = ({ service, key }: Proxied, count = size) =>
     Array.from({ length: count }, (_, n) =>
@@ -579,20 +593,20 @@ describe('writes that share a commit', { concurrency: 2 }, () => {
     )
 
   test('are limited to what fits into its time, so that many over a slow connection all succeed', async (t) => {
-    const faulty = await proxiedService(lastFirst(t))
+    const faulty = await proxiedService(reverseCleanup(t))
     // One write then takes 50 ms, and all of them together longer than the bound of a commit.
-    const answers = await batchOf(faulty, 100, () => faulty.proxy.delay(4))
-    for (const { status, text } of await Promise.all(answers)) assert.equal(status, 201, text)
-    assert.equal(new Set(await namesIn(faulty.storeEnv)).size, answers.length)
+    const responses = await batchOf(faulty, 100, () => faulty.proxy.delay(4))
+    for (const { status, text } of await Promise.all(responses)) assert.equal(status, 201, text)
+    assert.equal(new Set(await namesIn(faulty.databaseEnv)).size, responses.length)
   })
 
   /** The result of each, from its response. Commits before the fault are not included. */
-  async function outcomesOf(answers: Promise<Answer>[]) {
-    const outcomes = { made: [] as string[], refused: [] as string[], unknown: [] as string[] }
-    for (const [n, answer] of (await Promise.all(answers)).entries()) {
-      if (answer.status !== 201) assertUnavailable(answer, 'POST')
-      const told = answer.status === 201 ? 'made' : isOutcomeUnknown(answer) ? 'unknown' : 'refused'
-      outcomes[told].push(`Pet ${n}`)
+  async function outcomesOf(responses: Promise<ClientResponse>[]) {
+    const outcomes = { made: [] as string[], rejected: [] as string[], unknown: [] as string[] }
+    for (const [n, response] of (await Promise.all(responses)).entries()) {
+      if (response.status !== 201) assertUnavailable(response, 'POST')
+      const reported = response.status === 201 ? 'made' : isOutcomeUnknown(response) ? 'unknown' : 'rejected'
+      outcomes[reported].push(`Pet ${n}`)
     }
     return outcomes
   }
@@ -600,33 +614,33 @@ describe('writes that share a commit', { concurrency: 2 }, () => {
   async function assertRetriesMakeEachOnce(faulty: Proxied): Promise<void> {
     const { made } = await outcomesOf(addAll(faulty))
     assert.equal(made.length, size)
-    assert.deepEqual((await namesIn(faulty.storeEnv)).sort(), made.sort())
+    assert.deepEqual((await namesIn(faulty.databaseEnv)).sort(), made.sort())
   }
 
   test('whose connection breaks half-way are all rejected, and none exists', async (t) => {
-    const faulty = await proxiedService(lastFirst(t))
+    const faulty = await proxiedService(reverseCleanup(t))
     const cut = faulty.proxy.cutAt(`Pet ${size / 2}`, 'before')
-    const { made, refused, unknown } = await outcomesOf(await batchOf(faulty))
+    const { made, rejected, unknown } = await outcomesOf(await batchOf(faulty))
     await cut
-    assert.ok(refused.length > 0)
+    assert.ok(rejected.length > 0)
     assert.deepEqual(unknown, [], 'it is known that they were not applied')
-    assert.deepEqual((await namesIn(faulty.storeEnv)).sort(), made.sort())
+    assert.deepEqual((await namesIn(faulty.databaseEnv)).sort(), made.sort())
     await assertRetriesMakeEachOnce(faulty)
   })
 
   for (const [what, when] of [
-    ['is not heard', 'before'],
-    ['is heard, but not its answer', 'answered'],
+    ['is not received', 'before'],
+    ['is received, but its response is lost', 'afterResponse'],
   ] as const) {
     test(`whose commit ${what}: each error states that the outcome is unknown, and retries create each once`, async (t) => {
-      const faulty = await proxiedService(lastFirst(t))
+      const faulty = await proxiedService(reverseCleanup(t))
       const cut = faulty.proxy.cutAt('COMMIT\0', when)
-      const { made, refused, unknown } = await outcomesOf(await batchOf(faulty))
+      const { made, rejected, unknown } = await outcomesOf(await batchOf(faulty))
       await cut
       assert.ok(unknown.length > 0)
-      assert.deepEqual(refused, [])
+      assert.deepEqual(rejected, [])
       const existing = when === 'before' ? made : [...made, ...unknown]
-      assert.deepEqual((await namesIn(faulty.storeEnv)).sort(), existing.sort())
+      assert.deepEqual((await namesIn(faulty.databaseEnv)).sort(), existing.sort())
       await assertRetriesMakeEachOnce(faulty)
     })
   }
@@ -659,7 +673,7 @@ describe('a start', { concurrency: 2 }, () => {
   }
 
   test('without its PostgreSQL fails with the host and the database name, and without the password', async (t) => {
-    const undo = lastFirst(t)
+    const undo = reverseCleanup(t)
     const [gone, hung] = [await proxyFor(undo, adminUrl()), await proxyFor(undo, adminUrl())]
     await gone.refuse()
     hung.hang()

@@ -6,13 +6,13 @@ import pg from 'pg'
 import { adminUrl } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 
-async function ask(url: string, question: string) {
+async function query(url: string, statement: string) {
   const client = new pg.Client({ connectionString: url })
   // It may end at any moment; the query reports that too.
   client.on('error', () => {})
   await client.connect()
   try {
-    return (await client.query(question)).rows[0]
+    return (await client.query(statement)).rows[0]
   } finally {
     await client.end()
   }
@@ -21,7 +21,7 @@ async function ask(url: string, question: string) {
 const settings = `SELECT current_setting('server_encoding') AS encoding, current_setting('synchronous_commit') AS commit`
 
 test('these tests have a real PostgreSQL, with UTF-8 and commits that wait for the log', async () => {
-  assert.deepEqual(await ask(adminUrl(), settings), { encoding: 'UTF8', commit: 'on' })
+  assert.deepEqual(await query(adminUrl(), settings), { encoding: 'UTF8', commit: 'on' })
 })
 
 test('a PostgreSQL of the tests does not outlive the process that started it, even if that is killed', async () => {
@@ -31,10 +31,10 @@ test('a PostgreSQL of the tests does not outlive the process that started it, ev
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const [url] = await once(starter.stdout.setEncoding('utf8'), 'data')
-  assert.deepEqual(await ask(url.trim(), 'SELECT 1 AS one'), { one: 1 })
+  assert.deepEqual(await query(url.trim(), 'SELECT 1 AS one'), { one: 1 })
   starter.kill('SIGKILL')
   await eventually('the port is closed', () =>
-    ask(url.trim(), 'SELECT 1 AS one').then(
+    query(url.trim(), 'SELECT 1 AS one').then(
       () => false,
       (error: NodeJS.ErrnoException) => error.code === 'ECONNREFUSED',
     ),

@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
-import { amplePlan, assertRefused } from '../support/answers.ts'
-import type { Answer } from '../support/client.ts'
+import type { ClientResponse } from '../support/client.ts'
 import { keyChangeMs } from '../support/commands.ts'
+import { openEventStream } from '../support/eventStreamClient.ts'
 import { eventually } from '../support/eventually.ts'
 import {
-  done,
   type Event,
   feedAfter,
   instancesFor,
   makeKey,
   newestEventId,
-  whenServed,
+  requestOk,
+  retryWhile503,
 } from '../support/instances.ts'
-import { listenTo } from '../support/listening.ts'
+import { amplePlan, assertError } from '../support/responses.ts'
 import type { Server } from '../support/servers.ts'
 
 const rounds = 3
@@ -33,15 +33,16 @@ function headersOf(key: string) {
   return { 'x-forwarded-for': address }
 }
 const list = ({ request }: Server, key: string) =>
-  whenServed(() => request('GET', '/v1/pets', { key, headers: headersOf(key) }))
+  retryWhile503(() => request('GET', '/v1/pets', { key, headers: headersOf(key) }))
 const add = ({ request }: Server, key: string) =>
-  whenServed(() =>
+  retryWhile503(() =>
     request('POST', '/v1/pets', { key, headers: headersOf(key), body: { name: 'Milo', categoryId: 3 } }),
   )
-const limitOf = ({ headers }: Answer) => /"minute";q=(\d+)/.exec(String(headers['ratelimit-policy']))?.[1]
+const limitOf = ({ headers }: ClientResponse) =>
+  /"minute";q=(\d+)/.exec(String(headers['ratelimit-policy']))?.[1]
 
-/** The next requests after a change, at every instance at once. */
-const atAll = <T>(ask: (instance: Server) => Promise<T>): Promise<T[]> => Promise.all(instances.map(ask))
+/** The next requests after a change, at every instance concurrently. */
+const atAll = <T>(send: (instance: Server) => Promise<T>): Promise<T[]> => Promise.all(instances.map(send))
 
 /**
  * Several times for each instance that makes the change, because a late instance is not late every time. Every instance
@@ -76,26 +77,26 @@ describe('the next request at every instance after the response to a change at o
 
   test('rejects a revoked key, for reads and writes', async () => {
     await everyWay({}, async ({ id, key }, at) => {
-      await done(at, 'DELETE', `/v1/keys/${id}`)
-      const answers = await atAll((instance) => Promise.all([list(instance, key), add(instance, key)]))
-      for (const answer of answers.flat()) {
-        assertRefused(answer, 401, 'invalid_api_key')
-        assert.match(answer.json.message, /revoked/)
+      await requestOk(at, 'DELETE', `/v1/keys/${id}`)
+      const responses = await atAll((instance) => Promise.all([list(instance, key), add(instance, key)]))
+      for (const response of responses.flat()) {
+        assertError(response, 401, 'invalid_api_key')
+        assert.match(response.json.message, /revoked/)
       }
     })
   })
 
   test('is counted with the new plan', async () => {
     await everyWay({}, async ({ id, key }, at) => {
-      await done(at, 'PATCH', `/v1/keys/${id}`, { plan: 'pro' })
-      for (const answer of await atAll((instance) => list(instance, key))) {
-        assert.equal(answer.status, 200)
-        assert.equal(limitOf(answer), '300')
+      await requestOk(at, 'PATCH', `/v1/keys/${id}`, { plan: 'pro' })
+      for (const response of await atAll((instance) => list(instance, key))) {
+        assert.equal(response.status, 200)
+        assert.equal(limitOf(response), '300')
       }
-      await done(at, 'PATCH', `/v1/keys/${id}`, { plan: 'enterprise', limits: { perMinute: 1 } })
-      for (const answer of await atAll((instance) => list(instance, key))) {
-        assert.equal(limitOf(answer), '1')
-        assert.equal(answer.status, 429)
+      await requestOk(at, 'PATCH', `/v1/keys/${id}`, { plan: 'enterprise', limits: { perMinute: 1 } })
+      for (const response of await atAll((instance) => list(instance, key))) {
+        assert.equal(limitOf(response), '1')
+        assert.equal(response.status, 429)
       }
     })
   })
@@ -105,10 +106,10 @@ describe('the next request at every instance after the response to a change at o
     const settings = { ...amplePlan, limits: { perMinute: 2 * instances.length } }
     await everyWay(settings, async ({ id, key }, at) => {
       await atAll((instance) => list(instance, key))
-      await done(at, 'PATCH', `/v1/keys/${id}`, amplePlan)
-      for (const answer of await atAll((instance) => list(instance, key)))
-        assertRefused(answer, 429, 'key_banned')
-      await done(at, 'DELETE', `/v1/keys/${id}/ban`)
+      await requestOk(at, 'PATCH', `/v1/keys/${id}`, amplePlan)
+      for (const response of await atAll((instance) => list(instance, key)))
+        assertError(response, 429, 'key_banned')
+      await requestOk(at, 'DELETE', `/v1/keys/${id}/ban`)
       for (const { status, text } of await atAll((instance) => list(instance, key)))
         assert.equal(status, 200, text)
     })
@@ -116,11 +117,11 @@ describe('the next request at every instance after the response to a change at o
 
   test('is rejected with the old secret and admitted with the new one after a rotation', async () => {
     await everyWay({}, async ({ id, key }, at) => {
-      const { key: next } = (await done(at, 'POST', `/v1/keys/${id}/rotate`)).json
-      const answers = await atAll((instance) => Promise.all([list(instance, key), add(instance, key)]))
-      for (const answer of answers.flat()) {
-        assertRefused(answer, 401, 'invalid_api_key')
-        assert.match(answer.json.message, /rotated/)
+      const { key: next } = (await requestOk(at, 'POST', `/v1/keys/${id}/rotate`)).json
+      const responses = await atAll((instance) => Promise.all([list(instance, key), add(instance, key)]))
+      for (const response of responses.flat()) {
+        assertError(response, 401, 'invalid_api_key')
+        assert.match(response.json.message, /rotated/)
       }
       for (const { status } of await atAll((instance) => add(instance, next))) assert.equal(status, 201)
     })
@@ -128,10 +129,11 @@ describe('the next request at every instance after the response to a change at o
 
   test('is admitted with either secret during the overlap, and both count as one key', async () => {
     await everyWay({}, async ({ id, key }, at) => {
-      const { key: next } = (await done(at, 'POST', `/v1/keys/${id}/rotate`, { overlapSeconds: 3_600 })).json
-      const answers = await atAll((instance) => Promise.all([list(instance, key), add(instance, next)]))
-      for (const [read, written] of answers) assert.deepEqual([read.status, written.status], [200, 201])
-      const left = answers.flat().map(({ headers }) => Number(headers['x-ratelimit-remaining']))
+      const { key: next } = (await requestOk(at, 'POST', `/v1/keys/${id}/rotate`, { overlapSeconds: 3_600 }))
+        .json
+      const responses = await atAll((instance) => Promise.all([list(instance, key), add(instance, next)]))
+      for (const [read, written] of responses) assert.deepEqual([read.status, written.status], [200, 201])
+      const left = responses.flat().map(({ headers }) => Number(headers['x-ratelimit-remaining']))
       assert.equal(new Set(left).size, 2 * instances.length)
       assert.equal(Math.min(...left), 60 - 4 * instances.length)
     })
@@ -139,9 +141,9 @@ describe('the next request at every instance after the response to a change at o
 
   test('is limited to the narrower scopes, also for writes', async () => {
     await everyWay({ ...amplePlan }, async ({ id, key }, at) => {
-      await done(at, 'PATCH', `/v1/keys/${id}`, { scopes: ['pets:read'] })
-      for (const answer of await atAll((instance) => add(instance, key)))
-        assertRefused(answer, 403, 'insufficient_scope')
+      await requestOk(at, 'PATCH', `/v1/keys/${id}`, { scopes: ['pets:read'] })
+      for (const response of await atAll((instance) => add(instance, key)))
+        assertError(response, 403, 'insufficient_scope')
       for (const { status } of await atAll((instance) => list(instance, key))) assert.equal(status, 200)
     })
   })
@@ -150,7 +152,7 @@ describe('the next request at every instance after the response to a change at o
     await everyWay({ ...amplePlan, scopes: ['pets:read', 'categories:write'] }, async ({ id, key }, at) => {
       // Writes that pass authorization and are rejected later, so that every instance has checked the scopes.
       await atAll(({ request }) => request('PATCH', '/v1/categories/99', { key, body: { name: 'x' } }))
-      await done(at, 'PATCH', `/v1/keys/${id}`, { scopes: ['pets:read', 'pets:write'] })
+      await requestOk(at, 'PATCH', `/v1/keys/${id}`, { scopes: ['pets:read', 'pets:write'] })
       for (const { status, text } of await atAll((instance) => add(instance, key)))
         assert.equal(status, 201, text)
     })
@@ -158,9 +160,9 @@ describe('the next request at every instance after the response to a change at o
 
   test('is limited to the origins of the key', async () => {
     await everyWay({ ...amplePlan, scopes: ['pets:read'] }, async ({ id, key }, at) => {
-      await done(at, 'PATCH', `/v1/keys/${id}`, { origins: ['https://shelter.example'] })
-      for (const answer of await atAll((instance) => list(instance, key)))
-        assertRefused(answer, 403, 'origin_not_allowed')
+      await requestOk(at, 'PATCH', `/v1/keys/${id}`, { origins: ['https://shelter.example'] })
+      for (const response of await atAll((instance) => list(instance, key)))
+        assertError(response, 403, 'origin_not_allowed')
     })
   })
 
@@ -171,7 +173,7 @@ describe('the next request at every instance after the response to a change at o
       for (const { json } of await atAll(({ request }) => request('GET', '/v1/limits', { key })))
         assert.equal(json.minute.remaining, 60 - used)
     }
-    const shown = await atAll((instance) => done(instance, 'GET', `/v1/keys/${id}`))
+    const shown = await atAll((instance) => requestOk(instance, 'GET', `/v1/keys/${id}`))
     assert.equal(new Set(shown.map(({ text }) => text)).size, 1)
   })
 })
@@ -191,7 +193,7 @@ describe('within two seconds at every instance', () => {
         async () => (await allowed()).every((found) => found === origin),
         keyChangeMs,
       )
-      await done(at, 'DELETE', `/v1/keys/${id}`)
+      await requestOk(at, 'DELETE', `/v1/keys/${id}`)
       await eventually(
         'none knows the origin',
         async () => (await allowed()).every((found) => found === undefined),
@@ -202,11 +204,11 @@ describe('within two seconds at every instance', () => {
 
   test('the streams of a revoked key end', async (t) => {
     const { id, key } = await makeKey(instances[0] as Server, { ...amplePlan, scopes: ['events:read'] })
-    const streams = await atAll(({ base }) => listenTo(base, { key }))
+    const streams = await atAll(({ base }) => openEventStream(base, { key }))
     t.after(() => {
-      for (const stream of streams) stream.hangUp()
+      for (const stream of streams) stream.disconnect()
     })
-    await done(instances[1] as Server, 'DELETE', `/v1/keys/${id}`)
+    await requestOk(instances[1] as Server, 'DELETE', `/v1/keys/${id}`)
     const endings = Promise.all(streams.map(({ ended }) => ended))
     let areOver = false
     void endings.then(() => {
@@ -222,19 +224,19 @@ test('a ban at one instance applies at the others, has one event, and affects no
   const before = await newestEventId(first)
   const { id, key } = await makeKey(first, { ...amplePlan, limits: { perMinute: 1 } })
   assert.equal((await list(first, key)).status, 200)
-  for (let refusals = 1; refusals < banAfter; refusals++)
-    assertRefused(await list(instances[refusals % 3] as Server, key), 429, 'rate_limit_exceeded')
-  assertRefused(await list(third, key), 429, 'key_banned')
-  for (const answer of await atAll((instance) => list(instance, key)))
-    assertRefused(answer, 429, 'key_banned')
+  for (let rejections = 1; rejections < banAfter; rejections++)
+    assertError(await list(instances[rejections % 3] as Server, key), 429, 'rate_limit_exceeded')
+  assertError(await list(third, key), 429, 'key_banned')
+  for (const response of await atAll((instance) => list(instance, key)))
+    assertError(response, 429, 'key_banned')
   const shown = await atAll(({ request }) => request('GET', '/v1/limits', { key }))
   assert.equal(new Set(shown.map(({ json }) => json.bannedUntil)).size, 1)
-  const told = await eventually('the ban has an event', async () => {
+  const reported = await eventually('the ban has an event', async () => {
     const isBan = ({ type, data }: Event) => type === 'key.banned' && data.id === id
     const found = (await feedAfter(second, before)).filter(isBan)
     return found.length > 0 && found
   })
-  assert.equal(told.length, 1)
+  assert.equal(reported.length, 1)
   const { key: other } = await makeKey(second)
   for (const { status } of await atAll((instance) => list(instance, other))) assert.equal(status, 200)
 })

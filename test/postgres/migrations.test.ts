@@ -2,25 +2,25 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import pg from 'pg'
 import { migrations } from '../../src/database/migrate.ts'
-import { amplePlan } from '../support/answers.ts'
-import { newStore, removeStore, type StoreEnv } from '../support/engine.ts'
+import { type DatabaseEnv, newDatabase, removeDatabase } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
-import { lastFirst } from '../support/lastFirst.ts'
 import { startLoad } from '../support/load.ts'
 import { runPetstore } from '../support/process.ts'
-import { loopbackAllowed, registerWebhook, startReceiver } from '../support/receiver.ts'
+import { amplePlan } from '../support/responses.ts'
+import { reverseCleanup } from '../support/reverseCleanup.ts'
 import { serverFor } from '../support/servers.ts'
 import { startTestService } from '../support/service.ts'
+import { loopbackAllowed, registerWebhook, startWebhookReceiver } from '../support/webhookReceiver.ts'
 
 const migrationNames = migrations.map(({ name }) => name)
 
-async function emptyDatabaseFor(t: Pick<TestContext, 'after'>): Promise<StoreEnv> {
-  const env = await newStore({ isBare: true })
-  t.after(() => removeStore(env))
+async function emptyDatabaseFor(t: Pick<TestContext, 'after'>): Promise<DatabaseEnv> {
+  const env = await newDatabase({ isBare: true })
+  t.after(() => removeDatabase(env))
   return env
 }
 
-async function query(env: StoreEnv, text: string): Promise<pg.QueryResult['rows']> {
+async function query(env: DatabaseEnv, text: string): Promise<pg.QueryResult['rows']> {
   const client = new pg.Client({ connectionString: env.DATABASE_URL })
   await client.connect()
   try {
@@ -37,7 +37,7 @@ describe('PETSTORE_AUTO_MIGRATE=false', { concurrency: 2 }, () => {
   const isManual = { PETSTORE_AUTO_MIGRATE: 'false' }
 
   test('serve rejects an empty database and names "petstore migrate", which migrates it; then serve starts', async (t) => {
-    const undo = lastFirst(t)
+    const undo = reverseCleanup(t)
     const env = await emptyDatabaseFor(undo)
 
     const rejected = await runPetstore(['serve'], { ...env, ...isManual, PORT: '0' })
@@ -67,9 +67,9 @@ describe('PETSTORE_AUTO_MIGRATE=false', { concurrency: 2 }, () => {
 })
 
 test('a running service does not notice columns that a later version adds under it: every request is served', async (t) => {
-  const undo = lastFirst(t)
+  const undo = reverseCleanup(t)
   const env = await emptyDatabaseFor(undo)
-  const receiver = await startReceiver()
+  const receiver = await startWebhookReceiver()
   undo.after(() => receiver.stop())
   const service = await startTestService({ ...env, ...loopbackAllowed }, { bounds: { sweepMs: 200 } })
   undo.after(() => service.stop())
@@ -81,12 +81,12 @@ test('a running service does not notice columns that a later version adds under 
   /** A call of every kind, with statements on every table, each of which must be served. */
   async function callEverything() {
     const call = async (method: string, path: string, body?: unknown) => {
-      const answer = await service.request(method, path, {
+      const response = await service.request(method, path, {
         key: service.operatorKey,
         ...(body !== undefined && { body }),
       })
-      assert.ok(answer.status < 300, `${method} ${path}: ${answer.status} ${answer.text}`)
-      return answer.json
+      assert.ok(response.status < 300, `${method} ${path}: ${response.status} ${response.text}`)
+      return response.json
     }
     const { id: petId } = await call('POST', '/v1/pets', { name: 'Milo', categoryId: 3 })
     const { id: orderId } = await call('POST', '/v1/store/orders', { petId, customer: { name: 'Zoë' } })
@@ -113,12 +113,12 @@ test('a running service does not notice columns that a later version adds under 
     await callEverything()
   }
   await load.stop()
-  assert.equal(load.refusals(), 0, 'no caller was refused')
+  assert.equal(load.rejections(), 0, 'no request was rejected')
   const pets = await query(env, 'SELECT id FROM pets')
-  const isTold = () => {
-    const told = new Set(receiver.received.map(({ data }) => data.id))
+  const isNotified = () => {
+    const reported = new Set(receiver.received.map(({ data }) => data.id))
     service.advance(60_000)
-    return pets.every(({ id }) => told.has(Number(id)))
+    return pets.every(({ id }) => reported.has(Number(id)))
   }
-  await eventually('webhooks are told of every animal', isTold, 30_000)
+  await eventually('webhooks receive an event of every pet', isNotified, 30_000)
 })

@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import { type CompiledQuery, type Kysely, sql } from 'kysely'
 import pg from 'pg'
 import { eraseFromIdempotencyRecords, IdempotencyRecords } from '../../src/api/idempotency.ts'
-import { hashApiKey, makeApiKey } from '../../src/auth/apiKey.ts'
+import { generateApiKey, hashApiKey } from '../../src/auth/apiKey.ts'
 import { ApiKeyCache } from '../../src/auth/apiKeyCache.ts'
 import { postgresKeyStore } from '../../src/auth/postgresKeyStore.ts'
 import { isCategoryUsed, listCategories } from '../../src/categories/queries.ts'
@@ -11,7 +11,7 @@ import type { Database } from '../../src/database/database.ts'
 import type { Tables } from '../../src/database/tables.ts'
 import { eventIdMax, eventsAfter, lastEventId, pruneEvents } from '../../src/events/queries.ts'
 import { findKey, listKeys } from '../../src/keys/queries.ts'
-import { PostgresRateLimiter } from '../../src/limits/postgres.ts'
+import { PostgresRateLimiter } from '../../src/limits/postgresRateLimiter.ts'
 import { orderStatuses } from '../../src/orders/order.ts'
 import {
   expireDueHolds,
@@ -24,7 +24,7 @@ import { findPet, type PetFilter, petsPageQuery } from '../../src/pets/queries.t
 import { claimDelivery, dueLanes } from '../../src/webhooks/attempts.ts'
 import { findDelivery, listDeliveries, pruneDeliveries } from '../../src/webhooks/deliveries.ts'
 import { hasUndispatchedEvents } from '../../src/webhooks/dispatch.ts'
-import { newStore, openStore, removeStore, type StoreEnv } from '../support/engine.ts'
+import { type DatabaseEnv, newDatabase, openTestDatabase, removeDatabase } from '../support/engine.ts'
 
 const animals = 200_000
 const half = animals / 2
@@ -44,15 +44,15 @@ const big = [
   'address_usage',
 ]
 
-let env: StoreEnv
+let env: DatabaseEnv
 let database: Database
 
-const secret = makeApiKey('production')
+const secret = generateApiKey('production')
 
 /**
- * A store as years leave it, and as a planner that believes in averages does not expect it: what is sold is old and what
+ * A database after years of use, with a distribution that a planner based on averages does not expect: what is sold is old and what
  * is available is new, few animals are pending, one category has a quarter of all animals and another one had its
- * time long ago, one animal was ordered again and again, and one endpoint has not answered for days.
+ * time long ago, one animal was ordered again and again, and one endpoint has not responded for days.
  */
 const filling = [
   `INSERT INTO categories (category_id) SELECT n FROM generate_series(0, 4999) n`,
@@ -92,10 +92,10 @@ const filling = [
 ]
 
 before(async () => {
-  env = await newStore()
-  database = await openStore(env)
+  env = await newDatabase()
+  database = await openTestDatabase(env)
   await database.migrate(async (trx) => {
-    // Nothing that comes in is checked: it is known to be right, and there is much of it.
+    // Without checks: the rows are known to be valid, and there are many.
     await sql`SET LOCAL session_replication_role = replica`.execute(trx)
     for (const statement of filling) await sql.raw(statement).execute(trx)
     await sql`ANALYZE`.execute(trx)
@@ -103,7 +103,7 @@ before(async () => {
 })
 after(async () => {
   await database.close()
-  await removeStore(env)
+  await removeDatabase(env)
 })
 
 type Plan = {
@@ -132,7 +132,7 @@ const shown = (plan: Plan) =>
     .join('; ')
 
 /**
- * Executes a query as its connection would, and undoes it: by the plan for these values, and by the one for whatever
+ * Executes a query as its connection would, and undoes it: by the plan for these values, and by the generic plan for
  * values. A statement that is prepared gets either, as PostgreSQL sees fit.
  */
 async function plansOf({
@@ -166,7 +166,7 @@ async function plansOf({
   return plans
 }
 
-/** So much may be read for each row that is shown: a few rows that are not, and each by an index of some levels. */
+/** How many blocks may be read per returned row: a few rows are skipped, each found by an index of several levels. */
 const rowsPerRow = 3
 const blocksPerRow = 5
 
@@ -177,7 +177,7 @@ async function assertReadsFor(rowsShown: number, query: Pick<CompiledQuery, 'sql
     for (const step of stepsOf(plan)) {
       const relation = step['Relation Name']
       assert.ok(!(relation && big.includes(relation) && /Seq Scan/.test(step['Node Type'])), text)
-      // Some rows of those that a page shows may be put in order; never all that could be shown.
+      // The rows of a page may be sorted, never all rows that match.
       assert.ok(readIn(step) <= rowsMax, `${readIn(step)} rows: ${text}`)
     }
     const blocks = plan['Shared Hit Blocks'] + plan['Shared Read Blocks']
@@ -196,7 +196,7 @@ for (const status of [undefined, 'available', 'pending', 'sold'] as const) {
   }
 }
 
-describe('a page reads little more than it shows, however large and uneven the store is', () => {
+describe('a page reads few more rows than it returns, in a large database with skewed data', () => {
   for (const [what, filter] of Object.entries(petFilters)) {
     test(`animals: ${what}`, async () => {
       for (const belowId of [undefined, half - 500, 50])
@@ -217,7 +217,7 @@ describe('a page reads little more than it shows, however large and uneven the s
   }
 })
 
-/** Does the work, undoes it, and answers every query that it made. */
+/** Does the work, rolls it back, and returns every query that it made. */
 async function queriesOf(work: (db: Kysely<Tables>) => Promise<unknown>): Promise<CompiledQuery[]> {
   const made: CompiledQuery[] = []
   const undone = new Error('undone')
@@ -251,9 +251,9 @@ const works: [what: string, work: (db: Kysely<Tables>) => Promise<unknown>, rows
   ['one order', (db) => findOrder(db, 5), 1],
   ['the open order of an animal', (db) => findOpenOrder(db, 1_500n, 0), 1],
   ['the open order of an animal that has none', (db) => findOpenOrder(db, 7n, 0), 1],
-  ['whether a hold has run out', (db) => hasDueHolds(db, 20_000), 1],
-  ['whether a hold has run out where none has', (db) => hasDueHolds(db, 0), 1],
-  ['the holds that have run out', (db) => expireDueHolds(db, 11_030)],
+  ['whether a hold has expired', (db) => hasDueHolds(db, 20_000), 1],
+  ['whether a hold has expired if none has', (db) => hasDueHolds(db, 0), 1],
+  ['the holds that have expired', (db) => expireDueHolds(db, 11_030)],
   ['the first page of events', (db) => eventsAfter(db, 0, pageMax, false, eventIdMax)],
   [
     'a page of events after many that are private',
@@ -261,7 +261,7 @@ const works: [what: string, work: (db: Kysely<Tables>) => Promise<unknown>, rows
   ],
   ['a page of all events', (db) => eventsAfter(db, 50_000, pageMax, true, eventIdMax)],
   ['the newest event', (db) => lastEventId(db, eventIdMax), 1],
-  ['events that are no longer kept', (db) => pruneEvents(db, Number.MAX_SAFE_INTEGER), pieceMax],
+  ['expired events', (db) => pruneEvents(db, Number.MAX_SAFE_INTEGER), pieceMax],
   ['whether there is something to dispatch', (db) => hasUndispatchedEvents(db, eventIdMax)],
   ['lanes that are due', (db) => dueLanes(db, others * 2)],
   ['lanes that are due where none is', (db) => dueLanes(db, 0)],
@@ -279,7 +279,7 @@ const works: [what: string, work: (db: Kysely<Tables>) => Promise<unknown>, rows
   ],
   ['a page of older deliveries', (db) => listDeliveries({ read: db, dialect: database.dialect }, 8, pageMax)],
   ['one delivery', (db) => findDelivery(db, 8, 7), 1],
-  ['deliveries that are no longer kept', (db) => pruneDeliveries(db, Number.MAX_SAFE_INTEGER), 2 * pieceMax],
+  ['expired deliveries', (db) => pruneDeliveries(db, Number.MAX_SAFE_INTEGER), 2 * pieceMax],
   ['a page of keys', (db) => listKeys(db, pageMax, 5_000)],
   ['one key', (db) => findKey(db, 5), 1],
   [
@@ -287,9 +287,9 @@ const works: [what: string, work: (db: Kysely<Tables>) => Promise<unknown>, rows
     async (db) => new ApiKeyCache({ ...database, read: db }, 'production').find(secret, 0),
     1,
   ],
-  ['kept answers to erase', (db) => eraseFromIdempotencyRecords(db, 'order 50', (json) => json), 1],
+  ['idempotency records to erase', (db) => eraseFromIdempotencyRecords(db, 'order 50', (json) => json), 1],
   [
-    'kept answers that are forgotten',
+    'expired idempotency records',
     (db) => {
       const write: Database['write'] = (work) => work(db)
       return new IdempotencyRecords({ ...database, write }).sweep(dayMs + 1_000_500)
@@ -298,7 +298,7 @@ const works: [what: string, work: (db: Kysely<Tables>) => Promise<unknown>, rows
   ],
 ]
 
-describe('what is looked for is found without going through the rest, however large and uneven the store is', () => {
+describe('queries use an index, in a large database with skewed data', () => {
   for (const [what, work, rowsMax = pageMax] of works) {
     test(what, async () => {
       const queries = await queriesOf(work)
@@ -308,7 +308,7 @@ describe('what is looked for is found without going through the rest, however la
   }
 })
 
-test('counting a request reads no table from end to end', async () => {
+test('counting a request scans no table', async () => {
   const scansOf = async () => {
     const { rows } = await sql<{ relname: string; scans: number }>`
       SELECT relname, seq_scan AS scans FROM pg_stat_user_tables WHERE relname = ANY(${big}) ORDER BY relname`.execute(
@@ -316,7 +316,7 @@ test('counting a request reads no table from end to end', async () => {
     )
     return rows
   }
-  const counting = await openStore(env)
+  const counting = await openTestDatabase(env)
   const limiter = new PostgresRateLimiter({
     database: counting,
     clock: Date.now,
@@ -331,10 +331,10 @@ test('counting a request reads no table from end to end', async () => {
     const { decision } = await consume(secret, '192.0.2.1')
     assert.equal(decision?.outcome, 'admitted')
     await keys.find(secret)
-    await consume(makeApiKey('production'), `192.0.2.${n}`)
+    await consume(generateApiKey('production'), `192.0.2.${n}`)
     await consume(undefined, '192.0.2.1')
   }
-  // What a connection has done is known to others at its end at the latest.
+  // The statistics of a connection are visible to others when it has ended.
   await counting.close()
   assert.deepEqual(await scansOf(), before)
 })

@@ -2,7 +2,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { administer } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
-import { adminKey, allOrNone, done, listed, makeAmpleKey, sharedStore } from '../support/instances.ts'
+import {
+  adminKey,
+  listAllItems,
+  makeAmpleKey,
+  requestOk,
+  sharedDatabase,
+  startAll,
+} from '../support/instances.ts'
 import { type Server, serverFor } from '../support/servers.ts'
 
 const writers = 20
@@ -17,7 +24,7 @@ async function holder(database: string): Promise<{ name: string; begun: string }
 }
 
 /** Stops a server repeatedly, until it is stopped while it holds the write lock. */
-async function stopWithTurn({ child }: Server, name: string, database: string): Promise<void> {
+async function stopDuringWrite({ child }: Server, name: string, database: string): Promise<void> {
   await eventually(
     'it is stopped with the turn in its hands',
     async () => {
@@ -33,27 +40,27 @@ async function stopWithTurn({ child }: Server, name: string, database: string): 
 }
 
 test('an instance that is stopped while it writes blocks the others for seconds at most, and serves again when it continues', async (t) => {
-  const { storeEnv, owner } = await sharedStore(t)
+  const { databaseEnv, owner } = await sharedDatabase(t)
   const names = ['stopped', 'second', 'third']
-  const [stopped, ...others] = (await allOrNone(names.length, (index) => {
-    const url = new URL(storeEnv.DATABASE_URL as string)
+  const [stopped, ...others] = (await startAll(names.length, (index) => {
+    const url = new URL(databaseEnv.DATABASE_URL as string)
     url.searchParams.set('application_name', names[index] as string)
-    return serverFor(owner, { ...storeEnv, DATABASE_URL: url.href, PETSTORE_ADMIN_KEY: adminKey })
+    return serverFor(owner, { ...databaseEnv, DATABASE_URL: url.href, PETSTORE_ADMIN_KEY: adminKey })
   })) as [Server, Server, Server]
-  const database = new URL(storeEnv.DATABASE_URL as string).pathname.slice(1)
+  const database = new URL(databaseEnv.DATABASE_URL as string).pathname.slice(1)
   const key = await makeAmpleKey(stopped)
-  const answered: number[] = []
+  const responded: number[] = []
   const add = async (server: Server, name: string) => {
     const sent = server.request('POST', '/v1/pets', { key, body: { name, categoryId: 3 } })
-    const answer = await sent.catch((error: NodeJS.ErrnoException) => {
+    const response = await sent.catch((error: NodeJS.ErrnoException) => {
       // A server that was stopped for long closes its idle connections when it continues.
       assert.match(String(error.code), /^(?:ECONNRESET|EPIPE)$/)
       assert.equal(server, stopped)
     })
-    if (!answer) return false
-    assert.ok([201, 503].includes(answer.status), answer.text)
-    if (answer.status === 201) answered.push(answer.json.id)
-    return answer.status === 201
+    if (!response) return false
+    assert.ok([201, 503].includes(response.status), response.text)
+    if (response.status === 201) responded.push(response.json.id)
+    return response.status === 201
   }
   let isOver = false
   const keepWriting = async () => {
@@ -63,24 +70,24 @@ test('an instance that is stopped while it writes blocks the others for seconds 
   // If the test fails earlier, it reports that failure.
   load.catch(() => {})
 
-  await stopWithTurn(stopped, 'stopped', database)
+  await stopDuringWrite(stopped, 'stopped', database)
   const stoppedAt = performance.now()
   const writes = others.map((server) => eventually('another writes', () => add(server, 'Luna'), 15_000))
   await Promise.all(writes)
   t.diagnostic(`the others wrote again after ${Math.round(performance.now() - stoppedAt)} ms`)
   for (const server of others) {
-    await done(server, 'POST', '/v1/pets', { name: 'Onward', categoryId: 3 }, key)
-    await done(server, 'GET', '/v1/pets', undefined, key)
+    await requestOk(server, 'POST', '/v1/pets', { name: 'Onward', categoryId: 3 }, key)
+    await requestOk(server, 'GET', '/v1/pets', undefined, key)
   }
 
   isOver = true
   stopped.child.kill('SIGCONT')
   await load
   await eventually('it serves again', () => add(stopped, 'Back'))
-  const found = new Set((await listed(stopped, '/v1/pets?limit=100', key)).map(({ id }) => id))
+  const found = new Set((await listAllItems(stopped, '/v1/pets?limit=100', key)).map(({ id }) => id))
   assert.deepEqual(
-    answered.filter((id) => !found.has(id)),
+    responded.filter((id) => !found.has(id)),
     [],
-    'nothing that was answered is lost',
+    'no confirmed change is lost',
   )
 })

@@ -1,16 +1,21 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { makeApiKey } from '../../src/auth/apiKey.ts'
+import { generateApiKey } from '../../src/auth/apiKey.ts'
 import { ConfigError, readConfig } from '../../src/config.ts'
 import { scopes } from '../../src/keys/key.ts'
 import { getPetDeprecation } from '../../src/pets/routes.ts'
-import { removeStore, storeFor } from '../support/engine.ts'
+import { databaseFor, removeDatabase } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { runPetstore, startServer } from '../support/process.ts'
-import { loopbackAllowed, type Receiver, registerWebhook, startReceiver } from '../support/receiver.ts'
+import { openRawConnection } from '../support/rawConnection.ts'
 import { startTestService, type TestService } from '../support/service.ts'
-import { call } from '../support/socket.ts'
 import { useService } from '../support/useService.ts'
+import {
+  loopbackAllowed,
+  registerWebhook,
+  startWebhookReceiver,
+  type WebhookReceiver,
+} from '../support/webhookReceiver.ts'
 
 const rateHeaders = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']
 const damaged = (key: string) => key.slice(0, -1) + (key.endsWith('x') ? 'y' : 'x')
@@ -70,13 +75,13 @@ describe('authentication', () => {
     },
     {
       name: 'an unknown key',
-      authorization: () => `Bearer ${makeApiKey('production')}`,
+      authorization: () => `Bearer ${generateApiKey('production')}`,
       code: 'invalid_api_key',
       message: unknown,
     },
     {
       name: 'an unknown key of the other environment',
-      authorization: () => `Bearer ${makeApiKey('staging')}`,
+      authorization: () => `Bearer ${generateApiKey('staging')}`,
       code: 'invalid_api_key',
       message: unknown,
     },
@@ -131,7 +136,12 @@ describe('authentication', () => {
   }
 
   test('every key that does not exist gets the same response', async () => {
-    const keys = ['nonsense', makeApiKey('production'), makeApiKey('staging'), damaged(makeApiKey('staging'))]
+    const keys = [
+      'nonsense',
+      generateApiKey('production'),
+      generateApiKey('staging'),
+      damaged(generateApiKey('staging')),
+    ]
     const responses = await Promise.all(keys.map((key) => service.request('GET', '/v1/pets', { key })))
     assert.equal(new Set(responses.map(({ text }) => text)).size, 1)
   })
@@ -154,11 +164,11 @@ test('the error for an existing key of the other environment names the environme
     const { id, key } = await staging.makeKey()
     // A database belongs to one environment, so a key of the other can only have been imported.
     const exported = await runPetstore(['export'], {
-      ...staging.storeEnv,
+      ...staging.databaseEnv,
       PETSTORE_ENV: 'staging',
     })
     const record = exported.stdout.split('\n').find((line) => line.startsWith(`{"type":"key","id":${id},`))
-    const imported = await runPetstore(['import', '--with-keys'], production.storeEnv, record)
+    const imported = await runPetstore(['import', '--with-keys'], production.databaseEnv, record)
     assert.equal(imported.code, 0, imported.stderr)
     const response = await production.request('GET', '/v1/pets', { key })
     assert.equal(response.status, 401)
@@ -205,7 +215,7 @@ describe('a key that changes while the body of its request is arriving', () => {
     test(`and is ${name} cannot write`, async () => {
       const { id, key } = await service.makeKey()
       const pet = '{"name":"too late","categoryId":1}'
-      const caller = await call(
+      const caller = await openRawConnection(
         service.base,
         `POST /v1/pets HTTP/1.1\r\nHost: petstore\r\nAuthorization: Bearer ${key}\r\nContent-Length: ${pet.length}\r\n\r\n`,
         pet.slice(0, 10),
@@ -216,7 +226,7 @@ describe('a key that changes while the body of its request is arriving', () => {
         const changed = await service.request(method, `/v1/keys/${id}`, { key: service.operatorKey, body })
         assert.ok(changed.status < 300, changed.text)
         caller.socket.write(pet.slice(10))
-        const response = await caller.answer()
+        const response = await caller.response()
         const error = JSON.parse(response.body)
         assert.deepEqual([response.status, error.code], [status, code])
         assert.match(error.message, message)
@@ -236,7 +246,7 @@ describe('a database belongs to one environment permanently', () => {
     ['production', 'staging'],
   ] as const) {
     test(`a ${own} database is rejected in ${other} and stays unchanged`, async (t) => {
-      const env = await storeFor(t)
+      const env = await databaseFor(t)
       const run = (environment: string, args: string[], input = '') =>
         runPetstore(args, { ...env, PETSTORE_ENV: environment, PORT: '0' }, input)
       assert.equal((await run(own, ['keys', 'create', '--name', 'first'])).code, 0)
@@ -436,9 +446,9 @@ describe('the order of the checks', () => {
 
 describe('scopes', () => {
   const service = useService(loopbackAllowed)
-  let receiver: Receiver
+  let receiver: WebhookReceiver
   before(async () => {
-    receiver = await startReceiver()
+    receiver = await startWebhookReceiver()
   })
   after(() => receiver.stop())
 
@@ -674,7 +684,7 @@ describe('the key that PETSTORE_ADMIN_KEY sets', () => {
   })
 
   test('can be a key that was generated by another instance', async () => {
-    const key = makeApiKey('production')
+    const key = generateApiKey('production')
     const service = await startTestService({ PETSTORE_ADMIN_KEY: key })
     try {
       assert.equal(await status(service, key), 200)
@@ -728,7 +738,7 @@ describe('the key that PETSTORE_ADMIN_KEY sets', () => {
     })
   }
 
-  const production = makeApiKey('production')
+  const production = generateApiKey('production')
   const choices: { name: string; value: string; problem?: RegExp }[] = [
     { name: '32 visible characters', value: 'x'.repeat(32) },
     { name: '255 visible characters', value: 'x'.repeat(255) },
@@ -739,7 +749,11 @@ describe('the key that PETSTORE_ADMIN_KEY sets', () => {
     { name: 'a space', value: `${'x'.repeat(32)} x`, problem: /visible/ },
     { name: 'a letter beyond ASCII', value: `${'x'.repeat(32)}é`, problem: /visible/ },
     { name: 'a damaged key of this service', value: damaged(production), problem: /checksum/ },
-    { name: 'a key of the other environment', value: makeApiKey('staging'), problem: /other environment/ },
+    {
+      name: 'a key of the other environment',
+      value: generateApiKey('staging'),
+      problem: /other environment/,
+    },
   ]
   for (const { name, value, problem } of choices) {
     test(`${problem ? 'may not be' : 'may be'} ${name}`, () => {
@@ -778,7 +792,7 @@ describe('the key that PETSTORE_ADMIN_KEY sets', () => {
       server.child.kill('SIGTERM')
     }
     const { code, stdout, stderr } = await server.ended
-    await removeStore(server.storeEnv)
+    await removeDatabase(server.databaseEnv)
     assert.equal(code, 0)
     assert.doesNotMatch(stdout + stderr, /my-own-operator-key|ps_live_/)
   })
@@ -837,7 +851,7 @@ test('the operator key is shown at the first start only, with a working curl com
   const { stderr } = await first.ended
   assert.ok(!stderr.includes(String(first.operatorKey)))
 
-  const second = await startServer(first.storeEnv)
+  const second = await startServer(first.databaseEnv)
   try {
     assert.equal(second.operatorKey, undefined)
     assert.equal((await second.request('GET', '/v1/keys', { key: first.operatorKey })).status, 200)
@@ -845,7 +859,7 @@ test('the operator key is shown at the first start only, with a working curl com
     second.closeConnections()
     second.child.kill('SIGTERM')
     await second.ended
-    await removeStore(first.storeEnv)
+    await removeDatabase(first.databaseEnv)
   }
 })
 

@@ -3,9 +3,9 @@ import { randomInt } from 'node:crypto'
 import { METHODS } from 'node:http'
 import { before, test } from 'node:test'
 import { parseJson } from '../../src/api/json.ts'
-import { amplePlan, assertAnswerForm } from '../support/answers.ts'
-import type { Answer } from '../support/client.ts'
+import type { ClientResponse } from '../support/client.ts'
 import { bodyOf, sendRaw, statusOf } from '../support/rawSocket.ts'
+import { amplePlan, assertResponseHeaders } from '../support/responses.ts'
 import { useService } from '../support/useService.ts'
 
 const readers = 6
@@ -64,7 +64,7 @@ const visible = range(0x21, 0x7e)
 const pathCharacters = visible.replace('#', '')
 const headerCharacters = ` \t${visible}${range(0xa0, 0xff)}`
 
-const nasty = [
+const unusualTexts = [
   '',
   '0',
   '1',
@@ -122,14 +122,14 @@ const writeMethods = [...Array<string>(5).fill('POST'), ...Array<string>(8).fill
 /** The newest id that a write may aim at: low enough to hit animals often, high enough to miss some. */
 const aimedIdMax = 80
 
-/** Half of the requests go where their method is at home, so that they get past the first checks. */
+/** Half of the requests use a path of their method, so that they pass the first checks. */
 function anyPath(chance: Chance, method: string): string {
   if (chance.is(0.5)) {
     const one = `/v1/pets/${1 + chance.below(aimedIdMax)}`
     return method === 'POST' || (method === 'GET' && chance.is(0.7)) ? '/v1/pets' : one
   }
   const segment = () =>
-    (chance.is(0.7) ? chance.of(nasty) : chance.text(12, pathCharacters)).replace(/[ ?#]/g, '')
+    (chance.is(0.7) ? chance.of(unusualTexts) : chance.text(12, pathCharacters)).replace(/[ ?#]/g, '')
   const base = chance.of([
     '/v1/pets',
     '/v1/pets',
@@ -149,7 +149,7 @@ function anyPath(chance: Chance, method: string): string {
   if (chance.is(0.1)) return `${base}?${chance.text(300, pathCharacters)}`
   const parameters = Array.from({ length: chance.below(5) + (chance.is(0.02) ? 150 : 0) }, () => {
     const name = chance.of(['limit', 'status', 'categoryId', 'id', 'id', 'cursor', '__proto__', 'x'])
-    return `${name}=${chance.of(nasty).replaceAll(' ', '+')}`
+    return `${name}=${chance.of(unusualTexts).replaceAll(' ', '+')}`
   })
   return `${base}?${parameters.join('&')}`
 }
@@ -260,15 +260,15 @@ function anyBody(chance: Chance): string | Uint8Array | undefined {
 
 function anyRequest(chance: Chance, methods: readonly string[]): Sent {
   const body = methods === writeMethods || chance.is(0.1) ? anyBody(chance) : undefined
-  // Now and then a stranger, but no more of them than an address may send in a minute.
-  const isStranger = chance.is(0.01)
+  // Sometimes a request without a key, fewer than the limit of an address per minute.
+  const isAnonymous = chance.is(0.01)
   const method = chance.of(methods)
   return {
     method,
     path: anyPath(chance, method),
     headers: anyHeaders(chance),
     ...(body !== undefined && { body }),
-    ...(!isStranger && { key }),
+    ...(!isAnonymous && { key }),
   }
 }
 
@@ -276,14 +276,14 @@ function anyRequest(chance: Chance, methods: readonly string[]): Sent {
 const isApi = (path: string) =>
   /^\/v1(?:\/(?!openapi\.)|$)/.test(new URL(path.replaceAll('\\', '%5C'), 'http://store').pathname)
 
-async function sendAndCheck(sent: Sent, seed: number): Promise<Answer> {
+async function sendAndCheck(sent: Sent, seed: number): Promise<ClientResponse> {
   const { method, path, headers, body, key: sentKey } = sent
   try {
-    const answer = await service.request(method, path, { headers, body, key: sentKey })
-    assert.ok(answer.status < 500, `status ${answer.status}`)
-    if (isApi(path)) assertAnswerForm(answer, method)
-    assert.doesNotMatch(answer.text, /node_modules|\.ts:\d|SQLITE|file:\/\//)
-    return answer
+    const response = await service.request(method, path, { headers, body, key: sentKey })
+    assert.ok(response.status < 500, `status ${response.status}`)
+    if (isApi(path)) assertResponseHeaders(response, method)
+    assert.doesNotMatch(response.text, /node_modules|\.ts:\d|SQLITE|file:\/\//)
+    return response
   } catch (error) {
     const shown = JSON.stringify({
       ...sent,
@@ -293,12 +293,12 @@ async function sendAndCheck(sent: Sent, seed: number): Promise<Answer> {
   }
 }
 
-/** What the accepted writes say that the store has. */
+/** The expected content of the database, from the accepted writes. */
 class Expected {
   readonly pets = new Map<number, string>()
   readonly categories = new Set<string>()
 
-  note({ method, path }: Sent, { status, text, json, headers }: Answer): void {
+  note({ method, path }: Sent, { status, text, json, headers }: ClientResponse): void {
     if (headers['idempotent-replayed'] === 'true') return
     if (status === 201 || (status === 200 && method === 'PATCH')) {
       this.pets.set(json.id, text)
@@ -306,13 +306,13 @@ class Expected {
     }
     if (status === 204 && method === 'DELETE') {
       const id = new URL(path, 'http://store').pathname.split('/').at(-1) ?? ''
-      assert.ok(this.pets.delete(Number(id)), `${path} removed an animal that nobody added`)
+      assert.ok(this.pets.delete(Number(id)), `${path} removed a pet that was not added`)
     }
   }
 }
 
-async function stored() {
-  const { read } = await service.store()
+async function readStored() {
+  const { read } = await service.openDatabase()
   const rows = await read.selectFrom('pets').selectAll().orderBy('id').execute()
   const pets = rows.map(
     ({ id, name, category_id, status }) =>
@@ -324,11 +324,11 @@ async function stored() {
 
 const faults = () => service.logLines.filter((line) => JSON.parse(line).level >= 50)
 
-test('whatever is sent, nothing breaks: no 5xx, every refusal in form, and the store has what was accepted', async () => {
+test('random requests: no 5xx, every error is valid, and the database contains what was accepted', async () => {
   const seed = randomInt(2 ** 31)
   const expected = new Expected()
   const statuses = new Map<number, number>()
-  const count = ({ status }: Answer) => statuses.set(status, (statuses.get(status) ?? 0) + 1)
+  const count = ({ status }: ClientResponse) => statuses.set(status, (statuses.get(status) ?? 0) + 1)
 
   async function read(lane: number) {
     const chance = new Chance(seed + lane)
@@ -338,32 +338,32 @@ test('whatever is sent, nothing breaks: no 5xx, every refusal in form, and the s
     const chance = new Chance(seed)
     for (let i = 0; i < writes; i++) {
       const sent = anyRequest(chance, writeMethods)
-      const answer = await sendAndCheck(sent, seed)
-      count(answer)
-      expected.note(sent, answer)
+      const response = await sendAndCheck(sent, seed)
+      count(response)
+      expected.note(sent, response)
     }
   }
   await Promise.all([write(), ...Array.from({ length: readers }, (_, lane) => read(lane + 1))])
 
   assert.deepEqual(faults(), [], `with the seed ${seed}`)
-  const store = await stored()
+  const actual = await readStored()
   assert.deepEqual(
-    store.pets,
+    actual.pets,
     [...expected.pets].sort(([a], [b]) => a - b).map(([, text]) => text),
     `with the seed ${seed}`,
   )
-  assert.deepEqual(store.categories, [...expected.categories].sort(), `with the seed ${seed}`)
-  // The run is worth something only if it got past one check after another.
+  assert.deepEqual(actual.categories, [...expected.categories].sort(), `with the seed ${seed}`)
+  // The run is useful only if requests passed each of the checks.
   for (const status of [200, 201, 204, 400, 401, 403, 404, 405, 415]) {
-    assert.ok(statuses.has(status), `no answer was ${status}, with the seed ${seed}`)
+    assert.ok(statuses.has(status), `no response was ${status}, with the seed ${seed}`)
   }
 })
 
 const head = (more = '', path = '/v1/pets', method = 'POST') =>
   `${method} ${path} HTTP/1.1\r\nHost: store\r\nAuthorization: Bearer ${key}\r\nConnection: close\r\n${more}\r\n`
 
-test('a caller who hangs up in the middle of a body is no fault of ours and adds nothing', async () => {
-  const before = await stored()
+test('a client that disconnects during a body causes no error and adds nothing', async () => {
+  const before = await readStored()
   const part = '{"name":"Milo"'
   for (const request of [
     head('Content-Length: 100\r\n') + part,
@@ -373,19 +373,19 @@ test('a caller who hangs up in the middle of a body is no fault of ours and adds
   ]) {
     await sendRaw(service.base, request, { hangUp: true })
   }
-  assert.deepEqual(await stored(), before)
+  assert.deepEqual(await readStored(), before)
   assert.deepEqual(faults(), [])
 })
 
 const oddRequests: [what: string, request: () => string, status: number][] = [
   ['HTTP/1.0 without a Host', () => `GET /v1/pets HTTP/1.0\r\nAuthorization: Bearer ${key}\r\n\r\n`, 200],
   ['a backslash in the path', () => head('', '/v1/\\pets', 'GET'), 404],
-  ['an address with a host of its own', () => head('', 'http://elsewhere/v1/pets', 'GET'), 200],
+  ['an absolute target with another host', () => head('', 'http://elsewhere/v1/pets', 'GET'), 200],
   ['an unknown expectation', () => `${head('Expect: miracles\r\nContent-Length: 2\r\n')}{}`, 400],
   ['TRACE', () => head('', '/v1/pets', 'TRACE'), 405],
 ]
 for (const [what, request, status] of oddRequests) {
-  test(`${what} gets an answer in form`, async () => {
+  test(`${what} gets a valid response`, async () => {
     const raw = await sendRaw(service.base, request())
     assert.equal(statusOf(raw), status)
     for (const name of ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset', 'x-request-id']) {
@@ -395,13 +395,13 @@ for (const [what, request, status] of oddRequests) {
   })
 }
 
-test('a Host that is no host is refused with an Error body', async () => {
+test('an invalid Host header gets an Error body', async () => {
   const raw = await sendRaw(service.base, head('', '/v1/pets', 'GET').replace('Host: store', 'Host: a b'))
   assert.equal(statusOf(raw), 400)
   assert.equal(JSON.parse(bodyOf(raw)).code, 'validation_failed')
 })
 
-test('garbage on the wire takes nothing down', async () => {
+test('bytes that are not HTTP do not stop the service', async () => {
   const seed = randomInt(2 ** 31)
   const chance = new Chance(seed)
   const whole = () => `${head('Content-Length: 27\r\n')}{"name":"Wire","categoryId"}`
@@ -435,8 +435,8 @@ test('garbage on the wire takes nothing down', async () => {
       }
     }
   })
-  const answers = await Promise.all(garbage.map((bytes) => sendRaw(service.base, bytes, { hangUp: true })))
-  for (const raw of answers) assert.ok((statusOf(raw) ?? 0) < 500, `with the seed ${seed}: ${raw}`)
+  const responses = await Promise.all(garbage.map((bytes) => sendRaw(service.base, bytes, { hangUp: true })))
+  for (const raw of responses) assert.ok((statusOf(raw) ?? 0) < 500, `with the seed ${seed}: ${raw}`)
   assert.deepEqual(faults(), [], `with the seed ${seed}`)
   assert.equal((await service.request('GET', '/v1/pets', { key })).status, 200)
 })

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import type { ErrorCode } from '../../src/api/errors.ts'
-import { amplePlan, assertAnswerForm, assertRefused, nextPage } from '../support/answers.ts'
-import type { Answer, RequestOptions } from '../support/client.ts'
+import type { ClientResponse, RequestOptions } from '../support/client.ts'
+import { amplePlan, assertError, assertResponseHeaders, nextPage } from '../support/responses.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import { useService } from '../support/useService.ts'
 
@@ -18,7 +18,7 @@ before(async () => {
 /** Sends a request and checks the common form of the response. Operations on categories are marked as beta. */
 async function call(method: string, path: string, options: RequestOptions = {}, at = service) {
   const response = await at.request(method, path, { key, ...options })
-  assertAnswerForm(response, method)
+  assertResponseHeaders(response, method)
   if (path.startsWith('/v1/categories')) assert.equal(response.headers['x-stability'], 'beta', path)
   return response
 }
@@ -34,20 +34,20 @@ async function withOwn(work: (own: TestService, ownCall: typeof call) => Promise
   }
 }
 
-async function addNamed(name: string, send = call): Promise<Answer['json']> {
+async function addNamed(name: string, send = call): Promise<ClientResponse['json']> {
   const added = await send('POST', '/v1/categories', { body: { name } })
   assert.equal(added.status, 201, added.text)
   return added.json
 }
 
-async function bringIn(categoryId: string | number, send = call): Promise<Answer['json']> {
+async function addPetOf(categoryId: string | number, send = call): Promise<ClientResponse['json']> {
   const body = `{"name":"Milo","categoryId":${categoryId}}`
   const added = await send('POST', '/v1/pets', { body })
   assert.equal(added.status, 201, added.text)
   return added.json
 }
 
-const ids = (page: Answer): number[] => page.json.map(({ id }: { id: number }) => id)
+const ids = (page: ClientResponse): number[] => page.json.map(({ id }: { id: number }) => id)
 
 test('createCategory returns the complete category with Location', async () => {
   const added = await call('POST', '/v1/categories', { body: { name: 'Rabbits' } })
@@ -93,7 +93,7 @@ test('a category that no pet uses can be removed once', async () => {
   assert.equal((await call('DELETE', path)).status, 204)
   for (const method of ['GET', 'PATCH', 'DELETE']) {
     const body = method === 'PATCH' ? { body: { name: 'Snakes' } } : {}
-    assertRefused(await call(method, path, body), 404, 'category_not_found')
+    assertError(await call(method, path, body), 404, 'category_not_found')
   }
 })
 
@@ -107,44 +107,44 @@ for (const [what, id] of [
 ] as const) {
   test(`${what} is a valid and exact category id`, async () => {
     const path = `/v1/categories/${id}`
-    assertRefused(await call('GET', path), 404, 'category_not_found')
-    const pet = await bringIn(id)
+    assertError(await call('GET', path), 404, 'category_not_found')
+    const pet = await addPetOf(id)
     assert.equal((await call('GET', path)).text, `{"id":${id}}`, 'adding the pet created it without a name')
     const named = `{"id":${id},"name":"Named"}`
     assert.equal((await call('PATCH', path, { body: { name: 'Named' } })).text, named)
     assert.equal((await call('GET', path)).text, named)
-    assertRefused(await call('DELETE', path), 409, 'category_in_use')
+    assertError(await call('DELETE', path), 409, 'category_in_use')
     assert.equal((await call('DELETE', `/v1/pets/${pet.id}`)).status, 204)
     assert.equal((await call('GET', path)).text, named, 'it remains after its last pet is removed')
     assert.equal((await call('DELETE', path)).status, 204)
-    assertRefused(await call('GET', path), 404, 'category_not_found')
+    assertError(await call('GET', path), 404, 'category_not_found')
   })
 }
 
 test('moving a pet to an unknown category creates the category', async () => {
-  const pet = await bringIn(500)
+  const pet = await addPetOf(500)
   assert.equal((await call('PATCH', `/v1/pets/${pet.id}`, { body: { categoryId: 501 } })).status, 200)
   assert.equal((await call('GET', '/v1/categories/501')).text, '{"id":501}')
   assert.equal((await call('DELETE', '/v1/categories/500')).status, 204, 'no pet uses the old category')
-  assertRefused(await call('DELETE', '/v1/categories/501'), 409, 'category_in_use')
+  assertError(await call('DELETE', '/v1/categories/501'), 409, 'category_in_use')
   assert.equal((await call('GET', '/v1/categories/501')).status, 200)
 })
 
 test('adding a pet does not change the name of its category', async () => {
   const { id } = await addNamed('Cats')
-  await bringIn(id)
+  await addPetOf(id)
   assert.deepEqual((await call('GET', `/v1/categories/${id}`)).json, { id, name: 'Cats' })
 })
 
 test('a rejected pet does not create a category', async () => {
   const rejected = await call('POST', '/v1/pets', { body: { name: '', categoryId: 777_777 } })
   assert.equal(rejected.status, 400)
-  assertRefused(await call('GET', '/v1/categories/777777'), 404, 'category_not_found')
+  assertError(await call('GET', '/v1/categories/777777'), 404, 'category_not_found')
 })
 
 test('the service assigns ids from 1, skips ids that pets introduced, and never reuses one', () =>
   withOwn(async (own, send) => {
-    for (const id of [2, 3, 5, -4, 0, int64Max]) await bringIn(id, send)
+    for (const id of [2, 3, 5, -4, 0, int64Max]) await addPetOf(id, send)
     const picked: number[] = []
     for (const name of ['a', 'b', 'c']) picked.push((await addNamed(name, send)).id)
     assert.deepEqual(picked, [1, 4, 6])
@@ -161,7 +161,7 @@ test('the service assigns ids from 1, skips ids that pets introduced, and never 
 test('the next free id is found after a long run of used ids', () =>
   withOwn(async (_own, send) => {
     for (let from = 1; from <= 1_200; from += 100) {
-      await Promise.all(Array.from({ length: 100 }, (_, index) => bringIn(from + index, send)))
+      await Promise.all(Array.from({ length: 100 }, (_, index) => addPetOf(from + index, send)))
     }
     assert.equal((await addNamed('behind', send)).id, 1_201)
   }))
@@ -182,7 +182,7 @@ test('a retry with the same Idempotency-Key adds one category', async () => {
 test('pages return all categories in order of id, named or not', () =>
   withOwn(async (_own, send) => {
     const inOrder = [int64Min, '-9007199254740993', '-1', '0', '3', '9007199254740993', int64Max]
-    for (const id of inOrder.toReversed()) await bringIn(id, send)
+    for (const id of inOrder.toReversed()) await addPetOf(id, send)
     await addNamed('Named', send)
     inOrder.splice(4, 0, '1')
     for (const limit of [1, 2, 3, 7, 8, 9]) {
@@ -190,7 +190,7 @@ test('pages return all categories in order of id, named or not', () =>
       let pages = 0
       let next: string | undefined = `/v1/categories?limit=${limit}`
       while (next !== undefined) {
-        const page: Answer = await send('GET', next)
+        const page: ClientResponse = await send('GET', next)
         assert.equal(page.status, 200, page.text)
         assert.ok(page.json.length <= limit)
         seen.push(...[...page.text.matchAll(/"id":(-?\d+)/g)].map((match) => match[1] as string))
@@ -213,7 +213,7 @@ test('a traversal returns every category that exists throughout exactly once dur
     const first = await send('GET', '/v1/categories?limit=3')
     assert.deepEqual(ids(first), [1, 2, 3])
     for (const id of [2, 3, 5]) await send('DELETE', `/v1/categories/${id}`)
-    await bringIn(-7, send)
+    await addPetOf(-7, send)
     await addNamed('late', send)
     const second = await send('GET', String(nextPage(first)))
     assert.deepEqual(ids(second), [4, 6, 7])
@@ -239,19 +239,19 @@ const badQueries: [query: string, code: ErrorCode][] = [
 ]
 for (const [query, code] of badQueries) {
   test(`listCategories rejects ?${query}`, async () => {
-    assertRefused(await call('GET', `/v1/categories?${query}`), 400, code)
+    assertError(await call('GET', `/v1/categories?${query}`), 400, code)
   })
 }
 
 test('a damaged cursor and a cursor of another list are rejected', async () => {
   await addNamed('one')
-  await bringIn(1)
-  await bringIn(1)
+  await addPetOf(1)
+  await addPetOf(1)
   const own = String(nextPage(await call('GET', '/v1/categories?limit=1')))
   const last = own.at(-1) === 'A' ? 'B' : 'A'
-  assertRefused(await call('GET', own.slice(0, -1) + last), 400, 'invalid_cursor')
+  assertError(await call('GET', own.slice(0, -1) + last), 400, 'invalid_cursor')
   const cursor = new URL(String(nextPage(await call('GET', '/v1/pets?limit=1'))), service.base).searchParams
-  assertRefused(await call('GET', `/v1/categories?cursor=${cursor.get('cursor')}`), 400, 'invalid_cursor')
+  assertError(await call('GET', `/v1/categories?cursor=${cursor.get('cursor')}`), 400, 'invalid_cursor')
 })
 
 const goodNames = ['A', 'a'.repeat(255), '🐕'.repeat(255), '  Milo ', 'Ł"\\\u2028']
@@ -285,7 +285,7 @@ for (const [what, body, code, path] of badBodies) {
     ] as const
     for (const [method, target] of requests) {
       const rejected = await call(method, target, { body })
-      assertRefused(rejected, 400, code)
+      assertError(rejected, 400, code)
       if (path !== undefined) assert.equal(rejected.json.details[0].path, path)
     }
     assert.deepEqual((await call('GET', `/v1/categories/${id}`)).json, { id, name: 'Kept' })
@@ -295,20 +295,20 @@ for (const [what, body, code, path] of badBodies) {
 for (const body of ['{}', '{"name":null}']) {
   test(`createCategory requires a name: ${body} is rejected`, async () => {
     const rejected = await call('POST', '/v1/categories', { body })
-    assertRefused(rejected, 400, 'validation_failed')
+    assertError(rejected, 400, 'validation_failed')
     assert.equal(rejected.json.details[0].path, '/name')
   })
 }
 
 for (const id of ['9223372036854775808', '-9223372036854775809', 'abc', '1.5', '%20', '0x10']) {
   test(`an id that is not an int64 gets 404: ${id}`, async () => {
-    assertRefused(await call('GET', `/v1/categories/${id}`), 404, 'category_not_found')
-    assertRefused(
+    assertError(await call('GET', `/v1/categories/${id}`), 404, 'category_not_found')
+    assertError(
       await call('PATCH', `/v1/categories/${id}`, { body: { name: 'x' } }),
       404,
       'category_not_found',
     )
-    assertRefused(await call('DELETE', `/v1/categories/${id}`), 404, 'category_not_found')
+    assertError(await call('DELETE', `/v1/categories/${id}`), 404, 'category_not_found')
   })
 }
 
@@ -326,10 +326,10 @@ test('reading and writing require different scopes, and errors are marked as bet
   ]
   for (const [method, path, needed, status] of operations) {
     const body = method === 'POST' || method === 'PATCH' ? { body: { name: 'Guarded' } } : {}
-    assertRefused(await call(method, path, { key: undefined, ...body }), 401, 'missing_api_key')
+    assertError(await call(method, path, { key: undefined, ...body }), 401, 'missing_api_key')
     for (const [scope, withScope] of keys) {
       if (scope === needed) continue
-      assertRefused(await call(method, path, { key: withScope, ...body }), 403, 'insufficient_scope')
+      assertError(await call(method, path, { key: withScope, ...body }), 403, 'insufficient_scope')
     }
     assert.equal((await call(method, path, { key: keys.get(needed), ...body })).status, status)
   }

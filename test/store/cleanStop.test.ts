@@ -5,22 +5,22 @@ import { connect } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { eventually } from '../support/eventually.ts'
+import { openRawConnection, type RawConnection } from '../support/rawConnection.ts'
 import { type Server, serverFor } from '../support/servers.ts'
-import { type Caller, call } from '../support/socket.ts'
 
-/** After this the server closes what is still open by force; a clean stop of well-behaved callers takes far less. */
+/** After this time the server closes the remaining connections. With well-behaved clients a stop takes far less. */
 const stopDeadlineMs = 10_000
 const slackMs = 2_000
 /** Signals closer together than this count as one. */
 const sameSignalMs = 100
 
 type Acknowledged = { id: number; name: string }
-type Seen = { answers: number; acknowledged: Acknowledged[]; problems: string[]; isRefused: boolean }
+type Seen = { responses: number; acknowledged: Acknowledged[]; problems: string[]; isRefused: boolean }
 
-/** One caller, asking and adding in turn until nobody takes a new connection. */
+/** One client that reads and adds in turn until new connections are refused. */
 async function keepCalling(base: string, key: string, name: string, keepAlive: boolean): Promise<Seen> {
   const agent = new Agent({ keepAlive, maxSockets: 1 })
-  const seen: Seen = { answers: 0, acknowledged: [], problems: [], isRefused: false }
+  const seen: Seen = { responses: 0, acknowledged: [], problems: [], isRefused: false }
   for (let turn = 0; !seen.isRefused && seen.problems.length === 0; turn++) {
     const body = turn % 2 === 0 ? undefined : JSON.stringify({ name: `${name}-${turn}`, categoryId: turn })
     await new Promise<void>((resolve) => {
@@ -32,16 +32,18 @@ async function keepCalling(base: string, key: string, name: string, keepAlive: b
           incoming.setEncoding('utf8').on('data', (chunk: string) => {
             text += chunk
           })
-          incoming.on('error', (error) => seen.problems.push(`cut off in the answer: ${error.message}`))
+          incoming.on('error', (error) =>
+            seen.problems.push(`disconnected during the response: ${error.message}`),
+          )
           incoming.on('end', () => {
             if (!incoming.complete) return
-            seen.answers++
+            seen.responses++
             if (incoming.statusCode !== (body ? 201 : 200))
               seen.problems.push(`${incoming.statusCode} ${text}`)
             else if (body) seen.acknowledged.push(JSON.parse(text))
           })
           incoming.on('close', () => {
-            if (!incoming.complete) seen.problems.push('the answer ended early')
+            if (!incoming.complete) seen.problems.push('the response ended early')
             resolve()
           })
         },
@@ -58,13 +60,13 @@ async function keepCalling(base: string, key: string, name: string, keepAlive: b
   return seen
 }
 
-describe('SIGTERM under load cuts nobody off and loses nothing', () => {
+describe('SIGTERM under load breaks no request and loses nothing', () => {
   const rounds = 6
   const callers = 8
 
   for (const [kind, keepAlive] of [
-    ['who keep their connection', true],
-    ['who open a connection for each request', false],
+    ['that keep their connection', true],
+    ['that open a connection for each request', false],
   ] as const) {
     test(`${rounds} stops, ${callers} callers ${kind}`, async (t) => {
       const acknowledged: Acknowledged[] = []
@@ -72,7 +74,7 @@ describe('SIGTERM under load cuts nobody off and loses nothing', () => {
       const key = first.operatorKey as string
       let server: Server = first
       for (let round = 0; round < rounds; round++) {
-        if (round > 0) server = await serverFor(t, first.storeEnv)
+        if (round > 0) server = await serverFor(t, first.databaseEnv)
         const load = Array.from({ length: callers }, (_, n) =>
           keepCalling(server.base, key, `${round}-${n}`, keepAlive),
         )
@@ -85,15 +87,15 @@ describe('SIGTERM under load cuts nobody off and loses nothing', () => {
         assert.deepEqual({ code, signal }, { code: 0, signal: null })
         for (const seen of await Promise.all(load)) {
           assert.deepEqual(seen.problems, [])
-          assert.ok(seen.isRefused && seen.answers > 0)
+          assert.ok(seen.isRefused && seen.responses > 0)
           acknowledged.push(...seen.acknowledged)
         }
       }
-      const last = await serverFor(t, first.storeEnv)
-      const kept = await allPets(last, key)
+      const last = await serverFor(t, first.databaseEnv)
+      const remaining = await allPets(last, key)
       assert.ok(acknowledged.length > rounds * callers)
-      for (const { id, name } of acknowledged) assert.equal(kept.get(id), name)
-      assert.equal(kept.size, acknowledged.length, 'and nothing is there that nobody was told of')
+      for (const { id, name } of acknowledged) assert.equal(remaining.get(id), name)
+      assert.equal(remaining.size, acknowledged.length, 'and nothing else was added')
     })
   }
 })
@@ -109,52 +111,55 @@ async function withRequestInFlight(t: TestContext) {
     `Content-Length: ${body.length}`,
     '\r\n',
   ].join('\r\n')
-  const [slow, other] = [await call(server.base, head, body.slice(0, 10)), await call(server.base)]
+  const [slow, other] = [
+    await openRawConnection(server.base, head, body.slice(0, 10)),
+    await openRawConnection(server.base),
+  ]
   t.after(() => slow.socket.destroy())
   t.after(() => other.socket.destroy())
   assert.equal((await ready(other)).status, 200)
   return { server, slow, other, finish: () => slow.socket.write(body.slice(10)) }
 }
 
-const ready = async (caller: Caller) => {
+const ready = async (caller: RawConnection) => {
   caller.socket.write('GET /readyz HTTP/1.1\r\nHost: petstore\r\n\r\n')
-  return caller.answer()
+  return caller.response()
 }
 
 /** On a connection that was open before, the server says when it has begun to stop. */
-const untilStopping = (caller: Caller) =>
+const untilStopping = (caller: RawConnection) =>
   eventually('readyz says 503', async () => {
-    const answer = await ready(caller)
-    return answer.status === 503 && answer
+    const response = await ready(caller)
+    return response.status === 503 && response
   })
 
 describe('while it stops', { concurrency: 2 }, () => {
-  test('readyz says 503, new connections are refused, and the request in flight gets its whole answer', async (t) => {
+  test('readyz returns 503, new connections are refused, and the request in progress gets its complete response', async (t) => {
     const { server, slow, other, finish } = await withRequestInFlight(t)
     server.child.kill('SIGTERM')
     const { head, body } = await untilStopping(other)
     assert.deepEqual(JSON.parse(body), { status: 'not ready' })
     assert.match(head, /^connection: close$/im)
     assert.equal((await other.closed).error, undefined)
-    // A probe that was under way when the stop began is answered a moment before the door is closed.
+    // A probe that was in progress when the stop began gets its response just before the port is closed.
     await eventually(
       'new connections are refused',
       async () => (await codeOfNewConnection(server.base)) === 'ECONNREFUSED',
     )
     finish()
-    const answer = await slow.answer()
-    assert.equal(answer.status, 201)
-    assert.match(answer.head, /^connection: close$/im)
-    assert.equal(JSON.parse(answer.body).name, 'slow')
+    const response = await slow.response()
+    assert.equal(response.status, 201)
+    assert.match(response.head, /^connection: close$/im)
+    assert.equal(JSON.parse(response.body).name, 'slow')
     assert.equal((await slow.closed).error, undefined)
     assert.equal((await server.ended).code, 0)
-    const next = await serverFor(t, server.storeEnv)
+    const next = await serverFor(t, server.databaseEnv)
     assert.deepEqual([...(await allPets(next, server.operatorKey as string)).values()], ['slow'])
   })
 
-  test('idle connections are closed without a reset, and do not hold it up', async (t) => {
+  test('idle connections are closed without a reset, and do not delay it', async (t) => {
     const server = await serverFor(t)
-    const idle = await Promise.all(Array.from({ length: 5 }, () => call(server.base)))
+    const idle = await Promise.all(Array.from({ length: 5 }, () => openRawConnection(server.base)))
     for (const caller of idle.slice(1)) assert.equal((await ready(caller)).status, 200)
     const since = performance.now()
     server.child.kill('SIGTERM')
@@ -163,7 +168,7 @@ describe('while it stops', { concurrency: 2 }, () => {
     for (const caller of idle) assert.equal((await caller.closed).error, undefined)
   })
 
-  test('a second signal ends it at once', async (t) => {
+  test('a second signal ends it immediately', async (t) => {
     const { server, other } = await withRequestInFlight(t)
     server.child.kill('SIGTERM')
     await untilStopping(other)
@@ -182,11 +187,11 @@ describe('while it stops', { concurrency: 2 }, () => {
     server.child.kill('SIGTERM')
     await untilStopping(other)
     finish()
-    assert.equal((await slow.answer()).status, 201)
+    assert.equal((await slow.response()).status, 201)
     assert.equal((await server.ended).code, 0)
   })
 
-  test('a caller who never finishes holds it up no longer than the deadline', async (t) => {
+  test('a client that never finishes delays it no longer than the deadline', async (t) => {
     const { server, slow } = await withRequestInFlight(t)
     const since = performance.now()
     server.child.kill('SIGTERM')
@@ -196,7 +201,7 @@ describe('while it stops', { concurrency: 2 }, () => {
   })
 })
 
-test('a reader of the log who has stalled does not keep the server from ending', {
+test('a stalled reader of the log does not prevent the server from exiting', {
   timeout: 60_000,
 }, async (t) => {
   const server = await serverFor(t)
@@ -204,7 +209,7 @@ test('a reader of the log who has stalled does not keep the server from ending',
   const exited = once(server.child, 'exit')
   stderr.pause()
   try {
-    // Far more than the pipe takes. Not one long word: that would be taken for a secret and not be logged.
+    // Far more than the pipe holds. Not one long word: it would be redacted as a secret.
     const path = `/v1/${'far-'.repeat(1_500)}`
     for (let n = 0; n < 300; n++) {
       assert.equal((await server.request('GET', path, { key: server.operatorKey })).status, 404)

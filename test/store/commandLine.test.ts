@@ -2,23 +2,23 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { hashApiKey, makeApiKey } from '../../src/auth/apiKey.ts'
+import { generateApiKey, hashApiKey } from '../../src/auth/apiKey.ts'
 import {
-  assertRefused,
-  assertSameStore,
+  assertCommandFails,
+  assertSameExport,
+  cliOn,
+  cliOnNewDatabase,
   eventfulServer,
-  freshStore,
   int64Max,
   int64Min,
   keyChangeMs,
   lines,
   oneLine,
-  storeAt,
 } from '../support/commands.ts'
-import { contentsOf, inStore, newStore, removeStore, type StoreEnv } from '../support/engine.ts'
+import { contentsOf, type DatabaseEnv, inDatabase, newDatabase, removeDatabase } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { runShell } from '../support/process.ts'
-import { folderFor, Lasting, type Server, serverFor, stopped } from '../support/servers.ts'
+import { folderFor, type Server, SuiteCleanup, serverFor, stopped } from '../support/servers.ts'
 
 describe('a failed command exits with status 1 and a reason', { concurrency: 2 }, () => {
   const scenarios: [name: string, args: string[], message: RegExp][] = [
@@ -30,7 +30,7 @@ describe('a failed command exits with status 1 and a reason', { concurrency: 2 }
   ]
   for (const [name, args, message] of scenarios) {
     test(name, async (t) => {
-      assertRefused(await (await freshStore(t)).run(args), 1, message)
+      assertCommandFails(await (await cliOnNewDatabase(t)).run(args), 1, message)
     })
   }
 })
@@ -52,11 +52,11 @@ const keyRecord = {
 describe('keys, also while a server is running', { concurrency: 2 }, () => {
   test('are created, listed, updated, rotated and revoked, and the server applies it within 2 seconds', async (t) => {
     const server = await serverFor(t)
-    const store = storeAt(server.storeEnv)
-    const applies = (what: string, ask: () => Promise<boolean>) => eventually(what, ask, keyChangeMs)
+    const cli = cliOn(server.databaseEnv)
+    const applies = (what: string, send: () => Promise<boolean>) => eventually(what, send, keyChangeMs)
     const statusOf = async (key: string) => (await server.request('GET', '/v1/limits', { key })).status
 
-    const made = await store.json([
+    const made = await cli.json([
       'keys',
       'create',
       '--name',
@@ -72,7 +72,7 @@ describe('keys, also while a server is running', { concurrency: 2 }, () => {
     assert.deepEqual(rest.scopes, ['pets:read'])
     await applies('a new key works', async () => (await statusOf(key)) === 200)
 
-    const listed = lines(await store.ok(['keys', 'list', '--json'])).map((line) => JSON.parse(line))
+    const listed = lines(await cli.ok(['keys', 'list', '--json'])).map((line) => JSON.parse(line))
     assert.deepEqual(
       listed.map(({ id, name }) => ({ id, name })),
       [
@@ -86,51 +86,51 @@ describe('keys, also while a server is running', { concurrency: 2 }, () => {
     const limitOf = async () =>
       (await server.request('GET', '/v1/pets', { key })).headers['x-ratelimit-limit'] as string
     assert.equal(await limitOf(), '300')
-    const changed = await store.json(['keys', 'update', String(made.id), '--plan', 'business'])
+    const changed = await cli.json(['keys', 'update', String(made.id), '--plan', 'business'])
     assert.equal(changed.plan, 'business')
     assert.equal(changed.name, 'Web site', 'what is not given stays')
     await applies('a changed plan counts', async () => (await limitOf()) === '1000')
 
-    const own = await store.json([
+    const own = await cli.json([
       ...['keys', 'update', String(made.id), '--plan', 'enterprise'],
       ...['--per-minute', '20', '--per-day', '200', '--streams', '7'],
     ])
     assert.deepEqual(own.limits, { perMinute: 20, perDay: 200, streams: 7 })
 
-    const rotated = await store.json(['keys', 'rotate', String(made.id), '--overlap-seconds', '3600'])
+    const rotated = await cli.json(['keys', 'rotate', String(made.id), '--overlap-seconds', '3600'])
     assert.notEqual(rotated.key, key)
     await applies('the new secret works', async () => (await statusOf(rotated.key)) === 200)
     assert.equal(await statusOf(key), 200, 'the previous secret is valid during the overlap')
 
-    const again = await store.json(['keys', 'rotate', String(made.id)])
+    const again = await cli.json(['keys', 'rotate', String(made.id)])
     await applies('a secret without overlap ends', async () => (await statusOf(rotated.key)) === 401)
     await applies('and so does the one before it', async () => (await statusOf(key)) === 401)
     assert.equal(await statusOf(again.key), 200)
 
-    const revoked = await store.json(['keys', 'revoke', String(made.id)])
+    const revoked = await cli.json(['keys', 'revoke', String(made.id)])
     assert.ok(revoked.revokedAt)
     await applies('a revoked key is rejected', async () => (await statusOf(again.key)) === 401)
   })
 
   test('are unbanned, and the server applies it within 2 seconds', async (t) => {
     const server = await serverFor(t, { PETSTORE_BAN_AFTER_REFUSALS: '1' })
-    const store = storeAt(server.storeEnv)
-    const { id, key } = await store.json([
+    const cli = cliOn(server.databaseEnv)
+    const { id, key } = await cli.json([
       ...['keys', 'create', '--name', 'eager', '--plan', 'enterprise', '--per-minute', '1'],
     ])
-    const ask = async () => (await server.request('GET', '/v1/pets', { key })).json.code
-    await eventually('the key is banned', async () => (await ask()) === 'key_banned', keyChangeMs)
+    const send = async () => (await server.request('GET', '/v1/pets', { key })).json.code
+    await eventually('the key is banned', async () => (await send()) === 'key_banned', keyChangeMs)
     await eventually('the list shows the ban', async () =>
-      /banned until 2\d{3}-/.test(await store.ok(['keys', 'list'])),
+      /banned until 2\d{3}-/.test(await cli.ok(['keys', 'list'])),
     )
-    assert.equal(await store.ok(['keys', 'unban', String(id)]), `Key ${id} (eager) is no longer banned.\n`)
+    assert.equal(await cli.ok(['keys', 'unban', String(id)]), `Key ${id} (eager) is no longer banned.\n`)
     const bannedUntil = async () => (await server.request('GET', '/v1/limits', { key })).json.bannedUntil
     await eventually('the ban is lifted', async () => (await bannedUntil()) === null, keyChangeMs)
   })
 
   test('are printed as readable text', async (t) => {
-    const store = await freshStore(t)
-    const made = await store.ok(['keys', 'create', '--name', 'Zoë'])
+    const cli = await cliOnNewDatabase(t)
+    const made = await cli.ok(['keys', 'create', '--name', 'Zoë'])
     assert.match(
       made,
       /^Key 1 \(Zoë, free\)\. Save its secret now: it is shown only once\.\n\n {2}ps_live_[0-9A-Za-z]{36}\n$/,
@@ -140,28 +140,28 @@ describe('keys, also while a server is running', { concurrency: 2 }, () => {
       `ID  PLAN  STATUS  LAST USED  NAME  ${'SCOPES'.padEnd(defaults.length)}  ORIGINS
 1   free  active  never      ${name}   ${defaults}  -
 `
-    assert.equal(await store.ok(['keys', 'list']), table('Zoë'))
-    assert.equal(await store.ok(['keys', 'update', '1', '--name', 'Zoe']), `Updated key 1:\n${table('Zoe')}`)
-    assert.match(await store.ok(['keys', 'rotate', '1']), /^Key 1 \(Zoe, free\)[\s\S]*ps_live_/)
-    assert.equal(await store.ok(['keys', 'revoke', '1']), 'Key 1 (Zoe) is revoked.\n')
-    assert.match(await store.ok(['keys', 'list']), / revoked /)
-    const before = await store.export()
-    assertRefused(
-      await store.run(['keys', 'rotate', '1']),
+    assert.equal(await cli.ok(['keys', 'list']), table('Zoë'))
+    assert.equal(await cli.ok(['keys', 'update', '1', '--name', 'Zoe']), `Updated key 1:\n${table('Zoe')}`)
+    assert.match(await cli.ok(['keys', 'rotate', '1']), /^Key 1 \(Zoe, free\)[\s\S]*ps_live_/)
+    assert.equal(await cli.ok(['keys', 'revoke', '1']), 'Key 1 (Zoe) is revoked.\n')
+    assert.match(await cli.ok(['keys', 'list']), / revoked /)
+    const before = await cli.export()
+    assertCommandFails(
+      await cli.run(['keys', 'rotate', '1']),
       1,
       /^Key 1 is revoked\. Revocation is permanent: create a new key\.\n$/,
     )
-    assert.equal(await store.export(), before)
+    assert.equal(await cli.export(), before)
   })
 
   test('are all listed, beyond one page', async (t) => {
-    const store = await freshStore(t)
+    const cli = await cliOnNewDatabase(t)
     const record = (id: number) => JSON.stringify({ ...keyRecord, id, name: `key ${id}`, secrets: [] })
-    await store.ok(
+    await cli.ok(
       ['import', '--with-keys'],
       Array.from({ length: 205 }, (_, index) => record(index + 1)).join('\n'),
     )
-    const ids = lines(await store.ok(['keys', 'list', '--json'])).map((line) => JSON.parse(line).id)
+    const ids = lines(await cli.ok(['keys', 'list', '--json'])).map((line) => JSON.parse(line).id)
     assert.deepEqual(
       ids,
       Array.from({ length: 205 }, (_, index) => 205 - index),
@@ -169,7 +169,7 @@ describe('keys, also while a server is running', { concurrency: 2 }, () => {
   })
 
   test('have the prefix of the environment', async (t) => {
-    const { key } = await (await freshStore(t, { PETSTORE_ENV: 'staging' })).json([
+    const { key } = await (await cliOnNewDatabase(t, { PETSTORE_ENV: 'staging' })).json([
       'keys',
       'create',
       '--name',
@@ -179,16 +179,16 @@ describe('keys, also while a server is running', { concurrency: 2 }, () => {
   })
 
   test('can expire, and the expiry can be removed', async (t) => {
-    const store = await freshStore(t)
-    const made = await store.json(['keys', 'create', '--name', 'x', '--expires-at', '2999-01-31T12:00:00Z'])
+    const cli = await cliOnNewDatabase(t)
+    const made = await cli.json(['keys', 'create', '--name', 'x', '--expires-at', '2999-01-31T12:00:00Z'])
     assert.equal(made.expiresAt, '2999-01-31T12:00:00.000Z')
-    assert.equal((await store.json(['keys', 'update', '1', '--expires-at', 'never'])).expiresAt, undefined)
-    const changed = await store.json(['keys', 'update', '1', '--expires-at', '2999-01-31t14:00:00.5+02:00'])
+    assert.equal((await cli.json(['keys', 'update', '1', '--expires-at', 'never'])).expiresAt, undefined)
+    const changed = await cli.json(['keys', 'update', '1', '--expires-at', '2999-01-31t14:00:00.5+02:00'])
     assert.equal(changed.expiresAt, '2999-01-31T12:00:00.500Z')
   })
 
   test('with origins are read-only', async (t) => {
-    const { scopes, origins } = await (await freshStore(t)).json([
+    const { scopes, origins } = await (await cliOnNewDatabase(t)).json([
       ...['keys', 'create', '--name', 'x', '--origin', 'https://a.example', '--origin', 'https://b.example'],
     ])
     assert.deepEqual(origins, ['https://a.example', 'https://b.example'])
@@ -197,9 +197,9 @@ describe('keys, also while a server is running', { concurrency: 2 }, () => {
 })
 
 test('concurrent commands on a database that does not exist yet all succeed', async (t) => {
-  const store = await freshStore(t, {}, { isBare: true })
+  const cli = await cliOnNewDatabase(t, {}, { isBare: true })
   const made = await Promise.all(
-    ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => store.json(['keys', 'create', '--name', name])),
+    ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => cli.json(['keys', 'create', '--name', name])),
   )
   assert.equal(new Set(made.map(({ id }) => id)).size, 6)
 })
@@ -207,9 +207,9 @@ test('concurrent commands on a database that does not exist yet all succeed', as
 describe('seed', () => {
   test('adds animals that a running server returns', async (t) => {
     const server = await serverFor(t)
-    const store = storeAt(server.storeEnv)
-    assert.equal(await store.ok(['seed', '--count', '7']), 'Added 7 animals.\n')
-    assert.deepEqual(await store.json(['seed', '--count', '3']), { added: 3 })
+    const cli = cliOn(server.databaseEnv)
+    assert.equal(await cli.ok(['seed', '--count', '7']), 'Added 7 animals.\n')
+    assert.deepEqual(await cli.json(['seed', '--count', '3']), { added: 3 })
     const { json } = await server.request('GET', '/v1/pets?limit=100', { key: server.operatorKey })
     assert.equal(json.length, 10)
     assert.deepEqual(new Set(json.map(({ id }: { id: number }) => id)).size, 10)
@@ -217,9 +217,9 @@ describe('seed', () => {
 
   test('always adds the same animals, 100 by default', async (t) => {
     const exports = await Promise.all(
-      [await freshStore(t), await freshStore(t)].map(async (store) => {
-        assert.deepEqual(await store.json(['seed']), { added: 100 })
-        return store.export()
+      [await cliOnNewDatabase(t), await cliOnNewDatabase(t)].map(async (cli) => {
+        assert.deepEqual(await cli.json(['seed']), { added: 100 })
+        return cli.export()
       }),
     )
     assert.equal(exports[0], exports[1])
@@ -230,20 +230,20 @@ describe('export and import', { concurrency: 2 }, () => {
   /** No test here changes this database. */
   let first: Server
   let exported: string
-  const lasting = new Lasting()
+  const lasting = new SuiteCleanup()
   before(async () => {
     first = await eventfulServer(lasting)
-    exported = await storeAt(first.storeEnv).export()
+    exported = await cliOn(first.databaseEnv).export()
   })
   after(() => lasting.end())
 
   test('transfer all data: ids, int64 extremes and unusual names, and no id is assigned twice', async (t) => {
-    const second = await freshStore(t)
+    const second = await cliOnNewDatabase(t)
     assert.match(
       await second.ok(['import', '--with-keys'], exported),
       /^Imported 3 animals, 5 categories, 1 orders and 1 keys\.\n$/,
     )
-    assertSameStore(await second.export(), exported)
+    assertSameExport(await second.export(), exported)
 
     const server = await serverFor(t, second.env)
     const [there, here] = await Promise.all(
@@ -261,8 +261,8 @@ describe('export and import', { concurrency: 2 }, () => {
   })
 
   test('transfer only the hashes of keys', async (t) => {
-    const store = await freshStore(t)
-    const { key } = await store.json([
+    const cli = await cliOnNewDatabase(t)
+    const { key } = await cli.json([
       'keys',
       'create',
       '--name',
@@ -272,13 +272,13 @@ describe('export and import', { concurrency: 2 }, () => {
       '--per-day',
       '77',
     ])
-    const exported = await store.export()
+    const exported = await cli.export()
     assert.ok(!exported.includes(key))
     assert.ok(exported.includes(hashApiKey(key)))
-    const second = await freshStore(t)
+    const second = await cliOnNewDatabase(t)
     await second.ok(['import', '--with-keys'], exported)
     const [before, after] = await Promise.all(
-      [store, second].map((each) => each.ok(['keys', 'list', '--json'])),
+      [cli, second].map((each) => each.ok(['keys', 'list', '--json'])),
     )
     assert.equal(before, after)
   })
@@ -286,8 +286,8 @@ describe('export and import', { concurrency: 2 }, () => {
   test('work while servers are running on both databases', async (t) => {
     const second = await serverFor(t)
     const { operatorKey } = first
-    const moved = await storeAt(first.storeEnv).export()
-    const counts = await storeAt(second.storeEnv).json(['import', '--with-keys'], moved)
+    const moved = await cliOn(first.databaseEnv).export()
+    const counts = await cliOn(second.databaseEnv).json(['import', '--with-keys'], moved)
     const expected = { pets: 3, categories: 5, orders: 1, keys: 1, keysRenumbered: 1, keysUnchanged: 0 }
     assert.deepEqual(counts, expected)
     const shows = async () => (await second.request('GET', '/v1/pets', { key: operatorKey })).status === 200
@@ -299,26 +299,26 @@ describe('export and import', { concurrency: 2 }, () => {
   })
 
   test('are idempotent', async (t) => {
-    const second = await freshStore(t)
+    const second = await cliOnNewDatabase(t)
     await second.ok(['import', '--with-keys'], exported)
     await second.ok(['import', '--with-keys'], exported)
-    assertSameStore(await second.export(), exported)
+    assertSameExport(await second.export(), exported)
   })
 
   test('handle more animals than one batch', async (t) => {
-    const store = await freshStore(t)
-    await store.ok(['seed', '--count', '1203'])
-    const exported = await store.export()
+    const cli = await cliOnNewDatabase(t)
+    await cli.ok(['seed', '--count', '1203'])
+    const exported = await cli.export()
     assert.equal(lines(exported).filter((line) => line.includes('"type":"pet"')).length, 1203)
-    const second = await freshStore(t)
+    const second = await cliOnNewDatabase(t)
     await second.ok(['import', '--with-keys'], exported)
-    assertSameStore(await second.export(), exported)
+    assertSameExport(await second.export(), exported)
   })
 
   test('never lower the next id: a database that has assigned more ids continues from there', async (t) => {
-    const ahead = await freshStore(t)
+    const ahead = await cliOnNewDatabase(t)
     await ahead.ok(['seed', '--count', '10'])
-    const behind = await freshStore(t)
+    const behind = await cliOnNewDatabase(t)
     await behind.ok(['seed', '--count', '2'])
     await ahead.ok(['import', '--with-keys'], await behind.export())
     await ahead.ok(['import'], '{"name":"next","categoryId":1}')
@@ -327,63 +327,63 @@ describe('export and import', { concurrency: 2 }, () => {
 
   test('into a database with the same PETSTORE_ADMIN_KEY keep that key valid, also after the next start', async (t) => {
     const adminKey = 'the-same-admin-key-in-both-deployments'
-    const start = (env: StoreEnv) => serverFor(t, { ...env, PETSTORE_ADMIN_KEY: adminKey })
-    const stores = [await freshStore(t), await freshStore(t)] as const
+    const start = (env: DatabaseEnv) => serverFor(t, { ...env, PETSTORE_ADMIN_KEY: adminKey })
+    const clis = [await cliOnNewDatabase(t), await cliOnNewDatabase(t)] as const
     // In the second database the same secret has another id.
-    for (const name of ['one', 'two']) await stores[1].ok(['keys', 'create', '--name', name])
+    for (const name of ['one', 'two']) await clis[1].ok(['keys', 'create', '--name', name])
     const operators: string[] = []
-    for (const store of stores) {
-      await stopped(await start(store.env))
+    for (const cli of clis) {
+      await stopped(await start(cli.env))
       operators.push(
-        lines(await store.export()).find((line) => line.includes('"isFromSetting":true')) as string,
+        lines(await cli.export()).find((line) => line.includes('"isFromSetting":true')) as string,
       )
     }
     assert.notEqual(operators[0], operators[1])
-    for (const [index, store] of stores.entries()) {
-      await store.ok(['import', '--with-keys'], operators[1 - index])
-      const server = await start(store.env)
+    for (const [index, cli] of clis.entries()) {
+      await cli.ok(['import', '--with-keys'], operators[1 - index])
+      const server = await start(cli.env)
       assert.equal((await server.request('GET', '/v1/keys', { key: adminKey })).status, 200)
     }
   })
 
   test('an animal with an id replaces the one that was there', async (t) => {
-    const store = await freshStore(t)
-    await store.ok(['import'], '{"name":"before","categoryId":1}')
-    assert.deepEqual(await store.json(['import'], '{"id":1,"name":"after","categoryId":2,"status":"sold"}'), {
+    const cli = await cliOnNewDatabase(t)
+    await cli.ok(['import'], '{"name":"before","categoryId":1}')
+    assert.deepEqual(await cli.json(['import'], '{"id":1,"name":"after","categoryId":2,"status":"sold"}'), {
       pets: 1,
       categories: 0,
       orders: 0,
       keys: 0,
     })
-    const pets = lines(await store.export()).filter((line) => line.includes('"type":"pet"'))
+    const pets = lines(await cli.export()).filter((line) => line.includes('"type":"pet"'))
     assert.deepEqual(pets, ['{"type":"pet","id":1,"name":"after","categoryId":2,"status":"sold"}'])
   })
 
   test('from a file, with empty lines, Windows line ends and no last line end', async (t) => {
     const file = join(folderFor(t), 'feed.ndjson')
     writeFileSync(file, '{"name":"One","categoryId":1}\r\n\r\n{"type":"pet","name":"Two","categoryId":1}')
-    const store = await freshStore(t)
-    assert.deepEqual(await store.json(['import', file]), { pets: 2, categories: 0, orders: 0, keys: 0 })
+    const cli = await cliOnNewDatabase(t)
+    assert.deepEqual(await cli.json(['import', file]), { pets: 2, categories: 0, orders: 0, keys: 0 })
   })
 
   test('an animal without an id is given none that another line has', async (t) => {
-    const store = await freshStore(t)
+    const cli = await cliOnNewDatabase(t)
     const nameless = Array.from({ length: 500 }, (_, n) => `{"name":"New ${n}","categoryId":1}`)
     const named = Array.from({ length: 100 }, (_, n) => `{"id":${n + 1},"name":"Old ${n}","categoryId":1}`)
-    await store.ok(['import'], [...nameless, ...named].join('\n'))
-    const pets = lines(await store.export()).filter((line) => line.includes('"type":"pet"'))
+    await cli.ok(['import'], [...nameless, ...named].join('\n'))
+    const pets = lines(await cli.export()).filter((line) => line.includes('"type":"pet"'))
     assert.equal(pets.length, 600)
     assert.equal(pets.filter((line) => line.includes('"name":"Old')).length, 100)
   })
 
   test('ids may be far apart and in any order', async (t) => {
-    const store = await freshStore(t)
+    const cli = await cliOnNewDatabase(t)
     const line = (id: number, name: string) =>
       `{"type":"pet","id":${id},"name":"${name}","categoryId":1,"status":"available"}`
-    await store.ok(['import'], [5, 900_000, 2, 70_000, 1].map((id) => line(id, 'first')).join('\n'))
-    await store.ok(['import'], [70_000, 3, 2, 4_000_000, 900_000].map((id) => line(id, 'second')).join('\n'))
+    await cli.ok(['import'], [5, 900_000, 2, 70_000, 1].map((id) => line(id, 'first')).join('\n'))
+    await cli.ok(['import'], [70_000, 3, 2, 4_000_000, 900_000].map((id) => line(id, 'second')).join('\n'))
     assert.deepEqual(
-      lines(await store.export()).filter((each) => each.includes('"type":"pet"')),
+      lines(await cli.export()).filter((each) => each.includes('"type":"pet"')),
       [
         line(1, 'first'),
         line(2, 'second'),
@@ -414,10 +414,12 @@ describe('export and import', { concurrency: 2 }, () => {
       (name) => ` {"categoryId":3.0e0,"status":"available","name":${name},"type":"pet"} `,
       (name) => `{"type":"pet","name":${name},"categoryId":3,"status":"available","breed":"unknown"}`,
     ]
-    const store = await freshStore(t)
-    const text = names.flatMap((name) => spellings.map((spelt) => spelt(JSON.stringify(name)))).join('\n')
-    await store.ok(['import'], text)
-    const pets = lines(await store.export()).filter((line) => line.includes('"type":"pet"'))
+    const cli = await cliOnNewDatabase(t)
+    const text = names
+      .flatMap((name) => spellings.map((numberTexts) => numberTexts(JSON.stringify(name))))
+      .join('\n')
+    await cli.ok(['import'], text)
+    const pets = lines(await cli.export()).filter((line) => line.includes('"type":"pet"'))
     const expected = names.flatMap((name) => spellings.map(() => name))
     assert.deepEqual(
       pets.map((line) => JSON.parse(line)),
@@ -436,7 +438,7 @@ describe('export and import', { concurrency: 2 }, () => {
       lastCategoryId: 0,
       lastOrderId: 1,
     })
-    const { newest } = await inStore(first.storeEnv, ({ read }) =>
+    const { newest } = await inDatabase(first.databaseEnv, ({ read }) =>
       read
         .selectFrom('events')
         .select((eb) => eb.fn.max('id').as('newest'))
@@ -446,20 +448,20 @@ describe('export and import', { concurrency: 2 }, () => {
   })
 
   test('accept the path of a pipe, which can be read only once', async (t) => {
-    const store = await freshStore(t)
-    // By a shell: what this process gives a child is a socket, which has no path.
+    const cli = await cliOnNewDatabase(t)
+    // By a shell: a pipe of this process to a child is a socket, which has no path.
     const line = '{"name":"One","categoryId":1}'
     const { stdout, stderr } = await runShell(
       `echo '${line}' | "$NODE" "$MAIN" import --json /dev/stdin`,
-      store.env,
+      cli.env,
     )
     assert.equal(stderr, '')
     assert.deepEqual(oneLine(stdout), { pets: 1, categories: 0, orders: 0, keys: 0 })
-    assert.match(await store.export(), /"name":"One"/)
+    assert.match(await cli.export(), /"name":"One"/)
   })
 
   test('of empty input change nothing', async (t) => {
-    assert.deepEqual(await (await freshStore(t)).json(['import'], ''), {
+    assert.deepEqual(await (await cliOnNewDatabase(t)).json(['import'], ''), {
       pets: 0,
       categories: 0,
       orders: 0,
@@ -468,9 +470,9 @@ describe('export and import', { concurrency: 2 }, () => {
   })
 
   test('an animal with the highest id is listed, and another one can be added', async (t) => {
-    const store = await freshStore(t)
-    await store.ok(['import'], `{"id":${2 ** 52},"name":"far out","categoryId":1}`)
-    const server = await serverFor(t, store.env)
+    const cli = await cliOnNewDatabase(t)
+    await cli.ok(['import'], `{"id":${2 ** 52},"name":"far out","categoryId":1}`)
+    const server = await serverFor(t, cli.env)
     const key = server.operatorKey
     const body = { name: 'one more', categoryId: 1 }
     assert.equal((await server.request('POST', '/v1/pets', { key, body })).json.id, 2 ** 52 + 1)
@@ -544,38 +546,38 @@ describe('an import with an invalid line changes nothing and reports the line', 
     ],
     ['invalid UTF-8', Buffer.from('{"name":"\xff","categoryId":1}', 'latin1'), /^Line 603: .*UTF-8/],
   ]
-  let store: ReturnType<typeof storeAt>
+  let cli: ReturnType<typeof cliOn>
   let contents: Awaited<ReturnType<typeof contentsOf>>
   before(async () => {
-    store = storeAt(await newStore())
-    await store.ok(['seed', '--count', '1'])
-    contents = await contentsOf(store.env)
+    cli = cliOn(await newDatabase())
+    await cli.ok(['seed', '--count', '1'])
+    contents = await contentsOf(cli.env)
     assert.equal(contents.pets?.length, 1)
   })
-  after(() => removeStore(store.env))
+  after(() => removeDatabase(cli.env))
 
   for (const [name, bad, message] of scenarios) {
     test(name, async (t) => {
       const file = join(folderFor(t), 'bad.ndjson')
-      // More good lines before it than one write takes.
+      // More valid lines before it than one write imports.
       const start = `${`${good}\n`.repeat(601)}\n`
       writeFileSync(file, Buffer.concat([Buffer.from(start), Buffer.from(bad), Buffer.from(`\n${good}\n`)]))
-      assertRefused(await store.run(['import', '--with-keys', file]), 1, message)
-      assert.deepEqual(await contentsOf(store.env), contents)
+      assertCommandFails(await cli.run(['import', '--with-keys', file]), 1, message)
+      assert.deepEqual(await contentsOf(cli.env), contents)
     })
   }
 })
 
 test('keys list shows neither secrets nor their hashes', async (t) => {
-  const store = await freshStore(t)
-  const secret = makeApiKey('production')
+  const cli = await cliOnNewDatabase(t)
+  const secret = generateApiKey('production')
   const record = {
     ...keyRecord,
     id: 5,
     name: 'carried over',
     secrets: [{ hash: hashApiKey(secret), createdAt: 1, expiresAt: null }],
   }
-  await store.ok(['import', '--with-keys'], JSON.stringify(record))
-  const shown = (await store.ok(['keys', 'list'])) + (await store.ok(['keys', 'list', '--json']))
+  await cli.ok(['import', '--with-keys'], JSON.stringify(record))
+  const shown = (await cli.ok(['keys', 'list'])) + (await cli.ok(['keys', 'list', '--json']))
   assert.ok(!shown.includes(hashApiKey(secret)))
 })

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { engine, storeFor } from '../support/engine.ts'
+import { databaseFor, engine } from '../support/engine.ts'
 import { runInProcess } from '../support/process.ts'
 import { folderFor } from '../support/servers.ts'
 
 describe('every command ends its process by itself, with all of its output written', () => {
   test('status 0', async (t) => {
-    const env = await storeFor(t)
+    const env = await databaseFor(t)
     const run = async (args: string[], input = '') => {
       const { code, signal, stdout, stderr } = await runInProcess(args, env, input)
       assert.deepEqual({ code, signal, stderr }, { code: 0, signal: null, stderr: '' }, args.join(' '))
@@ -30,11 +30,11 @@ describe('every command ends its process by itself, with all of its output writt
   })
 
   test('status 1 and 2', async (t) => {
-    const env = await storeFor(t)
+    const env = await databaseFor(t)
     const failed = await runInProcess(['keys', 'revoke', '99'], env)
     assert.deepEqual([failed.code, failed.signal, failed.stdout], [1, null, ''])
-    const misused = await runInProcess(['keys', 'borrow'], env)
-    assert.deepEqual([misused.code, misused.signal, misused.stdout], [2, null, ''])
+    const withUsageError = await runInProcess(['keys', 'borrow'], env)
+    assert.deepEqual([withUsageError.code, withUsageError.signal, withUsageError.stdout], [2, null, ''])
     const misconfigured = await runInProcess(['export'], { ...env, PETSTORE_ENV: 'none' })
     assert.deepEqual([misconfigured.code, misconfigured.signal, misconfigured.stdout], [2, null, ''])
   })

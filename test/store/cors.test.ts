@@ -2,15 +2,15 @@ import assert from 'node:assert/strict'
 import { before, beforeEach, describe, test } from 'node:test'
 import { ApiKeyCache } from '../../src/auth/apiKeyCache.ts'
 import { createKey } from '../../src/keys/queries.ts'
-import type { Answer } from '../support/client.ts'
-import { databaseFor } from '../support/engine.ts'
+import type { ClientResponse } from '../support/client.ts'
+import { openDatabaseFor } from '../support/engine.ts'
 import { type Node, operationsOf, readDocument, resolve } from '../support/openapi.ts'
 import { useService } from '../support/useService.ts'
 
 const home = 'https://shelter.example'
 const secondHome = 'http://localhost:3000'
 const otherHome = 'https://other-shelter.example'
-const stranger = 'https://stranger.example'
+const unknownOrigin = 'https://unknown.example'
 
 const service = useService()
 let publishable: string
@@ -20,25 +20,25 @@ before(async () => {
   await service.makeKey({ origins: [otherHome] })
   secret = (await service.makeKey()).key
 })
-// A minute for each test, so that none feels the windows of the one before.
+// One minute per test, so that no test is affected by the windows of another.
 beforeEach(() => service.advance(60_000))
 
-const corsHeaders = ({ headers }: Answer) =>
+const corsHeaders = ({ headers }: ClientResponse) =>
   Object.keys(headers).filter((name) => name.startsWith('access-control-'))
 const list = (header: unknown) => String(header).split(', ')
 /** Response headers that the Fetch standard lets every page read. */
 const safelisted = ['Cache-Control', 'Content-Length', 'Content-Type', 'Expires', 'Last-Modified']
 const allMethods = ['GET', 'POST', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS']
 
-function assertReadable(answer: Answer, origin: string) {
-  assert.equal(answer.headers['access-control-allow-origin'], origin)
-  assert.match(String(answer.headers.vary), /\bOrigin\b/)
-  assert.equal(answer.headers['access-control-allow-credentials'], undefined)
+function assertReadable(response: ClientResponse, origin: string) {
+  assert.equal(response.headers['access-control-allow-origin'], origin)
+  assert.match(String(response.headers.vary), /\bOrigin\b/)
+  assert.equal(response.headers['access-control-allow-credentials'], undefined)
 }
 
-function assertUnreadable(answer: Answer) {
-  assert.deepEqual(corsHeaders(answer), [])
-  assert.match(String(answer.headers.vary), /\bOrigin\b/)
+function assertUnreadable(response: ClientResponse) {
+  assert.deepEqual(corsHeaders(response), [])
+  assert.match(String(response.headers.vary), /\bOrigin\b/)
 }
 
 describe('a request', () => {
@@ -76,7 +76,7 @@ describe('a request', () => {
     {
       name: 'of a publishable key from an unknown origin',
       key: () => publishable,
-      origin: stranger,
+      origin: unknownOrigin,
       status: 403,
       code: 'origin_not_allowed',
     },
@@ -115,7 +115,7 @@ describe('a request', () => {
       code: 'origin_not_allowed',
     },
     { name: 'of a secret key from no origin', key: () => secret, status: 200 },
-    { name: 'of a secret key from an unknown origin', key: () => secret, origin: stranger, status: 200 },
+    { name: 'of a secret key from an unknown origin', key: () => secret, origin: unknownOrigin, status: 200 },
     { name: 'of a secret key from the origin of another key', key: () => secret, origin: home, status: 200 },
     {
       name: 'without a key from a known origin',
@@ -136,7 +136,7 @@ describe('a request', () => {
     {
       name: 'without a key from an unknown origin',
       key: () => undefined,
-      origin: stranger,
+      origin: unknownOrigin,
       status: 401,
       code: 'missing_api_key',
     },
@@ -188,44 +188,44 @@ describe('a request', () => {
     code,
     readableBy,
   } of scenarios) {
-    test(`${name} is answered ${status}, ${readableBy ? 'for that origin to read' : 'for no origin to read'}`, async () => {
-      const answer = await service.request(method, path, {
+    test(`${name} gets ${status}, ${readableBy ? 'for that origin to read' : 'for no origin to read'}`, async () => {
+      const response = await service.request(method, path, {
         key: key(),
         headers: origin === undefined ? {} : { origin },
       })
-      assert.equal(answer.status, status)
-      assert.equal(answer.json.code, code)
-      if (readableBy === undefined) assertUnreadable(answer)
-      else assertReadable(answer, readableBy)
+      assert.equal(response.status, status)
+      assert.equal(response.json.code, code)
+      if (readableBy === undefined) assertUnreadable(response)
+      else assertReadable(response, readableBy)
     })
   }
 
-  test('that is refused for its rate can be read by the origin of its key, and by no other', async () => {
+  test('that exceeds its rate limit can be read by the origin of its key, and by no other', async () => {
     const { key } = await service.makeKey({ origins: [home], plan: 'enterprise', limits: { perMinute: 1 } })
-    const ask = (origin: string) => service.request('GET', '/v1/pets', { key, headers: { origin } })
-    await ask(home)
-    const refused = await ask(home)
-    assert.equal(refused.status, 429)
-    assertReadable(refused, home)
-    assert.ok(list(refused.headers['access-control-expose-headers']).includes('Retry-After'))
-    assertUnreadable(await ask(otherHome))
+    const send = (origin: string) => service.request('GET', '/v1/pets', { key, headers: { origin } })
+    await send(home)
+    const rejected = await send(home)
+    assert.equal(rejected.status, 429)
+    assertReadable(rejected, home)
+    assert.ok(list(rejected.headers['access-control-expose-headers']).includes('Retry-After'))
+    assertUnreadable(await send(otherHome))
   })
 
   test('from the wrong origin is counted for the address, and can be read by no origin', async () => {
     const { key } = await service.makeKey({ origins: [home], plan: 'enterprise', limits: { perMinute: 5 } })
-    for (const origin of [stranger, otherHome]) {
-      const answer = await service.request('GET', '/v1/pets', { key, headers: { origin } })
-      assert.equal(answer.status, 403)
-      assert.equal(answer.headers['x-ratelimit-limit'], '100')
-      assertUnreadable(answer)
+    for (const origin of [unknownOrigin, otherHome]) {
+      const response = await service.request('GET', '/v1/pets', { key, headers: { origin } })
+      assert.equal(response.status, 403)
+      assert.equal(response.headers['x-ratelimit-limit'], '100')
+      assertUnreadable(response)
     }
     const admitted = await service.request('GET', '/v1/pets', { key, headers: { origin: home } })
     assert.equal(admitted.headers['x-ratelimit-remaining'], '4')
   })
 
   test('lets a browser read every header that the interface promises', async () => {
-    const answer = await service.request('GET', '/v1/pets', { key: publishable, headers: { origin: home } })
-    const exposed = list(answer.headers['access-control-expose-headers'])
+    const response = await service.request('GET', '/v1/pets', { key: publishable, headers: { origin: home } })
+    const exposed = list(response.headers['access-control-expose-headers'])
     for (const name of [
       'Allow',
       'Deprecation',
@@ -251,8 +251,11 @@ describe('a request', () => {
   })
 
   test('lets a browser read every header that OpenAPI describes', async () => {
-    const answer = await service.request('GET', '/v1/pets', { key: publishable, headers: { origin: home } })
-    const readable = [...list(answer.headers['access-control-expose-headers']), ...safelisted]
+    const clientResponse = await service.request('GET', '/v1/pets', {
+      key: publishable,
+      headers: { origin: home },
+    })
+    const readable = [...list(clientResponse.headers['access-control-expose-headers']), ...safelisted]
     const document = readDocument('openapi.json')
     const described = operationsOf(document).flatMap(({ operation }) =>
       Object.values(operation.responses as Node).flatMap((response) =>
@@ -278,13 +281,13 @@ describe('a preflight', () => {
     })
 
   for (const origin of [home, secondHome, otherHome]) {
-    test(`from ${origin}, which a key is locked to, is answered`, async () => {
-      const answer = await preflight(origin)
-      assert.equal(answer.status, 204)
-      assert.equal(answer.text, '')
-      assertReadable(answer, origin)
-      assert.equal(answer.headers.allow, 'GET, POST, HEAD, OPTIONS')
-      assert.deepEqual(list(answer.headers['access-control-allow-methods']), allMethods)
+    test(`from ${origin}, which a key is locked to, succeeds`, async () => {
+      const response = await preflight(origin)
+      assert.equal(response.status, 204)
+      assert.equal(response.text, '')
+      assertReadable(response, origin)
+      assert.equal(response.headers.allow, 'GET, POST, HEAD, OPTIONS')
+      assert.deepEqual(list(response.headers['access-control-allow-methods']), allMethods)
       for (const name of [
         'Authorization',
         'Content-Type',
@@ -295,36 +298,36 @@ describe('a preflight', () => {
         'Prefer',
         'X-Request-Id',
       ]) {
-        assert.ok(list(answer.headers['access-control-allow-headers']).includes(name), name)
+        assert.ok(list(response.headers['access-control-allow-headers']).includes(name), name)
       }
-      assert.match(String(answer.headers['access-control-max-age']), /^\d+$/)
+      assert.match(String(response.headers['access-control-max-age']), /^\d+$/)
     })
   }
 
-  for (const origin of [stranger, 'null', undefined, '*', `${home}/`, `${home}, ${stranger}`]) {
+  for (const origin of [unknownOrigin, 'null', undefined, '*', `${home}/`, `${home}, ${unknownOrigin}`]) {
     test(`from ${origin ?? 'no origin'}, which no key is locked to, allows nothing`, async () => {
-      const answer = await preflight(origin)
-      assert.equal(answer.status, 204)
-      assert.equal(answer.headers.allow, 'GET, POST, HEAD, OPTIONS')
-      assertUnreadable(answer)
+      const response = await preflight(origin)
+      assert.equal(response.status, 204)
+      assert.equal(response.headers.allow, 'GET, POST, HEAD, OPTIONS')
+      assertUnreadable(response)
     })
   }
 
   test('names the methods of its path in Allow, and allows every method, so that a 405 can be read', async () => {
-    const answer = await preflight(home, '/v1/pets/1', 'POST')
-    assert.equal(answer.status, 204)
-    assert.deepEqual(list(answer.headers.allow).toSorted(), ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH'])
-    assert.deepEqual(list(answer.headers['access-control-allow-methods']), allMethods)
+    const response = await preflight(home, '/v1/pets/1', 'POST')
+    assert.equal(response.status, 204)
+    assert.deepEqual(list(response.headers.allow).toSorted(), ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH'])
+    assert.deepEqual(list(response.headers['access-control-allow-methods']), allMethods)
   })
 
   for (const path of ['/v1/nowhere', '/v1/pets/1/nowhere', '/v1', '/v1/pets/']) {
     test(`of ${path}, which is not there, succeeds, so that its 404 can be read`, async () => {
-      const answer = await preflight(home, path, 'DELETE')
-      assert.equal(answer.status, 204)
-      assertReadable(answer, home)
-      assert.equal(answer.headers.allow, undefined)
-      assert.deepEqual(list(answer.headers['access-control-allow-methods']), allMethods)
-      assert.ok(list(answer.headers['access-control-allow-headers']).includes('Authorization'))
+      const response = await preflight(home, path, 'DELETE')
+      assert.equal(response.status, 204)
+      assertReadable(response, home)
+      assert.equal(response.headers.allow, undefined)
+      assert.deepEqual(list(response.headers['access-control-allow-methods']), allMethods)
+      assert.ok(list(response.headers['access-control-allow-headers']).includes('Authorization'))
       const request = { key: publishable, headers: { origin: home } }
       const missing = await service.request('DELETE', path, request)
       assert.equal(missing.status, 404)
@@ -334,23 +337,23 @@ describe('a preflight', () => {
 
   test('of a path that is not there is 404 from an unknown origin, and where it is no preflight', async () => {
     const plain = await service.request('OPTIONS', '/v1/nowhere', { headers: { origin: home } })
-    for (const answer of [
-      await preflight(stranger, '/v1/nowhere'),
+    for (const response of [
+      await preflight(unknownOrigin, '/v1/nowhere'),
       await preflight(undefined, '/v1/nowhere'),
       plain,
     ]) {
-      assert.equal(answer.status, 404)
-      assert.equal(answer.json.code, 'not_found')
+      assert.equal(response.status, 404)
+      assert.equal(response.json.code, 'not_found')
     }
     assertReadable(plain, home)
   })
 
   test('costs nothing, needs no key and still has the rate headers', async () => {
     for (let i = 0; i < 5; i++) {
-      const answer = await preflight(home)
-      assert.equal(answer.headers['x-ratelimit-limit'], '100')
-      assert.equal(answer.headers['x-ratelimit-remaining'], '100')
-      assert.match(String(answer.headers['x-ratelimit-reset']), /^\d+$/)
+      const response = await preflight(home)
+      assert.equal(response.headers['x-ratelimit-limit'], '100')
+      assert.equal(response.headers['x-ratelimit-remaining'], '100')
+      assert.match(String(response.headers['x-ratelimit-reset']), /^\d+$/)
     }
   })
 })
@@ -373,8 +376,8 @@ test('an origin is known as long as a key is locked to it', async () => {
   assert.equal(await isKnown(), false)
 })
 
-test('a store that could not be read for a moment does not make origins unknown for longer', async (t) => {
-  const { database } = await databaseFor(t)
+test('a database that could not be read for a moment does not make origins unknown for longer', async (t) => {
+  const { database } = await openDatabaseFor(t)
   const directory = new ApiKeyCache(database, 'production')
   const rename = (from: string, to: string) =>
     database.write((trx) => trx.schema.alterTable(from).renameTo(to).execute())
@@ -384,8 +387,8 @@ test('a store that could not be read for a moment does not make origins unknown 
   assert.equal(await directory.isKnownOrigin(home), false)
 })
 
-test('an origin that was known is known while the store cannot be read, so that its 503 can be read', async (t) => {
-  const { database } = await databaseFor(t)
+test('an origin that was known is known while the database cannot be read, so that its 503 can be read', async (t) => {
+  const { database } = await openDatabaseFor(t)
   const directory = new ApiKeyCache(database, 'production')
   const settings = {
     name: 'page',
@@ -397,7 +400,7 @@ test('an origin that was known is known while the store cannot be read, so that 
   await database.write((trx) => createKey(trx, { ...settings, origins: [home] }, 'production', 0))
   assert.equal(await directory.isKnownOrigin(home), true)
   await database.write((trx) => trx.schema.alterTable('api_keys').renameTo('out_of_reach').execute())
-  directory.forget()
+  directory.invalidate()
   assert.equal(await directory.isKnownOrigin(home), true)
-  assert.equal(await directory.isKnownOrigin(stranger), false)
+  assert.equal(await directory.isKnownOrigin(unknownOrigin), false)
 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
-import { assertIsWhole, inStore, type StoreEnv, storeFor } from '../support/engine.ts'
+import { assertIntegrity, type DatabaseEnv, databaseFor, inDatabase } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Server, serverFor } from '../support/servers.ts'
 
@@ -12,7 +12,7 @@ const adminKey = 'the-admin-key-of-the-crashing-test'
 type Created = { id: number; name: string }
 type Attempt = { name: string; idempotencyKey: string | undefined }
 
-/** What the callers of all rounds know. */
+/** The requests and responses of all rounds. */
 type Known = { created: Created[]; unanswered: Attempt[]; attempts: number }
 
 /** Adds animals until the connection breaks; every other attempt has an Idempotency-Key. */
@@ -38,14 +38,14 @@ async function add(server: Server, key: string, { name, idempotencyKey }: Attemp
   return json
 }
 
-function readStore(env: StoreEnv): Promise<Created[]> {
-  assertIsWhole(env)
-  return inStore(env, ({ read }) => read.selectFrom('pets').select(['id', 'name']).orderBy('id').execute())
+function readDatabase(env: DatabaseEnv): Promise<Created[]> {
+  assertIntegrity(env)
+  return inDatabase(env, ({ read }) => read.selectFrom('pets').select(['id', 'name']).orderBy('id').execute())
 }
 
-test(`a crash at any moment loses nothing that was answered and doubles nothing (${rounds} times)`, async (t) => {
-  const storeEnv = await storeFor(t)
-  const env = { ...storeEnv, PETSTORE_ADMIN_KEY: adminKey }
+test(`a crash at any time loses no confirmed change and duplicates nothing (${rounds} times)`, async (t) => {
+  const databaseEnv = await databaseFor(t)
+  const env = { ...databaseEnv, PETSTORE_ADMIN_KEY: adminKey }
   const known: Known = { created: [], unanswered: [], attempts: 0 }
   let server = await serverFor(t, env)
   const made = await server.request('POST', '/v1/keys', {
@@ -59,7 +59,7 @@ test(`a crash at any moment loses nothing that was answered and doubles nothing 
     const before = known.created.length
     const load = Array.from({ length: callers }, (_, n) => keepAdding(server, key, `${round}-${n}`, known))
     await eventually('animals come in', () => known.created.length > before)
-    // Where in its work the server is hit is left to chance: that is the test.
+    // The server is killed at a random time.
     await pause(Math.random() * 120)
     server.child.kill('SIGKILL')
     assert.equal((await server.ended).signal, 'SIGKILL')
@@ -67,8 +67,8 @@ test(`a crash at any moment loses nothing that was answered and doubles nothing 
     server.closeConnections()
 
     server = await serverFor(t, env)
-    const after = await readStore(storeEnv)
-    assertKept(after, known)
+    const after = await readDatabase(databaseEnv)
+    assertNothingLost(after, known)
 
     const names = new Map(after.map(({ id, name }) => [name, id]))
     for (const attempt of known.unanswered.splice(0)) {
@@ -76,42 +76,41 @@ test(`a crash at any moment loses nothing that was answered and doubles nothing 
       const created = await add(server, key, attempt)
       const idBefore = names.get(attempt.name)
       if (idBefore !== undefined) {
-        assert.equal(created.id, idBefore, 'the answer of the first attempt is replayed')
+        assert.equal(created.id, idBefore, 'the response of the first attempt is replayed')
         replayed++
       }
       known.created.push(created)
       assert.deepEqual(await add(server, key, attempt), created)
     }
-    assertKept(await readStore(storeEnv), known)
+    assertNothingLost(await readDatabase(databaseEnv), known)
   }
   t.diagnostic(
-    `${known.created.length} animals answered for, ${replayed} retries had been done before the crash`,
+    `${known.created.length} pets confirmed, ${replayed} retries had been applied before the crash`,
   )
 })
 
-function assertKept(store: Created[], { created, attempts }: Known): void {
-  const byId = new Map(store.map(({ id, name }) => [id, name]))
-  for (const { id, name } of created)
-    assert.equal(byId.get(id), name, `the animal ${id} was answered with 201`)
+function assertNothingLost(stored: Created[], { created, attempts }: Known): void {
+  const byId = new Map(stored.map(({ id, name }) => [id, name]))
+  for (const { id, name } of created) assert.equal(byId.get(id), name, `the animal ${id} got 201`)
   assert.equal(new Set(created.map(({ id }) => id)).size, created.length, 'no id was given to two animals')
-  assert.equal(new Set(store.map(({ name }) => name)).size, store.length, 'no animal is there twice')
-  assert.ok(store.length <= attempts)
+  assert.equal(new Set(stored.map(({ name }) => name)).size, stored.length, 'no animal is there twice')
+  assert.ok(stored.length <= attempts)
 }
 
-test('a crash right after the first start leaves a store that starts again', async (t) => {
+test('after a crash directly after the first start, the service starts again', async (t) => {
   const first = await serverFor(t)
   first.child.kill('SIGKILL')
   await first.ended
-  const second = await serverFor(t, first.storeEnv)
+  const second = await serverFor(t, first.databaseEnv)
   assert.equal((await second.request('GET', '/v1/keys', { key: first.operatorKey })).status, 200)
 })
 
-test('a crash forgets at most the last second of what a key has used', async (t) => {
-  const storeEnv = await storeFor(t)
-  const env = { ...storeEnv, PETSTORE_ADMIN_KEY: adminKey }
+test('a crash loses at most the last second of the counts of a key', async (t) => {
+  const databaseEnv = await databaseFor(t)
+  const env = { ...databaseEnv, PETSTORE_ADMIN_KEY: adminKey }
   const first = await serverFor(t, env)
   for (let n = 0; n < 5; n++) await first.request('GET', '/v1/pets', { key: adminKey })
-  await inStore(storeEnv, ({ read }) => {
+  await inDatabase(databaseEnv, ({ read }) => {
     const used = () => read.selectFrom('key_usage').select('minute_used').executeTakeFirst()
     return eventually('the use is in the store', async () => (await used())?.minute_used === 5, 1_000)
   })

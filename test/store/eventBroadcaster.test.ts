@@ -6,7 +6,7 @@ import { EventBroadcaster } from '../../src/events/broadcaster.ts'
 import { eventIdMax, lastEventId, recordEvents } from '../../src/events/queries.ts'
 import { defaultStreamBounds } from '../../src/events/stream.ts'
 import type { StreamAccess } from '../../src/events/streamAccess.ts'
-import { databaseFor } from '../support/engine.ts'
+import { openDatabaseFor } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 
 /** Longer than the time in which events are coalesced. */
@@ -31,7 +31,7 @@ type Reader = {
 }
 
 async function broadcasterFor(t: TestContext) {
-  const { database } = await databaseFor(t)
+  const { database } = await openDatabaseFor(t)
   let queries = 0
   const fault: { current: Error | undefined } = { current: undefined }
   const read = database.read.withPlugin({

@@ -5,9 +5,13 @@ import type { FeedEvent } from '../../src/events/event.ts'
 import { recordEvents } from '../../src/events/queries.ts'
 import { defaultStreamBounds } from '../../src/events/stream.ts'
 import { listen as serve } from '../../src/server/listen.ts'
-import { amplePlan, assertRefused } from '../support/answers.ts'
+import {
+  type EventStreamClient,
+  type EventStreamOptions,
+  openEventStream,
+} from '../support/eventStreamClient.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Listening, type ListenOptions, listenTo } from '../support/listening.ts'
+import { amplePlan, assertError } from '../support/responses.ts'
 import { startTestService, type TestService, type TestServiceOptions } from '../support/service.ts'
 import { useService } from '../support/useService.ts'
 
@@ -18,14 +22,17 @@ const endMessages = {
   slow: 'event: slow_reader\ndata: {"message":"The client reads too slowly. Resume from the last id."}',
 }
 
-const open: Listening[] = []
+const open: EventStreamClient[] = []
 after(() => {
-  for (const stream of open) stream.hangUp()
+  for (const stream of open) stream.disconnect()
 })
 const service = useService({}, { bounds: { heartbeatMs: 100 } })
 
-async function listen(options: Partial<ListenOptions> = {}, at: TestService = service): Promise<Listening> {
-  const stream = await listenTo(at.base, { key: at.operatorKey, ...options })
+async function listen(
+  options: Partial<EventStreamOptions> = {},
+  at: TestService = service,
+): Promise<EventStreamClient> {
+  const stream = await openEventStream(at.base, { key: at.operatorKey, ...options })
   open.push(stream)
   return stream
 }
@@ -53,7 +60,7 @@ async function withService(
   try {
     await work(own)
   } finally {
-    for (const stream of open.splice(0)) stream.hangUp()
+    for (const stream of open.splice(0)) stream.disconnect()
     await own.stop()
   }
 }
@@ -70,22 +77,22 @@ describe('a stream sends events', () => {
     assert.equal(headers['x-stability'], 'experimental')
     assert.equal(headers['last-event-id'], String(position))
     assert.match(String(headers['x-ratelimit-remaining']), /^\d+$/)
-    await stream.untilSaid(': listening')
+    await stream.untilBlock(': listening')
     for (let n = 1; n <= 3; n++) {
       await addPet(`live ${n}`)
       await stream.until(n)
     }
     const [first] = await feed(position)
     assert.deepEqual(
-      stream.heard,
+      stream.events,
       (await feed(position)).map(({ id, type, data }: FeedEvent) => ({ id, type, data })),
     )
     const block = `id: ${first.id}\nevent: pet.created\ndata: ${JSON.stringify(first)}`
     assert.ok(stream.blocks.includes(block), stream.blocks.join('\n\n'))
-    stream.hangUp()
+    stream.disconnect()
   })
 
-  const resumptions: [string, (position: number) => Partial<ListenOptions>, number][] = [
+  const resumptions: [string, (position: number) => Partial<EventStreamOptions>, number][] = [
     ['after', (position) => ({ path: `/v1/events?after=${position}` }), 3],
     ['Last-Event-ID', (position) => ({ headers: { 'last-event-id': String(position + 1) } }), 2],
     [
@@ -106,12 +113,12 @@ describe('a stream sends events', () => {
       const expected = Math.min(missed, position + 3)
       await stream.until(expected)
       await addPet('live')
-      const heard = await stream.until(expected + 1)
+      const received = await stream.until(expected + 1)
       assert.deepEqual(
-        heard.map(({ id }) => id),
+        received.map(({ id }) => id),
         rangeAfter(position + 3 - expected, expected + 1),
       )
-      stream.hangUp()
+      stream.disconnect()
     })
   }
 
@@ -123,21 +130,21 @@ describe('a stream sends events', () => {
     )
     await Promise.all(writes)
     for (const stream of streams) {
-      const heard = await stream.until(300)
+      const received = await stream.until(300)
       assert.deepEqual(
-        heard.map(({ id }) => id),
+        received.map(({ id }) => id),
         rangeAfter(position, 300),
       )
-      stream.hangUp()
+      stream.disconnect()
     }
   })
 
   test('including changes by another process', async () => {
     const stream = await listen()
-    const other = await service.store()
+    const other = await service.openDatabase()
     await other.write((trx) => recordEvents(trx, service.now(), [{ type: 'pet.updated', data: { id: 1 } }]))
     assert.deepEqual((await stream.until(1))[0]?.data, { id: 1 })
-    stream.hangUp()
+    stream.disconnect()
   })
 
   test('with a comment as a heartbeat if there are no events', async () => {
@@ -148,7 +155,7 @@ describe('a stream sends events', () => {
     await stream.until(1)
     const before = heartbeats()
     await eventually('heartbeats go on', () => heartbeats() > before)
-    stream.hangUp()
+    stream.disconnect()
   })
 
   test('with a heartbeat every 15 seconds and a limit of 30 seconds for slow readers by default', () => {
@@ -169,17 +176,17 @@ describe('content negotiation', () => {
   }
   test('Accept with text/event-stream among other types gets a stream', async () => {
     const stream = await listen({ headers: { accept: 'application/json;q=0.5, Text/Event-Stream;q=0.9' } })
-    await stream.untilSaid(': listening')
-    stream.hangUp()
+    await stream.untilBlock(': listening')
+    stream.disconnect()
   })
 
   test('errors are JSON', async () => {
     const { key } = await service.makeKey()
     const get = (path: string, as: string | undefined) =>
       service.request('GET', path, { key: as, headers: accept })
-    assertRefused(await get('/v1/events', undefined), 401, 'missing_api_key')
-    assertRefused(await get('/v1/events', key), 403, 'insufficient_scope')
-    assertRefused(await get('/v1/events?after=x', service.operatorKey), 400, 'validation_failed')
+    assertError(await get('/v1/events', undefined), 401, 'missing_api_key')
+    assertError(await get('/v1/events', key), 403, 'insufficient_scope')
+    assertError(await get('/v1/events?after=x', service.operatorKey), 400, 'validation_failed')
   })
 })
 
@@ -203,7 +210,7 @@ describe('a stream requires current access', () => {
     test(`it ends when its key ${name}`, async () => {
       const { id, key } = await service.makeKey({ ...amplePlan, scopes: ['events:read', 'pets:read'] })
       const stream = await listen({ key })
-      await stream.untilSaid(': listening')
+      await stream.untilBlock(': listening')
       await lose(id)
       assert.deepEqual(await stream.ended, { isWhole: true })
       assert.equal(stream.blocks.at(-1), endMessages.ended)
@@ -220,14 +227,14 @@ describe('a stream requires current access', () => {
     await service.makeKey()
     await addPet()
     await other.until(1)
-    await eventually('the event of the pet', () => manager.heard.some(({ type }) => type === 'pet.created'))
-    const types = manager.heard.map(({ type }) => type)
+    await eventually('the event of the pet', () => manager.events.some(({ type }) => type === 'pet.created'))
+    const types = manager.events.map(({ type }) => type)
     assert.deepEqual(types, ['key.created', 'pet.created'])
     assert.deepEqual(
-      other.heard.map(({ type }) => type),
+      other.events.map(({ type }) => type),
       ['pet.created'],
     )
-    for (const stream of [manager, other]) stream.hangUp()
+    for (const stream of [manager, other]) stream.disconnect()
   })
 })
 
@@ -236,8 +243,8 @@ describe('a reader that reads nothing', () => {
   const eventBytes = 64 * 1024
 
   /** More bytes than the buffers of a connection hold. */
-  async function tellMuch(own: TestService): Promise<void> {
-    const other = await own.store()
+  async function sendManyEvents(own: TestService): Promise<void> {
+    const other = await own.openDatabase()
     const data = { id: 1, name: 'x'.repeat(eventBytes) }
     const batch = Array.from({ length: events / 4 }, () => ({ type: 'pet.updated' as const, data }))
     for (let n = 0; n < 4; n++) await other.write((trx) => recordEvents(trx, own.now(), batch))
@@ -247,24 +254,27 @@ describe('a reader that reads nothing', () => {
     await withService({ bounds: { slowReaderMs: 200, streamsMax: 1 } }, async (own) => {
       const position = await newest(own)
       const slow = await listen({ path: `/v1/events?after=${position}`, isPaused: true }, own)
-      await tellMuch(own)
+      await sendManyEvents(own)
       const next = await eventually('its place is free', async () => {
         const stream = await listen({ path: `/v1/events?after=${position}`, isPaused: true }, own)
         return stream.status === 200 && stream
       })
-      next.hangUp()
+      next.disconnect()
       slow.incoming.resume()
       assert.deepEqual(await slow.ended, { isWhole: true })
       assert.equal(slow.blocks.at(-1), endMessages.slow)
-      assert.ok(slow.heard.length > 0 && slow.heard.length < events, `${slow.heard.length} events were taken`)
-      const last = String(slow.heard.at(-1)?.id)
+      assert.ok(
+        slow.events.length > 0 && slow.events.length < events,
+        `${slow.events.length} events were taken`,
+      )
+      const last = String(slow.events.at(-1)?.id)
       const resumed = await eventually('its place is free again', async () => {
         const stream = await listen({ headers: { 'last-event-id': last } }, own)
         return stream.status === 200 && stream
       })
-      await resumed.until(events - slow.heard.length)
+      await resumed.until(events - slow.events.length)
       assert.deepEqual(
-        [...slow.heard, ...resumed.heard].map(({ id }) => id),
+        [...slow.events, ...resumed.events].map(({ id }) => id),
         rangeAfter(position, events),
       )
     })
@@ -273,13 +283,13 @@ describe('a reader that reads nothing', () => {
   test('is removed from the count once, and not again when it disconnects', async () => {
     await withService({ bounds: { slowReaderMs: 100, streamsMax: 1 } }, async (own) => {
       const slow = await listen({ path: '/v1/events?after=0', isPaused: true }, own)
-      await tellMuch(own)
+      await sendManyEvents(own)
       const next = await eventually('its place is free', async () => {
         const stream = await listen({}, own)
         return stream.status === 200 && stream
       })
-      await next.untilSaid(': listening')
-      slow.hangUp()
+      await next.untilBlock(': listening')
+      slow.disconnect()
       await slow.ended
       // A request on a later connection is handled after the close of the earlier one.
       await addPet('after', own)
@@ -306,13 +316,13 @@ describe('a reader that reads nothing', () => {
       { stalledMs: 300 },
     )
     const base = `http://127.0.0.1:${listener.port}`
-    const reader = await listenTo(base, { key: 'none', isPaused: true })
+    const reader = await openEventStream(base, { key: 'none', isPaused: true })
     try {
       await cut.promise
       reader.incoming.resume()
       assert.deepEqual(await reader.ended, { isWhole: false })
     } finally {
-      reader.hangUp()
+      reader.disconnect()
       await listener.stop()
     }
   })
@@ -323,10 +333,10 @@ describe('the limit of open streams', () => {
     await withService({ bounds: { streamsMax: 3 } }, async (own) => {
       const streams = [await listen({}, own), await listen({}, own), await listen({}, own)]
       const rejected = await own.request('GET', '/v1/events', { key: own.operatorKey, headers: accept })
-      assertRefused(rejected, 503, 'unavailable')
+      assertError(rejected, 503, 'unavailable')
       assert.match(String(rejected.headers['retry-after']), /^\d+$/)
       assert.equal((await own.request('GET', '/v1/events', { key: own.operatorKey })).status, 200)
-      streams[1]?.hangUp()
+      streams[1]?.disconnect()
       await eventually('a place is free', async () => (await listen({}, own)).status === 200)
       assert.equal((await listen({}, own)).status, 503)
     })
@@ -341,7 +351,7 @@ describe('the limit of open streams', () => {
         assert.equal(head.text, '')
       }
       const stream = await listen({}, own)
-      await stream.untilSaid(': listening')
+      await stream.untilBlock(': listening')
     })
   })
 
@@ -369,7 +379,7 @@ test('a shutdown ends every stream promptly with a complete response, and client
       assert.equal(stream.blocks.at(-1), endMessages.stopping)
     }
     const { id } = await addPet('after the stop', own)
-    const last = String(streams[0]?.heard.at(-1)?.id)
+    const last = String(streams[0]?.events.at(-1)?.id)
     const resumed = await listen({ headers: { 'last-event-id': last } }, own)
     assert.deepEqual((await resumed.until(1))[0]?.data, {
       id,

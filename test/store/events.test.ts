@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
-import { amplePlan, assertAnswerForm, assertRefused, nextPage } from '../support/answers.ts'
-import type { Answer, RequestOptions } from '../support/client.ts'
+import type { ClientResponse, RequestOptions } from '../support/client.ts'
 import { eventually } from '../support/eventually.ts'
+import { amplePlan, assertError, assertResponseHeaders, nextPage } from '../support/responses.ts'
 import { startTestService } from '../support/service.ts'
 import { useService } from '../support/useService.ts'
 
@@ -18,22 +18,22 @@ before(async () => {
   ample = (await service.makeKey(amplePlan)).key
 })
 
-async function ask(method: string, path: string, options: RequestOptions = {}): Promise<Answer> {
+async function send(method: string, path: string, options: RequestOptions = {}): Promise<ClientResponse> {
   const response = await service.request(method, path, { key: service.operatorKey, ...options })
-  assertAnswerForm(response, method)
+  assertResponseHeaders(response, method)
   return response
 }
 
 /** Makes a change that must succeed. Returns the response body. */
 async function done(method: string, path: string, body?: unknown) {
-  const response = await ask(method, path, body === undefined ? {} : { body })
+  const response = await send(method, path, body === undefined ? {} : { body })
   assert.ok(response.status < 300, response.text)
   return response.json
 }
 
-const newest = async () => Number((await ask('GET', '/v1/events?limit=1')).headers['last-event-id'])
+const newest = async () => Number((await send('GET', '/v1/events?limit=1')).headers['last-event-id'])
 const eventsAfter = async (position: number): Promise<Event[]> =>
-  (await ask('GET', `/v1/events?after=${position}&limit=1000`)).json
+  (await send('GET', `/v1/events?after=${position}&limit=1000`)).json
 const contents = (events: Event[]): EventContent[] => events.map(({ type, data }) => ({ type, data }))
 
 /** The events that an action records. */
@@ -55,7 +55,7 @@ const placeOrder = async () => {
 }
 const moveOrder = (id: number, status: string) => done('PATCH', `/v1/store/orders/${id}`, { status })
 /** The key as the operator sees it, without lastUsedAt, which events do not contain. */
-const seenKey = async (id: number) => ({ ...(await ask('GET', `/v1/keys/${id}`)).json, lastUsedAt: null })
+const seenKey = async (id: number) => ({ ...(await send('GET', `/v1/keys/${id}`)).json, lastUsedAt: null })
 
 describe('a change records exactly its events', () => {
   test('adding a pet', async () => {
@@ -190,7 +190,7 @@ describe('a change records exactly its events', () => {
   test('banning a key and lifting the ban', async () => {
     const { id, key } = await service.makeKey({ plan: 'enterprise', limits: { perMinute: 1 } })
     const position = await newest()
-    for (let i = 0; i < 101; i++) await ask('GET', '/v1/pets', { key })
+    for (let i = 0; i < 101; i++) await send('GET', '/v1/pets', { key })
     const bannedUntil = new Date(service.now() + 5 * 60_000).toISOString()
     const [banned] = await eventually('the event of the ban', async () => {
       const found = await eventsAfter(position)
@@ -254,7 +254,7 @@ describe('no event is recorded for', () => {
       'a retry with the same Idempotency-Key',
       async () => {
         const again = () =>
-          ask('POST', '/v1/pets', {
+          send('POST', '/v1/pets', {
             body: { name: 'Milo', categoryId: 3 },
             headers: { 'idempotency-key': 'recorded-once' },
           })
@@ -332,7 +332,7 @@ describe('no event is recorded for', () => {
     test(`a rejected request: ${name}`, async () => {
       const [method, path, options, status] = await prepare()
       const events = await eventsDuring(async () =>
-        assert.equal((await ask(method, path, options)).status, status),
+        assert.equal((await send(method, path, options)).status, status),
       )
       assert.deepEqual(events, [])
     })
@@ -343,18 +343,18 @@ describe('the feed', () => {
   test('an event has id, type, createdAt and data, and the operation is experimental', async () => {
     const position = await newest()
     const pet = await addPet()
-    const response = await ask('GET', `/v1/events?after=${position}`)
+    const response = await send('GET', `/v1/events?after=${position}`)
     assert.deepEqual(response.json, [
       { id: position + 1, type: 'pet.created', createdAt: new Date(service.now()).toISOString(), data: pet },
     ])
     assert.equal(response.headers['x-stability'], 'experimental')
-    assert.equal((await ask('GET', '/v1/events?limit=0')).headers['x-stability'], 'experimental')
+    assert.equal((await send('GET', '/v1/events?limit=0')).headers['x-stability'], 'experimental')
   })
 
   test('64-bit ids are exact', async () => {
     const position = await newest()
-    await ask('POST', '/v1/pets', { body: '{"name":"Big","categoryId":9223372036854775807}' })
-    const { text } = await ask('GET', `/v1/events?after=${position}`)
+    await send('POST', '/v1/pets', { body: '{"name":"Big","categoryId":9223372036854775807}' })
+    const { text } = await send('GET', `/v1/events?after=${position}`)
     assert.match(text, /"data":\{"id":9223372036854775807\}/)
     assert.match(text, /"categoryId":9223372036854775807,/)
   })
@@ -374,7 +374,7 @@ describe('the feed', () => {
   test('the pages contain every event once, oldest first, for any limit', async () => {
     const whole: Event[] = []
     for (let page: string | undefined = '/v1/events?limit=1000'; page; ) {
-      const response: Answer = await ask('GET', page)
+      const response: ClientResponse = await send('GET', page)
       whole.push(...response.json)
       page = nextPage(response)
     }
@@ -382,7 +382,7 @@ describe('the feed', () => {
       const collected: Event[] = []
       let page: string | undefined = `/v1/events?limit=${limit}`
       while (page) {
-        const response: Answer = await ask('GET', page)
+        const response: ClientResponse = await send('GET', page)
         assert.ok(response.json.length <= limit)
         assert.equal(response.headers['last-event-id'], String(whole.at(-1)?.id))
         collected.push(...response.json)
@@ -395,17 +395,17 @@ describe('the feed', () => {
   })
 
   test('a page has 100 events by default; the last page has no Link, and a page after the newest event is empty', async () => {
-    const first = await ask('GET', '/v1/events')
+    const first = await send('GET', '/v1/events')
     assert.equal(first.json.length, 100)
     assert.ok(nextPage(first))
     const end = await newest()
-    const last = await ask('GET', `/v1/events?after=${end}`)
+    const last = await send('GET', `/v1/events?after=${end}`)
     assert.deepEqual({ json: last.json, link: last.headers.link }, { json: [], link: undefined })
     // A position after the newest event belongs to another feed.
-    const beyond = await ask('GET', `/v1/events?after=${end + 1}`)
+    const beyond = await send('GET', `/v1/events?after=${end + 1}`)
     assert.deepEqual([beyond.status, beyond.json.code], [410, 'events_expired'])
-    assert.equal(nextPage(await ask('GET', `/v1/events?after=${end - 5}&limit=5`)), undefined)
-    assert.ok(nextPage(await ask('GET', `/v1/events?after=${end - 6}&limit=5`)))
+    assert.equal(nextPage(await send('GET', `/v1/events?after=${end - 5}&limit=5`)), undefined)
+    assert.ok(nextPage(await send('GET', `/v1/events?after=${end - 6}&limit=5`)))
   })
 
   for (const query of [
@@ -419,12 +419,12 @@ describe('the feed', () => {
     'after=',
   ]) {
     test(`?${query} is rejected`, async () => {
-      assertRefused(await ask('GET', `/v1/events?${query}`), 400, 'validation_failed')
+      assertError(await send('GET', `/v1/events?${query}`), 400, 'validation_failed')
     })
   }
 
   test('HEAD returns Last-Event-Id', async () => {
-    const response = await ask('HEAD', '/v1/events?limit=1')
+    const response = await send('HEAD', '/v1/events?limit=1')
     assert.equal(response.status, 200)
     assert.equal(response.headers['last-event-id'], String(await newest()))
   })
@@ -433,7 +433,7 @@ describe('the feed', () => {
 describe('access to events', () => {
   test('requires the scope events:read', async () => {
     const { key } = await service.makeKey()
-    assertRefused(await ask('GET', '/v1/events', { key }), 403, 'insufficient_scope')
+    assertError(await send('GET', '/v1/events', { key }), 403, 'insufficient_scope')
   })
 
   test('events about keys require keys:manage and are invisible to others', async () => {
@@ -445,7 +445,7 @@ describe('access to events', () => {
       pets.push(await addPet())
       await service.makeKey()
     }
-    const page = async (query: string) => ask('GET', `/v1/events?after=${position}${query}`, { key })
+    const page = async (query: string) => send('GET', `/v1/events?after=${position}${query}`, { key })
     const all = await page('')
     assert.deepEqual(
       contents(all.json),
@@ -454,12 +454,12 @@ describe('access to events', () => {
     assert.equal(all.headers.link, undefined)
     const two = await page('&limit=2')
     assert.deepEqual(two.json, all.json.slice(0, 2))
-    assert.deepEqual((await ask('GET', nextPage(two) as string, { key })).json, all.json.slice(2))
+    assert.deepEqual((await send('GET', nextPage(two) as string, { key })).json, all.json.slice(2))
     assert.equal((await eventsAfter(position)).length, 9)
   })
 })
 
-describe('events are kept for 30 days', () => {
+describe('events are stored for 30 days', () => {
   test('older events are pruned; an earlier position gets 410 with the oldest id', async () => {
     const quick = await startTestService({}, { bounds: { sweepMs: 10 } })
     try {
@@ -475,12 +475,12 @@ describe('events are kept for 30 days', () => {
         const response = await get('/v1/events?after=0')
         return response.status === 410 && response
       })
-      assertRefused(rejected, 410, 'events_expired')
+      assertError(rejected, 410, 'events_expired')
       assert.match(rejected.json.message, new RegExp(`the id ${firstId + 1}\\b.*after=${firstId}\\b`))
       assert.equal(nextPage(rejected), `/v1/events?after=${firstId}`)
-      assertRefused(await get(`/v1/events?after=${firstId - 1}`), 410, 'events_expired')
+      assertError(await get(`/v1/events?after=${firstId - 1}`), 410, 'events_expired')
       const stream = { accept: 'text/event-stream', 'last-event-id': String(firstId - 1) }
-      assertRefused(await get('/v1/events', stream), 410, 'events_expired')
+      assertError(await get('/v1/events', stream), 410, 'events_expired')
 
       for (const path of ['/v1/events', `/v1/events?after=${firstId}`, nextPage(rejected) as string]) {
         const { json } = await get(path)
@@ -490,7 +490,7 @@ describe('events are kept for 30 days', () => {
       }
 
       quick.advance(1)
-      await eventually('the second is let go', async () => (await get('/v1/events')).json.length === 0)
+      await eventually('the second is pruned', async () => (await get('/v1/events')).json.length === 0)
       assert.equal((await get('/v1/events')).headers['last-event-id'], String(firstId + 1))
       await quick.restart()
       await add('third')

@@ -4,9 +4,9 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
-import { makeApiKey } from '../../src/auth/apiKey.ts'
+import { generateApiKey } from '../../src/auth/apiKey.ts'
 import { createClient } from '../support/client.ts'
-import { storeFor } from '../support/engine.ts'
+import { databaseFor } from '../support/engine.ts'
 import { runPetstore } from '../support/process.ts'
 import { serverFor, stopped } from '../support/servers.ts'
 
@@ -15,7 +15,7 @@ const anyKey = /ps_(?:live|test)_[0-9A-Za-z]{36}/g
 /** A database that has never been opened. */
 const bare = { isBare: true }
 const firstServer = async (t: TestContext, env: Record<string, string> = {}) =>
-  serverFor(t, { ...(await storeFor(t, bare)), ...env })
+  serverFor(t, { ...(await databaseFor(t, bare)), ...env })
 
 describe('the first start', () => {
   for (const { host, shown } of [
@@ -83,7 +83,7 @@ describe('the first start', () => {
   })
 
   test('that cannot listen creates no key: the next start prints it', async (t) => {
-    const env = await storeFor(t, bare)
+    const env = await databaseFor(t, bare)
     const PORT = await busyPort(t)
     const failed = await runPetstore(['serve'], { PORT, ...env })
     assert.equal(failed.code, 1)
@@ -97,7 +97,7 @@ describe('the first start', () => {
 test('the second start prints no key, and the first key still works', async (t) => {
   const first = await firstServer(t)
   assert.equal((await stopped(first)).code, 0)
-  const second = await serverFor(t, first.storeEnv)
+  const second = await serverFor(t, first.databaseEnv)
   assert.doesNotMatch(second.output.stdout, anyKey)
   assert.doesNotMatch(second.output.stdout, /curl|operator key/)
   assert.match(second.output.stdout, /^Lost your key\? "npm run -s petstore -- keys list"/m)
@@ -107,7 +107,7 @@ test('the second start prints no key, and the first key still works', async (t) 
 describe('PETSTORE_ADMIN_KEY', () => {
   for (const [kind, adminKey] of [
     ['a text that the operator chose', 'correct-horse-battery-staple-and-more'],
-    ['a generated API key', makeApiKey('production')],
+    ['a generated API key', generateApiKey('production')],
   ] as const) {
     test(`set to ${kind} is the operator key, and nothing secret is printed`, async (t) => {
       const server = await firstServer(t, { PETSTORE_ADMIN_KEY: adminKey })
@@ -119,7 +119,7 @@ describe('PETSTORE_ADMIN_KEY', () => {
   }
 
   test('changed between two starts replaces the previous key', async (t) => {
-    const env = await storeFor(t, bare)
+    const env = await databaseFor(t, bare)
     const keys = [
       'the-first-admin-key-of-this-deployment',
       'the-second-admin-key-of-this-deployment',
@@ -132,7 +132,7 @@ describe('PETSTORE_ADMIN_KEY', () => {
 })
 
 test('a port in use causes a clear message and releases the database', async (t) => {
-  const env = await storeFor(t, bare)
+  const env = await databaseFor(t, bare)
   const PORT = await busyPort(t)
   const { code, stdout, stderr } = await runPetstore(['serve'], { PORT, ...env })
   assert.equal(code, 1)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Answer } from '../support/client.ts'
+import type { ClientResponse } from '../support/client.ts'
 import { proxiedService, rateLimit, times } from '../support/rateLimits.ts'
 import { startTestService } from '../support/service.ts'
 
@@ -10,13 +10,13 @@ const banAfterRejections = 100
 
 const client = proxiedService()
 
-const ask = (path: string, key?: string, from = client.address, method = 'GET') =>
+const send = (path: string, key?: string, from = client.address, method = 'GET') =>
   client.service.request(method, path, { key, headers: { 'x-forwarded-for': from } })
-const getLimits = (key: string, from = client.address) => ask('/v1/limits', key, from)
+const getLimits = (key: string, from = client.address) => send('/v1/limits', key, from)
 /** The requests that the address has left, after this one. */
 const addressLeft = async (from = client.address) =>
-  rateLimit(await ask('/v1/pets', undefined, from), 'remaining')
-const countOf = (responses: Answer[], status: number) =>
+  rateLimit(await send('/v1/pets', undefined, from), 'remaining')
+const countOf = (responses: ClientResponse[], status: number) =>
   responses.filter((response) => response.status === status).length
 
 test('GET /limits describes the key', async () => {
@@ -35,7 +35,7 @@ test('GET /limits describes the key', async () => {
   })
 })
 
-test('GET /limits shows a changed key at once', async () => {
+test('GET /limits shows a changed key immediately', async () => {
   const { id, key } = await client.service.makeKey({ name: 'before' })
   assert.equal((await getLimits(key)).json.name, 'before')
   await client.service.request('PATCH', `/v1/keys/${id}`, {
@@ -61,7 +61,7 @@ test('GET /limits names the environment for a key that the operator chose', asyn
 describe('GET /limits is exempt', () => {
   test('60 times a minute for each key; further requests count for the address', async () => {
     const { key } = await client.service.makeKey({ plan: 'enterprise', limits: { perMinute: 5 } })
-    await ask('/v1/pets', key)
+    await send('/v1/pets', key)
     for (let i = 0; i < freePerMinute; i++) assert.equal((await getLimits(key)).status, 200)
     assert.equal(await addressLeft(), 99)
     for (let i = 0; i < 99; i++) {
@@ -71,7 +71,7 @@ describe('GET /limits is exempt', () => {
       assert.equal(rateLimit(paid, 'remaining'), 4)
     }
     for (const method of ['GET', 'HEAD']) {
-      const rejected = await ask('/v1/limits', key, client.address, method)
+      const rejected = await send('/v1/limits', key, client.address, method)
       assert.equal(rejected.status, 429)
       assert.equal(rateLimit(rejected, 'limit'), 100, "the headers are those of the address's windows")
       assert.equal(rateLimit(rejected, 'remaining'), 0)
@@ -80,7 +80,7 @@ describe('GET /limits is exempt', () => {
     }
     const { headers } = await getLimits(key)
     assert.equal(await addressLeft(), 0)
-    assert.equal((await ask('/v1/pets', key)).status, 200, 'the key is not affected')
+    assert.equal((await send('/v1/pets', key)).status, 200, 'the key is not affected')
     assert.equal((await getLimits(key, '198.51.100.201')).status, 200, 'another address is not affected')
     assert.equal(await addressLeft('198.51.100.201'), 98)
     client.service.advance(Number(headers['retry-after']) * 1000)
@@ -133,7 +133,7 @@ test('rejected GET /limits requests never lead to a ban', async () => {
   const responses = await times(160 + 3 * banAfterRejections, () => getLimits(key))
   assert.equal(countOf(responses, 429), 3 * banAfterRejections)
   for (const { status, json } of responses) if (status === 429) assert.equal(json.code, 'rate_limit_exceeded')
-  const admitted = await ask('/v1/pets', key)
+  const admitted = await send('/v1/pets', key)
   assert.equal(admitted.status, 200)
   assert.equal(rateLimit(admitted, 'remaining'), 59)
   const { json } = await client.service.request('GET', `/v1/keys/${id}`, { key: client.service.operatorKey })
@@ -142,7 +142,7 @@ test('rejected GET /limits requests never lead to a ban', async () => {
 
 test('GET /limits with a banned key counts for the address and leaves the exempt requests for after the ban', async () => {
   const { key } = await client.service.makeKey({ plan: 'enterprise', limits: { perMinute: 1 } })
-  await times(1 + banAfterRejections, () => ask('/v1/pets', key))
+  await times(1 + banAfterRejections, () => send('/v1/pets', key))
   client.service.advance(5 * minute - 1_000)
   await times(freePerMinute, () => getLimits(key))
   assert.equal(await addressLeft(), 39)
@@ -151,7 +151,7 @@ test('GET /limits with a banned key counts for the address and leaves the exempt
   assert.equal(await addressLeft(), 38)
 })
 
-test('GET /limits rejects a revoked key at once, even with no exempt requests left', async () => {
+test('GET /limits rejects a revoked key immediately, even with no exempt requests left', async () => {
   const { id, key } = await client.service.makeKey()
   await times(70, () => getLimits(key))
   await client.service.request('DELETE', `/v1/keys/${id}`, { key: client.service.operatorKey })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
-import { call } from '../support/socket.ts'
+import { openRawConnection } from '../support/rawConnection.ts'
 import { useService } from '../support/useService.ts'
 
 const service = useService()
@@ -12,18 +12,18 @@ before(async () => {
   }
 })
 
-/** What differs from request to request, or says how the connection goes on. */
+/** Headers that differ between requests or describe the connection. */
 const passing = /^(?:date|x-request-id|connection|keep-alive|ratelimit|x-ratelimit-(?:remaining|reset)): .*$/i
 
 async function headAndBody(method: string, path: string, more: string, body = '') {
-  const caller = await call(
+  const caller = await openRawConnection(
     service.base,
     `${method} ${path} HTTP/1.1\r\nHost: petstore\r\nAuthorization: Bearer ${key}\r\n${more}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   )
-  const answer = await caller.answer()
+  const response = await caller.response()
   caller.socket.destroy()
-  const [start, ...lines] = answer.head.split('\r\n')
-  return { start, lines, body: answer.body }
+  const [start, ...lines] = response.head.split('\r\n')
+  return { start, lines, body: response.body }
 }
 
 const scenarios: [method: string, path: string, body?: string, more?: string][] = [
@@ -64,8 +64,8 @@ describe('the head of a response is the same on a connection that stays open and
 test('callers that share a cached response get each their own headers', async () => {
   const ids = Array.from({ length: 20 }, (_, index) => `caller-${index}`)
   await service.request('GET', '/v1/pets', { key })
-  const ask = (id: string) => service.request('GET', '/v1/pets', { key, headers: { 'x-request-id': id } })
-  const responses = await Promise.all(ids.map(ask))
+  const send = (id: string) => service.request('GET', '/v1/pets', { key, headers: { 'x-request-id': id } })
+  const responses = await Promise.all(ids.map(send))
   assert.deepEqual(
     responses.map(({ headers }) => headers['x-request-id']),
     ids,

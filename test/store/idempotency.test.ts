@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { IdempotencyRecords } from '../../src/api/idempotency.ts'
-import { amplePlan, assertAnswerForm, assertRefused } from '../support/answers.ts'
-import type { Answer, RequestOptions } from '../support/client.ts'
-import { allThatIsStored, databaseFor, holdTurn } from '../support/engine.ts'
+import type { ClientResponse, RequestOptions } from '../support/client.ts'
+import { databaseText, holdWriteLockOf, openDatabaseFor } from '../support/engine.ts'
+import { amplePlan, assertError, assertResponseHeaders } from '../support/responses.ts'
 import { startTestService } from '../support/service.ts'
 import { useService } from '../support/useService.ts'
 
@@ -15,13 +15,13 @@ before(async () => {
   key = (await service.makeKey(amplePlan)).key
 })
 
-async function call(method: string, path: string, options: RequestOptions = {}): Promise<Answer> {
-  const answer = await service.request(method, path, { key, ...options })
-  assertAnswerForm(answer, method)
-  return answer
+async function call(method: string, path: string, options: RequestOptions = {}): Promise<ClientResponse> {
+  const response = await service.request(method, path, { key, ...options })
+  assertResponseHeaders(response, method)
+  return response
 }
 
-/** Every test has keys of its own. */
+/** Every test has separate keys. */
 let lastKey = 0
 const newKey = () => `retry-${++lastKey}`
 
@@ -33,7 +33,7 @@ const post = (idempotencyKey: string, options: RequestOptions & { path?: string 
     headers: { 'idempotency-key': idempotencyKey, ...options.headers },
   })
 
-const isReplay = ({ headers }: Answer) => headers['idempotent-replayed'] === 'true'
+const isReplay = ({ headers }: ClientResponse) => headers['idempotent-replayed'] === 'true'
 
 async function petsNamed(name: string): Promise<number> {
   let count = 0
@@ -45,7 +45,7 @@ async function petsNamed(name: string): Promise<number> {
   return count
 }
 
-test('a repeated request gets the first answer again and does nothing', async () => {
+test('a repeated request gets the first response again and changes nothing', async () => {
   const idempotencyKey = newKey()
   const body = { name: idempotencyKey, categoryId: 3 }
   const first = await post(idempotencyKey, { body })
@@ -70,7 +70,7 @@ test('a replay counts against the rate limit and shows what is left now', async 
   assert.equal(Number(again['x-ratelimit-remaining']), Number(first['x-ratelimit-remaining']) - 1)
 })
 
-test('a replay is what was answered then, also when the animal has changed or gone since', async () => {
+test('a replay is the first response, even if the pet was changed or removed since', async () => {
   const idempotencyKey = newKey()
   const first = await post(idempotencyKey)
   await call('PATCH', `/v1/pets/${first.json.id}`, { body: { name: 'Rex' } })
@@ -87,7 +87,7 @@ test('without a key every request is a new one', async () => {
   assert.notEqual(one.json.id, two.json.id)
 })
 
-test('the same key with another body or another path is refused, and the first answer stays', async () => {
+test('the same key with another body or another path is rejected, and the first response stays', async () => {
   const manager = (await service.makeKey({ ...amplePlan, scopes: ['pets:write', 'keys:manage'] })).key
   const idempotencyKey = newKey()
   const first = await post(idempotencyKey, { key: manager })
@@ -101,9 +101,9 @@ test('the same key with another body or another path is refused, and the first a
     ['/v1/keys/1/rotate', milo],
   ]
   for (const [path, body] of others) {
-    const refused = await post(idempotencyKey, { key: manager, path, body })
-    assertRefused(refused, 422, 'idempotency_key_reused')
-    assert.ok(!isReplay(refused))
+    const rejected = await post(idempotencyKey, { key: manager, path, body })
+    assertError(rejected, 422, 'idempotency_key_reused')
+    assert.ok(!isReplay(rejected))
   }
   const again = await post(idempotencyKey, { key: manager })
   assert.ok(isReplay(again))
@@ -134,18 +134,18 @@ for (const good of [
 }
 
 for (const bad of ['', ' ', '""', 'a b', 'a\tb', 'a'.repeat(256), `"${'a'.repeat(256)}"`, 'é', '" "']) {
-  test(`a bad key is refused, and nothing is added: ${JSON.stringify(bad).slice(0, 40)}`, async () => {
+  test(`an invalid key is rejected, and nothing is added: ${JSON.stringify(bad).slice(0, 40)}`, async () => {
     const body = { name: `bad key ${bad.length}`, categoryId: 3 }
-    const refused = await post(bad, { body })
-    assertRefused(refused, 400, 'validation_failed')
-    assert.equal(refused.json.details[0].path, 'Idempotency-Key')
+    const rejected = await post(bad, { body })
+    assertError(rejected, 400, 'validation_failed')
+    assert.equal(rejected.json.details[0].path, 'Idempotency-Key')
     assert.equal(await petsNamed(body.name), 0)
   })
 }
 
 test('two Idempotency-Key headers are a bad key', async () => {
-  const refused = await call('POST', '/v1/pets', { body: milo, headers: { 'idempotency-key': ['a', 'b'] } })
-  assertRefused(refused, 400, 'validation_failed')
+  const rejected = await call('POST', '/v1/pets', { body: milo, headers: { 'idempotency-key': ['a', 'b'] } })
+  assertError(rejected, 400, 'validation_failed')
 })
 
 test('the same Idempotency-Key of two API keys is two keys', async () => {
@@ -159,14 +159,14 @@ test('the same Idempotency-Key of two API keys is two keys', async () => {
   assert.equal((await post(idempotencyKey)).text, mine.text)
 })
 
-const keptRefusals: [what: string, status: number, options: RequestOptions & { path?: string }][] = [
+const storedErrors: [what: string, status: number, options: RequestOptions & { path?: string }][] = [
   ['a body that is no JSON', 400, { body: 'nonsense' }],
   ['no body', 400, {}],
   ['an invalid body', 400, { body: { name: '' } }],
   ['another media type', 415, { body: '{}', headers: { 'content-type': 'text/plain' } }],
 ]
-for (const [what, status, options] of keptRefusals) {
-  test(`a refusal is an answer too, and is kept: ${what}`, async () => {
+for (const [what, status, options] of storedErrors) {
+  test(`an error response is recorded, too: ${what}`, async () => {
     const idempotencyKey = newKey()
     const send = () =>
       call('POST', '/v1/pets', {
@@ -180,22 +180,22 @@ for (const [what, status, options] of keptRefusals) {
     assert.equal(again.status, status)
     assert.ok(isReplay(again))
     assert.equal(again.text, first.text)
-    assertRefused(await post(idempotencyKey), 422, 'idempotency_key_reused')
+    assertError(await post(idempotencyKey), 422, 'idempotency_key_reused')
   })
 }
 
-test('a refusal that comes from the store is kept as well', async () => {
+test('an error of a database constraint is recorded, too', async () => {
   const idempotencyKey = newKey()
   const options = { key: service.operatorKey, path: '/v1/keys/999999/rotate', body: {} }
   const first = await post(idempotencyKey, options)
-  assertRefused(first, 404, 'key_not_found')
+  assertError(first, 404, 'key_not_found')
   const again = await post(idempotencyKey, options)
   assert.ok(isReplay(again))
   assert.equal(again.text, first.text)
 })
 
-test('who was not let in has used no key: after 401, 403 and 429 the same request may succeed', async () => {
-  const { id, key: poor } = await service.makeKey({
+test('401, 403 and 429 are not recorded: the same request may succeed later', async () => {
+  const { id, key: withoutScopes } = await service.makeKey({
     plan: 'enterprise',
     limits: { perMinute: 1 },
     scopes: ['pets:read'],
@@ -203,16 +203,16 @@ test('who was not let in has used no key: after 401, 403 and 429 the same reques
   const idempotencyKey = newKey()
   const send = (withKey: string | undefined) => post(idempotencyKey, { key: withKey })
   assert.equal((await send(undefined)).status, 401)
-  assert.equal((await send(poor)).status, 403)
-  assert.equal((await send(poor)).status, 429)
+  assert.equal((await send(withoutScopes)).status, 403)
+  assert.equal((await send(withoutScopes)).status, 429)
   const body = { scopes: ['pets:write'], limits: { perMinute: 100 } }
   await call('PATCH', `/v1/keys/${id}`, { key: service.operatorKey, body })
-  const first = await send(poor)
+  const first = await send(withoutScopes)
   assert.equal(first.status, 201, first.text)
   assert.ok(!isReplay(first))
 })
 
-test('an answer is kept for 24 hours, to the millisecond', async () => {
+test('a record is stored for 24 hours, exact to the millisecond', async () => {
   const own = await startTestService()
   try {
     const send = () =>
@@ -231,7 +231,7 @@ test('an answer is kept for 24 hours, to the millisecond', async () => {
     assert.equal(next.status, 201)
     assert.ok(!isReplay(next))
     assert.notEqual(next.json.id, first.json.id)
-    // The day begins anew with the new answer.
+    // The 24 hours start again with the new response.
     own.advance(dayMs - 1)
     assert.equal((await send()).text, next.text)
   } finally {
@@ -260,17 +260,17 @@ test('a key that has expired may be used for another request', async () => {
 
 test('the sweep forgets all that has expired, more than fits one write, and nothing else', async (t) => {
   const now = Date.UTC(2026, 10, 15)
-  const { database } = await databaseFor(t, now)
-  const answer = { fingerprint: '', status: 201, headers: '{}', body: '' }
-  const answers = (name: string, created_at: number) =>
-    [1, 2].map((key_id) => ({ ...answer, key_id, idempotency_key: name, created_at }))
+  const { database } = await openDatabaseFor(t, now)
+  const response = { fingerprint: '', status: 201, headers: '{}', body: '' }
+  const responses = (name: string, created_at: number) =>
+    [1, 2].map((key_id) => ({ ...response, key_id, idempotency_key: name, created_at }))
   // More than two writes of a thousand, of two API keys whose Idempotency-Keys are the same.
-  const old = Array.from({ length: 1_250 }, (_, n) => answers(`old-${n}`, now - dayMs)).flat()
+  const old = Array.from({ length: 1_250 }, (_, n) => responses(`old-${n}`, now - dayMs)).flat()
   await database.write(async (trx) => {
-    const add = (rows: ReturnType<typeof answers>) =>
+    const add = (rows: ReturnType<typeof responses>) =>
       trx.insertInto('idempotency_records').values(rows).execute()
     for (let at = 0; at < old.length; at += 500) await add(old.slice(at, at + 500))
-    await add(answers('young', now - dayMs + 1))
+    await add(responses('young', now - dayMs + 1))
   })
   await new IdempotencyRecords(database).sweep(now)
   const left = await database.read
@@ -287,7 +287,7 @@ test('the sweep forgets all that has expired, more than fits one write, and noth
   )
 })
 
-test('answers survive a restart', async () => {
+test('records survive a restart', async () => {
   const own = await startTestService()
   try {
     const send = (body: unknown) =>
@@ -297,11 +297,11 @@ test('answers survive a restart', async () => {
         headers: { 'idempotency-key': `restart-${JSON.stringify(body).length}` },
       })
     const made = await send(milo)
-    const refused = await send({ name: '' })
+    const rejected = await send({ name: '' })
     await own.restart()
     for (const [body, first] of [
       [milo, made],
-      [{ name: '' }, refused],
+      [{ name: '' }, rejected],
     ] as const) {
       const again = await send(body)
       assert.ok(isReplay(again))
@@ -314,9 +314,9 @@ test('answers survive a restart', async () => {
   }
 })
 
-/** Runs the work while somebody else writes to the store, so that whatever is first stays first. */
-async function whileStoreIsLocked(work: (release: () => void) => Promise<void>): Promise<void> {
-  const other = await holdTurn(service.storeEnv)
+/** Runs the work while another process holds the write lock, so that the first request stays in progress. */
+async function whileDatabaseIsLocked(work: (release: () => void) => Promise<void>): Promise<void> {
+  const other = await holdWriteLockOf(service.databaseEnv)
   let released: Promise<void> | undefined
   const release = () => {
     released ??= other.release()
@@ -333,24 +333,24 @@ test('while the first request is running, all others with its key get 409 and on
   const idempotencyKey = newKey()
   const body = { name: idempotencyKey, categoryId: 3 }
   const simultaneous = 20
-  await whileStoreIsLocked(async (release) => {
-    const refusals: Answer[] = []
+  await whileDatabaseIsLocked(async (release) => {
+    const rejections: ClientResponse[] = []
     const all = Array.from({ length: simultaneous }, () => post(idempotencyKey, { body }))
     for (const one of all) {
-      void one.then((answer) => {
-        if (answer.status === 409) refusals.push(answer)
-        // All but the first have been answered: now it may go on.
-        if (refusals.length === simultaneous - 1) release()
+      void one.then((response) => {
+        if (response.status === 409) rejections.push(response)
+        // All but the first have a response: now it may continue.
+        if (rejections.length === simultaneous - 1) release()
       })
     }
-    const answers = await Promise.all(all)
-    assert.equal(refusals.length, simultaneous - 1)
-    for (const refusal of refusals) {
-      assertRefused(refusal, 409, 'idempotency_in_progress')
-      assert.match(String(refusal.headers['retry-after']), /^[1-9]\d*$/)
-      assert.ok(!isReplay(refusal))
+    const responses = await Promise.all(all)
+    assert.equal(rejections.length, simultaneous - 1)
+    for (const rejection of rejections) {
+      assertError(rejection, 409, 'idempotency_in_progress')
+      assert.match(String(rejection.headers['retry-after']), /^[1-9]\d*$/)
+      assert.ok(!isReplay(rejection))
     }
-    assert.equal(answers.filter(({ status }) => status === 201).length, 1)
+    assert.equal(responses.filter(({ status }) => status === 201).length, 1)
   })
   assert.equal(await petsNamed(idempotencyKey), 1)
   const again = await post(idempotencyKey, { body })
@@ -358,28 +358,28 @@ test('while the first request is running, all others with its key get 409 and on
   assert.equal(again.status, 201)
 })
 
-test('while the first request is running, another body with its key is refused as reused', async () => {
+test('while the first request is running, another body with its key is rejected as reused', async () => {
   const idempotencyKey = newKey()
   const bodies = [milo, { ...milo, name: 'Rex' }]
-  await whileStoreIsLocked(async (release) => {
+  await whileDatabaseIsLocked(async (release) => {
     const both = bodies.map((body) => post(idempotencyKey, { body }))
-    const refused = await Promise.race(both)
-    assertRefused(refused, 422, 'idempotency_key_reused')
+    const rejected = await Promise.race(both)
+    assertError(rejected, 422, 'idempotency_key_reused')
     release()
     const statuses = (await Promise.all(both)).map(({ status }) => status)
     assert.deepEqual(statuses.sort(), [201, 422])
   })
 })
 
-test('however many times a request is sent at once, over and over, one animal is added', async () => {
+test('any number of concurrent and repeated requests adds one pet', async () => {
   for (let round = 0; round < 5; round++) {
     const idempotencyKey = newKey()
     const body = { name: idempotencyKey, categoryId: 3 }
-    const answers = await Promise.all(Array.from({ length: 30 }, () => post(idempotencyKey, { body })))
-    const made = answers.filter(({ status }) => status === 201)
-    assert.equal(made.filter((answer) => !isReplay(answer)).length, 1)
+    const responses = await Promise.all(Array.from({ length: 30 }, () => post(idempotencyKey, { body })))
+    const made = responses.filter(({ status }) => status === 201)
+    assert.equal(made.filter((response) => !isReplay(response)).length, 1)
     assert.equal(new Set(made.map(({ text }) => text)).size, 1)
-    for (const answer of answers) assert.ok([201, 409].includes(answer.status), answer.text)
+    for (const response of responses) assert.ok([201, 409].includes(response.status), response.text)
     assert.equal(await petsNamed(idempotencyKey), 1)
   }
 })
@@ -415,7 +415,7 @@ test('a repeated request for a new key gets the same secret, which is nowhere in
   assert.equal(rotatedAgain.json.key, rotated.json.key)
   assert.notEqual(rotated.json.key, first.json.key)
 
-  const stored = await allThatIsStored(service.storeEnv)
+  const stored = await databaseText(service.databaseEnv)
   assert.ok(stored.includes('retried key'), 'this is where the store is')
   assert.ok(stored.includes(idempotencyKey))
   for (const secret of [first.json.key, rotated.json.key, service.operatorKey, key]) {
@@ -430,7 +430,7 @@ test('a repeated request for a new key gets the same secret, which is nowhere in
   }
 })
 
-test('a secret answer is replayed only to the secret that asked for it', async () => {
+test('a response with a secret is replayed only to the API key secret that requested it', async () => {
   const { id, key: manager } = await service.makeKey({ ...amplePlan, scopes: ['keys:manage'] })
   const idempotencyKey = newKey()
   const options = { path: '/v1/keys', body: { name: 'made by a manager' } }
@@ -438,7 +438,7 @@ test('a secret answer is replayed only to the secret that asked for it', async (
   assert.equal(first.status, 201)
   const body = { overlapSeconds: 60 }
   const rotated = await call('POST', `/v1/keys/${id}/rotate`, { key: service.operatorKey, body })
-  const refused = await post(idempotencyKey, { ...options, key: rotated.json.key })
-  assertRefused(refused, 422, 'idempotency_key_reused')
+  const rejected = await post(idempotencyKey, { ...options, key: rotated.json.key })
+  assertError(rejected, 422, 'idempotency_key_reused')
   assert.equal((await post(idempotencyKey, { ...options, key: manager })).text, first.text)
 })

@@ -2,18 +2,18 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
-import { hashApiKey, makeApiKey } from '../../src/auth/apiKey.ts'
+import { generateApiKey, hashApiKey } from '../../src/auth/apiKey.ts'
 import { readRecords } from '../../src/commands/import/readRecords.ts'
 import { scopes } from '../../src/keys/key.ts'
 import {
-  assertRefused,
-  assertSameStore,
-  freshStore,
+  assertCommandFails,
+  assertSameExport,
+  cliOn,
+  cliOnNewDatabase,
   keyChangeMs,
   lines,
-  storeAt,
 } from '../support/commands.ts'
-import { contentsOf, newStore, removeStore, type StoreEnv } from '../support/engine.ts'
+import { contentsOf, type DatabaseEnv, newDatabase, removeDatabase } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { runShell } from '../support/process.ts'
 import { folderFor, serverFor, stopped } from '../support/servers.ts'
@@ -51,18 +51,18 @@ const ndjson = (...records: object[]) => records.map((record) => JSON.stringify(
 
 /** A database with one key that no test here changes. */
 function sharedStore() {
-  let store: ReturnType<typeof storeAt>
+  let cli: ReturnType<typeof cliOn>
   let contents: Awaited<ReturnType<typeof contentsOf>>
   before(async () => {
-    store = storeAt(await newStore())
-    await store.ok(['keys', 'create', '--name', 'own'])
-    contents = await contentsOf(store.env)
+    cli = cliOn(await newDatabase())
+    await cli.ok(['keys', 'create', '--name', 'own'])
+    contents = await contentsOf(cli.env)
   })
-  after(() => removeStore(store.env))
+  after(() => removeDatabase(cli.env))
   return async (args: string[], input: string, ...messages: [RegExp, ...RegExp[]]) => {
-    const ended = await store.run(args, input)
-    for (const message of messages) assertRefused(ended, 1, message)
-    assert.deepEqual(await contentsOf(store.env), contents)
+    const ended = await cli.run(args, input)
+    for (const message of messages) assertCommandFails(ended, 1, message)
+    assert.deepEqual(await contentsOf(cli.env), contents)
   }
 }
 
@@ -101,19 +101,19 @@ describe('an import without --with-keys rejects a file with keys or counters and
   }
 
   test('an export, with a message that says what to do', async (t) => {
-    const store = await freshStore(t)
-    await store.ok(['seed', '--count', '3'])
+    const cli = await cliOnNewDatabase(t)
+    await cli.ok(['seed', '--count', '3'])
     const message = /^Line 1: .*"petstore import --with-keys".*"petstore export --without-keys"/
-    await assertUnchanged(['import'], await store.export(), message)
+    await assertUnchanged(['import'], await cli.export(), message)
   })
 
   test('but accepts an export without keys, including its ids', async (t) => {
-    const store = await freshStore(t)
-    await store.ok(['seed', '--count', '3'])
-    await store.ok(['keys', 'create', '--name', 'stays here'])
-    const exported = await store.ok(['export', '--without-keys'])
+    const cli = await cliOnNewDatabase(t)
+    await cli.ok(['seed', '--count', '3'])
+    await cli.ok(['keys', 'create', '--name', 'stays here'])
+    const exported = await cli.ok(['export', '--without-keys'])
     assert.doesNotMatch(exported, /"key"|last\w+Id|hash/)
-    const second = await freshStore(t)
+    const second = await cliOnNewDatabase(t)
     assert.match(
       await second.ok(['import'], exported),
       /^Imported 3 animals, \d categories, 0 orders and 0 keys\.\n$/,
@@ -159,9 +159,9 @@ describe('an import with --with-keys rejects a key that the API would reject, an
   }
 
   test('a lifted ban cannot be dated in the future, which would prevent bans', async (t) => {
-    const store = await freshStore(t)
-    await store.ok(['import', '--with-keys'], ndjson({ ...keyRecord, unbannedAt: Date.now() + 400 * dayMs }))
-    const [key] = keysIn(await store.export())
+    const cli = await cliOnNewDatabase(t)
+    await cli.ok(['import', '--with-keys'], ndjson({ ...keyRecord, unbannedAt: Date.now() + 400 * dayMs }))
+    const [key] = keysIn(await cli.export())
     assert.ok(key.unbannedAt <= Date.now())
   })
 })
@@ -200,10 +200,10 @@ describe('an import with --with-keys never invalidates an operator key', { concu
   test('of a database that has created one: both keys work, and the imported one gets a new id', async (t) => {
     const first = await serverFor(t)
     const second = await serverFor(t)
-    const own = storeAt(first.storeEnv)
+    const own = cliOn(first.databaseEnv)
     const { key: partner } = await own.json(['keys', 'create', '--name', 'partner'])
-    const store = storeAt(second.storeEnv)
-    const imported = await store.json(['import', '--with-keys'], await own.export())
+    const cli = cliOn(second.databaseEnv)
+    const imported = await cli.json(['import', '--with-keys'], await own.export())
     assert.deepEqual([imported.keys, imported.keysRenumbered, imported.keysUnchanged], [2, 1, 0])
     await eventually(
       'the imported key works',
@@ -212,17 +212,17 @@ describe('an import with --with-keys never invalidates an operator key', { concu
     )
     assert.equal(await worksOn(second, second.operatorKey), 200)
     assert.equal((await second.request('GET', '/v1/pets', { key: partner })).status, 200)
-    const ids = keysIn(await store.export()).map(({ id, name }) => [id, name])
+    const ids = keysIn(await cli.export()).map(({ id, name }) => [id, name])
     assert.deepEqual(ids, [
       [1, 'operator'],
       [2, 'partner'],
       [3, 'operator'],
     ])
-    // Once more is the same as once.
-    const before = keysIn(await store.export())
-    const again = await store.json(['import', '--with-keys'], await own.export())
+    // A second import changes nothing.
+    const before = keysIn(await cli.export())
+    const again = await cli.json(['import', '--with-keys'], await own.export())
     assert.deepEqual([again.keysRenumbered, again.keysUnchanged], [0, 1])
-    assert.deepEqual(keysIn(await store.export()), before)
+    assert.deepEqual(keysIn(await cli.export()), before)
   })
 
   const attempts: [what: string, fields: (createdAt: number) => object][] = [
@@ -236,7 +236,7 @@ describe('an import with --with-keys never invalidates an operator key', { concu
   ]
   for (const env of [{}, { PETSTORE_ADMIN_KEY: adminKey }] as Record<string, string>[]) {
     test(`when the file contains a changed copy of it (${Object.keys(env)[0] ?? 'made at the start'})`, async (t) => {
-      const first = await freshStore(t)
+      const first = await cliOnNewDatabase(t)
       const server = await serverFor(t, { ...first.env, ...env })
       const key = server.operatorKey ?? adminKey
       const [record] = keysIn(await first.export())
@@ -251,28 +251,29 @@ describe('an import with --with-keys never invalidates an operator key', { concu
   }
 
   test('whose secret another key of the file claims', async (t) => {
-    const store = await freshStore(t)
-    const server = await serverFor(t, store.env)
-    const [operator] = keysIn(await store.export())
-    const impostor = { ...keyRecord, secrets: [secretOf('own'), ...operator.secrets] }
-    await store.ok(['import', '--with-keys'], ndjson(impostor))
+    const cli = await cliOnNewDatabase(t)
+    const server = await serverFor(t, cli.env)
+    const [operator] = keysIn(await cli.export())
+    const forged = { ...keyRecord, secrets: [secretOf('own'), ...operator.secrets] }
+    await cli.ok(['import', '--with-keys'], ndjson(forged))
     assert.equal(await worksOn(server, server.operatorKey), 200)
-    assert.deepEqual(keysIn(await store.export())[0], operator)
+    assert.deepEqual(keysIn(await cli.export())[0], operator)
   })
 
   test('of two deployments with different settings: a start replaces only the key of its setting', async (t) => {
-    const stores = [await freshStore(t), await freshStore(t)] as const
+    const clis = [await cliOnNewDatabase(t), await cliOnNewDatabase(t)] as const
     const settings = [`${adminKey}-1`, `${adminKey}-2`] as const
-    const start = (env: StoreEnv, PETSTORE_ADMIN_KEY: string) => serverFor(t, { ...env, PETSTORE_ADMIN_KEY })
-    await stopped(await start(stores[0].env, settings[0]))
-    await stopped(await start(stores[1].env, settings[1]))
-    await stores[1].ok(['import', '--with-keys'], await stores[0].export())
-    const keys = keysIn(await stores[1].export())
+    const start = (env: DatabaseEnv, PETSTORE_ADMIN_KEY: string) =>
+      serverFor(t, { ...env, PETSTORE_ADMIN_KEY })
+    await stopped(await start(clis[0].env, settings[0]))
+    await stopped(await start(clis[1].env, settings[1]))
+    await clis[1].ok(['import', '--with-keys'], await clis[0].export())
+    const keys = keysIn(await clis[1].export())
     assert.deepEqual(
       keys.map(({ isFromSetting }) => isFromSetting),
       [true, false],
     )
-    const changed = await start(stores[1].env, `${adminKey}-3`)
+    const changed = await start(clis[1].env, `${adminKey}-3`)
     assert.equal(await worksOn(changed, settings[1]), 401, 'replaced by the setting')
     assert.equal(await worksOn(changed, settings[0]), 200, 'imported as an ordinary key')
     assert.equal(await worksOn(changed, `${adminKey}-3`), 200)
@@ -280,64 +281,64 @@ describe('an import with --with-keys never invalidates an operator key', { concu
 })
 
 describe('a key that exists in both databases', { concurrency: 2 }, () => {
-  const [old, current] = [makeApiKey('production'), makeApiKey('production')]
+  const [old, current] = [generateApiKey('production'), generateApiKey('production')]
   const shared = { ...keyRecord, id: 1, secrets: [secretOf(old)] }
 
   test('takes from the file what the API can change', async (t) => {
-    const store = await freshStore(t)
-    await store.ok(['import', '--with-keys'], ndjson(shared))
+    const cli = await cliOnNewDatabase(t)
+    await cli.ok(['import', '--with-keys'], ndjson(shared))
     const changed = { ...shared, name: 'Renamed', plan: 'pro', scopes: ['pets:write'], revokedAt: 7 }
-    await store.ok(['import', '--with-keys'], ndjson(changed))
-    assert.deepEqual(keysIn(await store.export()), [changed])
+    await cli.ok(['import', '--with-keys'], ndjson(changed))
+    assert.deepEqual(keysIn(await cli.export()), [changed])
   })
 
   test('stays revoked, and its expired secrets stay expired', async (t) => {
-    const store = await freshStore(t)
-    await store.ok(['import', '--with-keys'], ndjson(shared))
+    const cli = await cliOnNewDatabase(t)
+    await cli.ok(['import', '--with-keys'], ndjson(shared))
     const rotated = {
       ...shared,
       revokedAt: 7,
       secrets: [secretOf(old, 6), secretOf(current, null, 6)],
     }
-    await store.ok(['import', '--with-keys'], ndjson(rotated))
-    assert.deepEqual(keysIn(await store.export()), [rotated])
-    // An older export does not bring back what has ended since.
-    await store.ok(['import', '--with-keys'], ndjson(shared))
-    assert.deepEqual(keysIn(await store.export()), [rotated])
+    await cli.ok(['import', '--with-keys'], ndjson(rotated))
+    assert.deepEqual(keysIn(await cli.export()), [rotated])
+    // An older export does not restore what has ended since.
+    await cli.ok(['import', '--with-keys'], ndjson(shared))
+    assert.deepEqual(keysIn(await cli.export()), [rotated])
   })
 
   test('is found by its secret if its id differs', async (t) => {
-    const store = await freshStore(t)
-    await store.ok(['import', '--with-keys'], ndjson(shared))
-    await store.ok(['import', '--with-keys'], ndjson({ ...shared, id: 40, name: 'The same', createdAt: 6 }))
+    const cli = await cliOnNewDatabase(t)
+    await cli.ok(['import', '--with-keys'], ndjson(shared))
+    await cli.ok(['import', '--with-keys'], ndjson({ ...shared, id: 40, name: 'The same', createdAt: 6 }))
     assert.deepEqual(
-      keysIn(await store.export()).map(({ id, name }) => [id, name]),
+      keysIn(await cli.export()).map(({ id, name }) => [id, name]),
       [[1, 'The same']],
     )
   })
 
   test('causes an event only if it changes', async (t) => {
-    const store = await freshStore(t)
-    const lastEvent = async () => /"lastEventId":(\d+)/.exec(await store.export())?.[1]
-    await store.ok(['import', '--with-keys'], ndjson(shared))
+    const cli = await cliOnNewDatabase(t)
+    const lastEvent = async () => /"lastEventId":(\d+)/.exec(await cli.export())?.[1]
+    await cli.ok(['import', '--with-keys'], ndjson(shared))
     const before = await lastEvent()
-    await store.ok(['import', '--with-keys'], ndjson(shared))
+    await cli.ok(['import', '--with-keys'], ndjson(shared))
     assert.equal(await lastEvent(), before)
   })
 })
 
 test('a renumbered key does not get an id that another line of the file has', async (t) => {
-  const store = await freshStore(t)
-  await store.ok(['keys', 'create', '--name', 'own'])
+  const cli = await cliOnNewDatabase(t)
+  await cli.ok(['keys', 'create', '--name', 'own'])
   const record = (id: number) => ({
     ...keyRecord,
     id,
     name: `key ${id}`,
     secrets: [secretOf(`secret ${id}`)],
   })
-  await store.ok(['import', '--with-keys'], ndjson(record(1), record(2), record(3)))
+  await cli.ok(['import', '--with-keys'], ndjson(record(1), record(2), record(3)))
   assert.deepEqual(
-    keysIn(await store.export()).map(({ id, name }) => [id, name]),
+    keysIn(await cli.export()).map(({ id, name }) => [id, name]),
     [
       [1, 'own'],
       [2, 'key 2'],
@@ -348,10 +349,10 @@ test('a renumbered key does not get an id that another line of the file has', as
 })
 
 test('all data moves through a pipe into an empty database, with the same ids and counters', async (t) => {
-  const from = await freshStore(t)
+  const from = await cliOnNewDatabase(t)
   await from.ok(['seed', '--count', '5'])
   for (const name of ['one', 'two']) await from.ok(['keys', 'create', '--name', name])
-  const to = await freshStore(t)
+  const to = await cliOnNewDatabase(t)
   const line = `"$NODE" "$MAIN" export |
     PETSTORE_DATA_DIR="$TO_FOLDER" DATABASE_URL="$TO_ADDRESS" "$NODE" "$MAIN" import --with-keys`
   const { stdout, stderr } = await runShell(line, {
@@ -361,6 +362,6 @@ test('all data moves through a pipe into an empty database, with the same ids an
   })
   assert.equal(stderr, '')
   assert.match(stdout, /^Imported 5 animals, \d categories, 0 orders and 2 keys\.\n$/)
-  assertSameStore(await to.export(), await from.export())
+  assertSameExport(await to.export(), await from.export())
   assert.equal((await to.json(['keys', 'create', '--name', 'three'])).id, 3)
 })

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { storeFor } from '../support/engine.ts'
+import { databaseFor } from '../support/engine.ts'
 import { runPetstore } from '../support/process.ts'
 import { serverFor } from '../support/servers.ts'
 
 test('an order imported with an expired hold and then with a future one holds its animal again', async (t) => {
-  const env = await storeFor(t)
+  const env = await databaseFor(t)
   const order = (holdExpiresAt: number) => ({
     type: 'order',
     id: 1,
@@ -28,9 +28,9 @@ test('an order imported with an expired hold and then with a future one holds it
 
   const server = await serverFor(t, env)
   const key = server.operatorKey
-  const ask = (method: string, path: string, body?: unknown) => server.request(method, path, { key, body })
-  assert.equal((await ask('GET', '/v1/pets?id=1')).json[0].status, 'pending')
-  const second = await ask('POST', '/v1/store/orders', { petId: 1 })
+  const send = (method: string, path: string, body?: unknown) => server.request(method, path, { key, body })
+  assert.equal((await send('GET', '/v1/pets?id=1')).json[0].status, 'pending')
+  const second = await send('POST', '/v1/store/orders', { petId: 1 })
   assert.deepEqual([second.status, second.json.code], [409, 'pet_unavailable'])
-  assert.deepEqual((await ask('GET', '/v1/store/inventory')).json, { available: 0, pending: 1, sold: 0 })
+  assert.deepEqual((await send('GET', '/v1/store/inventory')).json, { available: 0, pending: 1, sold: 0 })
 })

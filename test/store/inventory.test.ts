@@ -5,11 +5,11 @@ import fc from 'fast-check'
 import { sql } from 'kysely'
 import type { Database } from '../../src/database/database.ts'
 import { petStatuses } from '../../src/pets/pet.ts'
-import { amplePlan, assertAnswerForm, assertRefused } from '../support/answers.ts'
 import type { Client } from '../support/client.ts'
-import { storeAt } from '../support/commands.ts'
-import { inStore, storeFor } from '../support/engine.ts'
+import { cliOn } from '../support/commands.ts'
+import { databaseFor, inDatabase } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
+import { amplePlan, assertError, assertResponseHeaders } from '../support/responses.ts'
 import { type Server, serverFor } from '../support/servers.ts'
 import { startTestService } from '../support/service.ts'
 import { useService } from '../support/useService.ts'
@@ -24,7 +24,7 @@ before(async () => {
 
 async function inventory(at: Pick<Client, 'request'>, withKey: string | undefined): Promise<Counts> {
   const response = await at.request('GET', '/v1/store/inventory', { key: withKey })
-  assertAnswerForm(response, 'GET')
+  assertResponseHeaders(response, 'GET')
   assert.equal(response.status, 200, response.text)
   assert.equal(response.headers['x-stability'], 'beta')
   assert.deepEqual(Object.keys(response.json), ['available', 'pending', 'sold'])
@@ -43,9 +43,13 @@ async function counted({ read }: Database): Promise<Counts> {
 }
 
 /** An expired hold may be processed between two reads, so both counts must agree eventually. */
-const assertRight = (at: Pick<Client, 'request'>, withKey: string | undefined, store: Database) =>
+const assertRight = (at: Pick<Client, 'request'>, withKey: string | undefined, database: Database) =>
   eventually('the counts agree', async () => {
-    const [first, shown, second] = [await counted(store), await inventory(at, withKey), await counted(store)]
+    const [first, shown, second] = [
+      await counted(database),
+      await inventory(at, withKey),
+      await counted(database),
+    ]
     if (JSON.stringify(first) !== JSON.stringify(second)) return undefined
     assert.deepEqual(shown, first)
     return first
@@ -65,11 +69,11 @@ test('the inventory requires pets:read, and every response is marked as beta', a
   const { key: other } = await service.makeKey({ ...amplePlan, scopes: ['orders:read', 'categories:read'] })
   await inventory(service, reader)
   const rejected = await service.request('GET', '/v1/store/inventory', { key: other })
-  assertRefused(rejected, 403, 'insufficient_scope')
+  assertError(rejected, 403, 'insufficient_scope')
   const anonymous = await service.request('GET', '/v1/store/inventory')
-  assertRefused(anonymous, 401, 'missing_api_key')
+  assertError(anonymous, 401, 'missing_api_key')
   for (const response of [rejected, anonymous]) assert.equal(response.headers['x-stability'], 'beta')
-  assertRefused(await service.request('POST', '/v1/store/inventory', { key }), 405, 'method_not_allowed')
+  assertError(await service.request('POST', '/v1/store/inventory', { key }), 405, 'method_not_allowed')
 })
 
 type Choice = { what: string; pick: number; status: string; orderStatus: string }
@@ -92,7 +96,11 @@ const choice: fc.Arbitrary<Choice> = fc.record({
 })
 
 /** One random request, which may be rejected. */
-async function doSomething({ what, pick, status, orderStatus }: Choice, pets: number[], orders: number[]) {
+async function sendRandomRequest(
+  { what, pick, status, orderStatus }: Choice,
+  pets: number[],
+  orders: number[],
+) {
   const pet = pets[pick % pets.length] ?? 1
   const order = orders[pick % orders.length] ?? 1
   const send = async (method: string, path: string, body?: unknown) => {
@@ -115,15 +123,15 @@ async function doSomething({ what, pick, status, orderStatus }: Choice, pets: nu
 test('the inventory equals the number of pets after any sequential and simultaneous operations', async () => {
   const pets: number[] = []
   const orders: number[] = []
-  const store = await service.store()
+  const database = await service.openDatabase()
   await fc.assert(
     fc.asyncProperty(
       fc.array(choice, { minLength: 20, maxLength: 20 }),
       fc.boolean(),
       async (all, atOnce) => {
-        if (atOnce) await Promise.all(all.map((each) => doSomething(each, pets, orders)))
-        else for (const each of all) await doSomething(each, pets, orders)
-        await assertRight(service, key, store)
+        if (atOnce) await Promise.all(all.map((each) => sendRandomRequest(each, pets, orders)))
+        else for (const each of all) await sendRandomRequest(each, pets, orders)
+        await assertRight(service, key, database)
       },
     ),
     { numRuns: 60, endOnFailure: true },
@@ -132,7 +140,7 @@ test('the inventory equals the number of pets after any sequential and simultane
 })
 
 test('the inventory is correct after any SQL statement by any writer', async () => {
-  const store = await service.store()
+  const database = await service.openDatabase()
   for (const statement of [
     'INSERT INTO categories (category_id) VALUES (4242) ON CONFLICT DO NOTHING',
     "INSERT INTO pets (name, category_id, status) SELECT 'x', 4242, 'sold' FROM pets LIMIT 30",
@@ -141,30 +149,30 @@ test('the inventory is correct after any SQL statement by any writer', async () 
     "INSERT INTO pets (id, name, category_id, status) SELECT id, 'z', 4242, 'available' FROM pets WHERE category_id = 4242 ON CONFLICT (id) DO UPDATE SET status = excluded.status",
     'DELETE FROM pets WHERE category_id = 4242 AND id % 3 = 0',
   ]) {
-    await store.write((trx) => sql.raw(statement).execute(trx))
-    await assertRight(service, key, store)
+    await database.write((trx) => sql.raw(statement).execute(trx))
+    await assertRight(service, key, database)
   }
-  const undone = store.write(async (trx) => {
+  const undone = database.write(async (trx) => {
     await trx.updateTable('pets').set({ status: 'sold' }).execute()
     throw new Error('No, rather not.')
   })
   await assert.rejects(undone, /rather not/)
-  await assertRight(service, key, store)
+  await assertRight(service, key, database)
 })
 
-test('seed, import and export leave the inventory right, also under a running server', async (t) => {
+test('seed, import and export keep the inventory correct, also with a running server', async (t) => {
   const server = await serverFor(t)
-  const { storeEnv, operatorKey } = server
-  const store = storeAt(storeEnv)
-  const right = () => inStore(storeEnv, (database) => assertRight(server, operatorKey, database))
-  await store.ok(['seed', '--count', '730'])
+  const { databaseEnv, operatorKey } = server
+  const cli = cliOn(databaseEnv)
+  const right = () => inDatabase(databaseEnv, (database) => assertRight(server, operatorKey, database))
+  await cli.ok(['seed', '--count', '730'])
   assert.deepEqual(await right(), { available: 511, pending: 146, sold: 73 })
 
-  const exported = await store.export()
+  const exported = await cli.export()
   const line = (id: number, status: string) => JSON.stringify({ id, name: 'Other', categoryId: 9, status })
-  await store.ok(['import'], [line(1, 'sold'), line(2, 'sold'), line(9_000, 'pending')].join('\n'))
+  await cli.ok(['import'], [line(1, 'sold'), line(2, 'sold'), line(9_000, 'pending')].join('\n'))
   assert.deepEqual(await right(), { available: 509, pending: 147, sold: 75 })
-  await store.ok(['import', '--with-keys'], exported)
+  await cli.ok(['import', '--with-keys'], exported)
   assert.deepEqual(await right(), { available: 511, pending: 147, sold: 73 })
   for (const id of [1, 2, 3]) await server.request('DELETE', `/v1/pets/${id}`, { key: operatorKey })
   assert.deepEqual(await right(), { available: 508, pending: 147, sold: 73 })
@@ -194,8 +202,8 @@ async function keepBusy(server: Server, done: { count: number }): Promise<void> 
 }
 
 test(`the inventory is correct after a crash at any time (${rounds} times)`, async (t) => {
-  const storeEnv = await storeFor(t)
-  const env = { ...storeEnv, PETSTORE_ADMIN_KEY: adminKey }
+  const databaseEnv = await databaseFor(t)
+  const env = { ...databaseEnv, PETSTORE_ADMIN_KEY: adminKey }
   let server = await serverFor(t, env)
   // The limits of the operator key would end the test before the crash.
   const limits = { plan: 'enterprise', limits: { perMinute: 1_000_000, perDay: 10_000_000 } }
@@ -211,22 +219,22 @@ test(`the inventory is correct after a crash at any time (${rounds} times)`, asy
     await Promise.all(load)
     server.closeConnections()
     server = await serverFor(t, env)
-    await inStore(storeEnv, async (store) => {
-      const { available, pending, sold } = await assertRight(server, adminKey, store)
+    await inDatabase(databaseEnv, async (database) => {
+      const { available, pending, sold } = await assertRight(server, adminKey, database)
       assert.ok(available + pending + sold > 0)
-      await assertOrdersFit(store)
+      await assertOrdersFit(database)
     })
   }
 })
 
 /** An order and its pet change together. */
 async function assertOrdersFit({ read }: Database): Promise<void> {
-  const misfits = await sql`
+  const violations = await sql`
     SELECT o.id, o.status, p.status AS pet_status FROM orders o LEFT JOIN pets p ON p.id = o.pet_id
     WHERE (o.status IN ('placed', 'approved') AND p.status IS DISTINCT FROM 'pending')
        OR (o.status = 'delivered' AND p.status NOT IN ('sold'))
        OR (o.status = 'cancelled' AND p.status NOT IN ('available'))`.execute(read)
-  assert.deepEqual(misfits.rows, [])
+  assert.deepEqual(violations.rows, [])
   const loose = await sql`
     SELECT id FROM pets WHERE status = 'pending'
       AND NOT EXISTS (SELECT 1 FROM orders WHERE pet_id = pets.id AND status IN ('placed', 'approved'))`.execute(

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { hashApiKey, isWellFormed, makeApiKey } from '../../src/auth/apiKey.ts'
+import { generateApiKey, hashApiKey, isWellFormedApiKey } from '../../src/auth/apiKey.ts'
 import { ApiKeyCache } from '../../src/auth/apiKeyCache.ts'
-import { allThatIsStored, openStore, storeFor } from '../support/engine.ts'
+import { databaseFor, databaseText, openTestDatabase } from '../support/engine.ts'
 import { startTestService } from '../support/service.ts'
 
 test('a key with a wrong checksum is rejected without a database query', async (t) => {
-  const database = await openStore(await storeFor(t))
+  const database = await openTestDatabase(await databaseFor(t))
   const cache = new ApiKeyCache(database, 'production')
   await database.close()
-  const key = makeApiKey('production')
+  const key = generateApiKey('production')
   const damaged = key.slice(0, -1) + (key.endsWith('x') ? 'y' : 'x')
   assert.equal(await cache.find(damaged, 0), undefined)
   // The database is closed, so a query would fail.
@@ -35,7 +35,7 @@ test('the database stores only the SHA-256 of a key, and the log contains nothin
     })
     secrets.push(made.json.key)
     for (const secret of secrets) {
-      assert.ok(isWellFormed(secret))
+      assert.ok(isWellFormedApiKey(secret))
       // All places in which a client might put a secret by mistake.
       await service.request('GET', '/v1/pets', { key: secret })
       await service.request('GET', `/v1/pets?api_key=${secret}`, { key: secret })
@@ -48,9 +48,9 @@ test('the database stores only the SHA-256 of a key, and the log contains nothin
     const rejected = await service.request('GET', `/v1/keys/${id}`, { key: `${secrets[1]}x` })
     assert.equal(rejected.status, 401)
 
-    const before = await allThatIsStored(service.storeEnv)
+    const before = await databaseText(service.databaseEnv)
     await service.restart()
-    const after = await allThatIsStored(service.storeEnv)
+    const after = await databaseText(service.databaseEnv)
     for (const secret of secrets) {
       for (const stored of [before, after])
         assert.ok(!stored.includes(secret.slice(8)), 'the database contains a secret in plain text')

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { removeStore } from '../support/engine.ts'
+import { removeDatabase } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { runPetstore, startServer } from '../support/process.ts'
 import { useService } from '../support/useService.ts'
@@ -63,7 +63,7 @@ describe('the keys resource', () => {
     assert.equal((await manage('GET', '?limit=1')).json[0].lastUsedAt, timestamp(service.now()))
   })
 
-  test('a revoked key is rejected at once and stays in the list', async () => {
+  test('a revoked key is rejected immediately and stays in the list', async () => {
     const { id, key } = await service.makeKey()
     assert.equal((await use(key)).status, 200)
     const revoked = await manage('DELETE', `/${id}`)
@@ -114,7 +114,7 @@ describe('the keys resource', () => {
     assert.equal((await manage('PATCH', `/${id}`, { name: 'old' })).status, 200)
   })
 
-  test('scopes take effect at once', async () => {
+  test('scopes take effect immediately', async () => {
     const { id, key } = await service.makeKey()
     assert.equal((await use(key)).status, 200)
     await manage('PATCH', `/${id}`, { scopes: ['pets:write'] })
@@ -123,7 +123,7 @@ describe('the keys resource', () => {
     assert.equal((await use(key)).status, 200)
   })
 
-  test('a plan takes effect at once, in the current window', async () => {
+  test('a plan takes effect immediately, in the current window', async () => {
     const { id, key } = await service.makeKey()
     for (let i = 0; i < 60; i++) await use(key)
     assert.equal((await use(key)).status, 429)
@@ -328,7 +328,7 @@ describe('rotation', () => {
   const works = async (key: string) => (await service.request('GET', '/v1/limits', { key })).status === 200
 
   for (const body of [undefined, {}, { overlapSeconds: 0 }]) {
-    test(`with ${JSON.stringify(body) ?? 'no body'} the previous secret ends at once`, async () => {
+    test(`with ${JSON.stringify(body) ?? 'no body'} the previous secret ends immediately`, async () => {
       const { id, key: old } = await service.makeKey()
       const fresh = await rotate(id, body)
       assert.notEqual(fresh, old)
@@ -482,16 +482,16 @@ describe('changes by another process take effect', () => {
     server.closeConnections()
     server.child.kill('SIGTERM')
     await server.ended
-    await removeStore(server.storeEnv)
+    await removeDatabase(server.databaseEnv)
   })
 
   const promisedMs = 2_000
   const command = async (...args: string[]) => {
-    const { code, stdout, stderr } = await runPetstore(['keys', ...args, '--json'], server.storeEnv)
+    const { code, stdout, stderr } = await runPetstore(['keys', ...args, '--json'], server.databaseEnv)
     assert.equal(code, 0, stderr)
     return JSON.parse(stdout)
   }
-  /** Free of charge, so that asking again and again uses nothing up. */
+  /** Exempt from the rate limit, so that polling uses nothing up. */
   const limits = (key: string) => server.request('GET', '/v1/limits', { key })
 
   test('a new key works', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { defaultScopes } from '../../src/keys/key.ts'
-import type { Answer, RequestOptions } from '../support/client.ts'
+import type { ClientResponse, RequestOptions } from '../support/client.ts'
 import { startTestService } from '../support/service.ts'
 import { useService } from '../support/useService.ts'
 
@@ -12,24 +12,24 @@ const day = 86_400_000
 const service = useService({ PETSTORE_TRUSTED_PROXIES: '127.0.0.1' })
 
 /** Sends a request and checks the rate limit headers of the response. */
-async function ask(method: string, path: string, options: RequestOptions = {}): Promise<Answer> {
+async function send(method: string, path: string, options: RequestOptions = {}): Promise<ClientResponse> {
   const response = await service.request(method, path, options)
   assertHeaders(response, service.now())
   return response
 }
-const list = (key: string) => ask('GET', '/v1/pets', { key })
+const list = (key: string) => send('GET', '/v1/pets', { key })
 const anonymous = (address: string, key?: string) =>
-  ask('GET', '/v1/pets', { key, headers: { 'x-forwarded-for': address } })
+  send('GET', '/v1/pets', { key, headers: { 'x-forwarded-for': address } })
 
-const number = (response: Answer, header: string): number => {
+const number = (response: ClientResponse, header: string): number => {
   assert.match(String(response.headers[header]), /^\d+$/, header)
   return Number(response.headers[header])
 }
-const remaining = (response: Answer) => number(response, 'x-ratelimit-remaining')
-const limit = (response: Answer) => number(response, 'x-ratelimit-limit')
-const reset = (response: Answer) => number(response, 'x-ratelimit-reset')
+const remaining = (response: ClientResponse) => number(response, 'x-ratelimit-remaining')
+const limit = (response: ClientResponse) => number(response, 'x-ratelimit-limit')
+const reset = (response: ClientResponse) => number(response, 'x-ratelimit-reset')
 
-function assertHeaders(response: Answer, now: number): void {
+function assertHeaders(response: ClientResponse, now: number): void {
   const policy = /^"minute";q=(\d+);w=60, "day";q=(\d+);w=86400$/.exec(
     String(response.headers['ratelimit-policy']),
   )
@@ -67,7 +67,7 @@ describe('of 200 concurrent requests with a new free key', () => {
         Array.from({ length: 200 }, (_, index) =>
           index % 2 === 0
             ? list(key)
-            : ask('POST', '/v1/pets', { key, body: { name: `Milo ${index}`, categoryId: 3 } }),
+            : send('POST', '/v1/pets', { key, body: { name: `Milo ${index}`, categoryId: 3 } }),
         ),
       )
       const admitted = responses.filter(({ status }) => status === 200 || status === 201)
@@ -88,7 +88,7 @@ describe('of 200 concurrent requests with a new free key', () => {
     const first = await burst()
     await service.restart()
     const second = await burst()
-    const admitted = (responses: Answer[]) => responses.filter(({ status }) => status === 200).length
+    const admitted = (responses: ClientResponse[]) => responses.filter(({ status }) => status === 200).length
     assert.deepEqual([admitted(first), admitted(second)], [40, 20])
   })
 })
@@ -114,7 +114,7 @@ for (const { perMinute, perDay, ...settings } of plans) {
     )
     assert.equal(limit(response), perMinute)
     assert.equal(remaining(response), perMinute - 1)
-    const { json } = await ask('GET', '/v1/limits', { key })
+    const { json } = await send('GET', '/v1/limits', { key })
     assert.deepEqual(json, {
       keyId: id,
       name: 'test',
@@ -236,9 +236,9 @@ describe('windows', () => {
   test('a clean restart keeps both windows', async () => {
     const { key } = await service.makeKey({ plan: 'enterprise', limits: { perMinute: 4, perDay: 6 } })
     for (let i = 0; i < 3; i++) await list(key)
-    const before = await ask('GET', '/v1/limits', { key })
+    const before = await send('GET', '/v1/limits', { key })
     await service.restart()
-    assert.deepEqual((await ask('GET', '/v1/limits', { key })).json, before.json)
+    assert.deepEqual((await send('GET', '/v1/limits', { key })).json, before.json)
     assert.equal((await list(key)).status, 200)
     assert.equal((await list(key)).status, 429)
     await service.restart()
@@ -318,10 +318,10 @@ describe('what counts', () => {
   for (const { name, settings, method, path, options, status } of counted) {
     test(`${name} (${status}) counts once`, async () => {
       const { key } = await service.makeKey(settings)
-      const first = await ask(method, path, { key, ...options })
+      const first = await send(method, path, { key, ...options })
       assert.equal(first.status, status)
       assert.equal(remaining(first), 59)
-      const second = await ask(method, path, { key, ...options })
+      const second = await send(method, path, { key, ...options })
       assert.equal(remaining(second), 58)
       assert.match(String(second.headers.ratelimit), /"day";r=998;/)
     })
@@ -330,7 +330,10 @@ describe('what counts', () => {
   test('an unchanged page (304) counts once', async () => {
     const { key } = await service.makeKey()
     const { headers } = await list(key)
-    const response = await ask('GET', '/v1/pets', { key, headers: { 'if-none-match': String(headers.etag) } })
+    const response = await send('GET', '/v1/pets', {
+      key,
+      headers: { 'if-none-match': String(headers.etag) },
+    })
     assert.equal(response.status, 304)
     assert.equal(remaining(response), 58)
   })
@@ -339,7 +342,7 @@ describe('what counts', () => {
     const { key } = await service.makeKey()
     const address = '203.0.113.41'
     for (let i = 0; i < 5; i++) {
-      const response = await ask('OPTIONS', '/v1/pets', { key, headers: { 'x-forwarded-for': address } })
+      const response = await send('OPTIONS', '/v1/pets', { key, headers: { 'x-forwarded-for': address } })
       assert.equal(response.status, 204)
     }
     assert.equal(remaining(await list(key)), 59)
@@ -350,12 +353,12 @@ describe('what counts', () => {
     const { key } = await service.makeKey({ plan: 'enterprise', limits: { perMinute: 2 } })
     const address = '203.0.113.42'
     const headers = { 'x-forwarded-for': address }
-    const fresh = await ask('GET', '/v1/limits', { key, headers })
+    const fresh = await send('GET', '/v1/limits', { key, headers })
     assert.equal(fresh.json.minute.resetsAt, null)
     assert.equal(fresh.json.day.resetsAt, null)
     for (let i = 0; i < 3; i++) await list(key)
     for (let i = 1; i < 60; i++) {
-      const response = await ask(i % 2 ? 'GET' : 'HEAD', '/v1/limits', { key, headers })
+      const response = await send(i % 2 ? 'GET' : 'HEAD', '/v1/limits', { key, headers })
       assert.equal(response.status, 200)
       assert.equal(remaining(response), 0)
     }
@@ -366,7 +369,7 @@ describe('what counts', () => {
 
   test('GET /limits without a valid key is 401 and counts for the address', async () => {
     const headers = { 'x-forwarded-for': '203.0.113.43' }
-    const response = await ask('GET', '/v1/limits', { headers })
+    const response = await send('GET', '/v1/limits', { headers })
     assert.equal(response.status, 401)
     assert.equal(remaining(response), 99)
   })
@@ -374,12 +377,12 @@ describe('what counts', () => {
 
 describe('bans', () => {
   /** Uses up the minute, then sends requests that are rejected. Returns the last response. */
-  async function exceedLimit(key: string, limit: number, rejections: number): Promise<Answer> {
+  async function exceedLimit(key: string, limit: number, rejections: number): Promise<ClientResponse> {
     await Promise.all(Array.from({ length: limit }, () => list(key)))
-    const responses: Answer[] = []
+    const responses: ClientResponse[] = []
     for (let i = 0; i < rejections; i++) responses.push(await list(key))
     for (const response of responses.slice(0, -1)) assert.equal(response.json.code, 'rate_limit_exceeded')
-    return responses.at(-1) as Answer
+    return responses.at(-1) as ClientResponse
   }
   const tight = { plan: 'enterprise', limits: { perMinute: 1 } }
 
@@ -440,7 +443,10 @@ describe('bans', () => {
     const beBanned = async () => {
       const banned = await exceedLimit(key, 1, 100)
       assert.equal(banned.json.code, 'key_banned')
-      const { json } = await ask('GET', '/v1/limits', { key, headers: { 'x-forwarded-for': '203.0.113.44' } })
+      const { json } = await send('GET', '/v1/limits', {
+        key,
+        headers: { 'x-forwarded-for': '203.0.113.44' },
+      })
       const bannedUntil = Date.parse(json.bannedUntil)
       lengths.push((bannedUntil - service.now()) / minute)
       service.advance(bannedUntil - service.now())
@@ -457,7 +463,7 @@ describe('bans', () => {
     const { id, key } = await service.makeKey(tight)
     await exceedLimit(key, 1, 100)
     service.advance(minute)
-    await ask('DELETE', `/v1/keys/${id}/ban`, { key: service.operatorKey })
+    await send('DELETE', `/v1/keys/${id}/ban`, { key: service.operatorKey })
     service.advance(1)
     const again = await exceedLimit(key, 1, 100)
     assert.equal(again.json.code, 'key_banned')
@@ -482,7 +488,7 @@ describe('bans', () => {
   test('a lifted ban stays lifted over a restart', async () => {
     const { id, key } = await service.makeKey(tight)
     await exceedLimit(key, 1, 100)
-    await ask('DELETE', `/v1/keys/${id}/ban`, { key: service.operatorKey })
+    await send('DELETE', `/v1/keys/${id}/ban`, { key: service.operatorKey })
     await service.restart()
     assert.equal((await list(key)).json.code, 'rate_limit_exceeded')
   })
@@ -492,17 +498,17 @@ describe('bans', () => {
     await exceedLimit(key, 1, 100)
     const headers = { 'x-forwarded-for': '203.0.113.45' }
     for (let i = 0; i < 99; i++) {
-      const response = await ask('GET', '/v1/limits', { key, headers })
+      const response = await send('GET', '/v1/limits', { key, headers })
       assert.equal(response.status, 200)
       assert.equal(response.json.bannedUntil, new Date(service.now() + 5 * minute).toISOString())
     }
-    assert.equal(remaining(await ask('GET', '/v1/pets', { headers })), 0)
-    const rejected = await ask('GET', '/v1/limits', { key, headers })
+    assert.equal(remaining(await send('GET', '/v1/pets', { headers })), 0)
+    const rejected = await send('GET', '/v1/limits', { key, headers })
     assert.equal(rejected.status, 429)
     assert.equal(rejected.json.code, 'rate_limit_exceeded')
     assert.equal(limit(rejected), 100)
     assert.equal(
-      (await ask('GET', '/v1/limits', { key, headers: { 'x-forwarded-for': '203.0.113.46' } })).status,
+      (await send('GET', '/v1/limits', { key, headers: { 'x-forwarded-for': '203.0.113.46' } })).status,
       200,
     )
   })
@@ -523,7 +529,7 @@ describe('callers without a valid key', () => {
       name: 'a revoked key',
       async key() {
         const { id, key } = await service.makeKey()
-        await ask('DELETE', `/v1/keys/${id}`, { key: service.operatorKey })
+        await send('DELETE', `/v1/keys/${id}`, { key: service.operatorKey })
         return key
       },
     },
@@ -569,19 +575,19 @@ describe('callers without a valid key', () => {
   test('do not affect a valid key at the same address', async () => {
     const headers = { 'x-forwarded-for': '203.0.113.62' }
     const { key } = await service.makeKey()
-    await Promise.all(Array.from({ length: 120 }, () => ask('GET', '/v1/pets', { headers })))
-    assert.equal((await ask('GET', '/v1/pets', { headers })).status, 429)
-    const response = await ask('GET', '/v1/pets', { key, headers })
+    await Promise.all(Array.from({ length: 120 }, () => send('GET', '/v1/pets', { headers })))
+    assert.equal((await send('GET', '/v1/pets', { headers })).status, 429)
+    const response = await send('GET', '/v1/pets', { key, headers })
     assert.equal(response.status, 200)
     assert.equal(remaining(response), 59)
-    assert.equal((await ask('GET', '/v1/limits', { key, headers })).status, 200)
+    assert.equal((await send('GET', '/v1/limits', { key, headers })).status, 200)
   })
 
   test('are not counted for requests with a valid key', async () => {
     const headers = { 'x-forwarded-for': '203.0.113.63' }
     const { key } = await service.makeKey()
-    for (let i = 0; i < 70; i++) await ask('GET', '/v1/pets', { key, headers })
-    assert.equal(remaining(await ask('GET', '/v1/pets', { headers })), 99)
+    for (let i = 0; i < 70; i++) await send('GET', '/v1/pets', { key, headers })
+    assert.equal(remaining(await send('GET', '/v1/pets', { headers })), 99)
   })
 
   test('are counted by /64 with IPv6', async () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { inStore, removeStore, type StoreEnv } from '../support/engine.ts'
+import { type DatabaseEnv, inDatabase, removeDatabase } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { startServer } from '../support/process.ts'
 
@@ -9,17 +9,17 @@ type Server = Awaited<ReturnType<typeof startServer>>
 /** The day limit is the one that is reached, because a minute window could end during the test. */
 const settings = { name: 'crash', plan: 'enterprise', limits: { perMinute: 1_000, perDay: 50 } }
 
-const stores: StoreEnv[] = []
+const databases: DatabaseEnv[] = []
 const running = new Set<Server>()
 after(async () => {
   for (const { child } of running) child.kill('SIGKILL')
   await Promise.all([...running].map(({ ended }) => ended))
-  for (const store of stores) await removeStore(store)
+  for (const databaseEnv of databases) await removeDatabase(databaseEnv)
 })
 
-async function start(store?: StoreEnv, env: Record<string, string> = {}): Promise<Server> {
-  const server = await startServer({ ...env, ...store })
-  if (store === undefined) stores.push(server.storeEnv)
+async function start(databaseEnv?: DatabaseEnv, env: Record<string, string> = {}): Promise<Server> {
+  const server = await startServer({ ...env, ...databaseEnv })
+  if (databaseEnv === undefined) databases.push(server.databaseEnv)
   running.add(server)
   return server
 }
@@ -46,12 +46,12 @@ const burst = ({ request }: Server, key: string, count: number) =>
 const limits = async ({ request }: Server, key: string) => (await request('GET', '/v1/limits', { key })).json
 
 /** The row as another process reads it. */
-const stored = (env: StoreEnv, id: number) =>
-  inStore(env, ({ read }) =>
+const stored = (env: DatabaseEnv, id: number) =>
+  inDatabase(env, ({ read }) =>
     read.selectFrom('key_usage').selectAll().where('key_id', '=', id).executeTakeFirst(),
   )
 
-test('a window in the database is kept after the process is killed', async () => {
+test('a window in the database is stored after the process is killed', async () => {
   const first = await start()
   const { id, key } = await makeKey(first)
   const admitted = await burst(first, key, 30)
@@ -59,12 +59,12 @@ test('a window in the database is kept after the process is killed', async () =>
   const before = await limits(first, key)
   await eventually(
     'the count is in the database',
-    async () => (await stored(first.storeEnv, id))?.day_used === 30,
+    async () => (await stored(first.databaseEnv, id))?.day_used === 30,
   )
   const { signal } = await end(first, 'SIGKILL')
   assert.equal(signal, 'SIGKILL')
 
-  const second = await start(first.storeEnv)
+  const second = await start(first.databaseEnv)
   assert.deepEqual((await limits(second, key)).day, before.day)
   const responses = await burst(second, key, 40)
   assert.equal(responses.filter(({ status }) => status === 200).length, 20)
@@ -78,18 +78,18 @@ test('a crash loses at most the last counts, never the window', async () => {
   await burst(first, key, 30)
   await eventually(
     'the count is in the database',
-    async () => (await stored(first.storeEnv, id))?.day_used === 30,
+    async () => (await stored(first.databaseEnv, id))?.day_used === 30,
   )
   await burst(first, key, 5)
   await end(first, 'SIGKILL')
 
-  const second = await start(first.storeEnv)
+  const second = await start(first.databaseEnv)
   const { day } = await limits(second, key)
   assert.ok(day.remaining >= 15 && day.remaining <= 20, `${day.remaining} are left`)
   await end(second, 'SIGTERM')
 })
 
-test('a ban is kept after the process is killed', async () => {
+test('a ban is stored after the process is killed', async () => {
   const env = { PETSTORE_BAN_AFTER_REFUSALS: '5' }
   const first = await start(undefined, env)
   const { id, key } = await makeKey(first, { ...settings, limits: { perMinute: 1_000, perDay: 1 } })
@@ -98,11 +98,11 @@ test('a ban is kept after the process is killed', async () => {
   const { bannedUntil } = await limits(first, key)
   await eventually(
     'the ban is in the database',
-    async () => Number((await stored(first.storeEnv, id))?.banned_until) > 0,
+    async () => Number((await stored(first.databaseEnv, id))?.banned_until) > 0,
   )
   await end(first, 'SIGKILL')
 
-  const second = await start(first.storeEnv, env)
+  const second = await start(first.databaseEnv, env)
   const [response] = await burst(second, key, 1)
   assert.equal(response?.json.code, 'key_banned')
   assert.equal((await limits(second, key)).bannedUntil, bannedUntil)
@@ -117,7 +117,7 @@ test('a clean stop loses no count', async () => {
   const { code } = await end(first, 'SIGTERM')
   assert.equal(code, 0)
 
-  const second = await start(first.storeEnv)
+  const second = await start(first.databaseEnv)
   assert.equal((await limits(second, key)).day.remaining, 13)
   const responses = await burst(second, key, 20)
   assert.equal(responses.filter(({ status }) => status === 200).length, 13)
@@ -130,17 +130,17 @@ test('every request that is admitted during a clean stop is counted', async () =
   await burst(first, key, 1)
   const late = Promise.allSettled(Array.from({ length: 30 }, () => first.request('GET', '/v1/pets', { key })))
   first.child.kill('SIGTERM')
-  const answered = (await late).filter(({ status }) => status === 'fulfilled').length
+  const responded = (await late).filter(({ status }) => status === 'fulfilled').length
   first.closeConnections()
   assert.equal((await first.ended).code, 0)
   running.delete(first)
 
-  const second = await start(first.storeEnv)
+  const second = await start(first.databaseEnv)
   const { day } = await limits(second, key)
   // Requests with a response were counted; aborted ones may have been.
   assert.ok(
-    day.remaining <= 49 - answered && day.remaining >= 19,
-    `${day.remaining} left, ${answered} answered`,
+    day.remaining <= 49 - responded && day.remaining >= 19,
+    `${day.remaining} left, ${responded} completed`,
   )
   await end(second, 'SIGTERM')
 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { makeApiKey } from '../../src/auth/apiKey.ts'
+import { generateApiKey } from '../../src/auth/apiKey.ts'
 import { eventually } from '../support/eventually.ts'
 import { serverFor, stopped } from '../support/servers.ts'
 import { startTestService, type TestService } from '../support/service.ts'
@@ -23,7 +23,7 @@ async function linesOf(request: () => Promise<unknown>): Promise<Line[]> {
   return service.logLines.slice(before).map((line) => JSON.parse(line))
 }
 
-describe('every request has one line, with who, what and how it ended', () => {
+describe('every request has one line, with key, operation and outcome', () => {
   const key = () => caller.key
   const body = { name: 'Milo', categoryId: 1 }
   const scenarios: [
@@ -62,7 +62,7 @@ describe('every request has one line, with who, what and how it ended', () => {
     ],
     [
       'an unknown key',
-      { method: 'GET', path: '/v1/pets', key: () => makeApiKey('production') },
+      { method: 'GET', path: '/v1/pets', key: () => generateApiKey('production') },
       { status: 401, code: 'invalid_api_key', keyId: undefined },
     ],
   ]
@@ -72,13 +72,13 @@ describe('every request has one line, with who, what and how it ended', () => {
         service.request(request.method, request.path, {
           ...request,
           key: key?.(),
-          headers: { 'x-request-id': 'asked.by-me_1' },
+          headers: { 'x-request-id': 'sent.by-client_1' },
         }),
       )
       assert.equal(lines.length, 1)
       const [line] = lines
       assert.equal(line?.msg, 'request')
-      assert.equal(line?.requestId, 'asked.by-me_1')
+      assert.equal(line?.requestId, 'sent.by-client_1')
       assert.equal(line?.method, request.method)
       assert.equal(line?.path, request.path.split('?')[0], 'the path without its query')
       assert.equal(line?.address, '127.0.0.1')
@@ -97,17 +97,17 @@ describe('every request has one line, with who, what and how it ended', () => {
     assert.deepEqual([line?.keyId, line?.status, line?.code], [id, 429, 'rate_limit_exceeded'])
   })
 
-  test('under the id that the caller is told', async () => {
-    let told: unknown
+  test('with the id of the response', async () => {
+    let documented: unknown
     const [line] = await linesOf(async () => {
-      told = (await service.request('GET', '/v1/pets', { key: caller.key })).headers['x-request-id']
+      documented = (await service.request('GET', '/v1/pets', { key: caller.key })).headers['x-request-id']
     })
-    assert.ok(told)
-    assert.equal(line?.requestId, told)
+    assert.ok(documented)
+    assert.equal(line?.requestId, documented)
   })
 })
 
-test('a ban has a line of its own, by the id of the key', async () => {
+test('a ban has a separate line, with the id of the key', async () => {
   const strict = await startTestService({ PETSTORE_BAN_AFTER_REFUSALS: '1' })
   try {
     const { id, key } = await strict.makeKey({ plan: 'enterprise', limits: { perMinute: 1 } })
@@ -122,7 +122,7 @@ test('a ban has a line of its own, by the id of the key', async () => {
   }
 })
 
-describe('no API key is ever logged, wherever it was put', () => {
+describe('no API key is ever logged, in any part of a request', () => {
   const places: [
     where: string,
     send: (key: string, as: string) => [string, string, Record<string, string>, unknown?],
@@ -157,8 +157,8 @@ describe('no API key is ever logged, wherever it was put', () => {
   ]
   for (const [kind, keyOf] of [
     ['a valid key', (test: TestService) => test.operatorKey],
-    ['an unknown key', () => makeApiKey('production')],
-    ['a key of the other environment', () => makeApiKey('staging')],
+    ['an unknown key', () => generateApiKey('production')],
+    ['a key of the other environment', () => generateApiKey('staging')],
   ] as const) {
     for (const [where, send] of places) {
       test(`${kind} ${where}`, async () => {
@@ -175,7 +175,7 @@ describe('no API key is ever logged, wherever it was put', () => {
   }
 
   for (const [where, send] of places) {
-    test(`a key that the operator chose himself ${where}`, async (t) => {
+    test(`a key that the operator chose ${where}`, async (t) => {
       const own = await ownService(t)
       const [method, path, headers, body] = send(ownAdminKey, ownAdminKey)
       await own.request(method, path, {
@@ -194,7 +194,7 @@ describe('no API key is ever logged, wherever it was put', () => {
   }
 })
 
-test('the secret of a key that is made, rotated or refused is not logged', async () => {
+test('the secret of a key that is created, rotated or rejected is not logged', async () => {
   const key = service.operatorKey
   const before = service.logLines.length
   const made = await service.makeKey()
@@ -204,7 +204,7 @@ test('the secret of a key that is made, rotated or refused is not logged', async
   for (const secret of [made.key, rotated.json.key]) assertNowhere(secret, service.logLines.slice(before))
 })
 
-test('nothing of a body is logged, whether it is taken or refused', async () => {
+test('nothing of a body is logged, accepted or rejected', async () => {
   const before = service.logLines.length
   const secret = 'Ada-Lovelace-ada@example.org'
   for (const body of [
@@ -264,7 +264,7 @@ test('PETSTORE_LOG_LEVEL=silent logs nothing', async (t) => {
 const escapeAll = (text: string) =>
   [...text].map((character) => `%${character.charCodeAt(0).toString(16)}`).join('')
 
-/** Not as it is, not escaped, and not the greater part of it. */
+/** Not in plain text, not escaped, and not most of it. */
 function assertNowhere(secret: string, lines: readonly string[]): void {
   for (const line of lines) {
     const readable =

@@ -6,7 +6,7 @@ import { type Database, SchemaTooNewError, UnreleasedSchemaError } from '../../s
 import { type Migration, migrate, migrations } from '../../src/database/migrate.ts'
 import { openPostgres } from '../../src/database/postgres/open.ts'
 import { openSqlite } from '../../src/database/sqlite/open.ts'
-import { engine, inStore, openStore, type StoreEnv, storeFor } from '../support/engine.ts'
+import { type DatabaseEnv, databaseFor, engine, inDatabase, openTestDatabase } from '../support/engine.ts'
 import { runPetstore } from '../support/process.ts'
 
 const schemaQuery = {
@@ -38,11 +38,11 @@ async function schemaOf(database: Database): Promise<string> {
 }
 
 /** Opens a database without migrating it. */
-const openUnmigrated = ({ PETSTORE_DATA_DIR, DATABASE_URL }: StoreEnv): Database =>
+const openUnmigrated = ({ PETSTORE_DATA_DIR, DATABASE_URL }: DatabaseEnv): Database =>
   DATABASE_URL === undefined ? openSqlite(PETSTORE_DATA_DIR) : openPostgres({ url: DATABASE_URL, poolMax: 1 })
 
 async function unmigratedFor(t: TestContext): Promise<Database> {
-  const database = openUnmigrated(await storeFor(t, { isBare: true }))
+  const database = openUnmigrated(await databaseFor(t, { isBare: true }))
   t.after(() => database.close())
   return database
 }
@@ -67,7 +67,7 @@ test('the initial migration makes exactly the schema that is pinned', async (t) 
 
 describe('migrations that start at the same time are applied once', () => {
   test('by processes, on an empty database', async (t) => {
-    const env = await storeFor(t, { isBare: true })
+    const env = await databaseFor(t, { isBare: true })
     const runs = await Promise.all(Array.from({ length: 4 }, () => runPetstore(['migrate', '--json'], env)))
     for (const { code, stderr } of runs) assert.deepEqual({ code, stderr }, { code: 0, stderr: '' })
     const applied = runs.flatMap(({ stdout }) => JSON.parse(stdout).steps)
@@ -78,8 +78,8 @@ describe('migrations that start at the same time are applied once', () => {
   })
 
   test('by ten connections, on a database of the previous version', async (t) => {
-    const env = await storeFor(t)
-    const databases = await Promise.all(Array.from({ length: 10 }, () => openStore(env)))
+    const env = await databaseFor(t)
+    const databases = await Promise.all(Array.from({ length: 10 }, () => openTestDatabase(env)))
     try {
       const applied = await Promise.all(
         databases.map((database) => migrate(database, 0, [...migrations, nextMigration])),
@@ -97,8 +97,8 @@ describe('migrations that start at the same time are applied once', () => {
 })
 
 test('a migration that fails half-way changes nothing, and can be tried again', async (t) => {
-  const env = await storeFor(t)
-  await inStore(env, async (database) => {
+  const env = await databaseFor(t)
+  await inDatabase(env, async (database) => {
     const before = await schemaOf(database)
     const failing = { name: 'failing', script: () => 'CREATE TABLE half (id integer); DROP TABLE missing' }
     await assert.rejects(migrate(database, 0, [...migrations, nextMigration, failing]), /missing/)
@@ -110,15 +110,15 @@ test('a migration that fails half-way changes nothing, and can be tried again', 
 })
 
 describe('a database of a newer version', () => {
-  const newerFor = async (t: TestContext): Promise<StoreEnv> => {
-    const env = await storeFor(t)
-    await inStore(env, (database) => migrate(database, 0, [...migrations, nextMigration]))
+  const newerFor = async (t: TestContext): Promise<DatabaseEnv> => {
+    const env = await databaseFor(t)
+    await inDatabase(env, (database) => migrate(database, 0, [...migrations, nextMigration]))
     return env
   }
 
-  test('is not opened, however often, and not changed', async (t) => {
+  test('is not opened on any attempt, and not changed', async (t) => {
     const env = await newerFor(t)
-    for (const _ of [1, 2]) await assert.rejects(openStore(env), SchemaTooNewError)
+    for (const _ of [1, 2]) await assert.rejects(openTestDatabase(env), SchemaTooNewError)
     const database = openUnmigrated(env)
     t.after(() => database.close())
     assert.equal((await versionsOf(database)).length, migrations.length + 1)
@@ -151,8 +151,8 @@ describe('a database of an unreleased version', () => {
   const unreleased =
     'This database was made by an unreleased version. Export it with the version that made it, then import it here.'
 
-  async function unreleasedFor(t: TestContext, names: readonly string[]): Promise<StoreEnv> {
-    const env = await storeFor(t, { isBare: true })
+  async function unreleasedFor(t: TestContext, names: readonly string[]): Promise<DatabaseEnv> {
+    const env = await databaseFor(t, { isBare: true })
     const database = openUnmigrated(env)
     const rows = names.map((name, index) => `(${index + 1}, '${name}', 0)`).join()
     await database.migrate((_trx, runScript) =>
@@ -167,7 +167,7 @@ describe('a database of an unreleased version', () => {
   for (const names of [unreleasedNames.slice(0, 1), unreleasedNames]) {
     test(`with ${names.length} migrations is not opened, and not changed`, async (t) => {
       const env = await unreleasedFor(t, names)
-      await assert.rejects(openStore(env), UnreleasedSchemaError)
+      await assert.rejects(openTestDatabase(env), UnreleasedSchemaError)
       const database = openUnmigrated(env)
       t.after(() => database.close())
       assert.equal((await versionsOf(database)).length, names.length)

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { amplePlan, nextPage } from '../support/answers.ts'
-import type { Answer } from '../support/client.ts'
-import { storeFor } from '../support/engine.ts'
+import type { ClientResponse } from '../support/client.ts'
+import { databaseFor } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
+import { amplePlan, nextPage } from '../support/responses.ts'
 import { type Server, serverFor } from '../support/servers.ts'
 
 const crashes = 4
@@ -22,9 +22,9 @@ class Mirror {
   }
   #after = 0
   #seen = 0
-  readonly #get: (path: string) => Promise<Answer>
+  readonly #get: (path: string) => Promise<ClientResponse>
 
-  constructor(get: (path: string) => Promise<Answer>) {
+  constructor(get: (path: string) => Promise<ClientResponse>) {
     this.#get = get
   }
 
@@ -52,14 +52,14 @@ class Mirror {
   }
 }
 
-async function listAll(get: (path: string) => Promise<Answer>) {
+async function listAll(get: (path: string) => Promise<ClientResponse>) {
   const list = async (
     path: string,
     show: (thing: Thing & Record<string, unknown>) => unknown = (thing) => thing,
   ) => {
     const things = new Map<number, unknown>()
     for (let page: string | undefined = path; page; ) {
-      const response: Answer = await get(page)
+      const response: ClientResponse = await get(page)
       for (const thing of response.json) things.set(thing.id, show(thing))
       page = nextPage(response)
     }
@@ -99,7 +99,7 @@ async function keepWriting(server: Server, key: string, writer: number): Promise
 }
 
 test(`a mirror that follows the feed equals the database after ${crashes} crashes with ${writers} concurrent writers`, async (t) => {
-  const env = { ...(await storeFor(t)), PETSTORE_ADMIN_KEY: adminKey }
+  const env = { ...(await databaseFor(t)), PETSTORE_ADMIN_KEY: adminKey }
   let server = await serverFor(t, env)
   const made = await server.request('POST', '/v1/keys', {
     key: adminKey,
@@ -143,11 +143,11 @@ test(`a mirror that follows the feed equals the database after ${crashes} crashe
   while ((await mirror.follow()) > 0) {
     // Until the feed has no more events.
   }
-  const store = await listAll((path) => server.request('GET', path, { key: adminKey }))
-  for (const [kind, things] of Object.entries(store)) {
+  const listed = await listAll((path) => server.request('GET', path, { key: adminKey }))
+  for (const [kind, things] of Object.entries(listed)) {
     const byId = (map: Map<number, unknown> | undefined) => [...(map ?? [])].sort(([a], [b]) => a - b)
     assert.deepEqual(byId(mirror.things[kind]), byId(things), kind)
     assert.ok(things.size > 0, `there is something of the kind ${kind}`)
   }
-  t.diagnostic(`${mirror.seen} events, ${store.pet.size} animals and ${store.order.size} orders at the end`)
+  t.diagnostic(`${mirror.seen} events, ${listed.pet.size} animals and ${listed.order.size} orders at the end`)
 })

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { eventTypes } from '../../src/events/event.ts'
-import type { Answer, RequestOptions } from '../support/client.ts'
-import { holdTurn } from '../support/engine.ts'
+import type { ClientResponse, RequestOptions } from '../support/client.ts'
+import { holdWriteLockOf } from '../support/engine.ts'
+import { openEventStream } from '../support/eventStreamClient.ts'
 import { eventually } from '../support/eventually.ts'
-import { listenTo } from '../support/listening.ts'
 import {
   codesOf,
   createValidator,
@@ -14,8 +14,13 @@ import {
   resolve,
 } from '../support/openapi.ts'
 import { bodyOf, sendRaw, statusOf } from '../support/rawSocket.ts'
-import { loopbackAllowed, type Receiver, registerWebhook, startReceiver } from '../support/receiver.ts'
 import { startTestService } from '../support/service.ts'
+import {
+  loopbackAllowed,
+  registerWebhook,
+  startWebhookReceiver,
+  type WebhookReceiver,
+} from '../support/webhookReceiver.ts'
 
 const minuteMs = 60_000
 const monthMs = 31 * 24 * 60 * 60 * 1000
@@ -29,7 +34,7 @@ const plainHeaders =
   /^(date|connection|keep-alive|content-type|content-length|transfer-encoding|cache-control|vary|x-content-type-options)$/
 
 /** Checks a response against the document: status, body, and headers in both directions. */
-function check(id: string, { status, headers, json, text }: Answer): void {
+function check(id: string, { status, headers, json, text }: ClientResponse): void {
   const { operation } = operations.find((candidate) => candidate.operation.operationId === id) ?? {}
   const at = `${id} ${status} ${json?.code ?? ''}`
   const response = resolve(document, operation?.responses[String(status)])
@@ -58,9 +63,9 @@ function check(id: string, { status, headers, json, text }: Answer): void {
 describe('the responses of the service match the document', () => {
   let service: Awaited<ReturnType<typeof startTestService>>
   let key: string
-  let receiver: Receiver
+  let receiver: WebhookReceiver
   /** Receives all messages. */
-  let receiverOfAll: Receiver
+  let receiverOfAll: WebhookReceiver
   /** The default path parameters. */
   let targets: Record<string, unknown>
   /** Every pair of operation and status that was checked. */
@@ -70,8 +75,8 @@ describe('the responses of the service match the document', () => {
       { ...loopbackAllowed, PETSTORE_BAN_AFTER_REFUSALS: '50' },
       { bounds: { sweepMs: 50 } },
     )
-    receiver = await startReceiver()
-    receiverOfAll = await startReceiver()
+    receiver = await startWebhookReceiver()
+    receiverOfAll = await startWebhookReceiver()
     key = service.operatorKey
     const make = async (path: string, body?: unknown) =>
       (await service.request('POST', `/v1${path}`, { key, body })).json.id
@@ -98,7 +103,7 @@ describe('the responses of the service match the document', () => {
     `/v1${path.replace(/\{(\w+)\}/g, (_, name) => String({ ...targets, ...params }[name]))}`
 
   type Ask = RequestOptions & { params?: Record<string, unknown>; query?: string }
-  async function ask(id: string, expected: number, { params, query = '', ...options }: Ask = {}) {
+  async function sendRequest(id: string, expected: number, { params, query = '', ...options }: Ask = {}) {
     const { method = '', path = '' } = operations.find(({ operation }) => operation.operationId === id) ?? {}
     const response = await service.request(method, pathOf(path, params) + query, { key, ...options })
     assert.equal(response.status, expected, `${id}: ${response.text}`)
@@ -115,208 +120,217 @@ describe('the responses of the service match the document', () => {
 
   test('for pets', async () => {
     const body = { name: 'Luna', categoryId: 3 }
-    const { json: luna } = await ask('createPet', 201, { body, headers: idempotency('a') })
-    const replayed = await ask('createPet', 201, { body, headers: idempotency('a') })
+    const { json: luna } = await sendRequest('createPet', 201, { body, headers: idempotency('a') })
+    const replayed = await sendRequest('createPet', 201, { body, headers: idempotency('a') })
     assert.equal(replayed.headers['idempotent-replayed'], 'true')
-    await ask('createPet', 400, { body: '{' })
-    await ask('createPet', 400, { body: {}, headers: idempotency('b') })
-    await ask('createPet', 400, { body: {}, headers: idempotency('b') })
+    await sendRequest('createPet', 400, { body: '{' })
+    await sendRequest('createPet', 400, { body: {}, headers: idempotency('b') })
+    await sendRequest('createPet', 400, { body: {}, headers: idempotency('b') })
     const strict = { prefer: 'handling=strict' }
-    await ask('createPet', 400, { body: { ...body, staus: 'sold' }, headers: strict })
-    await ask('createPet', 400, { body: {}, headers: strict })
-    const applied = await ask('createPet', 201, { body, headers: strict })
+    await sendRequest('createPet', 400, { body: { ...body, staus: 'sold' }, headers: strict })
+    await sendRequest('createPet', 400, { body: {}, headers: strict })
+    const applied = await sendRequest('createPet', 201, { body, headers: strict })
     assert.equal(applied.headers['preference-applied'], 'handling=strict')
 
-    const first = await ask('listPets', 200, { query: '?limit=1' })
+    const first = await sendRequest('listPets', 200, { query: '?limit=1' })
     assert.match(String(first.headers.link), /rel="next"/)
-    await ask('listPets', 304, {
+    await sendRequest('listPets', 304, {
       query: '?limit=1',
       headers: { 'if-none-match': String(first.headers.etag) },
     })
-    await ask('listPets', 200, { query: '?status=sold' })
-    await ask('listPets', 400, { query: '?limit=101' })
-    await ask('listPets', 400, { query: '?cursor=nonsense' })
+    await sendRequest('listPets', 200, { query: '?status=sold' })
+    await sendRequest('listPets', 400, { query: '?limit=101' })
+    await sendRequest('listPets', 400, { query: '?cursor=nonsense' })
 
     const params = { petId: luna.id }
-    const found = await ask('getPet', 200, { params })
-    await ask('getPet', 304, { params, headers: { 'if-none-match': String(found.headers.etag) } })
-    await ask('getPet', 404, { params: { petId: 999 } })
-    await ask('getPet', 404, { params: { petId: 'luna' } })
-    await ask('updatePet', 200, { params, body: { status: 'sold' } })
-    await ask('updatePet', 409, { params, body: { status: 'pending' } })
-    await ask('updatePet', 400, { params, body: { status: 'lost' } })
-    await ask('updatePet', 404, { params: { petId: 999 }, body: {} })
-    await ask('updatePet', 412, { params, body: {}, headers: { 'if-match': '"other"' } })
-    await ask('deletePet', 412, { params, headers: { 'if-match': '"other"' } })
-    await ask('deletePet', 204, { params })
-    await ask('deletePet', 404, { params })
+    const found = await sendRequest('getPet', 200, { params })
+    await sendRequest('getPet', 304, { params, headers: { 'if-none-match': String(found.headers.etag) } })
+    await sendRequest('getPet', 404, { params: { petId: 999 } })
+    await sendRequest('getPet', 404, { params: { petId: 'luna' } })
+    await sendRequest('updatePet', 200, { params, body: { status: 'sold' } })
+    await sendRequest('updatePet', 409, { params, body: { status: 'pending' } })
+    await sendRequest('updatePet', 400, { params, body: { status: 'lost' } })
+    await sendRequest('updatePet', 404, { params: { petId: 999 }, body: {} })
+    await sendRequest('updatePet', 412, { params, body: {}, headers: { 'if-match': '"other"' } })
+    await sendRequest('deletePet', 412, { params, headers: { 'if-match': '"other"' } })
+    await sendRequest('deletePet', 204, { params })
+    await sendRequest('deletePet', 404, { params })
   })
 
   test('for categories and the inventory', async () => {
     const body = { name: 'Rabbits' }
-    const { json: rabbits } = await ask('createCategory', 201, { body, headers: idempotency('rabbits') })
-    await ask('createCategory', 201, { body, headers: idempotency('rabbits') })
-    await ask('createCategory', 400, { body: { name: ' ' } })
-    await ask('createCategory', 400, { body: '{' })
-    const first = await ask('listCategories', 200, { query: '?limit=1' })
+    const { json: rabbits } = await sendRequest('createCategory', 201, {
+      body,
+      headers: idempotency('rabbits'),
+    })
+    await sendRequest('createCategory', 201, { body, headers: idempotency('rabbits') })
+    await sendRequest('createCategory', 400, { body: { name: ' ' } })
+    await sendRequest('createCategory', 400, { body: '{' })
+    const first = await sendRequest('listCategories', 200, { query: '?limit=1' })
     assert.match(String(first.headers.link), /rel="next"/)
-    await ask('listCategories', 200)
-    await ask('listCategories', 400, { query: '?limit=0' })
-    await ask('listCategories', 400, { query: '?cursor=nonsense' })
+    await sendRequest('listCategories', 200)
+    await sendRequest('listCategories', 400, { query: '?limit=0' })
+    await sendRequest('listCategories', 400, { query: '?cursor=nonsense' })
     const params = { categoryId: rabbits.id }
-    await ask('getCategory', 200, { params })
-    await ask('getCategory', 200)
-    await ask('updateCategory', 200, { params, body: { name: 'Hares' } })
-    await ask('updateCategory', 200, { params, body: { name: null } })
-    await ask('updateCategory', 400, { params, body: { name: 7 } })
-    await ask('deleteCategory', 409)
-    await ask('deleteCategory', 204, { params })
+    await sendRequest('getCategory', 200, { params })
+    await sendRequest('getCategory', 200)
+    await sendRequest('updateCategory', 200, { params, body: { name: 'Hares' } })
+    await sendRequest('updateCategory', 200, { params, body: { name: null } })
+    await sendRequest('updateCategory', 400, { params, body: { name: 7 } })
+    await sendRequest('deleteCategory', 409)
+    await sendRequest('deleteCategory', 204, { params })
     for (const id of ['getCategory', 'updateCategory', 'deleteCategory']) {
-      await ask(id, 404, { params, ...(id === 'updateCategory' && { body: {} }) })
+      await sendRequest(id, 404, { params, ...(id === 'updateCategory' && { body: {} }) })
     }
-    await ask('getInventory', 200)
+    await sendRequest('getInventory', 200)
   })
 
   test('for orders', async () => {
-    const { json: otis } = await ask('createPet', 201, { body: { name: 'Otis', categoryId: 3 } })
+    const { json: otis } = await sendRequest('createPet', 201, { body: { name: 'Otis', categoryId: 3 } })
     const body = {
       petId: otis.id,
       customer: { name: 'Ada Example', email: 'ada@example.com' },
       note: 'has a garden',
     }
-    const { json: placed } = await ask('createOrder', 201, { body, headers: idempotency('order') })
-    await ask('createOrder', 201, { body, headers: idempotency('order') })
-    assert.equal((await ask('createOrder', 409, { body })).json.code, 'pet_unavailable')
-    await ask('createOrder', 404, { body: { petId: 999 } })
-    await ask('createOrder', 400, { body: { ...body, customer: { name: 'Ada', email: 'nowhere' } } })
-    const first = await ask('listOrders', 200, { query: '?limit=1' })
+    const { json: placed } = await sendRequest('createOrder', 201, { body, headers: idempotency('order') })
+    await sendRequest('createOrder', 201, { body, headers: idempotency('order') })
+    assert.equal((await sendRequest('createOrder', 409, { body })).json.code, 'pet_unavailable')
+    await sendRequest('createOrder', 404, { body: { petId: 999 } })
+    await sendRequest('createOrder', 400, { body: { ...body, customer: { name: 'Ada', email: 'nowhere' } } })
+    const first = await sendRequest('listOrders', 200, { query: '?limit=1' })
     assert.match(String(first.headers.link), /rel="next"/)
-    await ask('listOrders', 200, { query: `?status=placed&petId=${otis.id}` })
-    await ask('listOrders', 400, { query: '?status=lost' })
-    await ask('listOrders', 400, { query: '?cursor=nonsense' })
+    await sendRequest('listOrders', 200, { query: `?status=placed&petId=${otis.id}` })
+    await sendRequest('listOrders', 400, { query: '?status=lost' })
+    await sendRequest('listOrders', 400, { query: '?cursor=nonsense' })
     const ofPet = { petId: otis.id }
-    const blocked = await ask('updatePet', 409, { params: ofPet, body: { status: 'available' } })
+    const blocked = await sendRequest('updatePet', 409, { params: ofPet, body: { status: 'available' } })
     assert.equal(blocked.json.code, 'pet_has_open_order')
-    await ask('deletePet', 409, { params: ofPet })
+    await sendRequest('deletePet', 409, { params: ofPet })
     const params = { orderId: placed.id }
-    await ask('getOrder', 200, { params })
-    await ask('updateOrder', 409, { params, body: { status: 'delivered' } })
-    await ask('updateOrder', 200, { params, body: { status: 'approved' } })
-    await ask('updateOrder', 200, { params, body: { status: 'cancelled' } })
-    const again = await ask('createOrder', 201, { body })
+    await sendRequest('getOrder', 200, { params })
+    await sendRequest('updateOrder', 409, { params, body: { status: 'delivered' } })
+    await sendRequest('updateOrder', 200, { params, body: { status: 'approved' } })
+    await sendRequest('updateOrder', 200, { params, body: { status: 'cancelled' } })
+    const again = await sendRequest('createOrder', 201, { body })
     for (const status of ['approved', 'delivered'])
-      await ask('updateOrder', 200, { params: { orderId: again.json.id }, body: { status } })
-    await ask('updateOrder', 400, { params, body: {} })
-    await ask('eraseOrderCustomer', 204, { params })
-    await ask('getOrder', 200, { params })
+      await sendRequest('updateOrder', 200, { params: { orderId: again.json.id }, body: { status } })
+    await sendRequest('updateOrder', 400, { params, body: {} })
+    await sendRequest('eraseOrderCustomer', 204, { params })
+    await sendRequest('getOrder', 200, { params })
     for (const id of ['getOrder', 'updateOrder', 'eraseOrderCustomer']) {
       const unknown = {
         params: { orderId: 999 },
         ...(id === 'updateOrder' && { body: { status: 'placed' } }),
       }
-      await ask(id, 404, unknown)
+      await sendRequest(id, 404, unknown)
     }
   })
 
   test('for events', async () => {
-    await ask('listEvents', 200)
-    const page = await ask('listEvents', 200, { query: '?after=0&limit=1' })
+    await sendRequest('listEvents', 200)
+    const page = await sendRequest('listEvents', 200, { query: '?after=0&limit=1' })
     assert.match(String(page.headers.link), /rel="next"/)
-    await ask('listEvents', 400, { query: '?after=now' })
-    const { headers, status, ...stream } = await listenTo(service.base, { key, path: '/v1/events?after=0' })
+    await sendRequest('listEvents', 400, { query: '?after=now' })
+    const { headers, status, ...stream } = await openEventStream(service.base, {
+      key,
+      path: '/v1/events?after=0',
+    })
     const { content } = resolve(document, document.paths['/events'].get.responses['200'])
     assert.ok(content['text/event-stream'])
     assert.match(String(headers['content-type']), /^text\/event-stream/)
     const [first] = await stream.until(1)
-    stream.hangUp()
+    stream.disconnect()
     assert.equal(status, 200)
     assert.equal(first?.id, page.json[0].id)
   })
 
   test('for webhooks and deliveries', async () => {
     const body = { url: receiver.url, events: ['pet.created', 'key.created'] }
-    const { json: made } = await ask('createWebhook', 201, { body, headers: idempotency('webhook') })
-    await ask('createWebhook', 201, { body, headers: idempotency('webhook') })
-    await ask('createWebhook', 201, {
+    const { json: made } = await sendRequest('createWebhook', 201, { body, headers: idempotency('webhook') })
+    await sendRequest('createWebhook', 201, { body, headers: idempotency('webhook') })
+    await sendRequest('createWebhook', 201, {
       body: { url: 'https://shelter.example/hook', events: ['pet.deleted'] },
     })
-    await ask('createWebhook', 400, { body: { ...body, url: 'http://192.0.2.1/' } })
-    await ask('createWebhook', 400, { body: { ...body, events: [] } })
-    const first = await ask('listWebhooks', 200, { query: '?limit=1' })
+    await sendRequest('createWebhook', 400, { body: { ...body, url: 'http://192.0.2.1/' } })
+    await sendRequest('createWebhook', 400, { body: { ...body, events: [] } })
+    const first = await sendRequest('listWebhooks', 200, { query: '?limit=1' })
     assert.match(String(first.headers.link), /rel="next"/)
-    await ask('listWebhooks', 400, { query: '?limit=x' })
-    await ask('listWebhooks', 400, { query: '?cursor=nonsense' })
+    await sendRequest('listWebhooks', 400, { query: '?limit=x' })
+    await sendRequest('listWebhooks', 400, { query: '?cursor=nonsense' })
     const params = { webhookId: made.id }
-    await ask('getWebhook', 200, { params })
-    await ask('updateWebhook', 200, { params, body: { status: 'paused', events: ['pet.updated'] } })
-    await ask('updateWebhook', 400, { params, body: { status: 'disabled' } })
-    await ask('rotateWebhookSecret', 200, { params })
-    await ask('rotateWebhookSecret', 200, { params, body: { overlapSeconds: 60 } })
-    await ask('rotateWebhookSecret', 400, { params, body: { overlapSeconds: -1 } })
-    await ask('testWebhook', 202, { params })
-    await ask('testWebhook', 400, { params, headers: idempotency('two words') })
-    const { json: tested } = await ask('testWebhook', 202)
+    await sendRequest('getWebhook', 200, { params })
+    await sendRequest('updateWebhook', 200, { params, body: { status: 'paused', events: ['pet.updated'] } })
+    await sendRequest('updateWebhook', 400, { params, body: { status: 'disabled' } })
+    await sendRequest('rotateWebhookSecret', 200, { params })
+    await sendRequest('rotateWebhookSecret', 200, { params, body: { overlapSeconds: 60 } })
+    await sendRequest('rotateWebhookSecret', 400, { params, body: { overlapSeconds: -1 } })
+    await sendRequest('testWebhook', 202, { params })
+    await sendRequest('testWebhook', 400, { params, headers: idempotency('two words') })
+    const { json: tested } = await sendRequest('testWebhook', 202)
     await eventually('a delivery has ended', async () => {
-      const { json } = await ask('listDeliveries', 200)
+      const { json } = await sendRequest('listDeliveries', 200)
       return json.find((delivery: { id: number }) => delivery.id === tested.id).status === 'delivered'
     })
-    const page = await ask('listDeliveries', 200, { query: '?limit=1' })
+    const page = await sendRequest('listDeliveries', 200, { query: '?limit=1' })
     assert.match(String(page.headers.link), /rel="next"/)
-    await ask('listDeliveries', 400, { query: '?limit=x' })
-    await ask('listDeliveries', 400, { query: '?cursor=nonsense' })
-    await ask('retryDelivery', 202, { params: { deliveryId: tested.id } })
-    await ask('retryDelivery', 400, { headers: idempotency('two words') })
-    await ask('retryDelivery', 404, { params: { deliveryId: 999 } })
-    await ask('deleteWebhook', 204, { params })
+    await sendRequest('listDeliveries', 400, { query: '?limit=x' })
+    await sendRequest('listDeliveries', 400, { query: '?cursor=nonsense' })
+    await sendRequest('retryDelivery', 202, { params: { deliveryId: tested.id } })
+    await sendRequest('retryDelivery', 400, { headers: idempotency('two words') })
+    await sendRequest('retryDelivery', 404, { params: { deliveryId: 999 } })
+    await sendRequest('deleteWebhook', 204, { params })
     const ofOne = ids.filter((id) => id.includes('Webhook') && !/^(list|create)/.test(id))
     for (const id of [...ofOne, 'listDeliveries', 'retryDelivery']) {
-      await ask(id, 404, { params, ...(id === 'updateWebhook' && { body: {} }) })
+      await sendRequest(id, 404, { params, ...(id === 'updateWebhook' && { body: {} }) })
     }
   })
 
   test('for limits and keys', async () => {
-    await ask('getLimits', 200)
+    await sendRequest('getLimits', 200)
     const body = {
       name: 'Web site',
       plan: 'enterprise',
       limits: { perDay: 5 },
       expiresAt: '2030-01-01T00:00:00Z',
     }
-    const { json: made } = await ask('createKey', 201, { body })
+    const { json: made } = await sendRequest('createKey', 201, { body })
     const params = { keyId: made.id }
-    await ask('createKey', 400, { body: { name: '' } })
-    await ask('listKeys', 200, { query: '?limit=1' })
-    await ask('listKeys', 200)
-    await ask('listKeys', 400, { query: '?limit=x' })
-    await ask('getKey', 200, { params })
-    await ask('updateKey', 200, { params, body: { plan: 'pro', limits: null, expiresAt: null } })
-    await ask('updateKey', 400, { params, body: { plan: 'gold' } })
-    await ask('rotateKey', 200, { params, body: { overlapSeconds: 60 } })
-    await ask('rotateKey', 200, { params })
-    await ask('rotateKey', 400, { params, body: { overlapSeconds: -1 } })
-    await ask('liftKeyBan', 204, { params })
-    await ask('revokeKey', 204, { params })
-    assert.equal((await ask('rotateKey', 409, { params })).json.code, 'illegal_transition')
-    await ask('getKey', 200, { params })
+    await sendRequest('createKey', 400, { body: { name: '' } })
+    await sendRequest('listKeys', 200, { query: '?limit=1' })
+    await sendRequest('listKeys', 200)
+    await sendRequest('listKeys', 400, { query: '?limit=x' })
+    await sendRequest('getKey', 200, { params })
+    await sendRequest('updateKey', 200, { params, body: { plan: 'pro', limits: null, expiresAt: null } })
+    await sendRequest('updateKey', 400, { params, body: { plan: 'gold' } })
+    await sendRequest('rotateKey', 200, { params, body: { overlapSeconds: 60 } })
+    await sendRequest('rotateKey', 200, { params })
+    await sendRequest('rotateKey', 400, { params, body: { overlapSeconds: -1 } })
+    await sendRequest('liftKeyBan', 204, { params })
+    await sendRequest('revokeKey', 204, { params })
+    assert.equal((await sendRequest('rotateKey', 409, { params })).json.code, 'illegal_transition')
+    await sendRequest('getKey', 200, { params })
     for (const id of ['getKey', 'updateKey', 'revokeKey', 'rotateKey', 'liftKeyBan']) {
-      await ask(id, 404, { params: { keyId: 999 }, ...(id === 'updateKey' && { body: {} }) })
+      await sendRequest(id, 404, { params: { keyId: 999 }, ...(id === 'updateKey' && { body: {} }) })
     }
   })
 
   test('for invalid bodies and reused idempotency keys', async () => {
     const large = ' '.repeat(65 * 1024)
-    for (const id of having('413')) await ask(id, 413, { body: large })
+    for (const id of having('413')) await sendRequest(id, 413, { body: large })
     for (const id of having('415')) {
-      await ask(id, 415, { body: 'name=Milo', headers: { 'content-type': 'text/plain' } })
+      await sendRequest(id, 415, { body: 'name=Milo', headers: { 'content-type': 'text/plain' } })
     }
-    await ask('createPet', 201, { body: { name: 'Milo', categoryId: 1 }, headers: idempotency('taken') })
-    for (const id of having('422')) await ask(id, 422, { body: {}, headers: idempotency('taken') })
+    await sendRequest('createPet', 201, {
+      body: { name: 'Milo', categoryId: 1 },
+      headers: idempotency('taken'),
+    })
+    for (const id of having('422')) await sendRequest(id, 422, { body: {}, headers: idempotency('taken') })
   })
 
   test('for retries during the first request', async () => {
     // Another writer holds the lock, so the first request stays in progress.
     let released: Promise<void> | undefined
-    const other = await holdTurn(service.storeEnv)
+    const other = await holdWriteLockOf(service.databaseEnv)
     try {
       const retried = operations.filter(({ method }) => method === 'POST').map(({ operation }) => operation)
       assert.deepEqual(
@@ -345,37 +359,37 @@ describe('the responses of the service match the document', () => {
 
   test('for missing access', async () => {
     const publishable = await service.makeKey({ origins: ['https://shelter.example'] })
-    const poor = await service.makeKey({ scopes: [] })
+    const withoutScopes = await service.makeKey({ scopes: [] })
     for (const id of ids) {
       // One minute each, because of the rate limit of the address.
       service.advance(minuteMs)
-      await ask(id, 401, { key: undefined })
-      await ask(id, 401, { key: 'nonsense' })
-      await ask(id, 403, { key: publishable.key })
-      await ask(id, id === 'getLimits' ? 200 : 403, { key: poor.key })
+      await sendRequest(id, 401, { key: undefined })
+      await sendRequest(id, 401, { key: 'nonsense' })
+      await sendRequest(id, 403, { key: publishable.key })
+      await sendRequest(id, id === 'getLimits' ? 200 : 403, { key: withoutScopes.key })
     }
   })
 
   test('for rate limits and bans', async () => {
     service.advance(minuteMs)
     const busy = await service.makeKey({ plan: 'enterprise', limits: { perMinute: 1 } })
-    await ask('listPets', 200, { key: busy.key })
+    await sendRequest('listPets', 200, { key: busy.key })
     const paid = ids.filter((id) => id !== 'getLimits')
     const codes = new Set<string>()
     while (codes.size < 2) {
-      for (const id of paid) codes.add((await ask(id, 429, { key: busy.key })).json.code)
+      for (const id of paid) codes.add((await sendRequest(id, 429, { key: busy.key })).json.code)
     }
     assert.deepEqual([...codes], ['rate_limit_exceeded', 'key_banned'])
-    await ask('getLimits', 200, { key: busy.key })
+    await sendRequest('getLimits', 200, { key: busy.key })
     const anonymous = Array.from({ length: 100 }, () => service.request('GET', '/v1/pets'))
     for (const response of await Promise.all(anonymous)) check('listPets', response)
-    await ask('getLimits', 429, { key: busy.key })
+    await sendRequest('getLimits', 429, { key: busy.key })
   })
 
   test('for every type of event, in the feed and in webhooks', async () => {
     const typesOf = (all: readonly { type: string }[]) => [...new Set(all.map(({ type }) => type))].sort()
     await eventually('every type is in the feed', async () => {
-      const { json } = await ask('listEvents', 200, { query: '?after=0&limit=1000' })
+      const { json } = await sendRequest('listEvents', 200, { query: '?after=0&limit=1000' })
       return typesOf(json).join() === eventTypes.toSorted().join()
     })
     const expected = [...eventTypes, 'webhook.test'].sort().join()
@@ -409,19 +423,19 @@ describe('the responses of the service match the document', () => {
     }
   })
 
-  test('for events that are no longer kept', async () => {
+  test('for expired events', async () => {
     service.advance(monthMs)
     await eventually('the events are pruned', async () => {
       const { status } = await service.request('GET', '/v1/events?after=0', { key })
       return status === 410
     })
-    const expired = await ask('listEvents', 410, { query: '?after=0' })
+    const expired = await sendRequest('listEvents', 410, { query: '?after=0' })
     assert.match(String(expired.headers.link), /rel="next"/)
   })
 
   test('for getPet after its sunset', async () => {
     service.advance(Date.UTC(2030, 11, 5) - service.now())
-    await ask('getPet', 410)
+    await sendRequest('getPet', 410)
   })
 
   test('for every documented response except server errors', () => {

@@ -2,27 +2,27 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { timestamp } from '../../src/clock.ts'
 import { ConfigError, readConfig } from '../../src/config.ts'
-import { assertRefused } from '../support/answers.ts'
 import { eventually } from '../support/eventually.ts'
-import { holdMs, hourMs, type OrderStore, startOrderStore } from '../support/orders.ts'
+import { holdMs, hourMs, type OrderClient, startOrderClient } from '../support/orderClient.ts'
+import { assertError } from '../support/responses.ts'
 
-let store: OrderStore
+let client: OrderClient
 before(async () => {
-  store = await startOrderStore()
+  client = await startOrderClient()
 })
-after(() => store.service.stop())
+after(() => client.service.stop())
 
-const isCancelled = async (orderId: number) => (await store.read(orderId)).status === 'cancelled'
+const isCancelled = async (orderId: number) => (await client.read(orderId)).status === 'cancelled'
 
 /** Checks the state after a hold has expired. */
 async function assertExpiredOnce(orderId: number, afterEvent: number): Promise<void> {
-  const order = await store.read(orderId)
+  const order = await client.read(orderId)
   assert.equal(order.status, 'cancelled')
   assert.equal(order.cancelReason, 'hold_expired')
   assert.equal(order.holdExpiresAt, undefined)
   // The feed contains an event only once it is durable, which can be after the order can be read.
   const events = await eventually('the event is in the feed', async () => {
-    const all = await store.eventsAfter(afterEvent)
+    const all = await client.eventsAfter(afterEvent)
     const found = all.filter(({ type, data }) => type.startsWith('order.') && data.id === orderId)
     return found.length > 0 && found
   })
@@ -39,67 +39,67 @@ async function assertExpiredOnce(orderId: number, afterEvent: number): Promise<v
 
 describe('an expired hold', () => {
   test('is processed without a request: the order is cancelled with a reason, and the pet is available', async () => {
-    const { petId, orderId } = await store.orderThatIs('placed')
-    const newest = await store.newestEventId()
-    const { placedAt } = await store.read(orderId)
-    store.service.advance(holdMs)
+    const { petId, orderId } = await client.orderThatIs('placed')
+    const newest = await client.newestEventId()
+    const { placedAt } = await client.read(orderId)
+    client.service.advance(holdMs)
     await eventually('the hold expires', () => isCancelled(orderId))
-    assert.equal(await store.petStatus(petId), 'available')
-    const order = await store.read(orderId)
+    assert.equal(await client.petStatus(petId), 'available')
+    const order = await client.read(orderId)
     assert.deepEqual(order, {
       id: orderId,
       petId,
       status: 'cancelled',
       placedAt,
-      updatedAt: timestamp(store.service.now()),
+      updatedAt: timestamp(client.service.now()),
       cancelReason: 'hold_expired',
     })
     await assertExpiredOnce(orderId, newest)
-    const types = (await store.eventsAfter(newest)).filter(({ data }) => data.id === petId)
+    const types = (await client.eventsAfter(newest)).filter(({ data }) => data.id === petId)
     assert.ok(types.some(({ type, data }) => type === 'pet.updated' && data.status === 'available'))
   })
 
   test('is not processed a millisecond early', async () => {
-    const { petId, orderId } = await store.orderThatIs('placed')
-    store.service.advance(holdMs - 1)
-    const rejected = await store.call('POST', '/v1/store/orders', { body: { petId } })
-    assertRefused(rejected, 409, 'pet_unavailable')
-    assert.equal((await store.move(orderId, 'approved')).status, 200)
+    const { petId, orderId } = await client.orderThatIs('placed')
+    client.service.advance(holdMs - 1)
+    const rejected = await client.call('POST', '/v1/store/orders', { body: { petId } })
+    assertError(rejected, 409, 'pet_unavailable')
+    assert.equal((await client.move(orderId, 'approved')).status, 200)
   })
 
   test('does not block the next order, even before it is processed', async () => {
     for (let round = 0; round < 10; round++) {
-      const { petId, orderId } = await store.orderThatIs('placed')
-      const newest = await store.newestEventId()
-      store.service.advance(holdMs)
-      const next = await store.place(petId)
+      const { petId, orderId } = await client.orderThatIs('placed')
+      const newest = await client.newestEventId()
+      client.service.advance(holdMs)
+      const next = await client.place(petId)
       assert.equal(next.status, 'placed')
       await assertExpiredOnce(orderId, newest)
-      assert.equal(await store.petStatus(petId), 'pending')
-      assert.equal((await store.move(next.id, 'cancelled')).status, 200)
+      assert.equal(await client.petStatus(petId), 'pending')
+      assert.equal((await client.move(next.id, 'cancelled')).status, 200)
     }
   })
 
   test('keeps its cancel reason if the order is cancelled again', async () => {
-    const { petId, orderId } = await store.orderThatIs('placed')
-    const newest = await store.newestEventId()
-    store.service.advance(holdMs)
-    const cancelled = await store.move(orderId, 'cancelled')
+    const { petId, orderId } = await client.orderThatIs('placed')
+    const newest = await client.newestEventId()
+    client.service.advance(holdMs)
+    const cancelled = await client.move(orderId, 'cancelled')
     assert.equal(cancelled.status, 200, cancelled.text)
     assert.equal(cancelled.json.cancelReason, 'hold_expired')
     await assertExpiredOnce(orderId, newest)
-    assert.equal(await store.petStatus(petId), 'available')
+    assert.equal(await client.petStatus(petId), 'available')
   })
 
   for (const status of ['approved', 'placed', 'delivered']) {
     test(`cannot become ${status}`, async () => {
-      const { petId, orderId } = await store.orderThatIs('placed')
-      const newest = await store.newestEventId()
-      store.service.advance(holdMs)
-      assertRefused(await store.move(orderId, status), 409, 'illegal_transition')
+      const { petId, orderId } = await client.orderThatIs('placed')
+      const newest = await client.newestEventId()
+      client.service.advance(holdMs)
+      assertError(await client.move(orderId, status), 409, 'illegal_transition')
       await eventually('the hold expires', () => isCancelled(orderId))
       await assertExpiredOnce(orderId, newest)
-      assert.equal(await store.petStatus(petId), 'available')
+      assert.equal(await client.petStatus(petId), 'available')
     })
   }
 
@@ -109,40 +109,40 @@ describe('an expired hold', () => {
     ['renamed', { name: 'Rex' }, 'available'],
   ] as const) {
     test(`no longer holds the pet, which can be ${what}`, async () => {
-      const { petId, orderId } = await store.orderThatIs('placed')
-      const newest = await store.newestEventId()
-      store.service.advance(holdMs)
-      const changed = await store.call('PATCH', `/v1/pets/${petId}`, { body: change })
+      const { petId, orderId } = await client.orderThatIs('placed')
+      const newest = await client.newestEventId()
+      client.service.advance(holdMs)
+      const changed = await client.call('PATCH', `/v1/pets/${petId}`, { body: change })
       assert.equal(changed.status, 200, changed.text)
       assert.equal(changed.json.status, status)
       await assertExpiredOnce(orderId, newest)
-      assert.equal(await store.petStatus(petId), status)
+      assert.equal(await client.petStatus(petId), status)
     })
   }
 
   test('does not prevent the pet from being removed', async () => {
-    const { petId, orderId } = await store.orderThatIs('placed')
-    const newest = await store.newestEventId()
-    store.service.advance(holdMs)
-    assert.equal((await store.call('DELETE', `/v1/pets/${petId}`)).status, 204)
+    const { petId, orderId } = await client.orderThatIs('placed')
+    const newest = await client.newestEventId()
+    client.service.advance(holdMs)
+    assert.equal((await client.call('DELETE', `/v1/pets/${petId}`)).status, 204)
     await assertExpiredOnce(orderId, newest)
   })
 })
 
 for (const status of ['approved', 'delivered', 'cancelled']) {
   test(`an order that is ${status} does not expire`, async () => {
-    const { orderId } = await store.orderThatIs(status)
-    const other = await store.orderThatIs('placed')
-    const before = await store.read(orderId)
-    store.service.advance(10 * holdMs)
+    const { orderId } = await client.orderThatIs(status)
+    const other = await client.orderThatIs('placed')
+    const before = await client.read(orderId)
+    client.service.advance(10 * holdMs)
     await eventually('the other hold expires', () => isCancelled(other.orderId))
-    assert.deepEqual(await store.read(orderId), before)
+    assert.deepEqual(await client.read(orderId), before)
   })
 }
 
 test('any number of holds that expire together are all processed', async () => {
   const many = 620
-  const own = await startOrderStore()
+  const own = await startOrderClient()
   try {
     const pets = await Promise.all(Array.from({ length: many }, () => own.addPet()))
     await Promise.all(pets.map((petId) => own.place(petId)))
@@ -161,7 +161,7 @@ test('any number of holds that expire together are all processed', async () => {
 })
 
 test('a hold that expires while the service is stopped is processed after the restart', async () => {
-  const own = await startOrderStore()
+  const own = await startOrderClient()
   try {
     const { petId, orderId } = await own.orderThatIs('placed')
     const restarted = own.service.restart()
@@ -176,7 +176,7 @@ test('a hold that expires while the service is stopped is processed after the re
 
 describe('PETSTORE_ORDER_HOLD_HOURS', () => {
   test('sets how long new orders hold their pets', async () => {
-    const own = await startOrderStore({ PETSTORE_ORDER_HOLD_HOURS: '5' })
+    const own = await startOrderClient({ PETSTORE_ORDER_HOLD_HOURS: '5' })
     try {
       const before = await own.place(await own.addPet())
       assert.equal(before.holdExpiresAt, timestamp(own.service.now() + 5 * hourMs))

@@ -3,27 +3,27 @@ import { after, before, describe, test } from 'node:test'
 import type { ErrorCode } from '../../src/api/errors.ts'
 import { timestamp } from '../../src/clock.ts'
 import { orderStatuses } from '../../src/orders/order.ts'
-import { amplePlan, assertRefused, nextPage } from '../support/answers.ts'
-import { type Answer, createClient } from '../support/client.ts'
-import { holdMs, type OrderStore, startOrderStore } from '../support/orders.ts'
+import { type ClientResponse, createClient } from '../support/client.ts'
+import { holdMs, type OrderClient, startOrderClient } from '../support/orderClient.ts'
+import { amplePlan, assertError, nextPage } from '../support/responses.ts'
 
-let store: OrderStore
+let orderClient: OrderClient
 before(async () => {
-  store = await startOrderStore()
+  orderClient = await startOrderClient()
 })
-after(() => store.service.stop())
+after(() => orderClient.service.stop())
 
 const ada = { name: 'Ada Example', email: 'ada@example.com' }
 const post = (body: unknown, headers: Record<string, string> = {}) =>
-  store.call('POST', '/v1/store/orders', { body, headers })
+  orderClient.call('POST', '/v1/store/orders', { body, headers })
 
 describe('createOrder', () => {
   test('holds an available pet and returns the complete order with Location', async () => {
-    const petId = await store.addPet()
+    const petId = await orderClient.addPet()
     const placed = await post({ petId, customer: ada, note: 'Has a garden.' })
     assert.equal(placed.status, 201, placed.text)
     const { id } = placed.json
-    const now = timestamp(store.service.now())
+    const now = timestamp(orderClient.service.now())
     assert.deepEqual(placed.json, {
       id,
       petId,
@@ -32,27 +32,27 @@ describe('createOrder', () => {
       note: 'Has a garden.',
       placedAt: now,
       updatedAt: now,
-      holdExpiresAt: timestamp(store.service.now() + holdMs),
+      holdExpiresAt: timestamp(orderClient.service.now() + holdMs),
     })
     assert.equal(placed.headers.location, `/v1/store/orders/${id}`)
-    assert.equal((await store.call('GET', `/v1/store/orders/${id}`)).text, placed.text)
-    assert.equal(await store.petStatus(petId), 'pending')
+    assert.equal((await orderClient.call('GET', `/v1/store/orders/${id}`)).text, placed.text)
+    assert.equal(await orderClient.petStatus(petId), 'pending')
   })
 
   test('is stable: its responses have no X-Stability header', async () => {
-    assert.equal((await post({ petId: await store.addPet() })).headers['x-stability'], undefined)
+    assert.equal((await post({ petId: await orderClient.addPet() })).headers['x-stability'], undefined)
   })
 
   test('works without customer and note', async () => {
-    const order = await store.place(await store.addPet())
+    const order = await orderClient.place(await orderClient.addPet())
     assert.deepEqual(Object.keys(order), ['id', 'petId', 'status', 'placedAt', 'updatedAt', 'holdExpiresAt'])
   })
 
   test('assigns increasing ids, and rejected requests use none', async () => {
-    const first = await store.place(await store.addPet())
-    assertRefused(await post({ petId: first.petId }), 409, 'pet_unavailable')
-    assertRefused(await post({ petId: 999_999 }), 404, 'pet_not_found')
-    assert.equal((await store.place(await store.addPet())).id, first.id + 1)
+    const first = await orderClient.place(await orderClient.addPet())
+    assertError(await post({ petId: first.petId }), 409, 'pet_unavailable')
+    assertError(await post({ petId: 999_999 }), 404, 'pet_not_found')
+    assert.equal((await orderClient.place(await orderClient.addPet())).id, first.id + 1)
   })
 
   const accepted: [what: string, fields: string, shown: Record<string, unknown>][] = [
@@ -74,12 +74,12 @@ describe('createOrder', () => {
   ]
   for (const [what, fields, shown] of accepted) {
     test(`accepts ${what}`, async () => {
-      const petId = await store.addPet()
+      const petId = await orderClient.addPet()
       const placed = await post(`{"petId":${petId},${fields}}`)
       assert.equal(placed.status, 201, placed.text)
       const { id: _id, placedAt: _p, updatedAt: _u, holdExpiresAt: _h, ...rest } = placed.json
       assert.deepEqual(rest, { petId, status: 'placed', ...shown })
-      assert.equal((await store.call('GET', `/v1/store/orders/${placed.json.id}`)).text, placed.text)
+      assert.equal((await orderClient.call('GET', `/v1/store/orders/${placed.json.id}`)).text, placed.text)
     })
   }
 
@@ -103,55 +103,55 @@ describe('createOrder', () => {
   ]
   for (const [what, fields, path] of rejected) {
     test(`rejects ${what} and leaves the pet available`, async () => {
-      const petId = await store.addPet()
+      const petId = await orderClient.addPet()
       const response = await post(`{${fields.replace('PET', String(petId))}}`)
-      assertRefused(response, 400, 'validation_failed')
+      assertError(response, 400, 'validation_failed')
       assert.deepEqual(
         response.json.details.map((detail: { path: string }) => detail.path),
         [path],
       )
-      assert.equal(await store.petStatus(petId), 'available')
+      assert.equal(await orderClient.petStatus(petId), 'available')
     })
   }
 
   test('suggests the correct field name with Prefer: handling=strict', async () => {
-    const body = { petId: await store.addPet(), customer: { name: 'Ada', mail: 'a@example.com' } }
+    const body = { petId: await orderClient.addPet(), customer: { name: 'Ada', mail: 'a@example.com' } }
     const response = await post(body, { prefer: 'handling=strict' })
-    assertRefused(response, 400, 'validation_failed')
+    assertError(response, 400, 'validation_failed')
     assert.equal(response.json.details[0].path, '/customer/mail')
   })
 
   for (const petId of ['999999', '0', '-1', '9007199254740993', '9223372036854775807']) {
     test(`returns pet_not_found for ${petId}`, async () => {
-      assertRefused(await post(`{"petId":${petId}}`), 404, 'pet_not_found')
+      assertError(await post(`{"petId":${petId}}`), 404, 'pet_not_found')
     })
   }
 
   for (const status of ['pending', 'sold']) {
     test(`rejects a pet that is ${status} without an order`, async () => {
-      const petId = await store.addPet({ status })
-      assertRefused(await post({ petId }), 409, 'pet_unavailable')
-      assert.equal(await store.petStatus(petId), status)
-      assert.deepEqual((await store.call('GET', `/v1/store/orders?petId=${petId}`)).json, [])
+      const petId = await orderClient.addPet({ status })
+      assertError(await post({ petId }), 409, 'pet_unavailable')
+      assert.equal(await orderClient.petStatus(petId), status)
+      assert.deepEqual((await orderClient.call('GET', `/v1/store/orders?petId=${petId}`)).json, [])
     })
   }
 
   for (const status of ['placed', 'approved', 'delivered']) {
     test(`rejects a pet with an order that is ${status}`, async () => {
-      const { petId } = await store.orderThatIs(status)
-      assertRefused(await post({ petId }), 409, 'pet_unavailable')
-      assert.equal((await store.call('GET', `/v1/store/orders?petId=${petId}`)).json.length, 1)
+      const { petId } = await orderClient.orderThatIs(status)
+      assertError(await post({ petId }), 409, 'pet_unavailable')
+      assert.equal((await orderClient.call('GET', `/v1/store/orders?petId=${petId}`)).json.length, 1)
     })
   }
 
   test('accepts a pet whose order was cancelled, and a sold pet that was returned', async () => {
-    const cancelled = await store.orderThatIs('cancelled')
-    await store.place(cancelled.petId)
-    const { petId } = await store.orderThatIs('delivered')
-    const back = await store.call('PATCH', `/v1/pets/${petId}`, { body: { status: 'available' } })
+    const cancelled = await orderClient.orderThatIs('cancelled')
+    await orderClient.place(cancelled.petId)
+    const { petId } = await orderClient.orderThatIs('delivered')
+    const back = await orderClient.call('PATCH', `/v1/pets/${petId}`, { body: { status: 'available' } })
     assert.equal(back.status, 200)
-    await store.place(petId)
-    const orders = (await store.call('GET', `/v1/store/orders?petId=${petId}`)).json
+    await orderClient.place(petId)
+    const orders = (await orderClient.call('GET', `/v1/store/orders?petId=${petId}`)).json
     assert.deepEqual(
       orders.map(({ status }: { status: string }) => status),
       ['placed', 'delivered'],
@@ -159,7 +159,7 @@ describe('createOrder', () => {
   })
 
   test('with an Idempotency-Key runs once; a retry returns the first response, even if the order has changed', async () => {
-    const petId = await store.addPet()
+    const petId = await orderClient.addPet()
     const body = { petId, customer: ada }
     const send = () => post(body, { 'idempotency-key': `order-${petId}` })
     const first = await send()
@@ -172,20 +172,20 @@ describe('createOrder', () => {
       assert.equal(again.headers.location, first.headers.location)
     }
     await replay()
-    assert.equal((await store.move(first.json.id, 'cancelled')).status, 200)
+    assert.equal((await orderClient.move(first.json.id, 'cancelled')).status, 200)
     await replay()
-    assert.equal(await store.petStatus(petId), 'available')
+    assert.equal(await orderClient.petStatus(petId), 'available')
     const other = await post({ petId }, { 'idempotency-key': `order-${petId}` })
-    assertRefused(other, 422, 'idempotency_key_reused')
+    assertError(other, 422, 'idempotency_key_reused')
   })
 
   test('returns a stored error for a retry', async () => {
-    const { petId, orderId } = await store.orderThatIs('placed')
+    const { petId, orderId } = await orderClient.orderThatIs('placed')
     const send = () => post({ petId }, { 'idempotency-key': `late-${petId}` })
-    assertRefused(await send(), 409, 'pet_unavailable')
-    await store.move(orderId, 'cancelled')
+    assertError(await send(), 409, 'pet_unavailable')
+    await orderClient.move(orderId, 'cancelled')
     const again = await send()
-    assertRefused(again, 409, 'pet_unavailable')
+    assertError(again, 409, 'pet_unavailable')
     assert.equal(again.headers['idempotent-replayed'], 'true')
   })
 })
@@ -198,23 +198,27 @@ describe('updateOrder', () => {
       const isChange = legal.includes(`${from}>${to}`)
       const outcome = isChange ? 'is done' : from === to ? 'changes nothing' : 'is rejected'
       test(`${from} to ${to} ${outcome}, and the status of the pet follows`, async () => {
-        const { petId, orderId } = await store.orderThatIs(from)
-        const before = await store.read(orderId)
-        const newest = await store.newestEventId()
-        store.service.advance(1_000)
-        const response = await store.move(orderId, to)
-        const events = await store.eventsAfter(newest)
-        if (!isChange && from !== to) assertRefused(response, 409, 'illegal_transition')
+        const { petId, orderId } = await orderClient.orderThatIs(from)
+        const before = await orderClient.read(orderId)
+        const newest = await orderClient.newestEventId()
+        orderClient.service.advance(1_000)
+        const response = await orderClient.move(orderId, to)
+        const events = await orderClient.eventsAfter(newest)
+        if (!isChange && from !== to) assertError(response, 409, 'illegal_transition')
         else assert.equal(response.status, 200, response.text)
-        assert.equal(await store.petStatus(petId), petStatusWith[isChange ? to : from])
+        assert.equal(await orderClient.petStatus(petId), petStatusWith[isChange ? to : from])
         if (!isChange) {
-          assert.deepEqual(await store.read(orderId), before)
+          assert.deepEqual(await orderClient.read(orderId), before)
           assert.deepEqual(events, [])
           return
         }
         const { holdExpiresAt: _none, ...rest } = before
-        assert.deepEqual(response.json, { ...rest, status: to, updatedAt: timestamp(store.service.now()) })
-        assert.deepEqual(await store.read(orderId), response.json)
+        assert.deepEqual(response.json, {
+          ...rest,
+          status: to,
+          updatedAt: timestamp(orderClient.service.now()),
+        })
+        assert.deepEqual(await orderClient.read(orderId), response.json)
         assert.deepEqual(
           events.map(({ type, data }) => [type, data.id, data.status]),
           [
@@ -236,20 +240,20 @@ describe('updateOrder', () => {
   ]
   for (const [body, code] of badBodies) {
     test(`rejects ${body || 'no body'}`, async () => {
-      const { orderId } = await store.orderThatIs('placed')
-      assertRefused(await store.call('PATCH', `/v1/store/orders/${orderId}`, { body }), 400, code)
-      assert.equal((await store.read(orderId)).status, 'placed')
+      const { orderId } = await orderClient.orderThatIs('placed')
+      assertError(await orderClient.call('PATCH', `/v1/store/orders/${orderId}`, { body }), 400, code)
+      assert.equal((await orderClient.read(orderId)).status, 'placed')
     })
   }
 
   test('simultaneous changes never both approve and cancel an order', async () => {
     for (let round = 0; round < 10; round++) {
-      const { petId, orderId } = await store.orderThatIs('placed')
+      const { petId, orderId } = await orderClient.orderThatIs('placed')
       const wanted = ['approved', 'cancelled', 'delivered', 'cancelled', 'approved', 'delivered']
-      await Promise.all(wanted.map((status) => store.move(orderId, status)))
-      const { status } = await store.read(orderId)
+      await Promise.all(wanted.map((status) => orderClient.move(orderId, status)))
+      const { status } = await orderClient.read(orderId)
       assert.ok(['approved', 'delivered', 'cancelled'].includes(status))
-      assert.equal(await store.petStatus(petId), petStatusWith[status as keyof typeof petStatusWith])
+      assert.equal(await orderClient.petStatus(petId), petStatusWith[status as keyof typeof petStatusWith])
     }
   })
 })
@@ -258,9 +262,13 @@ describe('an unknown order', () => {
   for (const id of ['999999', '0', '-1', 'abc', '1.5', '9007199254740993', '9223372036854775808']) {
     test(`is not found: ${id}`, async () => {
       const path = `/v1/store/orders/${id}`
-      assertRefused(await store.call('GET', path), 404, 'order_not_found')
-      assertRefused(await store.call('PATCH', path, { body: { status: 'approved' } }), 404, 'order_not_found')
-      assertRefused(await store.call('DELETE', `${path}/customer`), 404, 'order_not_found')
+      assertError(await orderClient.call('GET', path), 404, 'order_not_found')
+      assertError(
+        await orderClient.call('PATCH', path, { body: { status: 'approved' } }),
+        404,
+        'order_not_found',
+      )
+      assertError(await orderClient.call('DELETE', `${path}/customer`), 404, 'order_not_found')
     })
   }
 })
@@ -268,36 +276,42 @@ describe('an unknown order', () => {
 describe('a pet with an open order', () => {
   for (const status of ['placed', 'approved']) {
     test(`cannot change status or be removed while the order is ${status}; its name and category can change`, async () => {
-      const { petId, orderId } = await store.orderThatIs(status)
+      const { petId, orderId } = await orderClient.orderThatIs(status)
       const path = `/v1/pets/${petId}`
       for (const petStatus of ['available', 'sold']) {
-        const rejected = await store.call('PATCH', path, { body: { name: 'Not this', status: petStatus } })
-        assertRefused(rejected, 409, 'pet_has_open_order')
+        const rejected = await orderClient.call('PATCH', path, {
+          body: { name: 'Not this', status: petStatus },
+        })
+        assertError(rejected, 409, 'pet_has_open_order')
       }
-      assertRefused(await store.call('DELETE', path), 409, 'pet_has_open_order')
-      const renamed = await store.call('PATCH', path, { body: { name: 'Rex', categoryId: 8 } })
+      assertError(await orderClient.call('DELETE', path), 409, 'pet_has_open_order')
+      const renamed = await orderClient.call('PATCH', path, { body: { name: 'Rex', categoryId: 8 } })
       assert.deepEqual(renamed.json, { id: petId, name: 'Rex', categoryId: 8, status: 'pending' })
-      const same = await store.call('PATCH', path, { body: { status: 'pending' } })
+      const same = await orderClient.call('PATCH', path, { body: { status: 'pending' } })
       assert.equal(same.status, 200, 'the current status is accepted')
-      assert.equal((await store.read(orderId)).status, status)
+      assert.equal((await orderClient.read(orderId)).status, status)
     })
   }
 
   for (const status of ['delivered', 'cancelled']) {
     test(`can be changed and removed once the order is ${status}`, async () => {
-      const { petId, orderId } = await store.orderThatIs(status)
+      const { petId, orderId } = await orderClient.orderThatIs(status)
       const target = status === 'delivered' ? 'available' : 'pending'
-      const changed = await store.call('PATCH', `/v1/pets/${petId}`, { body: { status: target } })
+      const changed = await orderClient.call('PATCH', `/v1/pets/${petId}`, { body: { status: target } })
       assert.equal(changed.json.status, target)
-      assert.equal((await store.call('DELETE', `/v1/pets/${petId}`)).status, 204)
-      assert.equal((await store.read(orderId)).petId, petId, 'the order remains after its pet is removed')
+      assert.equal((await orderClient.call('DELETE', `/v1/pets/${petId}`)).status, 204)
+      assert.equal(
+        (await orderClient.read(orderId)).petId,
+        petId,
+        'the order remains after its pet is removed',
+      )
     })
   }
 })
 
 describe('listOrders', () => {
   test('returns orders newest first, page by page, for each combination of filters', async () => {
-    const own = await startOrderStore()
+    const own = await startOrderClient()
     try {
       const made: { id: number; petId: number; status: string }[] = []
       const pets = [await own.addPet(), await own.addPet(), await own.addPet()]
@@ -321,7 +335,7 @@ describe('listOrders', () => {
             const seen: number[] = []
             let next: string | undefined = `/v1/store/orders?limit=${limit}${filter.filter(Boolean).join('')}`
             while (next !== undefined) {
-              const page: Answer = await own.call('GET', next)
+              const page: ClientResponse = await own.call('GET', next)
               assert.equal(page.status, 200, page.text)
               assert.ok(page.json.length <= limit)
               seen.push(...page.json.map(({ id }: { id: number }) => id))
@@ -341,17 +355,17 @@ describe('listOrders', () => {
   })
 
   test('returns an order in the same form as getOrder', async () => {
-    const { id, petId } = await store.place(await store.addPet(), { customer: ada, note: 'x' })
-    const listed = await store.call('GET', `/v1/store/orders?petId=${petId}`)
-    assert.deepEqual(listed.json, [await store.read(id)])
+    const { id, petId } = await orderClient.place(await orderClient.addPet(), { customer: ada, note: 'x' })
+    const listed = await orderClient.call('GET', `/v1/store/orders?petId=${petId}`)
+    assert.deepEqual(listed.json, [await orderClient.read(id)])
   })
 
   test('a traversal returns every order exactly once while others are placed', async () => {
     const orders: number[] = []
-    for (let n = 0; n < 5; n++) orders.unshift((await store.place(await store.addPet())).id)
-    const first = await store.call('GET', '/v1/store/orders?limit=2')
-    await store.place(await store.addPet())
-    const second = await store.call('GET', String(nextPage(first)))
+    for (let n = 0; n < 5; n++) orders.unshift((await orderClient.place(await orderClient.addPet())).id)
+    const first = await orderClient.call('GET', '/v1/store/orders?limit=2')
+    await orderClient.place(await orderClient.addPet())
+    const second = await orderClient.call('GET', String(nextPage(first)))
     const seen = [...first.json, ...second.json].map(({ id }) => id)
     assert.deepEqual(seen, orders.slice(0, 4))
   })
@@ -372,23 +386,23 @@ describe('listOrders', () => {
   ]
   for (const [query, code] of badQueries) {
     test(`rejects ${query}`, async () => {
-      assertRefused(await store.call('GET', `/v1/store/orders?${query}`), 400, code)
+      assertError(await orderClient.call('GET', `/v1/store/orders?${query}`), 400, code)
     })
   }
 
   for (const petId of ['0', '-5', '9007199254740993', '9223372036854775807']) {
     test(`returns an empty list for the impossible pet id ${petId}`, async () => {
-      assert.deepEqual((await store.call('GET', `/v1/store/orders?petId=${petId}`)).json, [])
+      assert.deepEqual((await orderClient.call('GET', `/v1/store/orders?petId=${petId}`)).json, [])
     })
   }
 
   test('a cursor contains its filters and is rejected with other filters, damaged or from another list', async () => {
-    const { petId } = await store.orderThatIs('cancelled')
-    await store.move((await store.place(petId)).id, 'cancelled')
-    const first = await store.call('GET', `/v1/store/orders?limit=1&status=cancelled&petId=${petId}`)
-    const next = new URL(String(nextPage(first)), store.service.base)
+    const { petId } = await orderClient.orderThatIs('cancelled')
+    await orderClient.move((await orderClient.place(petId)).id, 'cancelled')
+    const first = await orderClient.call('GET', `/v1/store/orders?limit=1&status=cancelled&petId=${petId}`)
+    const next = new URL(String(nextPage(first)), orderClient.service.base)
     const cursor = next.searchParams.get('cursor') as string
-    const rest = (await store.call('GET', `/v1/store/orders?cursor=${cursor}`)).json
+    const rest = (await orderClient.call('GET', `/v1/store/orders?cursor=${cursor}`)).json
     assert.equal(rest.length, 1, 'the filters of the cursor apply')
     assert.equal(rest[0].petId, petId)
     for (const query of [
@@ -397,15 +411,18 @@ describe('listOrders', () => {
       `cursor=${cursor.slice(0, -1)}${cursor.endsWith('A') ? 'B' : 'A'}`,
       `cursor=${cursor.slice(1)}`,
     ])
-      assertRefused(await store.call('GET', `/v1/store/orders?${query}`), 400, 'invalid_cursor')
-    assertRefused(await store.call('GET', `/v1/pets?cursor=${cursor}`), 400, 'invalid_cursor')
+      assertError(await orderClient.call('GET', `/v1/store/orders?${query}`), 400, 'invalid_cursor')
+    assertError(await orderClient.call('GET', `/v1/pets?cursor=${cursor}`), 400, 'invalid_cursor')
   })
 })
 
 test('reading and writing orders require different scopes', async () => {
-  const { petId, orderId } = await store.orderThatIs('cancelled')
-  const { key: reader } = await store.service.makeKey({ ...amplePlan, scopes: ['orders:read', 'pets:write'] })
-  const { key: writer } = await store.service.makeKey({ ...amplePlan, scopes: ['orders:write'] })
+  const { petId, orderId } = await orderClient.orderThatIs('cancelled')
+  const { key: reader } = await orderClient.service.makeKey({
+    ...amplePlan,
+    scopes: ['orders:read', 'pets:write'],
+  })
+  const { key: writer } = await orderClient.service.makeKey({ ...amplePlan, scopes: ['orders:write'] })
   const operations: [method: string, path: string, body: unknown, isRead: boolean, status: number][] = [
     ['GET', '/v1/store/orders', undefined, true, 200],
     ['GET', `/v1/store/orders/${orderId}`, undefined, true, 200],
@@ -416,9 +433,9 @@ test('reading and writing orders require different scopes', async () => {
   for (const [method, path, body, isRead, status] of operations) {
     const options = body === undefined ? {} : { body }
     const [may, mayNot] = isRead ? [reader, writer] : [writer, reader]
-    assertRefused(await store.call(method, path, { key: mayNot, ...options }), 403, 'insufficient_scope')
-    assertRefused(await store.call(method, path, { key: undefined, ...options }), 401, 'missing_api_key')
-    assert.equal((await store.call(method, path, { key: may, ...options })).status, status)
+    assertError(await orderClient.call(method, path, { key: mayNot, ...options }), 403, 'insufficient_scope')
+    assertError(await orderClient.call(method, path, { key: undefined, ...options }), 401, 'missing_api_key')
+    assert.equal((await orderClient.call(method, path, { key: may, ...options })).status, status)
   }
 })
 
@@ -426,15 +443,15 @@ const simultaneous = 500
 const contests = 20
 test(`exactly one of ${simultaneous} simultaneous orders for one pet is placed (${contests} times)`, async () => {
   // Two clients, because one has at most 256 connections.
-  const clients = [createClient(store.service.base), createClient(store.service.base)] as const
+  const clients = [createClient(orderClient.service.base), createClient(orderClient.service.base)] as const
   try {
     for (let contest = 0; contest < contests; contest++) {
-      const petId = await store.addPet()
-      const newest = await store.newestEventId()
+      const petId = await orderClient.addPet()
+      const newest = await orderClient.newestEventId()
       const responses = await Promise.all(
         Array.from({ length: simultaneous }, (_, n) =>
           clients[n % 2 === 0 ? 0 : 1].request('POST', '/v1/store/orders', {
-            key: store.key,
+            key: orderClient.key,
             body: { petId, customer: { name: `Customer ${n}` } },
             // In every other round the callers retry.
             headers: contest % 2 === 0 ? {} : { 'idempotency-key': `contest-${contest}-${n}` },
@@ -443,10 +460,11 @@ test(`exactly one of ${simultaneous} simultaneous orders for one pet is placed (
       )
       const [winner, ...others] = responses.filter(({ status }) => status === 201)
       assert.deepEqual(others, [])
-      for (const response of responses)
-        if (response !== winner) assertRefused(response, 409, 'pet_unavailable')
-      assert.deepEqual((await store.call('GET', `/v1/store/orders?petId=${petId}`)).json, [winner?.json])
-      const events = await store.eventsAfter(newest)
+      for (const response of responses) if (response !== winner) assertError(response, 409, 'pet_unavailable')
+      assert.deepEqual((await orderClient.call('GET', `/v1/store/orders?petId=${petId}`)).json, [
+        winner?.json,
+      ])
+      const events = await orderClient.eventsAfter(newest)
       assert.deepEqual(
         events.map(({ type, data }) => [type, data.status]),
         [
@@ -461,25 +479,25 @@ test(`exactly one of ${simultaneous} simultaneous orders for one pet is placed (
 })
 
 test('the customer appears in no event and no log line', async () => {
-  const petId = await store.addPet()
+  const petId = await orderClient.addPet()
   const secrets = ['Grace Secretive', 'grace.secretive@example.com', 'SECRET-NOTE', 'Bad Mannered']
   const [name, email, note, badName] = secrets as [string, string, string, string]
-  const newest = await store.newestEventId()
+  const newest = await orderClient.newestEventId()
   const body = { petId, customer: { name, email }, note }
   const { id } = (await post(body, { 'idempotency-key': 'personal' })).json
   await post(body, { 'idempotency-key': 'personal' })
   await post(body)
   await post({ petId, customer: { name: badName, email: badName }, note })
   await post(`{"petId":${petId},"note":"${note}"`)
-  await store.move(id, 'approved')
-  await store.move(id, 'placed')
-  await store.move(id, 'cancelled')
-  const events = (await store.eventsAfter(newest)).filter(({ type }) => type.startsWith('order.'))
+  await orderClient.move(id, 'approved')
+  await orderClient.move(id, 'placed')
+  await orderClient.move(id, 'cancelled')
+  const events = (await orderClient.eventsAfter(newest)).filter(({ type }) => type.startsWith('order.'))
   assert.deepEqual(
     events.map(({ type, data }) => [type, data]),
     ['placed', 'approved', 'cancelled'].map((status) => [`order.${status}`, { id, petId, status }]),
   )
-  const output = JSON.stringify(await store.eventsAfter(0)) + store.service.logLines.join('\n')
+  const output = JSON.stringify(await orderClient.eventsAfter(0)) + orderClient.service.logLines.join('\n')
   assert.ok(output.includes('"createOrder"'), 'the log was captured')
   for (const secret of secrets) assert.ok(!output.includes(secret), `${secret} was exposed`)
 })

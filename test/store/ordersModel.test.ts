@@ -9,9 +9,9 @@ import {
   petStatusForOrder,
 } from '../../src/orders/order.ts'
 import { type PetStatus, petStatuses } from '../../src/pets/pet.ts'
-import { amplePlan } from '../support/answers.ts'
 import { eventually } from '../support/eventually.ts'
-import { hourMs } from '../support/orders.ts'
+import { hourMs } from '../support/orderClient.ts'
+import { amplePlan } from '../support/responses.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 
 const runs = 14
@@ -153,10 +153,10 @@ class Pair {
   readonly #pets: number[] = []
   readonly #orders: number[] = []
 
-  constructor(service: TestService, key: string, store: Database) {
+  constructor(service: TestService, key: string, database: Database) {
     this.#service = service
     this.#key = key
-    this.#store = store
+    this.#store = database
   }
 
   /** A single request: the rules determine the response. */
@@ -366,7 +366,7 @@ test('over thousands of sequential and simultaneous requests no pet is sold twic
   await fc.assert(
     fc.asyncProperty(steps, async (list) => {
       const service = await startTestService({ PETSTORE_ORDER_HOLD_HOURS: String(holdMs / hourMs) })
-      const pair = new Pair(service, (await service.makeKey(amplePlan)).key, await service.store())
+      const pair = new Pair(service, (await service.makeKey(amplePlan)).key, await service.openDatabase())
       try {
         for (const { what, requests, run } of list) {
           await run(pair).catch((error: unknown) => {

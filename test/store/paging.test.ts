@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { before, test } from 'node:test'
 import { encodeCursor } from '../../src/api/pagination.ts'
-import { amplePlan, assertAnswerForm, assertRefused, nextPage } from '../support/answers.ts'
-import type { Answer, RequestOptions } from '../support/client.ts'
+import type { ClientResponse, RequestOptions } from '../support/client.ts'
+import { amplePlan, assertError, assertResponseHeaders, nextPage } from '../support/responses.ts'
 import { useService } from '../support/useService.ts'
 
 const service = useService()
@@ -14,9 +14,9 @@ before(async () => {
 
 type Pet = { id: number; name: string; categoryId: number; status: string }
 
-async function call(method: string, path: string, options: RequestOptions = {}): Promise<Answer> {
+async function call(method: string, path: string, options: RequestOptions = {}): Promise<ClientResponse> {
   const response = await service.request(method, path, { key, ...options })
-  assertAnswerForm(response, method)
+  assertResponseHeaders(response, method)
   return response
 }
 
@@ -38,7 +38,7 @@ const remove = async (id: number | undefined) =>
   assert.equal((await call('DELETE', `/v1/pets/${id}`)).status, 204)
 const change = async (id: number | undefined, body: unknown) =>
   assert.equal((await call('PATCH', `/v1/pets/${id}`, { body })).status, 200)
-const idsOf = (response: Answer): number[] => response.json.map((pet: Pet) => pet.id)
+const idsOf = (response: ClientResponse): number[] => response.json.map((pet: Pet) => pet.id)
 
 /** Follows the links to the last page, and runs an action between pages. */
 async function traverse(start: string, betweenPages: (page: number) => Promise<unknown> = async () => {}) {
@@ -230,11 +230,11 @@ test('a cursor with other filters is rejected', async () => {
     `id=${ids[0]}`,
     `status=available&categoryId=${category}`,
   ]) {
-    assertRefused(await call('GET', `/v1/pets?cursor=${cursor}&${filters}`), 400, 'invalid_cursor')
+    assertError(await call('GET', `/v1/pets?cursor=${cursor}&${filters}`), 400, 'invalid_cursor')
   }
   const unfiltered = new URL(String(nextPage(await call('GET', '/v1/pets?limit=1'))), 'http://store')
   for (const filters of ['status=pending', `categoryId=${category}`, `id=${ids[0]}`]) {
-    assertRefused(await call('GET', `/v1/pets${unfiltered.search}&${filters}`), 400, 'invalid_cursor')
+    assertError(await call('GET', `/v1/pets${unfiltered.search}&${filters}`), 400, 'invalid_cursor')
   }
 })
 
@@ -246,7 +246,7 @@ test('a cursor with ids accepts the same ids in any order and rejects others', a
   const page = await call('GET', `/v1/pets?cursor=${cursor}&${query([...ids.toReversed(), ids[0]])}`)
   assert.deepEqual(idsOf(page), [ids[1], ids[0]])
   for (const others of [ids.slice(1), [...ids, 999_999]]) {
-    assertRefused(await call('GET', `/v1/pets?cursor=${cursor}&${query(others)}`), 400, 'invalid_cursor')
+    assertError(await call('GET', `/v1/pets?cursor=${cursor}&${query(others)}`), 400, 'invalid_cursor')
   }
 })
 
@@ -271,7 +271,7 @@ test('a damaged cursor is rejected', async () => {
     '🐕',
     'A'.repeat(8_000),
   ]) {
-    assertRefused(await call('GET', `/v1/pets?cursor=${encodeURIComponent(text)}`), 400, 'invalid_cursor')
+    assertError(await call('GET', `/v1/pets?cursor=${encodeURIComponent(text)}`), 400, 'invalid_cursor')
   }
 })
 
@@ -304,7 +304,7 @@ const forgeries = [
 ]
 for (const [index, cursor] of forgeries.entries()) {
   test(`a forged cursor is rejected (${index + 1})`, async () => {
-    assertRefused(await call('GET', `/v1/pets?cursor=${cursor}`), 400, 'invalid_cursor')
+    assertError(await call('GET', `/v1/pets?cursor=${cursor}`), 400, 'invalid_cursor')
   })
 }
 
@@ -312,10 +312,10 @@ test('a cursor of another list is rejected', async () => {
   await service.makeKey()
   const keys = await call('GET', '/v1/keys?limit=1', { key: service.operatorKey })
   const keysCursor = new URL(String(nextPage(keys)), 'http://store').searchParams.get('cursor')
-  assertRefused(await call('GET', `/v1/pets?cursor=${keysCursor}`), 400, 'invalid_cursor')
+  assertError(await call('GET', `/v1/pets?cursor=${keysCursor}`), 400, 'invalid_cursor')
   const { cursor } = await someCursor()
   const response = await call('GET', `/v1/keys?cursor=${cursor}`, { key: service.operatorKey })
-  assertRefused(response, 400, 'invalid_cursor')
+  assertError(response, 400, 'invalid_cursor')
 })
 
 test('the ETag of a page follows its content', async () => {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import type { ErrorCode } from '../../src/api/errors.ts'
-import { amplePlan, assertAnswerForm, assertRefused } from '../support/answers.ts'
-import type { Answer, RequestOptions } from '../support/client.ts'
+import type { ClientResponse, RequestOptions } from '../support/client.ts'
 import { bodyOf, sendRaw, statusOf } from '../support/rawSocket.ts'
+import { amplePlan, assertError, assertResponseHeaders } from '../support/responses.ts'
 import { startTestService } from '../support/service.ts'
 import { useService } from '../support/useService.ts'
 
@@ -14,13 +14,13 @@ before(async () => {
 })
 
 /** Sends a request and checks the headers and the error body that every response must have. */
-async function call(method: string, path: string, options: RequestOptions = {}): Promise<Answer> {
+async function call(method: string, path: string, options: RequestOptions = {}): Promise<ClientResponse> {
   const response = await service.request(method, path, { key, ...options })
-  assertAnswerForm(response, method)
+  assertResponseHeaders(response, method)
   return response
 }
 
-async function add(pet: Record<string, unknown> = {}): Promise<Answer['json']> {
+async function add(pet: Record<string, unknown> = {}): Promise<ClientResponse['json']> {
   const added = await call('POST', '/v1/pets', { body: { name: 'Milo', categoryId: 3, ...pet } })
   assert.equal(added.status, 201, added.text)
   return added.json
@@ -175,7 +175,7 @@ for (const [what, body, code, path] of rejectedBodies) {
   test(`createPet rejects ${what} and adds nothing`, async () => {
     const before = await newestId()
     const rejected = await call('POST', '/v1/pets', { body })
-    assertRefused(rejected, 400, code)
+    assertError(rejected, 400, code)
     const paths = rejected.json.details?.map((detail: { path: string }) => detail.path)
     assert.deepEqual(paths, path === undefined ? undefined : [path])
     assert.equal(await newestId(), before)
@@ -185,11 +185,11 @@ for (const [what, body, code, path] of rejectedBodies) {
 test('an empty body and a body of white space are rejected with different messages', async () => {
   for (const options of [{}, { body: '' }, { body: '', headers: { 'content-type': 'application/json' } }]) {
     const rejected = await call('POST', '/v1/pets', options)
-    assertRefused(rejected, 400, 'malformed_json')
+    assertError(rejected, 400, 'malformed_json')
     assert.equal(rejected.json.message, 'The body is empty: send a JSON object.')
   }
   const blank = await call('POST', '/v1/pets', { body: '  ' })
-  assertRefused(blank, 400, 'malformed_json')
+  assertError(blank, 400, 'malformed_json')
   assert.match(blank.json.message, /the body ends too early/)
 })
 
@@ -220,7 +220,7 @@ for (const [what, body, path, message] of strictBodies) {
   test(`with Prefer: handling=strict ${what} is rejected, and the error suggests the closest known field`, async () => {
     const headers = { prefer: 'return=representation, handling=strict' }
     const rejected = await call('POST', '/v1/pets', { body, headers })
-    assertRefused(rejected, 400, 'validation_failed')
+    assertError(rejected, 400, 'validation_failed')
     const detail = rejected.json.details.find((one: { path: string }) => one.path === path)
     assert.equal(detail.message, message)
     assert.ok(rejected.json.message.includes(`${path} ${message}`))
@@ -239,7 +239,7 @@ test('with Prefer: handling=strict a body of known fields is accepted, and other
 test('with Prefer: handling=strict a very long unknown field is truncated to well-formed text', async () => {
   const body = { name: 'A', categoryId: 1, ['🐕'.repeat(5_000)]: 1 }
   const rejected = await call('POST', '/v1/pets', { body, headers: { prefer: 'handling=strict' } })
-  assertRefused(rejected, 400, 'validation_failed')
+  assertError(rejected, 400, 'validation_failed')
   assert.ok(rejected.json.message.isWellFormed())
 })
 
@@ -263,13 +263,13 @@ for (const [contentType, status] of contentTypes) {
     const headers = contentType === undefined ? {} : { 'content-type': contentType }
     const response = await call('POST', '/v1/pets', { body: petText, headers })
     assert.equal(response.status, status)
-    if (status === 415) assertRefused(response, 415, 'unsupported_media_type')
+    if (status === 415) assertError(response, 415, 'unsupported_media_type')
   })
 }
 
 test('a compressed body gets 415', async () => {
   const response = await call('POST', '/v1/pets', { body: petText, headers: { 'content-encoding': 'gzip' } })
-  assertRefused(response, 415, 'unsupported_media_type')
+  assertError(response, 415, 'unsupported_media_type')
 })
 
 const bodyBytesMax = 64 * 1024
@@ -368,7 +368,7 @@ const rejectedQueries: [query: string, path: string][] = [
 for (const [query, path] of rejectedQueries) {
   test(`listPets rejects ?${query.slice(0, 60)}`, async () => {
     const rejected = await call('GET', `/v1/pets?${query}`)
-    assertRefused(rejected, 400, 'validation_failed')
+    assertError(rejected, 400, 'validation_failed')
     assert.deepEqual([...new Set(rejected.json.details.map((one: { path: string }) => one.path))], [path])
   })
 }
@@ -417,9 +417,9 @@ test('every combination of filters returns exactly the pets that match all of th
 test('up to 100 pets can be listed by id; unknown and repeated ids are ignored', async () => {
   const ids: number[] = []
   for (let i = 0; i < 97; i++) ids.push((await add()).id)
-  const asked = [...ids, ids[0], int64Max, int64Min].map((id) => `id=${id}`)
-  assert.equal(asked.length, 100)
-  const { json } = await call('GET', `/v1/pets?limit=100&${asked.join('&')}`)
+  const requested = [...ids, ids[0], int64Max, int64Min].map((id) => `id=${id}`)
+  assert.equal(requested.length, 100)
+  const { json } = await call('GET', `/v1/pets?limit=100&${requested.join('&')}`)
   assert.deepEqual(
     json.map((pet: { id: number }) => pet.id),
     ids.toReversed(),
@@ -497,14 +497,14 @@ for (const petId of [
 ]) {
   test(`/pets/${petId} does not exist: 404 for every method`, async () => {
     for (const [method, body] of [['GET'], ['PATCH', { name: 'A' }], ['DELETE']] as const) {
-      assertRefused(await call(method, `/v1/pets/${petId}`, { body }), 404, 'pet_not_found')
+      assertError(await call(method, `/v1/pets/${petId}`, { body }), 404, 'pet_not_found')
     }
   })
 }
 
 test('/pets/ does not exist: 404 for every method of /pets and /pets/{petId}', async () => {
   for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
-    assertRefused(await call(method, '/v1/pets/'), 404, 'not_found')
+    assertError(await call(method, '/v1/pets/'), 404, 'not_found')
   }
   assert.equal((await call('HEAD', '/v1/pets/')).status, 404)
 })
@@ -518,7 +518,7 @@ test('getPet returns 304 if the ETag is current', async () => {
   assert.equal((await call('GET', `/v1/pets/${id}`, known)).status, 200)
 })
 
-function assertDeprecated({ headers }: Answer) {
+function assertDeprecated({ headers }: ClientResponse) {
   assert.equal(headers.deprecation, '@1794700800')
   assert.equal(headers.sunset, 'Thu, 05 Dec 2030 00:00:00 GMT')
   assert.match(String(headers.link), /<[^>]+>; rel="deprecation"/)
@@ -556,8 +556,8 @@ test('after its sunset getPet returns 410 and names its replacement; other opera
     assert.equal((await get()).status, 200)
     own.advance(1)
     const gone = await get()
-    assertAnswerForm(gone, 'GET')
-    assertRefused(gone, 410, 'operation_removed')
+    assertResponseHeaders(gone, 'GET')
+    assertError(gone, 410, 'operation_removed')
     assert.match(gone.json.message, /GET \/pets\b/)
     assertDeprecated(gone)
     const listed = await own.request('GET', `/v1/pets?id=${id}`, { key: own.operatorKey })
@@ -618,7 +618,7 @@ const rejectedChanges: [body: string, code: ErrorCode][] = [
 for (const [body, code] of rejectedChanges) {
   test(`updatePet rejects ${body.slice(0, 50) || 'no body'} and changes nothing`, async () => {
     const pet = await add()
-    assertRefused(await call('PATCH', `/v1/pets/${pet.id}`, { body }), 400, code)
+    assertError(await call('PATCH', `/v1/pets/${pet.id}`, { body }), 400, code)
     assert.deepEqual(await read(pet.id), pet)
   })
 }
@@ -639,7 +639,7 @@ for (const [from, to, status] of transitions) {
     const pet = await add({ status: from })
     const changed = await call('PATCH', `/v1/pets/${pet.id}`, { body: { status: to, name: 'Rex' } })
     if (status === 409) {
-      assertRefused(changed, 409, 'illegal_transition')
+      assertError(changed, 409, 'illegal_transition')
       assert.deepEqual(await read(pet.id), pet)
     } else {
       assert.deepEqual(changed.json, { ...pet, status: to, name: 'Rex' })
@@ -659,7 +659,7 @@ test('a change with If-Match succeeds only with the current ETag', async () => {
     const etag = String((await call('GET', path)).headers.etag)
     for (const stale of ['"other"', `W/${etag}`, 'nonsense', '""']) {
       const rejected = await call(method, path, { body, headers: { 'if-match': stale } })
-      assertRefused(rejected, 412, 'precondition_failed')
+      assertError(rejected, 412, 'precondition_failed')
       assert.deepEqual(await read(pet.id), pet)
     }
     const headers = { 'if-match': `"other", ${etag}` }
@@ -672,7 +672,7 @@ test('If-Match rejects the ETag of an outdated state and accepts it again once t
   const path = `/v1/pets/${id}`
   const etag = String((await call('GET', path)).headers.etag)
   await call('PATCH', path, { body: { name: 'Rex' } })
-  assertRefused(
+  assertError(
     await call('PATCH', path, { body: { name: 'Max' }, headers: { 'if-match': etag } }),
     412,
     'precondition_failed',
@@ -711,7 +711,7 @@ test('a removed pet is not returned by any operation and cannot be removed again
   assert.equal(removed.status, 204)
   assert.equal(removed.headers['content-type'], undefined)
   for (const [method, body] of [['GET'], ['PATCH', { name: 'A' }], ['DELETE']] as const) {
-    assertRefused(await call(method, path, { body }), 404, 'pet_not_found')
+    assertError(await call(method, path, { body }), 404, 'pet_not_found')
   }
   assert.deepEqual((await call('GET', `/v1/pets?id=${id}`)).json, [])
 })
@@ -740,13 +740,13 @@ test('HEAD returns the status and headers of GET without the body', async () => 
 })
 
 const allowed = { '/v1/pets': 'GET, HEAD, OPTIONS, POST', '/v1/pets/1': 'DELETE, GET, HEAD, OPTIONS, PATCH' }
-const sortedAllow = ({ headers }: Answer) => String(headers.allow).split(', ').sort().join(', ')
+const sortedAllow = ({ headers }: ClientResponse) => String(headers.allow).split(', ').sort().join(', ')
 for (const [path, expected] of Object.entries(allowed)) {
   test(`${path} allows ${expected}: 405 for other methods, and OPTIONS lists them without a key`, async () => {
     for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'PROPFIND', 'QUERY']) {
       if (expected.includes(method)) continue
       const rejected = await call(method, path)
-      assertRefused(rejected, 405, 'method_not_allowed')
+      assertError(rejected, 405, 'method_not_allowed')
       assert.equal(sortedAllow(rejected), expected)
     }
     for (const options of [{ key }, { key: undefined }]) {
@@ -769,7 +769,7 @@ for (const path of [
 ]) {
   test(`${path} does not exist: 404 for every method`, async () => {
     for (const method of ['GET', 'POST', 'PATCH', 'DELETE', 'OPTIONS']) {
-      assertRefused(await call(method, path), 404, 'not_found')
+      assertError(await call(method, path), 404, 'not_found')
     }
   })
 }
@@ -791,10 +791,10 @@ test('a missing or invalid key is reported before any other error', async () => 
     ['GET', '/v1/nothing'],
   ] as const) {
     const missing = await call(method, path, { key: undefined, body })
-    assertRefused(missing, 401, 'missing_api_key')
+    assertError(missing, 401, 'missing_api_key')
     assert.equal(missing.headers['www-authenticate'], 'Bearer')
     const wrong = await call(method, path, { key: 'nonsense', body })
-    assertRefused(wrong, 401, 'invalid_api_key')
+    assertError(wrong, 401, 'invalid_api_key')
     assert.equal(wrong.headers['www-authenticate'], 'Bearer')
   }
 })
@@ -806,22 +806,22 @@ test('a missing scope is reported after routing errors and before input errors',
     ['PATCH', '/v1/pets/abc'],
     ['DELETE', '/v1/pets/abc'],
   ] as const) {
-    assertRefused(await call(method, path, { key: reader, body: 'nonsense' }), 403, 'insufficient_scope')
+    assertError(await call(method, path, { key: reader, body: 'nonsense' }), 403, 'insufficient_scope')
   }
   assert.equal((await call('GET', '/v1/pets', { key: reader })).status, 200)
   const writer = await writeKey()
-  assertRefused(await call('GET', '/v1/pets?limit=0', { key: writer }), 403, 'insufficient_scope')
-  assertRefused(await call('GET', '/v1/pets/abc', { key: writer }), 403, 'insufficient_scope')
-  assertRefused(await call('PUT', '/v1/pets', { key: reader }), 405, 'method_not_allowed')
-  assertRefused(await call('GET', '/v1/nothing', { key: writer }), 404, 'not_found')
+  assertError(await call('GET', '/v1/pets?limit=0', { key: writer }), 403, 'insufficient_scope')
+  assertError(await call('GET', '/v1/pets/abc', { key: writer }), 403, 'insufficient_scope')
+  assertError(await call('PUT', '/v1/pets', { key: reader }), 405, 'method_not_allowed')
+  assertError(await call('GET', '/v1/nothing', { key: writer }), 404, 'not_found')
 })
 
 test('a valid X-Request-Id is returned; any other is replaced with a new id', async () => {
-  const ask = async (id: string) =>
+  const send = async (id: string) =>
     (await call('GET', '/v1/pets', { headers: { 'x-request-id': id } })).headers['x-request-id']
-  for (const id of ['a', 'A.b_c-9', 'x'.repeat(128)]) assert.equal(await ask(id), id)
-  for (const id of ['', ' ', 'a b', 'x'.repeat(129), 'a/b', 'é', '"a"']) assert.notEqual(await ask(id), id)
-  assert.notEqual(await ask(''), await ask(''))
+  for (const id of ['a', 'A.b_c-9', 'x'.repeat(128)]) assert.equal(await send(id), id)
+  for (const id of ['', ' ', 'a b', 'x'.repeat(129), 'a/b', 'é', '"a"']) assert.notEqual(await send(id), id)
+  assert.notEqual(await send(''), await send(''))
 })
 
 test('with a configured public URL, links are absolute', async () => {

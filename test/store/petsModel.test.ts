@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { type PetStatus, petStatuses } from '../../src/pets/pet.ts'
-import { amplePlan, assertRefused, nextPage } from '../support/answers.ts'
-import type { Answer } from '../support/client.ts'
+import type { ClientResponse } from '../support/client.ts'
+import { amplePlan, assertError, nextPage } from '../support/responses.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 
 const runs = 20
@@ -65,9 +65,9 @@ class Pair {
       .map(([name, value]) => `"${name}":${typeof value === 'bigint' ? value : JSON.stringify(value)}`)
     const response = await this.#send('PATCH', `/v1/pets/${id}`, `{${fields.join()}}`)
     const pet = this.#pets.get(id)
-    if (!pet) return assertRefused(response, 404, 'pet_not_found')
+    if (!pet) return assertError(response, 404, 'pet_not_found')
     if (pet.status === 'sold' && change.status === 'pending')
-      return assertRefused(response, 409, 'illegal_transition')
+      return assertError(response, 409, 'illegal_transition')
     const next: Pet = {
       id,
       name: change.name ?? pet.name,
@@ -82,7 +82,7 @@ class Pair {
   async remove(pick: number): Promise<void> {
     const id = this.#pick(pick)
     const response = await this.#send('DELETE', `/v1/pets/${id}`)
-    if (!this.#pets.delete(id)) return assertRefused(response, 404, 'pet_not_found')
+    if (!this.#pets.delete(id)) return assertError(response, 404, 'pet_not_found')
     assert.equal(response.status, 204)
     this.#noteChange(id)
   }
@@ -91,7 +91,7 @@ class Pair {
     const id = this.#pick(pick)
     const response = await this.#send('GET', `/v1/pets/${id}`)
     const pet = this.#pets.get(id)
-    if (!pet) return assertRefused(response, 404, 'pet_not_found')
+    if (!pet) return assertError(response, 404, 'pet_not_found')
     assert.equal(response.text, petText(pet))
   }
 
@@ -176,7 +176,7 @@ class Pair {
     return `/v1/pets?${query}`
   }
 
-  #send(method: string, path: string, body?: string): Promise<Answer> {
+  #send(method: string, path: string, body?: string): Promise<ClientResponse> {
     return this.#service.request(method, path, { key: this.#key, ...(body !== undefined && { body }) })
   }
 }
@@ -254,7 +254,7 @@ const anyStep = fc.oneof(
   {
     weight: 1,
     arbitrary: step(
-      'create several at once',
+      'create several concurrently',
       fc.array(newPet, { minLength: 2, maxLength: 6 }),
       async (pair, many) => {
         await Promise.all(many.map((fields) => pair.create(fields)))

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { eventually } from '../support/eventually.ts'
-import { call } from '../support/socket.ts'
+import { openRawConnection } from '../support/rawConnection.ts'
 import { useService } from '../support/useService.ts'
 
-/** Callers who send a second request, or something else, before the first is answered. */
+/** Clients that send a second request, or other bytes, before the first response. */
 const service = useService()
 let key: string
 before(async () => {
@@ -26,45 +26,45 @@ async function newPet(name: string): Promise<number> {
   return json.id
 }
 
-const answersTo = async (count: number, requests: string) => {
-  const caller = await call(service.base, requests)
-  const answers: { status: number; body: string }[] = []
-  while (answers.length < count) answers.push(await caller.answer())
+const responsesTo = async (count: number, requests: string) => {
+  const caller = await openRawConnection(service.base, requests)
+  const responses: { status: number; body: string }[] = []
+  while (responses.length < count) responses.push(await caller.response())
   caller.socket.destroy()
-  return answers
+  return responses
 }
 
-describe('what comes after a change finds it done', () => {
+describe('a request after a change sees the change', () => {
   test('a change and a removal', async () => {
     const id = await newPet('old')
     const path = `/pets/${id}`
-    const answers = await answersTo(
+    const responses = await responsesTo(
       3,
       text('PATCH', path, { name: 'new' }) + text('DELETE', path) + text('GET', path),
     )
     assert.deepEqual(
-      answers.map(({ status }) => status),
+      responses.map(({ status }) => status),
       [200, 204, 404],
     )
   })
 
-  test('a change and a look, by either way into the service', async () => {
+  test('a change and a read, with a plain target and one that must be normalized', async () => {
     const id = await newPet('old')
     const path = `/pets/${id}`
-    const answers = await answersTo(
+    const responses = await responsesTo(
       4,
       text('PATCH', path, { name: 'new' }) +
         text('GET', path) +
         text('GET', `${path}?x=%22`) +
         text('GET', `${path}?x="`),
     )
-    for (const { status, body } of answers) assert.deepEqual([status, JSON.parse(body).name], [200, 'new'])
+    for (const { status, body } of responses) assert.deepEqual([status, JSON.parse(body).name], [200, 'new'])
   })
 
-  test('more than may wait in line', async () => {
+  test('more requests than may be queued', async () => {
     const names = Array.from({ length: 150 }, (_, n) => `In line ${n}`)
-    const answers = await answersTo(names.length, names.map(create).join(''))
-    const made = answers.map(({ body }) => JSON.parse(body))
+    const responses = await responsesTo(names.length, names.map(create).join(''))
+    const made = responses.map(({ body }) => JSON.parse(body))
     assert.deepEqual(
       made.map(({ name }) => name),
       names,
@@ -76,31 +76,31 @@ describe('what comes after a change finds it done', () => {
     )
   })
 
-  test('more than is read at once, of which nothing needs reading on', async () => {
+  test('more requests than are read in one chunk', async () => {
     const look = text('GET', '/store/inventory')
     const looks = 2_500
-    const answers = await answersTo(1 + looks, create('First') + look.repeat(looks))
-    assert.deepEqual(new Set(answers.slice(1).map(({ status }) => status)), new Set([200]))
+    const responses = await responsesTo(1 + looks, create('First') + look.repeat(looks))
+    assert.deepEqual(new Set(responses.slice(1).map(({ status }) => status)), new Set([200]))
   })
 })
 
-describe('a change is answered as what it was', () => {
+describe('a change gets its own response', () => {
   const nonsense = {
     'no HTTP': 'GARBAGE\r\n\r\n',
     'two lengths': `${create('x').replace('\r\n', '\r\nContent-Length: 1\r\n')}`,
     'a body that is none': `POST /v1/pets HTTP/1.1\r\nHost: petstore\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n`,
   }
   for (const [name, bytes] of Object.entries(nonsense)) {
-    test(`before ${name} on the same connection, which is refused and closed`, async () => {
-      const caller = await call(service.base, create('First') + create('Second') + bytes)
-      const answers = [await caller.answer(), await caller.answer(), await caller.answer()]
+    test(`before ${name} on the same connection, which is rejected and closed`, async () => {
+      const caller = await openRawConnection(service.base, create('First') + create('Second') + bytes)
+      const responses = [await caller.response(), await caller.response(), await caller.response()]
       assert.deepEqual(
-        answers.map(({ status }) => status),
+        responses.map(({ status }) => status),
         [201, 201, 400],
       )
-      assert.match(answers[2]?.head ?? '', /^Connection: close$/m)
+      assert.match(responses[2]?.head ?? '', /^Connection: close$/m)
       await caller.closed
-      for (const { body } of answers.slice(0, 2)) {
+      for (const { body } of responses.slice(0, 2)) {
         const { id, name } = JSON.parse(body)
         const found = await service.request('GET', `/v1/pets/${id}`, { key })
         assert.equal(found.json.name, name)
@@ -110,7 +110,7 @@ describe('a change is answered as what it was', () => {
 
   test('also if the caller closes its side of the connection, which may lose it the response', async () => {
     const name = 'Last word'
-    const caller = await call(service.base)
+    const caller = await openRawConnection(service.base)
     caller.socket.end(create(name))
     await caller.closed
     await eventually('it is done', async () => {
@@ -120,8 +120,8 @@ describe('a change is answered as what it was', () => {
   })
 })
 
-test('a stream ends with the caller who hangs up, though he might listen', async () => {
-  const caller = await call(
+test('a stream ends when its client closes its side of the connection', async () => {
+  const caller = await openRawConnection(
     service.base,
     text('GET', '/events').replace('\r\n\r\n', '\r\nAccept: text/event-stream\r\n\r\n'),
   )
@@ -132,13 +132,13 @@ test('a stream ends with the caller who hangs up, though he might listen', async
   await caller.closed
 })
 
-test('a dozen odd requests at once bring no warning', async () => {
+test('a dozen concurrent unusual requests cause no warning', async () => {
   const warnings: Error[] = []
   const note = (warning: Error) => warnings.push(warning)
   process.on('warning', note)
   try {
-    await answersTo(12, text('GET', '/pets?x="').repeat(12))
-    // Warnings come with the next turn.
+    await responsesTo(12, text('GET', '/pets?x="').repeat(12))
+    // Warnings are emitted in the next turn of the event loop.
     await new Promise((resolve) => setImmediate(resolve))
     assert.deepEqual(warnings, [])
   } finally {
@@ -146,18 +146,21 @@ test('a dozen odd requests at once bring no warning', async () => {
   }
 })
 
-test('of two keys in one request neither holds, by either way into the service', async () => {
+test('a request with two keys is rejected, with a plain target and one that must be normalized', async () => {
   for (const path of ['/v1/pets', '/v1/pets?x="']) {
     const two = `Authorization: Bearer ${key}\r\n`.repeat(2)
-    const caller = await call(service.base, `GET ${path} HTTP/1.1\r\nHost: petstore\r\n${two}\r\n`)
-    const { status, body } = await caller.answer()
+    const caller = await openRawConnection(
+      service.base,
+      `GET ${path} HTTP/1.1\r\nHost: petstore\r\n${two}\r\n`,
+    )
+    const { status, body } = await caller.response()
     caller.socket.destroy()
     assert.deepEqual([status, JSON.parse(body).code], [401, 'missing_api_key'])
   }
 })
 
 describe('a flood of pipelined requests', () => {
-  /** One write with more requests than a connection is read for at once. */
+  /** One write with more requests than are read from a connection in one chunk. */
   const flood = (target: string) =>
     `GET ${target} HTTP/1.1\r\nHost: petstore\r\n\r\n`.repeat(Math.floor(60_000 / (target.length + 37)))
   const look = () => service.request('GET', '/v1/pets?limit=1', { key })
@@ -167,40 +170,40 @@ describe('a flood of pipelined requests', () => {
       await look()
       const count = flood(target).split('GET ').length - 1
       const [first, ...others] = await Promise.all(
-        Array.from({ length: 5 }, () => call(service.base, flood(target))),
+        Array.from({ length: 5 }, () => openRawConnection(service.base, flood(target))),
       )
-      await first?.answer()
-      let answered = 1
+      await first?.response()
+      let responded = 1
       const counting = (async () => {
-        while (answered < count) {
-          await first?.answer()
-          answered++
+        while (responded < count) {
+          await first?.response()
+          responded++
         }
       })().catch(() => {})
       assert.equal((await look()).status, 200)
-      assert.ok(answered < count / 2, `${answered} of ${count} went before it`)
+      assert.ok(responded < count / 2, `${responded} of ${count} went before it`)
       for (const { socket } of [first, ...others].filter((caller) => caller !== undefined)) socket.destroy()
       await counting
     })
   }
 
-  test('is not worked off after its client has left', async () => {
-    const refused = async () => {
+  test('is not processed after its client has disconnected', async () => {
+    const rejected = async () => {
       const { text: metrics } = await service.request('GET', '/metrics', { key })
       const lines = [...metrics.matchAll(/^petstore_refusals_total\{.*\} (\d+)$/gm)]
       return lines.reduce((sum, [, count]) => sum + Number(count), 0)
     }
-    const before = await refused()
+    const before = await rejected()
     const requests = flood('/v1/pets')
-    const caller = await call(service.base, requests)
-    await caller.answer()
+    const caller = await openRawConnection(service.base, requests)
+    await caller.response()
     caller.socket.destroy()
     await caller.closed
-    // It is noticed with the next look at the connection.
+    // The close is noticed at the next read of the connection.
     await look()
-    const soon = await refused()
+    const soon = await rejected()
     assert.ok(soon > before && soon - before < requests.split('GET ').length - 1, `${soon - before} served`)
     for (let n = 0; n < 5; n++) await look()
-    assert.equal(await refused(), soon)
+    assert.equal(await rejected(), soon)
   })
 })

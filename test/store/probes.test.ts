@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Answer } from '../support/client.ts'
+import type { ClientResponse } from '../support/client.ts'
 import { eventually } from '../support/eventually.ts'
 import { startOfTests, startTestService } from '../support/service.ts'
 import { useService } from '../support/useService.ts'
@@ -9,8 +9,8 @@ const sunset = Date.UTC(2030, 11, 5)
 
 const service = useService()
 
-const rateHeaders = (answer: Answer) =>
-  Object.keys(answer.headers).filter((name) => /ratelimit|retry-after/.test(name))
+const rateHeaders = (response: ClientResponse) =>
+  Object.keys(response.headers).filter((name) => /ratelimit|retry-after/.test(name))
 
 describe('the probes need no key and have no rate headers', () => {
   for (const [path, body] of [
@@ -19,17 +19,17 @@ describe('the probes need no key and have no rate headers', () => {
   ] as const) {
     test(path, async () => {
       for (const options of [{}, { key: 'wrong' }, { headers: { 'x-forwarded-for': '203.0.113.9' } }]) {
-        const answer = await service.request('GET', path, options)
-        assert.equal(answer.status, 200)
-        assert.deepEqual(answer.json, body)
-        assert.equal(answer.headers['cache-control'], 'no-store')
-        assert.deepEqual(rateHeaders(answer), [])
+        const response = await service.request('GET', path, options)
+        assert.equal(response.status, 200)
+        assert.deepEqual(response.json, body)
+        assert.equal(response.headers['cache-control'], 'no-store')
+        assert.deepEqual(rateHeaders(response), [])
       }
       assert.equal((await service.request('HEAD', path)).status, 200)
     })
   }
 
-  test('and take nothing from the allowance of the address', async () => {
+  test('and do not count for the rate limit of the address', async () => {
     const left = async () =>
       Number((await service.request('GET', '/v1/pets')).headers['x-ratelimit-remaining'])
     const before = await left()
@@ -39,23 +39,23 @@ describe('the probes need no key and have no rate headers', () => {
   })
 })
 
-test('readyz says 503 while the store cannot be read, and recovers', async () => {
-  const store = await service.store()
+test('readyz returns 503 while the database cannot be read, and recovers', async () => {
+  const database = await service.openDatabase()
   const rename = (from: string, to: string) =>
-    store.write((trx) => trx.schema.alterTable(from).renameTo(to).execute())
+    database.write((trx) => trx.schema.alterTable(from).renameTo(to).execute())
   const statusOf = async (path: string) => (await service.request('GET', path)).status
   await rename('schema_migrations', 'schema_migrations_away')
-  const answer = await eventually('readyz says so', async () => {
+  const response = await eventually('readyz says so', async () => {
     const found = await service.request('GET', '/readyz')
     return found.status === 503 && found
   })
-  assert.deepEqual(answer.json, { status: 'not ready' })
+  assert.deepEqual(response.json, { status: 'not ready' })
   assert.equal(await statusOf('/healthz'), 200, 'the process is up all the same')
   await rename('schema_migrations_away', 'schema_migrations')
   await eventually('it recovers', async () => (await statusOf('/readyz')) === 200)
 })
 
-describe('who may read /metrics', () => {
+describe('access to /metrics', () => {
   const claims: Record<string, string>[] = [
     {},
     ...['x-forwarded-for', 'forwarded', 'x-real-ip', 'via'].map((name) => ({ [name]: '127.0.0.1' })),
@@ -70,14 +70,14 @@ describe('who may read /metrics', () => {
         [ordinary, 403, 'insufficient_scope'],
         [service.operatorKey, 200, undefined],
       ] as const) {
-        const answer = await service.request('GET', '/metrics', { key, headers })
-        assert.equal(answer.status, status)
-        assert.equal(answer.json?.code, code)
-        assert.equal(/petstore_request_duration_seconds/.test(answer.text), status === 200)
-        assert.deepEqual(rateHeaders(answer), [])
-        if (status === 401) assert.equal(answer.headers['www-authenticate'], 'Bearer')
+        const response = await service.request('GET', '/metrics', { key, headers })
+        assert.equal(response.status, status)
+        assert.equal(response.json?.code, code)
+        assert.equal(/petstore_request_duration_seconds/.test(response.text), status === 200)
+        assert.deepEqual(rateHeaders(response), [])
+        if (status === 401) assert.equal(response.headers['www-authenticate'], 'Bearer')
         if (status === 200)
-          assert.match(String(answer.headers['content-type']), /^text\/plain; version=0\.0\.4/)
+          assert.match(String(response.headers['content-type']), /^text\/plain; version=0\.0\.4/)
       }
     })
   }
@@ -87,14 +87,14 @@ describe('who may read /metrics', () => {
     assert.equal((await service.request('GET', '/metrics', { key })).status, 200)
   })
 
-  test('anyone, once the operator has opened it, within the allowance of pages', async () => {
+  test('without a key if the operator has allowed it, within the rate limit of pages', async () => {
     const open = await startTestService({ PETSTORE_METRICS_OPEN: 'true' })
     try {
       for (const headers of claims) {
-        const answer = await open.request('GET', '/metrics', { headers })
-        assert.equal(answer.status, 200)
-        assert.match(answer.text, /petstore_request_duration_seconds/)
-        assert.deepEqual(rateHeaders(answer), [])
+        const response = await open.request('GET', '/metrics', { headers })
+        assert.equal(response.status, 200)
+        assert.match(response.text, /petstore_request_duration_seconds/)
+        assert.deepEqual(rateHeaders(response), [])
       }
       const statuses = await Promise.all(
         Array.from({ length: 600 }, async () => (await open.request('GET', '/metrics')).status),
@@ -105,7 +105,7 @@ describe('who may read /metrics', () => {
     }
   })
 
-  test('a valid key is not hindered by what its address has asked for', async () => {
+  test('a valid key is not limited by the requests of its address', async () => {
     const fresh = await startTestService()
     try {
       await Promise.all(Array.from({ length: 601 }, () => fresh.request('GET', '/none')))
@@ -116,7 +116,7 @@ describe('who may read /metrics', () => {
     }
   })
 
-  test('strangers are counted by their address, so that keys cannot be tried for ever', async () => {
+  test('requests without a valid key count for the address, so that keys cannot be guessed', async () => {
     const proxied = await startTestService({ PETSTORE_TRUSTED_PROXIES: '127.0.0.1' })
     try {
       const headers = { 'x-forwarded-for': '203.0.113.9' }
@@ -133,7 +133,7 @@ describe('who may read /metrics', () => {
   })
 })
 
-test('the first look at /metrics has figures of the process, those from before it included', async () => {
+test('the first /metrics response includes process metrics from before it', async () => {
   const fresh = await startTestService()
   try {
     const { text } = await fresh.request('GET', '/metrics', { key: fresh.operatorKey })
@@ -178,7 +178,7 @@ describe('/metrics counts', () => {
       (key) => service.request('GET', `/v1/${Math.random()}`, { key }),
     ],
     [
-      'refusals by their code',
+      'errors by code',
       'petstore_refusals_total',
       () => ({ code: 'validation_failed' }),
       (key) => service.request('GET', '/v1/pets?limit=0', { key }),
@@ -225,8 +225,8 @@ describe('/metrics counts', () => {
   })
 })
 
-describe('getPet is on its way out', () => {
-  const assertAnnounced = ({ headers }: Answer, base = '') => {
+describe('getPet is deprecated', () => {
+  const assertAnnounced = ({ headers }: ClientResponse, base = '') => {
     assert.equal(headers.deprecation, '@1794700800')
     assert.equal(headers.sunset, 'Thu, 05 Dec 2030 00:00:00 GMT')
     const link = String(headers.link)
@@ -234,7 +234,7 @@ describe('getPet is on its way out', () => {
     assert.ok(link.includes(`<${base}/v1/pets>; rel="successor-version"`), link)
   }
 
-  test('and every answer of it says so', async () => {
+  test('and every response has the deprecation headers', async () => {
     const key = service.operatorKey
     const { key: bare } = await service.makeKey({ scopes: ['orders:read'] })
     const { json } = await service.request('POST', '/v1/pets', { key, body: { name: 'Milo', categoryId: 1 } })
@@ -242,7 +242,7 @@ describe('getPet is on its way out', () => {
     const { headers } = await service.request('GET', path, { key })
     const { key: tight } = await service.makeKey({ plan: 'enterprise', limits: { perMinute: 1 } })
     await service.request('GET', '/v1/pets', { key: tight })
-    const scenarios: [status: number, answer: Promise<Answer>][] = [
+    const scenarios: [status: number, response: Promise<ClientResponse>][] = [
       [200, service.request('GET', path, { key })],
       [200, service.request('HEAD', path, { key })],
       [304, service.request('GET', path, { key, headers: { 'if-none-match': headers.etag as string } })],
@@ -253,28 +253,28 @@ describe('getPet is on its way out', () => {
       [404, service.request('GET', '/v1/pets/milo', { key })],
       [429, service.request('GET', path, { key: tight })],
     ]
-    for (const [status, asked] of scenarios) {
-      const answer = await asked
-      assert.equal(answer.status, status)
-      assertAnnounced(answer)
+    for (const [status, requested] of scenarios) {
+      const response = await requested
+      assert.equal(response.status, status)
+      assertAnnounced(response)
     }
   })
 
-  test('and no other operation says so', async () => {
+  test('and no other operation has them', async () => {
     const key = service.operatorKey
     const { json } = await service.request('POST', '/v1/pets', { key, body: { name: 'Milo', categoryId: 1 } })
-    for (const answer of [
+    for (const response of [
       await service.request('GET', '/v1/pets', { key }),
       await service.request('PATCH', `/v1/pets/${json.id}`, { key, body: { name: 'Mila' } }),
       await service.request('PUT', `/v1/pets/${json.id}`, { key }),
       await service.request('DELETE', `/v1/pets/${json.id}`, { key }),
     ]) {
-      assert.equal(answer.headers.deprecation, undefined)
-      assert.equal(answer.headers.sunset, undefined)
+      assert.equal(response.headers.deprecation, undefined)
+      assert.equal(response.headers.sunset, undefined)
     }
   })
 
-  test('and the page that the Link names is there, as HTML, without a key', async () => {
+  test('and the page of the Link header exists, as HTML, without a key', async () => {
     const { headers } = await service.request('GET', '/v1/pets/1', { key: service.operatorKey })
     const path = /<([^>]+)>; rel="deprecation"/.exec(String(headers.link))?.[1] as string
     const page = await service.request('GET', path)
@@ -297,7 +297,7 @@ describe('getPet is on its way out', () => {
     }
   })
 
-  test('one millisecond before its end it still answers, and from then on it is gone: 410', async () => {
+  test('it works until one millisecond before its sunset, then returns 410', async () => {
     const late = await startTestService()
     try {
       const key = late.operatorKey
@@ -313,7 +313,7 @@ describe('getPet is on its way out', () => {
         assertAnnounced(gone)
       }
       const unknown = await late.request('GET', '/v1/pets/1')
-      assert.equal(unknown.status, 401, 'who asks comes first')
+      assert.equal(unknown.status, 401, 'authentication comes first')
       assertAnnounced(unknown)
       assert.deepEqual((await late.request('GET', '/v1/pets?id=1', { key })).json.length, 1)
       assert.equal((await late.request('PATCH', '/v1/pets/1', { key, body: { name: 'Mila' } })).status, 200)

@@ -3,10 +3,10 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
-import { type Answer, createClient } from '../support/client.ts'
-import { holdTurn, storeFor } from '../support/engine.ts'
+import { type ClientResponse, createClient } from '../support/client.ts'
+import { databaseFor, holdWriteLockOf } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
-import { lastFirst } from '../support/lastFirst.ts'
+import { reverseCleanup } from '../support/reverseCleanup.ts'
 import { startTestService } from '../support/service.ts'
 
 const adminKey = 'the-admin-key-of-the-readiness-test'
@@ -23,11 +23,11 @@ async function freePort(): Promise<string> {
 
 /** A service whose start cannot write the operator key, because another process holds the write lock. */
 async function unfinishedStart(t: TestContext) {
-  const undo = lastFirst(t)
-  const env = await storeFor(undo)
+  const undo = reverseCleanup(t)
+  const env = await databaseFor(undo)
   // The schema and the environment are written here, so that the next start has only the key left to write.
   await (await startTestService(env)).stop()
-  const turn = await holdTurn(env)
+  const turn = await holdWriteLockOf(env)
   let held = true
   const release = async () => {
     if (held) await turn.release()
@@ -53,12 +53,12 @@ async function unfinishedStart(t: TestContext) {
 }
 
 describe('a start that has not written the operator key yet', () => {
-  test('is not ready, and a request with that key waits for it and is then answered', async (t) => {
+  test('is not ready, and a request with that key waits for it and then succeeds', async (t) => {
     const { client, statusOf, release, started } = await unfinishedStart(t)
-    const answered: number[] = []
-    const note = (answer: Promise<Answer>) =>
-      answer.then((each) => {
-        answered.push(each.status)
+    const responded: number[] = []
+    const note = (response: Promise<ClientResponse>) =>
+      response.then((each) => {
+        responded.push(each.status)
         return each
       })
     const early = [
@@ -67,15 +67,15 @@ describe('a start that has not written the operator key yet', () => {
       note(client.request('GET', '/v1/pets')),
     ]
     assert.equal(await statusOf('/readyz'), 503)
-    assert.deepEqual(answered, [])
+    assert.deepEqual(responded, [])
     await release()
     await started
-    const [keys, added, stranger] = await Promise.all(early)
-    assert.deepEqual([keys?.status, added?.status, stranger?.status], [200, 201, 401])
+    const [keys, added, unknownOrigin] = await Promise.all(early)
+    assert.deepEqual([keys?.status, added?.status, unknownOrigin?.status], [200, 201, 401])
     assert.equal(await statusOf('/readyz'), 200)
   })
 
-  test('answers 200 with the key from the first moment that it is ready', async (t) => {
+  test('responds 200 with the key as soon as it is ready', async (t) => {
     const { client, statusOf, release } = await unfinishedStart(t)
     assert.equal(await statusOf('/readyz'), 503)
     const ready = eventually('it is ready', async () => (await statusOf('/readyz')) === 200)

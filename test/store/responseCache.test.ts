@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { useService } from '../support/useService.ts'
 
-const service = useService({ PETSTORE_ADMIN_KEY: 'the-operator-key-of-the-kept-answers' })
+const service = useService({ PETSTORE_ADMIN_KEY: 'the-operator-key-of-the-response-cache' })
 let key: string
 before(async () => {
   key = service.operatorKey
@@ -14,13 +14,13 @@ const add = async (name: string, categoryId = 1) =>
   (await service.request('POST', '/v1/pets', { key, body: { name, categoryId } })).json as { id: number }
 const namesOf = ({ json }: { json: { name: string }[] }) => json.map(({ name }) => name)
 
-describe('an answer that is kept is never shown after it has become untrue', () => {
+describe('a cached response is never returned after the data has changed', () => {
   test('a list, after an animal was added, changed and removed', async () => {
     for (let round = 0; round < rounds; round++) {
       await Promise.all([list(), list('&status=available')])
       const { id } = await add(`added ${round}`)
-      for (const answer of await Promise.all([list(), list('&status=available')]))
-        assert.equal(namesOf(answer)[0], `added ${round}`)
+      for (const response of await Promise.all([list(), list('&status=available')]))
+        assert.equal(namesOf(response)[0], `added ${round}`)
       await service.request('PATCH', `/v1/pets/${id}`, { key, body: { name: `changed ${round}` } })
       assert.equal(namesOf(await list())[0], `changed ${round}`)
       await service.request('DELETE', `/v1/pets/${id}`, { key })
@@ -28,7 +28,7 @@ describe('an answer that is kept is never shown after it has become untrue', () 
     }
   })
 
-  test('while others read without pause', async () => {
+  test('during continuous reads', async () => {
     let isOver = false
     const readers = Array.from({ length: 8 }, async () => {
       while (!isOver) assert.equal((await list()).status, 200)
@@ -62,7 +62,7 @@ describe('an answer that is kept is never shown after it has become untrue', () 
     assert.equal((await pet()).status, 404)
   })
 
-  test('one animal, by whatever it was changed, and however its address is written', async () => {
+  test('one pet, changed in any way, with any notation of its path', async () => {
     const statusAt = async (path: string) => {
       const { status, json } = await service.request('GET', path, { key })
       return status === 200 ? json.status : status
@@ -78,7 +78,7 @@ describe('an answer that is kept is never shown after it has become untrue', () 
         for (const way of [...ways, ...ways]) assert.equal(await statusAt(way), expected, way)
       }
       await isEverywhere('available')
-      // Who is refused changes nothing, and neither does it for those that share the commit.
+      // A rejected request changes nothing, also not for the others of the same commit.
       const body = { petId: id }
       const orders = await Promise.all(
         Array.from({ length: 3 }, () => service.request('POST', '/v1/store/orders', { key, body })),
@@ -92,14 +92,14 @@ describe('an answer that is kept is never shown after it has become untrue', () 
     }
   })
 
-  test('one animal, while others read it without pause', async () => {
+  test('one pet, during continuous reads', async () => {
     const { id } = await add('read without pause')
     const name = async () => (await service.request('GET', `/v1/pets/${id}`, { key })).json.name
     let isOver = false
     const readers = Array.from({ length: 8 }, async () => {
       let seen = -1
       while (!isOver) {
-        // Time does not go backwards for anybody.
+        // No client sees an older state after a newer one.
         const round = Number((await name()).split(' ')[1])
         assert.ok(!(round < seen), `${round} after ${seen}`)
         if (round > seen) seen = round
@@ -117,13 +117,13 @@ describe('an answer that is kept is never shown after it has become untrue', () 
   })
 
   test('what another process has changed', async () => {
-    const store = await service.store()
+    const database = await service.openDatabase()
     for (let round = 0; round < rounds; round++) {
       const { id } = await add(`ours ${round}`)
       const name = async () => (await service.request('GET', `/v1/pets/${id}`, { key })).json.name
       assert.equal(namesOf(await list())[0], `ours ${round}`)
       assert.equal(await name(), `ours ${round}`)
-      await store.write(async (trx) => {
+      await database.write(async (trx) => {
         await trx
           .updateTable('pets')
           .set({ name: `theirs ${round}` })
@@ -151,7 +151,7 @@ describe('an answer that is kept is never shown after it has become untrue', () 
     assert.equal((await service.request('GET', '/v1/pets?limit=5', { key, headers })).status, 304)
   })
 
-  test('nobody gets what his key may not see', async () => {
+  test('a key gets no response that its scopes do not allow', async () => {
     await list()
     const { key: other } = await service.makeKey({ scopes: ['orders:read'] })
     assert.equal((await service.request('GET', '/v1/pets?limit=5', { key: other })).status, 403)

@@ -17,7 +17,7 @@ async function idOf(path: string, body: unknown): Promise<number> {
 
 const addPet = () => idOf('/pets', { name: 'Milo', categoryId: 3 })
 
-/** Something new that each operation can be used on. */
+/** Creates a new resource for each operation. */
 const created: Record<string, () => Promise<number>> = {
   '/pets/{petId}': addPet,
   '/categories/{categoryId}': () => idOf('/categories', { name: 'Birds' }),
@@ -29,7 +29,7 @@ const created: Record<string, () => Promise<number>> = {
     idOf('/store/orders', { petId: await addPet(), customer: { name: 'Ada' } }),
 }
 
-describe('a second DELETE answers what the guide says', () => {
+describe('a second DELETE gets the response in the guide', () => {
   const guide = readFileSync(`${root}docs/guides/retries.md`, 'utf8')
   /** The rows such as "| `DELETE /pets/{petId}`, ... | 404 ... |". */
   const promised = new Map(
@@ -57,7 +57,7 @@ describe('a second DELETE answers what the guide says', () => {
 })
 
 describe('a second PATCH', () => {
-  test('changes nothing more, and answers the same', async () => {
+  test('changes nothing more, and gets the same response', async () => {
     const pet = await addPet()
     const order = await idOf('/store/orders', { petId: await addPet() })
     for (const [path, body] of [

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { newStore } from '../support/engine.ts'
+import { newDatabase } from '../support/engine.ts'
 import { spawnPetstore } from '../support/process.ts'
 
 /** The process sends itself the signal at the moment at which its handler for the start is removed. */
@@ -14,7 +14,7 @@ describe('a signal to stop', () => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     test(`${signal}, at the end of the start, is not lost`, { timeout: 120_000 }, async (t) => {
       const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(preload(signal))}`
-      const { child, ended } = spawnPetstore(['serve'], { ...(await newStore()), PORT: '0', NODE_OPTIONS })
+      const { child, ended } = spawnPetstore(['serve'], { ...(await newDatabase()), PORT: '0', NODE_OPTIONS })
       t.after(() => child.kill('SIGKILL'))
       const { code, stderr } = await ended
       assert.equal(code, 0)

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
 import { revokeKey } from '../../src/keys/queries.ts'
-import { amplePlan } from '../support/answers.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Caller, call } from '../support/socket.ts'
+import { openRawConnection, type RawConnection } from '../support/rawConnection.ts'
+import { amplePlan } from '../support/responses.ts'
 import { useService } from '../support/useService.ts'
 
-/** Streams as they go over the wire. */
-const callers: Caller[] = []
+/** Streams as bytes of the connection. */
+const callers: RawConnection[] = []
 after(() => {
   for (const { socket } of callers) socket.destroy()
 })
@@ -17,8 +17,8 @@ const makeKey = () => service.makeKey({ ...amplePlan, scopes: ['events:read', 'p
 const revoke = (id: number) => service.request('DELETE', `/v1/keys/${id}`, { key: service.operatorKey })
 const request = (path: string, key: string, version = '1.1', accept = 'text/event-stream') =>
   `GET /v1${path} HTTP/${version}\r\nHost: petstore\r\nAuthorization: Bearer ${key}\r\nAccept: ${accept}\r\n\r\n`
-async function open(...requests: string[]): Promise<Caller> {
-  const caller = await call(service.base, requests.join(''))
+async function open(...requests: string[]): Promise<RawConnection> {
+  const caller = await openRawConnection(service.base, requests.join(''))
   callers.push(caller)
   return caller
 }
@@ -27,10 +27,10 @@ async function addPet(name: string): Promise<void> {
   const { status } = await service.request('POST', '/v1/pets', { key: service.operatorKey, body })
   assert.equal(status, 201)
 }
-const received = (caller: Caller, text: string) =>
+const received = (caller: RawConnection, text: string) =>
   eventually(`"${text}" on the connection`, () => caller.received().includes(text))
 
-/** What comes after the heads, put together from its chunks. */
+/** The bodies after the heads, joined from their chunks. */
 function unchunked(text: string): { body: string; rest: string } {
   let body = ''
   let at = 0
@@ -47,7 +47,7 @@ function unchunked(text: string): { body: string; rest: string } {
 }
 
 describe('a stream', () => {
-  test('is sent in whole chunks, and the next request of its connection is answered after it', async () => {
+  test('is sent in whole chunks, and the next request of its connection gets its response after it', async () => {
     const { id, key } = await makeKey()
     const listPets = request('/pets?limit=1', service.operatorKey, '1.1', '*/*')
     const caller = await open(request('/events', key), listPets)
@@ -55,7 +55,7 @@ describe('a stream', () => {
     for (const name of ['Zoë', 'Łuna 🐾']) await addPet(name)
     await received(caller, Buffer.from('"name":"Łuna 🐾"').toString('latin1'))
     await revoke(id)
-    await eventually('the answer behind it', () => caller.received().split('HTTP/1.1 200').length === 3)
+    await eventually('the response after it', () => caller.received().split('HTTP/1.1 200').length === 3)
     const text = caller.received()
     const { body, rest } = unchunked(text.slice(text.indexOf('\r\n\r\n') + 4))
     const blocks = Buffer.from(body, 'latin1').toString('utf8').split('\n\n')
@@ -65,7 +65,7 @@ describe('a stream', () => {
     assert.match(rest, /^HTTP\/1\.1 200 OK\r\n/)
   })
 
-  test('begins when the requests before it on its connection are answered', async () => {
+  test('begins after the responses to the requests before it on its connection', async () => {
     const { key } = await makeKey()
     const list = request('/pets?limit=1', key, '1.1', '*/*')
     const caller = await open(list, list, request('/events', key))
@@ -75,7 +75,7 @@ describe('a stream', () => {
     assert.equal(caller.received().split('HTTP/1.1 200').length, 4)
   })
 
-  test('takes no place while it waits behind another on its connection', async () => {
+  test('does not count as open while it waits behind another on its connection', async () => {
     const { key } = await service.makeKey({
       plan: 'enterprise',
       limits: { streams: 1 },
@@ -88,7 +88,7 @@ describe('a stream', () => {
     first.socket.destroy()
   })
 
-  test('goes to HTTP/1.0 without chunks', async () => {
+  test('is sent to HTTP/1.0 without chunks', async () => {
     const { id, key } = await makeKey()
     const caller = await open(request('/events', key, '1.0'))
     await received(caller, '\r\n\r\n: listening\n\n')
@@ -100,7 +100,7 @@ describe('a stream', () => {
     assert.match(caller.received(), /reconnect for the error\n\n$/)
   })
 
-  test('is the same by the long way into the service', async () => {
+  test('is the same for a target that must be normalized', async () => {
     const { id, key } = await makeKey()
     const caller = await open(request('/events?by="the/long/way"', key))
     await received(caller, ': listening')
@@ -111,17 +111,19 @@ describe('a stream', () => {
   })
 })
 
-test('a stream ends that was opened with a key which another process had just revoked', async () => {
+test('a stream with a key that another process has just revoked ends', async () => {
   const { id, key } = await makeKey()
-  // The service knows the key by now, and learns of the change within half a second.
+  // The service has cached the key, and notices the change within half a second.
   await service.request('GET', '/v1/limits', { key })
-  const store = await service.store()
-  await store.write((trx) => revokeKey(trx, id, service.now()))
+  const database = await service.openDatabase()
+  await database.write((trx) => revokeKey(trx, id, service.now()))
   const caller = await open(request('/events', key))
-  await eventually('a refusal, or the end', () => /HTTP\/1\.1 401|connect again/.test(caller.received()))
+  await eventually('an error, or the end of the stream', () =>
+    /HTTP\/1\.1 401|connect again/.test(caller.received()),
+  )
 })
 
-describe('a stream whose connection cannot be read any further ends at once', () => {
+describe('a stream whose connection cannot be read further ends immediately', () => {
   const scenarios: [what: string, requests: (key: string) => string][] = [
     ['bytes that are not HTTP follow', (key) => `${request('/events', key)}\x01\x02\r\n\r\n`],
     ['a second request follows over HTTP/1.0', (key) => request('/events', key, '1.0').repeat(2)],
@@ -143,10 +145,10 @@ describe('a stream whose connection cannot be read any further ends at once', ()
   }
 })
 
-test('a stream resumes from the greatest id that there can be', async () => {
+test('a stream resumes from the largest possible id', async () => {
   const { key } = await makeKey()
   const headers = { accept: 'text/event-stream', 'last-event-id': String(Number.MAX_SAFE_INTEGER) }
-  // Beyond the newest event, so it is not there; but it is an id.
+  // It is after the newest event, but it is a valid id.
   assert.equal((await service.request('GET', '/v1/events', { key, headers })).status, 410)
   const beyond = { ...headers, 'last-event-id': String(2 ** 53) }
   assert.equal((await service.request('GET', '/v1/events', { key, headers: beyond })).status, 400)

@@ -1,29 +1,29 @@
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
 import { planLimits } from '../../src/limits/plans.ts'
-import { amplePlan, assertRefused } from '../support/answers.ts'
+import { type EventStreamClient, openEventStream } from '../support/eventStreamClient.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Listening, listenTo } from '../support/listening.ts'
+import { amplePlan, assertError } from '../support/responses.ts'
 import { useService } from '../support/useService.ts'
 
 const scopes = ['events:read']
 const banAfter = 3
 
-const streams: Listening[] = []
+const streams: EventStreamClient[] = []
 after(() => {
-  for (const stream of streams) stream.hangUp()
+  for (const stream of streams) stream.disconnect()
 })
 const service = useService({ PETSTORE_BAN_AFTER_REFUSALS: String(banAfter) })
 
-async function open(key: string): Promise<Listening> {
-  const stream = await listenTo(service.base, { key })
+async function open(key: string): Promise<EventStreamClient> {
+  const stream = await openEventStream(service.base, { key })
   streams.push(stream)
   return stream
 }
 const openMany = (key: string, count: number) => Promise.all(Array.from({ length: count }, () => open(key)))
-const ask = (key: string) =>
+const send = (key: string) =>
   service.request('GET', '/v1/events', { key, headers: { accept: 'text/event-stream' } })
-const assertAllOpen = (opened: readonly Listening[]) =>
+const assertAllOpen = (opened: readonly EventStreamClient[]) =>
   assert.deepEqual(new Set(opened.map(({ status }) => status)), new Set([200]))
 
 describe('the plan of a key limits its streams', () => {
@@ -38,12 +38,12 @@ describe('the plan of a key limits its streams', () => {
       const { key } = await service.makeKey({ ...settings, scopes })
       const opened = await openMany(key, max)
       assertAllOpen(opened)
-      const rejected = await ask(key)
-      assertRefused(rejected, 429, 'too_many_streams')
+      const rejected = await send(key)
+      assertError(rejected, 429, 'too_many_streams')
       assert.match(String(rejected.headers['retry-after']), /^[1-9]\d*$/)
       assert.match(rejected.json.message, new RegExp(`\\b${max}\\b`))
       assert.equal((await service.request('GET', '/v1/events', { key })).status, 200)
-      opened[0]?.hangUp()
+      opened[0]?.disconnect()
       await eventually('there is room again', async () => (await open(key)).status === 200)
       assert.equal((await open(key)).status, 429)
     })
@@ -65,7 +65,7 @@ describe('the plan of a key limits its streams', () => {
     const { key } = await service.makeKey({ plan: 'enterprise', scopes })
     const opened = await openMany(key, planLimits.business.streams + 10)
     assertAllOpen(opened)
-    for (const stream of opened) stream.hangUp()
+    for (const stream of opened) stream.disconnect()
   })
 
   test('other keys are not affected', async () => {
@@ -81,17 +81,17 @@ describe('the plan of a key limits its streams', () => {
       body: { overlapSeconds: 3_600 },
     })
     assertAllOpen([await open(key), await open(json.key)])
-    for (const secret of [key, json.key]) assertRefused(await ask(secret), 429, 'too_many_streams')
+    for (const secret of [key, json.key]) assertError(await send(secret), 429, 'too_many_streams')
   })
 
   test('a change by the operator applies', async () => {
     const { id, key } = await service.makeKey({ ...amplePlan, limits: { streams: 1 }, scopes })
     await open(key)
-    assertRefused(await ask(key), 429, 'too_many_streams')
+    assertError(await send(key), 429, 'too_many_streams')
     const body = { limits: { streams: 2 } }
     await service.request('PATCH', `/v1/keys/${id}`, { key: service.operatorKey, body })
     assertAllOpen([await open(key)])
-    assertRefused(await ask(key), 429, 'too_many_streams')
+    assertError(await send(key), 429, 'too_many_streams')
   })
 })
 
@@ -104,7 +104,7 @@ test('a stream above the limit counts as a request and never leads to a ban', as
     return minute.remaining as number
   }
   const before = await left()
-  for (let n = 0; n < banAfter * 3; n++) assertRefused(await ask(key), 429, 'too_many_streams')
+  for (let n = 0; n < banAfter * 3; n++) assertError(await send(key), 429, 'too_many_streams')
   assert.equal(await left(), before - banAfter * 3)
   assert.equal((await service.request('GET', '/v1/events', { key })).status, 200)
 })

@@ -6,15 +6,21 @@ import { readConfig } from '../../src/config.ts'
 import type { Database } from '../../src/database/database.ts'
 import { eventIdMax } from '../../src/events/queries.ts'
 import { Deliverer } from '../../src/webhooks/deliverer.ts'
-import { addTestDelivery } from '../../src/webhooks/deliveries.ts'
+import { createTestDelivery } from '../../src/webhooks/deliveries.ts'
 import { createWebhook } from '../../src/webhooks/queries.ts'
 import { attemptTimeoutMs, nextAttemptAt, retryDelaysMs } from '../../src/webhooks/webhook.ts'
-import { amplePlan } from '../support/answers.ts'
-import { databaseFor, storeFor } from '../support/engine.ts'
+import { databaseFor, openDatabaseFor } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
-import { hang, loopbackAllowed, type Receiver, registerWebhook, startReceiver } from '../support/receiver.ts'
+import { amplePlan } from '../support/responses.ts'
 import { serverFor } from '../support/servers.ts'
 import { startTestService, type TestService, type TestServiceOptions } from '../support/service.ts'
+import {
+  hang,
+  loopbackAllowed,
+  registerWebhook,
+  startWebhookReceiver,
+  type WebhookReceiver,
+} from '../support/webhookReceiver.ts'
 
 const second = 1_000
 const minute = 60 * second
@@ -47,23 +53,23 @@ type Delivery = {
 /** A service with endpoints, all stopped after the test. */
 async function stage(t: TestContext, env: Record<string, string> = {}, options: TestServiceOptions = {}) {
   // The endpoints are stopped first: an attempt that hangs would delay the stop of the service.
-  const endpoints: Receiver[] = []
+  const endpoints: WebhookReceiver[] = []
   const service = await startTestService({ ...loopbackAllowed, ...env }, options)
   t.after(async () => {
     for (const endpoint of endpoints) await endpoint.stop()
     await service.stop()
   })
-  async function endpoint(): Promise<Receiver> {
-    const started = await startReceiver()
+  async function endpoint(): Promise<WebhookReceiver> {
+    const started = await startWebhookReceiver()
     endpoints.push(started)
     return started
   }
   return { service, endpoint, ...actions(service, await endpoint()) }
 }
 
-function actions(service: TestService, marker: Receiver) {
+function actions(service: TestService, marker: WebhookReceiver) {
   const key = service.operatorKey
-  const ask = async (method: string, path: string, body?: unknown) => {
+  const send = async (method: string, path: string, body?: unknown) => {
     const { status, json, text } = await service.request(method, path, { key, body })
     assert.ok(status < 300, text)
     return json
@@ -71,15 +77,15 @@ function actions(service: TestService, marker: Receiver) {
   let markerId: number | undefined
   let marks = 0
   return {
-    ask,
-    addPet: (name = 'Milo') => ask('POST', '/v1/pets', { name, categoryId: 3 }),
-    webhook: (id: number) => ask('GET', `/v1/webhooks/${id}`),
-    deliveries: (id: number): Promise<Delivery[]> => ask('GET', `/v1/webhooks/${id}/deliveries?limit=100`),
+    send,
+    addPet: (name = 'Milo') => send('POST', '/v1/pets', { name, categoryId: 3 }),
+    webhook: (id: number) => send('GET', `/v1/webhooks/${id}`),
+    deliveries: (id: number): Promise<Delivery[]> => send('GET', `/v1/webhooks/${id}/deliveries?limit=100`),
     /** Runs the deliverer twice: the attempts that the first round started have arrived by the second. */
     async runDeliverer(): Promise<void> {
       markerId ??= (await registerWebhook(service, marker.url, ['category.deleted'])).id
       for (let n = 0; n < 2; n++) {
-        await ask('POST', `/v1/webhooks/${markerId}/test`)
+        await send('POST', `/v1/webhooks/${markerId}/test`)
         await marker.until(++marks)
       }
     },
@@ -154,7 +160,9 @@ describe('the retry schedule', () => {
     }
     away.reply = 204
     await addPet('when back')
-    await eventually('the newest at once', () => away.received.some(({ data }) => data.name === 'when back'))
+    await eventually('the newest immediately', () =>
+      away.received.some(({ data }) => data.name === 'when back'),
+    )
     service.advance(3 * hour)
     await runDeliverer()
     await eventually('all are delivered', async () =>
@@ -202,7 +210,7 @@ describe('the response of an endpoint', () => {
     })
   }
 
-  test('410: the webhook is disabled at once and receives nothing more', async (t) => {
+  test('410: the webhook is disabled immediately and receives nothing more', async (t) => {
     const { service, endpoint, addPet, webhook, deliveries, runDeliverer } = await stage(t)
     const gone = await endpoint()
     gone.reply = 410
@@ -364,9 +372,9 @@ describe('an endpoint that misbehaves', () => {
   })
 
   test('causes no writes while an attempt is under way', async (t) => {
-    const endpoint = await startReceiver()
+    const endpoint = await startWebhookReceiver()
     endpoint.reply = hang
-    const { database } = await databaseFor(t)
+    const { database } = await openDatabaseFor(t)
     let writes = 0
     const counted: Database = {
       ...database,
@@ -392,7 +400,7 @@ describe('an endpoint that misbehaves', () => {
       await database.write(async (trx) => {
         const settings = { url: endpoint.url, events: ['pet.created' as const] }
         const { webhook } = await createWebhook(trx, settings, 0, Date.now())
-        for (let n = 0; n < 3; n++) await addTestDelivery(trx, webhook.id, Date.now())
+        for (let n = 0; n < 3; n++) await createTestDelivery(trx, webhook.id, Date.now())
       })
       await endpoint.until(1)
       for (let turn = 0; turn < 500; turn++) await nextTurn()
@@ -436,7 +444,7 @@ describe('first attempts', () => {
 
 describe('no message is lost', () => {
   test('in a clean restart: queued, failed and new messages are all delivered', async (t) => {
-    const { service, endpoint, addPet, deliveries, runDeliverer, ask } = await stage(
+    const { service, endpoint, addPet, deliveries, runDeliverer, send } = await stage(
       t,
       {},
       { bounds: { attemptTimeoutMs: 300 } },
@@ -446,13 +454,13 @@ describe('no message is lost', () => {
     hanging.reply = hang
     const ids = []
     for (const { url } of [failing, paused, hanging]) ids.push((await registerWebhook(service, url)).id)
-    await ask('PATCH', `/v1/webhooks/${ids[1]}`, { status: 'paused' })
+    await send('PATCH', `/v1/webhooks/${ids[1]}`, { status: 'paused' })
     const names = Array.from({ length: 5 }, (_, n) => `Pet ${n}`)
     for (const name of names) await addPet(name)
     await hanging.until(1)
     await service.restart()
     for (const receiver of [failing, hanging]) receiver.reply = 204
-    await ask('PATCH', `/v1/webhooks/${ids[1]}`, { status: 'enabled' })
+    await send('PATCH', `/v1/webhooks/${ids[1]}`, { status: 'enabled' })
     service.advance(40 * second)
     await runDeliverer()
     for (const id of ids) {
@@ -468,10 +476,10 @@ describe('no message is lost', () => {
   test('in a crash during an attempt and during writes', async (t) => {
     const env = {
       ...loopbackAllowed,
-      ...(await storeFor(t)),
+      ...(await databaseFor(t)),
       PETSTORE_ADMIN_KEY: 'the-admin-key-of-the-delivery-test',
     }
-    const endpoint = await startReceiver()
+    const endpoint = await startWebhookReceiver()
     t.after(() => endpoint.stop())
     const server = await serverFor(t, env)
     const key = env.PETSTORE_ADMIN_KEY

@@ -1,33 +1,33 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { eventIdMax } from '../../src/events/queries.ts'
-import { addTestDelivery, pruneDeliveries } from '../../src/webhooks/deliveries.ts'
+import { createTestDelivery, pruneDeliveries } from '../../src/webhooks/deliveries.ts'
 import { hasUndispatchedEvents } from '../../src/webhooks/dispatch.ts'
 import { createWebhook, setWebhookStatus } from '../../src/webhooks/queries.ts'
-import { databaseFor } from '../support/engine.ts'
+import { openDatabaseFor } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
-import { hang, loopbackAllowed, startReceiver } from '../support/receiver.ts'
 import { startOfTests, startTestService } from '../support/service.ts'
+import { hang, loopbackAllowed, startWebhookReceiver } from '../support/webhookReceiver.ts'
 
 const dayMs = 86_400_000
 
 async function stage(t: TestContext) {
-  const receiver = await startReceiver()
+  const receiver = await startWebhookReceiver()
   const service = await startTestService(loopbackAllowed)
   t.after(async () => {
     await receiver.stop()
     await service.stop()
   })
-  const ask = (method: string, path: string, body?: unknown) =>
+  const send = (method: string, path: string, body?: unknown) =>
     service.request(method, path, { key: service.operatorKey, body })
-  const { id } = (await ask('POST', '/v1/webhooks', { url: receiver.url, events: ['pet.created'] })).json
-  const addPet = (name: string) => ask('POST', '/v1/pets', { name, categoryId: 1 })
-  const deliveries = async () => (await ask('GET', `/v1/webhooks/${id}/deliveries`)).json
-  return { receiver, service, ask, id, addPet, deliveries }
+  const { id } = (await send('POST', '/v1/webhooks', { url: receiver.url, events: ['pet.created'] })).json
+  const addPet = (name: string) => send('POST', '/v1/pets', { name, categoryId: 1 })
+  const deliveries = async () => (await send('GET', `/v1/webhooks/${id}/deliveries`)).json
+  return { receiver, service, send, id, addPet, deliveries }
 }
 
 test('deliveries that were pending when a webhook was disabled are not sent after it is enabled again', async (t) => {
-  const { receiver, ask, id, addPet, deliveries } = await stage(t)
+  const { receiver, send, id, addPet, deliveries } = await stage(t)
   receiver.reply = 500
   await addPet('first')
   await receiver.until(1)
@@ -37,14 +37,14 @@ test('deliveries that were pending when a webhook was disabled are not sent afte
   await receiver.until(2)
   await eventually(
     'the webhook is disabled',
-    async () => (await ask('GET', `/v1/webhooks/${id}`)).json.status === 'disabled',
+    async () => (await send('GET', `/v1/webhooks/${id}`)).json.status === 'disabled',
   )
   const waiting = (await deliveries()).at(-1)
   assert.deepEqual([waiting.status, waiting.lastError], ['failed', 'The webhook was disabled.'])
 
   receiver.reply = 204
   await addPet('unheard')
-  await ask('PATCH', `/v1/webhooks/${id}`, { status: 'enabled' })
+  await send('PATCH', `/v1/webhooks/${id}`, { status: 'enabled' })
   await addPet('third')
   assert.equal((await receiver.until(3)).data.name, 'third')
 })
@@ -66,7 +66,7 @@ test('the first webhook receives only the events after its registration', async 
     key: service.operatorKey,
     body: { name: 'before', categoryId: 1 },
   })
-  const receiver = await startReceiver()
+  const receiver = await startWebhookReceiver()
   t.after(() => receiver.stop())
   const hook = { url: receiver.url, events: ['pet.created'] }
   await service.request('POST', '/v1/webhooks', { key: service.operatorKey, body: hook })
@@ -78,14 +78,14 @@ test('the first webhook receives only the events after its registration', async 
 })
 
 test('deliveries are deleted after 30 days, including pending ones of a paused webhook', async (t) => {
-  const { database } = await databaseFor(t, startOfTests)
+  const { database } = await openDatabaseFor(t, startOfTests)
   const settings = { url: 'https://shelter.example/', events: ['pet.created'] as const }
   const count = await database.write(async (trx) => {
     assert.equal(await hasUndispatchedEvents(trx, eventIdMax), false)
     const { webhook } = await createWebhook(trx, settings, 0, startOfTests)
     await setWebhookStatus(trx, webhook.id, 'paused')
-    await addTestDelivery(trx, webhook.id, startOfTests)
-    await addTestDelivery(trx, webhook.id, startOfTests + dayMs)
+    await createTestDelivery(trx, webhook.id, startOfTests)
+    await createTestDelivery(trx, webhook.id, startOfTests + dayMs)
     assert.equal(await pruneDeliveries(trx, startOfTests + 30 * dayMs - 1), 0)
     return pruneDeliveries(trx, startOfTests + 30 * dayMs)
   })
@@ -93,16 +93,16 @@ test('deliveries are deleted after 30 days, including pending ones of a paused w
 })
 
 test('without keys:manage, a webhook with key events cannot be changed, rotated, retried or deleted', async (t) => {
-  const { receiver, service, ask } = await stage(t)
+  const { receiver, service, send } = await stage(t)
   receiver.reply = 500
   const hook = { url: receiver.url, events: ['key.created'] }
-  const { id } = (await ask('POST', '/v1/webhooks', hook)).json
+  const { id } = (await send('POST', '/v1/webhooks', hook)).json
   await service.makeKey()
   await receiver.until(1)
   const manager = await service.makeKey({ scopes: ['webhooks:manage'] })
   const as = (method: string, path: string, body?: unknown) =>
     service.request(method, path, { key: manager.key, body })
-  const [delivery] = (await ask('GET', `/v1/webhooks/${id}/deliveries`)).json
+  const [delivery] = (await send('GET', `/v1/webhooks/${id}/deliveries`)).json
   for (const rejected of [
     await as('PATCH', `/v1/webhooks/${id}`, { url: 'https://evil.example/', events: ['pet.created'] }),
     await as('PATCH', `/v1/webhooks/${id}`, { url: 'https://evil.example/' }),
@@ -113,29 +113,29 @@ test('without keys:manage, a webhook with key events cannot be changed, rotated,
     assert.deepEqual([rejected.status, rejected.json.code], [403, 'insufficient_scope'])
   }
   // When the operator removes the key events, their pending deliveries fail, so none can be redirected.
-  await ask('PATCH', `/v1/webhooks/${id}`, { events: ['pet.created'] })
-  const left = (await ask('GET', `/v1/webhooks/${id}/deliveries`)).json
+  await send('PATCH', `/v1/webhooks/${id}`, { events: ['pet.created'] })
+  const left = (await send('GET', `/v1/webhooks/${id}/deliveries`)).json
   assert.deepEqual(new Set(left.map(({ status }: { status: string }) => status)), new Set(['failed']))
 })
 
 test('a response from the old URL after the URL was changed does not affect the webhook', async (t) => {
-  const { receiver, ask, id, addPet } = await stage(t)
-  const moved = await startReceiver()
+  const { receiver, send: sendRequest, id, addPet } = await stage(t)
+  const moved = await startWebhookReceiver()
   t.after(() => moved.stop())
   const sendResponses: (() => void)[] = []
   receiver.reply = { act: (response) => void sendResponses.push(() => response.writeHead(410).end()) }
   await addPet('on its way')
   const first = await receiver.until(1)
-  await ask('PATCH', `/v1/webhooks/${id}`, { url: moved.url })
+  await sendRequest('PATCH', `/v1/webhooks/${id}`, { url: moved.url })
   await addPet('behind it')
   for (const send of sendResponses) send()
   assert.equal((await moved.until(1)).id, first.id)
   assert.equal((await moved.until(2)).data.name, 'behind it')
-  assert.equal((await ask('GET', `/v1/webhooks/${id}`)).json.status, 'enabled')
+  assert.equal((await sendRequest('GET', `/v1/webhooks/${id}`)).json.status, 'enabled')
 })
 
 test('manual retries do not use up the retry schedule', async (t) => {
-  const { receiver, ask, id, addPet, deliveries } = await stage(t)
+  const { receiver, send, id, addPet, deliveries } = await stage(t)
   await addPet('often')
   await receiver.until(1)
   const [{ id: deliveryId }] = await deliveries()
@@ -143,10 +143,10 @@ test('manual retries do not use up the retry schedule', async (t) => {
     const isDone = async () => (await deliveries())[0].status === 'delivered'
     await eventually('the delivery has ended', isDone)
     receiver.reply = n === 11 ? 500 : 204
-    await ask('POST', `/v1/webhooks/${id}/deliveries/${deliveryId}/retry`)
+    await send('POST', `/v1/webhooks/${id}/deliveries/${deliveryId}/retry`)
     await receiver.until(n)
   }
   await eventually('the failure is noted', async () => (await deliveries())[0].lastStatus === 500)
   assert.equal((await deliveries())[0].status, 'pending')
-  assert.equal((await ask('GET', `/v1/webhooks/${id}`)).json.status, 'enabled')
+  assert.equal((await send('GET', `/v1/webhooks/${id}`)).json.status, 'enabled')
 })

@@ -1,26 +1,26 @@
 import assert from 'node:assert/strict'
 import { afterEach, before, describe, test } from 'node:test'
 import { webhooksMax } from '../../src/webhooks/webhook.ts'
-import { amplePlan, assertAnswerForm, assertRefused, nextPage } from '../support/answers.ts'
-import type { Answer, RequestOptions } from '../support/client.ts'
+import type { ClientResponse, RequestOptions } from '../support/client.ts'
 import { eventually } from '../support/eventually.ts'
+import { amplePlan, assertError, assertResponseHeaders, nextPage } from '../support/responses.ts'
+import { startTestService } from '../support/service.ts'
+import { useService } from '../support/useService.ts'
 import {
   isSignedWith,
   loopbackAllowed,
-  type Received,
-  type Receiver,
+  type ReceivedMessage,
   registerWebhook,
-  startReceiver,
-} from '../support/receiver.ts'
-import { startTestService } from '../support/service.ts'
-import { useService } from '../support/useService.ts'
+  startWebhookReceiver,
+  type WebhookReceiver,
+} from '../support/webhookReceiver.ts'
 
 const day = 86_400_000
 
 // The verifier of messages looks at the time of this machine.
 const service = useService(loopbackAllowed, { startAt: 'now' })
 let manager: string
-const receivers: Receiver[] = []
+const receivers: WebhookReceiver[] = []
 before(async () => {
   manager = (await service.makeKey({ ...amplePlan, scopes: ['webhooks:manage'] })).key
 })
@@ -30,40 +30,40 @@ afterEach(async () => {
     await service.request('DELETE', `/v1/webhooks/${id}`, { key: service.operatorKey })
 })
 
-async function ask(method: string, path: string, options: RequestOptions = {}): Promise<Answer> {
+async function send(method: string, path: string, options: RequestOptions = {}): Promise<ClientResponse> {
   const response = await service.request(method, path, { key: service.operatorKey, ...options })
-  assertAnswerForm(response, method)
+  assertResponseHeaders(response, method)
   return response
 }
-async function receiver(): Promise<Receiver> {
-  const started = await startReceiver()
+async function receiver(): Promise<WebhookReceiver> {
+  const started = await startWebhookReceiver()
   receivers.push(started)
   return started
 }
 const register = (url: string, events?: readonly string[]) => registerWebhook(service, url, events)
 const addPet = async (name = 'Milo') =>
-  (await ask('POST', '/v1/pets', { body: { name, categoryId: 3 } })).json
-const get = async (id: number) => (await ask('GET', `/v1/webhooks/${id}`)).json
-const deliveries = async (id: number) => (await ask('GET', `/v1/webhooks/${id}/deliveries`)).json
+  (await send('POST', '/v1/pets', { body: { name, categoryId: 3 } })).json
+const get = async (id: number) => (await send('GET', `/v1/webhooks/${id}`)).json
+const deliveries = async (id: number) => (await send('GET', `/v1/webhooks/${id}/deliveries`)).json
 const change = async (id: number, body: unknown) => {
-  const { status, json, text } = await ask('PATCH', `/v1/webhooks/${id}`, { body })
+  const { status, json, text } = await send('PATCH', `/v1/webhooks/${id}`, { body })
   assert.equal(status, 200, text)
   return json
 }
-/** Waits until the deliverer has gone through all that is due: what comes last is delivered last. */
+/** Waits until the deliverer has processed everything that is due: the last one is delivered last. */
 async function untilQuiet(): Promise<void> {
   const marker = await receiver()
   const { id } = await register(marker.url)
-  await ask('POST', `/v1/webhooks/${id}/test`)
+  await send('POST', `/v1/webhooks/${id}/test`)
   await marker.until(1)
-  await ask('DELETE', `/v1/webhooks/${id}`)
+  await send('DELETE', `/v1/webhooks/${id}`)
 }
 
 const example = { url: 'https://shelter.example/hooks', events: ['pet.created', 'order.placed'] }
 
 describe('registration', () => {
   test('returns the webhook with its secret and its URL', async () => {
-    const response = await ask('POST', '/v1/webhooks', { body: example })
+    const response = await send('POST', '/v1/webhooks', { body: example })
     assert.equal(response.status, 201)
     const { id, secret, ...rest } = response.json
     assert.deepEqual(rest, {
@@ -79,21 +79,21 @@ describe('registration', () => {
 
   test('shows the secret only once, except to a retry with the same Idempotency-Key', async () => {
     const options = { key: manager, body: example, headers: { 'idempotency-key': 'register-once' } }
-    const first = await ask('POST', '/v1/webhooks', options)
+    const first = await send('POST', '/v1/webhooks', options)
     const { id, secret } = first.json
-    const again = await ask('POST', '/v1/webhooks', options)
+    const again = await send('POST', '/v1/webhooks', options)
     assert.equal(again.headers['idempotent-replayed'], 'true')
     assert.deepEqual(again.json, first.json)
-    const other = await ask('POST', '/v1/webhooks', { ...options, key: service.operatorKey })
+    const other = await send('POST', '/v1/webhooks', { ...options, key: service.operatorKey })
     assert.notEqual(other.json.id, id)
-    await ask('POST', `/v1/webhooks/${id}/test`)
+    await send('POST', `/v1/webhooks/${id}/test`)
     for (const [method, path, body] of [
       ['GET', `/v1/webhooks/${id}`],
       ['GET', '/v1/webhooks'],
       ['GET', `/v1/webhooks/${id}/deliveries`],
       ['PATCH', `/v1/webhooks/${id}`, { status: 'paused' }],
     ] as const) {
-      const { status, text } = await ask(method, path, { body })
+      const { status, text } = await send(method, path, { body })
       assert.equal(status, 200)
       assert.ok(!text.includes('whsec_'), path)
     }
@@ -123,12 +123,12 @@ describe('registration', () => {
   ]
   for (const [name, body, path] of invalid) {
     test(`is rejected with ${name}, and so is an update`, async () => {
-      const response = await ask('POST', '/v1/webhooks', { body })
-      assertRefused(response, 400, 'validation_failed')
+      const response = await send('POST', '/v1/webhooks', { body })
+      assertError(response, 400, 'validation_failed')
       assert.equal(response.json.details[0].path, path)
       if (name.startsWith('no ')) return
       const { id } = await register(example.url)
-      assertRefused(await ask('PATCH', `/v1/webhooks/${id}`, { body }), 400, 'validation_failed')
+      assertError(await send('PATCH', `/v1/webhooks/${id}`, { body }), 400, 'validation_failed')
       assert.equal((await get(id)).url, example.url)
     })
   }
@@ -145,7 +145,7 @@ describe('registration', () => {
       const add = () => own.request('POST', '/v1/webhooks', { key, body: example })
       const responses = await Promise.all(Array.from({ length: webhooksMax }, add))
       assert.ok(responses.every(({ status }) => status === 201))
-      assertRefused(await add(), 400, 'validation_failed')
+      assertError(await add(), 400, 'validation_failed')
       await own.request('DELETE', '/v1/webhooks/1', { key })
       assert.equal((await add()).status, 201)
     } finally {
@@ -170,8 +170,8 @@ describe('access', () => {
     test(`${method} ${path} requires webhooks:manage`, async () => {
       const { id } = await register(example.url)
       const { key } = await service.makeKey()
-      const response = await ask(method, path.replace('{id}', String(id)), { key, body })
-      assertRefused(response, 403, 'insufficient_scope')
+      const response = await send(method, path.replace('{id}', String(id)), { key, body })
+      assertError(response, 403, 'insufficient_scope')
       assert.equal(response.headers['x-stability'], 'experimental')
     })
   }
@@ -179,23 +179,23 @@ describe('access', () => {
   for (const [method, path, body] of operations.filter(([, path]) => path.includes('{id}'))) {
     for (const id of ['999999', 'x', '-1', '0', '1.5', '9223372036854775807', '99999999999999999999']) {
       test(`${method} ${path} with the id ${id} is 404`, async () => {
-        const response = await ask(method, path.replace('{id}', id), { key: manager, body })
-        assertRefused(response, 404, 'webhook_not_found')
+        const response = await send(method, path.replace('{id}', id), { key: manager, body })
+        assertError(response, 404, 'webhook_not_found')
       })
     }
   }
 
   test('key events require keys:manage, at registration and in an update', async () => {
     const body = { ...example, events: ['pet.created', 'key.created'] }
-    const rejected = await ask('POST', '/v1/webhooks', { key: manager, body })
-    assertRefused(rejected, 403, 'insufficient_scope')
+    const rejected = await send('POST', '/v1/webhooks', { key: manager, body })
+    assertError(rejected, 403, 'insufficient_scope')
     assert.match(rejected.json.message, /keys:manage/)
     const { id } = await register(example.url)
-    const response = await ask('PATCH', `/v1/webhooks/${id}`, {
+    const response = await send('PATCH', `/v1/webhooks/${id}`, {
       key: manager,
       body: { events: ['key.revoked'] },
     })
-    assertRefused(response, 403, 'insufficient_scope')
+    assertError(response, 403, 'insufficient_scope')
     assert.deepEqual((await get(id)).events, ['pet.created'])
   })
 
@@ -206,7 +206,7 @@ describe('access', () => {
       ['PATCH', `/v1/webhooks/${id}`, { status: 'paused' }],
       ['POST', `/v1/webhooks/${id}/rotate`, {}],
     ] as const) {
-      assertRefused(await ask(method, path, { key: manager, body }), 403, 'insufficient_scope')
+      assertError(await send(method, path, { key: manager, body }), 403, 'insufficient_scope')
     }
     const { url, status } = await get(id)
     assert.deepEqual({ url, status }, { url: example.url, status: 'enabled' })
@@ -252,13 +252,13 @@ describe('messages', () => {
     await register(orders.url, ['order.placed'])
     await register(keys.url, ['key.created'])
     const pet = await addPet('after')
-    await ask('POST', '/v1/store/orders', { body: { petId: pet.id, customer: { name: 'Ada' } } })
+    await send('POST', '/v1/store/orders', { body: { petId: pet.id, customer: { name: 'Ada' } } })
     const made = await service.makeKey()
     const { id } = await addPet('last')
-    await ask('DELETE', `/v1/pets/${id}`)
+    await send('DELETE', `/v1/pets/${id}`)
     await pets.until(3)
     await untilQuiet()
-    const types = ({ received }: Receiver) => received.map(({ type }) => type)
+    const types = ({ received }: WebhookReceiver) => received.map(({ type }) => type)
     assert.deepEqual(types(pets), ['pet.created', 'pet.created', 'pet.deleted'])
     assert.deepEqual(types(orders), ['order.placed'])
     assert.deepEqual(types(keys), ['key.created'])
@@ -279,13 +279,13 @@ describe('a test message', () => {
   test('is signed, has the type webhook.test and appears in the deliveries', async () => {
     const endpoint = await receiver()
     const { id, secret } = await register(endpoint.url)
-    const response = await ask('POST', `/v1/webhooks/${id}/test`)
+    const response = await send('POST', `/v1/webhooks/${id}/test`)
     assert.equal(response.status, 202)
     assert.equal(response.json.status, 'pending')
     const message = await endpoint.until(1)
     assert.equal(message.type, 'webhook.test')
     assert.ok(isSignedWith(secret, message))
-    await ask('POST', `/v1/webhooks/${id}/test`)
+    await send('POST', `/v1/webhooks/${id}/test`)
     assert.notEqual((await endpoint.until(2)).id, message.id)
     const delivery = await eventually('it is noted', async () => {
       const found = (await deliveries(id)).find((one: { id: number }) => one.id === response.json.id)
@@ -309,7 +309,7 @@ describe('deliveries', () => {
     endpoint.reply = 503
     const { id } = await register(endpoint.url)
     await addPet()
-    const { id: eventId } = (await ask('GET', '/v1/events?limit=1000')).json.at(-1)
+    const { id: eventId } = (await send('GET', '/v1/events?limit=1000')).json.at(-1)
     const [delivery] = await eventually('the failure is noted', async () => {
       const found = await deliveries(id)
       return found[0]?.attempts === 1 && found
@@ -337,7 +337,7 @@ describe('deliveries', () => {
     const walked: { id: number }[] = []
     let page: string | undefined = `/v1/webhooks/${id}/deliveries?limit=2`
     while (page) {
-      const response: Answer = await ask('GET', page)
+      const response: ClientResponse = await send('GET', page)
       walked.push(...response.json)
       page = nextPage(response)
     }
@@ -352,14 +352,14 @@ describe('deliveries', () => {
   test('belong to one webhook: a cursor or an id of another webhook is rejected', async () => {
     const endpoint = await receiver()
     const [one, two] = [await register(endpoint.url), await register(endpoint.url)]
-    for (let n = 0; n < 2; n++) await ask('POST', `/v1/webhooks/${one.id}/test`)
-    const first = await ask('GET', `/v1/webhooks/${one.id}/deliveries?limit=1`)
+    for (let n = 0; n < 2; n++) await send('POST', `/v1/webhooks/${one.id}/test`)
+    const first = await send('GET', `/v1/webhooks/${one.id}/deliveries?limit=1`)
     const cursor = new URL(nextPage(first) as string, service.base).searchParams.get('cursor')
-    const other = await ask('GET', `/v1/webhooks/${two.id}/deliveries?cursor=${cursor}`)
-    assertRefused(other, 400, 'invalid_cursor')
+    const other = await send('GET', `/v1/webhooks/${two.id}/deliveries?cursor=${cursor}`)
+    assertError(other, 400, 'invalid_cursor')
     for (const id of [first.json[0].id, 999_999, 'x']) {
-      const response = await ask('POST', `/v1/webhooks/${two.id}/deliveries/${id}/retry`)
-      assertRefused(response, 404, 'webhook_not_found')
+      const response = await send('POST', `/v1/webhooks/${two.id}/deliveries/${id}/retry`)
+      assertError(response, 404, 'webhook_not_found')
     }
     assert.deepEqual(await deliveries(two.id), [])
   })
@@ -376,7 +376,7 @@ describe('deliveries', () => {
     })
     endpoint.reply = 200
     service.advance(1_000)
-    const response = await ask('POST', `/v1/webhooks/${id}/deliveries/${failed.id}/retry`)
+    const response = await send('POST', `/v1/webhooks/${id}/deliveries/${failed.id}/retry`)
     assert.equal(response.status, 202)
     assert.equal(response.json.status, 'pending')
     const second = await endpoint.until(2)
@@ -387,7 +387,7 @@ describe('deliveries', () => {
       const [found] = await deliveries(id)
       return found.status === 'delivered' && found.attempts === 2 && found.lastError === undefined
     })
-    await ask('POST', `/v1/webhooks/${id}/deliveries/${failed.id}/retry`)
+    await send('POST', `/v1/webhooks/${id}/deliveries/${failed.id}/retry`)
     assert.equal((await endpoint.until(3)).id, first.id, 'also one that was delivered')
   })
 })
@@ -400,7 +400,7 @@ describe('a webhook', () => {
     for (let n = 0; n < 3; n++) await addPet(`waiting ${n}`)
     // A test message has no event and is queued after the existing ones.
     await eventually('they are in line', async () => (await deliveries(id)).length === 3)
-    await ask('POST', `/v1/webhooks/${id}/test`)
+    await send('POST', `/v1/webhooks/${id}/test`)
     await untilQuiet()
     assert.equal(endpoint.received.length, 0)
     assert.equal((await deliveries(id)).length, 4)
@@ -435,8 +435,8 @@ describe('a webhook', () => {
 
   test('cannot be set to disabled by a caller', async () => {
     const { id } = await register(example.url)
-    const response = await ask('PATCH', `/v1/webhooks/${id}`, { body: { status: 'disabled' } })
-    assertRefused(response, 400, 'validation_failed')
+    const response = await send('PATCH', `/v1/webhooks/${id}`, { body: { status: 'disabled' } })
+    assertError(response, 400, 'validation_failed')
   })
 
   test('whose URL and event types change receives the new types at the new URL', async () => {
@@ -447,7 +447,7 @@ describe('a webhook', () => {
     const changed = await change(id, { url: after.url, events: ['pet.deleted'] })
     assert.deepEqual([changed.url, changed.events], [after.url, ['pet.deleted']])
     await addPet()
-    await ask('DELETE', `/v1/pets/${petId}`)
+    await send('DELETE', `/v1/pets/${petId}`)
     const message = await after.until(1)
     assert.equal(message.type, 'pet.deleted')
     assert.ok(isSignedWith(secret, message))
@@ -460,7 +460,7 @@ describe('a webhook', () => {
     const { id } = await register(endpoint.url)
     await addPet()
     await endpoint.until(1)
-    assert.equal((await ask('DELETE', `/v1/webhooks/${id}`)).status, 204)
+    assert.equal((await send('DELETE', `/v1/webhooks/${id}`)).status, 204)
     service.advance(6_000)
     await addPet()
     await untilQuiet()
@@ -471,7 +471,7 @@ describe('a webhook', () => {
       ['GET', '/deliveries'],
       ['POST', '/test'],
     ] as const) {
-      assertRefused(await ask(method, `/v1/webhooks/${id}${path}`), 404, 'webhook_not_found')
+      assertError(await send(method, `/v1/webhooks/${id}${path}`), 404, 'webhook_not_found')
     }
   })
 
@@ -481,18 +481,18 @@ describe('a webhook', () => {
     const walked: number[] = []
     let page: string | undefined = '/v1/webhooks?limit=2'
     while (page) {
-      const response: Answer = await ask('GET', page)
+      const response: ClientResponse = await send('GET', page)
       walked.push(...response.json.map(({ id }: { id: number }) => id))
       page = nextPage(response)
     }
     assert.deepEqual(walked, ids)
-    assertRefused(await ask('GET', '/v1/webhooks?cursor=x'), 400, 'invalid_cursor')
+    assertError(await send('GET', '/v1/webhooks?cursor=x'), 400, 'invalid_cursor')
   })
 })
 
 describe('rotation', () => {
   const rotate = async (id: number, body?: unknown) => {
-    const { status, json, text } = await ask('POST', `/v1/webhooks/${id}/rotate`, { body })
+    const { status, json, text } = await send('POST', `/v1/webhooks/${id}/rotate`, { body })
     assert.equal(status, 200, text)
     return json
   }
@@ -513,7 +513,7 @@ describe('rotation', () => {
     assert.ok(!isSignedWith(old, later) && isSignedWith(fresh, later))
   })
 
-  test('without an overlap the previous secret ends at once', async () => {
+  test('without an overlap the previous secret ends immediately', async () => {
     const endpoint = await receiver()
     const { id, secret: old } = await register(endpoint.url)
     const { secret: fresh } = await rotate(id, { overlapSeconds: 0 })
@@ -527,7 +527,7 @@ describe('rotation', () => {
     const { id, secret: oldest } = await register(endpoint.url)
     const { secret: middle } = await rotate(id, { overlapSeconds: 3_600 })
     const { secret: newest } = await rotate(id, { overlapSeconds: 60 })
-    const signers = (message: Received) =>
+    const signers = (message: ReceivedMessage) =>
       [oldest, middle, newest].map((secret) => isSignedWith(secret, message))
     await addPet()
     assert.deepEqual(signers(await endpoint.until(1)), [false, true, true])
@@ -540,7 +540,7 @@ describe('rotation', () => {
   test('the descriptions of both rotate operations state the effect of a second rotation', async () => {
     const { json } = await service.request('GET', '/v1/openapi.json')
     for (const path of ['/webhooks/{webhookId}/rotate', '/keys/{keyId}/rotate'])
-      assert.match(json.paths[path].post.description, /rotate again .* ends at once/i)
+      assert.match(json.paths[path].post.description, /rotate again .* ends immediately/i)
   })
 
   test('the default overlap is one day', async () => {
@@ -566,8 +566,8 @@ describe('rotation', () => {
   test('a retry with the same Idempotency-Key returns the same secret and rotates once', async () => {
     const { id } = await register(example.url)
     const options = { headers: { 'idempotency-key': 'rotate-once' } }
-    const first = await ask('POST', `/v1/webhooks/${id}/rotate`, options)
-    const again = await ask('POST', `/v1/webhooks/${id}/rotate`, options)
+    const first = await send('POST', `/v1/webhooks/${id}/rotate`, options)
+    const again = await send('POST', `/v1/webhooks/${id}/rotate`, options)
     assert.equal(again.headers['idempotent-replayed'], 'true')
     assert.equal(again.json.secret, first.json.secret)
   })
@@ -575,8 +575,8 @@ describe('rotation', () => {
   for (const overlapSeconds of [-1, 2_592_001, 1.5, '60', null]) {
     test(`an overlap of ${JSON.stringify(overlapSeconds)} is rejected`, async () => {
       const { id } = await register(example.url)
-      const response = await ask('POST', `/v1/webhooks/${id}/rotate`, { body: { overlapSeconds } })
-      assertRefused(response, 400, 'validation_failed')
+      const response = await send('POST', `/v1/webhooks/${id}/rotate`, { body: { overlapSeconds } })
+      assertError(response, 400, 'validation_failed')
     })
   }
 })

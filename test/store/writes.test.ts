@@ -6,20 +6,20 @@ import { type Database, DatabaseUnavailableError } from '../../src/database/data
 import { databaseFile } from '../../src/database/sqlite/open.ts'
 import type { Tables } from '../../src/database/tables.ts'
 import {
+  type DatabaseEnv,
   databaseFor,
   engine,
-  holdTurn,
-  inStore,
-  openStore,
-  type StoreEnv,
-  storeFor,
+  holdWriteLockOf,
+  inDatabase,
+  openDatabaseFor,
+  openTestDatabase,
 } from '../support/engine.ts'
 import { startTestService } from '../support/service.ts'
 
-type Opened = Database & { env: StoreEnv; commits(): number }
+type Opened = Database & { env: DatabaseEnv; commits(): number }
 
 async function openedFor(t: TestContext): Promise<Opened> {
-  const { env, database } = await databaseFor(t)
+  const { env, database } = await openDatabaseFor(t)
   let commits = 0
   database.onCommit(() => {
     commits++
@@ -28,7 +28,7 @@ async function openedFor(t: TestContext): Promise<Opened> {
   return { ...database, env, commits: () => (engine === 'sqlite' ? commitsInWal(walFile) : commits) }
 }
 
-/** In the log of SQLite the last frame of a commit has the size of the store, and every other frame zero. */
+/** In the WAL the last frame of a commit has the size of the database, every other frame zero. */
 function commitsInWal(walFile: string): number {
   const wal = readFileSync(walFile)
   const frameBytes = 24 + wal.readUInt32BE(8)
@@ -51,10 +51,10 @@ const categories = async (database: Database) =>
     (row) => Number(row.category_id),
   )
 
-describe('a unit that fails leaves nothing behind and does not touch its neighbours in the same commit', () => {
+describe('a job that fails changes nothing and does not affect the other jobs of its commit', () => {
   const failures: [name: string, fail: (trx: Kysely<Tables>) => Promise<unknown>, message: RegExp][] = [
     [
-      'by an error of its own',
+      'by an error of the handler',
       async (trx) => {
         await addCategory(100)(trx)
         throw new Error('changed my mind')
@@ -98,54 +98,54 @@ describe('a unit that fails leaves nothing behind and does not touch its neighbo
   ]
   for (const [name, fail, message] of failures) {
     test(name, async (t) => {
-      const store = await openedFor(t)
-      const before = store.commits()
+      const opened = await openedFor(t)
+      const before = opened.commits()
       const results = await Promise.allSettled([
-        store.write(addCategory(1)),
-        store.write(addCategory(2)),
-        store.write(fail as never),
-        store.write(addCategory(3)),
-        store.write(addCategory(4)),
+        opened.write(addCategory(1)),
+        opened.write(addCategory(2)),
+        opened.write(fail as never),
+        opened.write(addCategory(3)),
+        opened.write(addCategory(4)),
       ])
       assert.deepEqual(
         results.map((result) => (result.status === 'fulfilled' ? result.value : 'failed')),
         [1, 2, 'failed', 3, 4],
       )
       assert.match((results[2] as PromiseRejectedResult).reason.message, message)
-      assert.equal(store.commits(), before + 1, 'all of them were in one commit')
-      assert.deepEqual(await categories(store), [1, 2, 3, 4])
-      assert.equal(await store.write(addCategory(5)), 5, 'and the queue goes on')
+      assert.equal(opened.commits(), before + 1, 'all of them were in one commit')
+      assert.deepEqual(await categories(opened), [1, 2, 3, 4])
+      assert.equal(await opened.write(addCategory(5)), 5, 'and the queue goes on')
     })
   }
 
-  test('also when every unit of a commit fails', async (t) => {
-    const store = await openedFor(t)
+  test('also if every job of a commit fails', async (t) => {
+    const opened = await openedFor(t)
     const failing = Array.from({ length: 10 }, () =>
-      store.write(async (trx) => {
+      opened.write(async (trx) => {
         await addCategory(1)(trx)
         throw new Error('no')
       }),
     )
     for (const result of await Promise.allSettled(failing)) assert.equal(result.status, 'rejected')
-    assert.deepEqual(await categories(store), [])
+    assert.deepEqual(await categories(opened), [])
   })
 })
 
-describe('a neighbour of one that fails', () => {
+describe('a job in the same commit as one that fails', () => {
   async function runsBeside(t: TestContext, fail: (trx: Kysely<Tables>) => Promise<void>) {
-    const store = await openedFor(t)
+    const opened = await openedFor(t)
     const runs: [number, number] = [0, 0]
     const neighbour = (n: 0 | 1) =>
-      store.write(async (trx) => {
+      opened.write(async (trx) => {
         runs[n]++
         return addCategory(n + 1)(trx)
       })
-    const results = [neighbour(0), store.write(fail), neighbour(1)]
+    const results = [neighbour(0), opened.write(fail), neighbour(1)]
     assert.deepEqual(
       (await Promise.allSettled(results)).map(({ status }) => status),
       ['fulfilled', 'rejected', 'fulfilled'],
     )
-    assert.deepEqual(await categories(store), [1, 2])
+    assert.deepEqual(await categories(opened), [1, 2])
     return runs
   }
 
@@ -166,12 +166,12 @@ describe('a neighbour of one that fails', () => {
   })
 })
 
-test('units run one after another, in the order in which they came', async (t) => {
-  const store = await openedFor(t)
+test('jobs run one after another, in order', async (t) => {
+  const opened = await openedFor(t)
   const seen: string[] = []
   await Promise.all(
     [1, 2, 3].map((id) =>
-      store.write(async (trx) => {
+      opened.write(async (trx) => {
         seen.push(`begin ${id}`)
         await addCategory(id)(trx)
         await trx.selectFrom('categories').selectAll().execute()
@@ -182,22 +182,22 @@ test('units run one after another, in the order in which they came', async (t) =
   assert.deepEqual(seen, ['begin 1', 'end 1', 'begin 2', 'end 2', 'begin 3', 'end 3'])
 })
 
-test('what a unit has written is seen by nobody before it is on disk', async (t) => {
-  const store = await openedFor(t)
+test('changes of a job are not visible before they are on disk', async (t) => {
+  const opened = await openedFor(t)
   let inside: number[] = []
-  await store.write(async (trx) => {
+  await opened.write(async (trx) => {
     await addCategory(1)(trx)
-    inside = await categories(store)
+    inside = await categories(opened)
   })
   assert.deepEqual(inside, [])
-  assert.deepEqual(await categories(store), [1])
+  assert.deepEqual(await categories(opened), [1])
 })
 
-test('a later unit of the same commit sees what an earlier one did', async (t) => {
-  const store = await openedFor(t)
+test('a later job of the same commit sees the changes of an earlier one', async (t) => {
+  const opened = await openedFor(t)
   const [, seen] = await Promise.all([
-    store.write(addCategory(7)),
-    store.write(async (trx) => trx.selectFrom('categories').select('category_id').execute()),
+    opened.write(addCategory(7)),
+    opened.write(async (trx) => trx.selectFrom('categories').select('category_id').execute()),
   ])
   assert.deepEqual(
     seen.map((row) => row.category_id),
@@ -205,49 +205,49 @@ test('a later unit of the same commit sees what an earlier one did', async (t) =
   )
 })
 
-test('more units than one commit takes are all done', async (t) => {
-  const store = await openedFor(t)
+test('more jobs than fit in one commit are all done', async (t) => {
+  const opened = await openedFor(t)
   const ids = Array.from({ length: 1_000 }, (_, index) => index + 1)
-  assert.deepEqual(await Promise.all(ids.map((id) => store.write(addCategory(id)))), ids)
-  assert.deepEqual(await categories(store), ids)
+  assert.deepEqual(await Promise.all(ids.map((id) => opened.write(addCategory(id)))), ids)
+  assert.deepEqual(await categories(opened), ids)
 })
 
-test('closing waits for what is waiting to be written', async (t) => {
-  const env = await storeFor(t)
-  const store = await openStore(env)
-  const writes = [1, 2, 3].map((id) => store.write(addCategory(id)))
-  await store.close()
+test('closing waits for queued writes', async (t) => {
+  const env = await databaseFor(t)
+  const database = await openTestDatabase(env)
+  const writes = [1, 2, 3].map((id) => database.write(addCategory(id)))
+  await database.close()
   assert.deepEqual(await Promise.all(writes), [1, 2, 3])
-  assert.deepEqual(await inStore(env, categories), [1, 2, 3])
+  assert.deepEqual(await inDatabase(env, categories), [1, 2, 3])
 })
 
-describe('while somebody else writes to the store and does not come to an end', { concurrency: true }, () => {
-  test('reads go on; every write that waits is refused in the end, and nothing of it is done; then all is well again', async (t) => {
-    const store = await openedFor(t)
-    const other = await holdTurn(store.env)
-    // More than one commit takes: none of them waits a second time.
-    const writes = Promise.allSettled(Array.from({ length: 600 }, (_, id) => store.write(addCategory(id))))
-    assert.deepEqual(await categories(store), [])
+describe('while another process holds the write lock', { concurrency: true }, () => {
+  test('reads continue; every queued write is rejected without a change; then writes work again', async (t) => {
+    const opened = await openedFor(t)
+    const other = await holdWriteLockOf(opened.env)
+    // More than fit in one commit: none of them waits a second time.
+    const writes = Promise.allSettled(Array.from({ length: 600 }, (_, id) => opened.write(addCategory(id))))
+    assert.deepEqual(await categories(opened), [])
     for (const result of await writes) {
       assert.equal(result.status, 'rejected')
       assert.ok(result.reason instanceof DatabaseUnavailableError)
     }
-    assert.deepEqual(await categories(store), [])
+    assert.deepEqual(await categories(opened), [])
     await other.release()
-    assert.equal(await store.write(addCategory(1)), 1)
-    assert.deepEqual(await categories(store), [1])
+    assert.equal(await opened.write(addCategory(1)), 1)
+    assert.deepEqual(await categories(opened), [1])
   })
 
-  test('a service answers reads, answers writes 503 after the bound, and recovers without a restart', async () => {
+  test('a service serves reads, rejects writes with 503 after the time limit, and recovers without a restart', async () => {
     const service = await startTestService()
     try {
       const key = service.operatorKey
       const add = (name: string, headers = {}) =>
         service.request('POST', '/v1/pets', { key, body: { name, categoryId: 1 }, headers })
       assert.equal((await add('before')).status, 201)
-      const lock = await holdTurn(service.storeEnv)
+      const lock = await holdWriteLockOf(service.databaseEnv)
       let isOver = false
-      const refused = Promise.all([
+      const rejected = Promise.all([
         add('during'),
         add('during, safely', { 'idempotency-key': 'one' }),
       ]).finally(() => {
@@ -259,12 +259,12 @@ describe('while somebody else writes to the store and does not come to an end', 
         assert.equal((await service.request('GET', '/readyz')).status, 200)
         if (++reads >= 3_000) break
       }
-      for (const answer of await refused) {
-        assert.equal(answer.status, 503)
-        assert.equal(answer.json.code, 'unavailable')
-        assert.match(answer.headers['retry-after'] ?? '', /^[1-9]\d*$/)
-        assert.ok(answer.headers['x-ratelimit-limit'])
-        assert.doesNotMatch(answer.text, /sqlite|lock|SQL/i)
+      for (const response of await rejected) {
+        assert.equal(response.status, 503)
+        assert.equal(response.json.code, 'unavailable')
+        assert.match(response.headers['retry-after'] ?? '', /^[1-9]\d*$/)
+        assert.ok(response.headers['x-ratelimit-limit'])
+        assert.doesNotMatch(response.text, /sqlite|lock|SQL/i)
       }
       assert.ok(reads > 20)
       await lock.release()
@@ -273,7 +273,7 @@ describe('while somebody else writes to the store and does not come to an end', 
       assert.equal(
         retried.headers['idempotent-replayed'],
         undefined,
-        'the refusal was not kept as the answer',
+        'the error was not recorded as the response',
       )
       const { json } = await service.request('GET', '/v1/pets', { key })
       assert.deepEqual(

@@ -20,7 +20,7 @@ const separate = [
   // They start instances or take the time when they load.
   'instances',
   'keysAcrossInstances',
-  'moving',
+  'moveToPostgres',
   // They take longest.
   'auth',
   'backup',
@@ -30,7 +30,7 @@ const separate = [
   'crash',
   'docs',
   'faults',
-  'killed',
+  'killedInstances',
   'ordersModel',
   'petsModel',
 ]

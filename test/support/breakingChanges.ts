@@ -30,16 +30,16 @@ export function breakingChanges(before: Node, after: Node): string[] {
 }
 
 /** The direction of a value: a sender must not have to send more, a receiver must not get less. */
-type Direction = 'request' | 'answer'
+type Direction = 'request' | 'response'
 
 const stabilities = ['experimental', 'beta', 'stable']
 const lowerBounds = ['minimum', 'exclusiveMinimum', 'minLength', 'minItems', 'minProperties']
 const upperBounds = ['maximum', 'exclusiveMaximum', 'maxLength', 'maxItems', 'maxProperties']
-const judgedApart = ['type', 'enum', 'pattern', 'properties', 'required', 'items', 'default']
+const comparedKeywords = ['type', 'enum', 'pattern', 'properties', 'required', 'items', 'default']
 /** Follows from `x-stability`, which is compared too: an operation that becomes stable no longer sends it. */
 const stabilityHeader = 'X-Stability'
 /** Keywords for people, without a meaning for programs. */
-const remarks = ['description', 'title', 'example', 'examples', 'deprecated', '$comment']
+const annotations = ['description', 'title', 'example', 'examples', 'deprecated', '$comment']
 
 class Comparer {
   readonly #before: Node
@@ -65,7 +65,7 @@ class Comparer {
     this.#requestBody(`${at} body`, before.requestBody, after.requestBody)
     for (const [status, response] of entries(before.responses)) {
       const now = after.responses?.[status]
-      if (now === undefined) this.#report(at, `no longer answers ${status}`)
+      if (now === undefined) this.#report(at, `no longer returns ${status}`)
       else this.#response(`${at} ${status}`, this.#was(response), this.#is(now))
     }
   }
@@ -81,9 +81,10 @@ class Comparer {
       headersOf(before, (node) => this.#was(node)),
       headersOf(after, (node) => this.#is(node)),
     )
-    this.#content(at, before.requestBody?.content, after.requestBody?.content, 'answer')
+    this.#content(at, before.requestBody?.content, after.requestBody?.content, 'response')
     for (const status of Object.keys(before.responses)) {
-      if (after.responses?.[status] === undefined) this.#report(at, `no longer takes the answer ${status}`)
+      if (after.responses?.[status] === undefined)
+        this.#report(at, `no longer accepts the response ${status}`)
     }
   }
 
@@ -121,7 +122,7 @@ class Comparer {
   }
 
   #response(at: string, before: Node, after: Node): void {
-    this.#content(at, before.content, after.content, 'answer')
+    this.#content(at, before.content, after.content, 'response')
     if (before.content === undefined && after.content !== undefined) this.#report(at, 'now has a body')
     this.#headers(at, before, after)
   }
@@ -136,7 +137,7 @@ class Comparer {
         continue
       }
       if (header.required && !now.required) this.#report(`${at} header ${name}`, 'is no longer always sent')
-      this.#schema(`${at} header ${name}`, header.schema, now.schema, 'answer')
+      this.#schema(`${at} header ${name}`, header.schema, now.schema, 'response')
     }
   }
 
@@ -164,7 +165,7 @@ class Comparer {
         this.#report(at, `is no longer ${text(alternative.type)}`)
       }
     }
-    if (direction === 'answer') {
+    if (direction === 'response') {
       for (const { type } of unmatched) this.#report(at, `may now be ${text(type)}`)
     }
   }
@@ -224,7 +225,7 @@ class Comparer {
     if (before.items && after.items) this.#schema(`${at}/*`, before.items, after.items, direction)
     else this.same(`${at} items`, before.items, after.items)
     // A change of an unknown keyword counts as breaking.
-    const judged = [...judgedApart, ...lowerBounds, ...upperBounds, ...remarks]
+    const judged = [...comparedKeywords, ...lowerBounds, ...upperBounds, ...annotations]
     for (const keyword of new Set([...Object.keys(before), ...Object.keys(after)])) {
       if (judged.includes(keyword) || text(before[keyword]) === text(after[keyword])) continue
       this.#changed(at, keyword, before, after)
@@ -254,7 +255,7 @@ function alternatives(schema: Node, get: (node: Node) => Node): Node[] {
 }
 
 const isAnyText = (schema: Node): boolean =>
-  schema.type === 'string' && Object.keys(schema).every((key) => key === 'type' || remarks.includes(key))
+  schema.type === 'string' && Object.keys(schema).every((key) => key === 'type' || annotations.includes(key))
 
 /** An object schema with the fields of all. */
 const together = (objects: readonly Node[]): Node => ({

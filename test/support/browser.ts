@@ -80,7 +80,7 @@ function missingLibraries(executablePath: string): string {
   }
 }
 
-export type Visit = {
+export type PageVisit = {
   page: Page
   /** Requests to other hosts than the service. All of them were blocked. */
   strayRequests: string[]
@@ -95,7 +95,7 @@ export async function openPage(
   browser: Browser,
   base: string,
   options: BrowserContextOptions = {},
-): Promise<Visit> {
+): Promise<PageVisit> {
   const context = await browser.newContext(options)
   const strayRequests: string[] = []
   const consoleErrors: string[] = []

@@ -1,6 +1,6 @@
 import { Agent, request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 
-export type Answer = {
+export type ClientResponse = {
   status: number
   headers: IncomingHttpHeaders
   text: string
@@ -17,7 +17,7 @@ export type RequestOptions = {
 }
 
 export type Client = {
-  request(method: string, path: string, options?: RequestOptions): Promise<Answer>
+  request(method: string, path: string, options?: RequestOptions): Promise<ClientResponse>
   closeConnections(): void
 }
 
@@ -30,7 +30,7 @@ export function createClient(base: string): Client {
     method: string,
     path: string,
     { key, headers = {}, body }: RequestOptions = {},
-  ): Promise<Answer> {
+  ): Promise<ClientResponse> {
     const isRaw = typeof body === 'string' || body instanceof Uint8Array
     const bytes =
       body === undefined ? undefined : Buffer.from(isRaw ? (body as string) : JSON.stringify(body))

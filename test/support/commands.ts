@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import { type NewStoreOptions, type StoreEnv, storeFor } from './engine.ts'
-import { type Ended, runPetstore } from './process.ts'
+import { type DatabaseEnv, databaseFor, type NewDatabaseOptions } from './engine.ts'
+import { type ProcessResult, runPetstore } from './process.ts'
 import { type Server, serverFor } from './servers.ts'
 
 /** The documented bound for a change of a key to reach every instance. */
@@ -11,7 +11,7 @@ export const int64Min = '-9223372036854775808'
 export const int64Max = '9223372036854775807'
 
 /** Commands on one database. All but `run` fail the test unless the command succeeds. */
-export function storeAt(env: StoreEnv, more: Record<string, string> = {}) {
+export function cliOn(env: DatabaseEnv, more: Record<string, string> = {}) {
   const run = (args: string[], input = '') => runPetstore(args, { ...env, ...more }, input)
   const ok = async (args: string[], input = ''): Promise<string> => {
     const { code, stdout, stderr } = await run(args, input)
@@ -23,11 +23,11 @@ export function storeAt(env: StoreEnv, more: Record<string, string> = {}) {
 }
 
 /** Commands on a fresh database. */
-export const freshStore = async (
+export const cliOnNewDatabase = async (
   t: Pick<TestContext, 'after'>,
   more: Record<string, string> = {},
-  options?: NewStoreOptions,
-) => storeAt(await storeFor(t, options), more)
+  options?: NewDatabaseOptions,
+) => cliOn(await databaseFor(t, options), more)
 
 export function oneLine(text: string) {
   assert.match(text, /^[^\n]+\n$/, 'one line')
@@ -36,7 +36,7 @@ export function oneLine(text: string) {
 
 export const lines = (text: string): string[] => text.split('\n').filter((line) => line !== '')
 
-export function assertRefused({ code, stdout, stderr }: Ended, status: number, message: RegExp) {
+export function assertCommandFails({ code, stdout, stderr }: ProcessResult, status: number, message: RegExp) {
   assert.equal(code, status, stderr)
   assert.equal(stdout, '')
   assert.match(stderr, message)
@@ -74,7 +74,7 @@ export async function eventfulServer(t: Pick<TestContext, 'after'>): Promise<Ser
 }
 
 /** An import writes events like other changes: the id of the last event may go up, never down. */
-export function assertSameStore(actual: string, expected: string) {
+export function assertSameExport(actual: string, expected: string) {
   const lastEventId = /"lastEventId":(\d+)/
   assert.equal(actual.replace(lastEventId, ''), expected.replace(lastEventId, ''))
   assert.ok(Number(lastEventId.exec(actual)?.[1]) >= Number(lastEventId.exec(expected)?.[1]))

@@ -21,10 +21,10 @@ function readEngine(name = 'sqlite'): 'sqlite' | 'postgres' {
 }
 
 /** The settings that name a database. */
-export type StoreEnv = Readonly<Record<string, string>> & { readonly PETSTORE_DATA_DIR: string }
+export type DatabaseEnv = Readonly<Record<string, string>> & { readonly PETSTORE_DATA_DIR: string }
 
 /** The settings of `env` that name a database. */
-export function storeEnvIn(env: Readonly<Record<string, string>>): StoreEnv | undefined {
+export function databaseEnvIn(env: Readonly<Record<string, string>>): DatabaseEnv | undefined {
   const { PETSTORE_DATA_DIR, DATABASE_URL } = env
   if (PETSTORE_DATA_DIR === undefined) return undefined
   return { PETSTORE_DATA_DIR, ...(DATABASE_URL !== undefined && { DATABASE_URL }) }
@@ -32,13 +32,13 @@ export function storeEnvIn(env: Readonly<Record<string, string>>): StoreEnv | un
 
 export const temporaryFolder = (): string => mkdtempSync(join(tmpdir(), 'petstore-test-'))
 
-export type NewStoreOptions = {
+export type NewDatabaseOptions = {
   /** A database without tables. Otherwise it may have its tables already, which saves time. */
   isBare?: boolean
 }
 
 /** A fresh database of the engine of this run. */
-export async function newStore({ isBare = false }: NewStoreOptions = {}): Promise<StoreEnv> {
+export async function newDatabase({ isBare = false }: NewDatabaseOptions = {}): Promise<DatabaseEnv> {
   const PETSTORE_DATA_DIR = temporaryFolder()
   if (engine === 'sqlite') return { PETSTORE_DATA_DIR }
   const name = `petstore_${randomUUID().replaceAll('-', '')}`
@@ -67,26 +67,29 @@ function databaseUrl(admin: string, name: string): string {
   return url.href
 }
 
-export async function removeStore({ PETSTORE_DATA_DIR, DATABASE_URL }: StoreEnv): Promise<void> {
+export async function removeDatabase({ PETSTORE_DATA_DIR, DATABASE_URL }: DatabaseEnv): Promise<void> {
   rmSync(PETSTORE_DATA_DIR, { recursive: true, force: true, maxRetries: 5 })
   if (DATABASE_URL === undefined) return
   await administer(`DROP DATABASE IF EXISTS ${new URL(DATABASE_URL).pathname.slice(1)} WITH (FORCE)`)
 }
 
 /** A fresh database that is removed after the test. */
-export async function storeFor(t: Pick<TestContext, 'after'>, options?: NewStoreOptions): Promise<StoreEnv> {
-  const env = await newStore(options)
-  t.after(() => removeStore(env))
+export async function databaseFor(
+  t: Pick<TestContext, 'after'>,
+  options?: NewDatabaseOptions,
+): Promise<DatabaseEnv> {
+  const env = await newDatabase(options)
+  t.after(() => removeDatabase(env))
   return env
 }
 
 /** Opens a database, also while a service has it open, to read or change it without the service. */
-export const openStore = (env: StoreEnv, now = 0): Promise<Database> =>
+export const openTestDatabase = (env: DatabaseEnv, now = 0): Promise<Database> =>
   openMigrated({ dataDir: env.PETSTORE_DATA_DIR, databaseUrl: env.DATABASE_URL }, now)
 
 /** Opens a database for one piece of work. */
-export async function inStore<T>(env: StoreEnv, work: (database: Database) => Promise<T>): Promise<T> {
-  const database = await openStore(env)
+export async function inDatabase<T>(env: DatabaseEnv, work: (database: Database) => Promise<T>): Promise<T> {
+  const database = await openTestDatabase(env)
   try {
     return await work(database)
   } finally {
@@ -95,22 +98,22 @@ export async function inStore<T>(env: StoreEnv, work: (database: Database) => Pr
 }
 
 /** A fresh database, opened. It is closed and removed after the test. */
-export async function databaseFor(
+export async function openDatabaseFor(
   t: Pick<TestContext, 'after'>,
   now = 0,
-): Promise<{ env: StoreEnv; database: Database }> {
-  const env = await newStore()
-  const database = await openStore(env, now)
+): Promise<{ env: DatabaseEnv; database: Database }> {
+  const env = await newDatabase()
+  const database = await openTestDatabase(env, now)
   t.after(async () => {
     await database.close()
-    await removeStore(env)
+    await removeDatabase(env)
   })
   return { env, database }
 }
 
 /** Holds the write lock of a database, so that other writers wait, until it is released. */
-export async function holdTurn(env: StoreEnv): Promise<{ release(): Promise<void> }> {
-  const database = await openStore(env)
+export async function holdWriteLockOf(env: DatabaseEnv): Promise<{ release(): Promise<void> }> {
+  const database = await openTestDatabase(env)
   const released = Promise.withResolvers<void>()
   const held = Promise.withResolvers<void>()
   const turn = database.migrate(async () => {
@@ -131,7 +134,7 @@ export async function holdTurn(env: StoreEnv): Promise<{ release(): Promise<void
  * The whole content of a database as text: the bytes of its files, or every row of every table.
  * Another process reads the files: a process that closes a file gives up the locks that SQLite holds on it.
  */
-export async function allThatIsStored({ PETSTORE_DATA_DIR, DATABASE_URL }: StoreEnv): Promise<string> {
+export async function databaseText({ PETSTORE_DATA_DIR, DATABASE_URL }: DatabaseEnv): Promise<string> {
   if (DATABASE_URL === undefined) {
     const files = readdirSync(PETSTORE_DATA_DIR).map((name) => join(PETSTORE_DATA_DIR, name))
     const { stdout } = await promisify(execFile)('cat', files, { encoding: 'buffer', maxBuffer: 2 ** 30 })
@@ -153,8 +156,8 @@ export async function allThatIsStored({ PETSTORE_DATA_DIR, DATABASE_URL }: Store
 }
 
 /** Every row of a database by table. */
-export function contentsOf(env: StoreEnv): Promise<Record<string, unknown[]>> {
-  return inStore(env, (database) =>
+export function contentsOf(env: DatabaseEnv): Promise<Record<string, unknown[]>> {
+  return inDatabase(env, (database) =>
     database.snapshot(async (db) => {
       const tables = (await db.introspection.getTables()).filter(({ isView }) => !isView)
       const contents: Record<string, unknown[]> = {}
@@ -171,7 +174,7 @@ export function contentsOf(env: StoreEnv): Promise<Record<string, unknown[]>> {
 }
 
 /** Fails unless the database file is consistent. PostgreSQL checks its files itself. */
-export function assertIsWhole({ PETSTORE_DATA_DIR, DATABASE_URL }: StoreEnv): void {
+export function assertIntegrity({ PETSTORE_DATA_DIR, DATABASE_URL }: DatabaseEnv): void {
   if (DATABASE_URL !== undefined) return
   const database = new DatabaseSync(databaseFile(PETSTORE_DATA_DIR))
   try {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Answer } from './client.ts'
-import { allOrNone, instancesUsual, tally } from './instances.ts'
+import type { ClientResponse } from './client.ts'
+import { instancesDefault, startAll, tally } from './instances.ts'
 import type { Server } from './servers.ts'
 
-const answerWithinMs = 30_000
+const responseMaxMs = 30_000
 const startsMax = 3
 
 export const pick = <T>(list: readonly T[]): T => list[Math.floor(Math.random() * list.length)] as T
@@ -31,9 +31,9 @@ export class Fleet {
     }
   }
 
-  begin = () => allOrNone(instancesUsual, () => this.#start())
+  begin = () => startAll(instancesDefault, () => this.#start())
   any = (): Server => pick([...this.#up])
-  get everyone(): readonly Server[] {
+  get all(): readonly Server[] {
     return [...this.#up, ...this.#ended]
   }
 
@@ -57,8 +57,8 @@ export class Fleet {
   complete = () => Promise.all(this.#starting)
 
   /** The warnings and errors in the logs of the instances, with their counts. */
-  complaints(): Record<string, number> {
-    const lines = this.everyone.flatMap(({ output }) => output.stderr.split('\n').filter(Boolean))
+  logProblems(): Record<string, number> {
+    const lines = this.all.flatMap(({ output }) => output.stderr.split('\n').filter(Boolean))
     return tally(
       lines.map((line) => {
         const { level, msg, status, err } = JSON.parse(line)
@@ -69,7 +69,7 @@ export class Fleet {
 }
 
 /** Lets workers run for a time, or until one of them fails. */
-export class Shift {
+export class WorkPeriod {
   readonly #endsAt: number
   #hasFailed = false
 
@@ -77,7 +77,7 @@ export class Shift {
     this.#endsAt = performance.now() + ms
   }
 
-  keepOn = async (work: (turn: number) => Promise<unknown>): Promise<void> => {
+  repeat = async (work: (turn: number) => Promise<unknown>): Promise<void> => {
     for (let turn = 0; performance.now() < this.#endsAt && !this.#hasFailed; turn++) {
       await work(turn).catch((error: unknown) => {
         this.#hasFailed = true
@@ -96,8 +96,8 @@ export class Shift {
 type Sent = { body?: unknown; idempotencyKey?: string }
 
 /** The requests and responses of the callers, and the state that must follow from them. */
-export class Known {
-  readonly answers: string[] = []
+export class ExpectedState {
+  readonly responses: string[] = []
   lost = 0
   /** Pets by name, with the id of the response if there was one. */
   readonly animals = new Map<string, { id?: number; isRetried: boolean }>()
@@ -111,18 +111,20 @@ export class Known {
 }
 
 /** A response that says nothing about the outcome: retry if that is safe. */
-export const isBusy = (answer: Answer) =>
-  answer.status === 503 || answer.json?.code === 'idempotency_in_progress'
+export const isBusy = (response: ClientResponse) =>
+  response.status === 503 || response.json?.code === 'idempotency_in_progress'
 
 /** A caller that uses any instance and retries requests without a response if that is safe. */
-export function callerOf(fleet: Fleet, key: string, known: Known) {
+export function callerOf(fleet: Fleet, key: string, known: ExpectedState) {
   /** One attempt; undefined if the connection was lost. */
   async function attempt(method: string, path: string, { body, idempotencyKey }: Sent = {}) {
     const headers = idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }
     try {
-      const answer = await fleet.any().request(method, path, { key, body, headers })
-      known.answers.push(`${answer.status}${answer.json?.code === undefined ? '' : ` ${answer.json.code}`}`)
-      return answer
+      const response = await fleet.any().request(method, path, { key, body, headers })
+      known.responses.push(
+        `${response.status}${response.json?.code === undefined ? '' : ` ${response.json.code}`}`,
+      )
+      return response
     } catch (error) {
       assert.match(String((error as NodeJS.ErrnoException).code), /^(?:ECONNRESET|ECONNREFUSED|EPIPE)$/)
       known.lost++
@@ -131,26 +133,26 @@ export function callerOf(fleet: Fleet, key: string, known: Known) {
   }
 
   /** Retries until there is a response. `unanswered` counts the attempts before it. */
-  async function insist(method: string, path: string, sent: Sent = {}) {
-    const deadline = performance.now() + answerWithinMs
-    for (let unanswered = 0; ; unanswered++) {
+  async function retryUntilResponse(method: string, path: string, sent: Sent = {}) {
+    const deadline = performance.now() + responseMaxMs
+    for (let failedAttempts = 0; ; failedAttempts++) {
       assert.ok(performance.now() < deadline, `${method} ${path} gets no response`)
-      const answer = await attempt(method, path, sent)
-      if (answer && !isBusy(answer)) {
-        if (unanswered > 0 && answer.headers['idempotent-replayed']) known.replayed++
-        return { answer, unanswered }
+      const response = await attempt(method, path, sent)
+      if (response && !isBusy(response)) {
+        if (failedAttempts > 0 && response.headers['idempotent-replayed']) known.replayed++
+        return { response, failedAttempts }
       }
       // Gives the fleet time to notice that an instance is gone.
       await pause(10)
     }
   }
 
-  async function ok(method: string, path: string, sent: Sent = {}): Promise<Answer['json']> {
-    const { answer } = await insist(method, path, sent)
-    assert.ok(answer.status < 300, `${method} ${path}: ${answer.status} ${answer.text}`)
-    return answer.json
+  async function ok(method: string, path: string, sent: Sent = {}): Promise<ClientResponse['json']> {
+    const { response } = await retryUntilResponse(method, path, sent)
+    assert.ok(response.status < 300, `${method} ${path}: ${response.status} ${response.text}`)
+    return response.json
   }
 
-  return { attempt, insist, ok }
+  return { attempt, insist: retryUntilResponse, ok }
 }
 export type Caller = ReturnType<typeof callerOf>

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { scopes } from '../../src/keys/key.ts'
-import { amplePlan, nextPage } from './answers.ts'
-import type { Answer, Client } from './client.ts'
-import { type NewStoreOptions, newStore, removeStore, type StoreEnv } from './engine.ts'
+import type { Client, ClientResponse } from './client.ts'
+import { type DatabaseEnv, type NewDatabaseOptions, newDatabase, removeDatabase } from './engine.ts'
 import { eventually } from './eventually.ts'
+import { amplePlan, nextPage } from './responses.ts'
 import { type Server, serverFor } from './servers.ts'
 import { startTestService, type TestService, type TestServiceOptions } from './service.ts'
 
@@ -14,7 +14,7 @@ export const adminKey = 'the-admin-key-of-every-one-instance'
 export type Event = { id: number; type: string; data: Record<string, unknown> & { id: number } }
 
 type Instances<I> = {
-  readonly storeEnv: StoreEnv
+  readonly databaseEnv: DatabaseEnv
   /** The settings that each was started with. */
   readonly env: Record<string, string>
   readonly all: readonly I[]
@@ -23,20 +23,20 @@ type Instances<I> = {
 
 /** A test or a file: calls `end` when it is over. */
 type Owner = { after(end: () => Promise<void>): void }
-type Asked = Pick<Client, 'request'>
+type Requester = Pick<Client, 'request'>
 
-export const instancesUsual = 3
+export const instancesDefault = 3
 
 /** Servers on one fresh database, each in a separate process. */
 export async function instancesFor(
   t: Owner,
   more: Record<string, string> = {},
-  count = instancesUsual,
+  count = instancesDefault,
 ): Promise<Instances<Server>> {
-  const { storeEnv, owner } = await sharedStore(t)
-  const env = { ...storeEnv, PETSTORE_ADMIN_KEY: adminKey, ...more }
-  const all = await allOrNone(count, () => serverFor(owner, env))
-  return { storeEnv, env, all, first: all[0] as Server }
+  const { databaseEnv, owner } = await sharedDatabase(t)
+  const env = { ...databaseEnv, PETSTORE_ADMIN_KEY: adminKey, ...more }
+  const all = await startAll(count, () => serverFor(owner, env))
+  return { databaseEnv, env, all, first: all[0] as Server }
 }
 
 /** Services on one fresh database in this process. Time stands still until it is moved for all of them. */
@@ -44,10 +44,10 @@ export async function servicesFor(
   t: Owner,
   more: Record<string, string> = {},
   options: TestServiceOptions = {},
-  count = instancesUsual,
+  count = instancesDefault,
 ): Promise<Instances<TestService> & { advance(ms: number): void }> {
-  const { storeEnv, owner } = await sharedStore(t)
-  const env = { ...storeEnv, PETSTORE_ADMIN_KEY: adminKey, ...more }
+  const { databaseEnv, owner } = await sharedDatabase(t)
+  const env = { ...databaseEnv, PETSTORE_ADMIN_KEY: adminKey, ...more }
   const all: TestService[] = []
   while (all.length < count) {
     const service = await startTestService(env, options)
@@ -57,26 +57,26 @@ export async function servicesFor(
   const advance = (ms: number) => {
     for (const service of all) service.advance(ms)
   }
-  return { storeEnv, env, all, first: all[0] as TestService, advance }
+  return { databaseEnv, env, all, first: all[0] as TestService, advance }
 }
 
 /** A database that is removed after everything that uses it has ended. */
-export async function sharedStore(
+export async function sharedDatabase(
   t: Owner,
-  options?: NewStoreOptions,
-): Promise<{ storeEnv: StoreEnv; owner: Pick<TestContext, 'after'> }> {
-  const storeEnv = await newStore(options)
+  options?: NewDatabaseOptions,
+): Promise<{ databaseEnv: DatabaseEnv; owner: Pick<TestContext, 'after'> }> {
+  const databaseEnv = await newDatabase(options)
   const ends: (() => unknown)[] = []
   t.after(async () => {
     await Promise.allSettled(ends.map((end) => end()))
-    await removeStore(storeEnv)
+    await removeDatabase(databaseEnv)
   })
   const after = (end?: unknown) => void ends.push(end as () => unknown)
-  return { storeEnv, owner: { after } }
+  return { databaseEnv, owner: { after } }
 }
 
 /** Starts several at the same time. If one fails the others are still awaited, because they have to be stopped. */
-export async function allOrNone<I>(count: number, start: (index: number) => Promise<I>): Promise<I[]> {
+export async function startAll<I>(count: number, start: (index: number) => Promise<I>): Promise<I[]> {
   const starts = await Promise.allSettled(Array.from({ length: count }, (_, index) => start(index)))
   return starts.map((settled) => {
     if (settled.status === 'rejected') throw settled.reason
@@ -85,7 +85,7 @@ export async function allOrNone<I>(count: number, start: (index: number) => Prom
 }
 
 /** Sends requests at the same time, to the instances in turn. */
-export function atOnce<I, T>(
+export function concurrently<I, T>(
   instances: readonly I[],
   count: number,
   send: (instance: I, index: number) => Promise<T>,
@@ -95,61 +95,65 @@ export function atOnce<I, T>(
   )
 }
 
-export const makeKey = async (instance: Asked, settings: Record<string, unknown> = {}) =>
-  (await done(instance, 'POST', '/v1/keys', { name: 'test', ...settings })).json as {
+export const makeKey = async (instance: Requester, settings: Record<string, unknown> = {}) =>
+  (await requestOk(instance, 'POST', '/v1/keys', { name: 'test', ...settings })).json as {
     id: number
     key: string
   }
 
 /** A key with all scopes and limits that no test reaches. */
-export const makeAmpleKey = async (instance: Asked): Promise<string> =>
+export const makeAmpleKey = async (instance: Requester): Promise<string> =>
   (await makeKey(instance, { ...amplePlan, scopes })).key
 
 /** A request of the operator that must succeed. */
-export async function done(
-  instance: Asked,
+export async function requestOk(
+  instance: Requester,
   method: string,
   path: string,
   body?: unknown,
   key = adminKey,
-): Promise<Answer> {
-  const answer = await whenServed(() => instance.request(method, path, { key, body }))
-  assert.ok(answer.status < 300, `${method} ${path}: ${answer.status} ${answer.text}`)
-  return answer
+): Promise<ClientResponse> {
+  const response = await retryWhile503(() => instance.request(method, path, { key, body }))
+  assert.ok(response.status < 300, `${method} ${path}: ${response.status} ${response.text}`)
+  return response
 }
 
-export const newestEventId = async (instance: Asked, key = adminKey): Promise<number> =>
-  Number((await done(instance, 'GET', '/v1/events?limit=1', undefined, key)).headers['last-event-id'])
+export const newestEventId = async (instance: Requester, key = adminKey): Promise<number> =>
+  Number((await requestOk(instance, 'GET', '/v1/events?limit=1', undefined, key)).headers['last-event-id'])
 
 /** All events after a position. */
-export async function feedAfter(instance: Asked, after: number, key = adminKey): Promise<Event[]> {
+export async function feedAfter(instance: Requester, after: number, key = adminKey): Promise<Event[]> {
   const all: Event[] = []
   for (let page: string | undefined = `/v1/events?after=${after}&limit=1000`; page; ) {
-    const answer = await done(instance, 'GET', page, undefined, key)
-    all.push(...answer.json)
-    page = nextPage(answer)
+    const response = await requestOk(instance, 'GET', page, undefined, key)
+    all.push(...response.json)
+    page = nextPage(response)
   }
   return all
 }
 
 /** All items of a list, page by page. */
-export async function listed(instance: Asked, path: string, key = adminKey): Promise<Answer['json'][]> {
-  const all: Answer['json'][] = []
+export async function listAllItems(
+  instance: Requester,
+  path: string,
+  key = adminKey,
+): Promise<ClientResponse['json'][]> {
+  const all: ClientResponse['json'][] = []
   for (let page: string | undefined = path; page; ) {
-    const answer = await done(instance, 'GET', page, undefined, key)
-    all.push(...answer.json)
-    page = nextPage(answer)
+    const response = await requestOk(instance, 'GET', page, undefined, key)
+    all.push(...response.json)
+    page = nextPage(response)
   }
   return all
 }
 
 /** The first response that is not a 503. */
-export const whenServed = (send: () => Promise<Answer>): Promise<Answer> =>
+export const retryWhile503 = (send: () => Promise<ClientResponse>): Promise<ClientResponse> =>
   eventually(
     'a response other than 503',
     async () => {
-      const answer = await send()
-      return answer.status !== 503 && answer
+      const response = await send()
+      return response.status !== 503 && response
     },
     30_000,
   )

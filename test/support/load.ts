@@ -1,21 +1,21 @@
 import assert from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'
-import { catalogue } from '../../src/api/errors.ts'
-import { assertAnswerForm, assertRefused } from './answers.ts'
-import type { Answer, Client, RequestOptions } from './client.ts'
+import { errorCatalogue } from '../../src/api/errors.ts'
+import type { Client, ClientResponse, RequestOptions } from './client.ts'
+import { assertError, assertResponseHeaders } from './responses.ts'
 
-/** What is said of a change where nobody knows whether it was made. */
+/** The message for a change whose outcome is unknown. */
 const unknownOutcome =
   /^The connection to the database was lost before the commit was confirmed\. Check whether/
 
-export const isOutcomeUnknown = ({ json }: Answer): boolean => unknownOutcome.test(json?.message)
+export const isOutcomeUnknown = ({ json }: ClientResponse): boolean => unknownOutcome.test(json?.message)
 
 /** An unavailable database is reported with the documented error and no internal detail. */
-export function assertUnavailable(answer: Answer, method = 'GET'): void {
-  assertRefused(answer, 503, 'unavailable')
-  assertAnswerForm(answer, method)
-  assert.match(String(answer.headers['retry-after']), /^[1-9]\d*$/)
-  if (!isOutcomeUnknown(answer)) assert.equal(answer.json.message, catalogue.unavailable.message)
+export function assertUnavailable(response: ClientResponse, method = 'GET'): void {
+  assertError(response, 503, 'unavailable')
+  assertResponseHeaders(response, method)
+  assert.match(String(response.headers['retry-after']), /^[1-9]\d*$/)
+  if (!isOutcomeUnknown(response)) assert.equal(response.json.message, errorCatalogue.unavailable.message)
 }
 
 type Kind = 'read' | 'write'
@@ -26,14 +26,14 @@ export type Load = {
   /** Pets by the id of the response. */
   readonly created: Map<number, string>
   /** Attempts that were reported as not applied, and those with an unknown outcome. */
-  readonly refused: Attempt[]
+  readonly rejected: Attempt[]
   readonly unknown: Attempt[]
   /** The smallest count of responses of each kind over all callers. */
   leastGood(): number
   leastChanges(): number
-  leastRefused(): number
+  leastRejected(): number
   /** How many responses were errors, over all callers. */
-  refusals(): number
+  rejections(): number
   /** The longest response time so far, in milliseconds. */
   readonly longestMs: Record<Kind, number>
   /** Ends every caller after its response. */
@@ -47,25 +47,25 @@ type LoadOptions = {
   readonly prefix?: string
 }
 
-const pauseAfterRefusalMs = 50
+const pauseAfterErrorMs = 50
 
 /** Every response must be a success or a valid 503. Anything else fails `stop`. */
 export function startLoad(clients: readonly Client[], { callers, key, prefix = 'load' }: LoadOptions): Load {
-  const counts = Array.from({ length: callers }, () => ({ good: 0, changes: 0, refused: 0 }))
+  const counts = Array.from({ length: callers }, () => ({ good: 0, changes: 0, rejected: 0 }))
   const load = {
     created: new Map<number, string>(),
-    refused: [] as Attempt[],
+    rejected: [] as Attempt[],
     unknown: [] as Attempt[],
     longestMs: { read: 0, write: 0 },
     leastGood: () => least('good'),
     leastChanges: () => least('changes'),
-    leastRefused: () => least('refused'),
-    refusals: () => counts.reduce((sum, { refused }) => sum + refused, 0),
+    leastRejected: () => least('rejected'),
+    rejections: () => counts.reduce((sum, { rejected }) => sum + rejected, 0),
   }
   let isOver = false
   let failure: { error: unknown } | undefined
 
-  function least(which: 'good' | 'changes' | 'refused'): number {
+  function least(which: 'good' | 'changes' | 'rejected'): number {
     // No more responses will come.
     if (failure) throw failure.error
     return Math.min(...counts.map((count) => count[which]))
@@ -74,34 +74,34 @@ export function startLoad(clients: readonly Client[], { callers, key, prefix = '
   async function call(n: number, kind: Kind, method: string, path: string, options: RequestOptions = {}) {
     const client = clients[n % clients.length] as Client
     const sentAt = performance.now()
-    const answer = await client.request(method, path, { key, ...options })
+    const response = await client.request(method, path, { key, ...options })
     load.longestMs[kind] = Math.max(load.longestMs[kind], performance.now() - sentAt)
     const count = counts[n] as (typeof counts)[number]
-    if (answer.status === 503) {
-      assertUnavailable(answer, method)
-      count.refused++
-      await pause(pauseAfterRefusalMs)
+    if (response.status === 503) {
+      assertUnavailable(response, method)
+      count.rejected++
+      await pause(pauseAfterErrorMs)
     } else {
-      assertAnswerForm(answer, method)
-      assert.equal(answer.status, method === 'POST' ? 201 : 200, `${method} ${path}: ${answer.text}`)
+      assertResponseHeaders(response, method)
+      assert.equal(response.status, method === 'POST' ? 201 : 200, `${method} ${path}: ${response.text}`)
       count.good++
       if (kind === 'write') count.changes++
     }
-    return answer
+    return response
   }
 
   async function add(n: number, turn: number): Promise<void> {
     const name = `${prefix} ${n} ${turn}`
     const attempt = { name, idempotencyKey: name.replaceAll(' ', '-') }
-    const answer = await call(n, 'write', 'POST', '/v1/pets', {
+    const response = await call(n, 'write', 'POST', '/v1/pets', {
       body: { name, categoryId: 7 },
       headers: { 'idempotency-key': attempt.idempotencyKey },
     })
-    if (answer.status === 201) {
-      assert.equal(answer.json.name, name)
-      assert.ok(!load.created.has(answer.json.id), `the id ${answer.json.id} was given to two animals`)
-      load.created.set(answer.json.id, name)
-    } else (isOutcomeUnknown(answer) ? load.unknown : load.refused).push(attempt)
+    if (response.status === 201) {
+      assert.equal(response.json.name, name)
+      assert.ok(!load.created.has(response.json.id), `the id ${response.json.id} was given to two animals`)
+      load.created.set(response.json.id, name)
+    } else (isOutcomeUnknown(response) ? load.unknown : load.rejected).push(attempt)
   }
 
   async function keepCalling(n: number): Promise<void> {

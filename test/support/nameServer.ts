@@ -89,7 +89,7 @@ function encodeResponse(query: Query, records: Exclude<Records, 'silent'>, isTru
   return Buffer.concat([header, query.question, ...parts])
 }
 
-/** A DNS server on this machine, over UDP and TCP. `records` is asked once for every query. */
+/** A DNS server on this machine, over UDP and TCP. `records` is called once for every query. */
 export async function startNameServer(
   records: (name: string, family: 4 | 6) => Records,
 ): Promise<NameServer> {

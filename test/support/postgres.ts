@@ -90,7 +90,7 @@ async function guard(): Promise<void> {
   ])
   let server: ChildProcess | undefined
   try {
-    const runsAs = process.getuid?.() === 0 ? await nobody() : {}
+    const runsAs = process.getuid?.() === 0 ? await unprivilegedUser() : {}
     giveTo(runsAs, folder)
     const bin = await copyPrograms(folder)
     const password = randomBytes(16).toString('hex')
@@ -141,9 +141,9 @@ async function copyPrograms(folder: string): Promise<string> {
 }
 
 /** PostgreSQL does not run as root or as a user without an entry in the user database. */
-async function nobody(): Promise<RunsAs> {
-  const ask = async (what: string) => Number((await promisify(execFile)('id', [what, 'nobody'])).stdout)
-  return { uid: await ask('-u'), gid: await ask('-g') }
+async function unprivilegedUser(): Promise<RunsAs> {
+  const readId = async (what: string) => Number((await promisify(execFile)('id', [what, 'nobody'])).stdout)
+  return { uid: await readId('-u'), gid: await readId('-g') }
 }
 
 function giveTo({ uid, gid }: RunsAs, path: string): void {

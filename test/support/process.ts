@@ -4,17 +4,22 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { createClient } from './client.ts'
 import { runInHost } from './commandHosts.ts'
-import { engine, newStore, storeEnvIn } from './engine.ts'
+import { databaseEnvIn, engine, newDatabase } from './engine.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
-export type Ended = { code: number | null; signal: NodeJS.Signals | null; stdout: string; stderr: string }
+export type ProcessResult = {
+  code: number | null
+  signal: NodeJS.Signals | null
+  stdout: string
+  stderr: string
+}
 
 /** This environment without settings of the service, and with those given. */
 function environment(env: Record<string, string>): NodeJS.ProcessEnv {
   if (engine === 'postgres' && env.PETSTORE_DATA_DIR !== undefined && env.DATABASE_URL === undefined) {
-    throw new Error('This would run on SQLite: pass all settings of the database (storeEnv).')
+    throw new Error('This would run on SQLite: pass all settings of the database (databaseEnv).')
   }
   const clean = Object.entries(process.env).filter(
     ([name]) => !/^(PETSTORE_|PORT$|HOST$|DATABASE_URL$|NODE_TEST_CONTEXT$|NODE_OPTIONS$)/.test(name),
@@ -62,7 +67,11 @@ export function spawnPetstore(args: string[], env: Record<string, string> = {}, 
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     output.stderr += text
   })
-  const ended: Promise<Ended> = once(child, 'close').then(([code, signal]) => ({ code, signal, ...output }))
+  const ended: Promise<ProcessResult> = once(child, 'close').then(([code, signal]) => ({
+    code,
+    signal,
+    ...output,
+  }))
   return { child, output, ended }
 }
 
@@ -80,7 +89,7 @@ export function runInProcess(
   env: Record<string, string> = {},
   input = '',
   how: SpawnOptions = {},
-): Promise<Ended> {
+): Promise<ProcessResult> {
   const { child, ended } = spawnPetstore(args, env, how)
   child.stdin.end(input)
   return ended
@@ -91,15 +100,15 @@ export async function runPetstore(
   args: string[],
   env: Record<string, string> = {},
   input = '',
-): Promise<Ended> {
+): Promise<ProcessResult> {
   if (args[0] === 'serve') return runInProcess(args, env, input)
   return { ...(await runInHost({ args, env: environment(env), input })), signal: null }
 }
 
 /** A running server in a separate process, on a fresh database unless the settings name one. */
 export async function startServer(env: Record<string, string> = {}, how: SpawnOptions = {}) {
-  const storeEnv = storeEnvIn(env) ?? (await newStore())
-  const { child, output, ended } = spawnPetstore(['serve'], { PORT: '0', ...storeEnv, ...env }, how)
+  const databaseEnv = databaseEnvIn(env) ?? (await newDatabase())
+  const { child, output, ended } = spawnPetstore(['serve'], { PORT: '0', ...databaseEnv, ...env }, how)
   await until(
     child,
     () => /Ctrl-C/.test(output.stdout),
@@ -107,8 +116,8 @@ export async function startServer(env: Record<string, string> = {}, how: SpawnOp
   )
   const base = /API\s+(http:\/\/\S+)\/v1/.exec(output.stdout)?.[1] as string
   const operatorKey = /ps_(?:live|test)_[0-9A-Za-z]{36}/.exec(output.stdout)?.[0]
-  const dataDir = storeEnv.PETSTORE_DATA_DIR
-  return { child, output, ended, storeEnv, dataDir, base, operatorKey, ...createClient(base) }
+  const dataDir = databaseEnv.PETSTORE_DATA_DIR
+  return { child, output, ended, databaseEnv, dataDir, base, operatorKey, ...createClient(base) }
 }
 
 /** Waits until the output of a process satisfies a condition. Fails if the process ends first. */

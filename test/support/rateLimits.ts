@@ -1,9 +1,9 @@
 import { after, before, beforeEach } from 'node:test'
-import type { Answer } from './client.ts'
+import type { ClientResponse } from './client.ts'
 import { startTestService, type TestService } from './service.ts'
 
 /**
- * A service for all tests of a file that takes the client address from X-Forwarded-For, and a client address of its own
+ * A service for all tests of a file that takes the client address from X-Forwarded-For, and a separate client address
  * for each test.
  */
 export function proxiedService() {
@@ -28,9 +28,9 @@ export function proxiedService() {
 }
 
 /** The value of `X-RateLimit-Limit`, `-Remaining` or `-Reset`. */
-export const rateLimit = ({ headers }: Answer, name: 'limit' | 'remaining' | 'reset'): number =>
+export const rateLimit = ({ headers }: ClientResponse, name: 'limit' | 'remaining' | 'reset'): number =>
   Number(headers[`x-ratelimit-${name}`])
 
-/** Runs the work this many times at once. */
+/** Runs the work this many times concurrently. */
 export const times = <T>(count: number, work: () => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: count }, work))

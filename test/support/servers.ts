@@ -1,10 +1,10 @@
 import { rmSync } from 'node:fs'
 import type { TestContext } from 'node:test'
-import { removeStore, storeEnvIn, temporaryFolder } from './engine.ts'
+import { databaseEnvIn, removeDatabase, temporaryFolder } from './engine.ts'
 import { type SpawnOptions, startServer } from './process.ts'
 
 /** Replaces the context of a test for something that all tests of a suite use. */
-export class Lasting implements Pick<TestContext, 'after'> {
+export class SuiteCleanup implements Pick<TestContext, 'after'> {
   readonly #ends: (() => unknown)[] = []
 
   after(end?: unknown): void {
@@ -37,7 +37,7 @@ export async function serverFor(
     server.closeConnections()
     server.child.kill('SIGKILL')
     await server.ended
-    if (storeEnvIn(env) === undefined) await removeStore(server.storeEnv)
+    if (databaseEnvIn(env) === undefined) await removeDatabase(server.databaseEnv)
   })
   return server
 }

@@ -5,14 +5,14 @@ import { type Bounds, type Service, startService } from '../../src/service.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { BunHost, bunPath } from './bunService.ts'
 import { type Client, createClient } from './client.ts'
-import { newStore, openStore, removeStore, type StoreEnv, storeEnvIn } from './engine.ts'
+import { type DatabaseEnv, databaseEnvIn, newDatabase, openTestDatabase, removeDatabase } from './engine.ts'
 
 /** The time stands still until a test moves it. */
 export const startOfTests = Date.UTC(2026, 10, 15, 12, 0, 0)
 
 export type TestService = Client & {
   /** The settings that name its database. A restart and a command on the same database have the same. */
-  readonly storeEnv: StoreEnv
+  readonly databaseEnv: DatabaseEnv
   readonly dataDir: string
   readonly base: string
   readonly operatorKey: string
@@ -26,7 +26,7 @@ export type TestService = Client & {
   /** Stops cleanly and starts again on the same database. The address changes. */
   restart(env?: Record<string, string>): Promise<void>
   /** The database, opened a second time to read or change it without the service. */
-  store(): Promise<Database>
+  openDatabase(): Promise<Database>
   /** Stops cleanly and removes the database, unless the settings named it. */
   stop(): Promise<void>
   /** Creates a key through the API. `key` is its secret. */
@@ -45,14 +45,14 @@ export async function startTestService(
   env: Record<string, string> = {},
   { startAt = startOfTests, bounds = {}, nameServers }: TestServiceOptions = {},
 ): Promise<TestService> {
-  const givenStore = storeEnvIn(env)
-  const storeEnv = givenStore ?? (await newStore())
+  const givenDatabase = databaseEnvIn(env)
+  const databaseEnv = givenDatabase ?? (await newDatabase())
   const host = bunPath === undefined ? undefined : new BunHost()
   const logLines: string[] = []
   let time = startAt === 'now' ? Date.now() : startAt
   host?.setTime(time)
   const start = (more: Record<string, string>): Promise<Service> => {
-    const fullEnv = { PORT: '0', ...storeEnv, ...env, ...more }
+    const fullEnv = { PORT: '0', ...databaseEnv, ...env, ...more }
     const common = { bounds, ...(nameServers && { nameServers }) }
     if (host) return host.start({ env: fullEnv, ...common })
     const { log } = createLog({
@@ -69,8 +69,8 @@ export async function startTestService(
   let client = createClient(`http://127.0.0.1:${service.port}`)
 
   const test: TestService = {
-    storeEnv,
-    dataDir: storeEnv.PETSTORE_DATA_DIR,
+    databaseEnv,
+    dataDir: databaseEnv.PETSTORE_DATA_DIR,
     operatorKey,
     get logLines() {
       return host?.logLines ?? logLines
@@ -94,8 +94,8 @@ export async function startTestService(
       service = await start(more)
       client = createClient(`http://127.0.0.1:${service.port}`)
     },
-    store() {
-      opened ??= openStore(storeEnv, time)
+    openDatabase() {
+      opened ??= openTestDatabase(databaseEnv, time)
       return opened
     },
     async stop() {
@@ -103,15 +103,15 @@ export async function startTestService(
       await service.stop()
       await (await opened)?.close()
       host?.remove()
-      if (givenStore === undefined) await removeStore(storeEnv)
+      if (givenDatabase === undefined) await removeDatabase(databaseEnv)
     },
     async makeKey(settings = {}) {
-      const answer = await client.request('POST', '/v1/keys', {
+      const response = await client.request('POST', '/v1/keys', {
         key: operatorKey,
         body: { name: 'test', ...settings },
       })
-      if (answer.status !== 201) throw new Error(`The key was not created: ${answer.text}`)
-      return answer.json as { id: number; key: string }
+      if (response.status !== 201) throw new Error(`The key was not created: ${response.text}`)
+      return response.json as { id: number; key: string }
     },
   }
   return test

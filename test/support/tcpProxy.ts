@@ -23,12 +23,18 @@ export type TcpProxy = {
    * Cuts the connection on which this text is sent to PostgreSQL for the given time from now: before it arrives, or
    * after PostgreSQL has responded, so that only the response is lost. Resolves when that has happened.
    */
-  cutAt(text: string, when: 'before' | 'answered', count?: number): Promise<void>
+  cutAt(text: string, when: 'before' | 'afterResponse', count?: number): Promise<void>
   /** Like `hang`, from the moment at which this text is sent. The text does not arrive. */
   hangAt(text: string): Promise<void>
 }
 
-type Trap = { bytes: Buffer; when: 'before' | 'answered' | 'hang'; left: number; sprung(): void; pair?: Pair }
+type Trap = {
+  bytes: Buffer
+  when: 'before' | 'afterResponse' | 'hang'
+  left: number
+  sprung(): void
+  pair?: Pair
+}
 type Pair = { client: Socket; server: Socket }
 
 export async function proxyFor(t: Pick<TestContext, 'after'>, databaseUrl: string): Promise<TcpProxy> {
@@ -56,7 +62,7 @@ export async function proxyFor(t: Pick<TestContext, 'after'>, databaseUrl: strin
       if (trap.pair !== pair || isToServer) return true
     } else {
       if (!isToServer || !chunk.includes(trap.bytes) || --trap.left > 0) return true
-      if (trap.when === 'answered') {
+      if (trap.when === 'afterResponse') {
         trap.pair = pair
         return true
       }

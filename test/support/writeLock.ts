@@ -4,10 +4,10 @@ import type { TestContext } from 'node:test'
 
 const holder = `
   const { DatabaseSync } = require('node:sqlite')
-  const store = new DatabaseSync(process.argv[1], { timeout: 5000 })
-  store.exec('BEGIN IMMEDIATE')
+  const connection = new DatabaseSync(process.argv[1], { timeout: 5000 })
+  connection.exec('BEGIN IMMEDIATE')
   console.log('held')
-  process.stdin.on('end', () => store.close()).resume()
+  process.stdin.on('end', () => connection.close()).resume()
 `
 
 /** Another process that holds the write lock of a database until it is released or the test is over. */

@@ -3,7 +3,7 @@ import type { SqlDialect } from '../../database/dialect.ts'
 import type { Db } from '../../database/tables.ts'
 import { petStatusForOrder } from '../../orders/order.ts'
 import { findOpenOrder } from '../../orders/queries.ts'
-import { addPet, addPets, changePet, findPet } from '../../pets/queries.ts'
+import { createPet, createPets, findPet, updatePet } from '../../pets/queries.ts'
 import type { PetRecord } from './records.ts'
 
 /** Inserts new pets with one statement, and updates existing ones and those with open orders one by one. */
@@ -23,7 +23,7 @@ export async function applyPets(
     // A later record with the same id updates the pet.
     if (pet.id !== undefined) known.add(pet.id)
   }
-  if (added.length > 0) await addPets(trx, dialect, added, now)
+  if (added.length > 0) await createPets(trx, dialect, added, now)
   for (const pet of changed) await applyPet(trx, pet, now)
 }
 
@@ -59,5 +59,5 @@ async function applyPet(trx: Db, { id = 0, ...pet }: PetRecord, now: number): Pr
   const order = await findOpenOrder(trx, BigInt(id), now)
   const imported = { ...pet, status: order ? petStatusForOrder[order.status] : (pet.status ?? 'available') }
   const existing = await findPet(trx, BigInt(id))
-  await (existing ? changePet(trx, existing, imported, now) : addPet(trx, imported, now, id))
+  await (existing ? updatePet(trx, existing, imported, now) : createPet(trx, imported, now, id))
 }

@@ -3,8 +3,8 @@ import { createReadStream } from 'node:fs'
 import { ApiError } from '../../api/errors.ts'
 import { JsonError, parseJson } from '../../api/json.ts'
 import { validate } from '../../api/validation.ts'
-import { matchPlainPet } from './plainPet.ts'
-import { type ExportRecord, privilegedContent, recordSchema } from './records.ts'
+import { parsePetFast } from './parsePetFast.ts'
+import { contentRequiringWithKeys, type ExportRecord, recordSchema } from './records.ts'
 
 const lineBytesMax = 1024 * 1024
 const chunkBytes = 256 * 1024
@@ -23,7 +23,7 @@ export async function* readRecords(
     const records: ExportRecord[] = []
     for (let start = 0; start < text.length; ) {
       line++
-      const plain = matchPlainPet(text, start)
+      const plain = parsePetFast(text, start)
       const end = plain?.end ?? (text.indexOf('\n', start) + 1 || text.length + 1)
       const record = plain?.pet ?? parseRecord(text.slice(start, end - 1), line, withKeys)
       if (record) records.push(record)
@@ -73,7 +73,7 @@ function parseRecord(text: string, line: number, withKeys: boolean): ExportRecor
     const schema = fields && recordSchema(fields.type)
     if (!schema)
       throw lineError(line, 'expected an object whose type, if any, is petstore, category, pet, order or key')
-    const privileged = withKeys ? undefined : privilegedContent(fields)
+    const privileged = withKeys ? undefined : contentRequiringWithKeys(fields)
     if (privileged !== undefined) throw lineError(line, `${privileged} ${needsFlag}`)
     return validate(schema, value, 'body')
   } catch (error) {

@@ -2,10 +2,10 @@ import * as z from 'zod'
 import { int64, integer } from '../../api/validation.ts'
 import { categoryNameSchema } from '../../categories/schemas.ts'
 import { timeMaxMs } from '../../clock.ts'
-import { type KeySettings, settingsProblems } from '../../keys/key.ts'
-import { ownLimits, secretsPerKeyMax } from '../../keys/queries.ts'
+import { type KeySettings, validateKeySettings } from '../../keys/key.ts'
+import { customLimits, secretsPerKeyMax } from '../../keys/queries.ts'
 import { keyNameSchema, originsSchema, planSchema, scopesSchema } from '../../keys/schemas.ts'
-import { ownLimitMax, ownStreamsMax } from '../../limits/plans.ts'
+import { customLimitMax, customStreamsMax } from '../../limits/plans.ts'
 import { holdExpiredReason, orderStatuses } from '../../orders/order.ts'
 import { customerSchema, noteSchema } from '../../orders/schemas.ts'
 import { petStatuses } from '../../pets/pet.ts'
@@ -83,9 +83,9 @@ const schemas = {
       id,
       name: keyNameSchema,
       plan: planSchema,
-      perMinute: integer(1, ownLimitMax).nullable(),
-      perDay: integer(1, ownLimitMax).nullable(),
-      streams: integer(1, ownStreamsMax).nullable().default(null),
+      perMinute: integer(1, customLimitMax).nullable(),
+      perDay: integer(1, customLimitMax).nullable(),
+      streams: integer(1, customStreamsMax).nullable().default(null),
       scopes: scopesSchema,
       origins: originsSchema,
       isFromSetting: z.boolean(),
@@ -96,10 +96,10 @@ const schemas = {
       secrets: z.array(secretSchema).max(secretsPerKeyMax),
     })
     .transform(({ name, plan, perMinute, perDay, streams, scopes, origins, ...record }, context) => {
-      const limits = ownLimits({ per_minute: perMinute, per_day: perDay, streams })
+      const limits = customLimits({ per_minute: perMinute, per_day: perDay, streams })
       const expiresAt = record.expiresAt ?? undefined
       const settings: KeySettings = { name, plan, limits, scopes, origins, expiresAt }
-      for (const { field, message } of settingsProblems(settings, 0))
+      for (const { field, message } of validateKeySettings(settings, 0))
         context.addIssue({ code: 'custom', path: [field], message })
       return { ...record, settings }
     }),
@@ -120,7 +120,7 @@ export const recordSchema = (type: unknown = 'pet'): z.ZodType<ExportRecord> | u
   typeof type === 'string' && Object.hasOwn(schemas, type) ? schemas[type as keyof typeof schemas] : undefined
 
 /** What only an import with `--with-keys` accepts: keys, and counters, which move the ids and the event feed. */
-export function privilegedContent(value: { readonly [name: string]: unknown }): string | undefined {
+export function contentRequiringWithKeys(value: { readonly [name: string]: unknown }): string | undefined {
   if (value.type === 'key') return 'a key'
   if (value.type !== 'petstore') return undefined
   const counter = Object.keys(value).find((name) => Object.hasOwn(counters, name))

@@ -4,7 +4,7 @@ import { changeLogTable, type Db } from '../tables.ts'
 const pollIntervalMs = 250
 
 /** Polls the newest id of the change log, which every change of any process appends to. */
-export function watchForeignChanges(read: Db) {
+export function watchExternalChanges(read: Db) {
   const newest = read.selectFrom(changeLogTable).select('id').orderBy('id', 'desc').limit(1)
   let seen: number | undefined
   return pollForChanges(async (notify) => {

@@ -25,7 +25,7 @@ export const isStalePlan = (error: unknown): boolean =>
   codeOf(error) === '0A000' && /cached plan/.test((error as Error).message)
 
 /** A serialization failure or a deadlock. */
-export const isConflict = (error: unknown): boolean => /^40(?:001|P01)$/.test(codeOf(error))
+export const isSerializationFailure = (error: unknown): boolean => /^40(?:001|P01)$/.test(codeOf(error))
 
 /** The server became a standby, or the role lost its write permission. */
 export const isReadOnly = (error: unknown): boolean => codeOf(error) === '25006'
@@ -34,17 +34,17 @@ export const isReadOnly = (error: unknown): boolean => codeOf(error) === '25006'
 export const isTooManyConnections = (error: unknown): boolean => codeOf(error) === '53300'
 
 /** Whether the server has confirmed that it did not execute the statement. */
-export const isRejection = (error: unknown): boolean => {
+export const isNotExecuted = (error: unknown): boolean => {
   const code = codeOf(error)
   return isSqlState(code) && !/^(?:08|57P)/.test(code)
 }
 
 /** A wrong password, an unknown database or an unknown host. A retry does not help. */
-export const isPermanent = (error: unknown): boolean =>
+export const isConfigurationError = (error: unknown): boolean =>
   /^(?:28...|3D000|ENOTFOUND|EAI_AGAIN)$/.test(codeOf(error))
 
 /** The message of the underlying error. */
-export function rootMessage(error: unknown): string {
+export function rootCauseMessage(error: unknown): string {
   const { cause, message } = error as Error
   const root = cause instanceof Error ? cause : (error as Error)
   const inner = (root as { errors?: unknown[] }).errors?.[0]

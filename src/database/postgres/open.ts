@@ -3,17 +3,23 @@ import type { ClientBase } from 'pg'
 import { type Database, DatabaseUnavailableError } from '../database.ts'
 import { postgresDialect } from '../dialect.ts'
 import { WriteQueue } from '../writeQueue.ts'
-import { watchForeignChanges } from './changes.ts'
+import { watchExternalChanges } from './changes.ts'
 import { postgresKysely, query, withClient } from './driver.ts'
 import { connectionSource, createPool } from './pool.ts'
-import { acquireWriteLock, begin, inTransaction, postgresWriteEngine, queryMaxMs } from './transactions.ts'
+import {
+  beginStatement,
+  inTransaction,
+  postgresWriteEngine,
+  queryMaxMs,
+  writeLockStatement,
+} from './transactions.ts'
 
 const pingMaxMs = 1_000
 const closeWaitMaxMs = 2_000
 const unlimitedMs = 2 ** 31 - 1
 const noTimeouts = 'SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0'
 const beginSnapshot = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${noTimeouts}`
-const beginMigration = `${begin}; ${noTimeouts}; ${acquireWriteLock}`
+const beginMigration = `${beginStatement}; ${noTimeouts}; ${writeLockStatement}`
 
 type PostgresOptions = { readonly url: string; readonly poolMax: number }
 
@@ -26,12 +32,12 @@ export function openPostgres({ url, poolMax }: PostgresOptions): Database {
   const unlimited = connectionSource(pool, () => unlimitedMs)
   const read = postgresKysely(source)
   const queue = new WriteQueue(postgresWriteEngine(writerPool))
-  const foreignChanges = watchForeignChanges(read)
+  const externalChanges = watchExternalChanges(read)
   return {
     dialect: postgresDialect,
     read,
     write: (work, onDurable) => queue.add(work, onDurable),
-    writeConcurrently: (work) => inTransaction(source, begin, work),
+    writeConcurrently: (work) => inTransaction(source, beginStatement, work),
     migrate: (work) =>
       inTransaction(unlimited, beginMigration, (trx, client) =>
         work(trx, async (script) => void (await query(client, script, [], unlimitedMs))),
@@ -45,7 +51,7 @@ export function openPostgres({ url, poolMax }: PostgresOptions): Database {
     onStorageFault() {},
     // PostgreSQL removes old row versions itself: see docs/guides/personal-data.md.
     truncateWal() {},
-    onForeignChange: foreignChanges.listen,
+    onExternalChange: externalChanges.listen,
     stats: () => ({
       writesWaiting: queue.length,
       connectionsBusy: pool.totalCount - pool.idleCount + writerPool.totalCount - writerPool.idleCount,
@@ -53,7 +59,7 @@ export function openPostgres({ url, poolMax }: PostgresOptions): Database {
     }),
     ping: () => withClient(source, ping),
     async close() {
-      foreignChanges.stop()
+      externalChanges.stop()
       await queue.idle()
       // An unresponsive server does not confirm the end of a connection.
       await Promise.race([

@@ -3,7 +3,7 @@ import { DatabaseUnavailableError } from '../database.ts'
 import type { Db } from '../tables.ts'
 import type { Transaction, WriteEngine } from '../writeBatch.ts'
 import { type ConnectionSource, postgresKysely, query, withClient } from './driver.ts'
-import { isConflict, isReadOnly, isRejection, isStalePlan } from './errors.ts'
+import { isNotExecuted, isReadOnly, isSerializationFailure, isStalePlan } from './errors.ts'
 import { connectionSource } from './pool.ts'
 
 /** The bound of one query. */
@@ -12,10 +12,10 @@ export const queryMaxMs = 3_000
 const commitMaxMs = 5_000
 
 /** Every statement is written for this level. The role, the database and the server may have other defaults. */
-export const begin = 'BEGIN ISOLATION LEVEL READ COMMITTED'
+export const beginStatement = 'BEGIN ISOLATION LEVEL READ COMMITTED'
 
 /** The transaction that holds this lock is the only writer of the schema. */
-export const acquireWriteLock =
+export const writeLockStatement =
   "SELECT pg_advisory_xact_lock(hashtext(current_schema()), hashtext('petstore write'))"
 
 export const inTransaction = <T>(
@@ -53,11 +53,11 @@ async function commit(client: ClientBase, timeoutMs: number): Promise<void> {
 
 export const postgresWriteEngine = (pool: Pool): WriteEngine => ({
   begin: () => beginWrite(pool),
-  isRetryable: (error) => isStalePlan(error) || isConflict((error as Error).cause ?? error),
+  isRetryable: (error) => isStalePlan(error) || isSerializationFailure((error as Error).cause ?? error),
   // Without a cause, COMMIT was not sent or was confirmed as a rollback.
   isOutcomeUnknown(error) {
     const { cause } = error as Error
-    return error instanceof DatabaseUnavailableError && cause !== undefined && !isRejection(cause)
+    return error instanceof DatabaseUnavailableError && cause !== undefined && !isNotExecuted(cause)
   },
 })
 
@@ -77,7 +77,7 @@ async function beginWrite(pool: Pool): Promise<Transaction> {
     }
   }
   try {
-    await execute(`${begin}; ${acquireWriteLock}`)
+    await execute(`${beginStatement}; ${writeLockStatement}`)
   } catch (error) {
     source.release(client, error)
     throw error
@@ -88,7 +88,7 @@ async function beginWrite(pool: Pool): Promise<Transaction> {
       // write, must not be used again.
       onFault(error) {
         const { cause } = error as Error
-        if (!isRejection(cause) || isReadOnly(cause)) fault = error
+        if (!isNotExecuted(cause) || isReadOnly(cause)) fault = error
       },
       onMutation() {
         mutations++

@@ -8,7 +8,7 @@ import { openMigrated } from '../open.ts'
 import { withRetry } from '../retry.ts'
 import { changeLogTable } from '../tables.ts'
 import { isLocked } from './driver.ts'
-import { makePrivate, repairModes, syncFile, syncFolder } from './files.ts'
+import { repairModes, restrictFileModes, syncFile, syncFolder } from './files.ts'
 import { databaseFile } from './open.ts'
 import { acquireServerLock } from './serverLock.ts'
 
@@ -45,7 +45,7 @@ export async function backupDatabase(source: string, target: string): Promise<nu
 }
 
 async function copyPages(source: string, target: string): Promise<void> {
-  makePrivate(target)
+  restrictFileModes(target)
   using connection = new DatabaseSync(source, { readOnly: true, timeout: lockWaitMs })
   // An open read transaction keeps the snapshot. Otherwise each write of a server would restart the copy.
   connection.exec('BEGIN; SELECT 1 FROM sqlite_schema')

@@ -41,7 +41,7 @@ export class RowChanges {
  * A number that changes with every commit of another connection; for the reader, the writer of this process is one. It is
  * queried once in each iteration of the event loop: requests that have arrived by then were sent before.
  */
-export function versionOf(connection: DatabaseSync, queue: WriteQueue): () => number {
+export function databaseVersionReader(connection: DatabaseSync, queue: WriteQueue): () => number {
   const statement = connection.prepare('PRAGMA data_version')
   let version: number | undefined
   let unknown = -1
@@ -65,7 +65,7 @@ export function versionOf(connection: DatabaseSync, queue: WriteQueue): () => nu
 }
 
 /** Polls the version of the writer. The reader never commits, so a new version is a commit of another process. */
-export function watchForeignChanges(writer: DatabaseSync, sync?: () => Promise<void>) {
+export function watchExternalChanges(writer: DatabaseSync, sync?: () => Promise<void>) {
   const statement = writer.prepare('PRAGMA data_version')
   const version = () => statement.get()?.data_version
   let seen = version()

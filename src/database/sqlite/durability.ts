@@ -19,7 +19,7 @@ const syncData = promisify(fdatasync)
 /** A sync that takes longer is overdue. Its writes are rejected, and further ones until it completes. */
 export const defaultSyncMaxMs = 10_000
 /** How long a reader of a durable value waits for a sync of the commits of another process. */
-const foreignSyncWaitMaxMs = 1_000
+const externalSyncWaitMaxMs = 1_000
 
 type DurabilityOptions = {
   readonly databaseFile: string
@@ -27,7 +27,7 @@ type DurabilityOptions = {
   readonly read: Db
   readonly syncMaxMs: number
   /** Changes with every commit of another process. */
-  foreignVersion(): number
+  externalVersion(): number
   onFault(fault: StorageFault): void
 }
 
@@ -56,7 +56,7 @@ export class Durability {
   readonly #checkpointer: Checkpointer
   readonly #tracked: Tracked[] = []
   /** The version up to which commits of other processes are durable. */
-  #foreignSynced: number | undefined
+  #externalSynced: number | undefined
   #wal: Promise<number> | undefined
   #running: Promise<void> | undefined
   #next: Promise<void> | undefined
@@ -129,9 +129,9 @@ export class Durability {
     this.#tracked.push(tracked)
     await this.sync()
     return () => {
-      if (this.#options.foreignVersion() === this.#foreignSynced) return tracked.value
+      if (this.#options.externalVersion() === this.#externalSynced) return tracked.value
       const synced = this.sync().catch(() => {})
-      const timeout = sleep(foreignSyncWaitMaxMs, undefined, { ref: false })
+      const timeout = sleep(externalSyncWaitMaxMs, undefined, { ref: false })
       return Promise.race([synced, timeout]).then(() => tracked.value)
     }
   }
@@ -172,19 +172,19 @@ export class Durability {
    * may have an open transaction.
    */
   #beginSync(): () => void {
-    const { foreignVersion, read } = this.#options
+    const { externalVersion, read } = this.#options
     try {
-      const version = foreignVersion()
+      const version = externalVersion()
       const values = this.#tracked.map((tracked) => ({ tracked, value: tracked.query(read) }))
       return () => {
         for (const { tracked, value } of values)
           if (typeof value === 'number') tracked.value = Math.max(tracked.value, value)
-        this.#foreignSynced = version
+        this.#externalSynced = version
       }
     } catch {
       // Another process holds an exclusive lock on the database. The next reader of a value syncs again.
       return () => {
-        this.#foreignSynced = undefined
+        this.#externalSynced = undefined
       }
     }
   }

@@ -11,7 +11,7 @@ const suffixes = ['', '-wal', '-shm', '-journal']
  * Creates a database file that only its owner can read, or restricts the modes of an existing one. An existing file is
  * not opened: closing it would release the locks that SQLite holds on it in this process.
  */
-export function makePrivate(database: string): void {
+export function restrictFileModes(database: string): void {
   createPrivate(database)
   repairModes(database)
 }

@@ -5,10 +5,10 @@ import { type Database, DatabaseUnavailableError, type StorageFault } from '../d
 import { sqliteDialect } from '../dialect.ts'
 import type { Db } from '../tables.ts'
 import { WriteQueue } from '../writeQueue.ts'
-import { RowChanges, versionOf, watchForeignChanges } from './changes.ts'
+import { databaseVersionReader, RowChanges, watchExternalChanges } from './changes.ts'
 import { sqliteConnectionOf, sqliteKysely } from './driver.ts'
 import { Durability, defaultSyncMaxMs } from './durability.ts'
-import { makePrivate } from './files.ts'
+import { restrictFileModes } from './files.ts'
 import { needsRecovery, recoverDatabase } from './recovery.ts'
 import { sqliteWriteEngine } from './writeEngine.ts'
 
@@ -32,7 +32,7 @@ export function openSqlite(
 ): Database {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   const file = databaseFile(dataDir)
-  makePrivate(file)
+  restrictFileModes(file)
   const isRecovered = isServing || needsRecovery(file) ? recoverDatabase(file) : false
   // The write engine waits for locks, because SQLite would block the event loop.
   const writer = connect(file, 0)
@@ -49,15 +49,15 @@ export function openSqlite(
   const queue: WriteQueue = new WriteQueue(
     sqliteWriteEngine(writer, { durability: () => durability, onCommitted: () => rowChanges.report() }),
   )
-  const foreignVersion = versionOf(writer, queue)
+  const externalVersion = databaseVersionReader(writer, queue)
   const durability = isServing
-    ? new Durability({ databaseFile: file, writer, read, syncMaxMs, foreignVersion, onFault })
+    ? new Durability({ databaseFile: file, writer, read, syncMaxMs, externalVersion, onFault })
     : undefined
   // Commands that import data keep the indexes in memory and write to the disk less often.
   if (!durability) writer.exec('PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 16384')
   // The previous process may have crashed between deleting data and truncating the log.
   if (!isRecovered) durability?.truncateWal()
-  const foreignChanges = watchForeignChanges(writer, durability && (() => durability.syncCommit()))
+  const externalChanges = watchExternalChanges(writer, durability && (() => durability.syncCommit()))
   return {
     dialect: sqliteDialect,
     read,
@@ -66,17 +66,17 @@ export function openSqlite(
     migrate: (work) =>
       queue.add((trx) => work(trx, async (script) => sqliteConnectionOf(trx)?.runScript(script))),
     snapshot: (work) => snapshot(file, work),
-    version: versionOf(reader, queue),
+    version: databaseVersionReader(reader, queue),
     watchRows(table, listener) {
       rowChanges.watch(table, listener)
-      return foreignVersion
+      return externalVersion
     },
     onCommit: (listener) => queue.onCommit(listener),
     trackDurable: async (query) => durability?.track(query) ?? (() => Number.MAX_SAFE_INTEGER),
     onStorageFault: (listener) => void faultListeners.push(listener),
     // In a command, the last connection to close truncates the log.
     truncateWal: () => durability?.truncateWal(),
-    onForeignChange: foreignChanges.listen,
+    onExternalChange: externalChanges.listen,
     stats: () => ({ writesWaiting: queue.length, connectionsBusy: 0, connectionsAwaited: 0 }),
     async ping() {
       durability?.assertWritable()
@@ -85,7 +85,7 @@ export function openSqlite(
       if (statSync(file).ino !== inode) throw new DatabaseUnavailableError('The database file was replaced.')
     },
     async close() {
-      foreignChanges.stop()
+      externalChanges.stop()
       await queue.idle()
       await durability?.close()
       // Closing the last connection would checkpoint the log. After a failure the next start has to recover it.

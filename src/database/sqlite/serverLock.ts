@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { isLocked } from './driver.ts'
-import { makePrivate } from './files.ts'
+import { restrictFileModes } from './files.ts'
 
 /**
  * Prevents a second server on the same data folder: each would count only its share of the requests. The operating system
@@ -11,7 +11,7 @@ import { makePrivate } from './files.ts'
 export function acquireServerLock(dataDir: string): () => void {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   const file = join(dataDir, 'server.lock')
-  makePrivate(file)
+  restrictFileModes(file)
   const lock = new DatabaseSync(file, { timeout: 0 })
   try {
     lock.exec('BEGIN EXCLUSIVE')

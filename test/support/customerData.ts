@@ -1,9 +1,9 @@
-import { allThatIsStored, type StoreEnv } from './engine.ts'
+import { type DatabaseEnv, databaseText } from './engine.ts'
 import { eventually } from './eventually.ts'
 
 let persons = 0
 /** A customer whose data is unique, so that a test can search for it. */
-export function somebody(noteLength = 20) {
+export function uniqueCustomer(noteLength = 20) {
   const mark = `person-${++persons}-of-the-test`
   const customer = { name: `Name ${mark}`, email: `${mark}@example.com` }
   const note = `note-${mark} `.padEnd(noteLength, 'x')
@@ -11,10 +11,10 @@ export function somebody(noteLength = 20) {
 }
 
 /** The data of a customer that is still in the database. */
-export async function tracesOf({ traces }: { traces: string[] }, env: StoreEnv): Promise<string[]> {
-  const stored = await allThatIsStored(env)
+export async function remainingTraces({ traces }: { traces: string[] }, env: DatabaseEnv): Promise<string[]> {
+  const stored = await databaseText(env)
   return traces.filter((trace) => stored.includes(trace))
 }
 
-export const allTracesGo = (person: { traces: string[] }, env: StoreEnv) =>
-  eventually('all traces are gone', async () => (await tracesOf(person, env)).length === 0)
+export const allTracesDisappear = (person: { traces: string[] }, env: DatabaseEnv) =>
+  eventually('all traces are gone', async () => (await remainingTraces(person, env)).length === 0)

@@ -2,17 +2,17 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { eventually } from '../support/eventually.ts'
 import { startServer } from '../support/process.ts'
+import { openRawConnection, type RawConnection } from '../support/rawConnection.ts'
 import { type Server, stopped } from '../support/servers.ts'
-import { type Caller, call } from '../support/socket.ts'
 
 const headersTimeoutMs = 5_000
 const requestTimeoutMs = 10_000
-/** A caller is cut off within his bound and this. */
+/** A client is disconnected within its time limit and this. */
 const lateMs = 1_000
 /** For the machine that runs the test. */
 const slackMs = 1_500
 const tickMs = 400
-const crowd = 150
+const clientCount = 150
 
 let server: Server
 let key: string
@@ -31,66 +31,66 @@ const post = (...headers: string[]) =>
     '\r\n',
   )
 
-/** Sends a little every now and then, for as long as the other side stands it. */
-async function dribble(start: string, drop: string): Promise<Caller> {
-  const caller = await call(server.base, start)
+/** Sends a few bytes from time to time, until the server closes the connection. */
+async function sendSlowly(start: string, drop: string): Promise<RawConnection> {
+  const caller = await openRawConnection(server.base, start)
   const timer = setInterval(() => caller.socket.write(drop), tickMs)
   caller.socket.on('close', () => clearInterval(timer))
   return caller
 }
 
-async function assertCutOff(caller: Caller, boundMs: number): Promise<void> {
+async function assertCutOff(caller: RawConnection, boundMs: number): Promise<void> {
   const { afterMs } = await caller.closed
   assert.ok(afterMs > boundMs - 500, `not before its bound, but after ${afterMs} ms`)
   assert.ok(afterMs < boundMs + lateMs + slackMs, `cut off only after ${afterMs} ms`)
 }
 
-describe('a slow caller is cut off', { concurrency: true }, () => {
-  test('who says nothing at all', async () => assertCutOff(await call(server.base), headersTimeoutMs))
+describe('a slow client is disconnected', { concurrency: true }, () => {
+  test('that sends nothing', async () => assertCutOff(await openRawConnection(server.base), headersTimeoutMs))
 
   for (const [who, start, drop, boundMs] of [
-    ['who is slow to finish the first line', () => 'GET /v1/pe', 't', headersTimeoutMs],
+    ['that is slow to finish the first line', () => 'GET /v1/pe', 't', headersTimeoutMs],
     [
-      'who is slow with headers',
+      'that is slow with headers',
       () => 'GET /v1/pets HTTP/1.1\r\nHost: petstore\r\n',
       'X-Drop: 1\r\n',
       headersTimeoutMs,
     ],
-    ['who is slow with a body', () => post('Content-Length: 1000'), ' ', requestTimeoutMs],
-    ['who is slow with chunks', () => post('Transfer-Encoding: chunked'), '1\r\n \r\n', requestTimeoutMs],
-    ['who is slow to begin a body', () => post('Content-Length: 1000'), '', requestTimeoutMs],
+    ['that is slow with a body', () => post('Content-Length: 1000'), ' ', requestTimeoutMs],
+    ['that is slow with chunks', () => post('Transfer-Encoding: chunked'), '1\r\n \r\n', requestTimeoutMs],
+    ['that is slow to begin a body', () => post('Content-Length: 1000'), '', requestTimeoutMs],
     [
-      'who is slow with a body that nobody wants',
+      'that is slow with a body that is not read',
       () => post('Content-Length: 1000').replace(key, 'wrong'),
       ' ',
       undefined,
     ],
   ] as const) {
     test(who, async () => {
-      const caller = await dribble(start(), drop)
+      const caller = await sendSlowly(start(), drop)
       if (boundMs !== undefined) {
         await assertCutOff(caller, boundMs)
-        assert.match(caller.received(), /^HTTP\/1\.1 408 /, 'and is told why')
+        assert.match(caller.received(), /^HTTP\/1\.1 408 /, 'with the reason')
         assert.match(caller.received(), /^x-request-id: \S+/im)
         assert.match(caller.received(), /\r\n\r\n\{"code":"validation_failed",.*"status":408\}$/)
       } else {
-        assert.equal((await caller.answer()).status, 401, 'answered without it')
+        assert.equal((await caller.response()).status, 401, 'the response does not wait for the body')
         const { afterMs } = await caller.closed
         assert.ok(afterMs < requestTimeoutMs + lateMs + slackMs)
       }
     })
   }
 
-  test('and meanwhile everybody else is served as ever, however many they are', async () => {
+  test('while all other clients are served as usual', async () => {
     const slow = await Promise.all(
-      Array.from({ length: crowd }, (_, n) =>
+      Array.from({ length: clientCount }, (_, n) =>
         n % 2 === 0
-          ? dribble('GET /v1/pets HTTP/1.1\r\nHost: petstore\r\n', 'X-Drop: 1\r\n')
-          : dribble(post('Content-Length: 1000'), ' '),
+          ? sendSlowly('GET /v1/pets HTTP/1.1\r\nHost: petstore\r\n', 'X-Drop: 1\r\n')
+          : sendSlowly(post('Content-Length: 1000'), ' '),
       ),
     )
     let isOver = false
-    const everybodyIsCutOff = Promise.all(slow.map((caller) => caller.closed)).then(() => {
+    const allAreDisconnected = Promise.all(slow.map((caller) => caller.closed)).then(() => {
       isOver = true
     })
     let served = 0
@@ -107,13 +107,13 @@ describe('a slow caller is cut off', { concurrency: true }, () => {
       longestMs = Math.max(longestMs, performance.now() - since)
       if (served >= 5_000) break
     }
-    await everybodyIsCutOff
+    await allAreDisconnected
     assert.ok(served > 100, `${served} served`)
     assert.ok(longestMs < 2_000, `the longest took ${longestMs} ms`)
   })
 
-  test('who does not read his answer is not waited for by others', async () => {
-    const lazy = await call(server.base)
+  test('and one that does not read its response does not delay others', async () => {
+    const lazy = await openRawConnection(server.base)
     lazy.socket.pause()
     for (let n = 0; n < 50; n++) lazy.socket.write('GET /v1/openapi.json HTTP/1.1\r\nHost: petstore\r\n\r\n')
     assert.equal((await server.request('GET', '/v1/pets', { key })).status, 200)
@@ -121,9 +121,9 @@ describe('a slow caller is cut off', { concurrency: true }, () => {
   })
 })
 
-describe('too much', { concurrency: true }, () => {
-  test('of headers, more than 16 KiB, is refused with 431', async () => {
-    const caller = await call(
+describe('an oversized request', { concurrency: true }, () => {
+  test('with headers of more than 16 KiB gets 431', async () => {
+    const caller = await openRawConnection(
       server.base,
       `GET /healthz HTTP/1.1\r\nHost: petstore\r\nX-Long: ${'x'.repeat(17 * 1024)}\r\n\r\n`,
     )
@@ -131,12 +131,12 @@ describe('too much', { concurrency: true }, () => {
     assert.match(caller.received(), /^HTTP\/1\.1 431 /)
   })
 
-  test('but not quite too much is taken', async () => {
-    const caller = await call(
+  test('is accepted up to the limit', async () => {
+    const caller = await openRawConnection(
       server.base,
       `GET /healthz HTTP/1.1\r\nHost: petstore\r\nX-Long: ${'x'.repeat(15 * 1024)}\r\n\r\n`,
     )
-    assert.equal((await caller.answer()).status, 200)
+    assert.equal((await caller.response()).status, 200)
     caller.socket.destroy()
   })
 
@@ -145,25 +145,25 @@ describe('too much', { concurrency: true }, () => {
     ['announced', () => post(`Content-Length: ${1024 ** 3}`), chunk],
     ['in chunks', () => post('Transfer-Encoding: chunked'), `${(64 * 1024).toString(16)}\r\n${chunk}\r\n`],
   ] as const) {
-    test(`of a body, ${form}, is refused with 413 before the rest has come`, async () => {
-      const caller = await call(server.base, start(), piece, piece)
-      const { status, head, body } = await caller.answer()
+    test(`with a body that is ${form} gets 413 before the rest has arrived`, async () => {
+      const caller = await openRawConnection(server.base, start(), piece, piece)
+      const { status, head, body } = await caller.response()
       assert.equal(status, 413)
       assert.match(head, /^connection: close$/im)
       assert.equal(JSON.parse(body).code, 'body_too_large')
       await caller.closed
     })
 
-    test(`of a body, ${form}, is not read on, however hard a caller pushes`, async () => {
-      const caller = await call(server.base, start())
+    test(`with a body that is ${form} is not read further, even if the client keeps sending`, async () => {
+      const caller = await openRawConnection(server.base, start())
       const { socket } = caller
-      const pour = () => {
+      const writeMore = () => {
         while (socket.writable && socket.write(piece)) {
-          // Until the other side takes no more for now.
+          // Until the socket buffer is full.
         }
       }
-      socket.on('drain', pour)
-      pour()
+      socket.on('drain', writeMore)
+      writeMore()
       await caller.closed
       const sentBytes = socket.bytesWritten - socket.writableLength
       assert.ok(sentBytes < 32 * 1024 ** 2, `${sentBytes} bytes were taken of 1 GiB`)
@@ -171,7 +171,7 @@ describe('too much', { concurrency: true }, () => {
     })
   }
 
-  test('of a body that is sent whole before the answer is read still gets the answer 413', async () => {
+  test('with a body that is sent completely before the response is read still gets 413', async () => {
     for (let round = 0; round < 10; round++) {
       const bytes = 65 * 1024 + round * 50_000
       const { status, json } = await server.request('POST', '/v1/pets', { key, body: 'x'.repeat(bytes) })
@@ -180,18 +180,18 @@ describe('too much', { concurrency: true }, () => {
     }
   })
 
-  test('of a body is 64 KiB and one byte', async () => {
+  test('has a body of at least 64 KiB and one byte', async () => {
     const body = (bytes: number) => `{"name":"x","categoryId":1}`.padEnd(bytes)
     assert.equal((await server.request('POST', '/v1/pets', { key, body: body(64 * 1024) })).status, 201)
     assert.equal((await server.request('POST', '/v1/pets', { key, body: body(64 * 1024 + 1) })).status, 413)
   })
 })
 
-test('a connection is kept, and the answer says for how long', async () => {
-  const caller = await call(server.base)
+test('a connection is kept alive, and the response states for how long', async () => {
+  const caller = await openRawConnection(server.base)
   for (let n = 0; n < 3; n++) {
     caller.socket.write('GET /healthz HTTP/1.1\r\nHost: petstore\r\n\r\n')
-    const { status, head } = await caller.answer()
+    const { status, head } = await caller.response()
     assert.equal(status, 200)
     assert.match(head, /^connection: keep-alive$/im)
     assert.match(head, /^keep-alive: timeout=\d+$/im)
@@ -199,10 +199,14 @@ test('a connection is kept, and the answer says for how long', async () => {
   caller.socket.destroy()
 })
 
-test('a caller who is cut off or goes away in the middle leaves no fault in the log', async () => {
+test('a client that disconnects or is disconnected during a request causes no error in the log', async () => {
   const remaining = async () => (await server.request('GET', '/v1/limits', { key })).json.day.remaining
   const before = await remaining()
-  const gone = await call(server.base, post('Content-Length: 1000', 'X-Request-Id: goes-away'), '{"name":')
+  const gone = await openRawConnection(
+    server.base,
+    post('Content-Length: 1000', 'X-Request-Id: goes-away'),
+    '{"name":',
+  )
   await eventually(
     'the request is counted, and its body waited for',
     async () => (await remaining()) < before,

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { BlockList } from 'node:net'
 import { after, before, describe, test } from 'node:test'
-import { addressesMax, createPageAllowance, pageLimits } from '../../src/limits/pageAllowance.ts'
-import type { Answer } from '../support/client.ts'
+import { addressesMax, createPageRateLimiter, pageLimits } from '../../src/limits/pageRateLimiter.ts'
+import type { ClientResponse } from '../support/client.ts'
 import { startServer } from '../support/process.ts'
-import { call } from '../support/socket.ts'
+import { openRawConnection } from '../support/rawConnection.ts'
 import { useService } from '../support/useService.ts'
 
 const { perMinute } = pageLimits
@@ -15,10 +15,10 @@ const requestsOf = (path: string, count: number, headers = '') =>
 
 /** The statuses of requests that are pipelined over one connection. */
 async function pipelined(base: string, path: string, count: number, headers = ''): Promise<number[]> {
-  const caller = await call(base, requestsOf(path, count, headers))
+  const caller = await openRawConnection(base, requestsOf(path, count, headers))
   try {
     const statuses: number[] = []
-    while (statuses.length < count) statuses.push((await caller.answer()).status)
+    while (statuses.length < count) statuses.push((await caller.response()).status)
     return statuses
   } finally {
     caller.socket.destroy()
@@ -38,10 +38,10 @@ describe('requests outside the API are limited by address', () => {
   const newAddress = () => `203.0.113.${++addresses}`
   const use = (address: string, path: string, count: number) =>
     pipelined(service.base, path, count, `X-Forwarded-For: ${address}\r\nAccept-Encoding: gzip\r\n`)
-  const ask = (address: string, path: string, method = 'GET') =>
+  const send = (address: string, path: string, method = 'GET') =>
     service.request(method, path, { headers: { 'x-forwarded-for': address } })
 
-  const assertLimited = ({ status, json, headers }: Answer) => {
+  const assertLimited = ({ status, json, headers }: ClientResponse) => {
     assert.equal(status, 429)
     assert.deepEqual([json.code, json.status], ['rate_limit_exceeded', 429])
     assert.match(String(headers['retry-after']), /^[1-9]\d?$/)
@@ -68,7 +68,7 @@ describe('requests outside the API are limited by address', () => {
       const statuses = await use(address, path, perMinute + 50)
       assert.deepEqual(countsOf(statuses), { [status]: perMinute, 429: 50 })
       assert.deepEqual(statuses.indexOf(429), perMinute)
-      assertLimited(await ask(address, path))
+      assertLimited(await send(address, path))
     })
   }
 
@@ -76,16 +76,16 @@ describe('requests outside the API are limited by address', () => {
     const address = newAddress()
     const paths = ['/', '/guides/keys', '/none', '/v1/openapi.json']
     for (const path of paths) await use(address, path, perMinute / paths.length)
-    for (const path of [...paths, '/docs/reference.js']) assertLimited(await ask(address, path))
-    for (const method of ['POST', 'DELETE', 'OPTIONS']) assertLimited(await ask(address, '/guides', method))
-    assert.equal((await ask(address, '/', 'HEAD')).status, 429)
+    for (const path of [...paths, '/docs/reference.js']) assertLimited(await send(address, path))
+    for (const method of ['POST', 'DELETE', 'OPTIONS']) assertLimited(await send(address, '/guides', method))
+    assert.equal((await send(address, '/', 'HEAD')).status, 429)
   })
 
   test('requests are admitted again after Retry-After', async () => {
     const address = newAddress()
     await use(address, '/guides', perMinute)
     service.advance(10_500)
-    const limited = await ask(address, '/guides')
+    const limited = await send(address, '/guides')
     assert.equal(limited.headers['retry-after'], '50')
     service.advance(50_000)
     assert.deepEqual(countsOf(await use(address, '/guides', perMinute + 1)), { 200: perMinute, 429: 1 })
@@ -93,20 +93,20 @@ describe('requests outside the API are limited by address', () => {
 
   test('each address has a separate limit, and an IPv6 /64 shares one', async () => {
     await use('2001:db8:1:2::1', '/guides', perMinute)
-    assert.equal((await ask('2001:db8:1:2:ffff::9', '/guides')).status, 429)
-    assert.equal((await ask('2001:db8:1:3::1', '/guides')).status, 200)
-    assert.equal((await ask(newAddress(), '/guides')).status, 200)
+    assert.equal((await send('2001:db8:1:2:ffff::9', '/guides')).status, 429)
+    assert.equal((await send('2001:db8:1:3::1', '/guides')).status, 200)
+    assert.equal((await send(newAddress(), '/guides')).status, 200)
   })
 
   test('the probes are exempt, and so is the API', async () => {
     const address = newAddress()
     await use(address, '/guides', perMinute + 1)
     for (const path of ['/healthz', '/readyz', '/healthz?verbose', '/readyz/'])
-      assert.equal((await ask(address, path)).status, 200, path)
+      assert.equal((await send(address, path)).status, 200, path)
     const headers = { 'x-forwarded-for': address }
     const { status } = await service.request('GET', '/v1/pets', { key: service.operatorKey, headers })
     assert.equal(status, 200)
-    const keyless = await ask(address, '/v1/pets')
+    const keyless = await send(address, '/v1/pets')
     assert.deepEqual([keyless.status, keyless.headers['x-ratelimit-remaining']], [401, '99'])
   })
 
@@ -120,25 +120,25 @@ describe('requests outside the API are limited by address', () => {
   test('a 429 for the OpenAPI document can be read from any origin', async () => {
     const address = newAddress()
     await use(address, '/v1/openapi.json', perMinute)
-    const limited = await ask(address, '/v1/openapi.json')
+    const limited = await send(address, '/v1/openapi.json')
     assertLimited(limited)
     assert.equal(limited.headers['access-control-allow-origin'], '*')
     assert.match(String(limited.headers['access-control-expose-headers']), /\bRetry-After\b/)
-    assert.equal((await ask(address, '/v1/openapi.json', 'OPTIONS')).status, 204)
+    assert.equal((await send(address, '/v1/openapi.json', 'OPTIONS')).status, 204)
   })
 })
 
 describe('the counted addresses', () => {
   const start = Date.UTC(2026, 10, 15)
   const trustNone = new BlockList()
-  const exhaust = (admit: ReturnType<typeof createPageAllowance>, address: string) => {
+  const exhaust = (admit: ReturnType<typeof createPageRateLimiter>, address: string) => {
     for (let n = 0; n < perMinute; n++) assert.equal(admit(address, undefined), undefined)
     assert.equal(admit(address, undefined)?.code, 'rate_limit_exceeded')
   }
   const addressAt = (n: number) => `10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`
 
   test('are bounded: the least recently seen is dropped for a new one', () => {
-    const admit = createPageAllowance({ clock: () => start, trustedProxies: trustNone })
+    const admit = createPageRateLimiter({ clock: () => start, trustedProxies: trustNone })
     exhaust(admit, '192.0.2.1')
     exhaust(admit, '192.0.2.2')
     for (let n = 0; n < addressesMax - 2; n++) assert.equal(admit(addressAt(n), undefined), undefined)
@@ -150,7 +150,7 @@ describe('the counted addresses', () => {
 
   test('wait at most a minute after the clock is set back', () => {
     let now = start
-    const admit = createPageAllowance({ clock: () => now, trustedProxies: trustNone })
+    const admit = createPageRateLimiter({ clock: () => now, trustedProxies: trustNone })
     exhaust(admit, '192.0.2.1')
     now -= 3_600_000
     assert.equal(admit('192.0.2.1', undefined)?.headers['Retry-After'], '60')
@@ -209,7 +209,7 @@ describe('pipelined requests', () => {
       return Number(/^process_resident_memory_bytes (\d+)$/m.exec(text)?.[1])
     }
     const before = await residentBytes()
-    const lazy = await call(
+    const lazy = await openRawConnection(
       server.base,
       requestsOf('/docs/reference.js', count, 'X-Forwarded-For: 203.0.113.3\r\n'),
     )

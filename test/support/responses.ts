@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
-import { catalogue, type ErrorCode } from '../../src/api/errors.ts'
-import type { Answer } from './client.ts'
+import { type ErrorCode, errorCatalogue } from '../../src/api/errors.ts'
+import type { ClientResponse } from './client.ts'
 
 /** Limits that no test reaches. */
 export const amplePlan = { plan: 'enterprise', limits: { perMinute: 1_000_000_000, perDay: 1_000_000_000 } }
 
 /** Checks what every response under /v1 has. */
-export function assertAnswerForm(answer: Answer, method: string): void {
-  const { status, headers, text } = answer
+export function assertResponseHeaders(response: ClientResponse, method: string): void {
+  const { status, headers, text } = response
   assert.match(String(headers['x-ratelimit-limit']), /^\d+$/)
   assert.match(String(headers['x-ratelimit-remaining']), /^\d+$/)
   assert.match(String(headers['x-ratelimit-reset']), /^\d+$/)
@@ -19,15 +19,15 @@ export function assertAnswerForm(answer: Answer, method: string): void {
     return
   }
   assert.equal(headers['content-type'], 'application/json; charset=utf-8')
-  if (status >= 400) assertErrorBody(answer)
+  if (status >= 400) assertErrorBody(response)
 }
 
 /** The body of an error has code, message, status and optional details, and nothing else. */
-function assertErrorBody({ status, json }: Answer): void {
+function assertErrorBody({ status, json }: ClientResponse): void {
   const { code, message, status: saidStatus, details, ...others } = json
   assert.deepEqual(others, {})
   assert.equal(saidStatus, status)
-  assert.equal(catalogue[code as ErrorCode]?.status, status, `code ${code}`)
+  assert.equal(errorCatalogue[code as ErrorCode]?.status, status, `code ${code}`)
   assert.equal(typeof message, 'string')
   assert.notEqual(message, '')
   if (details === undefined) return
@@ -39,10 +39,10 @@ function assertErrorBody({ status, json }: Answer): void {
   }
 }
 
-export function assertRefused(answer: Answer, status: number, code: ErrorCode): void {
-  assert.deepEqual({ status: answer.status, code: answer.json?.code }, { status, code }, answer.text)
+export function assertError(response: ClientResponse, status: number, code: ErrorCode): void {
+  assert.deepEqual({ status: response.status, code: response.json?.code }, { status, code }, response.text)
 }
 
 /** The URL of the next page, from the Link header. */
-export const nextPage = ({ headers }: Answer): string | undefined =>
+export const nextPage = ({ headers }: ClientResponse): string | undefined =>
   /<([^>]+)>; rel="next"/.exec(String(headers.link ?? ''))?.[1]

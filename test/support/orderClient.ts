@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { amplePlan, assertAnswerForm } from './answers.ts'
-import type { Answer, RequestOptions } from './client.ts'
+import type { ClientResponse, RequestOptions } from './client.ts'
+import { amplePlan, assertResponseHeaders } from './responses.ts'
 import { startTestService, type TestService } from './service.ts'
 
 export const hourMs = 60 * 60 * 1000
@@ -9,34 +9,34 @@ export const holdMs = 72 * hourMs
 export type Event = { id: number; type: string; createdAt: string; data: Record<string, unknown> }
 
 /** A service and helpers to place orders. Every response is checked for the common form. */
-export type OrderStore = {
+export type OrderClient = {
   readonly service: TestService
   readonly key: string
-  call(method: string, path: string, options?: RequestOptions): Promise<Answer>
+  call(method: string, path: string, options?: RequestOptions): Promise<ClientResponse>
   addPet(fields?: Record<string, unknown>): Promise<number>
   petStatus(id: number): Promise<string | undefined>
-  place(petId: number, fields?: Record<string, unknown>): Promise<Answer['json']>
-  move(orderId: number, status: string): Promise<Answer>
-  read(orderId: number): Promise<Answer['json']>
+  place(petId: number, fields?: Record<string, unknown>): Promise<ClientResponse['json']>
+  move(orderId: number, status: string): Promise<ClientResponse>
+  read(orderId: number): Promise<ClientResponse['json']>
   /** A pet with an order in this status. */
   orderThatIs(status: string): Promise<{ petId: number; orderId: number }>
   newestEventId(): Promise<number>
   eventsAfter(id: number): Promise<Event[]>
 }
 
-export async function startOrderStore(env: Record<string, string> = {}): Promise<OrderStore> {
+export async function startOrderClient(env: Record<string, string> = {}): Promise<OrderClient> {
   const service = await startTestService(env)
   const { key } = await service.makeKey(amplePlan)
 
-  async function call(method: string, path: string, options: RequestOptions = {}): Promise<Answer> {
-    const answer = await service.request(method, path, { key, ...options })
-    assertAnswerForm(answer, method)
-    return answer
+  async function call(method: string, path: string, options: RequestOptions = {}): Promise<ClientResponse> {
+    const response = await service.request(method, path, { key, ...options })
+    assertResponseHeaders(response, method)
+    return response
   }
   async function done(method: string, path: string, status: number, options: RequestOptions = {}) {
-    const answer = await call(method, path, options)
-    assert.equal(answer.status, status, `${method} ${path}: ${answer.text}`)
-    return answer
+    const response = await call(method, path, options)
+    assert.equal(response.status, status, `${method} ${path}: ${response.text}`)
+    return response
   }
   const addPet = async (fields = {}) =>
     (await done('POST', '/v1/pets', 201, { body: { name: 'Milo', categoryId: 3, ...fields } })).json.id

@@ -1,35 +1,35 @@
 import { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
 import { eventually } from './eventually.ts'
 
-export type Heard = { id: number; type: string; data: unknown }
+export type ReceivedEvent = { id: number; type: string; data: unknown }
 
 /** A stream of server-sent events and what it has received. */
-export type Listening = {
+export type EventStreamClient = {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly incoming: IncomingMessage
   /** Everything received, including comments, split at blank lines. */
   readonly blocks: string[]
-  readonly heard: Heard[]
+  readonly events: ReceivedEvent[]
   /** Waits until this many events have arrived in total. */
-  until(count: number, boundMs?: number): Promise<Heard[]>
-  untilSaid(block: string, boundMs?: number): Promise<void>
+  until(count: number, boundMs?: number): Promise<ReceivedEvent[]>
+  untilBlock(block: string, boundMs?: number): Promise<void>
   /** Resolves when the stream has ended. `isWhole` is false if the connection broke. */
   readonly ended: Promise<{ isWhole: boolean }>
-  hangUp(): void
+  disconnect(): void
 }
 
-export type ListenOptions = {
+export type EventStreamOptions = {
   key: string
   path?: string
   headers?: Record<string, string>
   isPaused?: boolean
 }
 
-export function listenTo(
+export function openEventStream(
   base: string,
-  { key, path = '/v1/events', headers = {}, isPaused = false }: ListenOptions,
-): Promise<Listening> {
+  { key, path = '/v1/events', headers = {}, isPaused = false }: EventStreamOptions,
+): Promise<EventStreamClient> {
   return new Promise((resolve, reject) => {
     const outgoing: ClientRequest = request(new URL(path, base), {
       agent: false,
@@ -41,16 +41,16 @@ export function listenTo(
   })
 }
 
-function listening(outgoing: ClientRequest, incoming: IncomingMessage, isPaused: boolean): Listening {
+function listening(outgoing: ClientRequest, incoming: IncomingMessage, isPaused: boolean): EventStreamClient {
   const blocks: string[] = []
-  const heard: Heard[] = []
+  const received: ReceivedEvent[] = []
   let rest = ''
   incoming.setEncoding('utf8')
   incoming.on('data', (chunk: string) => {
     const parts = (rest + chunk).split('\n\n')
     rest = parts.pop() ?? ''
     blocks.push(...parts)
-    heard.push(...parts.flatMap(toHeard))
+    received.push(...parts.flatMap(parseEvents))
   })
   if (isPaused) incoming.pause()
   // A broken connection also emits `close`.
@@ -63,20 +63,20 @@ function listening(outgoing: ClientRequest, incoming: IncomingMessage, isPaused:
     headers: incoming.headers,
     incoming,
     blocks,
-    heard,
+    events: received,
     async until(count, boundMs) {
-      await eventually(`${count} events on the stream`, () => heard.length >= count, boundMs)
-      return heard
+      await eventually(`${count} events on the stream`, () => received.length >= count, boundMs)
+      return received
     },
-    async untilSaid(block, boundMs) {
+    async untilBlock(block, boundMs) {
       await eventually(`${block} on the stream`, () => blocks.includes(block), boundMs)
     },
     ended,
-    hangUp: () => void outgoing.destroy(),
+    disconnect: () => void outgoing.destroy(),
   }
 }
 
-function toHeard(block: string): Heard[] {
+function parseEvents(block: string): ReceivedEvent[] {
   const fields = new Map(
     block.split('\n').map((line) => [line.slice(0, line.indexOf(': ')), line.slice(line.indexOf(': ') + 2)]),
   )

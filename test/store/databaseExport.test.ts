@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { sql } from 'kysely'
-import { storeAt as commandsAt } from '../support/commands.ts'
-import { inStore, type StoreEnv, storeFor } from '../support/engine.ts'
+import { cliOn as commandsAt } from '../support/commands.ts'
+import { type DatabaseEnv, databaseFor, inDatabase } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
-import { Lasting, type Server, serverFor } from '../support/servers.ts'
+import { type Server, SuiteCleanup, serverFor } from '../support/servers.ts'
 
 const adminKey = 'the-admin-key-of-the-export-test'
 const hourMs = 60 * 60 * 1000
 
 /** Commands on one database. A command that fails, fails the test. */
-function storeAt(env: StoreEnv) {
+function cliOn(env: DatabaseEnv) {
   const { run, ok, export: exported } = commandsAt(env)
   return {
     env,
@@ -23,7 +23,7 @@ function storeAt(env: StoreEnv) {
     query: (text: string) => query(env, text),
   }
 }
-type Store = ReturnType<typeof storeAt>
+type Cli = ReturnType<typeof cliOn>
 
 // biome-ignore lint/suspicious/noExplicitAny: a test looks into records of every shape.
 const recordsOf = (text: string): Record<string, any>[] =>
@@ -35,41 +35,41 @@ const recordsOf = (text: string): Record<string, any>[] =>
 /** Without the position of the feed, which every import moves. */
 const withoutFeed = (text: string) => text.replace(/,"lastEventId":\d+/, '')
 
-const query = (env: StoreEnv, text: string) =>
-  inStore(env, async ({ read }) => (await sql.raw<Record<string, unknown>>(text).execute(read)).rows)
+const query = (env: DatabaseEnv, text: string) =>
+  inDatabase(env, async ({ read }) => (await sql.raw<Record<string, unknown>>(text).execute(read)).rows)
 
-const eventsOf = async (store: Store, after = 0) =>
-  (await store.query(`SELECT type, data FROM events WHERE id > ${after} ORDER BY id`)).map(
+const eventsOf = async (cli: Cli, after = 0) =>
+  (await cli.query(`SELECT type, data FROM events WHERE id > ${after} ORDER BY id`)).map(
     ({ type, data }): [string, Record<string, unknown>] => [String(type), JSON.parse(String(data))],
   )
-const newestEvent = async (store: Store) =>
-  Number((await store.query('SELECT max(id) AS id FROM events'))[0]?.id ?? 0)
+const newestEvent = async (cli: Cli) =>
+  Number((await cli.query('SELECT max(id) AS id FROM events'))[0]?.id ?? 0)
 
 /** Invariants of every database, after any import. */
-async function assertConsistent(store: Store): Promise<void> {
-  const misfits = await store.query(`
+async function assertConsistent(cli: Cli): Promise<void> {
+  const violations = await cli.query(`
     SELECT o.id FROM orders o JOIN pets p ON p.id = o.pet_id
     WHERE o.status IN ('placed', 'approved') AND p.status <> 'pending'`)
-  assert.deepEqual(misfits, [], 'an animal with an open order is pending')
-  const counts = await store.query(`
+  assert.deepEqual(violations, [], 'an animal with an open order is pending')
+  const counts = await cli.query(`
     SELECT i.status, i.count, (SELECT count(*) FROM pets p WHERE p.status = i.status) AS counted FROM inventory i`)
   for (const { status, count, counted } of counts)
     assert.equal(Number(count), Number(counted), String(status))
 }
 
 const send = (server: Server) => async (method: string, path: string, body?: unknown) => {
-  const answer = await server.request(method, path, { key: adminKey, ...(body !== undefined && { body }) })
-  assert.ok(answer.status < 300, `${method} ${path}: ${answer.text}`)
-  return answer.json
+  const response = await server.request(method, path, { key: adminKey, ...(body !== undefined && { body }) })
+  assert.ok(response.status < 300, `${method} ${path}: ${response.text}`)
+  return response.json
 }
-const startOn = (t: Pick<TestContext, 'after'>, env: StoreEnv) =>
+const startOn = (t: Pick<TestContext, 'after'>, env: DatabaseEnv) =>
   serverFor(t, { ...env, PETSTORE_ADMIN_KEY: adminKey })
 
 const customer = { name: 'Zoë "the" Łast 🐾\u2028', email: 'zoe@example.com' }
 
 /** Orders in every status. The last order and a category are deleted, so their ids are assigned and unused. */
-async function storeWithOrders(t: Pick<TestContext, 'after'>): Promise<{ store: Store; server: Server }> {
-  const env = await storeFor(t)
+async function databaseWithOrders(t: Pick<TestContext, 'after'>): Promise<{ cli: Cli; server: Server }> {
+  const env = await databaseFor(t)
   const server = await startOn(t, env)
   const call = send(server)
   for (let n = 1; n <= 6; n++) await call('POST', '/v1/pets', { name: `Pet ${n}`, categoryId: 1_000 })
@@ -89,24 +89,24 @@ async function storeWithOrders(t: Pick<TestContext, 'after'>): Promise<{ store: 
   await call('DELETE', '/v1/pets/6')
   for (const name of ['Rabbits', 'Gone']) await call('POST', '/v1/categories', { name })
   await call('DELETE', '/v1/categories/2')
-  return { store: storeAt(env), server }
+  return { cli: cliOn(env), server }
 }
 
 describe('export and import', { concurrency: 2 }, () => {
   /** No test here changes this database. */
-  let store: Store
+  let cli: Cli
   let server: Server
   let exported: string
-  const lasting = new Lasting()
+  const lasting = new SuiteCleanup()
   before(async () => {
-    ;({ store, server } = await storeWithOrders(lasting))
-    exported = await store.export()
+    ;({ cli, server } = await databaseWithOrders(lasting))
+    exported = await cli.export()
   })
   after(() => lasting.end())
 
   test('transfer orders with customers and notes, and no id is assigned twice', async (t) => {
     assert.equal(recordsOf(exported).filter(({ type }) => type === 'order').length, 7)
-    const second = storeAt(await storeFor(t))
+    const second = cliOn(await databaseFor(t))
     const counts = JSON.parse(await second.importText(exported))
     const expected = { pets: 5, categories: 2, orders: 7, keys: 1, keysRenumbered: 0, keysUnchanged: 0 }
     assert.deepEqual(counts, expected)
@@ -129,7 +129,7 @@ describe('export and import', { concurrency: 2 }, () => {
   })
 
   test('are idempotent and record no event of an order twice', async (t) => {
-    const second = storeAt(await storeFor(t))
+    const second = cliOn(await databaseFor(t))
     await second.importText(exported)
     const newest = await newestEvent(second)
     await second.importText(exported)
@@ -139,7 +139,7 @@ describe('export and import', { concurrency: 2 }, () => {
   })
 
   test('record an event of every new or changed order, without personal data', async (t) => {
-    const second = storeAt(await storeFor(t))
+    const second = cliOn(await databaseFor(t))
     await second.importText(exported)
     const orders = recordsOf(exported)
       .filter(({ type }) => type === 'order')
@@ -156,8 +156,8 @@ describe('export and import', { concurrency: 2 }, () => {
 
   test('keep the events of the second database and continue after those of the first', async (t) => {
     const { lastEventId } = recordsOf(exported)[0] as { lastEventId: number }
-    assert.equal(lastEventId, await newestEvent(store))
-    const second = storeAt(await storeFor(t))
+    assert.equal(lastEventId, await newestEvent(cli))
+    const second = cliOn(await databaseFor(t))
     await second.import({ name: 'Own', categoryId: 1 })
     await second.importText(exported)
     const ids = (await second.query('SELECT id FROM events ORDER BY id')).map(({ id }) => Number(id))
@@ -166,20 +166,20 @@ describe('export and import', { concurrency: 2 }, () => {
   })
 
   test('work while a server runs on the second database: it returns the orders, and an overdue hold expires', async (t) => {
-    const env = await storeFor(t)
+    const env = await databaseFor(t)
     const server = await startOn(t, env)
     const call = send(server)
-    const store = storeAt(env)
-    await store.import(
+    const cli = cliOn(env)
+    await cli.import(
       { type: 'pet', id: 1, name: 'A', categoryId: 1, status: 'pending' },
       { ...order, holdExpiresAt: Date.now() - 1 },
     )
     await eventually(
-      'the hold lapses',
+      'the hold expires',
       async () => (await call('GET', '/v1/store/orders/1')).cancelReason === 'hold_expired',
     )
     assert.equal((await call('GET', '/v1/pets?id=1'))[0].status, 'available')
-    await assertConsistent(store)
+    await assertConsistent(cli)
   })
 })
 
@@ -245,51 +245,51 @@ describe('an import into a database with an open order', { concurrency: 2 }, () 
     ]
   for (const [what, first, second, petStatus, orders] of scenarios) {
     test(what, async (t) => {
-      const store = storeAt(await storeFor(t))
-      await store.import(...first)
-      await store.import(...second)
+      const cli = cliOn(await databaseFor(t))
+      await cli.import(...first)
+      await cli.import(...second)
       const statuses = async (table: string) =>
-        (await store.query(`SELECT status FROM ${table} ORDER BY id`)).map(({ status }) => status)
+        (await cli.query(`SELECT status FROM ${table} ORDER BY id`)).map(({ status }) => status)
       assert.deepEqual(await statuses('pets'), [petStatus])
       assert.deepEqual(await statuses('orders'), orders)
-      await assertConsistent(store)
+      await assertConsistent(cli)
     })
   }
 
   test('still changes the name and the category of the animal', async (t) => {
-    const store = storeAt(await storeFor(t))
-    await store.import(pet('pending'), order)
-    await store.import({ ...pet('available'), name: 'Rex', categoryId: 9 })
-    assert.deepEqual(await store.records('pet'), [{ ...pet('pending'), name: 'Rex', categoryId: 9 }])
+    const cli = cliOn(await databaseFor(t))
+    await cli.import(pet('pending'), order)
+    await cli.import({ ...pet('available'), name: 'Rex', categoryId: 9 })
+    assert.deepEqual(await cli.records('pet'), [{ ...pet('pending'), name: 'Rex', categoryId: 9 }])
   })
 
   test('whose hold has expired releases the animal', async (t) => {
-    const store = storeAt(await storeFor(t))
-    await store.import(pet('pending'), { ...order, holdExpiresAt: 5 })
-    await store.import(pet('sold'))
-    assert.equal((await store.records('pet'))[0]?.status, 'sold')
-    assert.equal((await store.records('order'))[0]?.cancelReason, 'hold_expired')
-    await assertConsistent(store)
+    const cli = cliOn(await databaseFor(t))
+    await cli.import(pet('pending'), { ...order, holdExpiresAt: 5 })
+    await cli.import(pet('sold'))
+    assert.equal((await cli.records('pet'))[0]?.status, 'sold')
+    assert.equal((await cli.records('order'))[0]?.cancelReason, 'hold_expired')
+    await assertConsistent(cli)
   })
 
   test('that moves the order to another animal releases the first', async (t) => {
-    const store = storeAt(await storeFor(t))
-    await store.import(pet('pending', 1), pet('available', 2), order)
-    await store.import({ ...order, petId: 2 })
+    const cli = cliOn(await databaseFor(t))
+    await cli.import(pet('pending', 1), pet('available', 2), order)
+    await cli.import({ ...order, petId: 2 })
     assert.deepEqual(
-      (await store.records('pet')).map(({ status }) => status),
+      (await cli.records('pet')).map(({ status }) => status),
       ['available', 'pending'],
     )
-    await assertConsistent(store)
+    await assertConsistent(cli)
   })
 
   test('that would open a second one on the same animal is rejected with a clear message', async (t) => {
-    const store = storeAt(await storeFor(t))
-    await store.import(pet('pending'), order)
-    const { code, stderr } = await store.run(['import'], JSON.stringify({ ...approved, id: 2 }))
+    const cli = cliOn(await databaseFor(t))
+    await cli.import(pet('pending'), order)
+    const { code, stderr } = await cli.run(['import'], JSON.stringify({ ...approved, id: 2 }))
     assert.equal(code, 1)
     assert.equal(stderr, 'Order 2 cannot be approved, because animal 1 has the open order 1.\n')
-    assert.equal((await store.records('order')).length, 1)
+    assert.equal((await cli.records('order')).length, 1)
   })
 })
 
@@ -308,13 +308,13 @@ describe('an invalid order is rejected, and nothing is changed', { concurrency: 
   ]
   for (const [what, record, message] of scenarios) {
     test(what, async (t) => {
-      const store = storeAt(await storeFor(t))
+      const cli = cliOn(await databaseFor(t))
       const input = [pet('available'), record].map((each) => JSON.stringify(each)).join('\n')
-      const { code, stderr } = await store.run(['import'], input)
+      const { code, stderr } = await cli.run(['import'], input)
       assert.equal(code, 1)
       assert.match(stderr, /^Line 2: /)
       assert.match(stderr, message)
-      assert.deepEqual(await store.query('SELECT id FROM pets'), [])
+      assert.deepEqual(await cli.query('SELECT id FROM pets'), [])
     })
   }
 })

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { openMigrated } from '../../src/database/open.ts'
-import { assertRefused } from '../support/answers.ts'
-import { assertSameStore, int64Max, int64Min, lines } from '../support/commands.ts'
-import { newStore, removeStore, type StoreEnv } from '../support/engine.ts'
-import { lastFirst } from '../support/lastFirst.ts'
+import { assertSameExport, int64Max, int64Min, lines } from '../support/commands.ts'
+import { type DatabaseEnv, newDatabase, removeDatabase } from '../support/engine.ts'
 import { runPetstore, runShell } from '../support/process.ts'
+import { assertError } from '../support/responses.ts'
+import { reverseCleanup } from '../support/reverseCleanup.ts'
 import { folderFor } from '../support/servers.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import { proxyFor } from '../support/tcpProxy.ts'
@@ -17,29 +17,29 @@ const origin = 'https://shop.example'
 const startAt = Date.now()
 
 /** An empty URL selects SQLite, although this run uses PostgreSQL. */
-const embeddedFor = (t: After): StoreEnv => ({ PETSTORE_DATA_DIR: folderFor(t), DATABASE_URL: '' })
+const embeddedFor = (t: After): DatabaseEnv => ({ PETSTORE_DATA_DIR: folderFor(t), DATABASE_URL: '' })
 
 /** An empty database. */
-async function bareStoreFor(t: After): Promise<StoreEnv> {
-  const env = await newStore({ isBare: true })
-  t.after(() => removeStore(env))
+async function bareDatabaseFor(t: After): Promise<DatabaseEnv> {
+  const env = await newDatabase({ isBare: true })
+  t.after(() => removeDatabase(env))
   return env
 }
 
-async function serve(t: After, env: StoreEnv): Promise<TestService> {
+async function serve(t: After, env: DatabaseEnv): Promise<TestService> {
   const service = await startTestService({ ...env, PETSTORE_ADMIN_KEY: adminKey }, { startAt })
   t.after(() => service.stop())
   return service
 }
 
-const exportOf = async (env: StoreEnv): Promise<string> => {
+const exportOf = async (env: DatabaseEnv): Promise<string> => {
   const { code, stdout, stderr } = await runPetstore(['export'], env)
   assert.deepEqual({ code, stderr }, { code: 0, stderr: '' })
   return stdout
 }
 
 /** Pipes an export into an import, as an operator does. Returns the output of the import. */
-async function move(from: StoreEnv, to: StoreEnv) {
+async function move(from: DatabaseEnv, to: DatabaseEnv) {
   const line = `"$NODE" "$MAIN" export |
     PETSTORE_DATA_DIR="$TO_FOLDER" DATABASE_URL="$TO_ADDRESS" "$NODE" "$MAIN" import --with-keys --json`
   const { stdout, stderr } = await runShell(line, {
@@ -63,13 +63,13 @@ const callerOn =
   (service: TestService): Call =>
   async (method, path, body) => {
     const headers = typeof body === 'string' ? { 'content-type': 'application/json' } : {}
-    const answer = await service.request(method, path, {
+    const response = await service.request(method, path, {
       key: adminKey,
       headers,
       ...(body !== undefined && { body }),
     })
-    assert.ok(answer.status < 300, `${method} ${path}: ${answer.text}`)
-    return answer
+    assert.ok(response.status < 300, `${method} ${path}: ${response.text}`)
+    return response
   }
 
 type Secrets = Record<'plain' | 'own' | 'publishable' | 'before' | 'after' | 'revoked', string>
@@ -132,27 +132,27 @@ async function seenOf(call: Call): Promise<string[]> {
 
 async function assertSecretsWork(service: TestService, secrets: Secrets): Promise<void> {
   const limitOf = async (key: string, headers = {}) => {
-    const { status, headers: answered } = await service.request('GET', '/v1/pets', { key, headers })
-    return [status, answered['ratelimit-policy']]
+    const { status, headers: responded } = await service.request('GET', '/v1/pets', { key, headers })
+    return [status, responded['ratelimit-policy']]
   }
   const policy = (minute: number, day: number) => `"minute";q=${minute};w=60, "day";q=${day};w=86400`
   assert.deepEqual(await limitOf(secrets.plain), [200, policy(1_000, 100_000)])
   assert.deepEqual(await limitOf(secrets.own), [200, policy(7, 70)])
   assert.deepEqual(await limitOf(secrets.publishable, { origin }), [200, policy(60, 1_000)])
-  assertRefused(
+  assertError(
     await service.request('GET', '/v1/pets', { key: secrets.publishable }),
     403,
     'origin_not_allowed',
   )
   assert.deepEqual(await limitOf(secrets.before), [200, policy(60, 1_000)], 'until the overlap ends')
   assert.deepEqual(await limitOf(secrets.after), [200, policy(60, 1_000)])
-  assertRefused(
+  assertError(
     await service.request('GET', '/v1/store/orders', { key: secrets.after }),
     403,
     'insufficient_scope',
   )
   const revoked = await service.request('GET', '/v1/pets', { key: secrets.revoked })
-  assertRefused(revoked, 401, 'invalid_api_key')
+  assertError(revoked, 401, 'invalid_api_key')
   assert.match(revoked.json.message, /revoked/)
 }
 
@@ -163,9 +163,9 @@ const large = 20_000
 
 describe('an export and import', { concurrency: 3 }, () => {
   test('from SQLite to PostgreSQL through a pipe, and back, moves everything: keys, ids and the feed', async (t) => {
-    const undo = lastFirst(t)
+    const undo = reverseCleanup(t)
     const from = embeddedFor(undo)
-    const to = await bareStoreFor(undo)
+    const to = await bareDatabaseFor(undo)
     const old = await serve(undo, from)
     const secrets = await fill(callerOn(old))
     const seen = await seenOf(callerOn(old))
@@ -175,7 +175,7 @@ describe('an export and import', { concurrency: 3 }, () => {
     assert.equal(lastEventId, newestEvent)
 
     assert.deepEqual(await move(from, to), { pets: 9, categories: 7, orders: 5, keys: 6 })
-    assertSameStore(await exportOf(to), exported)
+    assertSameExport(await exportOf(to), exported)
 
     const moved = await serve(undo, to)
     const call = callerOn(moved)
@@ -184,8 +184,8 @@ describe('an export and import', { concurrency: 3 }, () => {
 
     // A mirror that is behind cannot know what it missed. One that is current continues.
     for (const after of [0, 1, newestEvent - 1]) {
-      const refused = await moved.request('GET', `/v1/events?after=${after}`, { key: adminKey })
-      assertRefused(refused, 410, 'events_expired')
+      const rejected = await moved.request('GET', `/v1/events?after=${after}`, { key: adminKey })
+      assertError(rejected, 410, 'events_expired')
     }
     const { json: events } = await call('GET', `/v1/events?after=${newestEvent}&limit=1000`)
     assert.ok(events.length > 0)
@@ -200,16 +200,16 @@ describe('an export and import', { concurrency: 3 }, () => {
 
     const back = embeddedFor(undo)
     await move(to, back)
-    assertSameStore(await exportOf(back), await exportOf(to))
+    assertSameExport(await exportOf(back), await exportOf(to))
     const again = await serve(undo, back)
     assert.deepEqual(await seenOf(callerOn(again)), await seenOf(call))
     await assertSecretsWork(again, secrets)
   })
 
   test(`of many pets (${large}) uses several commits`, async (t) => {
-    const undo = lastFirst(t)
+    const undo = reverseCleanup(t)
     const from = embeddedFor(undo)
-    const to = await bareStoreFor(undo)
+    const to = await bareDatabaseFor(undo)
     const database = await openMigrated({ dataDir: from.PETSTORE_DATA_DIR }, 0)
     await database.write(async (trx) => {
       const categories = Array.from({ length: 50 }, (_, n) => ({ category_id: BigInt(n), name: null }))
@@ -227,12 +227,12 @@ describe('an export and import', { concurrency: 3 }, () => {
     const startedAt = performance.now()
     assert.deepEqual(await move(from, to), { pets: large, categories: 50, orders: 0, keys: 0 })
     t.diagnostic(`moved in ${Math.round(performance.now() - startedAt)} ms`)
-    assertSameStore(await exportOf(to), await exportOf(from))
+    assertSameExport(await exportOf(to), await exportOf(from))
   })
 
   test('over a slow connection completes', async (t) => {
-    const undo = lastFirst(t)
-    const to = await bareStoreFor(undo)
+    const undo = reverseCleanup(t)
+    const to = await bareDatabaseFor(undo)
     const proxy = await proxyFor(undo, to.DATABASE_URL as string)
     // Five hundred pets, one chunk of an import, would exceed the bound of a commit.
     proxy.delay(1)

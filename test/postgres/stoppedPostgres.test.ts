@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
-import { inStore, type StoreEnv } from '../support/engine.ts'
+import { type DatabaseEnv, inDatabase } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
-import { lastFirst } from '../support/lastFirst.ts'
 import { startLoad } from '../support/load.ts'
-import { type OwnPostgres, ownPostgresFor } from '../support/ownPostgres.ts'
+import { reverseCleanup } from '../support/reverseCleanup.ts'
+import { type OwnPostgres, ownPostgresFor } from '../support/separatePostgres.ts'
 import { type Server, serverFor } from '../support/servers.ts'
 
 const adminKey = 'the-admin-key-of-the-stopped-test'
@@ -37,21 +37,21 @@ async function isReady(server: Server): Promise<boolean> {
 }
 
 /** A write, and a read that shows it. */
-async function isWhole(server: Server, key: string, name: string): Promise<boolean> {
+async function isHealthy(server: Server, key: string, name: string): Promise<boolean> {
   const added = await server.request('POST', '/v1/pets', { key, body: { name, categoryId: 7 } })
   if (added.status !== 201) return false
   const { status, json } = await server.request('GET', `/v1/pets?id=${added.json.id}`, { key })
   return status === 200 && json[0].name === name && (await isReady(server))
 }
 
-const petsIn = (env: StoreEnv) =>
-  inStore(env, ({ read }) => read.selectFrom('pets').select(['id', 'name']).execute())
+const petsIn = (env: DatabaseEnv) =>
+  inDatabase(env, ({ read }) => read.selectFrom('pets').select(['id', 'name']).execute())
 
 test(`a PostgreSQL that is stopped for ${stoppedMs / 1000} s under the load of two instances: no request exceeds its bound, nothing is lost, and the service recovers soon`, async (t) => {
-  const undo = lastFirst(t)
+  const undo = reverseCleanup(t)
   const postgres = await ownPostgresFor(undo)
   const env = {
-    ...postgres.storeEnv,
+    ...postgres.databaseEnv,
     PETSTORE_ADMIN_KEY: adminKey,
     PETSTORE_DATABASE_POOL: String(poolMax),
     PETSTORE_LOG_LEVEL: 'silent',
@@ -74,14 +74,14 @@ test(`a PostgreSQL that is stopped for ${stoppedMs / 1000} s under the load of t
   assert.deepEqual(readiness, [false, false])
   for (const server of servers) assert.equal((await server.request('GET', '/healthz')).status, 200)
   await pause(stoppedMs - (performance.now() - stoppedAt))
-  const refused = load.leastRefused()
+  const rejected = load.leastRejected()
   goOn()
 
   const goneOnAt = performance.now()
   const wholeMs = await Promise.all(
     servers.map(async (server, n) => {
       let turn = 0
-      await eventually('a change and a read', () => isWhole(server, key, `whole ${n} ${turn++}`), 30_000)
+      await eventually('a change and a read', () => isHealthy(server, key, `whole ${n} ${turn++}`), 30_000)
       return performance.now() - goneOnAt
     }),
   )
@@ -91,18 +91,17 @@ test(`a PostgreSQL that is stopped for ${stoppedMs / 1000} s under the load of t
 
   const { read, write } = load.longestMs
   t.diagnostic(
-    `longest wait ${Math.round(read)} ms for a read, ${Math.round(write)} ms for a change; whole again ${wholeMs.map(Math.round).join(' and ')} ms after it went on; changes: ${load.created.size} made, ${load.refused.length} refused, ${load.unknown.length} unknown`,
+    `longest wait ${Math.round(read)} ms for a read, ${Math.round(write)} ms for a change; recovered ${wholeMs.map(Math.round).join(' and ')} ms after it continued; changes: ${load.created.size} made, ${load.rejected.length} rejected, ${load.unknown.length} unknown`,
   )
-  assert.ok(refused > 0, 'every caller was rejected during the stop')
+  assert.ok(rejected > 0, 'every caller was rejected during the stop')
   assert.ok(read < longestWaitMs.read + slackMs, `a read took ${read} ms`)
   assert.ok(write < longestWaitMs.write + slackMs, `a change took ${write} ms`)
 
-  const pets = (await petsIn(postgres.storeEnv)).filter(({ name }) => name.startsWith('load '))
+  const pets = (await petsIn(postgres.databaseEnv)).filter(({ name }) => name.startsWith('load '))
   const byId = new Map(pets.map(({ id, name }) => [id, name]))
-  for (const [id, name] of load.created)
-    assert.equal(byId.get(id), name, `animal ${id} was answered with 201`)
+  for (const [id, name] of load.created) assert.equal(byId.get(id), name, `animal ${id} got 201`)
   const names = new Set(byId.values())
-  for (const { name } of load.refused) assert.ok(!names.has(name), `${name} was refused, but is there`)
+  for (const { name } of load.rejected) assert.ok(!names.has(name), `${name} was rejected, but exists`)
   assert.equal(names.size, pets.length, 'every pet exists once')
   for (const { child } of servers) assert.equal(child.exitCode, null, 'no instance has exited')
 

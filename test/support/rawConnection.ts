@@ -2,18 +2,18 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
 /** A raw connection, for callers that break the protocol. */
-export type Caller = {
+export type RawConnection = {
   readonly socket: Socket
   readonly openedAt: number
   /** Everything received so far. */
   received(): string
   /** The next complete response. Its body must have a Content-Length. */
-  answer(): Promise<{ status: number; head: string; body: string }>
+  response(): Promise<{ status: number; head: string; body: string }>
   /** Resolves when the server has closed the connection: how long after the opening, and the error of a reset. */
   readonly closed: Promise<{ afterMs: number; error: NodeJS.ErrnoException | undefined }>
 }
 
-export async function call(base: string, ...writes: string[]): Promise<Caller> {
+export async function openRawConnection(base: string, ...writes: string[]): Promise<RawConnection> {
   const { hostname, port } = new URL(base)
   const socket = connect({ host: hostname, port: Number(port) })
   const chunks: string[] = []
@@ -35,9 +35,9 @@ export async function call(base: string, ...writes: string[]): Promise<Caller> {
   })
   for (const part of writes) socket.write(part)
 
-  async function answer() {
+  async function response() {
     for (;;) {
-      const whole = wholeAnswer(rest)
+      const whole = completeResponse(rest)
       if (whole) {
         rest = rest.slice(whole.length)
         return whole
@@ -47,10 +47,10 @@ export async function call(base: string, ...writes: string[]): Promise<Caller> {
     }
   }
 
-  return { socket, openedAt, received: () => chunks.join(''), answer, closed }
+  return { socket, openedAt, received: () => chunks.join(''), response, closed }
 }
 
-function wholeAnswer(text: string) {
+function completeResponse(text: string) {
   const headEnd = text.indexOf('\r\n\r\n')
   if (headEnd === -1) return undefined
   const head = text.slice(0, headEnd)

@@ -9,7 +9,7 @@ const plainPet =
  * Reads a line of the usual form without the JSON parser and the schema. An import of a million pets takes 18 s of CPU
  * time with it and 32 s without.
  */
-export function matchPlainPet(text: string, start: number): { pet: PetRecord; end: number } | undefined {
+export function parsePetFast(text: string, start: number): { pet: PetRecord; end: number } | undefined {
   plainPet.lastIndex = start
   const match = plainPet.exec(text)
   if (!match) return undefined

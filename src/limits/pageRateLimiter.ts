@@ -15,12 +15,12 @@ export const pageLimits: Limits = { perMinute: 600, perDay: Number.POSITIVE_INFI
  */
 export const addressesMax = 10_000
 
-type PageAllowanceOptions = { readonly clock: Clock; readonly trustedProxies: BlockList }
+type PageRateLimiterOptions = { readonly clock: Clock; readonly trustedProxies: BlockList }
 
 /** Counts one request for its address. Returns an error if the address has exceeded its limit. */
-type PageAllowance = (remoteAddress: string, forwardedFor: string | undefined) => ApiError | undefined
+type PageRateLimiter = (remoteAddress: string, forwardedFor: string | undefined) => ApiError | undefined
 
-export function createPageAllowance({ clock, trustedProxies }: PageAllowanceOptions): PageAllowance {
+export function createPageRateLimiter({ clock, trustedProxies }: PageRateLimiterOptions): PageRateLimiter {
   const limiter = new TransientLimiter<string>(pageLimits, addressesMax)
   return (remoteAddress, forwardedFor) => {
     const now = clock()

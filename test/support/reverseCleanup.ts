@@ -1,7 +1,7 @@
 import type { TestContext } from 'node:test'
 
 /** Runs the hooks in reverse order: a service stops before its database is removed. `t.after` runs the first one first. */
-export function lastFirst(t: Pick<TestContext, 'after'>): Pick<TestContext, 'after'> {
+export function reverseCleanup(t: Pick<TestContext, 'after'>): Pick<TestContext, 'after'> {
   const undos: (() => unknown)[] = []
   t.after(async () => {
     const faults: unknown[] = []

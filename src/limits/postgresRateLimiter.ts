@@ -2,26 +2,26 @@ import { addressGroup } from '../api/clientAddress.ts'
 import type { Clock } from '../clock.ts'
 import type { Database } from '../database/database.ts'
 import { chain, type MaybePromise } from '../maybePromise.ts'
-import { KeyedBatcher } from './batcher.ts'
 import { BoundedMap } from './boundedMap.ts'
+import { KeyedBatcher } from './keyedBatcher.ts'
 import {
   type AdmitRow,
   addressUsage,
-  callAdmit,
-  deleteEndedAddresses,
-  keyDecision,
-  sweepRowsMax,
+  admitRequests,
+  decisionAt,
+  deleteExpiredAddresses,
+  deleteRowsMax,
 } from './postgresQueries.ts'
 import type { RateLimiter, RateLimitResult } from './rateLimiter.ts'
 import {
   addressLimits,
   advance,
-  decide,
-  isUsableFrom,
+  currentWindows,
+  emptyUsage,
+  isOriginAllowed,
   minuteMs,
-  noUsage,
+  toDecision,
   type Usage,
-  windowsAt,
 } from './window.ts'
 
 const cachedMax = 10_000
@@ -50,7 +50,7 @@ type PostgresResult = RateLimitResult & { readonly keyRow?: AdmitRow }
 
 /**
  * The rate limiter of instances that share a PostgreSQL database. One statement finds the key and counts, by the clock
- * of the database. Keys are not cached, so a change of a key takes effect at once on every instance.
+ * of the database. Keys are not cached, so a change of a key takes effect immediately on every instance.
  */
 export class PostgresRateLimiter implements RateLimiter {
   readonly #options: PostgresRateLimiterOptions
@@ -88,16 +88,16 @@ export class PostgresRateLimiter implements RateLimiter {
 
   peekAddress(address: string) {
     const now = this.now()
-    const usage = advance(this.#addresses.get(addressGroup(address)) ?? noUsage, now)
-    return { now, windows: windowsAt(usage, addressLimits, now) }
+    const usage = advance(this.#addresses.get(addressGroup(address)) ?? emptyUsage, now)
+    return { now, windows: currentWindows(usage, addressLimits, now) }
   }
 
   async flush(): Promise<void> {}
 
   async sweep(): Promise<void> {
     const { database, limitClock } = this.#options
-    const sweepSome = () => database.writeConcurrently((trx) => deleteEndedAddresses(trx, limitClock?.()))
-    while ((await sweepSome()) >= sweepRowsMax);
+    const deleteSome = () => database.writeConcurrently((trx) => deleteExpiredAddresses(trx, limitClock?.()))
+    while ((await deleteSome()) >= deleteRowsMax);
   }
 
   forgetKeys(): void {}
@@ -109,7 +109,7 @@ export class PostgresRateLimiter implements RateLimiter {
     const origins: string[] = row.key_id === null ? [] : JSON.parse(row.origins)
     let index = 0
     return batch.map((request) => {
-      const isCounted = row.admitted !== null && isUsableFrom({ origins }, request.origin)
+      const isCounted = row.admitted !== null && isOriginAllowed({ origins }, request.origin)
       return this.#result(row, request, isCounted ? index++ : undefined, request === only)
     })
   }
@@ -123,7 +123,7 @@ export class PostgresRateLimiter implements RateLimiter {
     const result = {
       now: row.at,
       ...(row.key_id !== null && { keyRow: row }),
-      decision: index === undefined ? undefined : keyDecision(row, rateLimitExempt ? 0 : index),
+      decision: index === undefined ? undefined : decisionAt(row, rateLimitExempt ? 0 : index),
       databaseVersion: row.feed_id ?? 0,
     }
     if (index !== undefined && (!rateLimitExempt || index < row.free)) return result
@@ -138,7 +138,7 @@ export class PostgresRateLimiter implements RateLimiter {
     const { database, clock, limitClock, banAfterRejections } = this.#options
     const { secretHash, isOtherEnvironment = false, rateLimitExempt = false } = batch[0] ?? {}
     const origins = batch.flatMap(({ origin }) => origin ?? [])
-    const [row] = await callAdmit(
+    const [row] = await admitRequests(
       database.read,
       secretHash ?? null,
       isOtherEnvironment,
@@ -163,7 +163,7 @@ export class PostgresRateLimiter implements RateLimiter {
     const isOlder = cached?.minuteEndsAt === usage.minuteEndsAt && cached.minuteUsed > usage.minuteUsed
     if (!isOlder) this.#addresses.set(address, usage)
     const outcome = row.address_granted === 1 ? 'admitted' : 'limited'
-    return { now: row.at, addressDecision: decide(usage, addressLimits, row.at, outcome) }
+    return { now: row.at, addressDecision: toDecision(usage, addressLimits, row.at, outcome) }
   }
 
   /** Rejects without a round trip if the address is known to have no requests left. */
@@ -172,7 +172,7 @@ export class PostgresRateLimiter implements RateLimiter {
     const usage = this.#addresses.get(address)
     // If a clock was set back, the database has to decide.
     if (!usage || advance(usage, now) !== usage) return undefined
-    const addressDecision = decide(usage, addressLimits, now, 'limited')
+    const addressDecision = toDecision(usage, addressLimits, now, 'limited')
     const { minute, day } = addressDecision.windows
     return minute.remaining === 0 || day.remaining === 0 ? { now, addressDecision } : undefined
   }

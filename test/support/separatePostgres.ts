@@ -2,12 +2,12 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import type { TestContext } from 'node:test'
 import pg from 'pg'
-import { type StoreEnv, temporaryFolder } from './engine.ts'
+import { type DatabaseEnv, temporaryFolder } from './engine.ts'
 import { startPostgres } from './postgres.ts'
 
 /** A PostgreSQL server that one test may damage: no other test uses it. */
 export type OwnPostgres = {
-  readonly storeEnv: StoreEnv
+  readonly databaseEnv: DatabaseEnv
   readonly databaseName: string
   /** Runs a statement as its superuser. */
   administer(statement: string): Promise<pg.QueryResult>
@@ -39,7 +39,7 @@ export async function ownPostgresFor(t: Pick<TestContext, 'after'>): Promise<Own
   const folder = temporaryFolder()
   t.after(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
   return {
-    storeEnv: { PETSTORE_DATA_DIR: folder, DATABASE_URL: url.href },
+    databaseEnv: { PETSTORE_DATA_DIR: folder, DATABASE_URL: url.href },
     databaseName,
     administer,
     postmaster,

@@ -42,7 +42,7 @@ export async function collectResults(
     passedInStore: 0,
     files: [],
   }
-  const storeFolder = join(root, 'test', 'store')
+  const databaseFolder = join(root, 'test', 'store')
 
   function fail(name: string, place: string, error: unknown): void {
     results.failed++
@@ -65,7 +65,7 @@ export async function collectResults(
       console.log(`${styleText('red', '✖')} skipped: ${name} (${label}, ${place})`)
     } else {
       results.passed++
-      if (file?.startsWith(storeFolder)) results.passedInStore++
+      if (file?.startsWith(databaseFolder)) results.passedInStore++
     }
   })
   // A program that fails apart from its tests, for example because it does not end.

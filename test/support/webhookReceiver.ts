@@ -7,7 +7,7 @@ import type { TestService } from './service.ts'
 /** The setting that lets webhooks reach the receivers of a test. */
 export const loopbackAllowed = { PETSTORE_WEBHOOK_ALLOW: '127.0.0.0/8' }
 
-export type Received = {
+export type ReceivedMessage = {
   headers: IncomingHttpHeaders
   path: string
   body: string
@@ -21,15 +21,15 @@ export type Received = {
 /** A status, or what the endpoint does instead of a response. */
 type Reply = number | { act(response: ServerResponse): void }
 
-export type Receiver = {
+export type WebhookReceiver = {
   readonly url: string
-  readonly received: Received[]
+  readonly received: ReceivedMessage[]
   /** How many connections were opened. */
   readonly connections: () => number
   /** The response to the next messages. */
-  reply: Reply | ((message: Received) => Reply)
+  reply: Reply | ((message: ReceivedMessage) => Reply)
   /** Waits until this many messages have arrived in total and returns the last. */
-  until(count: number, boundMs?: number): Promise<Received>
+  until(count: number, boundMs?: number): Promise<ReceivedMessage>
   stop(): Promise<void>
 }
 
@@ -37,8 +37,8 @@ export type Receiver = {
 export const hang: Reply = { act() {} }
 
 /** A webhook endpoint on a free port of this machine. */
-export async function startReceiver(): Promise<Receiver> {
-  const received: Received[] = []
+export async function startWebhookReceiver(): Promise<WebhookReceiver> {
+  const received: ReceivedMessage[] = []
   let connections = 0
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = []
@@ -60,14 +60,14 @@ export async function startReceiver(): Promise<Receiver> {
     connections++
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const receiver: Receiver = {
+  const receiver: WebhookReceiver = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
     received,
     connections: () => connections,
     reply: 204,
     async until(count, boundMs) {
       await eventually(`${count} messages`, () => received.length >= count, boundMs)
-      return received[count - 1] as Received
+      return received[count - 1] as ReceivedMessage
     },
     stop() {
       server.closeAllConnections()
@@ -77,7 +77,7 @@ export async function startReceiver(): Promise<Receiver> {
   return receiver
 }
 
-export const isSignedWith = (secret: string, { body, headers }: Received): boolean => {
+export const isSignedWith = (secret: string, { body, headers }: ReceivedMessage): boolean => {
   try {
     new Webhook(secret).verify(body, headers as Record<string, string>)
     return true

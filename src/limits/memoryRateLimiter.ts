@@ -3,16 +3,16 @@ import type { Clock } from '../clock.ts'
 import type { Database } from '../database/database.ts'
 import type { Db } from '../database/tables.ts'
 import type { MaybePromise } from '../maybePromise.ts'
-import { findUsage, type KeyUsage, putUsage } from './queries.ts'
+import { findUsage, type KeyUsage, saveUsage } from './queries.ts'
 import type { RateLimiter } from './rateLimiter.ts'
 import { TransientLimiter } from './transientLimiter.ts'
 import {
   addressLimits,
   countRequest,
   type Decision,
+  emptyUsage,
   exemptLimits,
   type LimitedKey,
-  noUsage,
   peekKey,
   type Usage,
 } from './window.ts'
@@ -113,7 +113,7 @@ export class MemoryRateLimiter implements RateLimiter {
   #load(id: number): Promise<void> {
     const loading = findUsage(this.#options.database.read, id)
       .then((stored) => {
-        this.#keys.set(id, { usage: stored?.usage ?? noUsage, lastUsedAt: stored?.lastUsedAt ?? 0 })
+        this.#keys.set(id, { usage: stored?.usage ?? emptyUsage, lastUsedAt: stored?.lastUsedAt ?? 0 })
         const keysMax = this.#options.keysMax ?? defaultKeysMax
         if (this.#keys.size > keysMax) this.#evict(keysMax / 2)
       })
@@ -146,7 +146,7 @@ export class MemoryRateLimiter implements RateLimiter {
     const { database, isSameDatabase } = this.#options
     const isWritten = await database.write(async (trx) => {
       if (isSameDatabase && !(await isSameDatabase(trx))) return false
-      await putUsage(trx, rows)
+      await saveUsage(trx, rows)
       return true
     })
     if (!isWritten) return this.forgetKeys()
