@@ -47,7 +47,7 @@ export function authorize(
   if (scope !== undefined && !principal.scopes.has(scope))
     throw new ApiError(
       'insufficient_scope',
-      `This API key lacks the scope "${scope}": ask the operator for it.`,
+      `This API key lacks the scope "${scope}". Ask the operator for it.`,
     )
   return principal
 }

@@ -6,14 +6,14 @@ import type { RequestProblem } from './request.ts'
  * this list.
  */
 export const errorCatalogue = {
-  malformed_json: { status: 400, message: 'The body is not JSON: send one JSON object in UTF-8.' },
+  malformed_json: { status: 400, message: 'The body is not valid JSON. Send one JSON object in UTF-8.' },
   validation_failed: {
     status: 400,
-    message: 'The request has invalid values: correct what "details" lists.',
+    message: 'The request has invalid values. "details" lists them.',
   },
   invalid_cursor: {
     status: 400,
-    message: 'This cursor is damaged or was made for other filters: start again from the first page.',
+    message: 'This cursor is damaged or belongs to other filters. Start again with the first page.',
   },
   missing_api_key: {
     status: 401,
@@ -27,83 +27,86 @@ export const errorCatalogue = {
   origin_not_allowed: {
     status: 403,
     message:
-      'This is a publishable key: it works only in web pages of its own origins. Use a secret key in other programs.',
+      'This is a publishable key. It works only in web pages from its origins. Use a secret key in other programs.',
   },
   not_found: {
     status: 404,
-    message: 'There is nothing at this path: see /v1/openapi.json for those that exist.',
+    message: 'This path does not exist. GET /v1/openapi.json lists all paths.',
   },
   pet_not_found: {
     status: 404,
-    message: 'There is no animal with this id: GET /pets lists those that exist.',
+    message: 'There is no animal with this id. GET /pets lists the existing ones.',
   },
   category_not_found: {
     status: 404,
-    message: 'There is no category with this id: GET /categories lists those that exist.',
+    message: 'There is no category with this id. GET /categories lists the existing ones.',
   },
   order_not_found: {
     status: 404,
-    message: 'There is no order with this id: GET /store/orders lists those that exist.',
+    message: 'There is no order with this id. GET /store/orders lists the existing ones.',
   },
   key_not_found: {
     status: 404,
-    message: 'There is no API key with this id: GET /keys lists those that exist.',
+    message: 'There is no API key with this id. GET /keys lists the existing ones.',
   },
   webhook_not_found: {
     status: 404,
-    message: 'There is no webhook with this id: GET /webhooks lists those that exist.',
+    message: 'There is no webhook with this id. GET /webhooks lists the existing ones.',
   },
   method_not_allowed: {
     status: 405,
-    message: 'This path does not take this method: see the header "Allow".',
+    message: 'This path does not support the method. The header "Allow" lists the supported ones.',
   },
-  pet_unavailable: { status: 409, message: 'This animal is not available: choose another.' },
+  pet_unavailable: { status: 409, message: 'This animal is not available. Choose another one.' },
   pet_has_open_order: {
     status: 409,
-    message:
-      'An order is open on this animal: deliver or cancel it first. GET /store/orders?petId= shows it.',
+    message: 'This animal has an open order. Deliver or cancel it first. GET /store/orders?petId= shows it.',
   },
-  illegal_transition: { status: 409, message: 'The status cannot change this way.' },
-  category_in_use: { status: 409, message: 'Animals use this category: move or remove them first.' },
+  illegal_transition: { status: 409, message: 'This change of status is not allowed.' },
+  category_in_use: { status: 409, message: 'Animals use this category. Move or remove them first.' },
   idempotency_in_progress: {
     status: 409,
-    message: 'The first request with this Idempotency-Key is still running: retry after "Retry-After".',
+    message: 'The first request with this Idempotency-Key is still running. Retry after "Retry-After".',
   },
   operation_removed: { status: 410, message: 'This operation has been removed.' },
-  events_expired: { status: 410, message: 'Events this old are no longer kept: start from the oldest one.' },
+  events_expired: {
+    status: 410,
+    message: 'Events this old are no longer available. Start from the oldest one.',
+  },
   precondition_failed: {
     status: 412,
-    message: 'The resource has changed since you read it: read it again before you change it.',
+    message: 'The resource has changed since you read it. Read it again before you change it.',
   },
-  body_too_large: { status: 413, message: 'The body is larger than 64 KiB: send less.' },
+  body_too_large: { status: 413, message: 'The body is larger than 64 KiB.' },
   unsupported_media_type: {
     status: 415,
     message: 'Send the body as JSON in UTF-8, with "Content-Type: application/json".',
   },
   idempotency_key_reused: {
     status: 422,
-    message: 'This Idempotency-Key was used for another request: use a new one for each new request.',
+    message: 'This Idempotency-Key was used for another request. Use a new one for each new request.',
   },
   rate_limit_exceeded: {
     status: 429,
-    message: 'The rate limit is used up: wait for "Retry-After", then retry.',
+    message: 'The rate limit is exceeded. Retry after "Retry-After".',
   },
   key_banned: {
     status: 429,
     message:
-      'This API key is temporarily banned for repeatedly exceeding its rate limit: wait for "Retry-After".',
+      'This API key is temporarily banned for repeatedly exceeding its rate limit. Retry after "Retry-After".',
   },
   too_many_streams: {
     status: 429,
-    message: 'This API key has as many event streams open as it may have: close one, then retry.',
+    message: 'This API key has reached its limit of open event streams. Close one, then retry.',
   },
   internal_error: {
     status: 500,
-    message: 'Something went wrong on our side: retry, and quote "X-Request-Id" if it persists.',
+    message:
+      'The service failed to process the request. Retry, and report the "X-Request-Id" if it fails again.',
   },
   unavailable: {
     status: 503,
-    message: 'The service cannot answer right now: wait for "Retry-After", then retry.',
+    message: 'The service is temporarily unavailable. Retry after "Retry-After".',
   },
 } as const
 
@@ -178,10 +181,11 @@ export function toApiError(thrown: unknown): ApiError {
 const protocolMessages: Record<RequestProblem, string> = {
   invalid_http: 'The request is not valid HTTP/1.1.',
   invalid_target: 'The Host header or the request target is not valid.',
-  connect_method: 'CONNECT is not supported: this is not a proxy.',
-  headers_too_large: 'The headers are larger than 16 KiB: send less.',
+  connect_method: 'CONNECT is not supported. This is not a proxy.',
+  headers_too_large: 'The headers are larger than 16 KiB.',
   chunk_extensions_too_large: 'The chunk extensions of the body are too large.',
-  timeout: 'The request did not arrive in time: send the headers within 5 seconds and all of it within 10.',
+  timeout:
+    'The request did not arrive in time. Send the headers within 5 seconds and the whole request within 10.',
 }
 
 /** The error for a request that the server could not read. */

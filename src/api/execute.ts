@@ -124,7 +124,7 @@ export class Executor {
     }
     const attempt = {
       key,
-      caller: principal,
+      principal,
       method: request.method,
       path,
       bytes,
@@ -143,7 +143,8 @@ export class Executor {
     agoMs: number,
   ): Promise<Principal> {
     const current = await this.#options.authenticator.reauthenticate(principal, agoMs)
-    if (!current) throw new ApiError('invalid_api_key', 'This API key ended while the request was coming in.')
+    if (!current)
+      throw new ApiError('invalid_api_key', 'This API key was revoked or expired while the request arrived.')
     return current === principal ? principal : authorize(request, current, operation)
   }
 }

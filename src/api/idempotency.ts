@@ -1,11 +1,10 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
-import type { Kysely } from 'kysely'
 import type { Database } from '../database/database.ts'
-import type { Tables } from '../database/tables.ts'
+import type { Db } from '../database/tables.ts'
 import { ApiError, toApiError, validationFailed } from './errors.ts'
 import { type OperationResult, type Principal, respond } from './operation.ts'
 
-const keptMs = 24 * 60 * 60 * 1000
+const retentionMs = 24 * 60 * 60 * 1000
 const sweepRowsMax = 1_000
 
 /** The key of an `Idempotency-Key` header, bare or quoted. */
@@ -18,18 +17,21 @@ export function parseIdempotencyKey(header: string | undefined): string | undefi
 
 type Attempt = {
   readonly key: string
-  readonly caller: Principal
+  readonly principal: Principal
   readonly method: string
   readonly path: string
   readonly bytes: Uint8Array
-  /** The answer holds a secret, so it is kept only under the caller's own. */
+  /** The response contains a secret, so it is stored encrypted with the caller's API key. */
   readonly isSecret: boolean
   readonly now: number
 }
 
-type Run = (trx: Kysely<Tables>) => Promise<OperationResult>
+type Run = (trx: Db) => Promise<OperationResult>
 
-/** Does the work once for each Idempotency-Key and caller; the answer is kept in the transaction that did the work. */
+/**
+ * Runs a request once for each caller and Idempotency-Key. Its response is stored in the transaction of the request, and
+ * replayed for a retry.
+ */
 export class IdempotencyRecords {
   readonly #database: Database
   readonly #running = new Map<string, string>()
@@ -39,7 +41,7 @@ export class IdempotencyRecords {
   }
 
   async once(attempt: Attempt, run: Run, onDurable: () => void): Promise<OperationResult> {
-    const slot = `${attempt.caller.keyId} ${attempt.key}`
+    const slot = `${attempt.principal.keyId} ${attempt.key}`
     const fingerprint = fingerprintOf(attempt)
     const runningFingerprint = this.#running.get(slot)
     if (runningFingerprint !== undefined) {
@@ -48,21 +50,21 @@ export class IdempotencyRecords {
     }
     this.#running.set(slot, fingerprint)
     try {
-      return await this.#firstOrKept(attempt, fingerprint, run, onDurable)
+      return await this.#runOrReplay(attempt, fingerprint, run, onDurable)
     } finally {
       this.#running.delete(slot)
     }
   }
 
-  /** Forgets what is older than promised; a bounded piece at a time. */
+  /** Deletes records whose retention has ended, in bounded batches. */
   async sweep(now: number): Promise<void> {
-    let forgotten: bigint
+    let deleted: bigint
     do {
-      forgotten = await this.#database.write((trx) => forgetSome(trx, now))
-    } while (forgotten >= sweepRowsMax)
+      deleted = await this.#database.write((trx) => deleteExpired(trx, now))
+    } while (deleted >= sweepRowsMax)
   }
 
-  async #firstOrKept(
+  async #runOrReplay(
     attempt: Attempt,
     fingerprint: string,
     run: Run,
@@ -70,32 +72,32 @@ export class IdempotencyRecords {
   ): Promise<OperationResult> {
     try {
       return await this.#database.write(async (trx) => {
-        const kept = await find(trx, attempt, fingerprint)
-        if (kept) return kept
-        const first = await run(trx)
-        await keep(trx, attempt, fingerprint, first)
-        return first
+        const stored = await find(trx, attempt, fingerprint)
+        if (stored) return stored
+        const result = await run(trx)
+        await store(trx, attempt, fingerprint, result)
+        return result
       }, onDurable)
     } catch (thrown) {
       const error = toApiError(thrown)
       if (error.status >= 500 || error.code === 'idempotency_key_reused') throw thrown
-      // A refusal did no work, so its record needs no company in the transaction; but it is an answer, and is kept.
-      const refusal = respond(error.status, error.body, error.headers)
+      // The transaction was rolled back, so the error is stored in another one.
+      const result = respond(error.status, error.body, error.headers)
       return this.#database.write(async (trx) => {
-        // Meanwhile the same request may have come to another instance, and have had its answer there.
-        const kept = await find(trx, attempt, fingerprint)
-        if (!kept) await keep(trx, attempt, fingerprint, refusal)
-        return kept ?? refusal
+        // Another instance may have served the same request in between.
+        const stored = await find(trx, attempt, fingerprint)
+        if (!stored) await store(trx, attempt, fingerprint, result)
+        return stored ?? result
       })
     }
   }
 }
 
-async function forgetSome(trx: Kysely<Tables>, now: number): Promise<bigint> {
+async function deleteExpired(trx: Db, now: number): Promise<bigint> {
   const old = trx
     .selectFrom('idempotency_records')
     .select(['key_id', 'idempotency_key'])
-    .where('created_at', '<=', now - keptMs)
+    .where('created_at', '<=', now - retentionMs)
     .limit(sweepRowsMax)
   const { numDeletedRows } = await trx
     .deleteFrom('idempotency_records')
@@ -106,18 +108,18 @@ async function forgetSome(trx: Kysely<Tables>, now: number): Promise<bigint> {
   return numDeletedRows
 }
 
-/** Takes out of kept answers what is erased. They stay, for a retry must still find that the work is done. */
+/** Erases data from stored responses. The records stay, because a retry must still find them. */
 export async function eraseFromIdempotencyRecords(
-  trx: Kysely<Tables>,
-  concern: string,
+  trx: Db,
+  subjectRef: string,
   erase: (json: string) => string,
 ): Promise<void> {
-  const kept = await trx
+  const records = await trx
     .selectFrom('idempotency_records')
     .select(['key_id', 'idempotency_key', 'body'])
-    .where('subject_ref', '=', concern)
+    .where('subject_ref', '=', subjectRef)
     .execute()
-  for (const { key_id, idempotency_key, body } of kept) {
+  for (const { key_id, idempotency_key, body } of records) {
     await trx
       .updateTable('idempotency_records')
       .set({ body: erase(body) })
@@ -127,41 +129,32 @@ export async function eraseFromIdempotencyRecords(
   }
 }
 
-async function find(
-  trx: Kysely<Tables>,
-  attempt: Attempt,
-  fingerprint: string,
-): Promise<OperationResult | undefined> {
-  const kept = await trx
+async function find(trx: Db, attempt: Attempt, fingerprint: string): Promise<OperationResult | undefined> {
+  const record = await trx
     .selectFrom('idempotency_records')
     .selectAll()
-    .where('key_id', '=', attempt.caller.keyId)
+    .where('key_id', '=', attempt.principal.keyId)
     .where('idempotency_key', '=', attempt.key)
-    .where('created_at', '>', attempt.now - keptMs)
+    .where('created_at', '>', attempt.now - retentionMs)
     .executeTakeFirst()
-  if (!kept) return undefined
-  if (kept.fingerprint !== fingerprint) throw new ApiError('idempotency_key_reused')
-  const headers = { ...JSON.parse(kept.headers), 'Idempotent-Replayed': 'true' }
-  const json = attempt.isSecret ? decrypt(kept.body, attempt) : kept.body
-  return json === '' ? { status: kept.status, headers } : { status: kept.status, headers, json }
+  if (!record) return undefined
+  if (record.fingerprint !== fingerprint) throw new ApiError('idempotency_key_reused')
+  const headers = { ...JSON.parse(record.headers), 'Idempotent-Replayed': 'true' }
+  const json = attempt.isSecret ? decrypt(record.body, attempt) : record.body
+  return json === '' ? { status: record.status, headers } : { status: record.status, headers, json }
 }
 
-async function keep(
-  trx: Kysely<Tables>,
-  attempt: Attempt,
-  fingerprint: string,
-  kept: OperationResult,
-): Promise<void> {
-  const json = kept.json ?? ''
+async function store(trx: Db, attempt: Attempt, fingerprint: string, result: OperationResult): Promise<void> {
+  const json = result.json ?? ''
   const values = {
-    key_id: attempt.caller.keyId,
+    key_id: attempt.principal.keyId,
     idempotency_key: attempt.key,
     fingerprint,
-    status: kept.status,
-    headers: JSON.stringify(kept.headers ?? {}),
+    status: result.status,
+    headers: JSON.stringify(result.headers ?? {}),
     body: attempt.isSecret ? encrypt(json, attempt) : json,
     created_at: attempt.now,
-    subject_ref: kept.subjectRef ?? null,
+    subject_ref: result.subjectRef ?? null,
   }
   await trx
     .insertInto('idempotency_records')
@@ -170,18 +163,18 @@ async function keep(
     .execute()
 }
 
-/** With a secret answer the caller's own secret is part of the request: only who holds it can read the answer again. */
-function fingerprintOf({ method, path, bytes, isSecret, caller }: Attempt): string {
+/** Identifies the request. If the response contains a secret, the caller's API key is part of it: only its owner can replay it. */
+function fingerprintOf({ method, path, bytes, isSecret, principal }: Attempt): string {
   const hash = createHash('sha256').update(`${method} ${path}\n`).update(bytes)
-  if (isSecret) hash.update(`\n${caller.token}`)
+  if (isSecret) hash.update(`\n${principal.token}`)
   return hash.digest('base64url')
 }
 
 const cipher = 'aes-256-gcm'
 const nonceBytes = 12
 const tagBytes = 16
-const cipherKey = ({ caller, key }: Attempt) =>
-  Buffer.from(hkdfSync('sha256', caller.token, key, 'petstore idempotent answer', 32))
+const cipherKey = ({ principal, key }: Attempt) =>
+  Buffer.from(hkdfSync('sha256', principal.token, key, 'petstore idempotency record', 32))
 
 function encrypt(text: string, attempt: Attempt): string {
   const nonce = randomBytes(nonceBytes)

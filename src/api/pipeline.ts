@@ -71,7 +71,7 @@ type Outcome = {
 }
 
 const nothingHere =
-  'There is nothing at this path: the API is under /v1, its reference at /docs, guides at /guides.'
+  'This path does not exist. The API is under /v1, its reference at /docs, guides at /guides.'
 const publicHeaders = corsHeaders('*')
 const noHeaders: HeaderFields = {}
 

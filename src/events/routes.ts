@@ -128,7 +128,7 @@ function eventsExpired(position: number, pruned: number, newest: number, baseUrl
   const next = isAhead ? newest : pruned
   const reason = isAhead
     ? `This id is after the newest event, which has the id ${newest}.`
-    : `Some events after this id are no longer kept. The oldest event has the id ${pruned + 1}.`
+    : `Some events after this id are no longer available. The oldest event has the id ${pruned + 1}.`
   return new ApiError(
     'events_expired',
     `${reason} List all resources again, then continue with after=${next}.`,
