@@ -200,7 +200,7 @@ describe('a key that changes while the body of its request is arriving', () => {
       method: 'DELETE',
       status: 401,
       code: 'invalid_api_key',
-      message: /^This API key ended while the request was coming in\.$/,
+      message: /^This API key was revoked or expired while the request arrived\.$/,
     },
     {
       name: 'deprived of the scope',
