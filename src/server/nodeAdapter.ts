@@ -73,7 +73,7 @@ export class NodeRequest implements ApiRequest {
   }
 }
 
-/** Reads no further than the limit. By events, because async iteration takes 5 % of the time of a create. */
+/** Reads no further than the limit. By events, because async iteration takes 3 % of the time of a create. */
 function collect(
   message: IncomingMessage,
   bytesMax: number,
