@@ -36,8 +36,11 @@ class Connection {
   readonly #connections: Connections
   readonly #waiting: Exchange[] = []
   #current: Exchange | undefined
+  /** The last exchange that was served or is being served. */
+  #last: Exchange | undefined
   #problem: RequestProblem | undefined
   #hasCompleted = false
+  #isPauseScheduled = false
   #bytesRead = 0
   #idleSweeps = 0
   /** The number of its last request, of all requests of the server. */
@@ -54,7 +57,9 @@ class Connection {
 
   /** Whether no request has arrived completely so far. */
   get isUnfinished(): boolean {
-    return !this.#hasCompleted && !this.#current?.request.isComplete
+    // A request can become complete after its response.
+    this.#hasCompleted ||= this.#last?.request.isComplete ?? false
+    return !this.#hasCompleted
   }
 
   add(exchange: Exchange): void {
@@ -66,8 +71,7 @@ class Connection {
     this.#waiting.push(exchange)
     const total = ++this.#connections.waiting
     if (this.#waiting.length > waitingMax || total > waitingTotalMax) this.socket.destroy()
-    // Node resumes reading when a request is complete, in a tick before the microtasks.
-    else if (this.#waiting.length === waitingPauseMax + 1) queueMicrotask(() => this.#pauseOrResume())
+    else if (this.#waiting.length > waitingPauseMax) this.#schedulePause()
   }
 
   /** The bytes that follow cannot be read. Complete requests get their responses first. */
@@ -76,7 +80,7 @@ class Connection {
     if (this.#problem || socket.destroyed || socket.writableEnded) return
     this.#problem = problem
     socket.pause()
-    const last = this.#waiting.at(-1) ?? this.#current
+    const last = this.#waiting.at(-1) ?? this.#last
     const isBodyBroken = last !== undefined && !last.request.isComplete
     if (isBodyBroken && !last.response.headersSent) last.request.fail(problem)
     else if (isBodyBroken) socket.destroySoon()
@@ -88,7 +92,7 @@ class Connection {
   /** Closes the connection if it is idle in more than this many sweeps in a row. */
   sweep(idleSweepsMax: number): void {
     const { bytesRead } = this.socket
-    const isIdle = this.#hasCompleted && !this.#current && bytesRead === this.#bytesRead
+    const isIdle = !this.isUnfinished && !this.#current && bytesRead === this.#bytesRead
     this.#idleSweeps = isIdle ? this.#idleSweeps + 1 : 0
     this.#bytesRead = bytesRead
     if (this.#idleSweeps > idleSweepsMax) this.socket.destroy()
@@ -101,6 +105,7 @@ class Connection {
 
   #serve(exchange: Exchange): void {
     this.#current = exchange
+    this.#last = exchange
     this.#connections.handlers.serve(exchange)
   }
 
@@ -115,6 +120,7 @@ class Connection {
     }
     this.#connections.waiting--
     this.#current = next
+    this.#schedulePause()
     // One request per connection and turn of the event loop: other connections are served in between.
     setImmediate(() => {
       if (this.socket.destroyed) return
@@ -123,7 +129,16 @@ class Connection {
     })
   }
 
-  /** Node also resumes reading after every response, so the pause is repeated before each request. */
+  /** Node resumes reading with every complete request, body and response, in a tick before the microtasks. */
+  #schedulePause(): void {
+    if (this.#isPauseScheduled) return
+    this.#isPauseScheduled = true
+    queueMicrotask(() => {
+      this.#isPauseScheduled = false
+      this.#pauseOrResume()
+    })
+  }
+
   #pauseOrResume(): void {
     if (this.#problem) return
     if (this.#waiting.length > waitingPauseMax) this.socket.pause()
@@ -174,6 +189,8 @@ export class Connections {
     this.#open.set(socket, connection)
     this.#unfinished.add(connection)
     socket.once('close', () => this.#remove(connection, group))
+    // An error also closes the socket. After CONNECT no other listener is left, and the process would exit.
+    socket.on('error', () => {})
     if (this.#open.size > connectionsMax - connectionsSpare) this.#evict(connection)
   }
 

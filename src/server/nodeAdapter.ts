@@ -4,7 +4,7 @@ import { type ApiResponse, headerValue } from '../api/response.ts'
 import type { StreamBody } from '../api/streamBody.ts'
 import { lingeringClose } from './lingeringClose.ts'
 
-const validHost = /^[^\s/?#@\\]+$/
+const validHost = /^[^\s/?#@\\]*$/
 /** What a URL parser would change in a path. */
 const specialInPath = /[\\#]|\/\.|%2e/i
 
@@ -125,13 +125,16 @@ export function writeResponse(
   // With an unread body the start of the next request cannot be found.
   const mustClose = isLast || request.isContinueAwaited || (request.problem !== undefined && !complete)
   const isClosing = saysClose || mustClose
-  const isKeptAlive = !isClosing && httpVersion === '1.1' && request.header('connection') === undefined
+  const isKeptAlive =
+    !isClosing && httpVersion === '1.1' && !/\bclose\b/i.test(request.header('connection') ?? '')
   const connection = isKeptAlive ? keepAlive : mustClose && !saysClose ? close : []
   const encoding = stream && httpVersion === '1.1' ? chunked : []
   response.writeHead(status, [...headers, ...callerHeaders, ...connection, ...encoding])
   if (stream) writeStream(stream, response)
   else if (complete || response.socket === null || !isClosing) response.end(body)
   else {
+    // Also if the response has no body.
+    response.flushHeaders()
     if (body !== undefined) response.write(body)
     lingeringClose(response.socket)
   }

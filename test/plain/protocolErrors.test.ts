@@ -151,3 +151,52 @@ test('a connection is closed if even an error response is impossible', async () 
   }
   await listener.stop()
 })
+
+describe('a request whose response is sent before its body is complete', () => {
+  const request = (line: string, more: string) => `${line} HTTP/1.1\r\n${authorized()}${more}\r\n`
+
+  for (const [name, line, status] of [
+    ['a response without a body', 'OPTIONS /v1/pets', 204],
+    ['a response to HEAD', 'HEAD /v1/pets', 200],
+  ] as const) {
+    test(`${name} is sent, and the connection is closed`, async () => {
+      const expecting = request(line, 'Expect: 100-continue\r\nContent-Length: 2\r\n')
+      const caller = await openRawConnection(service.base, expecting)
+      await caller.closed
+      assert.match(caller.received(), new RegExp(`^HTTP/1\\.1 ${status} `))
+      assert.match(caller.received(), /^Connection: close\r$/im)
+    })
+  }
+
+  for (const line of ['POST /v1/nothing', 'POST /nothing'])
+    test(`${line}: gets no second response if the body turns out not to be HTTP`, async () => {
+      const caller = await openRawConnection(service.base, request(line, 'Transfer-Encoding: chunked\r\n'))
+      assert.equal((await caller.response()).status, 404)
+      caller.socket.write('zz\r\n')
+      await caller.closed
+      assert.equal(caller.received().match(/HTTP\/1\.1 \d/g)?.length, 1)
+    })
+})
+
+test('a connection that is reset after CONNECT does not end the service', async () => {
+  for (const delayMs of [0, 5]) {
+    const caller = await openRawConnection(service.base, 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n')
+    await new Promise((resolve) => setTimeout(resolve, delayMs))
+    caller.socket.resetAndDestroy()
+    await caller.closed
+  }
+  assert.equal((await service.request('GET', '/healthz')).status, 200)
+})
+
+test('an empty Host header is valid', async () => {
+  const caller = await openRawConnection(service.base, 'GET /healthz HTTP/1.1\r\nHost:\r\n\r\n')
+  assert.equal((await caller.response()).status, 200)
+  caller.socket.destroy()
+})
+
+test('a client that asks to keep the connection alive learns for how long', async () => {
+  const request = 'GET /healthz HTTP/1.1\r\nHost: petstore\r\nConnection: keep-alive\r\n\r\n'
+  const caller = await openRawConnection(service.base, request)
+  assert.equal(header(await caller.response(), 'keep-alive'), 'timeout=65')
+  caller.socket.destroy()
+})

@@ -17,7 +17,7 @@ for (const outcome of ['committed', 'rolled back']) {
     const write = () =>
       database.write(async () => {
         if (outcome === 'rolled back') throw new Error('rolled back')
-        return 'done'
+        return outcome
       })
     const settled = () => write().catch((error: Error) => error.message)
     // Synchronously: any wait would let the queue become idle.

@@ -108,15 +108,19 @@ describe('a change gets its own response', () => {
     })
   }
 
-  test('also if the caller closes its side of the connection, which may lose it the response', async () => {
+  test('a caller that closes its side may lose the response, and can retry with the same Idempotency-Key', async () => {
     const name = 'Last word'
+    const retry = { key, body: { name, categoryId: 1 }, headers: { 'Idempotency-Key': 'half-closed' } }
     const caller = await openRawConnection(service.base)
-    caller.socket.end(create(name))
+    caller.socket.end(create(name).replace('\r\n\r\n', '\r\nIdempotency-Key: half-closed\r\n\r\n'))
     await caller.closed
-    await eventually('it is done', async () => {
-      const { json } = await service.request('GET', '/v1/pets?limit=1', { key })
-      return json[0].name === name
+    let created = await service.request('POST', '/v1/pets', retry)
+    await eventually('the first request has ended', async () => {
+      if (created.status === 409) created = await service.request('POST', '/v1/pets', retry)
+      return created.status === 201
     })
+    const { json } = await service.request('GET', '/v1/pets?limit=100', { key })
+    assert.equal(json.filter((pet: { name: string }) => pet.name === name).length, 1)
   })
 })
 
