@@ -148,6 +148,24 @@ test('a connection that is idle for long is closed, and no other', async () => {
   }
 })
 
+test('a connection whose request was complete only after its response is closed when idle', async () => {
+  const listener = await listen(
+    handlers(() => 'done'),
+    anywhere,
+    { ...bounds, idleMs: 500 },
+  )
+  const request = 'POST / HTTP/1.1\r\nHost: petstore\r\nContent-Length: 2\r\n\r\n'
+  const caller = await openRawConnection(`http://127.0.0.1:${listener.port}`, request)
+  try {
+    assert.equal((await caller.response()).body, 'done')
+    caller.socket.write('{}')
+    assert.equal((await caller.closed).error, undefined)
+  } finally {
+    caller.socket.destroy()
+    await listener.stop()
+  }
+})
+
 test('a connection after a slow response may be idle as long as any other', async () => {
   const listener = await listen(
     handlers(() => 'done'),
