@@ -15,8 +15,8 @@ function content(environment: Environment, publicUrl: string | undefined): strin
   const api = publicUrl === undefined ? '$PETSTORE' : escapeHtml(`${publicUrl}/v1`)
   const needed =
     publicUrl === undefined
-      ? 'With the address of this API in <code>PETSTORE</code>, such as <code>http://127.0.0.1:8080/v1</code>, and your API key in <code>PETSTORE_KEY</code>'
-      : 'With your API key in <code>PETSTORE_KEY</code>'
+      ? 'Set <code>PETSTORE</code> to the base URL, such as <code>http://127.0.0.1:8080/v1</code>, and <code>PETSTORE_KEY</code> to your API key.'
+      : 'Set <code>PETSTORE_KEY</code> to your API key.'
   return `<h1>Petstore</h1>
 <p class="lead">An HTTP/JSON service for browsing and managing animals offered for adoption.</p>
 <p class="state">Up, in the ${environment} environment</p>
@@ -26,10 +26,10 @@ function content(environment: Environment, publicUrl: string | undefined): strin
 <li><a href="/v1/openapi.json"><strong>OpenAPI 3.1</strong><span>The description of the API, for tools</span></a></li>
 </ul>
 <h2>Try it</h2>
-<p>${needed}, see which animals are available:</p>
+<p>${needed} List the available animals:</p>
 <pre tabindex="0"><code>curl -H "Authorization: Bearer $PETSTORE_KEY" \\
   "${api}/pets?status=available"</code></pre>
-<p>And add one:</p>
+<p>Add an animal:</p>
 <pre tabindex="0"><code>curl -H "Authorization: Bearer $PETSTORE_KEY" \\
   -H "Content-Type: application/json" \\
   -d '{"name": "Milo", "categoryId": 3}' \\
