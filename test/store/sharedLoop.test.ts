@@ -14,11 +14,11 @@ test('reads do not wait until all writes are done', async (t) => {
     isDone = true
     return responses
   })
-  let readMeanwhile = 0
+  let completedReads = 0
   while (!isDone) {
     assert.equal((await service.request('GET', '/v1/pets', { key: service.operatorKey })).status, 200)
-    if (!isDone) readMeanwhile++
+    if (!isDone) completedReads++
   }
   for (const { status } of await adding) assert.equal(status, 201)
-  assert.ok(readMeanwhile >= 3, `only ${readMeanwhile} reads were completed`)
+  assert.ok(completedReads >= 3, `only ${completedReads} reads were completed`)
 })
