@@ -396,37 +396,27 @@ describe('backup and restore', { concurrency: 2 }, () => {
     }
   })
 
-  test('a backup of a newer version is rejected and changes nothing', async (t) => {
-    const folder = folderFor(t)
-    const cli = cliIn(join(folder, 'data'))
-    await cli.ok(['seed', '--count', '3'])
-    const before = await cli.export()
-    const file = join(folder, 'copy.db')
-    await cli.ok(['backup', file])
-    const database = new DatabaseSync(file)
-    database.exec("INSERT INTO schema_migrations VALUES (99, 'from the future', 0)")
-    database.close()
-    assertCommandFails(await cli.run(['restore', file, '--replace']), 1, /schema version 99/)
-    assert.equal(await cli.export(), before)
-  })
-
-  test('a backup of an unreleased version is rejected and changes nothing', async (t) => {
-    const folder = folderFor(t)
-    const cli = cliIn(join(folder, 'data'))
-    await cli.ok(['seed', '--count', '3'])
-    const before = await cli.export()
-    const file = join(folder, 'copy.db')
-    await cli.ok(['backup', file])
-    const database = new DatabaseSync(file)
-    database.exec("UPDATE schema_migrations SET name = 'first-release'")
-    database.close()
-    assertCommandFails(
-      await cli.run(['restore', file, '--replace']),
-      1,
+  for (const [version, change, message] of [
+    ['newer', "INSERT INTO schema_migrations VALUES (99, 'from the future', 0)", /schema version 99/],
+    [
+      'unreleased',
+      "UPDATE schema_migrations SET name = 'first-release'",
       /^This database was made by an unreleased version\./,
-    )
-    assert.equal(await cli.export(), before)
-  })
+    ],
+  ] as const)
+    test(`a backup of a ${version} version is rejected and changes nothing`, async (t) => {
+      const folder = folderFor(t)
+      const cli = cliIn(join(folder, 'data'))
+      await cli.ok(['seed', '--count', '3'])
+      const before = await cli.export()
+      const file = join(folder, 'copy.db')
+      await cli.ok(['backup', file])
+      const database = new DatabaseSync(file)
+      database.exec(change)
+      database.close()
+      assertCommandFails(await cli.run(['restore', file, '--replace']), 1, message)
+      assert.equal(await cli.export(), before)
+    })
 })
 
 test('after a restore, callers that follow the events receive 410 and have to list again', async (t) => {
