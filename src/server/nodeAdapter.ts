@@ -92,8 +92,9 @@ function collect(
   message.on('data', add)
   message.on('end', () => resolve(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks)))
   message.on('error', reject)
-  // Has no effect after the end.
-  message.on('close', () => reject(new Error('The body ended early.')))
+  message.on('close', () => {
+    if (!message.readableEnded) reject(new Error('The body ended early.'))
+  })
 }
 
 /** Path and query of a request target in origin or absolute form (RFC 9112, 3.2), with dot segments removed. */
