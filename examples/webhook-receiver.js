@@ -10,7 +10,7 @@ if (!/^whsec_[A-Za-z0-9+/]{32,}=*$/.test(secret)) {
   process.exit(1)
 }
 const verifier = new Webhook(secret)
-const port = Number(process.env.PORT ?? 3000)
+const port = Number(process.env.PORT ?? 3001)
 const bodyBytesMax = 256 * 1024
 const processedIdsMax = 10_000
 const processedIds = new Set()

@@ -55,7 +55,7 @@ export const errorCatalogue = {
   },
   method_not_allowed: {
     status: 405,
-    message: 'This path does not support the method. The header "Allow" lists the supported ones.',
+    message: 'This path does not support the method. The header "Allow" lists the supported methods.',
   },
   pet_unavailable: { status: 409, message: 'This animal is not available. Choose another one.' },
   pet_has_open_order: {

@@ -3,7 +3,7 @@ import { type Authenticator, type AuthResult, authorize } from './authentication
 import { clientAddress } from './clientAddress.ts'
 import { allowKnownOrigin, corsHeaders, optionsResponse, preflightHeaders, restrictOrigin } from './cors.ts'
 import { ApiError, protocolError, toApiError } from './errors.ts'
-import { type ExecuteOptions, Executor } from './execute.ts'
+import { type ExecuteOptions, Executor } from './executor.ts'
 import { appliedPreference } from './input.ts'
 import { type Method, type Operation, type Principal, respond } from './operation.ts'
 import { type ApiRequest, newRequestId, parseRequestId } from './request.ts'
@@ -46,15 +46,11 @@ type Received = {
 }
 
 /** What is logged and counted of a request when its response is ready. */
-export type RequestLog = {
-  readonly requestId: string
-  /** False if the client sent it. */
-  readonly isRequestIdGenerated: boolean
-  readonly method: string
-  readonly path: string
-  readonly operation: Operation | undefined
+export type RequestLog = Pick<
+  Received,
+  'requestId' | 'isRequestIdGenerated' | 'method' | 'path' | 'operation' | 'address'
+> & {
   readonly principal: Principal | undefined
-  readonly address: string
   readonly status: number
   /** The error code, if the response is an error. */
   readonly code: string | undefined
@@ -240,8 +236,10 @@ function selectRoute({ route, operation, now }: Received): SelectedRoute {
   return { operation, params: route.params }
 }
 
-const notAllowed = (route: Route) =>
-  new ApiError('method_not_allowed', undefined, { headers: { Allow: allowedMethods(route) } })
+function notAllowed(route: Route): ApiError {
+  const Allow = allowedMethods(route)
+  return new ApiError('method_not_allowed', `This path supports ${Allow}.`, { headers: { Allow } })
+}
 
 function failure(thrown: unknown, common: HeaderFields): Outcome {
   const { status, body, headers, code } = toApiError(thrown)
