@@ -1,29 +1,39 @@
-import { readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { escapeHtml, htmlHeaders, htmlPage } from './layout.ts'
 import type { StaticPage } from './staticPage.ts'
 
 const folder = new URL('../../docs/guides/', import.meta.url)
 
+/** In reading order: for callers, then for operators. */
+const names = [
+  'keys',
+  'adopting',
+  'paging',
+  'errors',
+  'limits',
+  'retries',
+  'changes',
+  'deprecations',
+  'running',
+  'deploying',
+  'personal-data',
+]
+
 /** The guides in the package: links in headers work without internet access. */
 export function guidePages(): StaticPage[] {
-  const names = readdirSync(folder)
-    .filter((file) => file.endsWith('.md'))
-    .sort()
-    .map((file) => file.slice(0, -'.md'.length))
   // With the file extension too: the guides link to each other that way.
   const guides = names.flatMap((name) =>
     [`/guides/${name}`, `/guides/${name}.md`].map((path) => ({ path, name })),
   )
   return [
-    { path: '/guides', headers: htmlHeaders, render: () => renderList(names) },
+    { path: '/guides', headers: htmlHeaders, render: renderList },
     ...guides.map(({ path, name }) => ({ path, headers: htmlHeaders, render: () => renderGuide(name) })),
   ]
 }
 
 const read = (name: string) => readFile(new URL(`${name}.md`, folder), 'utf8')
 
-async function renderList(names: readonly string[]): Promise<string> {
+async function renderList(): Promise<string> {
   const items = await Promise.all(
     names.map(async (name) => {
       const text = await read(name)

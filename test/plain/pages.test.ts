@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { readdirSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { openRawConnection } from '../support/rawConnection.ts'
@@ -36,6 +37,12 @@ describe('a page is there to be read', () => {
       }
     })
   }
+
+  test('/guides lists every guide once', async () => {
+    const { text } = await service.request('GET', '/guides')
+    const listed = [...text.matchAll(/href="\/guides\/([^"]+)"/g)].map(([, name]) => `${name}.md`)
+    assert.deepEqual(listed.sort(), readdirSync('docs/guides').sort())
+  })
 
   test('a guide that does not exist is a 404 with an Error body', async () => {
     for (const path of [
