@@ -21,7 +21,6 @@ import { expireHolds, type Job, pruneEventsAndDeliveries, startSchedule } from '
 import { listen } from './server/listen.ts'
 import { Startup } from './startup.ts'
 import { createCloseReporter } from './telemetry/connectionCloseReporter.ts'
-import { databaseGauges } from './telemetry/databaseGauges.ts'
 import type { Log } from './telemetry/log.ts'
 import { Metrics } from './telemetry/metrics.ts'
 import { Deliverer } from './webhooks/deliverer.ts'
@@ -93,7 +92,7 @@ async function wire(database: Database, options: WireOptions) {
   const { config, clock, log, bounds } = options
   const durableThrough = await database.trackDurable(newestStoredEventId)
   const restore = await RestoreDetector.start(database)
-  const metrics = new Metrics(databaseGauges(() => database.stats()))
+  const metrics = new Metrics(() => database.stats())
   const startup = new Startup()
   const { cache, limiter, authenticator } = createAuth({
     ...{ database, clock, limitClock: options.limitClock },
@@ -119,7 +118,7 @@ async function wire(database: Database, options: WireOptions) {
       timeoutMs: bounds.attemptTimeoutMs,
       nameServers: options.nameServers,
     },
-    onAttempt: (outcome) => metrics.countAttempt(isDelivered(outcome)),
+    onAttempt: (outcome) => metrics.attempts.increment(isDelivered(outcome) ? 'delivered' : 'failed'),
     onFault: (error) => log.error({ err: error }, 'delivering webhooks failed'),
   })
   const { streamsMax } = bounds
@@ -149,7 +148,7 @@ async function wire(database: Database, options: WireOptions) {
 const reportBan =
   (database: Database, { clock, log }: WireOptions, metrics: Metrics) =>
   (id: number, untilMs: number) => {
-    metrics.countBan()
+    metrics.bans.increment()
     const bannedUntil = timestamp(untilMs)
     log.warn({ keyId: id, until: bannedUntil }, 'key banned')
     const event = { id, bannedUntil }

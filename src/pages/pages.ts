@@ -1,21 +1,25 @@
+import type { Authenticator } from '../api/authentication.ts'
 import type { Operation } from '../api/operation.ts'
 import type { Page } from '../api/router.ts'
 import type { Config } from '../config.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
 import { guidePages } from './guides.ts'
 import { homePage } from './home.ts'
-import { type MetricsPageOptions, metricsPage } from './metrics.ts'
+import { metricsPage } from './metrics.ts'
 import { probePages } from './probes.ts'
 import { referencePages } from './reference.ts'
 import { serveFromMemory } from './staticPage.ts'
 
-type PagesOptions = Omit<MetricsPageOptions, 'isOpen'> & {
+type PagesOptions = {
   readonly config: Config
+  readonly metrics: Metrics
+  readonly authenticator: Authenticator
   readonly operations: readonly Operation[]
   isReady(): Promise<boolean>
 }
 
 /** Everything that is served outside the API. */
-export function createPages({ config, operations, isReady, ...metrics }: PagesOptions): Page[] {
+export function createPages({ config, operations, metrics, authenticator, isReady }: PagesOptions): Page[] {
   const staticPages = [
     homePage(config.environment, config.publicUrl),
     ...guidePages(),
@@ -27,6 +31,6 @@ export function createPages({ config, operations, isReady, ...metrics }: PagesOp
   return [
     ...staticPages.map(serveFromMemory),
     ...probePages(isReady),
-    metricsPage({ ...metrics, isOpen: config.isMetricsOpen }),
+    metricsPage(metrics, authenticator, config.isMetricsOpen),
   ]
 }

@@ -9,7 +9,7 @@ const logIntervalMs = 60_000
 export function createCloseReporter(log: Log, metrics: Metrics) {
   const logged = new Map<ConnectionCloseReason, { at: number; unlogged: number }>()
   return (reason: ConnectionCloseReason, address: string): void => {
-    metrics.countClosedConnection(reason)
+    metrics.closedConnections.increment(reason)
     const now = performance.now()
     const last = logged.get(reason)
     if (last && now - last.at < logIntervalMs) {

@@ -1,15 +1,12 @@
 /** Counts events for each combination of the values of up to two labels. */
 export class EventCounter {
-  readonly name: string
-  readonly help: string
-  readonly labels: readonly string[]
+  /** As prom-client takes them. */
+  readonly options: { readonly name: string; readonly help: string; readonly labelNames: readonly string[] }
   /** By the values of the first and the second label. */
   readonly #counts = new Map<string, Map<string, number>>()
 
-  constructor(name: string, help: string, labels: readonly string[]) {
-    this.name = name
-    this.help = help
-    this.labels = labels
+  constructor(name: string, help: string, labelNames: readonly string[]) {
+    this.options = { name, help, labelNames }
   }
 
   increment(first = '', second = ''): void {
@@ -26,7 +23,8 @@ export class EventCounter {
     for (const [first, counts] of this.#counts) {
       for (const [second, count] of counts) {
         const values = [first, second]
-        yield [Object.fromEntries(this.labels.map((label, index) => [label, values[index] ?? ''])), count]
+        const labels = this.options.labelNames.map((label, index) => [label, values[index]])
+        yield [Object.fromEntries(labels), count]
       }
     }
   }

@@ -1,16 +1,23 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import type { DatabaseStats } from '../database/database.ts'
 import type { EventCounter } from './eventCounter.ts'
 
-/** A value that is read when the metrics are requested. */
-export type GaugeSource = { readonly name: string; readonly help: string; value(): number }
+const gauges: Record<keyof DatabaseStats, { name: string; help: string }> = {
+  writesWaiting: { name: 'petstore_writes_waiting', help: 'Writes that wait for their commit.' },
+  connectionsBusy: { name: 'petstore_database_connections_busy', help: 'Connections to PostgreSQL in use.' },
+  connectionsAwaited: {
+    name: 'petstore_database_connections_awaited',
+    help: 'Requests that wait for a connection to PostgreSQL.',
+  },
+}
 
 const firstSamplesMs = 50
 
-/** A prom-client registry of these counters and gauges and of the metrics of the process. */
+/** A prom-client registry of these counters and of the metrics of the database and the process. */
 export async function createRegistry(
   counters: readonly EventCounter[],
-  gauges: readonly GaugeSource[],
+  databaseStats: () => DatabaseStats,
 ): Promise<Registry> {
   const registry = new Registry()
   const registers = [registry]
@@ -23,9 +30,7 @@ export async function createRegistry(
   await delay(firstSamplesMs)
   for (const counter of counters) {
     new Counter({
-      name: counter.name,
-      help: counter.help,
-      labelNames: counter.labels,
+      ...counter.options,
       registers,
       collect() {
         this.reset()
@@ -33,13 +38,12 @@ export async function createRegistry(
       },
     })
   }
-  for (const { name, help, value } of gauges) {
+  for (const [stat, options] of Object.entries(gauges)) {
     new Gauge({
-      name,
-      help,
+      ...options,
       registers,
       collect() {
-        this.set(value())
+        this.set(databaseStats()[stat as keyof DatabaseStats])
       },
     })
   }
