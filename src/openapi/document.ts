@@ -1,7 +1,7 @@
 import { bodyBytesMax } from '../api/input.ts'
 import type { MessageDescription, Operation } from '../api/operation.ts'
 import { describeErrors, errorSchema } from './errors.ts'
-import { type Json, jsonSchema } from './jsonSchema.ts'
+import { type Json, jsonSchema, mapValues } from './jsonSchema.ts'
 import { messageHeaders, parametersOf } from './parameters.ts'
 import { responsesOf } from './responses.ts'
 import { type Components, extractSharedComponents } from './sharedComponents.ts'
@@ -40,13 +40,10 @@ export function openApiDocument({ operations, productionUrl, stagingUrl }: OpenA
   const paths: Record<string, Record<string, Json>> = {}
   const responses = responsesOf(operations, components)
   for (const operation of operations) {
-    const method = operation.method.toLowerCase()
+    const description = describe(operation, components, describeErrors(operation, operations))
     paths[operation.path] = {
       ...paths[operation.path],
-      [method]: {
-        ...describe(operation, components, describeErrors(operation, operations)),
-        responses: responses.get(operation),
-      },
+      [operation.method.toLowerCase()]: { ...description, responses: responses.get(operation) },
     }
   }
   extractSharedComponents(Object.values(paths).flatMap(Object.values) as Json[], components)
@@ -94,39 +91,26 @@ export function openApiDocument({ operations, productionUrl, stagingUrl }: OpenA
 export const formatDocument = (document: Json): string =>
   JSON.stringify(document, undefined, 2).replaceAll(/\{\s+("\$ref": "[^"]*")\s+\}/g, '{ $1 }')
 
-const mapValues = <V>(values: Readonly<Record<string, V>>, to: (value: V) => Json): Json =>
-  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, to(value)]))
-
 const sorted = (named: Json): Json =>
   Object.fromEntries(Object.entries(named).sort(([a], [b]) => (a < b ? -1 : 1)))
 
 function describe(operation: Operation, { schemas }: Components, errors: string): Json {
-  const {
-    id,
-    tag,
-    summary,
-    description,
-    scope,
-    stability = 'stable',
-    deprecation,
-    body,
-    isBodyOptional,
-  } = operation
+  const { scope, deprecation, body } = operation
   const access = scope ? `Requires the scope \`${scope}\`.` : 'Any valid API key can use this operation.'
   return {
-    operationId: id,
-    tags: [tag],
-    summary,
-    description: [description, access, errors].filter(Boolean).join('\n\n'),
+    operationId: operation.id,
+    tags: [operation.tag],
+    summary: operation.summary,
+    description: [operation.description, access, errors].filter(Boolean).join('\n\n'),
     ...(deprecation && {
       deprecated: true,
       'x-sunset': new Date(deprecation.sunsetMs).toISOString().slice(0, 10),
     }),
-    'x-stability': stability,
+    'x-stability': operation.stability ?? 'stable',
     parameters: parametersOf(operation, schemas),
     ...(body && {
       requestBody: {
-        required: !isBodyOptional,
+        required: !operation.isBodyOptional,
         content: { 'application/json': { schema: jsonSchema(body, schemas) } },
       },
     }),

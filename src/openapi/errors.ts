@@ -37,22 +37,6 @@ export const errorSchema = z
   })
   .meta({ id: 'Error', description: 'The body of every error response.' })
 
-/** Errors that the pipeline returns before the operation runs. They are not stored for retries. */
-export const pipelineCodes: ReadonlySet<ErrorCode> = new Set([
-  'missing_api_key',
-  'invalid_api_key',
-  'origin_not_allowed',
-  'insufficient_scope',
-  'body_too_large',
-  'idempotency_in_progress',
-  'idempotency_key_reused',
-  'rate_limit_exceeded',
-  'key_banned',
-  'too_many_streams',
-  'internal_error',
-  'unavailable',
-])
-
 export const retryAfterCodes: ReadonlySet<ErrorCode> = new Set([
   'rate_limit_exceeded',
   'key_banned',
@@ -61,46 +45,50 @@ export const retryAfterCodes: ReadonlySet<ErrorCode> = new Set([
   'idempotency_in_progress',
 ])
 
-/** All errors of an operation by status: those it declares, those of its input and those of the pipeline. */
-export function errorsByStatus(operation: Operation): Map<string, ErrorCode[]> {
-  const { errors = [], notFound, query, body, scope, rateLimitExempt, method, write } = operation
-  const isIdempotent = method === 'POST'
-  const codes = new Set<ErrorCode | false | undefined>([
-    'missing_api_key',
-    'invalid_api_key',
-    'origin_not_allowed',
-    scope !== undefined && 'insufficient_scope',
-    'rate_limit_exceeded',
-    !rateLimitExempt && 'key_banned',
+/** Errors that the pipeline returns without running the operation. They are not stored for retries. */
+const pipelineErrors = ({ scope, rateLimitExempt, method, write }: Operation) => [
+  'missing_api_key',
+  'invalid_api_key',
+  'origin_not_allowed',
+  scope !== undefined && 'insufficient_scope',
+  'rate_limit_exceeded',
+  !rateLimitExempt && 'key_banned',
+  write && 'body_too_large',
+  method === 'POST' && 'idempotency_in_progress',
+  method === 'POST' && 'idempotency_key_reused',
+  'internal_error',
+  'unavailable',
+]
+
+/** The errors that an operation declares and those of its input. They are stored for retries. */
+export function operationErrors(operation: Operation): unknown[] {
+  const { errors = [], notFound, query, body, method } = operation
+  return [
     notFound,
-    (query || body || isIdempotent) && 'validation_failed',
+    (query || body || method === 'POST') && 'validation_failed',
     isPaginated(operation) && 'invalid_cursor',
     body && 'malformed_json',
     body && 'unsupported_media_type',
-    write && 'body_too_large',
-    isIdempotent && 'idempotency_in_progress',
-    isIdempotent && 'idempotency_key_reused',
     ...errors,
-    'internal_error',
-    'unavailable',
-  ])
-  return groupByStatus(codes)
+  ]
 }
+
+/** All errors of an operation by status. */
+export const errorsByStatus = (operation: Operation): Map<string, ErrorCode[]> =>
+  groupByStatus([...pipelineErrors(operation), ...operationErrors(operation)])
 
 /** A sentence for the description of an operation: its errors, for each status that other operations use for more. */
 export function describeErrors(operation: Operation, operations: readonly Operation[]): string {
-  const allErrors = groupByStatus(
-    new Set(operations.flatMap((other) => [...errorsByStatus(other).values()].flat())),
-  )
+  const allErrors = groupByStatus(operations.flatMap((other) => [...errorsByStatus(other).values()].flat()))
   const lists = [...errorsByStatus(operation)]
     .filter(([status, codes]) => codes.join() !== allErrors.get(status)?.join())
     .map(([status, codes]) => `${status} ${codes.map((code) => `\`${code}\``).join(', ')}`)
   return lists.length > 0 ? `Errors: ${lists.join('; ')}.` : ''
 }
 
-const groupByStatus = (codes: ReadonlySet<unknown>): Map<string, ErrorCode[]> =>
+const groupByStatus = (codes: readonly unknown[]): Map<string, ErrorCode[]> =>
   Map.groupBy(
-    errorCodes.filter((code) => codes.has(code)),
+    errorCodes.filter((code) => codes.includes(code)),
     (code) => String(errorCatalogue[code].status),
   )
 

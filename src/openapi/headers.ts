@@ -1,8 +1,8 @@
 import { type ErrorCode, errorCatalogue } from '../api/errors.ts'
 import type { Operation } from '../api/operation.ts'
 import { isPaginated, nextPageLink } from '../api/pagination.ts'
-import { pipelineCodes, retryAfterCodes } from './errors.ts'
-import type { Json } from './jsonSchema.ts'
+import { operationErrors, retryAfterCodes } from './errors.ts'
+import { type Json, mapValues } from './jsonSchema.ts'
 
 const text = { type: 'string' }
 const count = { type: 'integer', format: 'int32', minimum: 0 }
@@ -76,21 +76,21 @@ const lifecycleHeaders = (operation: Operation): Json => ({
 })
 
 export function successHeaders(operation: Operation, status: string): Json {
-  const { headers, optionalHeaders } = operation.responses[Number(status)] ?? {}
+  const { headers = {}, optionalHeaders } = operation.responses[Number(status)] ?? {}
   return {
     ...commonHeaders,
     ...lifecycleHeaders(operation),
     ...(operation.method === 'POST' && replayed),
     ...(operation.body && preference),
-    ...describeHeaders(headers, requiredHeader),
+    ...mapValues(headers, requiredHeader),
     ...(status === '201' && { Location: requiredHeader('The URL of the new resource.') }),
-    ...describeHeaders({ ...(isPaginated(operation) && nextPageLink), ...optionalHeaders }, optionalHeader),
+    ...mapValues({ ...(isPaginated(operation) && nextPageLink), ...optionalHeaders }, optionalHeader),
   }
 }
 
 /** The headers of an error response with any of these codes. */
 export function errorHeaders(operation: Operation, codes: readonly ErrorCode[]): Json {
-  const isStored = codes.some((code) => !pipelineCodes.has(code))
+  const isStored = operationErrors(operation).some((code) => codes.includes(code as ErrorCode))
   const isInputRead = isStored || codes.some((code) => errorCatalogue[code].status >= 500)
   const hasRetryAfter = (code: ErrorCode) => retryAfterCodes.has(code)
   return {
@@ -98,10 +98,7 @@ export function errorHeaders(operation: Operation, codes: readonly ErrorCode[]):
     ...lifecycleHeaders(operation),
     ...(operation.method === 'POST' && isStored && replayed),
     ...(operation.body && isInputRead && preference),
-    ...Object.assign(
-      {},
-      ...codes.map((code) => describeHeaders(operation.errorHeaders?.[code], optionalHeader)),
-    ),
+    ...mapValues(Object.assign({}, ...codes.map((code) => operation.errorHeaders?.[code])), optionalHeader),
     ...(codes.includes('missing_api_key') && {
       'WWW-Authenticate': requiredHeader('The authentication scheme.', { type: 'string', enum: ['Bearer'] }),
     }),
@@ -126,9 +123,3 @@ function mergeHeader(all: readonly unknown[]): Json {
   const isRequired = variants.length === all.length && variants.every(({ required }) => required)
   return { description: [...descriptions].join(' '), ...(isRequired && { required: true }), ...header }
 }
-
-const describeHeaders = (
-  descriptions: Readonly<Record<string, string>> = {},
-  describe: (description: string) => Json,
-): Json =>
-  Object.fromEntries(Object.entries(descriptions).map(([name, description]) => [name, describe(description)]))

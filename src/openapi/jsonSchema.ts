@@ -3,6 +3,9 @@ import { schemaDocumentation } from '../api/validation.ts'
 
 export type Json = Record<string, unknown>
 
+export const mapValues = <V>(values: Readonly<Record<string, V>>, to: (value: V) => Json): Json =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, to(value)]))
+
 /** Converts to JSON Schema for OpenAPI. Named schemas are added to `schemas` and referenced. */
 export function jsonSchema(schema: z.ZodType, schemas: Json): Json {
   // Wrapped in an object, because Zod references named schemas only below the top level.
