@@ -1,22 +1,5 @@
 import { createHash, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
-import type { Limits, Plan } from '../limits/plans.ts'
-
-/** What a request needs to know about its key. */
-export type ApiKey = {
-  readonly id: number
-  readonly name: string
-  readonly plan: Plan
-  readonly limits: Limits
-  readonly scopes: ReadonlySet<string>
-  readonly origins: readonly string[]
-  /** Undefined for a key that the operator chose: it has any form and is valid in any environment. */
-  readonly environment: KeyEnvironment | undefined
-  readonly expiresAt: number
-  readonly secretExpiresAt: number
-  readonly revokedAt: number | undefined
-  readonly unbannedAt: number
-}
 
 // A generated key is `ps_live_` or `ps_test_`, 30 random base62 characters, and a CRC32 checksum in 6 base62 characters.
 

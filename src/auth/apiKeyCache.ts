@@ -3,29 +3,24 @@ import { BoundedMap } from '../limits/boundedMap.ts'
 import { effectiveLimits, type Plan } from '../limits/plans.ts'
 import type { KeyColumns } from '../limits/postgresQueries.ts'
 import type { MaybePromise } from '../maybePromise.ts'
-import {
-  type ApiKey,
-  environmentOf,
-  hashApiKey,
-  isPossibleApiKey,
-  type KeyEnvironment,
-  keyPrefixes,
-} from './apiKey.ts'
-
-type StoredApiKey = ApiKey & { readonly streamsMax: number }
+import { environmentOf, hashApiKey, isPossibleApiKey, type KeyEnvironment, keyPrefixes } from './apiKey.ts'
 
 const keysMax = 10_000
 const never = Number.POSITIVE_INFINITY
 
-export function toApiKey(id: number, row: KeyColumns, token: string): ApiKey {
+/** What a request needs to know about its key. */
+export type ApiKey = Readonly<ReturnType<typeof toApiKey>>
+
+export function toApiKey(id: number, row: KeyColumns, token: string) {
   const plan = row.plan as Plan
   return {
     id,
     name: row.name,
     plan,
     limits: effectiveLimits(plan, { perMinute: row.per_minute, perDay: row.per_day }),
-    scopes: new Set(JSON.parse(row.scopes)),
-    origins: JSON.parse(row.origins),
+    scopes: new Set(JSON.parse(row.scopes)) as ReadonlySet<string>,
+    origins: JSON.parse(row.origins) as readonly string[],
+    /** Undefined for a key that the operator chose: it has any form and is valid in any environment. */
     environment: environmentOf(token),
     expiresAt: row.expires_at ?? never,
     secretExpiresAt: row.secret_expires_at ?? never,
@@ -33,6 +28,8 @@ export function toApiKey(id: number, row: KeyColumns, token: string): ApiKey {
     unbannedAt: row.unbanned_at,
   }
 }
+
+type StoredApiKey = ApiKey & { readonly streamsMax: number }
 
 /** Finds keys by token and caches them. A change of any key, in this process or another, clears the cache. */
 export class ApiKeyCache {

@@ -5,8 +5,7 @@ import { rateLimitHeaders, retryAfterSeconds } from '../limits/headers.ts'
 import type { RateLimiter } from '../limits/rateLimiter.ts'
 import { type Decision, exemptLimits, mostRestrictive } from '../limits/window.ts'
 import { chain, type MaybePromise } from '../maybePromise.ts'
-import type { ApiKey } from './apiKey.ts'
-import type { ApiKeyCache } from './apiKeyCache.ts'
+import type { ApiKey, ApiKeyCache } from './apiKeyCache.ts'
 import type { KeyResult, KeyStore } from './keyStore.ts'
 
 /** A principal with its key and rate limit. Every principal that an operation receives is one. */

@@ -3,8 +3,7 @@ import type { Clock } from '../clock.ts'
 import type { MemoryRateLimiter } from '../limits/memoryRateLimiter.ts'
 import { isOriginAllowed } from '../limits/window.ts'
 import { chain, type MaybePromise } from '../maybePromise.ts'
-import type { ApiKey } from './apiKey.ts'
-import type { ApiKeyCache } from './apiKeyCache.ts'
+import type { ApiKey, ApiKeyCache } from './apiKeyCache.ts'
 import type { KeyResult, KeyStore } from './keyStore.ts'
 
 /** For one instance with an embedded database: cached keys, and counts in memory. */

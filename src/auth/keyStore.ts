@@ -1,7 +1,7 @@
 import type { Credentials } from '../api/authentication.ts'
 import type { RateLimitResult } from '../limits/rateLimiter.ts'
 import type { MaybePromise } from '../maybePromise.ts'
-import type { ApiKey } from './apiKey.ts'
+import type { ApiKey } from './apiKeyCache.ts'
 
 /** The key of the token, usable or not, and the decisions on the request. */
 export type KeyResult = RateLimitResult & { readonly key?: ApiKey | undefined }

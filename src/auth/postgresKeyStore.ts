@@ -5,14 +5,12 @@ import type { KeyStore } from './keyStore.ts'
 
 /** For instances that share a PostgreSQL database. */
 export const postgresKeyStore = (cache: ApiKeyCache, limiter: PostgresRateLimiter): KeyStore => ({
-  async consume(token, { address, origin, rateLimitExempt }) {
-    if (token === undefined || !isPossibleApiKey(token)) return limiter.consumeAddress(address)
+  async consume(token, credentials) {
+    if (token === undefined || !isPossibleApiKey(token)) return limiter.consumeAddress(credentials.address)
     const { keyRow, ...result } = await limiter.consume({
+      ...credentials,
       secretHash: hashApiKey(token),
       isOtherEnvironment: cache.isOtherEnvironment(token),
-      address,
-      origin,
-      rateLimitExempt,
     })
     if (!keyRow) return result
     return { ...result, key: toApiKey(keyRow.key_id as number, keyRow, token) }

@@ -1,10 +1,8 @@
 import { addressGroup } from '../api/clientAddress.ts'
-import type { Clock } from '../clock.ts'
-import type { Database } from '../database/database.ts'
 import type { Db } from '../database/tables.ts'
 import type { MaybePromise } from '../maybePromise.ts'
 import { findUsage, type KeyUsage, saveUsage } from './queries.ts'
-import type { RateLimiter } from './rateLimiter.ts'
+import type { RateLimiter, RateLimiterOptions } from './rateLimiter.ts'
 import { TransientLimiter } from './transientLimiter.ts'
 import {
   addressLimits,
@@ -20,10 +18,7 @@ import {
 type CountedKey = LimitedKey & { readonly id: number }
 type Entry = { usage: Usage; lastUsedAt: number }
 
-type MemoryRateLimiterOptions = {
-  readonly database: Database
-  readonly clock: Clock
-  readonly banAfterRejections: number
+export type MemoryRateLimiterOptions = RateLimiterOptions & {
   readonly keysMax?: number
   /** Whether the database is still the one that was counted for: a restore replaces it. */
   readonly isSameDatabase?: (db: Db) => Promise<boolean>

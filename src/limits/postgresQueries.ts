@@ -5,36 +5,33 @@ import { effectiveLimits, type Plan, planLimits } from './plans.ts'
 import { addressLimits, type Decision, emptyUsage, exemptLimits, toDecision, type Usage } from './window.ts'
 
 type KeyTable = Selectable<Tables['api_keys']>
+type UsageTable = Tables['key_usage']
 /** The columns of a key that authentication and counting need, and the expiry of the secret that it was found by. */
 export type KeyColumns = Omit<KeyTable, 'id' | 'streams' | 'from_setting' | 'created_at'> & {
   secret_expires_at: number | null
 }
 
 /** What the SQL function admit_1 returns for one or more requests with one key. */
-export type AdmitRow = KeyColumns & {
-  at: number
-  /** Null if there is no such key. */
-  key_id: number | null
-  /** Null if no request was counted for the key. */
-  admitted: number | null
-  limited: number
-  is_new_ban: boolean
-  minute_ends_at: number
-  minute_used: number
-  day_ends_at: number
-  day_used: number
-  banned_until: number
-  /** The number of requests that were admitted as exempt. */
-  free: number
-  /** When the key has exempt requests again; 0 while it has some left. */
-  free_used_up_until: number
-  feed_id: number | null
-  address_granted: number | null
-  address_minute_ends_at: number
-  address_minute_used: number
-  address_day_ends_at: number
-  address_day_used: number
-}
+export type AdmitRow = KeyColumns &
+  Pick<UsageTable, 'minute_ends_at' | 'minute_used' | 'day_ends_at' | 'day_used' | 'banned_until'> & {
+    at: number
+    /** Null if there is no such key. */
+    key_id: number | null
+    /** Null if no request was counted for the key. */
+    admitted: number | null
+    limited: number
+    is_new_ban: boolean
+    /** The number of requests that were admitted as exempt. */
+    free: number
+    /** When the key has exempt requests again; 0 while it has some left. */
+    free_used_up_until: number
+    feed_id: number | null
+    address_granted: number | null
+    address_minute_ends_at: number
+    address_minute_used: number
+    address_day_ends_at: number
+    address_day_used: number
+  }
 
 export const admitRequests = preparedQuery<
   [

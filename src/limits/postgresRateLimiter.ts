@@ -1,6 +1,6 @@
+import type { Credentials } from '../api/authentication.ts'
 import { addressGroup } from '../api/clientAddress.ts'
 import type { Clock } from '../clock.ts'
-import type { Database } from '../database/database.ts'
 import { chain, type MaybePromise } from '../maybePromise.ts'
 import { BoundedMap } from './boundedMap.ts'
 import { KeyedBatcher } from './keyedBatcher.ts'
@@ -12,7 +12,7 @@ import {
   deleteExpiredAddresses,
   deleteRowsMax,
 } from './postgresQueries.ts'
-import type { RateLimiter, RateLimitResult } from './rateLimiter.ts'
+import type { RateLimiter, RateLimiterOptions, RateLimitResult } from './rateLimiter.ts'
 import {
   addressLimits,
   advance,
@@ -26,21 +26,15 @@ import {
 
 const cachedMax = 10_000
 
-type PostgresRateLimiterOptions = {
-  readonly database: Database
-  readonly clock: Clock
-  readonly banAfterRejections: number
+export type PostgresRateLimiterOptions = RateLimiterOptions & {
   /** Replaces the clock of the database. */
   readonly limitClock: Clock | undefined
 }
 
-type HashedRequest = {
+type HashedRequest = Credentials & {
   readonly secretHash: string
   /** The secret belongs to another environment, so its key is not usable here. */
   readonly isOtherEnvironment: boolean
-  readonly address: string
-  readonly origin: string | undefined
-  readonly rateLimitExempt: boolean
 }
 
 type AddressResult = Required<Pick<RateLimitResult, 'now' | 'addressDecision'>>

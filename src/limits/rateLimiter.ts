@@ -1,4 +1,12 @@
+import type { Clock } from '../clock.ts'
+import type { Database } from '../database/database.ts'
 import type { Decision, Windows } from './window.ts'
+
+export type RateLimiterOptions = {
+  readonly database: Database
+  readonly clock: Clock
+  readonly banAfterRejections: number
+}
 
 export type RateLimitResult = {
   /** The time by the clock that decides. */

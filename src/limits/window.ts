@@ -15,31 +15,21 @@ export const exemptLimits: Limits = { perMinute: 60, perDay: 60 * 24 * 60 }
 export const minuteMs = 60_000
 export const dayMs = 86_400_000
 
-export type Usage = {
-  readonly minuteEndsAt: number
-  readonly minuteUsed: number
-  readonly dayEndsAt: number
-  readonly dayUsed: number
-  /** Rejections inside the window that ends at `rejectionsUntil`. */
-  readonly rejections: number
-  readonly rejectionsUntil: number
-  readonly bannedAt: number
-  readonly bannedUntil: number
-  /** The number of earlier bans that had less than 24 hours between one another and the last one. */
-  readonly banLevel: number
-}
-
-export const emptyUsage: Usage = {
+/** The usage of a key or address without requests. */
+export const emptyUsage = {
   minuteEndsAt: 0,
   minuteUsed: 0,
   dayEndsAt: 0,
   dayUsed: 0,
+  /** Rejections inside the window that ends at `rejectionsUntil`. */
   rejections: 0,
   rejectionsUntil: 0,
   bannedAt: 0,
   bannedUntil: 0,
+  /** The number of earlier bans that had less than 24 hours between one another and the last one. */
   banLevel: 0,
 }
+export type Usage = Readonly<typeof emptyUsage>
 
 export type Window = {
   readonly limit: number
@@ -57,7 +47,7 @@ export type LimitedKey = {
 }
 
 /** A key with origins is publishable: it is valid with these origins only, and it is never banned, because it is public. */
-export const isPublishable = ({ origins }: Pick<LimitedKey, 'origins'>): boolean => origins.length > 0
+const isPublishable = ({ origins }: Pick<LimitedKey, 'origins'>): boolean => origins.length > 0
 
 export const isOriginAllowed = (key: Pick<LimitedKey, 'origins'>, origin: string | undefined): boolean =>
   !isPublishable(key) || (origin !== undefined && key.origins.includes(origin))
