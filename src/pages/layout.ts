@@ -2,36 +2,25 @@
 
 export const headerHeightRem = 3.5
 
-type Palette = Record<'ink' | 'soft' | 'line' | 'paper' | 'card' | 'accent' | 'code', string>
+export type ColourMode = 'light' | 'dark'
 
-export const palettes: Record<'light' | 'dark', Palette> = {
-  light: {
-    ink: '#1b2226',
-    soft: '#56626b',
-    line: '#dde2e4',
-    paper: '#fbfaf8',
-    card: '#ffffff',
-    accent: '#0b6e4f',
-    code: '#eff2f0',
-  },
-  dark: {
-    ink: '#e6eaec',
-    soft: '#a0abb2',
-    line: '#2e363b',
-    paper: '#14181a',
-    card: '#1a2023',
-    accent: '#62cba4',
-    code: '#1f2629',
-  },
+export const colours = {
+  ink: { light: '#1b2226', dark: '#e6eaec' },
+  soft: { light: '#56626b', dark: '#a0abb2' },
+  line: { light: '#dde2e4', dark: '#2e363b' },
+  paper: { light: '#fbfaf8', dark: '#14181a' },
+  card: { light: '#ffffff', dark: '#1a2023' },
+  accent: { light: '#0b6e4f', dark: '#62cba4' },
+  code: { light: '#eff2f0', dark: '#1f2629' },
 }
 
-const variables = (palette: Palette) =>
-  Object.entries(palette)
-    .map(([name, value]) => `--${name}: ${value}`)
+const variables = (mode: ColourMode) =>
+  Object.entries(colours)
+    .map(([name, colour]) => `--${name}: ${colour[mode]}`)
     .join('; ')
-const colours = `
-:root { color-scheme: light dark; ${variables(palettes.light)} }
-@media (prefers-color-scheme: dark) { :root { ${variables(palettes.dark)} } }
+const colourStyle = `
+:root { color-scheme: light dark; ${variables('light')} }
+@media (prefers-color-scheme: dark) { :root { ${variables('dark')} } }
 `
 
 /** The navigation bar, also on the API reference: it styles nothing else on a page. */
@@ -94,7 +83,7 @@ const policy =
 const pawShapes =
   "<ellipse cx='5' cy='11' rx='2.3' ry='3'/><ellipse cx='9.4' cy='6' rx='2.4' ry='3.3'/><ellipse cx='14.6' cy='6' rx='2.4' ry='3.3'/><ellipse cx='19' cy='11' rx='2.3' ry='3'/><path d='M12 11.5c-3.2 0-6 3.6-6 6.2 0 2 1.6 2.8 3.2 2.8 1.2 0 1.9-.5 2.8-.5s1.6.5 2.8.5c1.6 0 3.2-.8 3.2-2.8 0-2.6-2.8-6.2-6-6.2z'/>"
 const icon = encodeURIComponent(
-  `<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24' fill='${palettes.light.accent}'>${pawShapes}</svg>`,
+  `<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24' fill='${colours.accent.light}'>${pawShapes}</svg>`,
 )
 
 const sections = { '/docs': 'Reference', '/guides': 'Guides' } as const
@@ -114,7 +103,7 @@ export function pageHeadHtml(title: string, section: Section, style: string): st
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${escapeHtml(title)}</title>
 <link rel="icon" href="data:image/svg+xml,${icon}">
-<style>${colours}${barStyle}${style}</style>
+<style>${colourStyle}${barStyle}${style}</style>
 </head>
 <body>
 <a class="skip" href="#content">Skip to content</a>

@@ -1,4 +1,4 @@
-import { headerHeightRem, pageHeaders, pageHeadHtml, palettes } from './layout.ts'
+import { type ColourMode, colours, headerHeightRem, pageHeaders, pageHeadHtml } from './layout.ts'
 import type { StaticPage } from './staticPage.ts'
 
 /** The reference is one script with inline styles, which may fetch from this service only. */
@@ -11,12 +11,8 @@ const style = `
 body { margin: 0; background: var(--paper) }
 `
 // As values for both modes: Scalar shows dark parts, such as code, on a light page.
-const scalarStyle = Object.entries(palettes)
-  .map(
-    ([mode, { paper, code, ink, accent, line }]) =>
-      `.${mode}-mode { --scalar-background-1: ${paper}; --scalar-background-2: ${code}; --scalar-color-1: ${ink}; --scalar-color-accent: ${accent}; --scalar-border-color: ${line} }`,
-  )
-  .join('\n')
+const scalarColours = (mode: ColourMode) =>
+  `.${mode}-mode { --scalar-background-1: ${colours.paper[mode]}; --scalar-background-2: ${colours.code[mode]}; --scalar-color-1: ${colours.ink[mode]}; --scalar-color-accent: ${colours.accent[mode]}; --scalar-border-color: ${colours.line[mode]} }`
 
 const page = `${pageHeadHtml('API reference - Petstore', '/docs', style)}
 <div id="content"></div>
@@ -29,7 +25,7 @@ const page = `${pageHeadHtml('API reference - Petstore', '/docs', style)}
 const start = `Scalar.createApiReference('#content', {
   url: '/v1/openapi.json',
   agent: { disabled: true },
-  customCss: ${JSON.stringify(scalarStyle)},
+  customCss: ${JSON.stringify(`${scalarColours('light')}\n${scalarColours('dark')}`)},
   hideClientButton: true,
   hideDarkModeToggle: true,
   mcp: { disabled: true },
@@ -64,7 +60,8 @@ export function referencePages(createDocument: () => Promise<Record<string, unkn
   ]
 }
 
-type Handler = (request: unknown, reply: { header(): unknown; send(body: string): void }) => void
+type Reply = { header(): Reply; send(body: string): void }
+type Route = { url: string; handler(request: unknown, reply: Reply): void }
 
 /**
  * Scalar's browser script. Only Scalar's Fastify plugin contains the script without 200 dependencies, so the plugin is
@@ -72,19 +69,14 @@ type Handler = (request: unknown, reply: { header(): unknown; send(body: string)
  */
 async function loadScalar(): Promise<string> {
   const { default: plugin } = await import('@scalar/fastify-api-reference')
-  const handlers = new Map<string, Handler>()
-  const recorder = {
-    route: ({ url, handler }: { url: string; handler: Handler }) => void handlers.set(url, handler),
-  }
-  plugin(
-    recorder as never,
-    { routePrefix: '/docs', configuration: { url: '/v1/openapi.json' } } as never,
-    () => {},
-  )
-  return new Promise((resolve, reject) => {
-    const handler = handlers.get('/docs/js/scalar.js')
-    if (!handler) return reject(new Error('The Scalar plugin has no route for its script.'))
-    const reply = { header: () => reply, send: resolve }
-    handler(undefined, reply)
+  const routes: Route[] = []
+  const recorder = { route: (route: Route) => routes.push(route) }
+  const options = { routePrefix: '/docs', configuration: { url: '/v1/openapi.json' } }
+  plugin(recorder as never, options as never, () => {})
+  const script = routes.find(({ url }) => url === '/docs/js/scalar.js')
+  if (!script) throw new Error('The Scalar plugin has no route for its script.')
+  return new Promise((send) => {
+    const reply: Reply = { header: () => reply, send }
+    script.handler(undefined, reply)
   })
 }
