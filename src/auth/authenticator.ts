@@ -83,14 +83,10 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
 const bearerToken = (authorization: string | undefined): string | undefined =>
   authorization === undefined ? undefined : /^Bearer +([^\s]+) *$/i.exec(authorization)?.[1]
 
-const toPrincipal = (token: string, key: ApiKey, decision: Decision | undefined) => ({
-  keyId: key.id,
-  token,
-  scopes: key.scopes,
-  origins: key.origins,
-  key,
-  decision,
-})
+function toPrincipal(token: string, key: ApiKey, decision: Decision | undefined) {
+  const { id: keyId, scopes, origins } = key
+  return { keyId, token, scopes, origins, key, decision }
+}
 
 /** The error of a request that was counted for its address. It names the problem of the key, because waiting does not solve it. */
 function addressErrorOf(decision: Decision, keyError: ApiError | undefined, now: number): ApiError {

@@ -45,10 +45,8 @@ export const petStatusForOrder = {
   cancelled: 'available',
 } as const
 
-export const isHoldExpired = (
-  { status, holdExpiresAt }: Pick<Order, 'status' | 'holdExpiresAt'>,
-  now: number,
-): boolean => status === 'placed' && holdExpiresAt !== undefined && now >= holdExpiresAt
+export const isHoldExpired = ({ status, holdExpiresAt }: Order, now: number): boolean =>
+  status === 'placed' && holdExpiresAt !== undefined && now >= holdExpiresAt
 
 /** The order without the customer, and without the note, which may name the customer. */
 export const withoutPersonalData = <T extends object>(order: T): T => ({

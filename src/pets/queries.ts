@@ -57,18 +57,14 @@ const selectPet = preparedQuery<[id: number], PetRow>((db) =>
   db.selectFrom('pets').select(columns).where('id', '=', 0),
 )
 
-/** Adds a pet. The database assigns the id, unless the pet is imported with one. */
+/** Adds a pet. The database assigns the id. */
 export async function createPet(
   trx: Db,
   { name, categoryId, status = 'available' }: NewPet,
   now: number,
-  importedId?: number,
 ): Promise<Pet> {
   await ensureCategory(trx, categoryId, now)
-  if (importedId !== undefined)
-    await trx.insertInto('pets').values({ id: importedId, name, category_id: categoryId, status }).execute()
-  const id = importedId ?? (await insertPet(trx, name, categoryId, status))
-  const pet: Pet = { id, name, categoryId, status }
+  const pet: Pet = { id: await insertPet(trx, name, categoryId, status), name, categoryId, status }
   await recordEvent(trx, now, 'pet.created', pet)
   return pet
 }
@@ -106,20 +102,13 @@ export async function createPets(
 }
 
 export async function updatePet(trx: Db, pet: Pet, change: PetUpdate, now: number): Promise<Pet> {
-  const next: Pet = {
-    id: pet.id,
-    name: change.name ?? pet.name,
-    categoryId: change.categoryId ?? pet.categoryId,
-    status: change.status ?? pet.status,
-  }
+  const { name = pet.name, categoryId = pet.categoryId, status = pet.status } = change
   // No event without a change.
-  if (next.name === pet.name && next.categoryId === pet.categoryId && next.status === pet.status) return pet
-  await ensureCategory(trx, next.categoryId, now)
-  await trx
-    .updateTable('pets')
-    .set({ name: next.name, category_id: next.categoryId, status: next.status })
-    .where('id', '=', pet.id)
-    .execute()
+  if (name === pet.name && categoryId === pet.categoryId && status === pet.status) return pet
+  await ensureCategory(trx, categoryId, now)
+  const row = { name, category_id: categoryId, status }
+  await trx.updateTable('pets').set(row).where('id', '=', pet.id).execute()
+  const next: Pet = { id: pet.id, name, categoryId, status }
   await recordEvent(trx, now, 'pet.updated', next)
   return next
 }

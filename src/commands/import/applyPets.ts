@@ -3,7 +3,7 @@ import type { SqlDialect } from '../../database/dialect.ts'
 import type { Db } from '../../database/tables.ts'
 import { petStatusForOrder } from '../../orders/order.ts'
 import { findOpenOrder } from '../../orders/queries.ts'
-import { createPet, createPets, findPet, updatePet } from '../../pets/queries.ts'
+import { createPets, findPet, updatePet } from '../../pets/queries.ts'
 import type { PetRecord } from './records.ts'
 
 /** Inserts new pets with one statement, and updates existing ones and those with open orders one by one. */
@@ -24,7 +24,7 @@ export async function applyPets(
     if (pet.id !== undefined) known.add(pet.id)
   }
   if (added.length > 0) await createPets(trx, dialect, added, now)
-  for (const pet of changed) await applyPet(trx, pet, now)
+  for (const pet of changed) await applyPet(trx, dialect, pet, now)
 }
 
 /** The ids of existing pets and of pets with open orders. May contain ids that are not among the given ones. */
@@ -54,10 +54,12 @@ function isAmong(column: RawBuilder<unknown>, ids: readonly number[]): RawBuilde
 }
 
 /** A pet with an open order has the status that the order gives it, not that of the record. */
-async function applyPet(trx: Db, { id = 0, ...pet }: PetRecord, now: number): Promise<void> {
+async function applyPet(trx: Db, dialect: SqlDialect, pet: PetRecord, now: number): Promise<void> {
+  const { id = 0 } = pet
   // Read first: it releases the pet if the hold of the order has expired.
   const order = await findOpenOrder(trx, BigInt(id), now)
   const imported = { ...pet, status: order ? petStatusForOrder[order.status] : (pet.status ?? 'available') }
   const existing = await findPet(trx, BigInt(id))
-  await (existing ? updatePet(trx, existing, imported, now) : createPet(trx, imported, now, id))
+  if (existing) await updatePet(trx, existing, imported, now)
+  else await createPets(trx, dialect, [imported], now)
 }
