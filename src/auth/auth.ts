@@ -19,15 +19,10 @@ type AuthOptions = Pick<AuthenticatorOptions, 'whenStarted' | 'onBan'> &
 export function createAuth(options: AuthOptions) {
   const { database, environment, clock, isEmbedded, isStale } = options
   const cache = new ApiKeyCache(database, environment, isStale)
-  const { limiter, keys } = isEmbedded ? embedded() : shared()
+  const limiter = isEmbedded ? new MemoryRateLimiter(options) : new PostgresRateLimiter(options)
+  const keys =
+    limiter instanceof MemoryRateLimiter
+      ? embeddedKeyStore(cache, limiter, clock)
+      : postgresKeyStore(cache, limiter)
   return { cache, limiter, authenticator: createAuthenticator({ ...options, keys, cache, limiter }) }
-
-  function embedded() {
-    const limiter = new MemoryRateLimiter(options)
-    return { limiter, keys: embeddedKeyStore(cache, limiter, clock) }
-  }
-  function shared() {
-    const limiter = new PostgresRateLimiter(options)
-    return { limiter, keys: postgresKeyStore(cache, limiter) }
-  }
 }
