@@ -41,16 +41,10 @@ export async function createCategory(trx: Db, name: string, now: number): Promis
   return { id, name }
 }
 
-export async function renameCategory(
-  trx: Db,
-  id: bigint,
-  name: string | undefined,
-  now: number,
-): Promise<Category> {
-  const change = { name: name ?? null }
-  await trx.updateTable('categories').set(change).where('category_id', '=', id).execute()
-  await recordEvent(trx, now, 'category.updated', { id, name })
-  return { id, name }
+export async function updateCategory(trx: Db, category: Category, now: number): Promise<void> {
+  const { id, name = null } = category
+  await trx.updateTable('categories').set({ name }).where('category_id', '=', id).execute()
+  await recordEvent(trx, now, 'category.updated', category)
 }
 
 export async function isCategoryUsed(db: Db, id: bigint): Promise<boolean> {

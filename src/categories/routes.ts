@@ -11,7 +11,7 @@ import {
   findCategory,
   isCategoryUsed,
   listCategories,
-  renameCategory,
+  updateCategory,
 } from './queries.ts'
 import { categoryListSchema, categorySchema, categoryUpdateSchema, newCategorySchema } from './schemas.ts'
 
@@ -67,10 +67,10 @@ export function categoryRoutes({ read }: Database, baseUrl: string): Operation[]
       body: categoryUpdateSchema,
       responses: { 200: { description: 'The category after the change.', schema: categorySchema } },
       async write({ params: { categoryId }, body }, { trx, now }) {
-        const category = await categoryOrNotFound(trx, categoryId)
-        const name = body.name === undefined ? category.name : (body.name ?? undefined)
-        if (name === category.name) return respond(200, category)
-        return respond(200, await renameCategory(trx, categoryId, name, now))
+        const { id, name } = await categoryOrNotFound(trx, categoryId)
+        const next = { id, name: body.name === undefined ? name : (body.name ?? undefined) }
+        if (next.name !== name) await updateCategory(trx, next, now)
+        return respond(200, next)
       },
     }),
 

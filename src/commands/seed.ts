@@ -1,4 +1,4 @@
-import { ensureCategory, findCategory, renameCategory } from '../categories/queries.ts'
+import { ensureCategory, findCategory, updateCategory } from '../categories/queries.ts'
 import { systemClock } from '../clock.ts'
 import type { Db } from '../database/tables.ts'
 import { type PetStatus, petStatuses } from '../pets/pet.ts'
@@ -47,6 +47,6 @@ async function nameCategories(trx: Db): Promise<void> {
     const id = BigInt(index + 1)
     const now = systemClock()
     await ensureCategory(trx, id, now)
-    if ((await findCategory(trx, id))?.name === undefined) await renameCategory(trx, id, name, now)
+    if ((await findCategory(trx, id))?.name === undefined) await updateCategory(trx, { id, name }, now)
   }
 }

@@ -32,13 +32,10 @@ export function petsPageQuery(
   if (ids === undefined) return dialect.keysetPage(query, filters, belowId).limit(limit)
   // The primary key returns the given ids in order. The other columns are wrapped in an expression to keep the planner
   // from choosing one of their indexes, which would need a sort.
-  const byIds = dialect.keysetPage(query.where('id', 'in', ids.map(Number)), [], belowId)
-  return filters
-    .reduce(
-      (narrowed, [column, value]) => narrowed.where(sql`coalesce(${sql.ref(column)}, NULL)`, '=', value),
-      byIds,
-    )
-    .limit(limit)
+  let page = dialect.keysetPage(query.where('id', 'in', ids.map(Number)), [], belowId)
+  for (const [column, value] of filters)
+    page = page.where(sql`coalesce(${sql.ref(column)}, NULL)`, '=', value)
+  return page.limit(limit)
 }
 
 export async function listPets(...page: Parameters<typeof petsPageQuery>): Promise<Pet[]> {
@@ -91,10 +88,8 @@ export async function createPets(
   }))
   for (const categoryId of new Set(added.map((pet) => pet.categoryId)))
     await ensureCategory(trx, categoryId, now)
-  await insertPets(
-    trx,
-    added.map(({ id, name, categoryId, status }) => [id, name, categoryId, status]),
-  )
+  const rows = added.map(({ id, name, categoryId, status }) => [id, name, categoryId, status])
+  await insertPets(trx, rows)
   const events = added.map((data) => ({ type: 'pet.created', data }) as const)
   await recordEvents(trx, now, events)
   const highestId = added.reduce((highest, { id }) => Math.max(highest, id), 0)

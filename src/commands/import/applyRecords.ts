@@ -1,4 +1,4 @@
-import { findCategory, renameCategory, reserveCategoryIds } from '../../categories/queries.ts'
+import { findCategory, reserveCategoryIds, updateCategory } from '../../categories/queries.ts'
 import type { SqlDialect } from '../../database/dialect.ts'
 import type { Db } from '../../database/tables.ts'
 import { continueFeed, recordEvent } from '../../events/queries.ts'
@@ -74,5 +74,7 @@ async function applyCategory(trx: Db, { id, name }: CategoryRecord, now: number)
   if (!existing) {
     await trx.insertInto('categories').values({ category_id: id, name }).execute()
     await recordEvent(trx, now, 'category.created', { id, name: name ?? undefined })
-  } else if ((existing.name ?? null) !== name) await renameCategory(trx, id, name ?? undefined, now)
+  } else if ((existing.name ?? null) !== name) {
+    await updateCategory(trx, { id, name: name ?? undefined }, now)
+  }
 }
