@@ -40,7 +40,7 @@ const scenarios: [method: string, path: string, body?: string, more?: string][] 
 
 describe('the head of a response is the same on a connection that stays open and on one that is closed', () => {
   for (const [method, path, body, more = ''] of scenarios) {
-    test(`${method} ${path} ${more.trim()}`, async () => {
+    test([method, path, ...(more === '' ? [] : [more.trim()])].join(' '), async () => {
       const open = await headAndBody(method, path, more, body)
       const closed = await headAndBody(method, path, `${more}Connection: close\r\n`, body)
       assert.equal(open.start, closed.start)
