@@ -105,11 +105,10 @@ async function wire(database: Database, options: WireOptions) {
     onBan: reportBan(database, options, metrics),
   })
   const common = { database, clock, durableThrough }
-  const findAccess = createFindStreamAccess(cache, clock)
   const broadcaster = new EventBroadcaster({
     ...common,
     bounds,
-    findAccess,
+    findAccess: createFindStreamAccess(cache, clock),
     onFault: (error) => log.error({ err: error }, 'streaming events failed'),
   })
   const deliverer = new Deliverer({
@@ -122,9 +121,8 @@ async function wire(database: Database, options: WireOptions) {
     onAttempt: (outcome) => metrics.countAttempt(isDelivered(outcome)),
     onFault: (error) => log.error({ err: error }, 'delivering webhooks failed'),
   })
-  const { streamsMax } = bounds
   const operations = createOperations({
-    ...{ database, durableThrough, broadcaster, findAccess, streamsMax, config },
+    ...{ database, durableThrough, broadcaster, config },
     ...{ apiKeyCache: cache, rateLimiter: limiter },
   })
   const isReady = createReadiness({

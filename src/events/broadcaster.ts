@@ -16,7 +16,7 @@ import {
   type StreamSource,
   streamEndMessages,
 } from './stream.ts'
-import { type FindStreamAccess, type StreamAccess, TokenAccessRegistry } from './streamAccess.ts'
+import { type FindStreamAccess, TokenAccessRegistry } from './streamAccess.ts'
 
 /** Events that are recorded within this time after a read are read and sent together. */
 const coalesceMs = 100
@@ -37,13 +37,6 @@ type BroadcasterOptions = {
   onFault(error: unknown): void
 }
 
-type OpenOptions = Omit<StreamOptions, 'access'> & {
-  readonly keyId: number
-  readonly token: string
-  /** The access of the token, read after `newest`. */
-  readonly access: StreamAccess
-}
-
 /** Reads new events once for all streams of this instance, and sends the same encoded bytes to every live stream. */
 export class EventBroadcaster implements StreamSource {
   readonly #options: BroadcasterOptions
@@ -61,12 +54,12 @@ export class EventBroadcaster implements StreamSource {
 
   constructor(options: BroadcasterOptions) {
     this.#options = options
-    this.#accesses = new TokenAccessRegistry(options.findAccess)
+    this.#accesses = new TokenAccessRegistry(options.findAccess, options.bounds.streamsMax)
   }
 
   /** A stream that is added when its body is started. */
-  open({ keyId, token, access, ...options }: OpenOptions): StreamBody {
-    return new EventStream(this, { ...options, access: this.#accesses.acquire(keyId, token, access) })
+  async open(token: string, options: Omit<StreamOptions, 'access'>): Promise<StreamBody> {
+    return new EventStream(this, { ...options, access: await this.#accesses.acquire(token) })
   }
 
   /** Reads new events. Called when there may be some. */
@@ -112,7 +105,6 @@ export class EventBroadcaster implements StreamSource {
       this.#checkTimer = undefined
       this.#readTimer = undefined
     }
-    stream.options.onClose()
   }
 
   readPage(stream: EventStream): Promise<CatchUpPage | undefined> {

@@ -60,8 +60,6 @@ export type StreamOptions = {
   readonly after: number
   /** The id of the newest event when the stream was requested. */
   readonly newest: number
-  /** Called once when the stream has ended for any reason. */
-  onClose(): void
 }
 
 /**
