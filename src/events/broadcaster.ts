@@ -43,7 +43,7 @@ export class EventBroadcaster implements StreamSource {
   readonly #accesses: TokenAccessRegistry
   readonly #streams = new Set<EventStream>()
   readonly #catchUpReads = new ConcurrencyLimit(catchUpReadsMax)
-  #position = 0
+  position = 0
   #isReading = false
   #isWakePending = false
   #nextReadAt = 0
@@ -80,14 +80,10 @@ export class EventBroadcaster implements StreamSource {
     this.#endAll(streamEndMessages.stopping)
   }
 
-  get position(): number {
-    return this.#position
-  }
-
   add(stream: EventStream): void {
     if (this.#isClosed) return void stream.end(streamEndMessages.stopping)
     // Nothing is read while there are no streams, so the position is out of date.
-    if (this.#streams.size === 0 && !this.#isReading) this.#position = stream.options.newest
+    if (this.#streams.size === 0 && !this.#isReading) this.position = stream.options.newest
     this.#streams.add(stream)
     const { heartbeatMs, slowReaderMs } = this.#options.bounds
     this.#checkTimer ??= setInterval(() => void this.#check(), Math.min(checkMs, heartbeatMs, slowReaderMs))
@@ -110,7 +106,7 @@ export class EventBroadcaster implements StreamSource {
   readPage(stream: EventStream): Promise<CatchUpPage | undefined> {
     return this.#catchUpReads.run(async () => {
       const { database, clock } = this.#options
-      const target = this.#position
+      const target = this.position
       const { position } = stream
       const { access } = stream.options
       await access.refresh()
@@ -151,17 +147,17 @@ export class EventBroadcaster implements StreamSource {
   async #broadcastPage(): Promise<number> {
     const { database, durableThrough } = this.#options
     // A restore has replaced the database that the streams followed.
-    if (this.#position < (await lastPrunedEventId(database.read))) {
+    if (this.position < (await lastPrunedEventId(database.read))) {
       this.#endAll(streamEndMessages.ended)
       return 0
     }
     const through = await durableThrough()
-    const events = await eventsAfter(database.read, this.#position, pageEventsMax, true, through)
+    const events = await eventsAfter(database.read, this.position, pageEventsMax, true, through)
     const last = events.at(-1)
     if (!last) return 0
     const keyIds = changedKeyIds(events)
     if (keyIds.size > 0) await this.#accesses.refreshKeys(keyIds)
-    this.#position = last.id
+    this.position = last.id
     const batch = encodeBatch(events, last.id)
     await this.#forEachAllowedStream((stream) => stream.deliver(batch))
     return events.length

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { int64, timestampSchema } from '../api/validation.ts'
-import { type EventType, eventTypes } from './event.ts'
+import { type EventKindName, eventTypes, eventTypesByKind } from './event.ts'
 
 /** The lists of types and kinds are open: see docs/decisions/0023-openapi-for-generators.md. */
 
@@ -33,7 +33,7 @@ const keyBan = z
 type ResourceSchemas = { pet: z.ZodType; category: z.ZodType; key: z.ZodType; orderStatus: z.ZodType }
 
 /** The event types whose `data` has the same schema. */
-export type EventKind = { name: string; types: readonly [string, ...string[]]; data: z.ZodType }
+export type EventKind = { name: string; types: readonly string[]; data: z.ZodType }
 
 export function eventKinds({ pet, category, key, orderStatus }: ResourceSchemas): EventKind[] {
   const orderState = z
@@ -47,19 +47,20 @@ export function eventKinds({ pet, category, key, orderStatus }: ResourceSchemas)
         .meta({ description: '`hold_expired` if the order was cancelled because its hold expired.' }),
     })
     .meta({ id: 'OrderState', description: 'An order after the change, without personal data.' })
-  return [
-    { name: 'Pet', types: ['pet.created', 'pet.updated'], data: pet },
-    { name: 'PetDeleted', types: ['pet.deleted'], data: deletedResource },
-    {
-      name: 'Order',
-      types: ['order.placed', 'order.approved', 'order.delivered', 'order.cancelled'],
-      data: orderState,
-    },
-    { name: 'Category', types: ['category.created', 'category.updated'], data: category },
-    { name: 'CategoryDeleted', types: ['category.deleted'], data: deletedResource },
-    { name: 'Key', types: ['key.created', 'key.updated', 'key.revoked'], data: key },
-    { name: 'KeyBanned', types: ['key.banned'], data: keyBan },
-  ] satisfies (Omit<EventKind, 'types'> & { types: [EventType, ...EventType[]] })[]
+  const dataByKind: Record<EventKindName, z.ZodType> = {
+    Pet: pet,
+    PetDeleted: deletedResource,
+    Order: orderState,
+    Category: category,
+    CategoryDeleted: deletedResource,
+    Key: key,
+    KeyBanned: keyBan,
+  }
+  return Object.entries(dataByKind).map(([name, data]) => ({
+    name,
+    types: eventTypesByKind[name as EventKindName],
+    data,
+  }))
 }
 
 type EventUnion = {

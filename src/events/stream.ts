@@ -70,7 +70,7 @@ export type StreamOptions = {
 export class EventStream implements StreamBody {
   readonly options: StreamOptions
   readonly #source: StreamSource
-  #position: number
+  position: number
   #writer: StreamWriter | undefined
   #isLive = false
   #isCatchingUp = false
@@ -82,11 +82,7 @@ export class EventStream implements StreamBody {
   constructor(source: StreamSource, options: StreamOptions) {
     this.#source = source
     this.options = options
-    this.#position = options.after
-  }
-
-  get position(): number {
-    return this.#position
+    this.position = options.after
   }
 
   readonly start = (writer: StreamWriter): StreamEvents => {
@@ -112,8 +108,8 @@ export class EventStream implements StreamBody {
   /** Sends new events. A stream that is behind continues to catch up instead. */
   deliver({ through, all, publicOnly }: EventBatch): void {
     if (!this.#isLive) return void this.catchUp()
-    if (this.#position >= through) return
-    this.#position = through
+    if (this.position >= through) return
+    this.position = through
     const chunk = this.options.access.includesPrivate ? all : publicOnly
     if (chunk) this.#send(chunk)
   }
@@ -137,13 +133,13 @@ export class EventStream implements StreamBody {
   async #readPages(): Promise<void> {
     try {
       // A stream can be ahead of the source. It then waits for the next batch.
-      while (!this.#hasEnded && this.#blockedAt === undefined && this.#position < this.#source.position) {
+      while (!this.#hasEnded && this.#blockedAt === undefined && this.position < this.#source.position) {
         const page = await this.#source.readPage(this)
         if (!page) return this.end(streamEndMessages.ended)
-        this.#position = page.through
+        this.position = page.through
         if (page.events.length > 0) this.#send(new StreamChunk(toServerSentEvents(page.events)))
       }
-      this.#isLive = this.#blockedAt === undefined && this.#position === this.#source.position
+      this.#isLive = this.#blockedAt === undefined && this.position === this.#source.position
     } finally {
       // In the same turn: a later call of `catchUp` must not be dropped.
       this.#isCatchingUp = false
