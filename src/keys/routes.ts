@@ -6,6 +6,7 @@ import { int64Text } from '../api/validation.ts'
 import type { KeyEnvironment } from '../auth/apiKey.ts'
 import type { ApiKeyCache } from '../auth/apiKeyCache.ts'
 import type { Database } from '../database/database.ts'
+import type { Db } from '../database/tables.ts'
 import type { Key } from './key.ts'
 import { createKey, findKey, listKeys, revokeKey, rotateKey, unbanKey, updateKey } from './queries.ts'
 import {
@@ -27,6 +28,9 @@ const params = z.object({ keyId: int64Text().meta({ description: 'The identifier
 const keyOperation = { tag: 'Keys', scope: 'keys:manage' } as const
 const keyByIdOperation = { ...keyOperation, params, notFound: 'key_not_found' } as const
 
+const keyOrNotFound = async (db: Db, id: bigint): Promise<Key> =>
+  orNotFound(await findKey(db, Number(id)), 'key_not_found')
+
 type KeyRoutesOptions = {
   readonly database: Database
   readonly apiKeyCache: ApiKeyCache
@@ -43,16 +47,14 @@ export function keyRoutes({
   baseUrl,
   flushUsage,
 }: KeyRoutesOptions): Operation[] {
-  /** Changes a key and invalidates the key cache, so that the next request sees the change. */
-  async function change(
-    keyId: bigint,
+  /** Finds a key and invalidates the key cache after the commit, so that the next request sees the change. */
+  async function findToChange(
+    { keyId }: { keyId: bigint },
     { trx, afterCommit }: WriteContext,
-    apply: (key: Key) => Promise<unknown>,
-  ) {
-    const key = orNotFound(await findKey(trx, Number(keyId)), 'key_not_found')
+  ): Promise<Key> {
+    const key = await keyOrNotFound(trx, keyId)
     afterCommit(() => apiKeyCache.invalidate())
-    await apply(key)
-    return (await findKey(trx, key.id)) as Key
+    return key
   }
 
   return [
@@ -96,8 +98,7 @@ export function keyRoutes({
       responses: { 200: { description: 'The key.', schema: keySchema } },
       async read({ params: { keyId } }, { now }) {
         await flushUsage()
-        const key = orNotFound(await findKey(database.read, Number(keyId)), 'key_not_found')
-        return respond(200, serializeKey(key, now))
+        return respond(200, serializeKey(await keyOrNotFound(database.read, keyId), now))
       },
     }),
 
@@ -108,11 +109,10 @@ export function keyRoutes({
         'Omitted fields keep their values. The change takes effect on all instances within two seconds.',
       body: keyUpdateSchema,
       responses: { 200: { description: 'The updated key.', schema: keySchema } },
-      async write({ params: { keyId }, body }, context) {
+      async write({ params, body }, context) {
         const { trx, now } = context
-        const changed = await change(keyId, context, (key) =>
-          updateKey(trx, key.id, updatedKeySettings(key, body, now), now),
-        )
+        const key = await findToChange(params, context)
+        const changed = await updateKey(trx, key, updatedKeySettings(key, body, now), now)
         return respond(200, serializeKey(changed, now))
       },
     }),
@@ -122,8 +122,8 @@ export function keyRoutes({
       summary: 'Revoke a key',
       description: 'Revocation is permanent. The key stays in the list, with `revokedAt`.',
       responses: { 204: { description: 'The key is revoked.' } },
-      async write({ params: { keyId } }, context) {
-        await change(keyId, context, (key) => revokeKey(context.trx, key.id, context.now))
+      async write({ params }, context) {
+        await revokeKey(context.trx, await findToChange(params, context), context.now)
         return respond(204)
       },
     }),
@@ -138,13 +138,12 @@ export function keyRoutes({
       isBodyOptional: true,
       responses: { 200: { description: 'The key with its new secret.', schema: keyWithSecretSchema } },
       errors: ['illegal_transition'],
-      async write({ params: { keyId }, body }, context) {
+      async write({ params, body }, context) {
         const { trx, now } = context
-        let secret = ''
-        const key = await change(keyId, context, async ({ id, revokedAt }) => {
-          if (revokedAt !== undefined) throw new ApiError('illegal_transition', revokedMessage)
-          secret = await rotateKey(trx, id, environment, (body.overlapSeconds ?? 0) * 1000, now)
-        })
+        const { id, revokedAt } = await findToChange(params, context)
+        if (revokedAt !== undefined) throw new ApiError('illegal_transition', revokedMessage)
+        const overlapMs = (body.overlapSeconds ?? 0) * 1000
+        const { key, secret } = await rotateKey(trx, id, environment, overlapMs, now)
         return respond(200, { ...serializeKey(key, now), key: secret })
       },
     }),
@@ -154,8 +153,8 @@ export function keyRoutes({
       summary: 'Lift the ban on a key',
       description: 'The key can be used again immediately. The lifted ban does not make later bans longer.',
       responses: { 204: { description: 'The key is not banned.' } },
-      async write({ params: { keyId } }, context) {
-        await change(keyId, context, (key) => unbanKey(context.trx, key.id, context.now))
+      async write({ params }, context) {
+        await unbanKey(context.trx, await findToChange(params, context), context.now)
         return respond(204)
       },
     }),

@@ -6,7 +6,6 @@ import { customLimitMax, customStreamsMax, planNames } from '../limits/plans.ts'
 import {
   defaultScopes,
   isOrigin,
-  type Key,
   type KeySettings,
   keyNameLengthMax,
   originLengthMax,
@@ -94,6 +93,8 @@ export const keyUpdateSchema = z
     examples: [{ plan: 'business' }],
   })
 
+export const nullableTimestampSchema = (description: string) =>
+  z.iso.datetime().nullable().meta({ description })
 const keyExample = { id: 7, ...newKeyExample, createdAt: '2026-11-15T12:00:00.000Z', lastUsedAt: null }
 export const keySchema = z
   .object({
@@ -104,10 +105,9 @@ export const keySchema = z
     scopes: scopesSchema,
     origins: originsSchema,
     createdAt: timestampSchema('When the key was created.'),
-    lastUsedAt: z.iso
-      .datetime()
-      .nullable()
-      .meta({ description: 'When the key was last used, to the second. `null` if it has not been used.' }),
+    lastUsedAt: nullableTimestampSchema(
+      'When the key was last used, to the second. `null` if it has not been used.',
+    ),
     expiresAt: timestampSchema(expiryDescription).optional(),
     revokedAt: timestampSchema('When the key was revoked. Absent if it is not revoked.').optional(),
     bannedUntil: timestampSchema('When the ban on the key ends. Absent if the key is not banned.').optional(),
@@ -134,22 +134,15 @@ export const keyRotationSchema = z
   .meta({ id: 'Rotation', description: 'Options of a rotation.', examples: [{ overlapSeconds: 3600 }] })
 
 /** The settings of a new key, validated as a whole. */
-export const newKeySettings = (body: z.output<typeof newKeySchema>, now: number): KeySettings =>
-  validSettings(
-    {
-      name: body.name,
-      plan: body.plan ?? 'free',
-      limits: body.limits as KeySettings['limits'],
-      origins: body.origins ?? [],
-      scopes: body.scopes ?? defaultScopes(body.origins ?? []),
-      expiresAt: body.expiresAt,
-    },
-    now,
-  )
+export function newKeySettings(body: z.output<typeof newKeySchema>, now: number): KeySettings {
+  const { name, origins = [] } = body
+  const defaults = { name, plan: 'free', limits: undefined, origins, expiresAt: undefined } as const
+  return updatedKeySettings({ ...defaults, scopes: defaultScopes(origins) }, body, now)
+}
 
 /** The settings of a key after a change, validated as a whole. An expiry that is not changed may lie in the past. */
 export function updatedKeySettings(
-  key: Key,
+  key: KeySettings,
   change: z.output<typeof keyUpdateSchema>,
   now: number,
 ): KeySettings {
@@ -165,11 +158,7 @@ export function updatedKeySettings(
     origins: change.origins ?? key.origins,
     expiresAt: change.expiresAt === undefined ? key.expiresAt : (change.expiresAt ?? undefined),
   }
-  return validSettings(settings, change.expiresAt === undefined ? 0 : now)
-}
-
-function validSettings(settings: KeySettings, now: number): KeySettings {
-  const problems = validateKeySettings(settings, now)
+  const problems = validateKeySettings(settings, change.expiresAt === undefined ? 0 : now)
   if (problems.length === 0) return settings
   throw validationFailed(problems.map(({ field, message }) => ({ path: `/${field}`, message })))
 }
