@@ -1,16 +1,9 @@
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely'
 import type { SqlDialect } from '../database/dialect.ts'
 import type { Db, Tables } from '../database/tables.ts'
-import { failPendingDeliveries, toDelivery } from './deliveries.ts'
-import { setWebhookStatus, toWebhook } from './queries.ts'
-import {
-  type AttemptOutcome,
-  type Delivery,
-  goneStatus,
-  isDelivered,
-  nextAttemptAt,
-  type Webhook,
-} from './webhook.ts'
+import { type Delivery, failPendingDeliveries } from './deliveries.ts'
+import { toWebhook, updateWebhook, type Webhook } from './queries.ts'
+import { type AttemptOutcome, goneStatus, isDelivered, nextAttemptAt } from './webhook.ts'
 
 /** Longer than an attempt can take. After a crash the delivery can be claimed again when its claim expires. */
 const claimMs = 30_000
@@ -26,18 +19,17 @@ export type DueLane = { webhookId: number; lane: Lane }
 /** Lanes whose next delivery is due and not claimed. */
 export async function dueLanes(db: Db, now: number): Promise<DueLane[]> {
   const due = await Promise.all(
-    lanes.map(async (lane) => {
-      const rows = await db
+    lanes.map((lane) =>
+      db
         .selectFrom('webhooks')
-        .select('webhooks.id as webhookId')
+        .select(['webhooks.id as webhookId', sql.lit(lane).as('lane')])
         .where('status', '=', 'enabled')
         .where(({ eb, selectFrom }) => {
           const next = nextInLane(selectFrom('webhook_deliveries'), sql.ref('webhooks.id'), lane, now)
           return eb(next.select('claimed_until'), '<=', now)
         })
-        .execute()
-      return rows.map(({ webhookId }) => ({ webhookId, lane }))
-    }),
+        .execute(),
+    ),
   )
   return due.flat()
 }
@@ -106,7 +98,7 @@ export async function claimDelivery(
   const { secret, previous_secret, previous_secret_until } = webhook
   const isOverlap = previous_secret !== null && (previous_secret_until ?? 0) > now
   const secrets = isOverlap ? [secret, previous_secret] : [secret]
-  return { delivery: toDelivery(row), webhook: toWebhook(webhook), secrets, claimedUntil }
+  return { delivery: row, webhook: toWebhook(webhook), secrets, claimedUntil }
 }
 
 /** Records the outcome of an attempt: delivered, to be retried, or failed, which disables the webhook. */
@@ -151,7 +143,7 @@ export async function finishAttempt(
     status === goneStatus
       ? 'The endpoint responded with 410 Gone.'
       : `Delivery ${delivery.id} failed ${attempts} times. Last error: ${error}`
-  await setWebhookStatus(trx, webhook.id, 'disabled', reason)
+  await updateWebhook(trx, webhook.id, { status: 'disabled', status_reason: reason })
   await failPendingDeliveries(trx, webhook.id, 'The webhook was disabled.', now)
 }
 

@@ -3,11 +3,17 @@ import { ApiError } from '../api/errors.ts'
 import { defineOperation, type Operation, respond } from '../api/operation.ts'
 import { ListCursor, pageQuery, pageResponse } from '../api/pagination.ts'
 import type { Database } from '../database/database.ts'
-import { createTestDelivery, findDelivery, listDeliveries, retryDelivery } from './deliveries.ts'
+import {
+  createTestDelivery,
+  type Delivery,
+  findDelivery,
+  listDeliveries,
+  retryDelivery,
+} from './deliveries.ts'
 import { requireEventAccess, webhookOrNotFound } from './guards.ts'
 import { deliveryByIdOperation, deliveryListSchema, deliverySchema, webhookByIdOperation } from './schemas.ts'
 import { serializeDelivery } from './serialize.ts'
-import { type Delivery, testEventType } from './webhook.ts'
+import { testEventType } from './webhook.ts'
 
 const deliveryNotFoundMessage =
   'This webhook has no delivery with this id: GET /webhooks/{webhookId}/deliveries lists its deliveries.'
@@ -53,7 +59,7 @@ export function deliveryRoutes(database: Database, baseUrl: string): Operation[]
         const ids = [Number(params.webhookId), Number(params.deliveryId)] as const
         const delivery = await findDelivery(trx, ...ids)
         if (!delivery) throw new ApiError('webhook_not_found', deliveryNotFoundMessage)
-        requireEventAccess([delivery.eventType], principal)
+        requireEventAccess([delivery.event_type], principal)
         await retryDelivery(trx, delivery.id, now)
         return respond(202, serializeDelivery((await findDelivery(trx, ...ids)) as Delivery))
       },

@@ -73,9 +73,9 @@ export function webhookRoutes({ database, allowed, baseUrl, kinds }: WebhookRout
         requireEventAccess(body.events, principal)
         if ((await countWebhooks(trx)) >= webhooksMax)
           throw validationFailed([{ path: '', message: `exceeds the maximum of ${webhooksMax} webhooks` }])
-        const { webhook, secret } = await createWebhook(trx, body, await lastEventId(trx, eventIdMax), now)
+        const webhook = await createWebhook(trx, body, await lastEventId(trx, eventIdMax), now)
         const headers = { Location: `${baseUrl}/webhooks/${webhook.id}` }
-        return respond(201, { ...serializeWebhook(webhook), secret }, headers)
+        return respond(201, { ...serializeWebhook(webhook), secret: webhook.secret }, headers)
       },
     }),
 
