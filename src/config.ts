@@ -169,13 +169,9 @@ function readAdminKey(value: string | undefined, environment: Environment, probl
 function addNetwork(list: BlockList, entry: string): boolean {
   const [address = '', prefix, ...rest] = entry.split('/')
   const version = isIP(address)
-  if (version === 0 || rest.length > 0) return false
-  const family = version === 4 ? 'ipv4' : 'ipv6'
-  if (prefix === undefined) {
-    list.addAddress(address, family)
-    return true
-  }
-  if (!/^\d{1,3}$/.test(prefix) || Number(prefix) > (version === 4 ? 32 : 128)) return false
-  list.addSubnet(address, Number(prefix), family)
+  const prefixMax = version === 4 ? 32 : 128
+  const isPrefix = prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= prefixMax)
+  if (version === 0 || rest.length > 0 || !isPrefix) return false
+  list.addSubnet(address, Number(prefix ?? prefixMax), version === 4 ? 'ipv4' : 'ipv6')
   return true
 }
