@@ -124,22 +124,16 @@ function settingReaders(env: Environ, problems: string[]) {
 
 /** A warning for each `PETSTORE_*` variable that is not a setting, with the most similar name. */
 export function unknownSettingWarnings(env: Environ): string[] {
-  const known = settingNames()
+  const known = new Set<string>()
+  readConfig(new Proxy({}, { get: (_, name) => void known.add(String(name)) }))
   const isUnknown = (name: string) =>
-    name.startsWith('PETSTORE_') && !otherNames.test(name) && !known.includes(name)
+    name.startsWith('PETSTORE_') && !otherNames.test(name) && !known.has(name)
   return Object.keys(env)
     .filter(isUnknown)
     .map((name) => {
-      const [closest] = known.toSorted((a, b) => editDistance(a, name) - editDistance(b, name))
+      const [closest] = [...known].toSorted((a, b) => editDistance(a, name) - editDistance(b, name))
       return `${name} is not a setting and is ignored. Did you mean ${closest}?`
     })
-}
-
-/** The names that `readConfig` reads. */
-function settingNames(): string[] {
-  const names = new Set<string>()
-  readConfig(new Proxy({}, { get: (_, name) => void names.add(String(name)) }))
-  return [...names]
 }
 
 /** The number of insertions, deletions and substitutions between two texts (Levenshtein). */

@@ -31,13 +31,8 @@ const kinds = eventKinds({
 })
 
 /** All operations of the API, in the order of the reference. */
-export function createOperations({
-  apiKeyCache,
-  rateLimiter,
-  config,
-  ...options
-}: OperationOptions): Operation[] {
-  const { database } = options
+export function createOperations(options: OperationOptions): Operation[] {
+  const { database, apiKeyCache, rateLimiter, config } = options
   const { environment, publicUrl = '', orderHoldMs, webhookAllow } = config
   // Relative if the public URL is not known.
   const baseUrl = `${publicUrl}/v1`

@@ -6,8 +6,13 @@ import type { Database } from '../database/database.ts'
 import type { Db } from '../database/tables.ts'
 import { type Key, secretOverlapSecondsMax } from '../keys/key.ts'
 import { createKey, findKey, listKeys, revokeKey, rotateKey, unbanKey, updateKey } from '../keys/queries.ts'
-import { keyUpdateSchema, newKeySchema, newKeySettings, updatedKeySettings } from '../keys/schemas.ts'
-import { serializeKey } from '../keys/serialize.ts'
+import {
+  keyUpdateSchema,
+  newKeySchema,
+  newKeySettings,
+  serializeKey,
+  updatedKeySettings,
+} from '../keys/schemas.ts'
 import { customLimitMax, customStreamsMax } from '../limits/plans.ts'
 import { parseArguments, parseInteger, printResult, UsageError } from './cli.ts'
 import { withDatabase } from './database.ts'
@@ -63,8 +68,6 @@ type Action = {
   run(call: Invocation): Promise<void>
 }
 
-const listPageSize = 100
-
 const actions: Record<string, Action> = {
   create: {
     needsId: false,
@@ -79,12 +82,7 @@ const actions: Record<string, Action> = {
     needsId: false,
     options: [],
     async run({ database, values, now }) {
-      const keys: Key[] = []
-      let page: Key[]
-      do {
-        page = await listKeys(database.read, listPageSize, keys.at(-1)?.id)
-        keys.push(...page)
-      } while (page.length === listPageSize)
+      const keys = await listKeys(database.read, Number.MAX_SAFE_INTEGER)
       if (values.json) for (const key of keys) console.log(JSON.stringify(serializeKey(key, now)))
       else if (keys.length > 0) console.log(formatKeys(keys, now))
     },

@@ -24,13 +24,8 @@ export type EventRoutesOptions = {
   readonly kinds: readonly EventKind[]
 }
 
-export function eventRoutes({
-  database,
-  broadcaster,
-  baseUrl,
-  durableThrough,
-  kinds,
-}: EventRoutesOptions): Operation[] {
+export function eventRoutes(options: EventRoutesOptions): Operation[] {
+  const { database, broadcaster, baseUrl, durableThrough, kinds } = options
   return [
     defineOperation('listEvents', 'GET /events', {
       tag: 'Events',

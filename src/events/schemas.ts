@@ -74,14 +74,8 @@ type EventUnion = {
 }
 
 /** A union with the discriminator `type`, with one named schema per kind. */
-export function eventUnionSchema({
-  name,
-  description,
-  suffix,
-  kinds,
-  fields,
-  ...meta
-}: EventUnion): z.ZodType {
+export function eventUnionSchema(union: EventUnion): z.ZodType {
+  const { name, description, suffix, kinds, fields, ...meta } = union
   const members = kinds.map(({ name, types, data }) =>
     z.object(fields(z.enum(types), data)).meta({ id: `${name}${suffix}` }),
   )

@@ -3,20 +3,14 @@ import type { FeedEvent } from './event.ts'
 import { toServerSentEvents } from './format.ts'
 import type { TokenAccess } from './streamAccess.ts'
 
-export type StreamBounds = {
-  readonly heartbeatMs: number
-  /** A stream whose client has read nothing for this long is closed. */
-  readonly slowReaderMs: number
-  /** The maximum number of open streams of all keys. */
-  readonly streamsMax: number
-}
-
-export const defaultStreamBounds: StreamBounds = {
+export const defaultStreamBounds = {
   heartbeatMs: 15_000,
+  /** A stream whose client has read nothing for this long is closed. */
   slowReaderMs: 30_000,
-  // Half of the connections that a server accepts.
+  /** The maximum number of open streams of all keys: half of the connections that a server accepts. */
   streamsMax: 5_000,
 }
+export type StreamBounds = Readonly<typeof defaultStreamBounds>
 
 const openComment = new StreamChunk(': listening\n\n')
 const heartbeat = new StreamChunk(': heartbeat\n\n')

@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Selectable } from 'kysely'
+import type { InferResult } from 'kysely'
 import { generateApiKey, hashApiKey, type KeyEnvironment } from '../auth/apiKey.ts'
-import type { Db, Tables } from '../database/tables.ts'
+import type { Db } from '../database/tables.ts'
 import type { EventType } from '../events/event.ts'
 import { recordEvent } from '../events/queries.ts'
 import type { KeyLimits, Plan } from '../limits/plans.ts'
 import type { Key, KeySettings, Scope } from './key.ts'
-import { serializeKey } from './serialize.ts'
+import { serializeKey } from './schemas.ts'
 
 /** Expired secrets are retained, so that an error can say why a secret no longer works. */
 export const secretsPerKeyMax = 10
@@ -136,11 +136,7 @@ export const toSettingsRow = ({ name, plan, limits, scopes, origins, expiresAt }
   expires_at: expiresAt ?? null,
 })
 
-type KeyRow = Selectable<Tables['api_keys']> & {
-  last_used_at: number | null
-  banned_at: number | null
-  banned_until: number | null
-}
+type KeyRow = InferResult<ReturnType<typeof keyRows>>[number]
 
 /** The limits that a key has in place of those of its plan. */
 export function customLimits(row: Pick<KeyRow, 'per_minute' | 'per_day' | 'streams'>) {

@@ -17,9 +17,9 @@ import {
   keyWithSecretSchema,
   newKeySchema,
   newKeySettings,
+  serializeKey,
   updatedKeySettings,
 } from './schemas.ts'
-import { serializeKey } from './serialize.ts'
 
 const revokedMessage = 'This API key is revoked. Revocation is permanent: create a new key.'
 const keyCursor = new ListCursor('keys')
@@ -40,13 +40,8 @@ type KeyRoutesOptions = {
   flushUsage(): Promise<void>
 }
 
-export function keyRoutes({
-  database,
-  apiKeyCache,
-  environment,
-  baseUrl,
-  flushUsage,
-}: KeyRoutesOptions): Operation[] {
+export function keyRoutes(options: KeyRoutesOptions): Operation[] {
+  const { database, apiKeyCache, environment, baseUrl, flushUsage } = options
   /** Finds a key and invalidates the key cache after the commit, so that the next request sees the change. */
   async function findToChange(
     { keyId }: { keyId: bigint },

@@ -2,10 +2,12 @@ import * as z from 'zod'
 import { dateTimeSchema } from '../api/dateTime.ts'
 import { validationFailed } from '../api/errors.ts'
 import { int64, integer, nonBlankText, timestampSchema } from '../api/validation.ts'
+import { optionalTimestamp, timestamp } from '../clock.ts'
 import { customLimitMax, customStreamsMax, planNames } from '../limits/plans.ts'
 import {
   defaultScopes,
   isOrigin,
+  type Key,
   type KeySettings,
   keyNameLengthMax,
   originLengthMax,
@@ -113,6 +115,15 @@ export const keySchema = z
     bannedUntil: timestampSchema('When the ban on the key ends. Absent if the key is not banned.').optional(),
   })
   .meta({ id: 'Key', description: 'An API key, without its secret.', examples: [keyExample] })
+/** A key for responses and events. Undefined fields are left out of the JSON. */
+export const serializeKey = (key: Key, now: number) => ({
+  ...key,
+  createdAt: timestamp(key.createdAt),
+  lastUsedAt: optionalTimestamp(key.lastUsedAt) ?? null,
+  expiresAt: optionalTimestamp(key.expiresAt),
+  revokedAt: optionalTimestamp(key.revokedAt),
+  bannedUntil: optionalTimestamp((key.bannedUntil ?? 0) > now ? key.bannedUntil : undefined),
+})
 export const keyListSchema = z
   .array(keySchema)
   .meta({ id: 'Keys', description: 'One page of keys, newest first.' })

@@ -78,13 +78,13 @@ export async function failPendingDeliveries(
   now: number,
   eventTypesToKeep: readonly string[] = [],
 ): Promise<void> {
-  let query = trx
+  await trx
     .updateTable('webhook_deliveries')
     .set({ status: 'failed', next_attempt_at: null, finished_at: now, last_error: reason })
     .where('webhook_id', '=', webhookId)
     .where('next_attempt_at', 'is not', null)
-  if (eventTypesToKeep.length > 0) query = query.where('event_type', 'not in', eventTypesToKeep)
-  await query.execute()
+    .$if(eventTypesToKeep.length > 0, (query) => query.where('event_type', 'not in', eventTypesToKeep))
+    .execute()
 }
 
 /** Deletes a bounded number of deliveries past the retention of events, pending ones included. Returns how many. */

@@ -15,12 +15,6 @@ const hostsBytesMax = 64 * 1024
 
 type ResolvedAddress = { readonly address: string; readonly family: number }
 
-type ResolveOptions = {
-  /** To use instead of the system's, in the format of `dns.Resolver`. */
-  readonly nameServers?: readonly string[] | undefined
-  readonly signal: AbortSignal
-}
-
 /** A host name cannot be resolved. The message is for the owner of the webhook. */
 export class ResolveError extends Error {}
 
@@ -30,7 +24,8 @@ export class ResolveError extends Error {}
  */
 export async function resolveHost(
   host: string,
-  { nameServers, signal }: ResolveOptions,
+  signal: AbortSignal,
+  nameServers?: readonly string[],
 ): Promise<ResolvedAddress[]> {
   const name = host.toLowerCase().replace(/\.$/, '')
   const local = lookupInHostsFile(await readHosts(), name)
