@@ -12,7 +12,7 @@ import { keySchema } from './keys/schemas.ts'
 import type { RateLimiter } from './limits/rateLimiter.ts'
 import { findOpenOrder } from './orders/queries.ts'
 import { orderRoutes } from './orders/routes.ts'
-import { orderStatusSchema } from './orders/schemas.ts'
+import { orderSchema } from './orders/schemas.ts'
 import { petRoutes } from './pets/routes.ts'
 import { petSchema } from './pets/schemas.ts'
 import { webhookRoutes } from './webhooks/routes.ts'
@@ -27,7 +27,7 @@ const kinds = eventKinds({
   pet: petSchema,
   category: categorySchema,
   key: keySchema,
-  orderStatus: orderStatusSchema,
+  orderFields: orderSchema.shape,
 })
 
 /** All operations of the API, in the order of the reference. */

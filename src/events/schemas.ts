@@ -30,22 +30,20 @@ const keyBan = z
   .meta({ id: 'KeyBan', description: 'A temporary ban of an API key.' })
 
 /** The schemas of other features in events. Those features record events, so importing them here would be a cycle. */
-type ResourceSchemas = { pet: z.ZodType; category: z.ZodType; key: z.ZodType; orderStatus: z.ZodType }
+type ResourceSchemas = {
+  pet: z.ZodType
+  category: z.ZodType
+  key: z.ZodType
+  orderFields: { petId: z.ZodType; status: z.ZodType; cancelReason: z.ZodType }
+}
 
 /** The event types whose `data` has the same schema. */
 export type EventKind = { name: string; types: readonly string[]; data: z.ZodType }
 
-export function eventKinds({ pet, category, key, orderStatus }: ResourceSchemas): EventKind[] {
+export function eventKinds({ pet, category, key, orderFields }: ResourceSchemas): EventKind[] {
+  const { petId, status, cancelReason } = orderFields
   const orderState = z
-    .object({
-      id: int64().meta({ description: 'The id of the order.' }),
-      petId: int64().meta({ description: 'The id of the animal.' }),
-      status: orderStatus,
-      cancelReason: z
-        .string()
-        .optional()
-        .meta({ description: '`hold_expired` if the order was cancelled because its hold expired.' }),
-    })
+    .object({ id: int64().meta({ description: 'The id of the order.' }), petId, status, cancelReason })
     .meta({ id: 'OrderState', description: 'An order after the change, without personal data.' })
   const dataByKind: Record<EventKindName, z.ZodType> = {
     Pet: pet,

@@ -43,10 +43,7 @@ type KeyRoutesOptions = {
 export function keyRoutes(options: KeyRoutesOptions): Operation[] {
   const { database, apiKeyCache, environment, baseUrl, flushUsage } = options
   /** Finds a key and invalidates the key cache after the commit, so that the next request sees the change. */
-  async function findToChange(
-    { keyId }: { keyId: bigint },
-    { trx, afterCommit }: WriteContext,
-  ): Promise<Key> {
+  async function findToChange(keyId: bigint, { trx, afterCommit }: WriteContext): Promise<Key> {
     const key = await keyOrNotFound(trx, keyId)
     afterCommit(() => apiKeyCache.invalidate())
     return key
@@ -106,7 +103,7 @@ export function keyRoutes(options: KeyRoutesOptions): Operation[] {
       responses: { 200: { description: 'The updated key.', schema: keySchema } },
       async write({ params, body }, context) {
         const { trx, now } = context
-        const key = await findToChange(params, context)
+        const key = await findToChange(params.keyId, context)
         const changed = await updateKey(trx, key, updatedKeySettings(key, body, now), now)
         return respond(200, serializeKey(changed, now))
       },
@@ -118,7 +115,7 @@ export function keyRoutes(options: KeyRoutesOptions): Operation[] {
       description: 'Revocation is permanent. The key stays in the list, with `revokedAt`.',
       responses: { 204: { description: 'The key is revoked.' } },
       async write({ params }, context) {
-        await revokeKey(context.trx, await findToChange(params, context), context.now)
+        await revokeKey(context.trx, await findToChange(params.keyId, context), context.now)
         return respond(204)
       },
     }),
@@ -135,7 +132,7 @@ export function keyRoutes(options: KeyRoutesOptions): Operation[] {
       errors: ['illegal_transition'],
       async write({ params, body }, context) {
         const { trx, now } = context
-        const { id, revokedAt } = await findToChange(params, context)
+        const { id, revokedAt } = await findToChange(params.keyId, context)
         if (revokedAt !== undefined) throw new ApiError('illegal_transition', revokedMessage)
         const overlapMs = (body.overlapSeconds ?? 0) * 1000
         const { key, secret } = await rotateKey(trx, id, environment, overlapMs, now)
@@ -149,7 +146,7 @@ export function keyRoutes(options: KeyRoutesOptions): Operation[] {
       description: 'The key can be used again immediately. The lifted ban does not make later bans longer.',
       responses: { 204: { description: 'The key is not banned.' } },
       async write({ params }, context) {
-        await unbanKey(context.trx, await findToChange(params, context), context.now)
+        await unbanKey(context.trx, await findToChange(params.keyId, context), context.now)
         return respond(204)
       },
     }),

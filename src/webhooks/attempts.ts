@@ -62,12 +62,11 @@ export function nextInLane(
 }
 
 export type ClaimedDelivery = {
+  /** `claimed_until` identifies the claim: an expired one may have been replaced by another instance. */
   delivery: Delivery
   webhook: Webhook
   /** The newest first. There are two during a rotation. */
   secrets: readonly string[]
-  /** Identifies the claim: an expired one may have been replaced by another instance. */
-  claimedUntil: number
 }
 
 /** Claims the next due delivery of a lane for one attempt. */
@@ -89,16 +88,16 @@ export async function claimDelivery(
   // First attempts keep their order, so a locked one is waited for. Retries have no order.
   const row = await (lane === 'first' ? forUpdate(next) : forUpdateSkipLocked(next)).executeTakeFirst()
   if (!row || row.claimed_until > now) return undefined
-  const claimedUntil = now + claimMs
-  await trx
+  const delivery = await trx
     .updateTable('webhook_deliveries')
-    .set({ claimed_until: claimedUntil })
+    .set({ claimed_until: now + claimMs })
     .where('id', '=', row.id)
-    .execute()
+    .returningAll()
+    .executeTakeFirstOrThrow()
   const { secret, previous_secret, previous_secret_until } = webhook
   const isOverlap = previous_secret !== null && (previous_secret_until ?? 0) > now
   const secrets = isOverlap ? [secret, previous_secret] : [secret]
-  return { delivery: row, webhook: toWebhook(webhook), secrets, claimedUntil }
+  return { delivery, webhook: toWebhook(webhook), secrets }
 }
 
 /** Records the outcome of an attempt: delivered, to be retried, or failed, which disables the webhook. */
@@ -110,7 +109,7 @@ export async function finishAttempt(
   now: number,
   random: number,
 ): Promise<void> {
-  const { delivery, webhook, claimedUntil } = claim
+  const { delivery, webhook } = claim
   const current = await forUpdate(
     trx.selectFrom('webhooks').select(['url', 'status']).where('id', '=', webhook.id),
   ).executeTakeFirst()
@@ -136,7 +135,7 @@ export async function finishAttempt(
       finished_at: retryAt === undefined ? now : null,
     })
     .where('id', '=', delivery.id)
-    .where('claimed_until', '=', claimedUntil)
+    .where('claimed_until', '=', delivery.claimed_until)
     .executeTakeFirst()
   if (numUpdatedRows === 0n || isDone || retryAt !== undefined || current.status === 'disabled') return
   const reason =
@@ -148,11 +147,11 @@ export async function finishAttempt(
 }
 
 /** Releases a delivery without counting the attempt. */
-export async function releaseDelivery(trx: Db, { delivery, claimedUntil }: ClaimedDelivery): Promise<void> {
+export async function releaseDelivery(trx: Db, { delivery }: ClaimedDelivery): Promise<void> {
   await trx
     .updateTable('webhook_deliveries')
     .set({ claimed_until: 0 })
     .where('id', '=', delivery.id)
-    .where('claimed_until', '=', claimedUntil)
+    .where('claimed_until', '=', delivery.claimed_until)
     .execute()
 }

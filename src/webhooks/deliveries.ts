@@ -55,8 +55,8 @@ export function listDeliveries(
 }
 
 /** Makes a delivery due now. */
-export async function retryDelivery(trx: Db, id: number, now: number): Promise<void> {
-  await trx
+export const retryDelivery = (trx: Db, id: number, now: number): Promise<Delivery> =>
+  trx
     .updateTable('webhook_deliveries')
     .set(({ eb }) => ({
       // The retry schedule starts over: retries by hand must not use it up.
@@ -67,8 +67,8 @@ export async function retryDelivery(trx: Db, id: number, now: number): Promise<v
       finished_at: null,
     }))
     .where('id', '=', id)
-    .execute()
-}
+    .returningAll()
+    .executeTakeFirstOrThrow()
 
 /** Fails all pending deliveries of a webhook, except those of the event types to keep. */
 export async function failPendingDeliveries(

@@ -3,13 +3,7 @@ import { ApiError } from '../api/errors.ts'
 import { defineOperation, type Operation, respond } from '../api/operation.ts'
 import { ListCursor, pageQuery, pageResponse } from '../api/pagination.ts'
 import type { Database } from '../database/database.ts'
-import {
-  createTestDelivery,
-  type Delivery,
-  findDelivery,
-  listDeliveries,
-  retryDelivery,
-} from './deliveries.ts'
+import { createTestDelivery, findDelivery, listDeliveries, retryDelivery } from './deliveries.ts'
 import { requireEventAccess, webhookOrNotFound } from './guards.ts'
 import { deliveryByIdOperation, deliveryListSchema, deliverySchema, webhookByIdOperation } from './schemas.ts'
 import { serializeDelivery } from './serialize.ts'
@@ -56,12 +50,10 @@ export function deliveryRoutes(database: Database, baseUrl: string): Operation[]
       summary: 'Retry a delivery now',
       responses: { 202: { description: 'The delivery is queued again.', schema: deliverySchema } },
       async write({ params }, { trx, now, principal }) {
-        const ids = [Number(params.webhookId), Number(params.deliveryId)] as const
-        const delivery = await findDelivery(trx, ...ids)
+        const delivery = await findDelivery(trx, Number(params.webhookId), Number(params.deliveryId))
         if (!delivery) throw new ApiError('webhook_not_found', deliveryNotFoundMessage)
         requireEventAccess([delivery.event_type], principal)
-        await retryDelivery(trx, delivery.id, now)
-        return respond(202, serializeDelivery((await findDelivery(trx, ...ids)) as Delivery))
+        return respond(202, serializeDelivery(await retryDelivery(trx, delivery.id, now)))
       },
     }),
   ]

@@ -56,8 +56,9 @@ export async function updateWebhook(
   trx: Db,
   id: number,
   change: Updateable<Tables['webhooks']>,
-): Promise<void> {
-  await trx.updateTable('webhooks').set(change).where('id', '=', id).execute()
+): Promise<Webhook> {
+  const updates = trx.updateTable('webhooks').set(change).where('id', '=', id)
+  return toWebhook(await updates.returningAll().executeTakeFirstOrThrow())
 }
 
 export async function deleteWebhook(trx: Db, id: number): Promise<void> {
@@ -65,16 +66,9 @@ export async function deleteWebhook(trx: Db, id: number): Promise<void> {
 }
 
 /** Until the overlap ends, messages are signed with the new secret and the previous one. Older ones expire now. */
-export async function rotateWebhookSecret(
-  trx: Db,
-  id: number,
-  overlapMs: number,
-  now: number,
-): Promise<string> {
-  const secret = generateWebhookSecret()
-  const rotation = trx
-    .updateTable('webhooks')
-    .set((eb) => ({ previous_secret: eb.ref('secret'), previous_secret_until: now + overlapMs, secret }))
-  await rotation.where('id', '=', id).execute()
-  return secret
-}
+export const rotateWebhookSecret = (trx: Db, { id, secret }: Webhook, overlapEndsAt: number) =>
+  updateWebhook(trx, id, {
+    secret: generateWebhookSecret(),
+    previous_secret: secret,
+    previous_secret_until: overlapEndsAt,
+  })
