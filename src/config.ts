@@ -124,22 +124,16 @@ function settingReaders(env: Environ, problems: string[]) {
 
 /** A warning for each `PETSTORE_*` variable that is not a setting, with the most similar name. */
 export function unknownSettingWarnings(env: Environ): string[] {
-  const known = settingNames()
+  const known = new Set<string>()
+  readConfig(new Proxy({}, { get: (_, name) => void known.add(String(name)) }))
   const isUnknown = (name: string) =>
-    name.startsWith('PETSTORE_') && !otherNames.test(name) && !known.includes(name)
+    name.startsWith('PETSTORE_') && !otherNames.test(name) && !known.has(name)
   return Object.keys(env)
     .filter(isUnknown)
     .map((name) => {
-      const [closest] = known.toSorted((a, b) => editDistance(a, name) - editDistance(b, name))
+      const [closest] = [...known].toSorted((a, b) => editDistance(a, name) - editDistance(b, name))
       return `${name} is not a setting and is ignored. Did you mean ${closest}?`
     })
-}
-
-/** The names that `readConfig` reads. */
-function settingNames(): string[] {
-  const names = new Set<string>()
-  readConfig(new Proxy({}, { get: (_, name) => void names.add(String(name)) }))
-  return [...names]
 }
 
 /** The number of insertions, deletions and substitutions between two texts (Levenshtein). */
@@ -169,13 +163,9 @@ function readAdminKey(value: string | undefined, environment: Environment, probl
 function addNetwork(list: BlockList, entry: string): boolean {
   const [address = '', prefix, ...rest] = entry.split('/')
   const version = isIP(address)
-  if (version === 0 || rest.length > 0) return false
-  const family = version === 4 ? 'ipv4' : 'ipv6'
-  if (prefix === undefined) {
-    list.addAddress(address, family)
-    return true
-  }
-  if (!/^\d{1,3}$/.test(prefix) || Number(prefix) > (version === 4 ? 32 : 128)) return false
-  list.addSubnet(address, Number(prefix), family)
+  const prefixMax = version === 4 ? 32 : 128
+  const isPrefix = prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= prefixMax)
+  if (version === 0 || rest.length > 0 || !isPrefix) return false
+  list.addSubnet(address, Number(prefix ?? prefixMax), version === 4 ? 'ipv4' : 'ipv6')
   return true
 }

@@ -3,7 +3,7 @@ import { UsageError } from './commands/cli.ts'
 import { ConfigError } from './config.ts'
 
 /** Modules are loaded on demand, so that short commands start quickly. */
-const commands: Record<string, CommandEntry> = {
+const commands: Record<string, { summary: string; load(): Promise<{ run: Command }> }> = {
   serve: { summary: 'start the service', load: () => import('./commands/serve.ts') },
   migrate: { summary: 'migrate the database schema', load: () => import('./commands/migrate.ts') },
   keys: { summary: 'manage API keys', load: () => import('./commands/keys.ts') },
@@ -12,18 +12,7 @@ const commands: Record<string, CommandEntry> = {
   export: { summary: 'write all data as NDJSON', load: () => import('./commands/export.ts') },
   backup: { summary: 'copy the embedded database', load: () => import('./commands/backup.ts') },
   restore: { summary: 'restore a backup', load: () => import('./commands/restore.ts') },
-  openapi: {
-    summary: 'print the OpenAPI description',
-    load: () => import('./commands/openapi.ts'),
-    hasPublicOutput: true,
-  },
-}
-
-type CommandEntry = {
-  readonly summary: string
-  load(): Promise<{ run: Command }>
-  /** The output is not secret: the umask of the user applies. */
-  readonly hasPublicOutput?: boolean
+  openapi: { summary: 'print the OpenAPI description', load: () => import('./commands/openapi.ts') },
 }
 
 type Command = (args: string[], env: NodeJS.ProcessEnv) => Promise<void>
@@ -45,8 +34,8 @@ async function main([name, ...args]: string[]): Promise<void> {
   }
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined
   if (!command) throw new UsageError(`There is no command "${name}".\n\n${help}`)
-  // Databases, backups and temporary files must be readable only by the user.
-  if (!command.hasPublicOutput) process.umask(0o077)
+  // Databases, backups and temporary files must be readable only by the user. The description of the API is not secret.
+  if (name !== 'openapi') process.umask(0o077)
   const { run } = await command.load()
   await run(args, process.env)
 }

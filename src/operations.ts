@@ -12,7 +12,7 @@ import { keySchema } from './keys/schemas.ts'
 import type { RateLimiter } from './limits/rateLimiter.ts'
 import { findOpenOrder } from './orders/queries.ts'
 import { orderRoutes } from './orders/routes.ts'
-import { orderStatusSchema } from './orders/schemas.ts'
+import { orderSchema } from './orders/schemas.ts'
 import { petRoutes } from './pets/routes.ts'
 import { petSchema } from './pets/schemas.ts'
 import { webhookRoutes } from './webhooks/routes.ts'
@@ -27,17 +27,12 @@ const kinds = eventKinds({
   pet: petSchema,
   category: categorySchema,
   key: keySchema,
-  orderStatus: orderStatusSchema,
+  orderFields: orderSchema.shape,
 })
 
 /** All operations of the API, in the order of the reference. */
-export function createOperations({
-  apiKeyCache,
-  rateLimiter,
-  config,
-  ...options
-}: OperationOptions): Operation[] {
-  const { database } = options
+export function createOperations(options: OperationOptions): Operation[] {
+  const { database, apiKeyCache, rateLimiter, config } = options
   const { environment, publicUrl = '', orderHoldMs, webhookAllow } = config
   // Relative if the public URL is not known.
   const baseUrl = `${publicUrl}/v1`

@@ -7,8 +7,11 @@ import { pruneDeliveries } from './webhooks/deliveries.ts'
 
 export type Job = { readonly intervalMs: number; run(): Promise<void> }
 
-/** Runs each job at its interval, one run at a time. A failed run is logged, and the next one tries again. */
-export function startSchedule(jobs: readonly Job[], log: Log): { stop(): void } {
+/**
+ * Runs each job at its interval, one run at a time. A failed run is logged, and the next one tries again. Returns a
+ * function that stops them.
+ */
+export function startSchedule(jobs: readonly Job[], log: Log): () => void {
   const timers = jobs.map(({ intervalMs, run }) => {
     let isRunning = false
     return setInterval(async () => {
@@ -18,10 +21,8 @@ export function startSchedule(jobs: readonly Job[], log: Log): { stop(): void } 
       isRunning = false
     }, intervalMs)
   })
-  return {
-    stop() {
-      for (const timer of timers) clearInterval(timer)
-    },
+  return () => {
+    for (const timer of timers) clearInterval(timer)
   }
 }
 

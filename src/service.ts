@@ -9,7 +9,7 @@ import { openForServing } from './database/open.ts'
 import { defaultSyncMaxMs } from './database/sqlite/durability.ts'
 import { EventBroadcaster } from './events/broadcaster.ts'
 import { newestStoredEventId, recordEvent } from './events/queries.ts'
-import { defaultStreamBounds, type StreamBounds } from './events/stream.ts'
+import { defaultStreamBounds } from './events/stream.ts'
 import { createFindStreamAccess } from './events/streamAccess.ts'
 import { ensureOperatorKey } from './keys/operatorKey.ts'
 import { createPageRateLimiter } from './limits/pageRateLimiter.ts'
@@ -43,21 +43,15 @@ export type Service = {
   stop(): Promise<void>
 }
 
-/** Times and limits that tests shorten. */
-export type Bounds = StreamBounds & {
-  readonly sweepMs: number
-  readonly attemptTimeoutMs: number
-  readonly stalledMs: number
-  readonly syncMaxMs: number
-}
-
-const defaultBounds: Bounds = {
+const defaultBounds = {
   ...defaultStreamBounds,
   sweepMs: 60_000,
   attemptTimeoutMs,
   stalledMs: 60_000,
   syncMaxMs: defaultSyncMaxMs,
 }
+/** Times and limits that tests shorten. */
+export type Bounds = Readonly<typeof defaultBounds>
 
 type ServiceOptions = {
   readonly config: Config
@@ -104,11 +98,10 @@ async function wire(database: Database, options: WireOptions) {
     onBan: reportBan(database, options, metrics),
   })
   const common = { database, clock, durableThrough }
-  const findAccess = createFindStreamAccess(cache, clock)
   const broadcaster = new EventBroadcaster({
     ...common,
     bounds,
-    findAccess,
+    findAccess: createFindStreamAccess(cache, clock),
     onFault: (error) => log.error({ err: error }, 'streaming events failed'),
   })
   const deliverer = new Deliverer({
@@ -121,9 +114,8 @@ async function wire(database: Database, options: WireOptions) {
     onAttempt: (outcome) => metrics.attempts.increment(isDelivered(outcome) ? 'delivered' : 'failed'),
     onFault: (error) => log.error({ err: error }, 'delivering webhooks failed'),
   })
-  const { streamsMax } = bounds
   const operations = createOperations({
-    ...{ database, durableThrough, broadcaster, findAccess, streamsMax, config },
+    ...{ database, durableThrough, broadcaster, config },
     ...{ apiKeyCache: cache, rateLimiter: limiter },
   })
   const isReady = createReadiness({
@@ -199,14 +191,14 @@ async function serve(
   })
   cache.invalidate()
   startup.finish()
-  const schedule = startSchedule(createJobs(database, parts, clock, bounds.sweepMs), log)
+  const stopSchedule = startSchedule(createJobs(database, parts, clock, bounds.sweepMs), log)
 
   async function stop() {
     startup.stop()
     broadcaster.close()
     const delivererStopped = deliverer.stop()
     await server.stop()
-    schedule.stop()
+    stopSchedule()
     try {
       await delivererStopped
       await limiter.flush()

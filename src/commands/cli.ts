@@ -36,10 +36,6 @@ export function parseInteger(
 }
 
 /** Prints a sentence for people, or with `--json` one line of JSON for scripts. */
-export function printResult(
-  isJson: boolean | undefined,
-  result: Record<string, unknown>,
-  sentence: string,
-): void {
+export function printResult(isJson: boolean | undefined, result: object, sentence: string): void {
   console.log(isJson ? JSON.stringify(result) : sentence)
 }

@@ -80,7 +80,7 @@ async function* exportKeys(db: Db): AsyncGenerator<JsonRecord> {
   for await (const row of db.selectFrom('api_keys').selectAll().orderBy('id').stream()) {
     const secrets = await db
       .selectFrom('api_key_secrets')
-      .selectAll()
+      .select(['hash', 'created_at as createdAt', 'expires_at as expiresAt'])
       .where('key_id', '=', row.id)
       .orderBy('created_at')
       .orderBy('hash')
@@ -100,11 +100,7 @@ async function* exportKeys(db: Db): AsyncGenerator<JsonRecord> {
       expiresAt: row.expires_at,
       revokedAt: row.revoked_at,
       unbannedAt: row.unbanned_at,
-      secrets: secrets.map(({ hash, created_at, expires_at }) => ({
-        hash,
-        createdAt: created_at,
-        expiresAt: expires_at,
-      })),
+      secrets,
     }
   }
 }

@@ -1,5 +1,5 @@
 import type { Key } from '../keys/key.ts'
-import { serializeKey } from '../keys/serialize.ts'
+import { serializeKey } from '../keys/schemas.ts'
 
 const headings = ['ID', 'PLAN', 'STATUS', 'LAST USED', 'NAME', 'SCOPES', 'ORIGINS']
 

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { systemClock } from '../clock.ts'
 import type { Database } from '../database/database.ts'
+import type { IdentityTable } from '../database/tables.ts'
 import { parseArguments, printResult } from './cli.ts'
 import { withDatabase } from './database.ts'
 import { applyRecords } from './import/applyRecords.ts'
@@ -41,7 +42,9 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
     const file = await rereadableFile(positionals[0], folder)
     const highestIds = await validateFile(file, withKeys)
     const counts = await withDatabase(env, async (database) => {
-      await reserveIds(database, highestIds)
+      // The database must not assign an id that a record of the file has.
+      for (const [table, id] of highestIds)
+        await database.write((trx) => database.dialect.reserveIds(trx, table, id))
       return applyFile(database, file, withKeys)
     })
     printResult(values.json, counts, summary(counts))
@@ -61,27 +64,18 @@ async function rereadableFile(given: string | undefined, folder: string): Promis
 }
 
 const tables = { pet: 'pets', order: 'orders', key: 'api_keys' } as const
-type HighestIds = Record<keyof typeof tables, number>
 
-/** Validates every line. Returns the highest id of each type whose ids the database assigns. */
-async function validateFile(file: string, withKeys: boolean): Promise<HighestIds> {
-  const highest: HighestIds = { pet: 0, order: 0, key: 0 }
+/** Validates every line. Returns the highest id for each table whose ids the database assigns. */
+async function validateFile(file: string, withKeys: boolean): Promise<Map<IdentityTable, number>> {
+  const highest = new Map<IdentityTable, number>()
   for await (const { records } of readRecords(file, withKeys)) {
     for (const record of records) {
       if (record.type === 'petstore' || record.type === 'category') continue
-      const { type = 'pet', id = 0 } = record
-      highest[type] = Math.max(highest[type], id)
+      const { type = 'pet', id } = record
+      if (id !== undefined) highest.set(tables[type], Math.max(highest.get(tables[type]) ?? 0, id))
     }
   }
   return highest
-}
-
-/** The database must not assign an id that a record of the file has. */
-async function reserveIds(database: Database, highest: HighestIds): Promise<void> {
-  for (const type of ['pet', 'order', 'key'] as const) {
-    const id = highest[type]
-    if (id > 0) await database.write((trx) => database.dialect.reserveIds(trx, tables[type], id))
-  }
 }
 
 async function applyFile(database: Database, file: string, withKeys: boolean) {

@@ -6,8 +6,13 @@ import type { Database } from '../database/database.ts'
 import type { Db } from '../database/tables.ts'
 import { type Key, secretOverlapSecondsMax } from '../keys/key.ts'
 import { createKey, findKey, listKeys, revokeKey, rotateKey, unbanKey, updateKey } from '../keys/queries.ts'
-import { keyUpdateSchema, newKeySchema, newKeySettings, updatedKeySettings } from '../keys/schemas.ts'
-import { serializeKey } from '../keys/serialize.ts'
+import {
+  keyUpdateSchema,
+  newKeySchema,
+  newKeySettings,
+  serializeKey,
+  updatedKeySettings,
+} from '../keys/schemas.ts'
 import { customLimitMax, customStreamsMax } from '../limits/plans.ts'
 import { parseArguments, parseInteger, printResult, UsageError } from './cli.ts'
 import { withDatabase } from './database.ts'
@@ -63,8 +68,6 @@ type Action = {
   run(call: Invocation): Promise<void>
 }
 
-const listPageSize = 100
-
 const actions: Record<string, Action> = {
   create: {
     needsId: false,
@@ -79,12 +82,7 @@ const actions: Record<string, Action> = {
     needsId: false,
     options: [],
     async run({ database, values, now }) {
-      const keys: Key[] = []
-      let page: Key[]
-      do {
-        page = await listKeys(database.read, listPageSize, keys.at(-1)?.id)
-        keys.push(...page)
-      } while (page.length === listPageSize)
+      const keys = await listKeys(database.read, Number.MAX_SAFE_INTEGER)
       if (values.json) for (const key of keys) console.log(JSON.stringify(serializeKey(key, now)))
       else if (keys.length > 0) console.log(formatKeys(keys, now))
     },
@@ -93,12 +91,11 @@ const actions: Record<string, Action> = {
     needsId: true,
     options: Object.keys(settingOptions),
     async run({ database, values, id, now }) {
-      const given = toRequestBody(values)
-      if (Object.keys(given).length === 0)
+      if (Object.keys(values).every((option) => option === 'json'))
         throw new UsageError(`keys update needs something to change.\n\n${usage}`)
-      const body = validate(keyUpdateSchema, given, 'body')
+      const body = validate(keyUpdateSchema, toRequestBody(values), 'body')
       const key = await changeKey(database, id, (trx, before) =>
-        updateKey(trx, id, updatedKeySettings(before, body, now), now),
+        updateKey(trx, before, updatedKeySettings(before, body, now), now),
       )
       printResult(values.json, serializeKey(key, now), `Updated key ${id}:\n${formatKeys([key], now)}`)
     },
@@ -109,11 +106,10 @@ const actions: Record<string, Action> = {
     options: ['overlap-seconds'],
     async run({ database, config, values, id, now }) {
       const overlap = parseInteger('overlap-seconds', values['overlap-seconds'], 0, secretOverlapSecondsMax)
-      let secret = ''
-      const key = await changeKey(database, id, async (trx, { revokedAt }) => {
+      const { key, secret } = await changeKey(database, id, async (trx, { revokedAt }) => {
         if (revokedAt !== undefined)
           throw new Error(`Key ${id} is revoked. Revocation is permanent: create a new key.`)
-        secret = await rotateKey(trx, id, config.environment, (overlap ?? 0) * 1000, now)
+        return rotateKey(trx, id, config.environment, (overlap ?? 0) * 1000, now)
       })
       printSecret(values.json, key, secret, now)
     },
@@ -126,7 +122,7 @@ function stateChange(change: typeof revokeKey, result: string): Action {
     needsId: true,
     options: [],
     async run({ database, values, id, now }) {
-      const key = await changeKey(database, id, (trx) => change(trx, id, now))
+      const key = await changeKey(database, id, (trx, before) => change(trx, before, now))
       printResult(values.json, serializeKey(key, now), `Key ${id} (${key.name}) ${result}.`)
     },
   }
@@ -161,41 +157,33 @@ function parseKeyId(text: string): number {
   throw new UsageError(`"${text}" is not the id of a key. "petstore keys list" shows the ids.`)
 }
 
-async function changeKey(
-  database: Database,
-  id: number,
-  apply: (trx: Db, before: Key) => Promise<void>,
-): Promise<Key> {
-  return database.write(async (trx) => {
+const changeKey = <T>(database: Database, id: number, change: (trx: Db, before: Key) => Promise<T>) =>
+  database.write(async (trx) => {
     const before = await findKey(trx, id)
     if (!before) throw new Error(`There is no key ${id}. "petstore keys list" shows the keys.`)
-    await apply(trx, before)
-    return (await findKey(trx, id)) as Key
+    return change(trx, before)
   })
-}
 
 /** The options as a request body, so that the schemas of the API validate them. */
-function toRequestBody(values: Values): Record<string, unknown> {
-  const limits = {
-    perMinute: parseInteger('per-minute', values['per-minute'], 1, customLimitMax),
-    perDay: parseInteger('per-day', values['per-day'], 1, customLimitMax),
-    streams: parseInteger('streams', values.streams, 1, customStreamsMax),
+function toRequestBody(values: Values) {
+  const limit = (option: 'per-minute' | 'per-day' | 'streams', max: number) => {
+    const value = parseInteger(option, values[option], 1, max)
+    return value === undefined ? undefined : BigInt(value)
   }
-  const givenLimits = withoutUndefined(limits).map(([name, value]) => [name, BigInt(value)])
-  return Object.fromEntries(
-    withoutUndefined({
-      name: values.name,
-      plan: values.plan,
-      scopes: values.scope,
-      origins: values.origin,
-      limits: givenLimits.length > 0 ? Object.fromEntries(givenLimits) : undefined,
-      expiresAt: values['expires-at'] === 'never' ? null : values['expires-at'],
-    }),
-  )
+  const limits = {
+    perMinute: limit('per-minute', customLimitMax),
+    perDay: limit('per-day', customLimitMax),
+    streams: limit('streams', customStreamsMax),
+  }
+  return {
+    name: values.name,
+    plan: values.plan,
+    scopes: values.scope,
+    origins: values.origin,
+    limits: Object.values(limits).some(Boolean) ? limits : undefined,
+    expiresAt: values['expires-at'] === 'never' ? null : values['expires-at'],
+  }
 }
-
-const withoutUndefined = <T>(fields: Record<string, T | undefined>): [string, T][] =>
-  Object.entries(fields).filter((entry): entry is [string, T] => entry[1] !== undefined)
 
 /** Validation problems of the request body in terms of the options. */
 const optionProblems = (details: readonly ErrorDetail[]): string =>

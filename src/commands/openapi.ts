@@ -3,7 +3,6 @@ import type { ApiKeyCache } from '../auth/apiKeyCache.ts'
 import { readConfig } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import type { EventBroadcaster } from '../events/broadcaster.ts'
-import { defaultStreamBounds } from '../events/stream.ts'
 import type { RateLimiter } from '../limits/rateLimiter.ts'
 import { formatDocument, openApiDocument } from '../openapi/document.ts'
 import { toYaml } from '../openapi/yaml.ts'
@@ -37,9 +36,7 @@ function buildOpenApiDocument(env: NodeJS.ProcessEnv): Record<string, unknown> {
     apiKeyCache: unused,
     rateLimiter: unused,
     broadcaster: unused,
-    findAccess: async () => undefined,
     config,
-    streamsMax: defaultStreamBounds.streamsMax,
     durableThrough: () => 0,
   })
   return openApiDocument({ operations, ...config })

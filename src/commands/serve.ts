@@ -21,47 +21,40 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
   parseArguments(args, usage, {})
   const config = readConfig(env)
   const { log, close, abandon } = createLog({ level: config.logLevel, redact: redactor(config.adminKey) })
-  // The first process of a container ignores signals that it does not handle.
-  const onEarlySignal = () => {
-    abandon()
-    process.exit(1)
-  }
-  process.on('SIGTERM', onEarlySignal)
-  process.on('SIGINT', onEarlySignal)
-  const service = await startService({ config, clock: systemClock, log }).catch((error: unknown) => {
-    throw addressError(error, config)
-  })
+  let service: Service | undefined
   let stoppingSince: number | undefined
-  const end = async () => {
+  const end = async (started: Service) => {
     stoppingSince = performance.now()
-    const isStuck = await stopWithin(stopMaxMs, service, log)
+    const isStuck = await stopWithin(stopMaxMs, started, log)
     await close()
     // A thread that waits for the disk prevents a normal exit.
     if (isStuck) process.kill(process.pid, 'SIGKILL')
     process.exit()
   }
   const onSignal = (signal: NodeJS.Signals) => {
-    if (stoppingSince !== undefined) {
-      if (performance.now() - stoppingSince < sameSignalMs) return
+    if (stoppingSince !== undefined && performance.now() - stoppingSince < sameSignalMs) return
+    if (!service || stoppingSince !== undefined) {
       abandon()
       process.exit(1)
     }
     log.info({ signal }, 'stopping')
-    void end()
+    void end(service)
   }
-  // Added before the early handlers are removed, so that no signal is missed.
+  // Before the start: the first process of a container ignores signals that it does not handle.
   process.on('SIGTERM', onSignal)
   process.on('SIGINT', onSignal)
-  process.off('SIGTERM', onEarlySignal)
-  process.off('SIGINT', onEarlySignal)
-  void service.failed.then(() => {
+  const started = await startService({ config, clock: systemClock, log }).catch((error: unknown) => {
+    throw addressError(error, config)
+  })
+  service = started
+  void started.failed.then(() => {
     process.exitCode = 1
-    if (stoppingSince === undefined) void end()
+    if (stoppingSince === undefined) void end(started)
   })
   for (const warning of unknownSettingWarnings(env)) log.warn(warning)
   // Printed last: from here on the service can be stopped cleanly.
-  log.info({ port: service.port, environment: config.environment }, 'started')
-  console.log(greeting(config, service))
+  log.info({ port: started.port, environment: config.environment }, 'started')
+  console.log(greeting(config, started))
 }
 
 /** Returns whether a thread is left that cannot be stopped. */

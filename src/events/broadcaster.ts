@@ -16,7 +16,7 @@ import {
   type StreamSource,
   streamEndMessages,
 } from './stream.ts'
-import { type FindStreamAccess, type StreamAccess, TokenAccessRegistry } from './streamAccess.ts'
+import { type FindStreamAccess, TokenAccessRegistry } from './streamAccess.ts'
 
 /** Events that are recorded within this time after a read are read and sent together. */
 const coalesceMs = 100
@@ -37,20 +37,13 @@ type BroadcasterOptions = {
   onFault(error: unknown): void
 }
 
-type OpenOptions = Omit<StreamOptions, 'access'> & {
-  readonly keyId: number
-  readonly token: string
-  /** The access of the token, read after `newest`. */
-  readonly access: StreamAccess
-}
-
 /** Reads new events once for all streams of this instance, and sends the same encoded bytes to every live stream. */
 export class EventBroadcaster implements StreamSource {
   readonly #options: BroadcasterOptions
   readonly #accesses: TokenAccessRegistry
   readonly #streams = new Set<EventStream>()
   readonly #catchUpReads = new ConcurrencyLimit(catchUpReadsMax)
-  #position = 0
+  position = 0
   #isReading = false
   #isWakePending = false
   #nextReadAt = 0
@@ -61,12 +54,12 @@ export class EventBroadcaster implements StreamSource {
 
   constructor(options: BroadcasterOptions) {
     this.#options = options
-    this.#accesses = new TokenAccessRegistry(options.findAccess)
+    this.#accesses = new TokenAccessRegistry(options.findAccess, options.bounds.streamsMax)
   }
 
   /** A stream that is added when its body is started. */
-  open({ keyId, token, access, ...options }: OpenOptions): StreamBody {
-    return new EventStream(this, { ...options, access: this.#accesses.acquire(keyId, token, access) })
+  async open(token: string, options: Omit<StreamOptions, 'access'>): Promise<StreamBody> {
+    return new EventStream(this, { ...options, access: await this.#accesses.acquire(token) })
   }
 
   /** Reads new events. Called when there may be some. */
@@ -87,14 +80,10 @@ export class EventBroadcaster implements StreamSource {
     this.#endAll(streamEndMessages.stopping)
   }
 
-  get position(): number {
-    return this.#position
-  }
-
   add(stream: EventStream): void {
     if (this.#isClosed) return void stream.end(streamEndMessages.stopping)
     // Nothing is read while there are no streams, so the position is out of date.
-    if (this.#streams.size === 0 && !this.#isReading) this.#position = stream.options.newest
+    if (this.#streams.size === 0 && !this.#isReading) this.position = stream.options.newest
     this.#streams.add(stream)
     const { heartbeatMs, slowReaderMs } = this.#options.bounds
     this.#checkTimer ??= setInterval(() => void this.#check(), Math.min(checkMs, heartbeatMs, slowReaderMs))
@@ -112,13 +101,12 @@ export class EventBroadcaster implements StreamSource {
       this.#checkTimer = undefined
       this.#readTimer = undefined
     }
-    stream.options.onClose()
   }
 
   readPage(stream: EventStream): Promise<CatchUpPage | undefined> {
     return this.#catchUpReads.run(async () => {
       const { database, clock } = this.#options
-      const target = this.#position
+      const target = this.position
       const { position } = stream
       const { access } = stream.options
       await access.refresh()
@@ -159,17 +147,17 @@ export class EventBroadcaster implements StreamSource {
   async #broadcastPage(): Promise<number> {
     const { database, durableThrough } = this.#options
     // A restore has replaced the database that the streams followed.
-    if (this.#position < (await lastPrunedEventId(database.read))) {
+    if (this.position < (await lastPrunedEventId(database.read))) {
       this.#endAll(streamEndMessages.ended)
       return 0
     }
     const through = await durableThrough()
-    const events = await eventsAfter(database.read, this.#position, pageEventsMax, true, through)
+    const events = await eventsAfter(database.read, this.position, pageEventsMax, true, through)
     const last = events.at(-1)
     if (!last) return 0
     const keyIds = changedKeyIds(events)
     if (keyIds.size > 0) await this.#accesses.refreshKeys(keyIds)
-    this.#position = last.id
+    this.position = last.id
     const batch = encodeBatch(events, last.id)
     await this.#forEachAllowedStream((stream) => stream.deliver(batch))
     return events.length

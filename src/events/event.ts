@@ -1,22 +1,18 @@
 /** The rules for events, without HTTP or SQL. */
 
-export const eventTypes = [
-  'pet.created',
-  'pet.updated',
-  'pet.deleted',
-  'order.placed',
-  'order.approved',
-  'order.delivered',
-  'order.cancelled',
-  'category.created',
-  'category.updated',
-  'category.deleted',
-  'key.created',
-  'key.updated',
-  'key.revoked',
-  'key.banned',
-] as const
-export type EventType = (typeof eventTypes)[number]
+/** The event types by the kind of their `data`. */
+export const eventTypesByKind = {
+  Pet: ['pet.created', 'pet.updated'],
+  PetDeleted: ['pet.deleted'],
+  Order: ['order.placed', 'order.approved', 'order.delivered', 'order.cancelled'],
+  Category: ['category.created', 'category.updated'],
+  CategoryDeleted: ['category.deleted'],
+  Key: ['key.created', 'key.updated', 'key.revoked'],
+  KeyBanned: ['key.banned'],
+} as const
+export type EventKindName = keyof typeof eventTypesByKind
+export type EventType = (typeof eventTypesByKind)[EventKindName][number]
+export const eventTypes: readonly EventType[] = Object.values(eventTypesByKind).flat()
 
 /** An event in the feed. `data` is JSON text. */
 export type FeedEvent = { id: number; type: EventType; createdAt: number; data: string }

@@ -54,15 +54,16 @@ export async function eventsAfter(
   includesPrivate: boolean,
   through: number,
 ): Promise<FeedEvent[]> {
-  let query = db
+  const events = await db
     .selectFrom('events')
     .select(['id', 'type', 'created_at as createdAt', 'data'])
     .where('id', '>', after)
     .where('id', '<=', through)
     .orderBy('id')
     .limit(limit)
-  if (!includesPrivate) query = query.where('is_private', '=', sql.lit(0))
-  return (await query.execute()) as FeedEvent[]
+    .$if(!includesPrivate, (query) => query.where('is_private', '=', sql.lit(0)))
+    .execute()
+  return events as FeedEvent[]
 }
 
 /** The id of the newest event up to the id `through`, even if that event was pruned. */

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { ApiError, validationFailed } from '../api/errors.ts'
-import { type Context, defineOperation, type Operation, type Principal } from '../api/operation.ts'
+import { type Context, defineOperation, type Operation } from '../api/operation.ts'
 import { nextLink, nextPageLink, pageLimit } from '../api/pagination.ts'
 import { digitsText } from '../api/validation.ts'
 import type { Database } from '../database/database.ts'
@@ -10,19 +10,13 @@ import { eventsScope, privateEventsScope } from './event.ts'
 import { serializeEvent } from './format.ts'
 import { eventsAfter, lastEventId, lastPrunedEventId } from './queries.ts'
 import { type EventKind, eventExample, eventListSchema } from './schemas.ts'
-import type { FindStreamAccess } from './streamAccess.ts'
-import { StreamCounter } from './streamCounter.ts'
 
 const limitMax = 1_000
 const limitDefault = 100
-const tooManyStreamsRetrySeconds = '5'
 
 export type EventRoutesOptions = {
   readonly database: Database
   readonly broadcaster: EventBroadcaster
-  readonly findAccess: FindStreamAccess
-  /** The maximum number of open streams of all keys. */
-  readonly streamsMax: number
   readonly baseUrl: string
   /** The id up to which events are durable. Later events are not returned yet. */
   durableThrough(): MaybePromise<number>
@@ -31,23 +25,7 @@ export type EventRoutesOptions = {
 }
 
 export function eventRoutes(options: EventRoutesOptions): Operation[] {
-  const { database, broadcaster, findAccess, baseUrl, durableThrough, kinds } = options
-  const counter = new StreamCounter(options.streamsMax)
-
-  async function openStream(after: number, newest: number, { keyId, token }: Principal) {
-    const access = await findAccess(token)
-    if (!access)
-      throw new ApiError('invalid_api_key', 'This API key expired or was revoked during the request.')
-    const headers = { 'Retry-After': tooManyStreamsRetrySeconds }
-    const result = counter.add(keyId, access.streamsMax)
-    if (result === 'instance_limit') throw new ApiError('unavailable', undefined, { headers })
-    if (result === 'key_limit') {
-      const message = `This API key has reached its limit of ${access.streamsMax} open event streams: close one, or share one stream.`
-      throw new ApiError('too_many_streams', message, { headers })
-    }
-    return broadcaster.open({ keyId, token, access, after, newest, onClose: () => counter.remove(keyId) })
-  }
-
+  const { database, broadcaster, baseUrl, durableThrough, kinds } = options
   return [
     defineOperation('listEvents', 'GET /events', {
       tag: 'Events',
@@ -99,7 +77,10 @@ export function eventRoutes(options: EventRoutesOptions): Operation[] {
         const position = sent ?? (isStream ? newest : pruned)
         if (position < pruned || position > newest) throw eventsExpired(position, pruned, newest, baseUrl)
         const headers = { 'Last-Event-Id': String(newest) }
-        if (isStream) return { status: 200, stream: await openStream(position, newest, principal), headers }
+        if (isStream) {
+          const stream = await broadcaster.open(principal.token, { after: position, newest })
+          return { status: 200, stream, headers }
+        }
         const includesPrivate = principal.scopes.has(privateEventsScope)
         const events = await eventsAfter(database.read, position, limit + 1, includesPrivate, through)
         const page = events.slice(0, limit)

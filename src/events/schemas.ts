@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { int64, timestampSchema } from '../api/validation.ts'
-import { type EventType, eventTypes } from './event.ts'
+import { type EventKindName, eventTypes, eventTypesByKind } from './event.ts'
 
 /** The lists of types and kinds are open: see docs/decisions/0023-openapi-for-generators.md. */
 
@@ -30,36 +30,35 @@ const keyBan = z
   .meta({ id: 'KeyBan', description: 'A temporary ban of an API key.' })
 
 /** The schemas of other features in events. Those features record events, so importing them here would be a cycle. */
-type ResourceSchemas = { pet: z.ZodType; category: z.ZodType; key: z.ZodType; orderStatus: z.ZodType }
+type ResourceSchemas = {
+  pet: z.ZodType
+  category: z.ZodType
+  key: z.ZodType
+  orderFields: { petId: z.ZodType; status: z.ZodType; cancelReason: z.ZodType }
+}
 
 /** The event types whose `data` has the same schema. */
-export type EventKind = { name: string; types: readonly [string, ...string[]]; data: z.ZodType }
+export type EventKind = { name: string; types: readonly string[]; data: z.ZodType }
 
-export function eventKinds({ pet, category, key, orderStatus }: ResourceSchemas): EventKind[] {
+export function eventKinds({ pet, category, key, orderFields }: ResourceSchemas): EventKind[] {
+  const { petId, status, cancelReason } = orderFields
   const orderState = z
-    .object({
-      id: int64().meta({ description: 'The id of the order.' }),
-      petId: int64().meta({ description: 'The id of the animal.' }),
-      status: orderStatus,
-      cancelReason: z
-        .string()
-        .optional()
-        .meta({ description: '`hold_expired` if the order was cancelled because its hold expired.' }),
-    })
+    .object({ id: int64().meta({ description: 'The id of the order.' }), petId, status, cancelReason })
     .meta({ id: 'OrderState', description: 'An order after the change, without personal data.' })
-  return [
-    { name: 'Pet', types: ['pet.created', 'pet.updated'], data: pet },
-    { name: 'PetDeleted', types: ['pet.deleted'], data: deletedResource },
-    {
-      name: 'Order',
-      types: ['order.placed', 'order.approved', 'order.delivered', 'order.cancelled'],
-      data: orderState,
-    },
-    { name: 'Category', types: ['category.created', 'category.updated'], data: category },
-    { name: 'CategoryDeleted', types: ['category.deleted'], data: deletedResource },
-    { name: 'Key', types: ['key.created', 'key.updated', 'key.revoked'], data: key },
-    { name: 'KeyBanned', types: ['key.banned'], data: keyBan },
-  ] satisfies (Omit<EventKind, 'types'> & { types: [EventType, ...EventType[]] })[]
+  const dataByKind: Record<EventKindName, z.ZodType> = {
+    Pet: pet,
+    PetDeleted: deletedResource,
+    Order: orderState,
+    Category: category,
+    CategoryDeleted: deletedResource,
+    Key: key,
+    KeyBanned: keyBan,
+  }
+  return Object.entries(dataByKind).map(([name, data]) => ({
+    name,
+    types: eventTypesByKind[name as EventKindName],
+    data,
+  }))
 }
 
 type EventUnion = {
@@ -73,14 +72,8 @@ type EventUnion = {
 }
 
 /** A union with the discriminator `type`, with one named schema per kind. */
-export function eventUnionSchema({
-  name,
-  description,
-  suffix,
-  kinds,
-  fields,
-  ...meta
-}: EventUnion): z.ZodType {
+export function eventUnionSchema(union: EventUnion): z.ZodType {
+  const { name, description, suffix, kinds, fields, ...meta } = union
   const members = kinds.map(({ name, types, data }) =>
     z.object(fields(z.enum(types), data)).meta({ id: `${name}${suffix}` }),
   )

@@ -3,20 +3,14 @@ import type { FeedEvent } from './event.ts'
 import { toServerSentEvents } from './format.ts'
 import type { TokenAccess } from './streamAccess.ts'
 
-export type StreamBounds = {
-  readonly heartbeatMs: number
-  /** A stream whose client has read nothing for this long is closed. */
-  readonly slowReaderMs: number
-  /** The maximum number of open streams of all keys. */
-  readonly streamsMax: number
-}
-
-export const defaultStreamBounds: StreamBounds = {
+export const defaultStreamBounds = {
   heartbeatMs: 15_000,
+  /** A stream whose client has read nothing for this long is closed. */
   slowReaderMs: 30_000,
-  // Half of the connections that a server accepts.
+  /** The maximum number of open streams of all keys: half of the connections that a server accepts. */
   streamsMax: 5_000,
 }
+export type StreamBounds = Readonly<typeof defaultStreamBounds>
 
 const openComment = new StreamChunk(': listening\n\n')
 const heartbeat = new StreamChunk(': heartbeat\n\n')
@@ -60,8 +54,6 @@ export type StreamOptions = {
   readonly after: number
   /** The id of the newest event when the stream was requested. */
   readonly newest: number
-  /** Called once when the stream has ended for any reason. */
-  onClose(): void
 }
 
 /**
@@ -72,7 +64,7 @@ export type StreamOptions = {
 export class EventStream implements StreamBody {
   readonly options: StreamOptions
   readonly #source: StreamSource
-  #position: number
+  position: number
   #writer: StreamWriter | undefined
   #isLive = false
   #isCatchingUp = false
@@ -84,11 +76,7 @@ export class EventStream implements StreamBody {
   constructor(source: StreamSource, options: StreamOptions) {
     this.#source = source
     this.options = options
-    this.#position = options.after
-  }
-
-  get position(): number {
-    return this.#position
+    this.position = options.after
   }
 
   readonly start = (writer: StreamWriter): StreamEvents => {
@@ -114,8 +102,8 @@ export class EventStream implements StreamBody {
   /** Sends new events. A stream that is behind continues to catch up instead. */
   deliver({ through, all, publicOnly }: EventBatch): void {
     if (!this.#isLive) return void this.catchUp()
-    if (this.#position >= through) return
-    this.#position = through
+    if (this.position >= through) return
+    this.position = through
     const chunk = this.options.access.includesPrivate ? all : publicOnly
     if (chunk) this.#send(chunk)
   }
@@ -139,13 +127,13 @@ export class EventStream implements StreamBody {
   async #readPages(): Promise<void> {
     try {
       // A stream can be ahead of the source. It then waits for the next batch.
-      while (!this.#hasEnded && this.#blockedAt === undefined && this.#position < this.#source.position) {
+      while (!this.#hasEnded && this.#blockedAt === undefined && this.position < this.#source.position) {
         const page = await this.#source.readPage(this)
         if (!page) return this.end(streamEndMessages.ended)
-        this.#position = page.through
+        this.position = page.through
         if (page.events.length > 0) this.#send(new StreamChunk(toServerSentEvents(page.events)))
       }
-      this.#isLive = this.#blockedAt === undefined && this.#position === this.#source.position
+      this.#isLive = this.#blockedAt === undefined && this.position === this.#source.position
     } finally {
       // In the same turn: a later call of `catchUp` must not be dropped.
       this.#isCatchingUp = false

@@ -1,9 +1,13 @@
+import { ApiError } from '../api/errors.ts'
 import type { ApiKeyCache } from '../auth/apiKeyCache.ts'
 import type { Clock } from '../clock.ts'
 import { eventsScope, privateEventsScope } from './event.ts'
 
+const tooManyStreamsRetrySeconds = '5'
+
 /** What an API key allows a stream at this time. */
 export type StreamAccess = {
+  readonly keyId: number
   readonly scopes: ReadonlySet<string>
   /** When the key, or the secret that was sent, expires. */
   readonly endsAt: number
@@ -24,8 +28,8 @@ export class TokenAccess {
   #lastRead = 0
   streams = 0
 
-  constructor(keyId: number, token: string, current: StreamAccess, find: FindStreamAccess) {
-    this.keyId = keyId
+  constructor(token: string, current: StreamAccess, find: FindStreamAccess) {
+    this.keyId = current.keyId
     this.token = token
     this.#current = current
     this.#find = find
@@ -49,17 +53,24 @@ export class TokenAccess {
   }
 }
 
-/** The access of every token that has open streams. */
+/** The access of every token that has open streams, and the number of these streams. */
 export class TokenAccessRegistry {
   readonly #find: FindStreamAccess
+  readonly #streamsMax: number
   readonly #byToken = new Map<string, TokenAccess>()
 
-  constructor(find: FindStreamAccess) {
+  constructor(find: FindStreamAccess, streamsMax: number) {
     this.#find = find
+    this.#streamsMax = streamsMax
   }
 
-  acquire(keyId: number, token: string, current: StreamAccess): TokenAccess {
-    const access = this.#byToken.get(token) ?? new TokenAccess(keyId, token, current, this.#find)
+  /** Counts a new stream. Throws if the token is no longer valid or a limit is reached. */
+  async acquire(token: string): Promise<TokenAccess> {
+    const current = await this.#find(token)
+    if (!current)
+      throw new ApiError('invalid_api_key', 'This API key expired or was revoked during the request.')
+    this.#checkLimits(current)
+    const access = this.#byToken.get(token) ?? new TokenAccess(token, current, this.#find)
     access.streams++
     this.#byToken.set(token, access)
     return access
@@ -70,10 +81,23 @@ export class TokenAccessRegistry {
     if (access.streams === 0) this.#byToken.delete(access.token)
   }
 
+  #checkLimits({ keyId, streamsMax }: StreamAccess): void {
+    const headers = { 'Retry-After': tooManyStreamsRetrySeconds }
+    const accesses = [...this.#byToken.values()]
+    if (countStreams(accesses.filter((access) => access.keyId === keyId)) >= streamsMax) {
+      const message = `This API key has reached its limit of ${streamsMax} open event streams: close one, or share one stream.`
+      throw new ApiError('too_many_streams', message, { headers })
+    }
+    if (countStreams(accesses) >= this.#streamsMax) throw new ApiError('unavailable', undefined, { headers })
+  }
+
   async refreshKeys(keyIds: ReadonlySet<number>): Promise<void> {
     for (const access of [...this.#byToken.values()]) if (keyIds.has(access.keyId)) await access.refresh()
   }
 }
+
+const countStreams = (accesses: readonly TokenAccess[]): number =>
+  accesses.reduce((count, { streams }) => count + streams, 0)
 
 /** Reads the key from the database, so a stream ends soon after its key changes. */
 export const createFindStreamAccess =
@@ -81,6 +105,6 @@ export const createFindStreamAccess =
   async (token) => {
     const key = await cache.load(token)
     if (!key || cache.rejectionReason(key, clock()) !== undefined) return undefined
-    const { scopes, expiresAt, secretExpiresAt, streamsMax } = key
-    return { scopes, endsAt: Math.min(expiresAt, secretExpiresAt), streamsMax }
+    const { id: keyId, scopes, expiresAt, secretExpiresAt, streamsMax } = key
+    return { keyId, scopes, endsAt: Math.min(expiresAt, secretExpiresAt), streamsMax }
   }

@@ -5,16 +5,13 @@ import type { KeyEnvironment } from '../auth/apiKey.ts'
 import type { AuthenticatedPrincipal } from '../auth/authenticator.ts'
 import { timestamp } from '../clock.ts'
 import { exemptLimits, type Window } from '../limits/window.ts'
-import { keyNameSchema, planSchema, scopesSchema } from './schemas.ts'
+import { keyNameSchema, nullableTimestampSchema, planSchema, scopesSchema } from './schemas.ts'
 
 const window = z
   .object({
     limit: z.int().meta({ description: 'Requests allowed in the window.', minimum: 0, format: 'int32' }),
     remaining: z.int().meta({ description: 'Requests left in the window.', minimum: 0, format: 'int32' }),
-    resetsAt: z.iso
-      .datetime()
-      .nullable()
-      .meta({ description: 'When the window ends; null if no window is open.' }),
+    resetsAt: nullableTimestampSchema('When the window ends; null if no window is open.'),
   })
   .meta({ id: 'LimitWindow', description: 'A rate limit window of a key.' })
 const limits = z
@@ -28,10 +25,7 @@ const limits = z
     plan: planSchema,
     minute: window,
     day: window,
-    bannedUntil: z.iso
-      .datetime()
-      .nullable()
-      .meta({ description: 'When the ban on this key ends; null if it is not banned.' }),
+    bannedUntil: nullableTimestampSchema('When the ban on this key ends; null if it is not banned.'),
   })
   .meta({
     id: 'Limits',

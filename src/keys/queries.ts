@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Selectable } from 'kysely'
+import type { InferResult } from 'kysely'
 import { generateApiKey, hashApiKey, type KeyEnvironment } from '../auth/apiKey.ts'
-import type { Db, Tables } from '../database/tables.ts'
+import type { Db } from '../database/tables.ts'
 import type { EventType } from '../events/event.ts'
 import { recordEvent } from '../events/queries.ts'
 import type { KeyLimits, Plan } from '../limits/plans.ts'
 import type { Key, KeySettings, Scope } from './key.ts'
-import { serializeKey } from './serialize.ts'
+import { serializeKey } from './schemas.ts'
 
 /** Expired secrets are retained, so that an error can say why a secret no longer works. */
 export const secretsPerKeyMax = 10
@@ -43,31 +43,28 @@ export async function insertKey(
   return recordKeyEvent(trx, 'key.created', id, now)
 }
 
-export async function updateKey(trx: Db, id: number, settings: KeySettings, now: number): Promise<void> {
-  const before = await findKey(trx, id)
+export async function updateKey(trx: Db, key: Key, settings: KeySettings, now: number): Promise<Key> {
+  const { id } = key
   // Without a change there is no event.
-  if (before && isDeepStrictEqual(toSettingsRow(before), toSettingsRow(settings))) return
+  if (isDeepStrictEqual(toSettingsRow(key), toSettingsRow(settings))) return key
   await trx.updateTable('api_keys').set(toSettingsRow(settings)).where('id', '=', id).execute()
-  await recordKeyEvent(trx, 'key.updated', id, now)
+  return recordKeyEvent(trx, 'key.updated', id, now)
 }
 
-export async function revokeKey(trx: Db, id: number, now: number): Promise<void> {
-  const { numUpdatedRows } = await trx
-    .updateTable('api_keys')
-    .set({ revoked_at: now })
-    .where('id', '=', id)
-    .where('revoked_at', 'is', null)
-    .executeTakeFirst()
-  if (numUpdatedRows > 0n) await recordKeyEvent(trx, 'key.revoked', id, now)
+export async function revokeKey(trx: Db, key: Key, now: number): Promise<Key> {
+  const { id, revokedAt } = key
+  if (revokedAt !== undefined) return key
+  await trx.updateTable('api_keys').set({ revoked_at: now }).where('id', '=', id).execute()
+  return recordKeyEvent(trx, 'key.revoked', id, now)
 }
 
-export async function unbanKey(trx: Db, id: number, now: number): Promise<void> {
+export async function unbanKey(trx: Db, { id }: Key, now: number): Promise<Key> {
   const usages = trx.selectFrom('key_usage').select('banned_at')
   const usage = await usages.where('key_id', '=', id).executeTakeFirst()
   // The ban may carry a later time from the clock of another instance.
   const unbanned_at = Math.max(now, usage?.banned_at ?? 0)
   await trx.updateTable('api_keys').set({ unbanned_at }).where('id', '=', id).execute()
-  await recordKeyEvent(trx, 'key.updated', id, now)
+  return recordKeyEvent(trx, 'key.updated', id, now)
 }
 
 /** Adds a new secret. The previous one stays valid for the overlap, and older ones expire now. */
@@ -77,7 +74,7 @@ export async function rotateKey(
   environment: KeyEnvironment,
   overlapMs: number,
   now: number,
-): Promise<string> {
+): Promise<{ key: Key; secret: string }> {
   const previous = await trx
     .selectFrom('api_key_secrets')
     .select(['hash', 'expires_at'])
@@ -95,8 +92,7 @@ export async function rotateKey(
   }
   const secret = generateApiKey(environment)
   await insertSecret(trx, id, secret, now)
-  await recordKeyEvent(trx, 'key.updated', id, now)
-  return secret
+  return { key: await recordKeyEvent(trx, 'key.updated', id, now), secret }
 }
 
 export async function findKey(db: Db, id: number): Promise<Key | undefined> {
@@ -140,11 +136,7 @@ export const toSettingsRow = ({ name, plan, limits, scopes, origins, expiresAt }
   expires_at: expiresAt ?? null,
 })
 
-type KeyRow = Selectable<Tables['api_keys']> & {
-  last_used_at: number | null
-  banned_at: number | null
-  banned_until: number | null
-}
+type KeyRow = InferResult<ReturnType<typeof keyRows>>[number]
 
 /** The limits that a key has in place of those of its plan. */
 export function customLimits(row: Pick<KeyRow, 'per_minute' | 'per_day' | 'streams'>) {

@@ -6,6 +6,7 @@ import { int64Text } from '../api/validation.ts'
 import type { KeyEnvironment } from '../auth/apiKey.ts'
 import type { ApiKeyCache } from '../auth/apiKeyCache.ts'
 import type { Database } from '../database/database.ts'
+import type { Db } from '../database/tables.ts'
 import type { Key } from './key.ts'
 import { createKey, findKey, listKeys, revokeKey, rotateKey, unbanKey, updateKey } from './queries.ts'
 import {
@@ -16,9 +17,9 @@ import {
   keyWithSecretSchema,
   newKeySchema,
   newKeySettings,
+  serializeKey,
   updatedKeySettings,
 } from './schemas.ts'
-import { serializeKey } from './serialize.ts'
 
 const revokedMessage = 'This API key is revoked. Revocation is permanent: create a new key.'
 const keyCursor = new ListCursor('keys')
@@ -26,6 +27,9 @@ const params = z.object({ keyId: int64Text().meta({ description: 'The identifier
 
 const keyOperation = { tag: 'Keys', scope: 'keys:manage' } as const
 const keyByIdOperation = { ...keyOperation, params, notFound: 'key_not_found' } as const
+
+const keyOrNotFound = async (db: Db, id: bigint): Promise<Key> =>
+  orNotFound(await findKey(db, Number(id)), 'key_not_found')
 
 type KeyRoutesOptions = {
   readonly database: Database
@@ -36,23 +40,13 @@ type KeyRoutesOptions = {
   flushUsage(): Promise<void>
 }
 
-export function keyRoutes({
-  database,
-  apiKeyCache,
-  environment,
-  baseUrl,
-  flushUsage,
-}: KeyRoutesOptions): Operation[] {
-  /** Changes a key and invalidates the key cache, so that the next request sees the change. */
-  async function change(
-    keyId: bigint,
-    { trx, afterCommit }: WriteContext,
-    apply: (key: Key) => Promise<unknown>,
-  ) {
-    const key = orNotFound(await findKey(trx, Number(keyId)), 'key_not_found')
+export function keyRoutes(options: KeyRoutesOptions): Operation[] {
+  const { database, apiKeyCache, environment, baseUrl, flushUsage } = options
+  /** Finds a key and invalidates the key cache after the commit, so that the next request sees the change. */
+  async function findToChange(keyId: bigint, { trx, afterCommit }: WriteContext): Promise<Key> {
+    const key = await keyOrNotFound(trx, keyId)
     afterCommit(() => apiKeyCache.invalidate())
-    await apply(key)
-    return (await findKey(trx, key.id)) as Key
+    return key
   }
 
   return [
@@ -96,8 +90,7 @@ export function keyRoutes({
       responses: { 200: { description: 'The key.', schema: keySchema } },
       async read({ params: { keyId } }, { now }) {
         await flushUsage()
-        const key = orNotFound(await findKey(database.read, Number(keyId)), 'key_not_found')
-        return respond(200, serializeKey(key, now))
+        return respond(200, serializeKey(await keyOrNotFound(database.read, keyId), now))
       },
     }),
 
@@ -108,11 +101,10 @@ export function keyRoutes({
         'Omitted fields keep their values. The change takes effect on all instances within two seconds.',
       body: keyUpdateSchema,
       responses: { 200: { description: 'The updated key.', schema: keySchema } },
-      async write({ params: { keyId }, body }, context) {
+      async write({ params, body }, context) {
         const { trx, now } = context
-        const changed = await change(keyId, context, (key) =>
-          updateKey(trx, key.id, updatedKeySettings(key, body, now), now),
-        )
+        const key = await findToChange(params.keyId, context)
+        const changed = await updateKey(trx, key, updatedKeySettings(key, body, now), now)
         return respond(200, serializeKey(changed, now))
       },
     }),
@@ -122,8 +114,8 @@ export function keyRoutes({
       summary: 'Revoke a key',
       description: 'Revocation is permanent. The key stays in the list, with `revokedAt`.',
       responses: { 204: { description: 'The key is revoked.' } },
-      async write({ params: { keyId } }, context) {
-        await change(keyId, context, (key) => revokeKey(context.trx, key.id, context.now))
+      async write({ params }, context) {
+        await revokeKey(context.trx, await findToChange(params.keyId, context), context.now)
         return respond(204)
       },
     }),
@@ -138,13 +130,12 @@ export function keyRoutes({
       isBodyOptional: true,
       responses: { 200: { description: 'The key with its new secret.', schema: keyWithSecretSchema } },
       errors: ['illegal_transition'],
-      async write({ params: { keyId }, body }, context) {
+      async write({ params, body }, context) {
         const { trx, now } = context
-        let secret = ''
-        const key = await change(keyId, context, async ({ id, revokedAt }) => {
-          if (revokedAt !== undefined) throw new ApiError('illegal_transition', revokedMessage)
-          secret = await rotateKey(trx, id, environment, (body.overlapSeconds ?? 0) * 1000, now)
-        })
+        const { id, revokedAt } = await findToChange(params.keyId, context)
+        if (revokedAt !== undefined) throw new ApiError('illegal_transition', revokedMessage)
+        const overlapMs = (body.overlapSeconds ?? 0) * 1000
+        const { key, secret } = await rotateKey(trx, id, environment, overlapMs, now)
         return respond(200, { ...serializeKey(key, now), key: secret })
       },
     }),
@@ -154,8 +145,8 @@ export function keyRoutes({
       summary: 'Lift the ban on a key',
       description: 'The key can be used again immediately. The lifted ban does not make later bans longer.',
       responses: { 204: { description: 'The key is not banned.' } },
-      async write({ params: { keyId } }, context) {
-        await change(keyId, context, (key) => unbanKey(context.trx, key.id, context.now))
+      async write({ params }, context) {
+        await unbanKey(context.trx, await findToChange(params.keyId, context), context.now)
         return respond(204)
       },
     }),

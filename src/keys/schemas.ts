@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { dateTimeSchema } from '../api/dateTime.ts'
 import { validationFailed } from '../api/errors.ts'
 import { int64, integer, nonBlankText, timestampSchema } from '../api/validation.ts'
+import { optionalTimestamp, timestamp } from '../clock.ts'
 import { customLimitMax, customStreamsMax, planNames } from '../limits/plans.ts'
 import {
   defaultScopes,
@@ -94,6 +95,8 @@ export const keyUpdateSchema = z
     examples: [{ plan: 'business' }],
   })
 
+export const nullableTimestampSchema = (description: string) =>
+  z.iso.datetime().nullable().meta({ description })
 const keyExample = { id: 7, ...newKeyExample, createdAt: '2026-11-15T12:00:00.000Z', lastUsedAt: null }
 export const keySchema = z
   .object({
@@ -104,15 +107,23 @@ export const keySchema = z
     scopes: scopesSchema,
     origins: originsSchema,
     createdAt: timestampSchema('When the key was created.'),
-    lastUsedAt: z.iso
-      .datetime()
-      .nullable()
-      .meta({ description: 'When the key was last used, to the second. `null` if it has not been used.' }),
+    lastUsedAt: nullableTimestampSchema(
+      'When the key was last used, to the second. `null` if it has not been used.',
+    ),
     expiresAt: timestampSchema(expiryDescription).optional(),
     revokedAt: timestampSchema('When the key was revoked. Absent if it is not revoked.').optional(),
     bannedUntil: timestampSchema('When the ban on the key ends. Absent if the key is not banned.').optional(),
   })
   .meta({ id: 'Key', description: 'An API key, without its secret.', examples: [keyExample] })
+/** A key for responses and events. Undefined fields are left out of the JSON. */
+export const serializeKey = (key: Key, now: number) => ({
+  ...key,
+  createdAt: timestamp(key.createdAt),
+  lastUsedAt: optionalTimestamp(key.lastUsedAt) ?? null,
+  expiresAt: optionalTimestamp(key.expiresAt),
+  revokedAt: optionalTimestamp(key.revokedAt),
+  bannedUntil: optionalTimestamp((key.bannedUntil ?? 0) > now ? key.bannedUntil : undefined),
+})
 export const keyListSchema = z
   .array(keySchema)
   .meta({ id: 'Keys', description: 'One page of keys, newest first.' })
@@ -134,22 +145,15 @@ export const keyRotationSchema = z
   .meta({ id: 'Rotation', description: 'Options of a rotation.', examples: [{ overlapSeconds: 3600 }] })
 
 /** The settings of a new key, validated as a whole. */
-export const newKeySettings = (body: z.output<typeof newKeySchema>, now: number): KeySettings =>
-  validSettings(
-    {
-      name: body.name,
-      plan: body.plan ?? 'free',
-      limits: body.limits as KeySettings['limits'],
-      origins: body.origins ?? [],
-      scopes: body.scopes ?? defaultScopes(body.origins ?? []),
-      expiresAt: body.expiresAt,
-    },
-    now,
-  )
+export function newKeySettings(body: z.output<typeof newKeySchema>, now: number): KeySettings {
+  const { name, origins = [] } = body
+  const defaults = { name, plan: 'free', limits: undefined, origins, expiresAt: undefined } as const
+  return updatedKeySettings({ ...defaults, scopes: defaultScopes(origins) }, body, now)
+}
 
 /** The settings of a key after a change, validated as a whole. An expiry that is not changed may lie in the past. */
 export function updatedKeySettings(
-  key: Key,
+  key: KeySettings,
   change: z.output<typeof keyUpdateSchema>,
   now: number,
 ): KeySettings {
@@ -165,11 +169,7 @@ export function updatedKeySettings(
     origins: change.origins ?? key.origins,
     expiresAt: change.expiresAt === undefined ? key.expiresAt : (change.expiresAt ?? undefined),
   }
-  return validSettings(settings, change.expiresAt === undefined ? 0 : now)
-}
-
-function validSettings(settings: KeySettings, now: number): KeySettings {
-  const problems = validateKeySettings(settings, now)
+  const problems = validateKeySettings(settings, change.expiresAt === undefined ? 0 : now)
   if (problems.length === 0) return settings
   throw validationFailed(problems.map(({ field, message }) => ({ path: `/${field}`, message })))
 }

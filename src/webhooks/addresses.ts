@@ -1,8 +1,7 @@
 import { BlockList, isIP } from 'node:net'
 
 /** Not public: IANA's special-purpose registries, and public ranges that cloud providers use internally. */
-const notPublic = new BlockList()
-for (const [network, prefix] of [
+const notPublic = blockList([
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],
   ['100.64.0.0', 10],
@@ -21,22 +20,25 @@ for (const [network, prefix] of [
   ['168.63.129.16', 32], // Azure: host agent, DNS, health probes
   ['161.26.0.0', 16], // IBM Cloud: infrastructure endpoints
   ['166.8.0.0', 14], // IBM Cloud: private service endpoints
-] as const)
-  notPublic.addSubnet(network, prefix, 'ipv4')
-for (const [network, prefix] of [
   ['2001::', 23],
   ['2001:db8::', 32],
   ['2002::', 16],
   ['3fff::', 20],
-] as const)
-  notPublic.addSubnet(network, prefix, 'ipv6')
-const publicIpv6 = new BlockList()
-publicIpv6.addSubnet('2000::', 3, 'ipv6')
+])
+const publicIpv6 = blockList([['2000::', 3]])
 
 /** IPv6 prefixes with an IPv4 address in the last 32 bits. The IPv4 address is the one that is checked. */
-const embedding = new BlockList()
-embedding.addSubnet('::ffff:0:0', 96, 'ipv6')
-embedding.addSubnet('64:ff9b::', 96, 'ipv6')
+const embedding = blockList([
+  ['::ffff:0:0', 96],
+  ['64:ff9b::', 96],
+])
+
+function blockList(networks: readonly (readonly [network: string, prefix: number])[]): BlockList {
+  const list = new BlockList()
+  for (const [network, prefix] of networks)
+    list.addSubnet(network, prefix, isIP(network) === 4 ? 'ipv4' : 'ipv6')
+  return list
+}
 
 /** Whether an address is on the public internet. */
 export function isPublicAddress(address: string): boolean {

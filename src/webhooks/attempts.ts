@@ -1,16 +1,9 @@
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely'
 import type { SqlDialect } from '../database/dialect.ts'
 import type { Db, Tables } from '../database/tables.ts'
-import { failPendingDeliveries, toDelivery } from './deliveries.ts'
-import { setWebhookStatus, toWebhook } from './queries.ts'
-import {
-  type AttemptOutcome,
-  type Delivery,
-  goneStatus,
-  isDelivered,
-  nextAttemptAt,
-  type Webhook,
-} from './webhook.ts'
+import { type Delivery, failPendingDeliveries } from './deliveries.ts'
+import { toWebhook, updateWebhook, type Webhook } from './queries.ts'
+import { type AttemptOutcome, goneStatus, isDelivered, nextAttemptAt } from './webhook.ts'
 
 /** Longer than an attempt can take. After a crash the delivery can be claimed again when its claim expires. */
 const claimMs = 30_000
@@ -26,18 +19,17 @@ export type DueLane = { webhookId: number; lane: Lane }
 /** Lanes whose next delivery is due and not claimed. */
 export async function dueLanes(db: Db, now: number): Promise<DueLane[]> {
   const due = await Promise.all(
-    lanes.map(async (lane) => {
-      const rows = await db
+    lanes.map((lane) =>
+      db
         .selectFrom('webhooks')
-        .select('webhooks.id as webhookId')
+        .select(['webhooks.id as webhookId', sql.lit(lane).as('lane')])
         .where('status', '=', 'enabled')
         .where(({ eb, selectFrom }) => {
           const next = nextInLane(selectFrom('webhook_deliveries'), sql.ref('webhooks.id'), lane, now)
           return eb(next.select('claimed_until'), '<=', now)
         })
-        .execute()
-      return rows.map(({ webhookId }) => ({ webhookId, lane }))
-    }),
+        .execute(),
+    ),
   )
   return due.flat()
 }
@@ -70,12 +62,11 @@ export function nextInLane(
 }
 
 export type ClaimedDelivery = {
+  /** `claimed_until` identifies the claim: an expired one may have been replaced by another instance. */
   delivery: Delivery
   webhook: Webhook
   /** The newest first. There are two during a rotation. */
   secrets: readonly string[]
-  /** Identifies the claim: an expired one may have been replaced by another instance. */
-  claimedUntil: number
 }
 
 /** Claims the next due delivery of a lane for one attempt. */
@@ -97,16 +88,16 @@ export async function claimDelivery(
   // First attempts keep their order, so a locked one is waited for. Retries have no order.
   const row = await (lane === 'first' ? forUpdate(next) : forUpdateSkipLocked(next)).executeTakeFirst()
   if (!row || row.claimed_until > now) return undefined
-  const claimedUntil = now + claimMs
-  await trx
+  const delivery = await trx
     .updateTable('webhook_deliveries')
-    .set({ claimed_until: claimedUntil })
+    .set({ claimed_until: now + claimMs })
     .where('id', '=', row.id)
-    .execute()
+    .returningAll()
+    .executeTakeFirstOrThrow()
   const { secret, previous_secret, previous_secret_until } = webhook
   const isOverlap = previous_secret !== null && (previous_secret_until ?? 0) > now
   const secrets = isOverlap ? [secret, previous_secret] : [secret]
-  return { delivery: toDelivery(row), webhook: toWebhook(webhook), secrets, claimedUntil }
+  return { delivery, webhook: toWebhook(webhook), secrets }
 }
 
 /** Records the outcome of an attempt: delivered, to be retried, or failed, which disables the webhook. */
@@ -118,7 +109,7 @@ export async function finishAttempt(
   now: number,
   random: number,
 ): Promise<void> {
-  const { delivery, webhook, claimedUntil } = claim
+  const { delivery, webhook } = claim
   const current = await forUpdate(
     trx.selectFrom('webhooks').select(['url', 'status']).where('id', '=', webhook.id),
   ).executeTakeFirst()
@@ -144,23 +135,23 @@ export async function finishAttempt(
       finished_at: retryAt === undefined ? now : null,
     })
     .where('id', '=', delivery.id)
-    .where('claimed_until', '=', claimedUntil)
+    .where('claimed_until', '=', delivery.claimed_until)
     .executeTakeFirst()
   if (numUpdatedRows === 0n || isDone || retryAt !== undefined || current.status === 'disabled') return
   const reason =
     status === goneStatus
       ? 'The endpoint responded with 410 Gone.'
       : `Delivery ${delivery.id} failed ${attempts} times. Last error: ${error}`
-  await setWebhookStatus(trx, webhook.id, 'disabled', reason)
+  await updateWebhook(trx, webhook.id, { status: 'disabled', status_reason: reason })
   await failPendingDeliveries(trx, webhook.id, 'The webhook was disabled.', now)
 }
 
 /** Releases a delivery without counting the attempt. */
-export async function releaseDelivery(trx: Db, { delivery, claimedUntil }: ClaimedDelivery): Promise<void> {
+export async function releaseDelivery(trx: Db, { delivery }: ClaimedDelivery): Promise<void> {
   await trx
     .updateTable('webhook_deliveries')
     .set({ claimed_until: 0 })
     .where('id', '=', delivery.id)
-    .where('claimed_until', '=', claimedUntil)
+    .where('claimed_until', '=', delivery.claimed_until)
     .execute()
 }

@@ -2,11 +2,13 @@ import type { Selectable } from 'kysely'
 import type { DatabaseReader } from '../database/database.ts'
 import type { Db, Tables } from '../database/tables.ts'
 import { eventRetentionMs } from '../events/queries.ts'
-import { type Delivery, testEventType } from './webhook.ts'
+import { testEventType } from './webhook.ts'
+
+export type Delivery = Selectable<Tables['webhook_deliveries']>
 
 const pruneRowsMax = 1_000
 
-type NewDelivery = Pick<Delivery, 'webhookId' | 'eventId' | 'eventType' | 'eventAt' | 'data'>
+type NewDelivery = Pick<Delivery, 'webhook_id' | 'event_id' | 'event_type' | 'event_at' | 'data'>
 
 /** Queues messages for their first attempt. */
 export async function insertDeliveries(trx: Db, deliveries: readonly NewDelivery[], now: number) {
@@ -16,17 +18,13 @@ export async function insertDeliveries(trx: Db, deliveries: readonly NewDelivery
 
 export async function createTestDelivery(trx: Db, webhookId: number, now: number): Promise<Delivery> {
   const data = '{"message":"This is a test."}'
-  const test = { webhookId, eventId: undefined, eventType: testEventType, eventAt: now, data }
+  const test = { webhook_id: webhookId, event_id: null, event_type: testEventType, event_at: now, data }
   const inserts = trx.insertInto('webhook_deliveries').values(toRow(test, now))
-  return toDelivery(await inserts.returningAll().executeTakeFirstOrThrow())
+  return inserts.returningAll().executeTakeFirstOrThrow()
 }
 
-const toRow = ({ webhookId, eventId, eventType, eventAt, data }: NewDelivery, now: number) => ({
-  webhook_id: webhookId,
-  event_id: eventId ?? null,
-  event_type: eventType,
-  event_at: eventAt,
-  data,
+const toRow = (delivery: NewDelivery, now: number) => ({
+  ...delivery,
   status: 'pending',
   attempts: 0,
   next_attempt_at: now,
@@ -34,34 +32,31 @@ const toRow = ({ webhookId, eventId, eventType, eventAt, data }: NewDelivery, no
   created_at: now,
 })
 
-export async function findDelivery(db: Db, webhookId: number, id: number): Promise<Delivery | undefined> {
-  const row = await db
+export const findDelivery = (db: Db, webhookId: number, id: number): Promise<Delivery | undefined> =>
+  db
     .selectFrom('webhook_deliveries')
     .selectAll()
     .where('id', '=', id)
     .where('webhook_id', '=', webhookId)
     .executeTakeFirst()
-  return row && toDelivery(row)
-}
 
 /** One page of the deliveries of a webhook, newest first. */
-export async function listDeliveries(
+export function listDeliveries(
   { read, dialect }: DatabaseReader,
   webhookId: number,
   limit: number,
   belowId = Number.MAX_SAFE_INTEGER,
 ): Promise<Delivery[]> {
   const deliveries = read.selectFrom('webhook_deliveries').selectAll()
-  const rows = await dialect
+  return dialect
     .keysetPage(deliveries, [['webhook_id', webhookId]], belowId)
     .limit(limit)
     .execute()
-  return rows.map(toDelivery)
 }
 
 /** Makes a delivery due now. */
-export async function retryDelivery(trx: Db, id: number, now: number): Promise<void> {
-  await trx
+export const retryDelivery = (trx: Db, id: number, now: number): Promise<Delivery> =>
+  trx
     .updateTable('webhook_deliveries')
     .set(({ eb }) => ({
       // The retry schedule starts over: retries by hand must not use it up.
@@ -72,8 +67,8 @@ export async function retryDelivery(trx: Db, id: number, now: number): Promise<v
       finished_at: null,
     }))
     .where('id', '=', id)
-    .execute()
-}
+    .returningAll()
+    .executeTakeFirstOrThrow()
 
 /** Fails all pending deliveries of a webhook, except those of the event types to keep. */
 export async function failPendingDeliveries(
@@ -83,13 +78,13 @@ export async function failPendingDeliveries(
   now: number,
   eventTypesToKeep: readonly string[] = [],
 ): Promise<void> {
-  let query = trx
+  await trx
     .updateTable('webhook_deliveries')
     .set({ status: 'failed', next_attempt_at: null, finished_at: now, last_error: reason })
     .where('webhook_id', '=', webhookId)
     .where('next_attempt_at', 'is not', null)
-  if (eventTypesToKeep.length > 0) query = query.where('event_type', 'not in', eventTypesToKeep)
-  await query.execute()
+    .$if(eventTypesToKeep.length > 0, (query) => query.where('event_type', 'not in', eventTypesToKeep))
+    .execute()
 }
 
 /** Deletes a bounded number of deliveries past the retention of events, pending ones included. Returns how many. */
@@ -104,19 +99,3 @@ export async function pruneDeliveries(trx: Db, now: number): Promise<number> {
   if (expired.length > 0) await trx.deleteFrom('webhook_deliveries').where('id', 'in', expired).execute()
   return expired.length
 }
-
-export const toDelivery = (row: Selectable<Tables['webhook_deliveries']>): Delivery => ({
-  id: row.id,
-  webhookId: row.webhook_id,
-  eventId: row.event_id ?? undefined,
-  eventType: row.event_type,
-  eventAt: row.event_at,
-  data: row.data,
-  status: row.status as Delivery['status'],
-  attempts: row.attempts,
-  nextAttemptAt: row.next_attempt_at ?? undefined,
-  lastStatus: row.last_status ?? undefined,
-  lastError: row.last_error ?? undefined,
-  createdAt: row.created_at,
-  finishedAt: row.finished_at ?? undefined,
-})

@@ -7,7 +7,7 @@ import { createTestDelivery, findDelivery, listDeliveries, retryDelivery } from 
 import { requireEventAccess, webhookOrNotFound } from './guards.ts'
 import { deliveryByIdOperation, deliveryListSchema, deliverySchema, webhookByIdOperation } from './schemas.ts'
 import { serializeDelivery } from './serialize.ts'
-import { type Delivery, testEventType } from './webhook.ts'
+import { testEventType } from './webhook.ts'
 
 const deliveryNotFoundMessage =
   'This webhook has no delivery with this id: GET /webhooks/{webhookId}/deliveries lists its deliveries.'
@@ -50,12 +50,10 @@ export function deliveryRoutes(database: Database, baseUrl: string): Operation[]
       summary: 'Retry a delivery now',
       responses: { 202: { description: 'The delivery is queued again.', schema: deliverySchema } },
       async write({ params }, { trx, now, principal }) {
-        const ids = [Number(params.webhookId), Number(params.deliveryId)] as const
-        const delivery = await findDelivery(trx, ...ids)
+        const delivery = await findDelivery(trx, Number(params.webhookId), Number(params.deliveryId))
         if (!delivery) throw new ApiError('webhook_not_found', deliveryNotFoundMessage)
-        requireEventAccess([delivery.eventType], principal)
-        await retryDelivery(trx, delivery.id, now)
-        return respond(202, serializeDelivery((await findDelivery(trx, ...ids)) as Delivery))
+        requireEventAccess([delivery.event_type], principal)
+        return respond(202, serializeDelivery(await retryDelivery(trx, delivery.id, now)))
       },
     }),
   ]

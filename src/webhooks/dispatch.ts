@@ -4,6 +4,7 @@ import { preparedQuery } from '../database/preparedQuery.ts'
 import type { Db } from '../database/tables.ts'
 import { eventsAfter, lastEventId } from '../events/queries.ts'
 import { insertDeliveries } from './deliveries.ts'
+import { toWebhook } from './queries.ts'
 
 const dispatchCursor = 'webhooks.dispatched'
 /** Per transaction. At least the maximum number of webhooks, so that one event always fits. */
@@ -12,13 +13,19 @@ const deliveriesPerWriteMax = 1_000
 /** Creates the deliveries of events up to the id `through`, a bounded number per call. */
 export async function dispatchEvents(trx: Db, now: number, through: number): Promise<void> {
   const rows = await trx.selectFrom('webhooks').selectAll().where('status', '<>', 'disabled').execute()
-  const webhooks = rows.map((row) => ({ ...row, eventTypes: new Set<string>(JSON.parse(row.events)) }))
+  const webhooks = rows.map(toWebhook)
   const limit = Math.max(1, Math.floor(deliveriesPerWriteMax / Math.max(1, webhooks.length)))
   const events = await eventsAfter(trx, await dispatchedThrough(trx), limit, true, through)
   const deliveries = events.flatMap(({ id, type, createdAt, data }) =>
     webhooks
-      .filter((webhook) => id > webhook.from_event_id && webhook.eventTypes.has(type))
-      .map((webhook) => ({ webhookId: webhook.id, eventId: id, eventType: type, eventAt: createdAt, data })),
+      .filter((webhook) => id > webhook.from_event_id && webhook.events.includes(type))
+      .map((webhook) => ({
+        webhook_id: webhook.id,
+        event_id: id,
+        event_type: type,
+        event_at: createdAt,
+        data,
+      })),
   )
   if (deliveries.length > 0) await insertDeliveries(trx, deliveries, now)
   // Without events the rest has been pruned before it was dispatched.

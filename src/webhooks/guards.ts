@@ -2,8 +2,7 @@ import { ApiError, orNotFound } from '../api/errors.ts'
 import type { Principal } from '../api/operation.ts'
 import type { Db } from '../database/tables.ts'
 import { isPrivateEvent } from '../events/event.ts'
-import { findWebhook } from './queries.ts'
-import type { Webhook } from './webhook.ts'
+import { findWebhook, type Webhook } from './queries.ts'
 
 export async function webhookOrNotFound(db: Db, id: bigint): Promise<Webhook> {
   return orNotFound(await findWebhook(db, Number(id)), 'webhook_not_found')

@@ -1,9 +1,15 @@
 import type { Selectable, Updateable } from 'kysely'
 import type { Db, Tables } from '../database/tables.ts'
 import type { EventType } from '../events/event.ts'
-import { generateWebhookSecret, type Webhook, type WebhookStatus } from './webhook.ts'
+import { generateWebhookSecret } from './webhook.ts'
 
-type WebhookSettings = Pick<Webhook, 'url' | 'events'>
+/** A row, with the list of its event types. */
+export type Webhook = ReturnType<typeof toWebhook>
+
+export const toWebhook = (row: Selectable<Tables['webhooks']>) => ({
+  ...row,
+  events: JSON.parse(row.events) as EventType[],
+})
 
 export async function countWebhooks(db: Db): Promise<number> {
   const { count } = await db
@@ -16,24 +22,23 @@ export async function countWebhooks(db: Db): Promise<number> {
 /** The webhook receives the events after `fromEventId`. */
 export async function createWebhook(
   trx: Db,
-  { url, events }: WebhookSettings,
+  { url, events }: { url: string; events: readonly EventType[] },
   fromEventId: number,
   now: number,
-) {
-  const secret = generateWebhookSecret()
+): Promise<Webhook> {
   const row = await trx
     .insertInto('webhooks')
     .values({
       url,
       events: JSON.stringify(events),
       status: 'enabled',
-      secret,
+      secret: generateWebhookSecret(),
       from_event_id: fromEventId,
       created_at: now,
     })
     .returningAll()
     .executeTakeFirstOrThrow()
-  return { webhook: toWebhook(row), secret }
+  return toWebhook(row)
 }
 
 export async function findWebhook(db: Db, id: number): Promise<Webhook | undefined> {
@@ -51,37 +56,19 @@ export async function updateWebhook(
   trx: Db,
   id: number,
   change: Updateable<Tables['webhooks']>,
-): Promise<void> {
-  await trx.updateTable('webhooks').set(change).where('id', '=', id).execute()
+): Promise<Webhook> {
+  const updates = trx.updateTable('webhooks').set(change).where('id', '=', id)
+  return toWebhook(await updates.returningAll().executeTakeFirstOrThrow())
 }
-
-export const setWebhookStatus = (trx: Db, id: number, status: WebhookStatus, reason?: string) =>
-  updateWebhook(trx, id, { status, status_reason: reason ?? null })
 
 export async function deleteWebhook(trx: Db, id: number): Promise<void> {
   await trx.deleteFrom('webhooks').where('id', '=', id).execute()
 }
 
 /** Until the overlap ends, messages are signed with the new secret and the previous one. Older ones expire now. */
-export async function rotateWebhookSecret(
-  trx: Db,
-  id: number,
-  overlapMs: number,
-  now: number,
-): Promise<string> {
-  const secret = generateWebhookSecret()
-  const rotation = trx
-    .updateTable('webhooks')
-    .set((eb) => ({ previous_secret: eb.ref('secret'), previous_secret_until: now + overlapMs, secret }))
-  await rotation.where('id', '=', id).execute()
-  return secret
-}
-
-export const toWebhook = (row: Selectable<Tables['webhooks']>): Webhook => ({
-  id: row.id,
-  url: row.url,
-  events: JSON.parse(row.events) as EventType[],
-  status: row.status as WebhookStatus,
-  statusReason: row.status_reason ?? undefined,
-  createdAt: row.created_at,
-})
+export const rotateWebhookSecret = (trx: Db, { id, secret }: Webhook, overlapEndsAt: number) =>
+  updateWebhook(trx, id, {
+    secret: generateWebhookSecret(),
+    previous_secret: secret,
+    previous_secret_until: overlapEndsAt,
+  })

@@ -1,6 +1,7 @@
 import { Resolver } from 'node:dns/promises'
-import { open } from 'node:fs/promises'
+import { createReadStream } from 'node:fs'
 import { isIP } from 'node:net'
+import { text } from 'node:stream/consumers'
 
 /** For one query to one server. */
 const queryTimeoutMs = 1_500
@@ -14,12 +15,6 @@ const hostsBytesMax = 64 * 1024
 
 type ResolvedAddress = { readonly address: string; readonly family: number }
 
-type ResolveOptions = {
-  /** To use instead of the system's, in the format of `dns.Resolver`. */
-  readonly nameServers?: readonly string[] | undefined
-  readonly signal: AbortSignal
-}
-
 /** A host name cannot be resolved. The message is for the owner of the webhook. */
 export class ResolveError extends Error {}
 
@@ -29,7 +24,8 @@ export class ResolveError extends Error {}
  */
 export async function resolveHost(
   host: string,
-  { nameServers, signal }: ResolveOptions,
+  signal: AbortSignal,
+  nameServers?: readonly string[],
 ): Promise<ResolvedAddress[]> {
   const name = host.toLowerCase().replace(/\.$/, '')
   const local = lookupInHostsFile(await readHosts(), name)
@@ -38,40 +34,26 @@ export async function resolveHost(
   if (name === 'localhost' || name.endsWith('.localhost')) return ['127.0.0.1', '::1'].map(withFamily)
   const resolver = new Resolver({ timeout: queryTimeoutMs, tries: queryTriesMax })
   if (nameServers) resolver.setServers(nameServers)
-  const cancel = () => resolver.cancel()
-  const timer = setTimeout(cancel, resolveTimeoutMs)
-  signal.addEventListener('abort', cancel)
-  try {
-    signal.throwIfAborted()
-    return await queryBothFamilies(resolver, name, cancel)
-  } finally {
-    clearTimeout(timer)
-    signal.removeEventListener('abort', cancel)
-  }
+  const ended = AbortSignal.any([signal, AbortSignal.timeout(resolveTimeoutMs)])
+  ended.throwIfAborted()
+  ended.addEventListener('abort', () => resolver.cancel())
+  return queryBothFamilies(resolver, name)
 }
 
-async function queryBothFamilies(
-  resolver: Resolver,
-  name: string,
-  cancel: () => void,
-): Promise<ResolvedAddress[]> {
-  const errors: NodeJS.ErrnoException[] = []
+async function queryBothFamilies(resolver: Resolver, name: string): Promise<ResolvedAddress[]> {
   let timer: NodeJS.Timeout | undefined
-  const query = async (found: Promise<string[]>): Promise<string[]> => {
-    try {
-      const addresses = await found
-      if (addresses.length > 0) timer ??= setTimeout(cancel, otherFamilyMs)
-      return addresses
-    } catch (error) {
-      errors.push(error as NodeJS.ErrnoException)
-      return []
-    }
-  }
-  const found = await Promise.all([query(resolver.resolve4(name)), query(resolver.resolve6(name))])
+  const queries = [resolver.resolve4(name), resolver.resolve6(name)].map(async (query) => {
+    const addresses = await query
+    if (addresses.length > 0) timer ??= setTimeout(() => resolver.cancel(), otherFamilyMs)
+    return addresses
+  })
+  const results = await Promise.allSettled(queries)
   clearTimeout(timer)
-  const addresses = found.flat().map(withFamily)
-  if (addresses.length === 0) throw new ResolveError(reasonOf(errors))
-  return addresses
+  const addresses = results.flatMap((result) => (result.status === 'fulfilled' ? result.value : []))
+  if (addresses.length > 0) return addresses.map(withFamily)
+  throw new ResolveError(
+    reasonOf(results.flatMap((result) => (result.status === 'rejected' ? result.reason : []))),
+  )
 }
 
 const withFamily = (address: string): ResolvedAddress => ({ address, family: isIP(address) })
@@ -93,23 +75,13 @@ function reasonOf(errors: readonly NodeJS.ErrnoException[]): string {
 }
 
 /** Empty if there is no such file. Reads the beginning of a file that is too large. */
-async function readHosts(): Promise<string> {
-  const file = await open(hostsPath).catch(() => undefined)
-  if (!file) return ''
-  try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(hostsBytesMax), 0, hostsBytesMax, 0)
-    return buffer.toString('utf8', 0, bytesRead)
-  } catch {
-    return ''
-  } finally {
-    await file.close()
-  }
-}
+const readHosts = (): Promise<string> =>
+  text(createReadStream(hostsPath, { end: hostsBytesMax - 1 })).catch(() => '')
 
 /** The addresses of a name in the text of a hosts file, IPv4 first. */
-export function lookupInHostsFile(text: string, name: string): string[] {
+export function lookupInHostsFile(hosts: string, name: string): string[] {
   const found = new Set<string>()
-  for (const line of text.split('\n')) {
+  for (const line of hosts.split('\n')) {
     const [address = '', ...names] = line.replace(/#.*/, '').trim().split(/\s+/)
     if (isIP(address) !== 0 && names.some((given) => given.toLowerCase() === name)) found.add(address)
   }

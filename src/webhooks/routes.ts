@@ -73,9 +73,9 @@ export function webhookRoutes({ database, allowed, baseUrl, kinds }: WebhookRout
         requireEventAccess(body.events, principal)
         if ((await countWebhooks(trx)) >= webhooksMax)
           throw validationFailed([{ path: '', message: `exceeds the maximum of ${webhooksMax} webhooks` }])
-        const { webhook, secret } = await createWebhook(trx, body, await lastEventId(trx, eventIdMax), now)
+        const webhook = await createWebhook(trx, body, await lastEventId(trx, eventIdMax), now)
         const headers = { Location: `${baseUrl}/webhooks/${webhook.id}` }
-        return respond(201, { ...serializeWebhook(webhook), secret }, headers)
+        return respond(201, { ...serializeWebhook(webhook), secret: webhook.secret }, headers)
       },
     }),
 
@@ -104,13 +104,13 @@ export function webhookRoutes({ database, allowed, baseUrl, kinds }: WebhookRout
         requireEventAccess([...webhook.events, ...events], principal)
         await failPendingDeliveries(trx, id, 'The webhook was changed.', now, [...events, testEventType])
         const isReenabled = status === 'enabled' && webhook.status === 'disabled'
-        await updateWebhook(trx, id, {
+        const updated = await updateWebhook(trx, id, {
           url,
           events: JSON.stringify(events),
           ...(status && { status, status_reason: null }),
           ...(isReenabled && { from_event_id: await lastEventId(trx, eventIdMax) }),
         })
-        return respond(200, serializeWebhook(await webhookOrNotFound(trx, params.webhookId)))
+        return respond(200, serializeWebhook(updated))
       },
     }),
 
@@ -141,8 +141,8 @@ export function webhookRoutes({ database, allowed, baseUrl, kinds }: WebhookRout
         const webhook = await webhookOrNotFound(trx, params.webhookId)
         requireEventAccess(webhook.events, principal)
         const overlapMs = (body.overlapSeconds ?? secretOverlapSecondsDefault) * 1000
-        const secret = await rotateWebhookSecret(trx, webhook.id, overlapMs, now)
-        return respond(200, { ...serializeWebhook(webhook), secret })
+        const rotated = await rotateWebhookSecret(trx, webhook, now + overlapMs)
+        return respond(200, { ...serializeWebhook(rotated), secret: rotated.secret })
       },
     }),
 

@@ -130,7 +130,6 @@ export const deliveryListSchema = z
   .meta({ id: 'Deliveries', description: 'One page of deliveries, newest first.' })
 
 const webhookId = int64Text().meta({ description: 'The identifier of the webhook.' })
-export const webhookParams = z.object({ webhookId })
 const deliveryParams = z.object({
   webhookId,
   deliveryId: int64Text().meta({ description: 'The identifier of the delivery.' }),
@@ -143,7 +142,7 @@ export const webhookOperation = {
 } as const
 export const webhookByIdOperation = {
   ...webhookOperation,
-  params: webhookParams,
+  params: z.object({ webhookId }),
   notFound: 'webhook_not_found',
 } as const
 export const deliveryByIdOperation = { ...webhookByIdOperation, params: deliveryParams } as const

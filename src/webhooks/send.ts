@@ -36,7 +36,7 @@ export function sendMessage(
 
   const ended = AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(signal ? [signal] : [])])
   const resolveAndCheck = async (name: string) => {
-    const addresses = await resolveHost(name, { nameServers, signal: ended })
+    const addresses = await resolveHost(name, ended, nameServers)
     if (!addresses.every(({ address }) => mayConnect(address)))
       throw new ResolveError(addressNotAllowedMessage)
     return addresses.slice(0, addressesTriedMax)

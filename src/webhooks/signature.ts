@@ -5,9 +5,9 @@ import { messageId } from './webhook.ts'
 
 /** The body and headers of a message as Standard Webhooks defines them, with one signature per secret. */
 export function signedMessage({ delivery, secrets }: ClaimedDelivery, now: number) {
-  const { eventType, eventAt, data } = delivery
-  const body = `{"type":"${eventType}","timestamp":"${timestamp(eventAt)}","data":${data}}`
-  const id = messageId(delivery)
+  const { event_type, event_at, data } = delivery
+  const body = `{"type":"${event_type}","timestamp":"${timestamp(event_at)}","data":${data}}`
+  const id = messageId(delivery.id, delivery.event_id)
   const headers = {
     'Content-Type': 'application/json',
     'User-Agent': 'Petstore-Webhooks/1',

@@ -1,38 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import type { EventType } from '../events/event.ts'
 
 /** Webhooks and their rules, without HTTP and SQL. */
 
 export const webhookStatuses = ['enabled', 'paused', 'disabled'] as const
-export type WebhookStatus = (typeof webhookStatuses)[number]
 
 export const testEventType = 'webhook.test'
-
-export type Webhook = {
-  id: number
-  url: string
-  events: readonly EventType[]
-  status: WebhookStatus
-  /** Why the service disabled it. */
-  statusReason: string | undefined
-  createdAt: number
-}
-
-export type Delivery = {
-  id: number
-  webhookId: number
-  eventId: number | undefined
-  eventType: string
-  eventAt: number
-  data: string
-  status: 'pending' | 'delivered' | 'failed'
-  attempts: number
-  nextAttemptAt: number | undefined
-  lastStatus: number | undefined
-  lastError: string | undefined
-  createdAt: number
-  finishedAt: number | undefined
-}
 
 /** The response status of an attempt, or why there was none. */
 export type AttemptOutcome = { status: number } | { error: string }
@@ -75,5 +47,5 @@ export function nextAttemptAt(attempts: number, now: number, random: number): nu
 export const generateWebhookSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`
 
 /** The same for every attempt, so that a receiver can recognize duplicates. */
-export const messageId = ({ id, eventId }: Pick<Delivery, 'id' | 'eventId'>): string =>
-  eventId === undefined ? `msg_test_${id}` : `msg_${eventId}`
+export const messageId = (deliveryId: number, eventId: number | null): string =>
+  eventId === null ? `msg_test_${deliveryId}` : `msg_${eventId}`

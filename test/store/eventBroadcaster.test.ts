@@ -13,6 +13,7 @@ import { eventually } from '../support/eventually.ts'
 const quietMs = 300
 
 const access: StreamAccess = {
+  keyId: 1,
   scopes: new Set(['events:read']),
   endsAt: Number.POSITIVE_INFINITY,
   streamsMax: 1_000,
@@ -25,7 +26,6 @@ type Reader = {
   readonly events: StreamEvents
   isBlocked: boolean
   isEnded: boolean
-  closes: number
   ids(): number[]
   text(): string
 }
@@ -59,20 +59,11 @@ async function broadcasterFor(t: TestContext) {
   t.after(() => broadcaster.close())
   const record = (count: number, type: 'pet.updated' | 'key.updated' = 'pet.updated', id = 1) =>
     database.write((trx) => recordEvents(trx, 0, Array(count).fill({ type, data: { id } })))
-  async function follow(
-    options: { token?: string; after?: number; access?: StreamAccess; keyId?: number } = {},
-  ) {
+  async function follow({ token = 'token', after }: { token?: string; after?: number } = {}) {
     const newest = await lastEventId(database.read, eventIdMax)
-    const body = broadcaster.open({
-      keyId: options.keyId ?? 1,
-      token: options.token ?? 'token',
-      access: options.access ?? access,
-      after: options.after ?? newest,
-      newest,
-      onClose: () => void reader.closes++,
-    })
+    const body = await broadcaster.open(token, { after: after ?? newest, newest })
     const chunks: StreamChunk[] = []
-    const reader = { chunks, isBlocked: false, isEnded: false, closes: 0 } as Reader
+    const reader = { chunks, isBlocked: false, isEnded: false } as Reader
     const events = body.start({
       write(chunk) {
         chunks.push(chunk)
@@ -221,16 +212,16 @@ describe('a reader that is behind', () => {
 describe('the access of a key', () => {
   test('is read again when an event reports a change of the key, before the event is sent', async (t) => {
     const { broadcaster, follow, record, found, counts } = await broadcasterFor(t)
-    const [first, second] = [
-      await follow({ token: 'manager', keyId: 1, access: manager }),
-      await follow({ token: 'plain', keyId: 2 }),
-    ]
-    const others = await Promise.all(Array.from({ length: 20 }, () => follow({ token: 'other', keyId: 3 })))
     found.set('manager', manager)
+    found.set('plain', { ...access, keyId: 2 })
+    found.set('other', { ...access, keyId: 3 })
+    const [first, second] = [await follow({ token: 'manager' }), await follow({ token: 'plain' })]
+    const others = await Promise.all(Array.from({ length: 20 }, () => follow({ token: 'other' })))
+    const { looks } = counts()
     await record(1, 'key.updated', 9)
     broadcaster.wake()
     await eventually('an event of a key', () => first.ids().length === 1)
-    assert.equal(counts().looks, 0)
+    assert.equal(counts().looks, looks)
     found.set('manager', access)
     found.set('plain', undefined)
     await record(1, 'key.updated', 1)
@@ -241,8 +232,19 @@ describe('the access of a key', () => {
     assert.deepEqual(first.ids(), [1, 4])
     assert.deepEqual(second.ids(), [])
     await eventually('the others too', () => others.every((reader) => reader.ids().length === 1))
-    assert.equal(counts().looks, 2)
+    assert.equal(counts().looks, looks + 2)
   })
+})
+
+test('a stream is counted until it ends, and released once', async (t) => {
+  const { follow, found } = await broadcasterFor(t)
+  found.set('token', { ...access, streamsMax: 2 })
+  const [first] = [await follow(), await follow()]
+  await assert.rejects(follow(), { code: 'too_many_streams' })
+  first.events.onClose()
+  first.events.onClose()
+  await follow()
+  await assert.rejects(follow(), { code: 'too_many_streams' })
 })
 
 describe('a database error', () => {
@@ -258,9 +260,7 @@ describe('a database error', () => {
     for (const reader of readers) {
       assert.match(reader.text(), /: internal error, reconnect\n\n$/)
       assert.ok(!reader.text().includes('secret'))
-      assert.equal(reader.closes, 1)
       reader.events.onClose()
-      assert.equal(reader.closes, 1)
     }
     assert.deepEqual(faults, [fault.current])
     fault.current = undefined

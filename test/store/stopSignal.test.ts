@@ -3,11 +3,11 @@ import { describe, test } from 'node:test'
 import { newDatabase } from '../support/engine.ts'
 import { spawnPetstore } from '../support/process.ts'
 
-/** The process sends itself the signal at the moment at which its handler for the start is removed. */
-const preload = (signal: NodeJS.Signals) => `const { off } = process
-process.off = function (name, ...rest) {
-  if (name === '${signal}') process.kill(process.pid, name)
-  return off.call(this, name, ...rest)
+/** The process sends itself the signal in the same turn in which the start ends, before it prints anything. */
+const preload = (signal: NodeJS.Signals) => `const { log } = console
+console.log = function (...args) {
+  process.kill(process.pid, '${signal}')
+  return log.apply(this, args)
 }`
 
 describe('a signal to stop', () => {

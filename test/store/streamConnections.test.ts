@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
-import { revokeKey } from '../../src/keys/queries.ts'
+import type { Key } from '../../src/keys/key.ts'
+import { findKey, revokeKey } from '../../src/keys/queries.ts'
 import { eventually } from '../support/eventually.ts'
 import { openRawConnection, type RawConnection } from '../support/rawConnection.ts'
 import { amplePlan } from '../support/responses.ts'
@@ -116,7 +117,7 @@ test('a stream with a key that another process has just revoked ends', async () 
   // The service has cached the key, and notices the change within half a second.
   await service.request('GET', '/v1/limits', { key })
   const database = await service.openDatabase()
-  await database.write((trx) => revokeKey(trx, id, service.now()))
+  await database.write(async (trx) => revokeKey(trx, (await findKey(trx, id)) as Key, service.now()))
   const caller = await open(request('/events', key))
   await eventually('an error, or the end of the stream', () =>
     /HTTP\/1\.1 401|connect again/.test(caller.received()),

@@ -399,7 +399,7 @@ describe('an endpoint that misbehaves', () => {
     try {
       await database.write(async (trx) => {
         const settings = { url: endpoint.url, events: ['pet.created' as const] }
-        const { webhook } = await createWebhook(trx, settings, 0, Date.now())
+        const webhook = await createWebhook(trx, settings, 0, Date.now())
         for (let n = 0; n < 3; n++) await createTestDelivery(trx, webhook.id, Date.now())
       })
       await endpoint.until(1)

@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test'
 import { eventIdMax } from '../../src/events/queries.ts'
 import { createTestDelivery, pruneDeliveries } from '../../src/webhooks/deliveries.ts'
 import { hasUndispatchedEvents } from '../../src/webhooks/dispatch.ts'
-import { createWebhook, setWebhookStatus } from '../../src/webhooks/queries.ts'
+import { createWebhook, updateWebhook } from '../../src/webhooks/queries.ts'
 import { openDatabaseFor } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { startOfTests, startTestService } from '../support/service.ts'
@@ -82,8 +82,8 @@ test('deliveries are deleted after 30 days, including pending ones of a paused w
   const settings = { url: 'https://shelter.example/', events: ['pet.created'] as const }
   const count = await database.write(async (trx) => {
     assert.equal(await hasUndispatchedEvents(trx, eventIdMax), false)
-    const { webhook } = await createWebhook(trx, settings, 0, startOfTests)
-    await setWebhookStatus(trx, webhook.id, 'paused')
+    const webhook = await createWebhook(trx, settings, 0, startOfTests)
+    await updateWebhook(trx, webhook.id, { status: 'paused' })
     await createTestDelivery(trx, webhook.id, startOfTests)
     await createTestDelivery(trx, webhook.id, startOfTests + dayMs)
     assert.equal(await pruneDeliveries(trx, startOfTests + 30 * dayMs - 1), 0)
