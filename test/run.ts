@@ -24,12 +24,11 @@ import { run } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { bunUnsupported } from './bunUnsupported.ts'
-import { batchesOf, writeBatch } from './support/batches.ts'
-import { prepareTemplate } from './support/engine.ts'
+import { batchesOf, interleaved, writeBatch } from './support/batches.ts'
 import { installHint, noBrowserReason } from './support/findBrowser.ts'
 import { findBun } from './support/findBun.ts'
 import { startPostgres } from './support/postgres.ts'
-import { collectResults, type Results } from './support/testResults.ts'
+import { collectResults, noResults, type Results } from './support/testResults.ts'
 
 type Engine = 'sqlite' | 'postgres'
 
@@ -86,43 +85,57 @@ const plan = chosen
 if (plan.length === 0) throw new Error('There is no such test.')
 const progress = { done: 0, total: plan.reduce((sum, { files }) => sum + files.length, 0) }
 
-/** Has the programs that run the tests, and the cache of compiled code that their processes share. */
+/** Has the programs that run the tests and, unless the environment names one, the compile cache of all processes. */
 const folder = mkdtempSync(join(tmpdir(), 'petstore-run-'))
 process.on('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
 const interrupted = new AbortController()
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => interrupted.abort())
 
-async function runOn(engine: Engine, files: string[], adminUrl: string | undefined): Promise<Results> {
-  // A name pattern would also match the path that is the name of a file's suite.
-  const isByName = values.name !== undefined
-  const programs = isByName
-    ? files
-    : batchesOf(files).map((batch, index) => writeBatch(join(folder, `${engine}-${index}.mjs`), root, batch))
+// A name pattern would also match the path that is the name of a file's suite.
+const isByName = values.name !== undefined
+
+/** The programs that run the files of an engine, the longest first. */
+function programsOf(engine: Engine, files: string[]): string[] {
+  if (isByName) return files
+  return batchesOf(files).map((batch, index) =>
+    writeBatch(join(folder, `${engine}-${index}.mjs`), root, batch),
+  )
+}
+
+async function runProgram(engine: Engine, program: string, adminUrl: string | undefined): Promise<void> {
   const tests = run({
-    files: programs,
-    concurrency: Math.ceil(concurrency / plan.length),
+    files: [program],
     timeout: batchTimeoutMs,
     ...(bunPath && { testSkipPatterns: skipPatterns }),
     ...(isByName && { testNamePatterns: [values.name as string] }),
     signal: interrupted.signal,
     env: {
       ...process.env,
-      NODE_COMPILE_CACHE: join(folder, 'compiled'),
+      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(folder, 'compiled'),
       PETSTORE_TEST_ENGINE: engine,
       ...(bunPath && { PETSTORE_TEST_BUN: bunPath }),
       ...(engine === 'postgres' && { PETSTORE_TEST_POSTGRES_URL: adminUrl }),
     },
   })
-  return collectResults(tests, root, new Set(programs), engines[engine].name, progress)
+  await collectResults(tests, root, program, engines[engine].name, progress, results.get(engine) as Results)
 }
 
-const results = new Map<Engine, Results>()
+const results = new Map<Engine, Results>(plan.map(({ engine }) => [engine, noResults()]))
+/** The engines take turns, so that both end at about the same time. */
+const programs = interleaved(
+  plan.map(({ engine, files }) => programsOf(engine, files).map((program) => ({ engine, program }))),
+)
 const postgres = plan.some(({ engine }) => engine === 'postgres') ? await startPostgres() : undefined
 try {
-  if (postgres) await prepareTemplate(postgres.adminUrl)
+  if (postgres) {
+    // Loads the service, which a run on SQLite does not need here.
+    const { prepareTemplate } = await import('./support/engine.ts')
+    await prepareTemplate(postgres.adminUrl)
+  }
   await Promise.all(
-    plan.map(async ({ engine, files }) => {
-      results.set(engine, await runOn(engine, files, postgres?.adminUrl))
+    Array.from({ length: concurrency }, async () => {
+      for (let next = programs.shift(); next; next = programs.shift())
+        await runProgram(next.engine, next.program, postgres?.adminUrl)
     }),
   )
 } finally {

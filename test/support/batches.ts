@@ -49,6 +49,14 @@ export function batchesOf(files: readonly string[]): string[][] {
   return [...files.filter(isSeparate).map((file) => [file]), ...groups]
 }
 
+/** The first of each list, the second of each, and so on. What a longer list has more comes last. */
+export function interleaved<T>(lists: readonly (readonly T[])[]): T[] {
+  const longest = Math.max(...lists.map(({ length }) => length))
+  return Array.from({ length: longest }, (_, index) =>
+    lists.flatMap((list) => list.slice(index, index + 1)),
+  ).flat()
+}
+
 /** Writes a program that runs each file as a suite with the file's path as its name. */
 export function writeBatch(path: string, root: string, files: readonly string[]): string {
   const suites = files.map((file) => {

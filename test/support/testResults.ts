@@ -23,25 +23,27 @@ const isOwnFailure = (error: unknown) => (error as { failureType?: string }).fai
 
 const hasBrowser = findBrowser() !== undefined
 
+export const noResults = (): Results => ({
+  passed: 0,
+  failed: 0,
+  skipped: 0,
+  withoutBrowser: 0,
+  passedInStore: 0,
+  files: [],
+})
+
 /**
- * Counts the results of a run. Prints a line for each file when it ends and each failure when it happens.
- * `batches` are the paths of the programs that run the files, each file as a suite of the top level.
+ * Adds the results of a program to those of its engine. Prints a line for each file when it ends and each failure
+ * when it happens. The program runs each of its files as a suite of the top level.
  */
 export async function collectResults(
   tests: Tests,
   root: string,
-  batches: ReadonlySet<string>,
+  program: string,
   label: string,
   progress: Progress,
-): Promise<Results> {
-  const results: Results = {
-    passed: 0,
-    failed: 0,
-    skipped: 0,
-    withoutBrowser: 0,
-    passedInStore: 0,
-    files: [],
-  }
+  results: Results,
+): Promise<void> {
   const databaseFolder = join(root, 'test', 'store')
 
   function fail(name: string, place: string, error: unknown): void {
@@ -51,7 +53,7 @@ export async function collectResults(
   }
 
   tests.on('test:complete', ({ name, nesting, file, line, details, skip, todo }) => {
-    if (batches.has(name)) return
+    if (name === program) return
     const place = `${relative(root, file ?? '')}:${line}`
     if (!details.passed && isOwnFailure(details.error)) fail(name, place, details.error)
     if (details.type === 'suite') {
@@ -70,7 +72,7 @@ export async function collectResults(
   })
   // A program that fails apart from its tests, for example because it does not end.
   tests.on('test:fail', ({ name, file, details }) => {
-    if (batches.has(name) && isOwnFailure(details.error)) fail(label, file ?? name, details.error)
+    if (name === program && isOwnFailure(details.error)) fail(label, file ?? name, details.error)
   })
 
   function endFile(file: string, seconds: number, isGood: boolean): void {
@@ -81,7 +83,6 @@ export async function collectResults(
   }
 
   for await (const { type, data } of tests) if (type === 'test:stderr') process.stderr.write(data.message)
-  return results
 }
 
 const indent = (text: string) => text.replaceAll(/^/gm, '    ')
