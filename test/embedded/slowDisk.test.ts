@@ -83,7 +83,7 @@ test('while a sync is overdue the service is not ready, and further writes are r
 })
 
 test('all writes receive a response when the disk is overdue, also beyond the bound of unsynced commits', async (t) => {
-  const { add, names } = await serviceFor(t, { syncMaxMs: 3 * syncMaxMs })
+  const { add, names } = await serviceFor(t, { syncMaxMs: 6 * syncMaxMs })
   disk.set('hang')
   const adding = []
   // More than the 16 commits that may be unsynced. Each write is one commit: a list shows it before the next begins.

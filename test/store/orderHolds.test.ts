@@ -147,10 +147,14 @@ test('any number of holds that expire together are all processed', async () => {
     const pets = await Promise.all(Array.from({ length: many }, () => own.addPet()))
     await Promise.all(pets.map((petId) => own.place(petId)))
     own.service.advance(holdMs)
-    await eventually('all are available', async () => {
-      const { json } = await own.call('GET', '/v1/store/inventory')
-      return json.available === many
-    })
+    await eventually(
+      'all are available',
+      async () => {
+        const { json } = await own.call('GET', '/v1/store/inventory')
+        return json.available === many
+      },
+      60_000,
+    )
     assert.deepEqual((await own.call('GET', '/v1/store/orders?status=placed')).json, [])
     const cancelled = (await own.eventsAfter(0)).filter(({ type }) => type === 'order.cancelled')
     assert.equal(new Set(cancelled.map(({ data }) => data.id)).size, many)

@@ -143,8 +143,11 @@ describe('registration', () => {
     try {
       const { key } = await own.makeKey({ ...amplePlan, scopes: ['webhooks:manage'] })
       const add = () => own.request('POST', '/v1/webhooks', { key, body: example })
-      const responses = await Promise.all(Array.from({ length: webhooksMax }, add))
-      assert.ok(responses.every(({ status }) => status === 201))
+      const atOnce = 50
+      for (let added = 0; added < webhooksMax; added += atOnce) {
+        const responses = await Promise.all(Array.from({ length: atOnce }, add))
+        for (const { status, text } of responses) assert.equal(status, 201, text)
+      }
       assertError(await add(), 400, 'validation_failed')
       await own.request('DELETE', '/v1/webhooks/1', { key })
       assert.equal((await add()).status, 201)
