@@ -78,6 +78,8 @@ class Connection {
   fail(problem: RequestProblem): void {
     const { socket } = this
     if (this.#problem || socket.destroyed || socket.writableEnded) return
+    // Reading may be paused in the middle of a request: then the client is not slow.
+    if (problem === 'timeout' && this.#waiting.length > 0) return
     this.#problem = problem
     socket.pause()
     const last = this.#waiting.at(-1) ?? this.#last

@@ -7,12 +7,11 @@ import { toRequestProblem, unreadableRequest, writeToSocket } from './protocolEr
 import type { Handlers, ListenAddress, ListenBounds, RunningServer } from './server.ts'
 import { Shutdown } from './shutdown.ts'
 
+const defaultHeadersMs = 5_000
 const serverOptions: ServerOptions = {
-  headersTimeout: 5_000,
   requestTimeout: 10_000,
   // Idle connections are closed by a sweep instead of a timer for each response.
   keepAliveTimeout: 0,
-  connectionsCheckingInterval: 1_000,
   maxHeaderSize: 16 * 1024,
   // Two contradicting values become one that is not valid.
   joinDuplicateHeaders: true,
@@ -68,7 +67,9 @@ export async function listenOnNode(
 
   const onRequest = (message: IncomingMessage, response: ServerResponse) =>
     connections.get(message.socket)?.add({ request: new NodeRequest(message, response), response })
-  const server = createServer(serverOptions, onRequest)
+  const { headersMs = defaultHeadersMs } = bounds
+  const timeouts = { headersTimeout: headersMs, connectionsCheckingInterval: headersMs / 5 }
+  const server = createServer({ ...serverOptions, ...timeouts }, onRequest)
   const shutdown = new Shutdown(server, connections)
   server.maxConnections = connectionsMax
   server.on('connection', (socket) => connections.add(socket))

@@ -21,6 +21,8 @@ export type ListenAddress = { readonly host: string; readonly port: number }
 export type ListenBounds = {
   /** How long a client may take no bytes of a response. */
   readonly stalledMs: number
+  /** How long a client may take to send the headers of a request. */
+  readonly headersMs?: number
   /** How long a connection may be idle. */
   readonly idleMs?: number
   readonly connectionsMax?: number

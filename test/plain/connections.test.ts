@@ -361,3 +361,35 @@ describe('connections from one address', () => {
     assert.deepEqual([lines[0].reason, lines[0].address], ['address_limit', '127.0.0.1'])
   })
 })
+
+test('a client whose pipelined requests wait for their turn is not cut off as slow', async () => {
+  const released = Promise.withResolvers<void>()
+  const waiting = 150
+  const listener = await listen(
+    handlers(async ({ problem, target }) => {
+      if (problem) return problem
+      await released.promise
+      return target
+    }),
+    anywhere,
+    { ...bounds, headersMs: 200 },
+  )
+  const base = `http://127.0.0.1:${listener.port}`
+  const request = (target: string) => `GET ${target} HTTP/1.1\r\nHost: petstore\r\n\r\n`
+  const [start, end] = [request('/last').slice(0, 10), request('/last').slice(10)]
+  const caller = await openRawConnection(base, request('/one').repeat(waiting) + start)
+  const slow = await openRawConnection(base, start)
+  try {
+    // It began later, so the time of the other one is over as well.
+    assert.equal((await slow.response()).body, 'timeout')
+    released.resolve()
+    for (let response = 0; response < waiting; response++)
+      assert.equal((await caller.response()).body, '/one')
+    caller.socket.write(end)
+    assert.equal((await caller.response()).body, '/last')
+  } finally {
+    caller.socket.destroy()
+    slow.socket.destroy()
+    await listener.stop()
+  }
+})

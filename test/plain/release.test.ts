@@ -81,13 +81,9 @@ after(() => {
   for (const path of folders) rmSync(path, { recursive: true, force: true })
 })
 
-/** Always at the same path, because the compile cache depends on the path. */
-const clonePath = folder()
-
 function clone(): string {
-  const path = clonePath
-  rmSync(path, { recursive: true })
-  git(origin, 'clone', '--quiet', origin, path)
+  const path = folder()
+  git(path, 'clone', '--quiet', origin, '.')
   symlinkSync(join(root, 'node_modules'), join(path, 'node_modules'))
   // .gitignore names the folder; here it is a symbolic link.
   appendFileSync(join(path, '.git/info/exclude'), 'node_modules\n')
