@@ -57,12 +57,15 @@ export function interleaved<T>(lists: readonly (readonly T[])[]): T[] {
   ).flat()
 }
 
+/** Node 26 sometimes does not end by itself: it waits in its clean-up for a request that is never completed. */
+const exitAtEnd = `process.once('beforeExit', () => process.exit())`
+
 /** Writes a program that runs each file as a suite with the file's path as its name. */
 export function writeBatch(path: string, root: string, files: readonly string[]): string {
   const suites = files.map((file) => {
     const name = JSON.stringify(relative(root, file))
     return `suite(${name}, () => import(${JSON.stringify(pathToFileURL(file).href)}))`
   })
-  writeFileSync(path, [`import { suite } from 'node:test'`, ...suites, ''].join('\n'))
+  writeFileSync(path, [`import { suite } from 'node:test'`, exitAtEnd, ...suites, ''].join('\n'))
   return path
 }
