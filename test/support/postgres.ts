@@ -52,8 +52,9 @@ const settings = {
   autovacuum_naptime: '1min',
 }
 
-export async function startPostgres(): Promise<Postgres> {
-  const guard = spawn(process.execPath, [fileURLToPath(import.meta.url)], {
+/** `overrides` replaces settings, which ALTER SYSTEM cannot do: they are command-line options of the server. */
+export async function startPostgres(overrides: Readonly<Record<string, string>> = {}): Promise<Postgres> {
+  const guard = spawn(process.execPath, [fileURLToPath(import.meta.url), JSON.stringify(overrides)], {
     // A separate session: an interrupt at the terminal must not end it before it has cleaned up.
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe'],
@@ -78,7 +79,7 @@ export async function startPostgres(): Promise<Postgres> {
   }
 }
 
-async function guard(): Promise<void> {
+async function guard(overrides: Readonly<Record<string, string>>): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'petstore-postgres-'))
   // Set before PostgreSQL starts: the parent process may end before that, and then no one reads the output.
   process.stdout.on('error', () => {})
@@ -95,7 +96,7 @@ async function guard(): Promise<void> {
     const bin = await copyPrograms(folder)
     const password = randomBytes(16).toString('hex')
     await initialise(folder, bin, password, runsAs)
-    const started = await startServer(folder, bin, runsAs)
+    const started = await startServer(folder, bin, runsAs, overrides)
     server = started.server
     console.log(`postgres://${user}:${password}@127.0.0.1:${started.port}/postgres`)
     const died = once(server, 'close').then(() => {
@@ -175,10 +176,20 @@ async function initialise(folder: string, bin: string, password: string, runsAs:
 }
 
 /** Another process may take the free port before PostgreSQL does: then another port is tried. */
-async function startServer(folder: string, bin: string, runsAs: RunsAs) {
+async function startServer(
+  folder: string,
+  bin: string,
+  runsAs: RunsAs,
+  overrides: Readonly<Record<string, string>>,
+) {
   for (let starts = 1; ; starts++) {
     const port = await freePort()
-    const all = { ...settings, port: String(port), unix_socket_directories: join(folder, 'socket') }
+    const all = {
+      ...settings,
+      ...overrides,
+      port: String(port),
+      unix_socket_directories: join(folder, 'socket'),
+    }
     const options = Object.entries(all).map(([name, value]) => `--${name}=${value}`)
     const server = spawn(join(bin, 'postgres'), ['-D', join(folder, 'data'), ...options], {
       ...runsAs,
@@ -209,4 +220,4 @@ async function freePort(): Promise<number> {
   return port
 }
 
-if (import.meta.main) await guard()
+if (import.meta.main) await guard(JSON.parse(process.argv[2] ?? '{}'))
