@@ -124,6 +124,7 @@ function settingReaders(env: Environ, problems: string[]) {
 
 /** A warning for each `PETSTORE_*` variable that is not a setting, with the most similar name. */
 export function unknownSettingWarnings(env: Environ): string[] {
+  // The names that `readConfig` reads.
   const known = new Set<string>()
   readConfig(new Proxy({}, { get: (_, name) => void known.add(String(name)) }))
   const isUnknown = (name: string) =>
