@@ -39,6 +39,8 @@ export function readConfig(env: Environ) {
     dataDir: resolve(read.text('PETSTORE_DATA_DIR') ?? './data'),
     /** Selects PostgreSQL instead of the embedded database. */
     databaseUrl: read.postgresUrl('DATABASE_URL'),
+    /** A streaming replica of the PostgreSQL database. */
+    databaseReadUrl: read.postgresUrl('DATABASE_READ_URL'),
     databasePoolMax: read.wholeNumber('PETSTORE_DATABASE_POOL', 10, 1, 1_000),
     isAutoMigrate: read.boolean('PETSTORE_AUTO_MIGRATE', true),
     adminKey: readAdminKey(env.PETSTORE_ADMIN_KEY, environment, problems),
@@ -54,6 +56,8 @@ export function readConfig(env: Environ) {
     isMetricsOpen: read.boolean('PETSTORE_METRICS_OPEN', false),
     logLevel: read.oneOf('PETSTORE_LOG_LEVEL', logLevels, 'info'),
   })
+  if (config.databaseReadUrl !== undefined && read.text('DATABASE_URL') === undefined)
+    problems.push('DATABASE_READ_URL names a replica of the database in DATABASE_URL, which is not set.')
   if (problems.length > 0) throw new ConfigError(problems)
   return config
 }

@@ -10,14 +10,16 @@ import { limitsRoute } from './keys/limitsRoute.ts'
 import { keyRoutes } from './keys/routes.ts'
 import { keySchema } from './keys/schemas.ts'
 import type { RateLimiter } from './limits/rateLimiter.ts'
-import { findOpenOrder } from './orders/queries.ts'
+import { lockPetAndOrder } from './orders/queries.ts'
 import { orderRoutes } from './orders/routes.ts'
 import { orderSchema } from './orders/schemas.ts'
+import type { CreatePetBatch } from './pets/createBatch.ts'
 import { petRoutes } from './pets/routes.ts'
 import { petSchema } from './pets/schemas.ts'
 import { webhookRoutes } from './webhooks/routes.ts'
 
 type OperationOptions = Omit<EventRoutesOptions, 'baseUrl' | 'kinds'> & {
+  readonly createBatch?: CreatePetBatch | undefined
   readonly apiKeyCache: ApiKeyCache
   readonly rateLimiter: RateLimiter
   readonly config: Config
@@ -32,14 +34,15 @@ const kinds = eventKinds({
 
 /** All operations of the API, in the order of the reference. */
 export function createOperations(options: OperationOptions): Operation[] {
-  const { database, apiKeyCache, rateLimiter, config } = options
+  const { database, apiKeyCache, rateLimiter, config, createBatch } = options
   const { environment, publicUrl = '', orderHoldMs, webhookAllow } = config
   // Relative if the public URL is not known.
   const baseUrl = `${publicUrl}/v1`
+  const { dialect } = database
   return [
-    ...petRoutes({ database, baseUrl, findOpenOrder }),
-    ...categoryRoutes(database, baseUrl),
-    ...inventoryRoutes(database),
+    ...petRoutes({ dialect, baseUrl, lockPetAndOrder, createBatch }),
+    ...categoryRoutes(baseUrl),
+    ...inventoryRoutes(dialect),
     ...orderRoutes({ database, baseUrl, holdMs: orderHoldMs }),
     ...eventRoutes({ ...options, baseUrl, kinds }),
     ...webhookRoutes({ database, allowed: webhookAllow, baseUrl, kinds }),

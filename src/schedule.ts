@@ -28,8 +28,10 @@ export function startSchedule(jobs: readonly Job[], log: Log): () => void {
 
 /** Deletes events and deliveries whose retention has ended, in bounded batches. */
 export async function pruneEventsAndDeliveries(database: Database, clock: Clock): Promise<void> {
+  // PostgreSQL gives events their ids here, and only events with an id are deleted: there may be no other reader.
+  await database.readableThrough()
   for (const prune of [pruneEvents, pruneDeliveries]) {
-    while ((await database.write((trx) => prune(trx, clock()))) > 0) {
+    while ((await database.writeUnlogged((trx) => prune(trx, clock()))) > 0) {
       // There may be more.
     }
   }
@@ -38,6 +40,8 @@ export async function pruneEventsAndDeliveries(database: Database, clock: Clock)
 /** Expires holds that are due. Reads first, because there is usually nothing to do. */
 export async function expireHolds(database: Database, clock: Clock): Promise<void> {
   while (await hasDueHolds(database.read, clock())) {
-    await database.write((trx) => expireDueHolds(trx, clock()))
+    const expired = await database.write((trx) => expireDueHolds(trx, clock()))
+    // Other transactions have locked the rest.
+    if (expired === 0) return
   }
 }

@@ -5,10 +5,10 @@ import { createAuth } from './auth/auth.ts'
 import { type Clock, timestamp } from './clock.ts'
 import type { Config } from './config.ts'
 import { type Database, DatabaseUnavailableError } from './database/database.ts'
-import { openForServing } from './database/open.ts'
+import { defaultReplicaLagMaxMs, openForServing } from './database/open.ts'
 import { defaultSyncMaxMs } from './database/sqlite/durability.ts'
 import { EventBroadcaster } from './events/broadcaster.ts'
-import { newestStoredEventId, recordEvent } from './events/queries.ts'
+import { recordEvent } from './events/queries.ts'
 import { defaultStreamBounds } from './events/stream.ts'
 import { createFindStreamAccess } from './events/streamAccess.ts'
 import { ensureOperatorKey } from './keys/operatorKey.ts'
@@ -16,6 +16,7 @@ import { createPageRateLimiter } from './limits/pageRateLimiter.ts'
 import { createOperations } from './operations.ts'
 import { createPages } from './pages/pages.ts'
 import { createReadiness } from './pages/readiness.ts'
+import { createPetBatch } from './pets/queries.postgres.ts'
 import { RestoreDetector } from './restoreDetector.ts'
 import { expireHolds, type Job, pruneEventsAndDeliveries, startSchedule } from './schedule.ts'
 import { listen } from './server/listen.ts'
@@ -49,6 +50,7 @@ const defaultBounds = {
   attemptTimeoutMs,
   stalledMs: 60_000,
   syncMaxMs: defaultSyncMaxMs,
+  replicaLagMaxMs: defaultReplicaLagMaxMs,
 }
 /** Times and limits that tests shorten. */
 export type Bounds = Readonly<typeof defaultBounds>
@@ -68,7 +70,8 @@ type ServiceOptions = {
 export async function startService(options: ServiceOptions): Promise<Service> {
   const bounds = { ...defaultBounds, ...options.bounds }
   const { config, clock } = options
-  const database = await openForServing({ ...config, syncMaxMs: bounds.syncMaxMs }, clock())
+  const { syncMaxMs, replicaLagMaxMs } = bounds
+  const database = await openForServing({ ...config, syncMaxMs, replicaLagMaxMs }, clock())
   try {
     const parts = await wire(database, { ...options, bounds })
     return await serve(database, parts, { ...options, bounds })
@@ -84,7 +87,6 @@ type Parts = Awaited<ReturnType<typeof wire>>
 /** Creates every part and connects them. Nothing runs yet. */
 async function wire(database: Database, options: WireOptions) {
   const { config, clock, log, bounds } = options
-  const durableThrough = await database.trackDurable(newestStoredEventId)
   const restore = await RestoreDetector.start(database)
   const metrics = new Metrics(() => database.stats())
   const startup = new Startup()
@@ -97,7 +99,7 @@ async function wire(database: Database, options: WireOptions) {
     whenStarted: () => startup.wait(),
     onBan: reportBan(database, options, metrics),
   })
-  const common = { database, clock, durableThrough }
+  const common = { database, clock }
   const broadcaster = new EventBroadcaster({
     ...common,
     bounds,
@@ -115,8 +117,9 @@ async function wire(database: Database, options: WireOptions) {
     onFault: (error) => log.error({ err: error }, 'delivering webhooks failed'),
   })
   const operations = createOperations({
-    ...{ database, durableThrough, broadcaster, config },
+    ...{ database, broadcaster, config },
     ...{ apiKeyCache: cache, rateLimiter: limiter },
+    createBatch: config.databaseUrl === undefined ? undefined : createPetBatch(database),
   })
   const isReady = createReadiness({
     checks: [() => startup.state === 'started', () => !restore.isPending],
@@ -138,11 +141,13 @@ async function wire(database: Database, options: WireOptions) {
 
 /** Counts, logs and records the ban of a key. */
 const reportBan =
-  (database: Database, { clock, log }: WireOptions, metrics: Metrics) =>
+  (database: Database, { config, clock, log }: WireOptions, metrics: Metrics) =>
   (id: number, untilMs: number) => {
     metrics.bans.increment()
     const bannedUntil = timestamp(untilMs)
     log.warn({ keyId: id, until: bannedUntil }, 'key banned')
+    // PostgreSQL records the event together with the ban.
+    if (config.databaseUrl !== undefined) return
     const event = { id, bannedUntil }
     logFailure(
       log,
@@ -162,6 +167,10 @@ async function serve(
     broadcaster.wake()
     deliverer.wake()
   }
+  database.replica?.watch((problem) => {
+    if (problem === undefined) log.info('read replica in use')
+    else log.warn({ problem }, 'read replica left out')
+  })
   database.onCommit(wake)
   database.onExternalChange(() => {
     wake()

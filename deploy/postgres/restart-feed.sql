@@ -3,8 +3,9 @@
 -- follow the feed then get 410 events_expired and read the full list again.
 --   psql "$DATABASE_URL" -v ON_ERROR_STOP=1 -f deploy/postgres/restart-feed.sql
 BEGIN;
+UPDATE feed_head SET last_id = last_id + 1000000, settled = '0';
 INSERT INTO cursors (name, value)
-  SELECT 'events.pruned', 1000000 + last_assigned_id('events')
+  SELECT 'events.pruned', last_id FROM feed_head
   ON CONFLICT (name) DO UPDATE SET value = excluded.value;
 DELETE FROM events;
 COMMIT;

@@ -1,13 +1,21 @@
 import type { Kysely } from 'kysely'
 import type { Clock } from '../clock.ts'
+import { Batcher } from '../database/batcher.ts'
 import type { Database } from '../database/database.ts'
-import type { Tables } from '../database/tables.ts'
+import type { Db, Tables } from '../database/tables.ts'
 import { chain, type MaybePromise } from '../maybePromise.ts'
 import { type Authenticator, authorize } from './authentication.ts'
 import { ApiError } from './errors.ts'
 import { eraseFromIdempotencyRecords, type IdempotencyRecords, parseIdempotencyKey } from './idempotency.ts'
-import { type AnyInput, readBody, readInput } from './input.ts'
-import type { Context, Operation, OperationResult, Principal } from './operation.ts'
+import { type AnyInput, prefersReplica, readBody, readInput } from './input.ts'
+import type {
+  BatchedRequest,
+  Context,
+  Operation,
+  OperationResult,
+  Principal,
+  RecordKey,
+} from './operation.ts'
 import type { ApiRequest } from './request.ts'
 import { type HeaderFields, type PreparedResponse, prepareResponse, rowResponse } from './response.ts'
 import { PageCache, RowCache } from './responseCache.ts'
@@ -35,15 +43,20 @@ export type AuthorizedRequest = {
   readonly databaseVersion: number | undefined
 }
 
+const replicaHeaders = { 'Preference-Applied': 'read-replica' }
+
 /** Reads the input and runs the handler of an operation. */
 export class Executor {
   readonly #options: ExecuteOptions
   readonly #pages = new PageCache()
+  readonly #batchers = new Map<Operation, Batcher<BatchedRequest<AnyInput>, OperationResult | undefined>>()
   readonly #rowCaches = new Map<Operation, { rows: RowCache; epoch: () => number }>()
 
   constructor(options: ExecuteOptions) {
     this.#options = options
     for (const operation of options.operations) {
+      const { writeBatch } = operation
+      if (writeBatch) this.#batchers.set(operation, new Batcher((requests) => writeBatch(requests)))
       if (!operation.cachedRow) continue
       const rows = new RowCache()
       const epoch = options.database.watchRows(operation.cachedRow.table, (id) => rows.delete(id))
@@ -63,10 +76,10 @@ export class Executor {
     return { now, clock, principal, address, header: (name) => request.header(name) }
   }
 
-  #read(call: AuthorizedRequest): MaybePromise<OperationResult> {
+  #read(call: AuthorizedRequest, db: Db = this.#options.database.read): MaybePromise<OperationResult> {
     const { request, operation, params, principal } = call
     if (!operation.read) throw new Error(`${operation.id} has no handler.`)
-    return operation.read(readInput(request, operation, params), this.#contextOf(call, principal))
+    return operation.read(readInput(request, operation, params), { ...this.#contextOf(call, principal), db })
   }
 
   #readPage(call: AuthorizedRequest): MaybePromise<PreparedResponse> {
@@ -75,11 +88,20 @@ export class Executor {
     const version = operation.cacheable ? (databaseVersion ?? this.#options.database.version()) : undefined
     const cached = version === undefined ? undefined : this.#pages.get(version, request.target)
     if (cached) return cached
-    return chain(this.#read(call), (result) => {
-      const response = prepareResponse(result, common)
-      if (version !== undefined) this.#pages.set(version, request.target, response)
-      return response
-    })
+    const readPrimary = () =>
+      chain(this.#read(call), (result) => {
+        const response = prepareResponse(result, common)
+        if (version !== undefined) this.#pages.set(version, request.target, response)
+        return response
+      })
+    const isReplicaAccepted = operation.allowsReplica && prefersReplica(request)
+    const replica = isReplicaAccepted ? this.#options.database.replica?.usable() : undefined
+    return replica ? this.#readReplica(call, replica).catch(readPrimary) : readPrimary()
+  }
+
+  /** Rejects also if the replica does not have the row: it may be a new one. The response is never cached. */
+  async #readReplica(call: AuthorizedRequest, replica: Db): Promise<PreparedResponse> {
+    return prepareResponse(await this.#read(call, replica), { ...call.common, ...replicaHeaders })
   }
 
   #readRow(call: AuthorizedRequest, rows: RowCache, epoch: number): MaybePromise<PreparedResponse> {
@@ -99,8 +121,11 @@ export class Executor {
   async #write(call: AuthorizedRequest): Promise<PreparedResponse> {
     const { request, operation, common, path, now } = call
     const authenticatedAt = performance.now()
+    const isComplete = request.isComplete ?? false
     const bytes = await readBody(request)
-    const principal = await this.#reauthorize(call, performance.now() - authenticatedAt)
+    const principal = isComplete
+      ? call.principal
+      : await this.#reauthorize(call, performance.now() - authenticatedAt)
     let actions: (() => void)[] = []
     const run = (trx: Kysely<Tables>, input: AnyInput) => {
       // A failed transaction may be run again.
@@ -120,7 +145,11 @@ export class Executor {
     if (key === undefined) {
       // Invalid input is rejected before it enters the write queue.
       const valid = input()
-      return prepareResponse(await this.#options.database.write((trx) => run(trx, valid), onDurable), common)
+      const subject = operation.subject?.(valid)
+      const batched = await this.#batchers.get(operation)?.add({ input: valid, now, record: undefined })
+      const result =
+        batched ?? (await this.#options.database.write((trx) => run(trx, valid), { onDurable, subject }))
+      return prepareResponse(result, common)
     }
     const attempt = {
       key,
@@ -131,8 +160,12 @@ export class Executor {
       isSecret: operation.hasSecretResponse ?? false,
       now,
     }
+    const valid = validOrUndefined(input)
+    const options = { onDurable, subject: valid && operation.subject?.(valid) }
+    const batcher = valid && this.#batchers.get(operation)
+    const runBatched = batcher && ((record: RecordKey) => batcher.add({ input: valid, now, record }))
     return prepareResponse(
-      await this.#options.idempotencyRecords.once(attempt, (trx) => run(trx, input()), onDurable),
+      await this.#options.idempotencyRecords.once(attempt, (trx) => run(trx, input()), options, runBatched),
       common,
     )
   }
@@ -146,5 +179,14 @@ export class Executor {
     if (!current)
       throw new ApiError('invalid_api_key', 'This API key was revoked or expired while the request arrived.')
     return current === principal ? principal : authorize(request, current, operation)
+  }
+}
+
+/** Undefined if the input is not valid: the transaction then stores the error. */
+function validOrUndefined(input: () => AnyInput): AnyInput | undefined {
+  try {
+    return input()
+  } catch {
+    return undefined
   }
 }

@@ -1,10 +1,11 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
-import type { Database } from '../database/database.ts'
+import { lockName, send } from '../database/changes.ts'
+import { type Database, LockTimeoutError, type WriteOptions } from '../database/database.ts'
 import type { Db } from '../database/tables.ts'
 import { ApiError, toApiError, validationFailed } from './errors.ts'
-import { type OperationResult, type Principal, respond } from './operation.ts'
+import { type OperationResult, type Principal, type RecordKey, respond } from './operation.ts'
 
-const retentionMs = 24 * 60 * 60 * 1000
+export const recordRetentionMs = 24 * 60 * 60 * 1000
 const sweepRowsMax = 1_000
 
 /** The key of an `Idempotency-Key` header, bare or quoted. */
@@ -28,6 +29,9 @@ type Attempt = {
 
 type Run = (trx: Db) => Promise<OperationResult>
 
+/** Runs the request and stores its record. Returns undefined if there is a record, or if another instance runs it. */
+type RunBatched = (record: RecordKey) => Promise<OperationResult | undefined>
+
 /**
  * Runs a request once for each caller and Idempotency-Key. Its response is stored in the transaction of the request, and
  * replayed for a retry.
@@ -40,17 +44,24 @@ export class IdempotencyRecords {
     this.#database = database
   }
 
-  async once(attempt: Attempt, run: Run, onDurable: () => void): Promise<OperationResult> {
+  async once(
+    attempt: Attempt,
+    run: Run,
+    options: WriteOptions,
+    runBatched?: RunBatched,
+  ): Promise<OperationResult> {
     const slot = `${attempt.principal.keyId} ${attempt.key}`
     const fingerprint = fingerprintOf(attempt)
     const runningFingerprint = this.#running.get(slot)
     if (runningFingerprint !== undefined) {
       if (runningFingerprint !== fingerprint) throw new ApiError('idempotency_key_reused')
-      throw new ApiError('idempotency_in_progress', undefined, { headers: { 'Retry-After': '1' } })
+      throw inProgress()
     }
     this.#running.set(slot, fingerprint)
     try {
-      return await this.#runOrReplay(attempt, fingerprint, run, onDurable)
+      const { key, principal } = attempt
+      const result = await runBatched?.({ keyId: principal.keyId, key, fingerprint })
+      return result ?? (await this.#runOrReplay(attempt, fingerprint, run, options))
     } finally {
       this.#running.delete(slot)
     }
@@ -60,7 +71,7 @@ export class IdempotencyRecords {
   async sweep(now: number): Promise<void> {
     let deleted: bigint
     do {
-      deleted = await this.#database.write((trx) => deleteExpired(trx, now))
+      deleted = await this.#database.writeUnlogged((trx) => deleteExpired(trx, now))
     } while (deleted >= sweepRowsMax)
   }
 
@@ -68,42 +79,51 @@ export class IdempotencyRecords {
     attempt: Attempt,
     fingerprint: string,
     run: Run,
-    onDurable: () => void,
+    options: WriteOptions,
   ): Promise<OperationResult> {
     try {
-      return await this.#database.write(async (trx) => {
-        const stored = await find(trx, attempt, fingerprint)
-        if (stored) return stored
-        const result = await run(trx)
-        await store(trx, attempt, fingerprint, result)
-        return result
-      }, onDurable)
+      return await this.#database.write((trx) => runOnce(trx, attempt, fingerprint, run), options)
     } catch (thrown) {
       const error = toApiError(thrown)
-      if (error.status >= 500 || error.code === 'idempotency_key_reused') throw thrown
-      // The transaction was rolled back, so the error is stored in another one.
+      const isUnstored = error.code === 'idempotency_key_reused' || error.code === 'idempotency_in_progress'
+      if (error.status >= 500 || isUnstored) throw thrown
+      // The transaction was rolled back, so the error is stored in another one. Another instance may have served the same
+      // request in between.
       const result = respond(error.status, error.body, error.headers)
-      return this.#database.write(async (trx) => {
-        // Another instance may have served the same request in between.
-        const stored = await find(trx, attempt, fingerprint)
-        if (!stored) await store(trx, attempt, fingerprint, result)
-        return stored ?? result
-      })
+      return this.#database.write((trx) => runOnce(trx, attempt, fingerprint, async () => result))
     }
   }
 }
 
+/** Other instances with the same request wait for the lock, and then find the stored response. */
+async function runOnce(trx: Db, attempt: Attempt, fingerprint: string, run: Run): Promise<OperationResult> {
+  const lock = lockName(trx, `idempotency ${attempt.principal.keyId} ${attempt.key}`)
+  const [, stored] = await Promise.all([lock, find(trx, attempt, fingerprint)]).catch((error: unknown) => {
+    throw error instanceof LockTimeoutError ? inProgress() : error
+  })
+  if (stored) return stored
+  const result = await run(trx)
+  await store(trx, attempt, fingerprint, result)
+  return result
+}
+
+const inProgress = () =>
+  new ApiError('idempotency_in_progress', undefined, { headers: { 'Retry-After': '1' } })
+
 async function deleteExpired(trx: Db, now: number): Promise<bigint> {
+  const expiredAt = now - recordRetentionMs
   const old = trx
     .selectFrom('idempotency_records')
     .select(['key_id', 'idempotency_key'])
-    .where('created_at', '<=', now - retentionMs)
+    .where('created_at', '<=', expiredAt)
     .limit(sweepRowsMax)
   const { numDeletedRows } = await trx
     .deleteFrom('idempotency_records')
     .where((eb) =>
       eb(eb.refTuple('key_id', 'idempotency_key'), 'in', old.$asTuple('key_id', 'idempotency_key')),
     )
+    // Checked again on the row itself: a concurrent request may have replaced the record.
+    .where('created_at', '<=', expiredAt)
     .executeTakeFirst()
   return numDeletedRows
 }
@@ -118,6 +138,7 @@ export async function eraseFromIdempotencyRecords(
     .selectFrom('idempotency_records')
     .select(['key_id', 'idempotency_key', 'body'])
     .where('subject_ref', '=', subjectRef)
+    .forUpdate()
     .execute()
   for (const { key_id, idempotency_key, body } of records) {
     await trx
@@ -135,7 +156,7 @@ async function find(trx: Db, attempt: Attempt, fingerprint: string): Promise<Ope
     .selectAll()
     .where('key_id', '=', attempt.principal.keyId)
     .where('idempotency_key', '=', attempt.key)
-    .where('created_at', '>', attempt.now - retentionMs)
+    .where('created_at', '>', attempt.now - recordRetentionMs)
     .executeTakeFirst()
   if (!record) return undefined
   if (record.fingerprint !== fingerprint) throw new ApiError('idempotency_key_reused')
@@ -156,11 +177,13 @@ async function store(trx: Db, attempt: Attempt, fingerprint: string, result: Ope
     created_at: attempt.now,
     subject_ref: result.subjectRef ?? null,
   }
-  await trx
-    .insertInto('idempotency_records')
-    .values(values)
-    .onConflict((conflict) => conflict.columns(['key_id', 'idempotency_key']).doUpdateSet(values))
-    .execute()
+  await send(
+    trx,
+    trx
+      .insertInto('idempotency_records')
+      .values(values)
+      .onConflict((conflict) => conflict.columns(['key_id', 'idempotency_key']).doUpdateSet(values)),
+  )
 }
 
 /** Identifies the request. If the response contains a secret, the caller's API key is part of it: only its owner can replay it. */

@@ -51,6 +51,10 @@ export function readInput(
 export const isStrict = (request: ApiRequest): boolean =>
   /(?:^|[,;\s])handling\s*=\s*"?strict\b(?!-)/i.test(request.header('prefer') ?? '')
 
+/** Whether the client accepts data of a read replica, which may be a few moments old (RFC 7240). */
+export const prefersReplica = (request: ApiRequest): boolean =>
+  /(?:^|,)\s*read-replica\s*(?:$|[,;])/i.test(request.header('prefer') ?? '')
+
 /** Ignores unknown parameters. A known one may occur once, unless it is a list. */
 function readQuery(schema: z.ZodObject, target: string): unknown {
   const start = target.indexOf('?')

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely'
 import type * as z from 'zod'
 import type { Clock } from '../clock.ts'
-import type { IdentityTable, Tables } from '../database/tables.ts'
+import type { Db, IdentityTable, Tables } from '../database/tables.ts'
 import type { MaybePromise } from '../maybePromise.ts'
 import type { Deprecation } from './deprecation.ts'
 import type { ErrorCode } from './errors.ts'
@@ -43,6 +43,11 @@ export type Context = {
   header(name: string): string | undefined
 }
 
+export type ReadContext = Context & {
+  /** The database, or a replica of it if the operation and the caller accept that. */
+  readonly db: Db
+}
+
 export type WriteContext = Context & {
   /** The transaction of this request. */
   readonly trx: Kysely<Tables>
@@ -56,6 +61,16 @@ export type Input<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodO
   params: z.output<P>
   query: z.output<Q>
   body: z.output<B>
+}
+
+/** Identifies a request with an `Idempotency-Key`, for a record that the operation stores itself. */
+export type RecordKey = { readonly keyId: number; readonly key: string; readonly fingerprint: string }
+
+export type BatchedRequest<I> = {
+  readonly input: I
+  readonly now: number
+  /** The idempotency record to store with the response. */
+  readonly record: RecordKey | undefined
 }
 
 export type Stability = 'stable' | 'beta' | 'experimental'
@@ -117,8 +132,19 @@ type OperationDefinition<P extends z.ZodObject, Q extends z.ZodObject, B extends
   cacheable?: boolean
   /** The response depends on one row alone, so it is cached until that row changes. */
   cachedRow?: { table: IdentityTable; id(params: Readonly<Record<string, string>>): number | undefined }
-  read?(input: Input<P, Q, B>, context: Context): MaybePromise<OperationResult>
+  /** The response may come from a read replica if the caller prefers that: the handler reads with `context.db` alone. */
+  allowsReplica?: boolean
+  /** What a write locks first. At most two with the same subject run at the same time in a process. */
+  subject?(input: Input<P, Q, B>): string
+  read?(input: Input<P, Q, B>, context: ReadContext): MaybePromise<OperationResult>
   write?(input: Input<P, Q, B>, context: WriteContext): Promise<OperationResult>
+  /**
+   * Runs many requests with one statement, in place of `write`. The result is undefined for a request that has an
+   * idempotency record, or that another instance runs: `write` is called for it.
+   */
+  writeBatch?(
+    requests: readonly BatchedRequest<Input<P, Q, B>>[],
+  ): Promise<readonly (OperationResult | undefined)[]>
 }
 
 export type Operation = OperationDefinition<z.ZodObject, z.ZodObject, z.ZodObject> & {

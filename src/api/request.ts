@@ -17,6 +17,8 @@ export type ApiRequest = {
   readonly remoteAddress: string
   /** Set if the request is to be rejected without being served. */
   readonly problem?: RequestProblem | undefined
+  /** Whether all of it has arrived. Undefined if the runtime does not know it. */
+  readonly isComplete?: boolean
   /** `name` is in lower case. */
   header(name: string): string | undefined
   /** Resolves to undefined if the body is larger than `bytesMax`. Rejects with a BodyError, or if the body ends early. */

@@ -1,4 +1,5 @@
-import { readCursor, writeCursor } from '../database/cursors.ts'
+import { send } from '../database/changes.ts'
+import { lockCursor, readCursor, writeCursor } from '../database/cursors.ts'
 import { preparedQuery } from '../database/preparedQuery.ts'
 import type { Db } from '../database/tables.ts'
 import { recordEvent } from '../events/queries.ts'
@@ -15,6 +16,14 @@ const insertUnnamed = preparedQuery<[id: bigint], { category_id: bigint }>((db) 
     .returning('category_id'),
 )
 
+const selectForKeyShare = preparedQuery<[id: bigint], { category_id: bigint }>((db) =>
+  db.selectFrom('categories').select('category_id').where('category_id', '=', 0n).forKeyShare(),
+)
+
+/** Prevents the removal of the category until the end of the transaction. Returns false if it does not exist. */
+export const lockCategory = async (trx: Db, id: bigint): Promise<boolean> =>
+  (await selectForKeyShare(trx, id)).length > 0
+
 /** Creates the category without a name if it does not exist. */
 export async function ensureCategory(trx: Db, id: bigint, now: number): Promise<void> {
   const added = await insertUnnamed(trx, id)
@@ -28,22 +37,36 @@ export async function listCategories(db: Db, limit: number, aboveId?: bigint): P
   return (await query.execute()).map(toCategory)
 }
 
+const categoryById = (db: Db, id: bigint) =>
+  db.selectFrom('categories').selectAll().where('category_id', '=', id)
+
 export async function findCategory(db: Db, id: bigint): Promise<Category | undefined> {
-  const row = await db.selectFrom('categories').selectAll().where('category_id', '=', id).executeTakeFirst()
+  const row = await categoryById(db, id).executeTakeFirst()
+  return row && toCategory(row)
+}
+
+/** Locks the category against changes, and against pets that begin to refer to it. */
+export async function findCategoryForUpdate(trx: Db, id: bigint): Promise<Category | undefined> {
+  const row = await categoryById(trx, id).forUpdate().executeTakeFirst()
+  return row && toCategory(row)
+}
+
+/** Locks the category against changes, but not against pets that refer to it: they do not delay a new name. */
+export async function findCategoryToRename(trx: Db, id: bigint): Promise<Category | undefined> {
+  const row = await categoryById(trx, id).forNoKeyUpdate().executeTakeFirst()
   return row && toCategory(row)
 }
 
 /** Adds a category with the next free id. */
 export async function createCategory(trx: Db, name: string, now: number): Promise<Category> {
-  const id = await nextFreeId(trx)
-  await trx.insertInto('categories').values({ category_id: id, name }).execute()
+  const id = await assignId(trx, name)
   await recordEvent(trx, now, 'category.created', { id, name })
   return { id, name }
 }
 
 export async function updateCategory(trx: Db, category: Category, now: number): Promise<void> {
   const { id, name = null } = category
-  await trx.updateTable('categories').set({ name }).where('category_id', '=', id).execute()
+  await send(trx, trx.updateTable('categories').set({ name }).where('category_id', '=', id))
   await recordEvent(trx, now, 'category.updated', category)
 }
 
@@ -53,7 +76,7 @@ export async function isCategoryUsed(db: Db, id: bigint): Promise<boolean> {
 }
 
 export async function deleteCategory(trx: Db, id: bigint, now: number): Promise<void> {
-  await trx.deleteFrom('categories').where('category_id', '=', id).execute()
+  await send(trx, trx.deleteFrom('categories').where('category_id', '=', id))
   await recordEvent(trx, now, 'category.deleted', { id })
 }
 
@@ -62,13 +85,30 @@ export const lastAssignedCategoryId = (db: Db): Promise<number> => readCursor(db
 
 /** Prevents ids up to this one from being assigned again. */
 export async function reserveCategoryIds(trx: Db, upTo: number): Promise<void> {
-  if ((await lastAssignedCategoryId(trx)) >= upTo) return
+  if ((await lockCursor(trx, lastAssignedIdCursor)) >= upTo) return
   await writeCursor(trx, lastAssignedIdCursor, upTo)
 }
 
-/** The next id after the last assigned one that no pet has introduced. */
-async function nextFreeId(trx: Db): Promise<bigint> {
-  let id = BigInt(await lastAssignedCategoryId(trx)) + 1n
+/** Inserts a category with the next id after the last assigned one that no pet has introduced. */
+async function assignId(trx: Db, name: string): Promise<bigint> {
+  let id = BigInt(await lockCursor(trx, lastAssignedIdCursor)) + 1n
+  for (;;) {
+    id = await nextFreeId(trx, id)
+    const inserted = await trx
+      .insertInto('categories')
+      .values({ category_id: id, name })
+      // A pet may introduce the same id at the same time.
+      .onConflict((conflict) => conflict.doNothing())
+      .returning('category_id')
+      .execute()
+    if (inserted.length > 0) break
+  }
+  await writeCursor(trx, lastAssignedIdCursor, Number(id))
+  return id
+}
+
+async function nextFreeId(trx: Db, from: bigint): Promise<bigint> {
+  let id = from
   for (;;) {
     const taken = await trx
       .selectFrom('categories')
@@ -79,10 +119,8 @@ async function nextFreeId(trx: Db): Promise<bigint> {
       .execute()
     const firstId = id
     for (const { category_id } of taken) if (category_id === id) id++
-    if (id - firstId < BigInt(gapSearchRowsMax)) break
+    if (id - firstId < BigInt(gapSearchRowsMax)) return id
   }
-  await reserveCategoryIds(trx, Number(id))
-  return id
 }
 
 const toCategory = (row: { category_id: bigint; name: string | null }): Category => ({

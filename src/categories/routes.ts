@@ -3,12 +3,13 @@ import { ApiError, orNotFound } from '../api/errors.ts'
 import { defineOperation, type Operation, respond } from '../api/operation.ts'
 import { ListCursor, pageQuery, pageResponse } from '../api/pagination.ts'
 import { int64Text } from '../api/validation.ts'
-import type { Database } from '../database/database.ts'
 import type { Db } from '../database/tables.ts'
 import {
   createCategory,
   deleteCategory,
   findCategory,
+  findCategoryForUpdate,
+  findCategoryToRename,
   isCategoryUsed,
   listCategories,
   updateCategory,
@@ -20,20 +21,21 @@ const params = z.object({ categoryId: int64Text().meta({ description: 'The id of
 const categoryOperation = { tag: 'Store', stability: 'beta' } as const
 const categoryByIdOperation = { ...categoryOperation, params, notFound: 'category_not_found' } as const
 
-export function categoryRoutes({ read }: Database, baseUrl: string): Operation[] {
+export function categoryRoutes(baseUrl: string): Operation[] {
   return [
     defineOperation('listCategories', 'GET /categories', {
       ...categoryOperation,
       cacheable: true,
+      allowsReplica: true,
       summary: 'List categories',
       scope: 'categories:read',
       query: z.object(pageQuery),
       responses: { 200: { description: 'One page of categories.', schema: categoryListSchema } },
-      read: ({ query }) =>
+      read: ({ query }, { db }) =>
         pageResponse(categoryCursor, {
           url: `${baseUrl}/categories`,
           query,
-          find: (limit, lastId) => listCategories(read, limit, lastId),
+          find: (limit, lastId) => listCategories(db, limit, lastId),
         }),
     }),
 
@@ -52,11 +54,12 @@ export function categoryRoutes({ read }: Database, baseUrl: string): Operation[]
     defineOperation('getCategory', 'GET /categories/{categoryId}', {
       ...categoryByIdOperation,
       cacheable: true,
+      allowsReplica: true,
       summary: 'Get a category',
       scope: 'categories:read',
       responses: { 200: { description: 'The category.', schema: categorySchema } },
-      async read({ params: { categoryId } }) {
-        return respond(200, await categoryOrNotFound(read, categoryId))
+      async read({ params: { categoryId } }, { db }) {
+        return respond(200, await categoryOrNotFound(db, categoryId))
       },
     }),
 
@@ -67,7 +70,7 @@ export function categoryRoutes({ read }: Database, baseUrl: string): Operation[]
       body: categoryUpdateSchema,
       responses: { 200: { description: 'The category after the change.', schema: categorySchema } },
       async write({ params: { categoryId }, body }, { trx, now }) {
-        const { id, name } = await categoryOrNotFound(trx, categoryId)
+        const { id, name } = orNotFound(await findCategoryToRename(trx, categoryId), 'category_not_found')
         const next = { id, name: body.name === undefined ? name : (body.name ?? undefined) }
         if (next.name !== name) await updateCategory(trx, next, now)
         return respond(200, next)
@@ -82,8 +85,12 @@ export function categoryRoutes({ read }: Database, baseUrl: string): Operation[]
       responses: { 204: { description: 'The category was removed.' } },
       errors: ['category_in_use'],
       async write({ params: { categoryId } }, { trx, now }) {
-        await categoryOrNotFound(trx, categoryId)
-        if (await isCategoryUsed(trx, categoryId)) throw new ApiError('category_in_use')
+        const [category, isUsed] = await Promise.all([
+          findCategoryForUpdate(trx, categoryId),
+          isCategoryUsed(trx, categoryId),
+        ])
+        orNotFound(category, 'category_not_found')
+        if (isUsed) throw new ApiError('category_in_use')
         await deleteCategory(trx, categoryId, now)
         return respond(204)
       },

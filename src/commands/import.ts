@@ -42,6 +42,8 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
     const file = await rereadableFile(positionals[0], folder)
     const highestIds = await validateFile(file, withKeys)
     const counts = await withDatabase(env, async (database) => {
+      // The events so far get their ids before the feed continues after those of the file.
+      await database.readableThrough()
       // The database must not assign an id that a record of the file has.
       for (const [table, id] of highestIds)
         await database.write((trx) => database.dialect.reserveIds(trx, table, id))
@@ -88,6 +90,8 @@ async function applyFile(database: Database, file: string, withKeys: boolean) {
       const { applied, keys } = await database.write((trx) =>
         applyRecords(trx, database.dialect, batch, systemClock()),
       )
+      // After each batch, so that the next reader of the feed does not wait for all of them.
+      await database.readableThrough()
       batch = batch.slice(applied)
       for (const outcome of keys) keyOutcomes[outcome]++
     }

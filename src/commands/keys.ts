@@ -5,7 +5,15 @@ import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import type { Db } from '../database/tables.ts'
 import { type Key, secretOverlapSecondsMax } from '../keys/key.ts'
-import { createKey, findKey, listKeys, revokeKey, rotateKey, unbanKey, updateKey } from '../keys/queries.ts'
+import {
+  createKey,
+  findKeyForUpdate,
+  listKeys,
+  revokeKey,
+  rotateKey,
+  unbanKey,
+  updateKey,
+} from '../keys/queries.ts'
 import {
   keyUpdateSchema,
   newKeySchema,
@@ -159,7 +167,7 @@ function parseKeyId(text: string): number {
 
 const changeKey = <T>(database: Database, id: number, change: (trx: Db, before: Key) => Promise<T>) =>
   database.write(async (trx) => {
-    const before = await findKey(trx, id)
+    const before = await findKeyForUpdate(trx, id)
     if (!before) throw new Error(`There is no key ${id}. "petstore keys list" shows the keys.`)
     return change(trx, before)
   })

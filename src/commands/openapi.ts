@@ -37,7 +37,6 @@ function buildOpenApiDocument(env: NodeJS.ProcessEnv): Record<string, unknown> {
     rateLimiter: unused,
     broadcaster: unused,
     config,
-    durableThrough: () => 0,
   })
   return openApiDocument({ operations, ...config })
 }

@@ -29,6 +29,8 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
         samplePet(done + index),
       )
       await database.write((trx) => createPets(trx, database.dialect, pets, systemClock()))
+      // After each batch, so that the next reader of the feed does not wait for all of them.
+      await database.readableThrough()
     }
   })
   printResult(values.json, { added: count }, `Added ${count} animals.`)

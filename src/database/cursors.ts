@@ -1,3 +1,4 @@
+import { send } from './changes.ts'
 import type { Db } from './tables.ts'
 
 /** The position that a reader of an ordered table has reached; 0 at the start. */
@@ -6,10 +7,24 @@ export async function readCursor(db: Db, name: string): Promise<number> {
   return row?.value ?? 0
 }
 
-export async function writeCursor(trx: Db, name: string, value: number): Promise<void> {
-  await trx
+/** Locks the position until the end of the transaction and returns it. */
+export async function lockCursor(trx: Db, name: string): Promise<number> {
+  const { value } = await trx
     .insertInto('cursors')
-    .values({ name, value })
-    .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
-    .execute()
+    .values({ name, value: 0 })
+    // The row must exist to be locked, and updating it returns its latest version.
+    .onConflict((conflict) =>
+      conflict.column('name').doUpdateSet((eb) => ({ value: eb.ref('cursors.value') })),
+    )
+    .returning('value')
+    .executeTakeFirstOrThrow()
+  return value
+}
+
+export async function writeCursor(trx: Db, name: string, value: number): Promise<void> {
+  const insert = trx.insertInto('cursors').values({ name, value })
+  await send(
+    trx,
+    insert.onConflict((conflict) => conflict.column('name').doUpdateSet({ value })),
+  )
 }

@@ -1,3 +1,4 @@
+import type { CompiledQuery } from 'kysely'
 import type { MaybePromise } from '../maybePromise.ts'
 import type { SqlDialect } from './dialect.ts'
 import type { Db, IdentityTable } from './tables.ts'
@@ -7,15 +8,18 @@ export type Database = {
   readonly dialect: SqlDialect
   /** Reads committed rows without waiting for a writer. */
   readonly read: Db
+  /** For reads that may be a few moments old. Undefined if none is configured. */
+  readonly replica: ReadReplica | undefined
   /**
-   * Runs the work in a transaction. Resolves when the change is durable; rejects when it was rolled back. Writes are
-   * serialized over all processes, so what the work reads stays true until it commits. The work may run twice, and other
-   * writes wait for it, so it must access nothing but the database. `onDurable` is called when the change is durable,
-   * before the promise resolves. It is also called if that is after an OutcomeUnknownError.
+   * Runs the work in a transaction. Resolves when the change is durable; rejects when it was rolled back. Transactions run
+   * concurrently: the work first locks the rows that it decides on, with `forUpdate`, in the order in ARCHITECTURE.md. It
+   * may run several times, and other writes may wait for it, so it must access nothing but the database.
    */
-  write<T>(work: (trx: Db) => Promise<T>, onDurable?: () => void): Promise<T>
-  /** A transaction that is not in the change log and not serialized: it must lock the rows that it depends on. */
-  writeConcurrently<T>(work: (trx: Db) => Promise<T>): Promise<T>
+  write<T>(work: (trx: Db) => Promise<T>, options?: WriteOptions): Promise<T>
+  /** Runs one statement, which is a write transaction of its own. */
+  run<R>(query: CompiledQuery<R>): Promise<readonly R[]>
+  /** A transaction whose changes no reader waits for: it does not change the version of the database. */
+  writeUnlogged<T>(work: (trx: Db) => Promise<T>): Promise<T>
   /** A write without a time limit. `runScript` executes several statements. */
   migrate<T>(work: (trx: Db, runScript: (script: string) => Promise<void>) => Promise<T>): Promise<T>
   /** Runs the work on one consistent snapshot. */
@@ -30,11 +34,10 @@ export type Database = {
   /** Calls back after every commit of this process, once it is durable. */
   onCommit(listener: () => void): void
   /**
-   * Tracks a number that rises with commits, such as the newest id of a table. Returns a function for its durable value:
-   * reads can show commits shortly before they are durable. The value includes commits of other processes, which can
-   * take a sync. The query runs often, so it should be a `preparedQuery`.
+   * The id up to which the change log can be read. Later changes are not durable yet: reads can show commits shortly
+   * before that. Includes the commits of other processes, which can take a sync. PostgreSQL gives changes their ids here.
    */
-  trackDurable(query: (db: Db) => MaybePromise<number>): Promise<() => MaybePromise<number>>
+  readableThrough(): MaybePromise<number>
   /** Calls back when the disk fails, becomes unresponsive, or responds again. */
   onStorageFault(listener: (fault: StorageFault) => void): void
   /** Removes deleted data from the write-ahead log as soon as no transaction reads it. */
@@ -57,6 +60,24 @@ export type StorageFault = {
   readonly error?: unknown
 }
 
+export type WriteOptions = {
+  /**
+   * Called when the change is durable, before the promise resolves. It is also called if that is after an
+   * OutcomeUnknownError.
+   */
+  readonly onDurable?: (() => void) | undefined
+  /** What the write locks first. At most two writes with the same subject run at the same time in this process. */
+  readonly subject?: string | undefined
+}
+
+/** A copy of the database that is a few moments behind. */
+export type ReadReplica = {
+  /** Undefined while the replica must not be used. */
+  usable(): Db | undefined
+  /** Starts to check the replica. Calls back with each change: with the reason if the replica must not be used. */
+  watch(listener: (problem: string | undefined) => void): void
+}
+
 /** The part of the port that list queries use. */
 export type DatabaseReader = Pick<Database, 'read' | 'dialect'>
 
@@ -66,10 +87,15 @@ export type DatabaseStats = {
   readonly connectionsBusy: number
   /** Requests that wait for a connection. */
   readonly connectionsAwaited: number
+  /** 1 while a read replica can be used. */
+  readonly replicasUsable: number
 }
 
 /** The database cannot serve the call. Nothing was changed, and a retry may succeed. */
 export class DatabaseUnavailableError extends Error {}
+
+/** Another transaction holds a lock for too long. */
+export class LockTimeoutError extends DatabaseUnavailableError {}
 
 /** The commit was not confirmed: the change may or may not have been applied. */
 export class OutcomeUnknownError extends DatabaseUnavailableError {}

@@ -1,9 +1,7 @@
 import { type SelectQueryBuilder, sql } from 'kysely'
 import type { Db, IdentityTable } from './tables.ts'
 
-type LockingClause = <DB, TB extends keyof DB, O>(
-  query: SelectQueryBuilder<DB, TB, O>,
-) => SelectQueryBuilder<DB, TB, O>
+type Counter = 'available' | 'pending' | 'sold'
 
 /** The differences between the SQL of the engines. Features call these functions and do not depend on the engine. */
 export type SqlDialect = {
@@ -18,14 +16,19 @@ export type SqlDialect = {
     filters: readonly (readonly [column: string, value: unknown])[],
     belowId: number,
   ): SelectQueryBuilder<DB, TB, O>
-  /** Locks the rows and skips those that another transaction has locked. */
-  readonly forUpdateSkipLocked: LockingClause
-  /** Locks the rows, waiting for other transactions that have locked them. */
-  readonly forUpdate: LockingClause
   /** The highest id ever assigned, including deleted rows. */
   lastAssignedId(db: Db, table: IdentityTable): Promise<number>
+  /** The number of pets with each status. */
+  counters(db: Db): Promise<Record<Counter, number>>
+  /** Assigns ids to rows that are inserted with them. */
+  assignIds(trx: Db, table: IdentityTable, count: number): Promise<number[]>
   /** Prevents ids up to this one from being assigned again. */
   reserveIds(trx: Db, table: IdentityTable, upTo: number): Promise<void>
+  /**
+   * Returns a function that finds the orders that were changed since the call without an event. Undefined if nothing needs
+   * it, because a snapshot may stay open for long.
+   */
+  watchSilentOrderChanges?(db: Db): Promise<(db: Db) => Promise<number[]>>
 }
 
 export const sqliteDialect: SqlDialect = {
@@ -39,12 +42,22 @@ export const sqliteDialect: SqlDialect = {
       .reduce((narrowed, [column, value]) => narrowed.where(sql.ref(column), '=', value), query)
       .where(sql.ref('id'), '<', belowId)
       .orderBy(sql.ref('id'), 'desc'),
-  // Write transactions are serialized, so there is no other transaction to lock rows against.
-  forUpdateSkipLocked: (query) => query,
-  forUpdate: (query) => query,
   async lastAssignedId(db, table) {
     const query = sql<{ seq: number }>`SELECT seq FROM sqlite_sequence WHERE name = ${table}`
     return (await query.execute(db)).rows[0]?.seq ?? 0
+  },
+  async counters(db) {
+    const rows = await db.selectFrom('inventory').selectAll().execute()
+    return {
+      available: 0,
+      pending: 0,
+      sold: 0,
+      ...Object.fromEntries(rows.map((row) => [row.status, row.count])),
+    }
+  },
+  async assignIds(trx, table, count) {
+    const last = await sqliteDialect.lastAssignedId(trx, table)
+    return Array.from({ length: count }, (_, index) => last + 1 + index)
   },
   async reserveIds(trx, table, upTo) {
     if (upTo <= (await sqliteDialect.lastAssignedId(trx, table))) return
@@ -55,7 +68,7 @@ export const sqliteDialect: SqlDialect = {
 
 export const postgresDialect: SqlDialect = {
   engine: 'postgres',
-  // Not by to_regclass, whose cache may be older than the write lock that the transaction has waited for.
+  // Not by to_regclass, whose cache may be older than the migration lock.
   async hasTable(db, name) {
     const query = sql`SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = ${name}`
     return (await query.execute(db)).rows.length > 0
@@ -75,14 +88,34 @@ export const postgresDialect: SqlDialect = {
       filters.length === 0 ? page : page.where(sql<boolean>`(${sql.join(columns)}) >= (${sql.join(values)})`)
     return [...columns, id].reduce((ordered, column) => ordered.orderBy(column, 'desc'), within)
   },
-  forUpdateSkipLocked: (query) => query.forUpdate().skipLocked(),
-  forUpdate: (query) => query.forUpdate(),
   async lastAssignedId(db, table) {
     const query = sql<{ last: number }>`SELECT last_assigned_id(${table}) AS last`
     return (await query.execute(db)).rows[0]?.last ?? 0
   },
+  async counters(db) {
+    const query = sql<Record<Counter, number>>`
+      SELECT sum(available)::bigint AS available, sum(pending)::bigint AS pending, sum(sold)::bigint AS sold
+      FROM counter_slots`
+    return (await query.execute(db)).rows[0] as Record<Counter, number>
+  },
+  async assignIds(trx, table, count) {
+    const query = sql<{ id: number }>`
+      SELECT nextval(pg_get_serial_sequence(${table}, 'id')) AS id FROM generate_series(1, ${count}::bigint)`
+    return (await query.execute(trx)).rows.map(({ id }) => id)
+  },
   async reserveIds(trx, table, upTo) {
-    if (upTo <= (await postgresDialect.lastAssignedId(trx, table))) return
-    await sql`SELECT setval(pg_get_serial_sequence(${table}, 'id'), ${upTo})`.execute(trx)
+    await sql`CALL reserve_ids_1(${table}, ${upTo})`.execute(trx)
+  },
+  async watchSilentOrderChanges(db) {
+    const query = sql<{ oldest: string }>`SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS oldest`
+    /** The oldest transaction that may commit after the call. */
+    const oldest = (await query.execute(db)).rows[0]?.oldest
+    return async (later) => {
+      // After a restore into another server, orders can have ids of transactions that are yet to come.
+      const changed = sql<{ id: number }>`
+        SELECT id FROM orders WHERE silently_changed_by >= ${oldest}::xid8
+        AND silently_changed_by < pg_snapshot_xmax(pg_current_snapshot())`
+      return (await changed.execute(later)).rows.map(({ id }) => id)
+    }
   },
 }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { lockName } from './changes.ts'
 import type { Database } from './database.ts'
 import type { Db } from './tables.ts'
 
@@ -21,6 +22,7 @@ async function writeMetadata(trx: Db, name: MetadataName, value: string): Promis
 export async function claimEnvironment(database: Database, environment: string): Promise<void> {
   if (isClaimed(environment, await readMetadata(database.read, 'environment'))) return
   await database.write(async (trx) => {
+    await lockName(trx, 'environment')
     // Another process may have claimed it since the first check.
     if (!isClaimed(environment, await readMetadata(trx, 'environment')))
       await writeMetadata(trx, 'environment', environment)

@@ -18,7 +18,7 @@ const fromFiles = (name: string, files: Record<SqlDialect['engine'], readonly st
 export const migrations: readonly Migration[] = [
   fromFiles('initial', {
     sqlite: ['0001-initial.sqlite'],
-    postgres: ['0001-initial.postgres', '0001-rate-limits.postgres'],
+    postgres: ['0001-initial.postgres', '0001-pets.postgres', '0001-rate-limits.postgres'],
   }),
 ]
 

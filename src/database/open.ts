@@ -1,4 +1,4 @@
-import { type Database, DatabaseUnavailableError } from './database.ts'
+import { type Database, DatabaseUnavailableError, LockTimeoutError } from './database.ts'
 import { claimEnvironment } from './metadata.ts'
 import { isMigrated, migrate } from './migrate.ts'
 import { isConfigurationError, rootCauseMessage } from './postgres/errors.ts'
@@ -10,15 +10,22 @@ import { acquireServerLock } from './sqlite/serverLock.ts'
 type DatabaseLocation = {
   readonly dataDir: string
   readonly databaseUrl?: string | undefined
+  readonly databaseReadUrl?: string | undefined
   readonly databasePoolMax?: number
 }
 
-type ServingOptions = { readonly isServing?: boolean; readonly syncMaxMs?: number }
+type ServingOptions = {
+  readonly isServing?: boolean
+  readonly syncMaxMs?: number
+  readonly replicaLagMaxMs?: number
+}
 
 type OpenOptions = DatabaseLocation &
   ServingOptions & { readonly environment: string; readonly isAutoMigrate?: boolean }
 
 const poolMaxDefault = 10
+/** A replica that is further behind is not used. */
+export const defaultReplicaLagMaxMs = 10_000
 /** Retries while PostgreSQL starts or is busy, but not if it rejects the login or the database. */
 const startRetry = {
   waitMaxMs: 10_000,
@@ -82,6 +89,11 @@ async function openAndPrepare(
   } catch (error) {
     await database.close()
     if (!(error instanceof DatabaseUnavailableError) || databaseUrl === undefined) throw error
+    if (error instanceof LockTimeoutError) {
+      throw new Error(
+        'Another transaction in PostgreSQL, such as that of a backup, blocks the migration: run it again when the transaction has ended.',
+      )
+    }
     throw new Error(
       `The PostgreSQL database at ${urlWithoutCredentials(databaseUrl)} cannot be used (${rootCauseMessage(error)}): see DATABASE_URL.`,
     )
@@ -89,11 +101,14 @@ async function openAndPrepare(
 }
 
 async function open(location: DatabaseLocation & ServingOptions): Promise<Database> {
-  const { dataDir, databaseUrl, databasePoolMax = poolMaxDefault, ...options } = location
+  const { dataDir, databaseUrl, databaseReadUrl, databasePoolMax = poolMaxDefault, ...options } = location
+  const { replicaLagMaxMs = defaultReplicaLagMaxMs } = options
   if (databaseUrl !== undefined) {
     // Imported only when needed: SQLite needs no driver.
     const { openPostgres } = await import('./postgres/open.ts')
-    return openPostgres({ url: databaseUrl, poolMax: databasePoolMax })
+    const replica =
+      databaseReadUrl === undefined ? undefined : { url: databaseReadUrl, lagMaxMs: replicaLagMaxMs }
+    return openPostgres({ url: databaseUrl, poolMax: databasePoolMax, replica })
   }
   try {
     return openSqlite(dataDir, options)

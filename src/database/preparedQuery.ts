@@ -1,9 +1,16 @@
-import type { CompiledQuery } from 'kysely'
+import type { CompiledQuery, QueryResult } from 'kysely'
 import { chain, type MaybePromise } from '../maybePromise.ts'
 import { sqliteConnectionOf } from './sqlite/driver.ts'
 import type { Db, Tables } from './tables.ts'
 
 type Compilable<R> = { compile(): CompiledQuery<R> }
+export type Statement = Compilable<unknown> & { execute(): Promise<unknown> }
+
+type Execute = <R>(query: CompiledQuery<R>) => Promise<QueryResult<R>>
+const directExecutors = new WeakMap<Db, Execute>()
+
+/** Prepared queries of a transaction are executed by this function, without the overhead of Kysely. */
+export const setDirectExecutor = (trx: Db, execute: Execute): void => void directExecutors.set(trx, execute)
 
 /**
  * A query that is compiled once for each engine, for the few queries that are compiled in more time than they run.
@@ -17,9 +24,23 @@ export function preparedQuery<P extends readonly unknown[], R>(
     const compiled = compiledFor(db)
     return (
       sqliteConnectionOf(db)?.querySync<R>(compiled.sql, parameters) ??
-      db.executeQuery<R>({ ...compiled, parameters }).then(({ rows }) => rows)
+      (directExecutors.get(db) ?? db.executeQuery.bind(db))<R>({ ...compiled, parameters }).then(
+        ({ rows }) => rows,
+      )
     )
   }
+}
+
+/** The same for a statement that `send` executes. */
+export function preparedStatement<P extends readonly unknown[]>(
+  build: (db: Db) => Compilable<unknown>,
+): (db: Db, ...parameters: P) => Statement {
+  const compiledFor = perEngine(build)
+  const run = preparedQuery<P, unknown>(build)
+  return (db, ...parameters) => ({
+    compile: () => ({ ...compiledFor(db), parameters }),
+    execute: async () => run(db, ...parameters),
+  })
 }
 
 type IdentityInsert = Compilable<unknown> & { returning(column: 'id'): Compilable<{ id: number }> }

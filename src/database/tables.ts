@@ -65,9 +65,17 @@ export type Tables = {
     /** The resource that the response shows, if erasing the resource must erase the response too. */
     subject_ref: string | null
   }
+  /** The counts of SQLite. PostgreSQL has `counter_slots`. */
   inventory: {
     status: string
     count: number
+  }
+  counter_slots: {
+    slot: number
+    available: number
+    pending: number
+    sold: number
+    changes: number
   }
   orders: {
     id: Generated<number>

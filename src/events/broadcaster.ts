@@ -2,7 +2,6 @@ import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { type StreamBody, StreamChunk } from '../api/streamBody.ts'
 import type { Clock } from '../clock.ts'
 import type { Database } from '../database/database.ts'
-import type { MaybePromise } from '../maybePromise.ts'
 import { ConcurrencyLimit } from './concurrencyLimit.ts'
 import { type FeedEvent, isPrivateEvent } from './event.ts'
 import { toServerSentEvents } from './format.ts'
@@ -32,8 +31,6 @@ type BroadcasterOptions = {
   readonly clock: Clock
   readonly bounds: StreamBounds
   readonly findAccess: FindStreamAccess
-  /** The id up to which events are durable. Later events are not sent yet. */
-  durableThrough(): MaybePromise<number>
   onFault(error: unknown): void
 }
 
@@ -145,13 +142,13 @@ export class EventBroadcaster implements StreamSource {
 
   /** Sends the next page of events to the live streams. Returns the number of events. */
   async #broadcastPage(): Promise<number> {
-    const { database, durableThrough } = this.#options
+    const { database } = this.#options
     // A restore has replaced the database that the streams followed.
     if (this.position < (await lastPrunedEventId(database.read))) {
       this.#endAll(streamEndMessages.ended)
       return 0
     }
-    const through = await durableThrough()
+    const through = await database.readableThrough()
     const events = await eventsAfter(database.read, this.position, pageEventsMax, true, through)
     const last = events.at(-1)
     if (!last) return 0

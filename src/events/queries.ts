@@ -1,10 +1,9 @@
 import { sql } from 'kysely'
 import { toJson } from '../api/json.ts'
-import { readCursor, writeCursor } from '../database/cursors.ts'
+import { logChanges } from '../database/changes.ts'
+import { lockCursor, readCursor, writeCursor } from '../database/cursors.ts'
 import type { SqlDialect } from '../database/dialect.ts'
-import { insertMany, preparedQuery } from '../database/preparedQuery.ts'
 import type { Db } from '../database/tables.ts'
-import { chain, type MaybePromise } from '../maybePromise.ts'
 import { type EventType, type FeedEvent, isPrivateEvent } from './event.ts'
 
 export const eventRetentionMs = 30 * 24 * 60 * 60 * 1000
@@ -15,33 +14,20 @@ const restartGap = 1_000_000
 
 type NewEvent = { type: EventType; data: unknown }
 
-const insertEvent = preparedQuery<
-  [type: string, createdAt: number, data: string, isPrivate: number],
-  unknown
->((db) => db.insertInto('events').values({ type: '', created_at: 0, data: '', is_private: 0 }))
-
-const insertEvents = insertMany('events', ['type', 'created_at', 'data', 'is_private'])
-
-const toRow = (now: number, type: EventType, data: unknown) =>
-  [type, now, toJson(data), isPrivateEvent(type) ? 1 : 0] as const
-
-/** Records an event in the transaction of the change. */
-export const recordEvent = (trx: Db, now: number, type: EventType, data: unknown) =>
-  insertEvent(trx, ...toRow(now, type, data))
-
+/** Records events in the transaction of the change. */
 export const recordEvents = (trx: Db, now: number, events: readonly NewEvent[]): Promise<void> =>
-  insertEvents(
+  logChanges(
     trx,
-    events.map(({ type, data }) => toRow(now, type, data)),
+    events.map(({ type, data }) => ({
+      type,
+      createdAt: now,
+      data: toJson(data),
+      isPrivate: isPrivateEvent(type),
+    })),
   )
 
-const selectNewestId = preparedQuery<[], { id: number }>((db) =>
-  db.selectFrom('events').select('id').orderBy('id', 'desc').limit(sql.lit(1)),
-)
-
-/** The id of the newest event, for `Database.trackDurable`. */
-export const newestStoredEventId = (db: Db): MaybePromise<number> =>
-  chain(selectNewestId(db), ([row]) => row?.id ?? 0)
+export const recordEvent = (trx: Db, now: number, type: EventType, data: unknown): Promise<void> =>
+  recordEvents(trx, now, [{ type, data }])
 
 /** For reads inside a transaction, which include events that are not durable yet. */
 export const eventIdMax = Number.MAX_SAFE_INTEGER
@@ -66,6 +52,10 @@ export async function eventsAfter(
   return events as FeedEvent[]
 }
 
+/** The events that have no id yet. Only PostgreSQL has them. */
+export const eventsWithoutId = (db: Db): Promise<{ type: string; data: string }[]> =>
+  db.selectFrom('events').select(['type', 'data']).where('id', 'is', null).execute()
+
 /** The id of the newest event up to the id `through`, even if that event was pruned. */
 export async function lastEventId(db: Db, through: number): Promise<number> {
   const row = await db
@@ -83,9 +73,12 @@ export const lastPrunedEventId = (db: Db): Promise<number> => readCursor(db, pru
 
 /** Deletes a bounded number of events that are older than the retention period. Returns how many. */
 export async function pruneEvents(trx: Db, now: number): Promise<number> {
+  const pruned = await lockCursor(trx, prunedCursor)
   const oldest = await trx
     .selectFrom('events')
     .select(['id', 'created_at'])
+    // Not those that have no id yet.
+    .where('id', '>', 0)
     .orderBy('id')
     .limit(pruneRowsMax)
     .execute()
@@ -95,7 +88,8 @@ export async function pruneEvents(trx: Db, now: number): Promise<number> {
   const last = expired.at(-1)
   if (!last) return 0
   await trx.deleteFrom('events').where('id', '<=', last.id).execute()
-  await writeCursor(trx, prunedCursor, last.id)
+  // The cursor must not decrease: the feed may continue another one after a higher id.
+  if (last.id > pruned) await writeCursor(trx, prunedCursor, last.id)
   return expired.length
 }
 

@@ -4,7 +4,6 @@ import { type Context, defineOperation, type Operation } from '../api/operation.
 import { nextLink, nextPageLink, pageLimit } from '../api/pagination.ts'
 import { digitsText } from '../api/validation.ts'
 import type { Database } from '../database/database.ts'
-import type { MaybePromise } from '../maybePromise.ts'
 import type { EventBroadcaster } from './broadcaster.ts'
 import { eventsScope, privateEventsScope } from './event.ts'
 import { serializeEvent } from './format.ts'
@@ -18,14 +17,12 @@ export type EventRoutesOptions = {
   readonly database: Database
   readonly broadcaster: EventBroadcaster
   readonly baseUrl: string
-  /** The id up to which events are durable. Later events are not returned yet. */
-  durableThrough(): MaybePromise<number>
   /** The kinds of events, for OpenAPI. */
   readonly kinds: readonly EventKind[]
 }
 
 export function eventRoutes(options: EventRoutesOptions): Operation[] {
-  const { database, broadcaster, baseUrl, durableThrough, kinds } = options
+  const { database, broadcaster, baseUrl, kinds } = options
   return [
     defineOperation('listEvents', 'GET /events', {
       tag: 'Events',
@@ -71,7 +68,7 @@ export function eventRoutes(options: EventRoutesOptions): Operation[] {
         const { principal, header } = context
         const isStream = /(?:^|,)\s*text\/event-stream\s*(?:;|,|$)/i.test(header('accept') ?? '')
         const pruned = await lastPrunedEventId(database.read)
-        const through = await durableThrough()
+        const through = await database.readableThrough()
         const newest = await lastEventId(database.read, through)
         const sent = (isStream ? lastReceivedId(header) : undefined) ?? after
         const position = sent ?? (isStream ? newest : pruned)

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { defineOperation, type Operation, respond } from '../api/operation.ts'
-import type { Database } from '../database/database.ts'
+import type { SqlDialect } from '../database/dialect.ts'
 import { petStatuses } from '../pets/pet.ts'
 
 const count = z.int().meta({ format: 'int64', minimum: 0 })
@@ -10,19 +10,19 @@ const inventorySchema = z.object({ available: count, pending: count, sold: count
   examples: [{ available: 31, pending: 4, sold: 112 }],
 })
 
-export function inventoryRoutes({ read }: Database): Operation[] {
+export function inventoryRoutes(dialect: SqlDialect): Operation[] {
   return [
     defineOperation('getInventory', 'GET /store/inventory', {
       tag: 'Store',
+      allowsReplica: true,
       summary: 'Count the animals',
       description:
         'Returns the number of animals with each status. The cost is constant, because the database updates the counts with every change.',
       stability: 'beta',
       scope: 'pets:read',
       responses: { 200: { description: 'The counts.', schema: inventorySchema } },
-      async read() {
-        const rows = await read.selectFrom('inventory').selectAll().execute()
-        const counts = Object.fromEntries(rows.map((row) => [row.status, row.count]))
+      async read(_input, { db }) {
+        const counts = await dialect.counters(db)
         return respond(200, Object.fromEntries(petStatuses.map((status) => [status, counts[status] ?? 0])))
       },
     }),

@@ -1,9 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
 import { hashApiKey, type KeyEnvironment } from '../auth/apiKey.ts'
+import { lockName } from '../database/changes.ts'
 import type { Database } from '../database/database.ts'
 import type { Db } from '../database/tables.ts'
 import { type KeySettings, scopes } from './key.ts'
-import { createKey, findKey, insertKey, insertSecret, recordKeyEvent } from './queries.ts'
+import { createKey, findKey, findKeyForUpdate, insertKey, insertSecret, recordKeyEvent } from './queries.ts'
 
 const operatorSettings: KeySettings = {
   name: 'operator',
@@ -24,6 +25,7 @@ export function ensureOperatorKey(
   now: number,
 ): Promise<string | undefined> {
   return database.write(async (trx) => {
+    await lockName(trx, 'operator key')
     if (adminKey !== undefined) {
       await applyAdminKey(trx, adminKey, now)
       return undefined
@@ -50,7 +52,7 @@ async function applyAdminKey(trx: Db, adminKey: string, now: number): Promise<vo
     await insertKey(trx, operatorSettings, adminKey, now, true)
     return
   }
-  const before = await findKey(trx, id)
+  const before = await findKeyForUpdate(trx, id)
   await trx
     .updateTable('api_keys')
     .set({ revoked_at: null, expires_at: null, scopes: JSON.stringify(scopes), origins: '[]' })

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { InferResult } from 'kysely'
 import { generateApiKey, hashApiKey, type KeyEnvironment } from '../auth/apiKey.ts'
+import { send } from '../database/changes.ts'
 import type { Db } from '../database/tables.ts'
 import type { EventType } from '../events/event.ts'
 import { recordEvent } from '../events/queries.ts'
@@ -47,14 +48,14 @@ export async function updateKey(trx: Db, key: Key, settings: KeySettings, now: n
   const { id } = key
   // Without a change there is no event.
   if (isDeepStrictEqual(toSettingsRow(key), toSettingsRow(settings))) return key
-  await trx.updateTable('api_keys').set(toSettingsRow(settings)).where('id', '=', id).execute()
+  await send(trx, trx.updateTable('api_keys').set(toSettingsRow(settings)).where('id', '=', id))
   return recordKeyEvent(trx, 'key.updated', id, now)
 }
 
 export async function revokeKey(trx: Db, key: Key, now: number): Promise<Key> {
   const { id, revokedAt } = key
   if (revokedAt !== undefined) return key
-  await trx.updateTable('api_keys').set({ revoked_at: now }).where('id', '=', id).execute()
+  await send(trx, trx.updateTable('api_keys').set({ revoked_at: now }).where('id', '=', id))
   return recordKeyEvent(trx, 'key.revoked', id, now)
 }
 
@@ -63,7 +64,7 @@ export async function unbanKey(trx: Db, { id }: Key, now: number): Promise<Key> 
   const usage = await usages.where('key_id', '=', id).executeTakeFirst()
   // The ban may carry a later time from the clock of another instance.
   const unbanned_at = Math.max(now, usage?.banned_at ?? 0)
-  await trx.updateTable('api_keys').set({ unbanned_at }).where('id', '=', id).execute()
+  await send(trx, trx.updateTable('api_keys').set({ unbanned_at }).where('id', '=', id))
   return recordKeyEvent(trx, 'key.updated', id, now)
 }
 
@@ -84,11 +85,11 @@ export async function rotateKey(
     .execute()
   for (const [index, { hash, expires_at }] of previous.entries()) {
     if (index >= secretsPerKeyMax - 1) {
-      await trx.deleteFrom('api_key_secrets').where('hash', '=', hash).execute()
+      await send(trx, trx.deleteFrom('api_key_secrets').where('hash', '=', hash))
       continue
     }
     const endsAt = Math.min(expires_at ?? Number.POSITIVE_INFINITY, index === 0 ? now + overlapMs : now)
-    await trx.updateTable('api_key_secrets').set({ expires_at: endsAt }).where('hash', '=', hash).execute()
+    await send(trx, trx.updateTable('api_key_secrets').set({ expires_at: endsAt }).where('hash', '=', hash))
   }
   const secret = generateApiKey(environment)
   await insertSecret(trx, id, secret, now)
@@ -97,6 +98,12 @@ export async function rotateKey(
 
 export async function findKey(db: Db, id: number): Promise<Key | undefined> {
   const row = await keyRows(db).where('api_keys.id', '=', id).executeTakeFirst()
+  return row && toKey(row)
+}
+
+/** Locks the key until the end of the transaction. */
+export async function findKeyForUpdate(trx: Db, id: number): Promise<Key | undefined> {
+  const row = await keyRows(trx).where('api_keys.id', '=', id).forUpdate('api_keys').executeTakeFirst()
   return row && toKey(row)
 }
 
@@ -122,7 +129,7 @@ const keyRows = (db: Db) =>
 
 export async function insertSecret(trx: Db, keyId: number, secret: string, now: number): Promise<void> {
   const values = { hash: hashApiKey(secret), key_id: keyId, created_at: now, expires_at: null }
-  await trx.insertInto('api_key_secrets').values(values).execute()
+  await send(trx, trx.insertInto('api_key_secrets').values(values))
 }
 
 export const toSettingsRow = ({ name, plan, limits, scopes, origins, expiresAt }: KeySettings) => ({

@@ -8,7 +8,16 @@ import type { ApiKeyCache } from '../auth/apiKeyCache.ts'
 import type { Database } from '../database/database.ts'
 import type { Db } from '../database/tables.ts'
 import type { Key } from './key.ts'
-import { createKey, findKey, listKeys, revokeKey, rotateKey, unbanKey, updateKey } from './queries.ts'
+import {
+  createKey,
+  findKey,
+  findKeyForUpdate,
+  listKeys,
+  revokeKey,
+  rotateKey,
+  unbanKey,
+  updateKey,
+} from './queries.ts'
 import {
   keyListSchema,
   keyRotationSchema,
@@ -42,9 +51,9 @@ type KeyRoutesOptions = {
 
 export function keyRoutes(options: KeyRoutesOptions): Operation[] {
   const { database, apiKeyCache, environment, baseUrl, flushUsage } = options
-  /** Finds a key and invalidates the key cache after the commit, so that the next request sees the change. */
+  /** Locks a key and invalidates the key cache after the commit, so that the next request sees the change. */
   async function findToChange(keyId: bigint, { trx, afterCommit }: WriteContext): Promise<Key> {
-    const key = await keyOrNotFound(trx, keyId)
+    const key = orNotFound(await findKeyForUpdate(trx, Number(keyId)), 'key_not_found')
     afterCommit(() => apiKeyCache.invalidate())
     return key
   }

@@ -25,7 +25,7 @@ export type AdmitRow = KeyColumns &
     free: number
     /** When the key has exempt requests again; 0 while it has some left. */
     free_used_up_until: number
-    feed_id: number | null
+    database_version: number
     address_granted: number | null
     address_minute_ends_at: number
     address_minute_used: number

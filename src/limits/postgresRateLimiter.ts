@@ -90,7 +90,7 @@ export class PostgresRateLimiter implements RateLimiter {
 
   async sweep(): Promise<void> {
     const { database, limitClock } = this.#options
-    const deleteSome = () => database.writeConcurrently((trx) => deleteExpiredAddresses(trx, limitClock?.()))
+    const deleteSome = () => database.writeUnlogged((trx) => deleteExpiredAddresses(trx, limitClock?.()))
     while ((await deleteSome()) >= deleteRowsMax);
   }
 
@@ -118,7 +118,7 @@ export class PostgresRateLimiter implements RateLimiter {
       now: row.at,
       ...(row.key_id !== null && { keyRow: row }),
       decision: index === undefined ? undefined : decisionAt(row, rateLimitExempt ? 0 : index),
-      databaseVersion: row.feed_id ?? 0,
+      databaseVersion: row.database_version,
     }
     if (index !== undefined && (!rateLimitExempt || index < row.free)) return result
     const counted = isAddressCounted

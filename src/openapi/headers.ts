@@ -67,7 +67,9 @@ const replayed = {
   'Idempotent-Replayed': optionalHeader('`true` if this is the stored response of an earlier request.'),
 }
 const preference = {
-  'Preference-Applied': optionalHeader('`handling=strict` if the request has it in `Prefer`.'),
+  'Preference-Applied': optionalHeader(
+    'The preference in `Prefer` that was applied: `handling=strict`, or `read-replica` if a read replica served the response.',
+  ),
 }
 
 const lifecycleHeaders = (operation: Operation): Json => ({
@@ -81,7 +83,7 @@ export function successHeaders(operation: Operation, status: string): Json {
     ...commonHeaders,
     ...lifecycleHeaders(operation),
     ...(operation.method === 'POST' && replayed),
-    ...(operation.body && preference),
+    ...((operation.body || operation.allowsReplica) && preference),
     ...mapValues(headers, requiredHeader),
     ...(status === '201' && { Location: requiredHeader('The URL of the new resource.') }),
     ...mapValues({ ...(isPaginated(operation) && nextPageLink), ...optionalHeaders }, optionalHeader),

@@ -15,7 +15,7 @@ const idempotencyKey = headerParameter('Idempotency-Key', {
 })
 const prefer = headerParameter(
   'Prefer',
-  'With `handling=strict`, unknown fields are rejected with a 400 instead of ignored (RFC 7240).',
+  'Preferences (RFC 7240). With `handling=strict`, unknown fields of a body are rejected with a 400 instead of ignored. With `read-replica`, a read may come from a read replica, whose data may be a few moments old. If it does, the response has the header `Preference-Applied`.',
 )
 const requestId = headerParameter(
   'X-Request-Id',
@@ -23,7 +23,7 @@ const requestId = headerParameter(
 )
 
 export function parametersOf(
-  { params, query, requestHeaders = {}, method, body }: Operation,
+  { params, query, requestHeaders = {}, method, body, allowsReplica }: Operation,
   schemas: Json,
 ): Json[] {
   return [
@@ -31,7 +31,7 @@ export function parametersOf(
     ...describeParameters(query, 'query', schemas),
     ...Object.entries(requestHeaders).map(([name, header]) => headerParameter(name, header)),
     ...(method === 'POST' ? [idempotencyKey] : []),
-    ...(body ? [prefer] : []),
+    ...(body || allowsReplica ? [prefer] : []),
     requestId,
   ]
 }

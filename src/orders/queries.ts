@@ -1,19 +1,21 @@
 import { type Selectable, sql } from 'kysely'
+import { send } from '../database/changes.ts'
 import type { DatabaseReader } from '../database/database.ts'
+import { preparedQuery } from '../database/preparedQuery.ts'
 import type { Db, Tables } from '../database/tables.ts'
 import { recordEvent } from '../events/queries.ts'
 import type { Pet } from '../pets/pet.ts'
-import { findPet, updatePet } from '../pets/queries.ts'
+import { findPetForUpdate, findPetOfOrderForUpdate, tryLockPet, updatePet } from '../pets/queries.ts'
 import {
   type Customer,
   holdExpiredReason,
   isHoldExpired,
-  isOpenOrderStatus,
   type Order,
   type OrderStatus,
   petStatusForOrder,
 } from './order.ts'
 
+type OrderRow = Selectable<Tables['orders']>
 type OrderFilter = { status?: OrderStatus | undefined; petId?: bigint | undefined }
 export type NewOrder = { customer: Customer | undefined; note: string | undefined; holdMs: number }
 
@@ -45,17 +47,51 @@ export async function findOrder(db: Db, id: number): Promise<Order | undefined> 
   return row && toOrder(row)
 }
 
-/** The open order for a pet. Cancels the order instead if its hold has expired. */
-export async function findOpenOrder(trx: Db, petId: bigint, now: number): Promise<Order | undefined> {
-  const row = await trx
+const selectOpenOrderForUpdate = preparedQuery<[petId: number], OrderRow>((db) =>
+  db
     .selectFrom('orders')
     .selectAll()
-    .where('pet_id', '=', Number(petId))
+    .where('pet_id', '=', 0)
     // As literals, because the planner uses a partial index only if the query repeats its condition.
     .where('status', 'in', [sql.lit('placed'), sql.lit('approved')])
-    .executeTakeFirst()
-  const order = row && (await expireHold(trx, toOrder(row), now))
-  return order && isOpenOrderStatus(order.status) ? order : undefined
+    .forUpdate(),
+)
+
+/** Locks the open order for a pet until the end of the transaction. Its hold may have expired. */
+export async function findOpenOrderForUpdate(trx: Db, petId: bigint): Promise<Order | undefined> {
+  const [row] = await selectOpenOrderForUpdate(trx, Number(petId))
+  return row && toOrder(row)
+}
+
+/** Locks a pet and its open order. An order whose hold has expired is cancelled. */
+export async function lockPetAndOrder(
+  trx: Db,
+  petId: bigint,
+  now: number,
+): Promise<{ pet: Pet | undefined; openOrder: Order | undefined }> {
+  const [pet, openOrder] = await Promise.all([
+    findPetForUpdate(trx, petId),
+    findOpenOrderForUpdate(trx, petId),
+  ])
+  if (!openOrder || !isHoldExpired(openOrder, now)) return { pet, openOrder }
+  const released = await expireHold(trx, openOrder, pet, now)
+  return { pet: released.pet, openOrder: undefined }
+}
+
+/** Locks an order and its pet. An order whose hold has expired is cancelled. */
+export async function lockOrder(
+  trx: Db,
+  id: number,
+  now: number,
+): Promise<{ order: Order; pet: Pet | undefined } | undefined> {
+  const orders = trx.selectFrom('orders').where('id', '=', id)
+  const [pet, row] = await Promise.all([
+    findPetOfOrderForUpdate(trx, orders.select('pet_id')),
+    orders.selectAll().forUpdate().executeTakeFirst(),
+  ])
+  if (!row) return undefined
+  const order = toOrder(row)
+  return isHoldExpired(order, now) ? expireHold(trx, order, pet, now) : { order, pet }
 }
 
 /** Places an order for an available pet and makes the pet pending. */
@@ -79,81 +115,75 @@ export async function placeOrder(
     })
     .returningAll()
     .executeTakeFirstOrThrow()
-  return afterStatusChange(trx, toOrder(row), now)
+  return (await afterStatusChange(trx, toOrder(row), pet, now)).order
 }
 
-/** Changes the status of an order, and that of its pet accordingly. */
+/** Changes the status of an order, and that of its pet accordingly. The transaction has locked both. */
 export async function updateOrderStatus(
   trx: Db,
-  id: number,
+  order: Order,
+  pet: Pet | undefined,
   status: OrderStatus,
   now: number,
-  cancelReason: string | null = null,
-): Promise<Order> {
-  const row = await trx
-    .updateTable('orders')
-    .set({ status, updated_at: now, hold_expires_at: null, cancel_reason: cancelReason })
-    .where('id', '=', id)
-    .returningAll()
-    .executeTakeFirstOrThrow()
-  return afterStatusChange(trx, toOrder(row), now)
+  cancelReason?: string,
+): Promise<{ order: Order; pet: Pet | undefined }> {
+  const change = { status, updated_at: now, hold_expires_at: null, cancel_reason: cancelReason ?? null }
+  await send(trx, trx.updateTable('orders').set(change).where('id', '=', order.id))
+  const changed = { ...order, status, updatedAt: now, holdExpiresAt: undefined, cancelReason }
+  return afterStatusChange(trx, changed, pet, now)
 }
 
-/** Cancels the order if its hold has expired. Returns the order as it is then. */
-export async function expireHold(trx: Db, order: Order, now: number): Promise<Order> {
-  return isHoldExpired(order, now)
-    ? updateOrderStatus(trx, order.id, 'cancelled', now, holdExpiredReason)
-    : order
-}
+const expireHold = (trx: Db, order: Order, pet: Pet | undefined, now: number) =>
+  updateOrderStatus(trx, order, pet, 'cancelled', now, holdExpiredReason)
 
 export async function hasDueHolds(db: Db, now: number): Promise<boolean> {
   const due = db.selectFrom('orders').select('id').where('hold_expires_at', '<=', now).limit(1)
   return (await due.executeTakeFirst()) !== undefined
 }
 
-/** Cancels a bounded number of orders whose hold has expired. Returns how many. */
+/**
+ * Cancels a bounded number of orders whose hold has expired. Returns how many. Orders that another transaction changes
+ * are skipped: it expires them itself, or the next run does.
+ */
 export async function expireDueHolds(trx: Db, now: number): Promise<number> {
   const due = await trx
     .selectFrom('orders')
-    .selectAll()
+    .select(['id', 'pet_id'])
     .where('hold_expires_at', '<=', now)
     .orderBy('hold_expires_at')
     .limit(expiredHoldsMax)
     .execute()
   const deadline = performance.now() + expiryBatchMaxMs
   let expired = 0
-  for (const row of due) {
+  for (const { id, pet_id } of due) {
     if (expired > 0 && performance.now() > deadline) break
-    await expireHold(trx, toOrder(row), now)
-    expired++
+    const isPetLocked = await tryLockPet(trx, pet_id)
+    const locked = isPetLocked && (await lockOrder(trx, id, now))
+    if (locked) expired++
   }
   return expired
 }
 
 /** Erases the customer, and the note, which may name the customer. */
 export async function eraseCustomer(trx: Db, id: number, now: number): Promise<void> {
-  await trx
-    .updateTable('orders')
-    .set({ customer_name: null, customer_email: null, note: null, updated_at: now })
-    .where('id', '=', id)
-    .execute()
+  const erased = { customer_name: null, customer_email: null, note: null, updated_at: now }
+  await send(trx, trx.updateTable('orders').set(erased).where('id', '=', id))
 }
 
 /** Records the event of a status change, without personal data, and updates the pet. */
-async function afterStatusChange(trx: Db, order: Order, now: number): Promise<Order> {
+async function afterStatusChange(trx: Db, order: Order, pet: Pet | undefined, now: number) {
   const { id, petId, status, cancelReason } = order
   await recordEvent(trx, now, `order.${status}`, { id, petId, status, cancelReason })
-  await syncPetStatus(trx, petId, status, now)
-  return order
+  return { order, pet: pet && (await updatePet(trx, pet, { status: petStatusForOrder[status] }, now)) }
 }
 
 /** Gives a pet the status that follows from the status of its order. */
 export async function syncPetStatus(trx: Db, petId: number, status: OrderStatus, now: number): Promise<void> {
-  const pet = await findPet(trx, BigInt(petId))
+  const pet = await findPetForUpdate(trx, BigInt(petId))
   if (pet) await updatePet(trx, pet, { status: petStatusForOrder[status] }, now)
 }
 
-const toOrder = (row: Selectable<Tables['orders']>): Order => ({
+const toOrder = (row: OrderRow): Order => ({
   id: row.id,
   petId: row.pet_id,
   status: row.status as OrderStatus,

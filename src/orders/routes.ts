@@ -7,7 +7,6 @@ import { int64Text } from '../api/validation.ts'
 import { optionalTimestamp, timestamp } from '../clock.ts'
 import type { Database } from '../database/database.ts'
 import type { Db } from '../database/tables.ts'
-import { findPet } from '../pets/queries.ts'
 import {
   isOpenOrderStatus,
   isOrderTransitionAllowed,
@@ -18,10 +17,10 @@ import {
 } from './order.ts'
 import {
   eraseCustomer,
-  expireHold,
-  findOpenOrder,
   findOrder,
   listOrders,
+  lockOrder,
+  lockPetAndOrder,
   placeOrder,
   updateOrderStatus,
 } from './queries.ts'
@@ -45,20 +44,22 @@ type OrderRoutesOptions = {
 }
 
 export function orderRoutes({ database, baseUrl, holdMs }: OrderRoutesOptions): Operation[] {
+  const { dialect } = database
   return [
     defineOperation('listOrders', 'GET /store/orders', {
       tag: 'Store',
+      allowsReplica: true,
       summary: 'List orders',
       description:
         'Returns one page of orders, newest first. Filters can be combined. The `Link` header contains the URL of the next page with `rel="next"`.',
       scope: 'orders:read',
       query: z.object({ limit: pageQuery.limit, ...orderFilterSchema.shape, cursor: pageQuery.cursor }),
       responses: { 200: { description: 'One page of orders.', schema: orderListSchema } },
-      read: ({ query }) =>
+      read: ({ query }, { db }) =>
         pageResponse(orderCursor, {
           url: `${baseUrl}/store/orders`,
           query,
-          find: (limit, belowId, filter) => listOrders(database, filter, limit, belowId),
+          find: (limit, belowId, filter) => listOrders({ read: db, dialect }, filter, limit, belowId),
           serialize: serializeOrder,
         }),
     }),
@@ -72,10 +73,10 @@ export function orderRoutes({ database, baseUrl, holdMs }: OrderRoutesOptions): 
       body: newOrderSchema,
       responses: { 201: { description: 'The order was placed.', schema: orderSchema } },
       errors: ['pet_not_found', 'pet_unavailable'],
+      subject: ({ body }) => `pet ${body.petId}`,
       async write({ body }, { trx, now }): Promise<OperationResult> {
-        // Before the pet is read, because this makes the pet available again if a hold has expired.
-        const openOrder = await findOpenOrder(trx, body.petId, now)
-        const pet = orNotFound(await findPet(trx, body.petId), 'pet_not_found')
+        const { pet: found, openOrder } = await lockPetAndOrder(trx, body.petId, now)
+        const pet = orNotFound(found, 'pet_not_found')
         if (openOrder || pet.status !== 'available') throw new ApiError('pet_unavailable')
         const order = await placeOrder(trx, pet, { customer: body.customer, note: body.note, holdMs }, now)
         const Location = `${baseUrl}/store/orders/${order.id}`
@@ -85,11 +86,12 @@ export function orderRoutes({ database, baseUrl, holdMs }: OrderRoutesOptions): 
 
     defineOperation('getOrder', 'GET /store/orders/{orderId}', {
       ...orderByIdOperation,
+      allowsReplica: true,
       summary: 'Get an order',
       scope: 'orders:read',
       responses: { 200: { description: 'The order.', schema: orderSchema } },
-      async read({ params: { orderId } }) {
-        return respond(200, serializeOrder(await orderOrNotFound(database.read, orderId)))
+      async read({ params: { orderId } }, { db }) {
+        return respond(200, serializeOrder(await orderOrNotFound(db, orderId)))
       },
     }),
 
@@ -102,13 +104,13 @@ export function orderRoutes({ database, baseUrl, holdMs }: OrderRoutesOptions): 
       body: orderUpdateSchema,
       responses: { 200: { description: 'The order after the change.', schema: orderSchema } },
       errors: ['illegal_transition'],
+      subject: ({ params: { orderId } }) => `order ${orderId}`,
       async write({ params: { orderId }, body: { status } }, { trx, now, principal }) {
-        const found = await orderOrNotFound(trx, orderId)
-        // The hold may have expired since holds were last checked.
-        const order = await expireHold(trx, found, now)
+        const { order, pet } = orNotFound(await lockOrder(trx, Number(orderId), now), 'order_not_found')
         if (!isOrderTransitionAllowed(order.status, status))
           throw new ApiError('illegal_transition', illegalTransitionMessage(order.status, status))
-        const changed = order.status === status ? order : await updateOrderStatus(trx, order.id, status, now)
+        const changed =
+          order.status === status ? order : (await updateOrderStatus(trx, order, pet, status, now)).order
         // A principal that may only write orders must not see personal data.
         const isReader = principal.scopes.has('orders:read')
         return respond(200, serializeOrder(isReader ? changed : withoutPersonalData(changed)))

@@ -1,8 +1,9 @@
-import { sql } from 'kysely'
+import { type Expression, sql } from 'kysely'
 import { ensureCategory } from '../categories/queries.ts'
+import { send } from '../database/changes.ts'
 import type { DatabaseReader } from '../database/database.ts'
 import type { SqlDialect } from '../database/dialect.ts'
-import { insertMany, insertReturningId, preparedQuery } from '../database/preparedQuery.ts'
+import { insertMany, insertReturningId, preparedQuery, preparedStatement } from '../database/preparedQuery.ts'
 import type { Db } from '../database/tables.ts'
 import { recordEvent, recordEvents } from '../events/queries.ts'
 import { chain, type MaybePromise } from '../maybePromise.ts'
@@ -47,12 +48,45 @@ export function findPet(db: Db, id: bigint): MaybePromise<Pet | undefined> {
   return chain(selectPet(db, Number(id)), ([row]) => row && toPet(row))
 }
 
+/** Locks the pet until the end of the transaction. */
+export function findPetForUpdate(trx: Db, id: bigint): MaybePromise<Pet | undefined> {
+  if (id < 1n || id > BigInt(petIdMax)) return undefined
+  return chain(selectPetForUpdate(trx, Number(id)), ([row]) => row && toPet(row))
+}
+
 const insertPet = insertReturningId<[name: string, categoryId: bigint, status: PetStatus]>((db) =>
   db.insertInto('pets').values({ name: '', category_id: 0n, status: '' }),
 )
 const selectPet = preparedQuery<[id: number], PetRow>((db) =>
   db.selectFrom('pets').select(columns).where('id', '=', 0),
 )
+const selectPetForUpdate = preparedQuery<[id: number], PetRow>((db) =>
+  db.selectFrom('pets').select(columns).where('id', '=', 0).forUpdate(),
+)
+
+/** Locks the pet that an order refers to. An order never changes its pet. */
+export async function findPetOfOrderForUpdate(
+  trx: Db,
+  petId: Expression<{ pet_id: number }>,
+): Promise<Pet | undefined> {
+  const row = await trx
+    .selectFrom('pets')
+    .select(columns)
+    .where('id', '=', petId as never)
+    .forUpdate()
+    .executeTakeFirst()
+  return row && toPet(row)
+}
+
+/** Locks the pet, unless another transaction has. There is nothing to lock if it does not exist. */
+export async function tryLockPet(trx: Db, id: number): Promise<boolean> {
+  const pet = trx.selectFrom('pets').select('id').where('id', '=', id)
+  const [locked, existing] = await Promise.all([
+    pet.forUpdate().skipLocked().executeTakeFirst(),
+    pet.executeTakeFirst(),
+  ])
+  return locked !== undefined || existing === undefined
+}
 
 /** Adds a pet. The database assigns the id. */
 export async function createPet(
@@ -75,19 +109,21 @@ export async function createPets(
   pets: readonly (NewPet & { id?: number | undefined })[],
   now: number,
 ): Promise<void> {
-  let lastId = 0
-  if (pets.some(({ id }) => id === undefined)) {
-    // Also above the given ids, because one of them may be the next free id.
-    lastId = pets.reduce((last, { id = 0 }) => Math.max(last, id), await dialect.lastAssignedId(trx, 'pets'))
-  }
-  const added: Pet[] = pets.map(({ id = ++lastId, name, categoryId, status = 'available' }) => ({
-    id,
+  // First, because one of the given ids may be the next free id.
+  await dialect.reserveIds(
+    trx,
+    'pets',
+    pets.reduce((highest, { id = 0 }) => Math.max(highest, id), 0),
+  )
+  const assigned = await dialect.assignIds(trx, 'pets', pets.filter(({ id }) => id === undefined).length)
+  const added: Pet[] = pets.map(({ id, name, categoryId, status = 'available' }) => ({
+    id: id ?? (assigned.shift() as number),
     name,
     categoryId,
     status,
   }))
-  for (const categoryId of new Set(added.map((pet) => pet.categoryId)))
-    await ensureCategory(trx, categoryId, now)
+  const categoryIds = [...new Set(added.map((pet) => pet.categoryId))].sort((a, b) => (a < b ? -1 : 1))
+  for (const categoryId of categoryIds) await ensureCategory(trx, categoryId, now)
   const rows = added.map(({ id, name, categoryId, status }) => [id, name, categoryId, status])
   await insertPets(trx, rows)
   const events = added.map((data) => ({ type: 'pet.created', data }) as const)
@@ -96,20 +132,30 @@ export async function createPets(
   await dialect.reserveIds(trx, 'pets', highestId)
 }
 
-export async function updatePet(trx: Db, pet: Pet, change: PetUpdate, now: number): Promise<Pet> {
+const updateRow = preparedStatement<[name: string, categoryId: bigint, status: PetStatus, id: number]>((db) =>
+  db.updateTable('pets').set({ name: '', category_id: 0n, status: '' }).where('id', '=', 0),
+)
+
+/** Changes a pet that the transaction has locked. */
+export async function updatePet(
+  trx: Db,
+  pet: Pet,
+  change: PetUpdate,
+  now: number,
+  isCategoryLocked = false,
+): Promise<Pet> {
   const { name = pet.name, categoryId = pet.categoryId, status = pet.status } = change
   // No event without a change.
   if (name === pet.name && categoryId === pet.categoryId && status === pet.status) return pet
-  await ensureCategory(trx, categoryId, now)
-  const row = { name, category_id: categoryId, status }
-  await trx.updateTable('pets').set(row).where('id', '=', pet.id).execute()
+  if (categoryId !== pet.categoryId && !isCategoryLocked) await ensureCategory(trx, categoryId, now)
+  await send(trx, updateRow(trx, name, categoryId, status, pet.id))
   const next: Pet = { id: pet.id, name, categoryId, status }
   await recordEvent(trx, now, 'pet.updated', next)
   return next
 }
 
 export async function deletePet(trx: Db, pet: Pet, now: number): Promise<void> {
-  await trx.deleteFrom('pets').where('id', '=', pet.id).execute()
+  await send(trx, trx.deleteFrom('pets').where('id', '=', pet.id))
   await recordEvent(trx, now, 'pet.deleted', { id: pet.id })
 }
 

@@ -2,8 +2,10 @@ import * as z from 'zod'
 import type { Deprecation } from '../api/deprecation.ts'
 import { ApiError, orNotFound } from '../api/errors.ts'
 import { etagOf, matchesIfMatch } from '../api/etag.ts'
+import { recordRetentionMs } from '../api/idempotency.ts'
 import { toJson } from '../api/json.ts'
 import {
+  type BatchedRequest,
   defineOperation,
   type Operation,
   type OperationResult,
@@ -12,10 +14,12 @@ import {
 } from '../api/operation.ts'
 import { pageQuery, pageResponse } from '../api/pagination.ts'
 import { int64Text } from '../api/validation.ts'
-import type { Database } from '../database/database.ts'
+import { lockCategory } from '../categories/queries.ts'
+import type { SqlDialect } from '../database/dialect.ts'
 import type { Db } from '../database/tables.ts'
 import { chain } from '../maybePromise.ts'
-import { isPetTransitionAllowed, type Pet } from './pet.ts'
+import type { CreatePetBatch } from './createBatch.ts'
+import { isPetTransitionAllowed, type NewPet, type Pet } from './pet.ts'
 import { createPet, deletePet, findPet, listPets, updatePet } from './queries.ts'
 import {
   newPetSchema,
@@ -27,6 +31,7 @@ import {
 } from './schemas.ts'
 
 const params = z.object({ petId: int64Text().meta({ description: 'The id of the animal.' }) })
+const subject = ({ params: { petId } }: { params: { petId: bigint } }) => `pet ${petId}`
 const petByIdOperation = { tag: 'Pets', params, notFound: 'pet_not_found' } as const
 const ifMatch = { 'If-Match': 'The ETag that the animal must still have. Otherwise the response is 412.' }
 const ifNoneMatch = { 'If-None-Match': 'If this is still the current ETag, the response is 304.' }
@@ -43,17 +48,23 @@ export const getPetDeprecation: Deprecation = {
 }
 
 type PetRoutesOptions = {
-  readonly database: Database
+  readonly dialect: SqlDialect
   readonly baseUrl: string
-  /** Cancels the order instead if its hold has expired. Passed in, because orders depend on pets. */
-  findOpenOrder(trx: Db, petId: bigint, now: number): Promise<object | undefined>
+  /** If the engine can create pets for many requests at once. */
+  readonly createBatch?: CreatePetBatch | undefined
+  /** An order whose hold has expired is cancelled. Passed in, because orders depend on pets. */
+  lockPetAndOrder(
+    trx: Db,
+    petId: bigint,
+    now: number,
+  ): Promise<{ pet: Pet | undefined; openOrder: object | undefined }>
 }
 
-export function petRoutes({ database, baseUrl, findOpenOrder }: PetRoutesOptions): Operation[] {
-  /** The pet as it is in this transaction, if it matches the `If-Match` header. */
+export function petRoutes({ dialect, baseUrl, lockPetAndOrder, createBatch }: PetRoutesOptions): Operation[] {
+  /** The pet, locked, if it matches the `If-Match` header. */
   async function petToChange(petId: bigint, { trx, header, now }: WriteContext) {
-    const openOrder = await findOpenOrder(trx, petId, now)
-    const pet = orNotFound(await findPet(trx, petId), 'pet_not_found')
+    const { pet: found, openOrder } = await lockPetAndOrder(trx, petId, now)
+    const pet = orNotFound(found, 'pet_not_found')
     const expected = header('if-match')
     if (expected !== undefined && !matchesIfMatch(expected, etagOf(toJson(pet)))) {
       throw new ApiError('precondition_failed')
@@ -61,10 +72,13 @@ export function petRoutes({ database, baseUrl, findOpenOrder }: PetRoutesOptions
     return { pet, hasOrder: openOrder !== undefined }
   }
 
+  const createdPetResponse = (pet: Pet) => petResponse(201, pet, { Location: `${baseUrl}/pets/${pet.id}` })
+
   return [
     defineOperation('listPets', 'GET /pets', {
       tag: 'Pets',
       cacheable: true,
+      allowsReplica: true,
       summary: 'List animals',
       description:
         'Returns one page of animals, newest first. Filters can be combined. The `Link` header contains the URL of the next page with `rel="next"`; it is absent on the last page.',
@@ -75,11 +89,11 @@ export function petRoutes({ database, baseUrl, findOpenOrder }: PetRoutesOptions
         200: { description: 'One page of animals.', schema: petListSchema, headers: pageEtag },
         304: { description: 'The page has not changed.', headers: pageEtag },
       },
-      async read({ query }) {
+      async read({ query }, { db }) {
         const page = await pageResponse(petCursor, {
           url: `${baseUrl}/pets`,
           query: { ...query, id: query.id && sortedUnique(query.id) },
-          find: (limit, belowId, filter) => listPets(database, filter, limit, belowId),
+          find: (limit, belowId, filter) => listPets({ read: db, dialect }, filter, limit, belowId),
         })
         const ETag = etagOf(`${page.json}${page.headers?.Link ?? ''}`)
         return { ...page, headers: { ...page.headers, ETag } }
@@ -95,13 +109,28 @@ export function petRoutes({ database, baseUrl, findOpenOrder }: PetRoutesOptions
       responses: { 201: { description: 'The animal was added.', schema: petSchema, headers: etag } },
       async write({ body }, { trx, now }) {
         const pet = await createPet(trx, body, now)
-        return petResponse(201, pet, { Location: `${baseUrl}/pets/${pet.id}` })
+        return createdPetResponse(pet)
       },
+      ...(createBatch && {
+        async writeBatch(requests: readonly BatchedRequest<{ body: NewPet }>[]) {
+          const pets = requests.map(({ input: { body }, now, record }) => ({
+            pet: { ...body, status: body.status ?? 'available' },
+            now,
+            record,
+          }))
+          const ids = await createBatch(pets, recordRetentionMs, `${baseUrl}/pets/`)
+          return pets.map(({ pet: { name, categoryId, status } }, index) => {
+            const id = ids[index]
+            return id === undefined ? undefined : createdPetResponse({ id, name, categoryId, status })
+          })
+        },
+      }),
     }),
 
     defineOperation('getPet', 'GET /pets/{petId}', {
       ...petByIdOperation,
       cacheable: true,
+      allowsReplica: true,
       cachedRow: {
         table: 'pets',
         id: ({ petId = '' }) => (/^[1-9]\d{0,14}$/.test(petId) ? Number(petId) : undefined),
@@ -117,8 +146,8 @@ export function petRoutes({ database, baseUrl, findOpenOrder }: PetRoutesOptions
         304: { description: 'The animal has not changed.', headers: etag },
       },
       errors: ['operation_removed'],
-      read: ({ params: { petId } }) =>
-        chain(findPet(database.read, petId), (pet) => petResponse(200, orNotFound(pet, 'pet_not_found'))),
+      read: ({ params: { petId } }, { db }) =>
+        chain(findPet(db, petId), (pet) => petResponse(200, orNotFound(pet, 'pet_not_found'))),
     }),
 
     defineOperation('updatePet', 'PATCH /pets/{petId}', {
@@ -131,8 +160,13 @@ export function petRoutes({ database, baseUrl, findOpenOrder }: PetRoutesOptions
       requestHeaders: ifMatch,
       responses: { 200: { description: 'The animal after the change.', schema: petSchema, headers: etag } },
       errors: ['illegal_transition', 'pet_has_open_order', 'precondition_failed'],
+      subject,
       async write({ params: { petId }, body }, context) {
-        const { pet, hasOrder } = await petToChange(petId, context)
+        const { categoryId } = body
+        const [isCategoryLocked, { pet, hasOrder }] = await Promise.all([
+          categoryId !== undefined && lockCategory(context.trx, categoryId),
+          petToChange(petId, context),
+        ])
         const { status = pet.status } = body
         if (hasOrder && status !== pet.status) throw new ApiError('pet_has_open_order')
         if (!isPetTransitionAllowed(pet.status, status)) {
@@ -141,7 +175,7 @@ export function petRoutes({ database, baseUrl, findOpenOrder }: PetRoutesOptions
             `The status of an animal cannot change from ${pet.status} to ${status}: change it to available first.`,
           )
         }
-        return petResponse(200, await updatePet(context.trx, pet, body, context.now))
+        return petResponse(200, await updatePet(context.trx, pet, body, context.now, isCategoryLocked))
       },
     }),
 
@@ -153,6 +187,7 @@ export function petRoutes({ database, baseUrl, findOpenOrder }: PetRoutesOptions
       requestHeaders: ifMatch,
       responses: { 204: { description: 'The animal was removed.' } },
       errors: ['pet_has_open_order', 'precondition_failed'],
+      subject,
       async write({ params: { petId } }, context) {
         const { pet, hasOrder } = await petToChange(petId, context)
         if (hasOrder) throw new ApiError('pet_has_open_order')

@@ -10,6 +10,10 @@ const gauges: Record<keyof DatabaseStats, { name: string; help: string }> = {
     name: 'petstore_database_connections_awaited',
     help: 'Requests that wait for a connection to PostgreSQL.',
   },
+  replicasUsable: {
+    name: 'petstore_read_replicas_usable',
+    help: '1 if the read replica can be used, 0 if it is left out or not configured.',
+  },
 }
 
 const firstSamplesMs = 50

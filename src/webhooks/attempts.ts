@@ -1,5 +1,4 @@
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely'
-import type { SqlDialect } from '../database/dialect.ts'
 import type { Db, Tables } from '../database/tables.ts'
 import { type Delivery, failPendingDeliveries } from './deliveries.ts'
 import { toWebhook, updateWebhook, type Webhook } from './queries.ts'
@@ -72,7 +71,6 @@ export type ClaimedDelivery = {
 /** Claims the next due delivery of a lane for one attempt. */
 export async function claimDelivery(
   trx: Db,
-  { forUpdate, forUpdateSkipLocked }: SqlDialect,
   { webhookId, lane }: DueLane,
   now: number,
 ): Promise<ClaimedDelivery | undefined> {
@@ -86,7 +84,8 @@ export async function claimDelivery(
   const deliveries = trx.selectFrom('webhook_deliveries')
   const next = nextInLane(deliveries, sql`${webhookId}`, lane, now).selectAll('webhook_deliveries')
   // First attempts keep their order, so a locked one is waited for. Retries have no order.
-  const row = await (lane === 'first' ? forUpdate(next) : forUpdateSkipLocked(next)).executeTakeFirst()
+  const locked = lane === 'first' ? next.forUpdate() : next.forUpdate().skipLocked()
+  const row = await locked.executeTakeFirst()
   if (!row || row.claimed_until > now) return undefined
   const delivery = await trx
     .updateTable('webhook_deliveries')
@@ -103,16 +102,18 @@ export async function claimDelivery(
 /** Records the outcome of an attempt: delivered, to be retried, or failed, which disables the webhook. */
 export async function finishAttempt(
   trx: Db,
-  { forUpdate }: SqlDialect,
   claim: ClaimedDelivery,
   outcome: AttemptOutcome,
   now: number,
   random: number,
 ): Promise<void> {
   const { delivery, webhook } = claim
-  const current = await forUpdate(
-    trx.selectFrom('webhooks').select(['url', 'status']).where('id', '=', webhook.id),
-  ).executeTakeFirst()
+  const current = await trx
+    .selectFrom('webhooks')
+    .select(['url', 'status'])
+    .where('id', '=', webhook.id)
+    .forUpdate()
+    .executeTakeFirst()
   if (!current) return
   const attempts = delivery.attempts + 1
   const status = 'status' in outcome ? outcome.status : undefined

@@ -1,6 +1,5 @@
 import type { Clock } from '../clock.ts'
 import type { Database } from '../database/database.ts'
-import type { MaybePromise } from '../maybePromise.ts'
 import { claimDelivery, type DueLane, dueLanes, finishAttempt, releaseDelivery } from './attempts.ts'
 import { dispatchEvents, hasActiveWebhooks, hasUndispatchedEvents } from './dispatch.ts'
 import type { SendOptions } from './send.ts'
@@ -14,8 +13,6 @@ type DelivererOptions = {
   readonly database: Database
   readonly clock: Clock
   readonly sending: SendOptions
-  /** The id up to which events are durable. Later events are not sent. */
-  durableThrough(): MaybePromise<number>
   onAttempt(outcome: AttemptOutcome): void
   onFault(error: unknown): void
 }
@@ -55,13 +52,13 @@ export class Deliverer {
   }
 
   async #runRounds(): Promise<void> {
-    const { database, clock, durableThrough, onFault } = this.#options
+    const { database, clock, onFault } = this.#options
     while (this.#isRoundWanted && !this.#stopping.signal.aborted) {
       this.#isRoundWanted = false
       try {
         if (!(await hasActiveWebhooks(database.read))) continue
         // Read before writing: every commit wakes the deliverer, so a write without need would never end.
-        const through = await durableThrough()
+        const through = await database.readableThrough()
         while (await hasUndispatchedEvents(database.read, through))
           await database.write((trx) => dispatchEvents(trx, clock(), through))
         this.#startLanes(await dueLanes(database.read, clock()))
@@ -109,9 +106,7 @@ export class Deliverer {
   async #attemptNext(lane: DueLane): Promise<boolean> {
     const { database, clock, sending, onAttempt } = this.#options
     const { signal } = this.#stopping
-    const claim = await database.writeConcurrently((trx) =>
-      claimDelivery(trx, database.dialect, lane, clock()),
-    )
+    const claim = await database.writeUnlogged((trx) => claimDelivery(trx, lane, clock()))
     if (!claim) return false
     // Loaded on first use: most instances have no webhooks.
     const [{ signedMessage }, { sendMessage }] = await Promise.all([
@@ -122,10 +117,8 @@ export class Deliverer {
     const outcome = await sendMessage(claim.webhook.url, body, headers, { ...sending, signal })
     const isAborted = signal.aborted && 'error' in outcome
     if (!isAborted) onAttempt(outcome)
-    await database.writeConcurrently((trx) =>
-      isAborted
-        ? releaseDelivery(trx, claim)
-        : finishAttempt(trx, database.dialect, claim, outcome, clock(), Math.random()),
+    await database.writeUnlogged((trx) =>
+      isAborted ? releaseDelivery(trx, claim) : finishAttempt(trx, claim, outcome, clock(), Math.random()),
     )
     return true
   }

@@ -55,7 +55,7 @@ export function listDeliveries(
 }
 
 /** Makes a delivery due now. */
-export const retryDelivery = (trx: Db, id: number, now: number): Promise<Delivery> =>
+export const retryDelivery = (trx: Db, id: number, now: number): Promise<Delivery | undefined> =>
   trx
     .updateTable('webhook_deliveries')
     .set(({ eb }) => ({
@@ -68,7 +68,7 @@ export const retryDelivery = (trx: Db, id: number, now: number): Promise<Deliver
     }))
     .where('id', '=', id)
     .returningAll()
-    .executeTakeFirstOrThrow()
+    .executeTakeFirst()
 
 /** Fails all pending deliveries of a webhook, except those of the event types to keep. */
 export async function failPendingDeliveries(

@@ -4,7 +4,7 @@ import { defineOperation, type Operation, respond } from '../api/operation.ts'
 import { ListCursor, pageQuery, pageResponse } from '../api/pagination.ts'
 import type { Database } from '../database/database.ts'
 import { createTestDelivery, findDelivery, listDeliveries, retryDelivery } from './deliveries.ts'
-import { requireEventAccess, webhookOrNotFound } from './guards.ts'
+import { requireEventAccess, webhookOrNotFound, webhookToChange } from './guards.ts'
 import { deliveryByIdOperation, deliveryListSchema, deliverySchema, webhookByIdOperation } from './schemas.ts'
 import { serializeDelivery } from './serialize.ts'
 import { testEventType } from './webhook.ts'
@@ -20,7 +20,7 @@ export function deliveryRoutes(database: Database, baseUrl: string): Operation[]
       description: `Queues a message of the type \`${testEventType}\`. The deliveries of the webhook show the outcome.`,
       responses: { 202: { description: 'The message is queued.', schema: deliverySchema } },
       async write({ params }, { trx, now }) {
-        const { id } = await webhookOrNotFound(trx, params.webhookId)
+        const { id } = await webhookToChange(trx, params.webhookId)
         return respond(202, serializeDelivery(await createTestDelivery(trx, id, now)))
       },
     }),
@@ -53,7 +53,10 @@ export function deliveryRoutes(database: Database, baseUrl: string): Operation[]
         const delivery = await findDelivery(trx, Number(params.webhookId), Number(params.deliveryId))
         if (!delivery) throw new ApiError('webhook_not_found', deliveryNotFoundMessage)
         requireEventAccess([delivery.event_type], principal)
-        return respond(202, serializeDelivery(await retryDelivery(trx, delivery.id, now)))
+        const retried = await retryDelivery(trx, delivery.id, now)
+        // It may have been pruned, or deleted with its webhook, since it was read.
+        if (!retried) throw new ApiError('webhook_not_found', deliveryNotFoundMessage)
+        return respond(202, serializeDelivery(retried))
       },
     }),
   ]

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { readCursor, writeCursor } from '../database/cursors.ts'
+import { lockCursor, readCursor, writeCursor } from '../database/cursors.ts'
 import { preparedQuery } from '../database/preparedQuery.ts'
 import type { Db } from '../database/tables.ts'
 import { eventsAfter, lastEventId } from '../events/queries.ts'
@@ -12,6 +12,8 @@ const deliveriesPerWriteMax = 1_000
 
 /** Creates the deliveries of events up to the id `through`, a bounded number per call. */
 export async function dispatchEvents(trx: Db, now: number, through: number): Promise<void> {
+  // Before anything is read: another instance may dispatch the same events.
+  const dispatched = await lockCursor(trx, dispatchCursor)
   const rows = await trx.selectFrom('webhooks').selectAll().where('status', '<>', 'disabled').execute()
   const webhooks = rows.map(toWebhook)
   const limit = Math.max(1, Math.floor(deliveriesPerWriteMax / Math.max(1, webhooks.length)))
@@ -29,7 +31,9 @@ export async function dispatchEvents(trx: Db, now: number, through: number): Pro
   )
   if (deliveries.length > 0) await insertDeliveries(trx, deliveries, now)
   // Without events the rest has been pruned before it was dispatched.
-  await writeCursor(trx, dispatchCursor, events.at(-1)?.id ?? (await lastEventId(trx, through)))
+  const last = events.at(-1)?.id ?? (await lastEventId(trx, through))
+  // The cursor must not decrease: another instance may have dispatched later events.
+  if (last > dispatched) await writeCursor(trx, dispatchCursor, last)
 }
 
 const selectActiveWebhook = preparedQuery<[], { id: number }>((db) =>

@@ -2,10 +2,15 @@ import { ApiError, orNotFound } from '../api/errors.ts'
 import type { Principal } from '../api/operation.ts'
 import type { Db } from '../database/tables.ts'
 import { isPrivateEvent } from '../events/event.ts'
-import { findWebhook, type Webhook } from './queries.ts'
+import { findWebhook, findWebhookForUpdate, type Webhook } from './queries.ts'
 
 export async function webhookOrNotFound(db: Db, id: bigint): Promise<Webhook> {
   return orNotFound(await findWebhook(db, Number(id)), 'webhook_not_found')
+}
+
+/** Locks the webhook until the end of the transaction. */
+export async function webhookToChange(trx: Db, id: bigint): Promise<Webhook> {
+  return orNotFound(await findWebhookForUpdate(trx, Number(id)), 'webhook_not_found')
 }
 
 /** Key events require `keys:manage`: a webhook must not be a way around the scopes of the events API. */

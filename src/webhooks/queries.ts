@@ -46,6 +46,12 @@ export async function findWebhook(db: Db, id: number): Promise<Webhook | undefin
   return row && toWebhook(row)
 }
 
+/** Locks the webhook until the end of the transaction. */
+export async function findWebhookForUpdate(trx: Db, id: number): Promise<Webhook | undefined> {
+  const row = await trx.selectFrom('webhooks').selectAll().where('id', '=', id).forUpdate().executeTakeFirst()
+  return row && toWebhook(row)
+}
+
 /** One page of webhooks, newest first. */
 export async function listWebhooks(db: Db, limit: number, belowId = Number.MAX_SAFE_INTEGER) {
   const webhooks = db.selectFrom('webhooks').selectAll().where('id', '<', belowId)

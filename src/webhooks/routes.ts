@@ -3,13 +3,15 @@ import * as z from 'zod'
 import { validationFailed } from '../api/errors.ts'
 import { defineOperation, type Operation, respond } from '../api/operation.ts'
 import { ListCursor, pageQuery, pageResponse } from '../api/pagination.ts'
+import { lockName } from '../database/changes.ts'
 import type { Database } from '../database/database.ts'
+import type { Db } from '../database/tables.ts'
 import { eventIdMax, lastEventId } from '../events/queries.ts'
 import type { EventKind } from '../events/schemas.ts'
 import { isAllowedAddress, isPublicAddress } from './addresses.ts'
 import { failPendingDeliveries } from './deliveries.ts'
 import { deliveryRoutes } from './deliveryRoutes.ts'
-import { requireEventAccess, webhookOrNotFound } from './guards.ts'
+import { requireEventAccess, webhookOrNotFound, webhookToChange } from './guards.ts'
 import { webhookMessage } from './messageDescription.ts'
 import {
   countWebhooks,
@@ -44,7 +46,14 @@ type WebhookRoutesOptions = {
   kinds: readonly EventKind[]
 }
 
-export function webhookRoutes({ database, allowed, baseUrl, kinds }: WebhookRoutesOptions): Operation[] {
+export function webhookRoutes(options: WebhookRoutesOptions): Operation[] {
+  const { database, allowed, baseUrl, kinds } = options
+  async function newestEventId(trx: Db): Promise<number> {
+    // Gives ids to all events so far.
+    await database.readableThrough()
+    return lastEventId(trx, eventIdMax)
+  }
+
   return [
     defineOperation('listWebhooks', 'GET /webhooks', {
       ...webhookOperation,
@@ -71,9 +80,10 @@ export function webhookRoutes({ database, allowed, baseUrl, kinds }: WebhookRout
       async write({ body }, { trx, now, principal }) {
         validateUrl(body.url, allowed)
         requireEventAccess(body.events, principal)
+        await lockName(trx, 'webhooks')
         if ((await countWebhooks(trx)) >= webhooksMax)
           throw validationFailed([{ path: '', message: `exceeds the maximum of ${webhooksMax} webhooks` }])
-        const webhook = await createWebhook(trx, body, await lastEventId(trx, eventIdMax), now)
+        const webhook = await createWebhook(trx, body, await newestEventId(trx), now)
         const headers = { Location: `${baseUrl}/webhooks/${webhook.id}` }
         return respond(201, { ...serializeWebhook(webhook), secret: webhook.secret }, headers)
       },
@@ -96,7 +106,7 @@ export function webhookRoutes({ database, allowed, baseUrl, kinds }: WebhookRout
       body: webhookUpdateSchema,
       responses: { 200: { description: 'The updated webhook.', schema: webhookSchema } },
       async write({ params, body }, { trx, now, principal }) {
-        const webhook = await webhookOrNotFound(trx, params.webhookId)
+        const webhook = await webhookToChange(trx, params.webhookId)
         const { id } = webhook
         const { url = webhook.url, events = webhook.events, status } = body
         if (body.url !== undefined) validateUrl(url, allowed)
@@ -108,7 +118,7 @@ export function webhookRoutes({ database, allowed, baseUrl, kinds }: WebhookRout
           url,
           events: JSON.stringify(events),
           ...(status && { status, status_reason: null }),
-          ...(isReenabled && { from_event_id: await lastEventId(trx, eventIdMax) }),
+          ...(isReenabled && { from_event_id: await newestEventId(trx) }),
         })
         return respond(200, serializeWebhook(updated))
       },
@@ -119,7 +129,7 @@ export function webhookRoutes({ database, allowed, baseUrl, kinds }: WebhookRout
       summary: 'Delete a webhook',
       responses: { 204: { description: 'The webhook and its deliveries are deleted.' } },
       async write({ params }, { trx, principal }) {
-        const webhook = await webhookOrNotFound(trx, params.webhookId)
+        const webhook = await webhookToChange(trx, params.webhookId)
         requireEventAccess(webhook.events, principal)
         await deleteWebhook(trx, webhook.id)
         return respond(204)
@@ -138,7 +148,7 @@ export function webhookRoutes({ database, allowed, baseUrl, kinds }: WebhookRout
         200: { description: 'The webhook with its new secret.', schema: webhookWithSecretSchema },
       },
       async write({ params, body }, { trx, now, principal }) {
-        const webhook = await webhookOrNotFound(trx, params.webhookId)
+        const webhook = await webhookToChange(trx, params.webhookId)
         requireEventAccess(webhook.events, principal)
         const overlapMs = (body.overlapSeconds ?? secretOverlapSecondsDefault) * 1000
         const rotated = await rotateWebhookSecret(trx, webhook, now + overlapMs)

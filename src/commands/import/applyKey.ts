@@ -1,7 +1,13 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Selectable } from 'kysely'
 import type { Db, Tables } from '../../database/tables.ts'
-import { findKey, recordKeyEvent, secretsPerKeyMax, toSettingsRow } from '../../keys/queries.ts'
+import {
+  findKey,
+  findKeyForUpdate,
+  recordKeyEvent,
+  secretsPerKeyMax,
+  toSettingsRow,
+} from '../../keys/queries.ts'
 import type { KeyRecord } from './records.ts'
 
 type KeyRow = Selectable<Tables['api_keys']>
@@ -18,7 +24,7 @@ export async function applyKey(trx: Db, record: KeyRecord, now: number): Promise
   if (!existing) return addKey(trx, record, now)
   if (isOperatorKey(existing, now)) return 'unchanged'
   const { id } = existing
-  const before = await findKey(trx, id)
+  const before = await findKeyForUpdate(trx, id)
   await trx
     .updateTable('api_keys')
     .set({

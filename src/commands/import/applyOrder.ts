@@ -1,14 +1,15 @@
 import type { Db } from '../../database/tables.ts'
 import { recordEvent } from '../../events/queries.ts'
 import { isOpenOrderStatus } from '../../orders/order.ts'
-import { findOpenOrder, findOrder, syncPetStatus } from '../../orders/queries.ts'
+import { lockOrder, lockPetAndOrder, syncPetStatus } from '../../orders/queries.ts'
 import type { OrderRecord } from './records.ts'
 
 export async function applyOrder(trx: Db, record: OrderRecord, now: number): Promise<void> {
   const { id, petId, status, cancelReason } = record
-  // Read first: it may expire the hold of the existing order.
-  const open = isOpenOrderStatus(status) ? await findOpenOrder(trx, BigInt(petId), now) : undefined
-  const existing = await findOrder(trx, id)
+  // First: it may expire the hold of the existing order.
+  const { openOrder } = await lockPetAndOrder(trx, BigInt(petId), now)
+  const open = isOpenOrderStatus(status) ? openOrder : undefined
+  const existing = (await lockOrder(trx, id, Number.NEGATIVE_INFINITY))?.order
   if (open && open.id !== id)
     throw new Error(`Order ${id} cannot be ${status}, because animal ${petId} has the open order ${open.id}.`)
   const row = {

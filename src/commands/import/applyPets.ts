@@ -2,8 +2,8 @@ import { type RawBuilder, sql } from 'kysely'
 import type { SqlDialect } from '../../database/dialect.ts'
 import type { Db } from '../../database/tables.ts'
 import { petStatusForOrder } from '../../orders/order.ts'
-import { findOpenOrder } from '../../orders/queries.ts'
-import { createPets, findPet, updatePet } from '../../pets/queries.ts'
+import { lockPetAndOrder } from '../../orders/queries.ts'
+import { createPets, updatePet } from '../../pets/queries.ts'
 import type { PetRecord } from './records.ts'
 
 /** Inserts new pets with one statement, and updates existing ones and those with open orders one by one. */
@@ -55,11 +55,9 @@ function isAmong(column: RawBuilder<unknown>, ids: readonly number[]): RawBuilde
 
 /** A pet with an open order has the status that the order gives it, not that of the record. */
 async function applyPet(trx: Db, dialect: SqlDialect, pet: PetRecord, now: number): Promise<void> {
-  const { id = 0 } = pet
-  // Read first: it releases the pet if the hold of the order has expired.
-  const order = await findOpenOrder(trx, BigInt(id), now)
-  const imported = { ...pet, status: order ? petStatusForOrder[order.status] : (pet.status ?? 'available') }
-  const existing = await findPet(trx, BigInt(id))
+  const { pet: existing, openOrder } = await lockPetAndOrder(trx, BigInt(pet.id ?? 0), now)
+  const status = openOrder ? petStatusForOrder[openOrder.status] : (pet.status ?? 'available')
+  const imported = { ...pet, status }
   if (existing) await updatePet(trx, existing, imported, now)
   else await createPets(trx, dialect, [imported], now)
 }

@@ -130,6 +130,13 @@ BEGIN
     banned_at = usage.banned_at, banned_until = usage.banned_until,
     ban_level = usage.ban_level, last_used_at = usage.last_used_at
   WHERE key_id = of_key.id;
+  IF is_new_ban THEN
+    PERFORM append_changes_1(
+      ARRAY['key.banned'], ARRAY[at],
+      ARRAY[format('{"id":%s,"bannedUntil":"%s"}', of_key.id,
+        to_char(to_timestamp(usage.banned_until / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))],
+      ARRAY[1::bigint]);
+  END IF;
 END $$;
 
 CREATE FUNCTION admit_1(
@@ -140,7 +147,7 @@ CREATE FUNCTION admit_1(
   at bigint, key_id bigint, name text, plan text, per_minute bigint, per_day bigint, scopes text, origins text,
   expires_at bigint, revoked_at bigint, unbanned_at bigint, secret_expires_at bigint,
   admitted bigint, limited bigint, is_new_ban boolean, minute_ends_at bigint, minute_used bigint, day_ends_at bigint, day_used bigint,
-  banned_until bigint, free bigint, free_used_up_until bigint, feed_id bigint, address_granted bigint,
+  banned_until bigint, free bigint, free_used_up_until bigint, database_version bigint, address_granted bigint,
   address_minute_ends_at bigint, address_minute_used bigint, address_day_ends_at bigint, address_day_used bigint
 ) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -157,6 +164,9 @@ BEGIN
   -- The counts need not be durable: a crash loses the last moments, in the caller's favour.
   PERFORM set_config('synchronous_commit', 'off', true);
   at := coalesce(fixed_now, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint);
+  -- Waits for the counts of the key first, and then reads the key: it may have been changed meanwhile.
+  PERFORM 1 FROM key_usage u WHERE NOT is_exempt AND u.key_id = (
+    SELECT s.key_id FROM api_key_secrets s WHERE s.hash = secret_hash) FOR UPDATE;
   SELECT k AS key, s.expires_at INTO found
   FROM api_key_secrets s JOIN api_keys k ON k.id = s.key_id WHERE s.hash = secret_hash;
   found_key := found.key;
@@ -216,7 +226,6 @@ BEGIN
     address_day_ends_at := (address_result.usage).day_ends_at;
     address_day_used := (address_result.usage).day_used;
   END IF;
-  -- Every change writes an event, so this row is current until there is a newer event.
-  feed_id := (SELECT max(e.id) FROM events e);
+  database_version := (SELECT sum(c.changes) FROM counter_slots c);
   RETURN NEXT;
 END $$;

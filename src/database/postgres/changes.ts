@@ -1,17 +1,18 @@
+import { sql } from 'kysely'
 import { pollForChanges } from '../changePoller.ts'
-import { changeLogTable, type Db } from '../tables.ts'
+import type { Db } from '../tables.ts'
 
 const pollIntervalMs = 250
 
-/** Polls the newest id of the change log, which every change of any process appends to. */
+/** Polls the version of the database, which every change of any process increases. */
 export function watchExternalChanges(read: Db) {
-  const newest = read.selectFrom(changeLogTable).select('id').orderBy('id', 'desc').limit(1)
+  const version = sql<{ version: number }>`SELECT sum(changes)::bigint AS version FROM counter_slots`
   let seen: number | undefined
   return pollForChanges(async (notify) => {
     try {
-      const id = (await newest.executeTakeFirst())?.id ?? 0
-      const isNew = seen !== undefined && seen !== id
-      seen = id
+      const current = (await version.execute(read)).rows[0]?.version
+      const isNew = seen !== undefined && seen !== current
+      seen = current
       if (isNew) notify()
     } catch {
       // Queries report the outage. Changes during it are unknown.

@@ -8,32 +8,38 @@ import {
   type QueryResult,
 } from 'kysely'
 import type { ClientBase, QueryArrayConfig, QueryConfig } from 'pg'
-import { DatabaseUnavailableError } from '../database.ts'
+import { DatabaseUnavailableError, LockTimeoutError } from '../database.ts'
 import { ExternalTransactionDriver, isReadOnlyStatement } from '../driver.ts'
 import { bigintColumns, type Db, type Tables } from '../tables.ts'
-import { isStalePlan, isUnavailable } from './errors.ts'
+import { isLockTimeout, isStalePlan, isUnavailable } from './errors.ts'
 
 export type ConnectionSource = {
   acquire(): Promise<ClientBase>
   release(client: ClientBase, error?: unknown): void
   /** The bound of the next query. */
   timeoutMs(): number
-  /** Called for each statement that may have changed something, or has failed. */
+  /** Called for each statement that may change something. */
   onMutation?(): void
+  /** Sends the begin of the transaction before its first statement. Undefined when the transaction has begun. */
+  begin?(): Promise<unknown> | undefined
 }
+
+const adapter = new PostgresAdapter()
+/** Shared: making one takes longer than a statement. */
+const queryCompiler = new PostgresQueryCompiler()
 
 /** Kysely on connections of `pg`. */
 export function postgresKysely(source: ConnectionSource): Db {
   return new Kysely<Tables>({
     dialect: {
-      createAdapter: () => new PostgresAdapter(),
+      createAdapter: () => adapter,
       createDriver: () =>
         Object.assign(new ExternalTransactionDriver(), {
           acquireConnection: async () => new PostgresConnection(await source.acquire(), source),
           releaseConnection: async ({ client, fault }: PostgresConnection) => source.release(client, fault),
         }),
       createIntrospector: (db) => new PostgresIntrospector(db),
-      createQueryCompiler: () => new PostgresQueryCompiler(),
+      createQueryCompiler: () => queryCompiler,
     },
   })
 }
@@ -42,14 +48,22 @@ export function postgresKysely(source: ConnectionSource): Db {
 const namesMax = 256
 const namedLengthMax = 4_000
 const names = new Map<string, string>()
+let generation = 1
 const rowsPerFetch = 500
 
 function nameOf(text: string): string | undefined {
   const known = names.get(text)
   if (known !== undefined || names.size >= namesMax || text.length > namedLengthMax) return known
-  const name = `petstore_${names.size + 1}`
+  const name = `petstore_${generation}_${names.size + 1}`
   names.set(text, name)
   return name
+}
+
+/** After a migration the prepared statements of all connections may be stale. They are prepared again with new names. */
+function forgetName(text: string, name: string): void {
+  if (names.get(text) !== name) return
+  names.clear()
+  generation++
 }
 
 /** Sends one query. Throws a DatabaseUnavailableError if the statement is not at fault. */
@@ -66,6 +80,8 @@ export async function query(
     return await client.query(config as QueryConfig & Partial<QueryArrayConfig>)
   } catch (error) {
     if (!isUnavailable(error)) throw error
+    if (isLockTimeout(error))
+      throw new LockTimeoutError('The change waited too long for another one.', { cause: error })
     throw new DatabaseUnavailableError('The database did not respond.', { cause: error })
   }
 }
@@ -87,7 +103,7 @@ export async function withClient<T>(
   }
 }
 
-class PostgresConnection implements DatabaseConnection {
+export class PostgresConnection implements DatabaseConnection {
   readonly client: ClientBase
   readonly #source: ConnectionSource
   /** The error after which the connection must not be used again. */
@@ -101,11 +117,19 @@ class PostgresConnection implements DatabaseConnection {
 
   async executeQuery<R>(compiled: CompiledQuery): Promise<QueryResult<R>> {
     const values = compiled.parameters.map(toPostgres)
-    if (!isReadOnlyStatement(compiled.sql)) this.#source.onMutation?.()
-    const result = await this.#query(compiled.sql, values, nameOf(compiled.sql)).catch((error: unknown) => {
-      // Outside a transaction the query can be repeated without the prepared statement.
-      if (!isStalePlan(error) || this.client.getTransactionStatus() !== 'I') throw error
-      return this.#query(compiled.sql, values)
+    const begun = this.#source.begin?.()
+    if (!isReadOnlyStatement(compiled.sql)) {
+      this.#source.onMutation?.()
+      // If the begin failed, the change would be committed by itself. Later statements are sent at once, in order.
+      if (begun) await begun
+    }
+    const name = nameOf(compiled.sql)
+    const result = await this.#query(compiled.sql, values, name).catch((error: unknown) => {
+      if (name === undefined || !isStalePlan(error)) throw error
+      forgetName(compiled.sql, name)
+      // In a transaction, which has failed, the writer repeats all of it.
+      if (this.client.getTransactionStatus() !== 'I') throw error
+      return this.#query(compiled.sql, values, nameOf(compiled.sql))
     })
     return {
       rows: fromPostgres(result) as R[],
@@ -128,11 +152,11 @@ class PostgresConnection implements DatabaseConnection {
 
   async #query(text: string, values: readonly unknown[], name?: string) {
     try {
-      return await query(this.client, text, values, this.#source.timeoutMs(), name)
+      const result = query(this.client, text, values, this.#source.timeoutMs(), name)
+      await Promise.all([this.#source.begin?.(), result])
+      return await result
     } catch (error) {
-      this.#source.onMutation?.()
-      // A stale prepared statement stays stale on its connection.
-      if (error instanceof DatabaseUnavailableError || isStalePlan(error)) this.fault = error
+      if (error instanceof DatabaseUnavailableError) this.fault = error
       throw error
     }
   }

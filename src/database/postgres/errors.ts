@@ -24,8 +24,17 @@ export function isUnavailable(error: unknown): boolean {
 export const isStalePlan = (error: unknown): boolean =>
   codeOf(error) === '0A000' && /cached plan/.test((error as Error).message)
 
-/** A serialization failure or a deadlock. */
-export const isSerializationFailure = (error: unknown): boolean => /^40(?:001|P01)$/.test(codeOf(error))
+/**
+ * A second attempt of the transaction may succeed: a deadlock, a serialization failure, a category that was deleted
+ * before the pet could refer to it, a row that another transaction inserted first, or a stale prepared statement.
+ */
+export function isRetryable(error: unknown): boolean {
+  const { cause } = (error ?? {}) as { cause?: unknown }
+  return /^(?:40001|40P01|23503|23505)$/.test(codeOf(cause ?? error)) || isStalePlan(cause ?? error)
+}
+
+/** Another transaction held a lock for longer than lock_timeout. */
+export const isLockTimeout = (error: unknown): boolean => codeOf(error) === '55P03'
 
 /** The server became a standby, or the role lost its write permission. */
 export const isReadOnly = (error: unknown): boolean => codeOf(error) === '25006'

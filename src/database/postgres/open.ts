@@ -1,43 +1,62 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { ClientBase } from 'pg'
+import type { ClientBase, Pool } from 'pg'
 import { type Database, DatabaseUnavailableError } from '../database.ts'
 import { postgresDialect } from '../dialect.ts'
-import { WriteQueue } from '../writeQueue.ts'
 import { watchExternalChanges } from './changes.ts'
 import { postgresKysely, query, withClient } from './driver.ts'
+import { EventNumbering } from './eventNumbering.ts'
 import { connectionSource, createPool } from './pool.ts'
-import {
-  beginStatement,
-  inTransaction,
-  postgresWriteEngine,
-  queryMaxMs,
-  writeLockStatement,
-} from './transactions.ts'
+import { PostgresReplica } from './replica.ts'
+import { beginStatement, inTransaction, queryMaxMs } from './transactions.ts'
+import { PostgresWriter } from './writer.ts'
 
 const pingMaxMs = 1_000
 const closeWaitMaxMs = 2_000
 const unlimitedMs = 2 ** 31 - 1
 const noTimeouts = 'SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0'
 const beginSnapshot = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${noTimeouts}`
-const beginMigration = `${beginStatement}; ${noTimeouts}; ${writeLockStatement}`
+/** One process at a time migrates a schema. */
+const migrationLock =
+  "SELECT pg_advisory_xact_lock(hashtext(current_schema()), hashtext('petstore migration'))"
+/**
+ * A migration waits for open transactions, and all others wait for the migration. It fails before they do, and the start
+ * of a process tries it again for some seconds.
+ */
+const migrationLockMaxMs = 1_000
+const beginMigration = `${beginStatement}; ${noTimeouts}; SET LOCAL lock_timeout = 0; ${migrationLock};
+  SET LOCAL lock_timeout = ${migrationLockMaxMs}; SET LOCAL petstore.is_service = false`
 
-type PostgresOptions = { readonly url: string; readonly poolMax: number }
+type PostgresOptions = {
+  readonly url: string
+  readonly poolMax: number
+  readonly replica?: { readonly url: string; readonly lagMaxMs: number } | undefined
+}
 
 /** Any number of processes can share a PostgreSQL database. */
-export function openPostgres({ url, poolMax }: PostgresOptions): Database {
-  const pool = createPool(url, poolMax)
-  // Writes use a separate connection, so that reads never wait for them.
-  const writerPool = createPool(url, 1)
+export function openPostgres({ url, poolMax, replica: replicaOptions }: PostgresOptions): Database {
+  const pool = createPool(url, poolMax, 'read')
+  // Writes have their own connections: those that wait for a lock do not delay reads and the authentication.
+  const writePool = createPool(url, poolMax, 'write')
   const source = connectionSource(pool, () => queryMaxMs)
   const unlimited = connectionSource(pool, () => unlimitedMs)
   const read = postgresKysely(source)
-  const queue = new WriteQueue(postgresWriteEngine(writerPool))
+  const pools = [pool, writePool]
+  let replica: PostgresReplica | undefined
+  if (replicaOptions) {
+    const replicaPool = createPool(replicaOptions.url, poolMax, 'replica')
+    replica = new PostgresReplica(replicaPool, read, replicaOptions.lagMaxMs)
+    pools.push(replicaPool)
+  }
+  const writer = new PostgresWriter(writePool)
+  const numbering = new EventNumbering(read)
   const externalChanges = watchExternalChanges(read)
   return {
     dialect: postgresDialect,
     read,
-    write: (work, onDurable) => queue.add(work, onDurable),
-    writeConcurrently: (work) => inTransaction(source, beginStatement, work),
+    replica,
+    write: (work, options) => writer.write(work, options),
+    run: (query) => writer.run(query),
+    writeUnlogged: (work) => writer.write(work, { isLogged: false }),
     migrate: (work) =>
       inTransaction(unlimited, beginMigration, (trx, client) =>
         work(trx, async (script) => void (await query(client, script, [], unlimitedMs))),
@@ -45,30 +64,35 @@ export function openPostgres({ url, poolMax }: PostgresOptions): Database {
     snapshot: (work) => inTransaction(unlimited, beginSnapshot, work),
     version: () => undefined,
     watchRows: () => undefined,
-    onCommit: (listener) => queue.onCommit(listener),
-    // Reads see a commit only after it is flushed, because synchronous_commit is not off.
-    trackDurable: async () => () => Number.MAX_SAFE_INTEGER,
+    onCommit: (listener) => writer.onCommit(listener),
+    // An id is returned after a synchronous commit, which also flushes all earlier commits.
+    readableThrough: () => numbering.numberEvents(),
     onStorageFault() {},
     // PostgreSQL removes old row versions itself: see docs/guides/personal-data.md.
     truncateWal() {},
     onExternalChange: externalChanges.listen,
     stats: () => ({
-      writesWaiting: queue.length,
-      connectionsBusy: pool.totalCount - pool.idleCount + writerPool.totalCount - writerPool.idleCount,
-      connectionsAwaited: pool.waitingCount,
+      writesWaiting: writer.waiting,
+      connectionsBusy: sum(pools, ({ totalCount, idleCount }) => totalCount - idleCount),
+      connectionsAwaited: sum(pools, ({ waitingCount }) => waitingCount),
+      replicasUsable: replica?.usable() ? 1 : 0,
     }),
     ping: () => withClient(source, ping),
     async close() {
       externalChanges.stop()
-      await queue.idle()
+      replica?.stop()
+      await writer.idle()
       // An unresponsive server does not confirm the end of a connection.
       await Promise.race([
-        Promise.all([pool.end(), writerPool.end()]),
+        Promise.all(pools.map((one) => one.end())),
         sleep(closeWaitMaxMs, undefined, { ref: false }),
       ])
     },
   }
 }
+
+const sum = (pools: readonly Pool[], count: (pool: Pool) => number): number =>
+  pools.reduce((total, pool) => total + count(pool), 0)
 
 /** After a failover, or a change of its role, a connection may be read-only. It must not be used again. */
 async function ping(client: ClientBase): Promise<void> {

@@ -1,3 +1,4 @@
+import { Socket } from 'node:net'
 import { Pool, type PoolClient } from 'pg'
 import { DatabaseUnavailableError } from '../database.ts'
 import { withRetry } from '../retry.ts'
@@ -6,8 +7,12 @@ import { isTooManyConnections } from './errors.ts'
 
 /** How long a request waits for a free connection, or for a new one. */
 const connectWaitMaxMs = 2_000
-/** The server cancels a statement before the client times out: a client timeout costs the connection. */
-const statementMaxMs = 2_500
+/** The server cancels a read before the client times out: a client timeout costs the connection. */
+const readMaxMs = 2_500
+/** Each for a connection to a replica and for a query. After that the primary responds. */
+const replicaMaxMs = 1_000
+export const replicaQueryMaxMs = 1_500
+const lockWaitMaxMs = 2_000
 /** A process that stops during a transaction blocks the others no longer than this. */
 const idleInTransactionMaxMs = 2_000
 const waitingForConnectionMax = 2_000
@@ -15,34 +20,71 @@ const connectRetryMs = 20
 
 /**
  * Every query is designed for an index and its order. With these settings the planner uses the index, independent of the
- * statistics of the tables.
+ * statistics of the tables. They also raise the estimated costs, so that the JIT would compile every statement.
  */
-const sessionSettings = `
+const settings = `
   SET default_transaction_isolation = 'read committed';
-  SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off';
-  SET statement_timeout = ${statementMaxMs};
+  SET lock_timeout = ${lockWaitMaxMs};
   SET idle_in_transaction_session_timeout = ${idleInTransactionMaxMs};
   SET enable_seqscan = off;
   SET enable_bitmapscan = off;
   SET enable_sort = off;
   SET enable_incremental_sort = off;
   SET enable_hashjoin = off;
-  SET enable_mergejoin = off`
+  SET enable_mergejoin = off;
+  SET jit = off;
+  SET petstore.is_service = true`
 
-export function createPool(url: string, max: number): Pool {
+/** Not for a replica, which has no commits. There a SELECT would fail if the default isolation level is serializable. */
+const synchronousCommit =
+  "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
+
+const uses = {
+  read: {
+    connectMs: connectWaitMaxMs,
+    settings: `SET statement_timeout = ${readMaxMs}; ${synchronousCommit}`,
+  },
+  /** Writes are never cancelled: a commit that waits for a synchronous standby would then be reported as a success. */
+  write: { connectMs: connectWaitMaxMs, settings: `SET statement_timeout = 0; ${synchronousCommit}` },
+  replica: { connectMs: replicaMaxMs, settings: `SET statement_timeout = ${replicaMaxMs}` },
+}
+
+export function createPool(url: string, max: number, use: keyof typeof uses): Pool {
+  const { connectMs } = uses[use]
+  const sessionSettings = `${settings}; ${uses[use].settings}`
   const pool = new Pool({
     connectionString: url,
     max,
     application_name: 'petstore',
-    connectionTimeoutMillis: connectWaitMaxMs,
+    connectionTimeoutMillis: connectMs,
     idleTimeoutMillis: 30_000,
     keepAlive: true,
+    // Statements of a transaction are sent without waiting for the results of those before.
+    pipeline: use === 'write',
+    ...(use === 'write' && { stream: () => new CoalescingSocket() }),
     // As statements: a connection pooler would reject them as startup parameters.
-    onConnect: async (client) => void (await query(client, sessionSettings, [], connectWaitMaxMs)),
+    onConnect: async (client) => void (await query(client, sessionSettings, [], connectMs)),
   })
   // The pool removes idle connections that end.
   pool.on('error', () => {})
   return pool
+}
+
+/** Sends the statements of one turn of the event loop with one system call. `pg` calls `cork` for each statement. */
+class CoalescingSocket extends Socket {
+  #isCorked = false
+
+  override cork(): void {
+    if (this.#isCorked) return
+    this.#isCorked = true
+    super.cork()
+    process.nextTick(() => {
+      this.#isCorked = false
+      super.uncork()
+    })
+  }
+
+  override uncork(): void {}
 }
 
 export function connectionSource(pool: Pool, timeoutMs: () => number): ConnectionSource {

@@ -1,22 +1,17 @@
-import type { ClientBase, Pool } from 'pg'
-import { DatabaseUnavailableError } from '../database.ts'
+import type { CompiledQuery } from 'kysely'
+import type { ClientBase } from 'pg'
+import { collectChanges, type PendingChanges } from '../changes.ts'
+import { DatabaseUnavailableError, OutcomeUnknownError } from '../database.ts'
+import { setDirectExecutor } from '../preparedQuery.ts'
 import type { Db } from '../tables.ts'
-import type { Transaction, WriteEngine } from '../writeBatch.ts'
-import { type ConnectionSource, postgresKysely, query, withClient } from './driver.ts'
-import { isNotExecuted, isReadOnly, isSerializationFailure, isStalePlan } from './errors.ts'
-import { connectionSource } from './pool.ts'
+import { type ConnectionSource, PostgresConnection, postgresKysely, query, withClient } from './driver.ts'
+import { isNotExecuted, isReadOnly } from './errors.ts'
 
 /** The bound of one query. */
 export const queryMaxMs = 3_000
-/** The bound of all writes that share a commit. */
-const commitMaxMs = 5_000
 
 /** Every statement is written for this level. The role, the database and the server may have other defaults. */
 export const beginStatement = 'BEGIN ISOLATION LEVEL READ COMMITTED'
-
-/** The transaction that holds this lock is the only writer of the schema. */
-export const writeLockStatement =
-  "SELECT pg_advisory_xact_lock(hashtext(current_schema()), hashtext('petstore write'))"
 
 export const inTransaction = <T>(
   source: ConnectionSource,
@@ -25,84 +20,162 @@ export const inTransaction = <T>(
 ): Promise<T> =>
   withClient(source, async (client) => {
     await query(client, beginStatements, [], source.timeoutMs())
-    const value = await work(onConnection(client, source.timeoutMs), client)
-    await commit(client, source.timeoutMs())
+    const trx = postgresKysely({ acquire: async () => client, release() {}, timeoutMs: source.timeoutMs })
+    const value = await work(trx, client)
+    const { command } = await query(client, 'COMMIT', [], source.timeoutMs())
+    if (command !== 'COMMIT') throw rolledBack()
     return value
   })
 
-type ConnectionListener = { onFault?(error: unknown): void; onMutation?(): void }
+const rolledBack = () => new DatabaseUnavailableError('The database did not accept the change.')
 
-/** Kysely on one connection, which the caller acquires and releases. */
-const onConnection = (
-  client: ClientBase,
-  timeoutMs: () => number,
-  { onFault, onMutation }: ConnectionListener = {},
-): Db =>
-  postgresKysely({
-    acquire: async () => client,
-    release: (_client, error) => error !== undefined && onFault?.(error),
-    timeoutMs,
-    ...(onMutation && { onMutation }),
-  })
+/** PostgreSQL reports this class of warnings if it committed without the confirmation of a synchronous standby. */
+const warningCode = '01000'
 
-/** PostgreSQL responds to COMMIT of a failed transaction with ROLLBACK, and without an error. */
-async function commit(client: ClientBase, timeoutMs: number): Promise<void> {
-  const { command } = await query(client, 'COMMIT', [], timeoutMs)
-  if (command !== 'COMMIT') throw new DatabaseUnavailableError('The database did not accept the change.')
-}
+/**
+ * A transaction on a connection that sends statements without waiting for the results of those before. It begins with
+ * its first statement. Its last statements and COMMIT are sent together.
+ */
+export class WriteTransaction {
+  readonly trx: Db
+  readonly #client: ClientBase
+  readonly #timeoutMs: () => number
+  readonly #pending: PendingChanges
+  /** The results of statements that were sent without waiting for them. */
+  readonly #sent: Promise<unknown>[] = []
+  #begun: Promise<unknown> | undefined
+  #hasBegun = false
+  #hasMutations = false
+  #hasEnded = false
+  /** The error after which the connection must not be used again. */
+  fault: unknown
 
-export const postgresWriteEngine = (pool: Pool): WriteEngine => ({
-  begin: () => beginWrite(pool),
-  isRetryable: (error) => isStalePlan(error) || isSerializationFailure((error as Error).cause ?? error),
-  // Without a cause, COMMIT was not sent or was confirmed as a rollback.
-  isOutcomeUnknown(error) {
-    const { cause } = error as Error
-    return error instanceof DatabaseUnavailableError && cause !== undefined && !isNotExecuted(cause)
-  },
-})
+  constructor(client: ClientBase, timeoutMs: () => number) {
+    this.#client = client
+    this.#timeoutMs = timeoutMs
+    const source: ConnectionSource = {
+      acquire: async () => client,
+      release: (_client, error) => this.#checkConnection(error),
+      timeoutMs,
+      begin: () => (this.#hasBegun ? undefined : this.#begin()),
+      onMutation: () => {
+        this.#hasMutations = true
+      },
+    }
+    this.trx = postgresKysely(source)
+    const connection = new PostgresConnection(client, source)
+    const execute = <R>(statement: CompiledQuery<R>) =>
+      connection.executeQuery<R>(statement).finally(() => this.#checkConnection(connection.fault))
+    setDirectExecutor(this.trx, execute)
+    this.#pending = collectChanges(this.trx, async (statement) => {
+      await this.#begin()
+      const result = execute(statement)
+      result.catch(() => {})
+      this.#sent.push(result)
+    })
+  }
 
-async function beginWrite(pool: Pool): Promise<Transaction> {
-  const deadline = performance.now() + commitMaxMs
-  const source = connectionSource(pool, () => Math.min(queryMaxMs, deadline - performance.now()))
-  const client = await source.acquire()
-  let fault: unknown
-  let mutations = 0
-  const execute = async (statement: string) => {
+  get hasChanges(): boolean {
+    return this.#hasMutations || this.#pending.log.length > 0
+  }
+
+  /** `isLogged`: the changes are counted in the version of the database. */
+  async commit(isLogged: boolean): Promise<void> {
+    if (!isLogged && this.#pending.log.length > 0) throw new Error('Events need a logged transaction.')
+    await this.#begin()
+    const statements = [...this.#sent]
+    if (isLogged) statements.push(this.#appendChanges())
+    const commit = confirmed(this.#client, () => this.#execute('COMMIT'))
+    const [end, ...others] = await Promise.allSettled([commit, ...statements])
+    this.#hasEnded = true
+    const failed = others.find((result) => result.status === 'rejected')
+    if (!failed && end.status === 'fulfilled' && end.value.command === 'COMMIT') return
+    // PostgreSQL responds to COMMIT of a failed transaction with ROLLBACK, and without an error.
+    if (end.status === 'fulfilled' && end.value.command !== 'COMMIT') throw failed?.reason ?? rolledBack()
+    // A statement failed before it was sent.
+    if (end.status === 'fulfilled') throw unconfirmed(failed?.reason as Error)
+    if (end.reason instanceof OutcomeUnknownError) throw end.reason
+    const { cause } = end.reason as Error
+    // Without a cause, COMMIT was not sent.
+    throw cause === undefined || isNotExecuted(cause)
+      ? (failed?.reason ?? end.reason)
+      : unconfirmed(cause as Error)
+  }
+
+  /** Ends the transaction, unless it was committed. */
+  async rollback(): Promise<void> {
+    if (!this.#begun || this.#hasEnded || this.fault !== undefined) return
+    await Promise.allSettled(this.#sent)
+    if (this.fault === undefined) await this.#execute('ROLLBACK').catch(() => {})
+  }
+
+  /** The error of a statement that was sent without waiting for it, which is the cause of later errors. */
+  async firstError(): Promise<unknown> {
+    const results = await Promise.allSettled([this.#begun, ...this.#sent])
+    return results.find((result) => result.status === 'rejected')?.reason
+  }
+
+  /** Resolves when the transaction has begun. Otherwise each statement would be committed by itself. */
+  #begin(): Promise<unknown> {
+    if (!this.#begun) {
+      this.#begun = this.#execute(beginStatement, 'petstore_begin')
+      this.#begun.then(
+        () => {
+          this.#hasBegun = true
+        },
+        () => {},
+      )
+    }
+    return this.#begun
+  }
+
+  #appendChanges() {
+    const { log } = this.#pending
+    const text = 'SELECT append_changes_1($1, $2, $3, $4)'
+    const values = [
+      log.map(({ type }) => type),
+      log.map(({ createdAt }) => createdAt),
+      log.map(({ data }) => data),
+      log.map(({ isPrivate }) => Number(isPrivate)),
+    ]
+    return query(this.#client, text, values, this.#timeoutMs(), 'petstore_append_changes')
+  }
+
+  async #execute(statement: string, name?: string) {
     try {
-      if (statement === 'COMMIT') await commit(client, source.timeoutMs())
-      else await query(client, statement, [], source.timeoutMs())
+      return await query(this.#client, statement, [], this.#timeoutMs(), name)
     } catch (error) {
-      fault = error
+      this.fault = error
       throw error
     }
   }
-  try {
-    await execute(`${beginStatement}; ${writeLockStatement}`)
-  } catch (error) {
-    source.release(client, error)
-    throw error
-  }
-  return {
-    trx: onConnection(client, source.timeoutMs, {
-      // After an error of the server the transaction can be rolled back. A connection that timed out, or that cannot
-      // write, must not be used again.
-      onFault(error) {
-        const { cause } = error as Error
-        if (!isNotExecuted(cause) || isReadOnly(cause)) fault = error
-      },
-      onMutation() {
-        mutations++
-      },
-    }),
-    execute,
-    get mutations() {
-      return mutations
-    },
-    get isOpen() {
-      return fault === undefined && client.getTransactionStatus() !== 'I'
-    },
-    // A transaction that is still open ends with its connection.
-    release: () =>
-      source.release(client, fault ?? (client.getTransactionStatus() === 'I' ? undefined : 'open')),
+
+  /** After an error of the server the transaction can be rolled back, unless the server has become read-only. */
+  #checkConnection(error: unknown): void {
+    if (error === undefined) return
+    const { cause } = error as Error
+    if (!isNotExecuted(cause) || isReadOnly(cause)) this.fault = error
   }
 }
+
+/** Rejects if a commit was not confirmed by a synchronous standby. */
+export async function confirmed<T>(client: ClientBase, commit: () => Promise<T>): Promise<T> {
+  let hasWarning = false
+  const onNotice = ({ code }: { code: string | undefined }) => {
+    hasWarning ||= code === warningCode
+  }
+  client.on('notice', onNotice)
+  try {
+    const result = await commit()
+    if (hasWarning) throw unconfirmed(new Error('no standby has confirmed it'))
+    return result
+  } finally {
+    client.off('notice', onNotice)
+  }
+}
+
+export const unconfirmed = (cause: Error) =>
+  new OutcomeUnknownError(
+    `The commit was not confirmed (${cause.message}). Check whether the change was applied before retrying.`,
+    { cause },
+  )

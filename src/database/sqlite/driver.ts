@@ -4,6 +4,7 @@ import {
   type DatabaseConnection,
   Kysely,
   type QueryResult,
+  type SelectModifierNode,
   SqliteAdapter,
   SqliteIntrospector,
   SqliteQueryCompiler,
@@ -21,11 +22,18 @@ export function sqliteKysely(connection: DatabaseSync): Db {
       createDriver: () =>
         Object.assign(new ExternalTransactionDriver(), { acquireConnection: async () => sqliteConnection }),
       createIntrospector: (db) => new SqliteIntrospector(db),
-      createQueryCompiler: () => new SqliteQueryCompiler(),
+      createQueryCompiler: () => new QueryCompiler(),
     },
   })
   connections.set(db, sqliteConnection)
   return db
+}
+
+/** Without row locks. Write transactions are serialized, so there is no other transaction to lock rows against. */
+class QueryCompiler extends SqliteQueryCompiler {
+  protected override visitSelectModifier(node: SelectModifierNode): void {
+    if (node.modifier === 'Distinct' || node.rawModifier) super.visitSelectModifier(node)
+  }
 }
 
 const connections = new WeakMap<Db, SqliteConnection>()

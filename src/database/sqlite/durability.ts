@@ -5,6 +5,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import type { MaybePromise } from '../../maybePromise.ts'
+import { newestChangeId } from '../changes.ts'
 import { DatabaseUnavailableError, DiskUnresponsiveError, type StorageFault } from '../database.ts'
 import type { Db } from '../tables.ts'
 import { Checkpointer, checkpointBytes } from './checkpointer.ts'
@@ -45,8 +46,6 @@ const failed: StorageFault = {
     'The disk failed to store changes, so the service stops. Check the disk and start the service again: the start recovers the database.',
 }
 
-type Tracked = { readonly query: (db: Db) => MaybePromise<number>; value: number }
-
 /**
  * Makes the commits of a server durable without blocking the event loop. COMMIT only writes the log; syncing it makes the
  * commit survive a power loss. One sync covers all commits before it. Commits during a sync share the next one.
@@ -54,7 +53,8 @@ type Tracked = { readonly query: (db: Db) => MaybePromise<number>; value: number
 export class Durability {
   readonly #options: DurabilityOptions
   readonly #checkpointer: Checkpointer
-  readonly #tracked: Tracked[] = []
+  /** The newest id of the change log that is durable. */
+  #syncedChangeId = 0
   /** The version up to which commits of other processes are durable. */
   #externalSynced: number | undefined
   #wal: Promise<number> | undefined
@@ -123,17 +123,12 @@ export class Durability {
     this.#checkpointer.truncate()
   }
 
-  /** See `Database.trackDurable`. */
-  async track(query: Tracked['query']): Promise<() => MaybePromise<number>> {
-    const tracked: Tracked = { query, value: 0 }
-    this.#tracked.push(tracked)
-    await this.sync()
-    return () => {
-      if (this.#options.externalVersion() === this.#externalSynced) return tracked.value
-      const synced = this.sync().catch(() => {})
-      const timeout = sleep(externalSyncWaitMaxMs, undefined, { ref: false })
-      return Promise.race([synced, timeout]).then(() => tracked.value)
-    }
+  /** See `Database.readableThrough`. */
+  readableThrough(): MaybePromise<number> {
+    if (this.#options.externalVersion() === this.#externalSynced) return this.#syncedChangeId
+    const synced = this.sync().catch(() => {})
+    const timeout = sleep(externalSyncWaitMaxMs, undefined, { ref: false })
+    return Promise.race([synced, timeout]).then(() => this.#syncedChangeId)
   }
 
   async close(): Promise<void> {
@@ -175,10 +170,9 @@ export class Durability {
     const { externalVersion, read } = this.#options
     try {
       const version = externalVersion()
-      const values = this.#tracked.map((tracked) => ({ tracked, value: tracked.query(read) }))
+      const changeId = newestChangeId(read)
       return () => {
-        for (const { tracked, value } of values)
-          if (typeof value === 'number') tracked.value = Math.max(tracked.value, value)
+        this.#syncedChangeId = Math.max(this.#syncedChangeId, changeId)
         this.#externalSynced = version
       }
     } catch {

@@ -61,8 +61,10 @@ export function openSqlite(
   return {
     dialect: sqliteDialect,
     read,
-    write: (work, onDurable) => queue.add(work, onDurable),
-    writeConcurrently: (work) => queue.add(work),
+    replica: undefined,
+    write: (work, options) => queue.add(work, options?.onDurable),
+    run: (query) => queue.add(async (trx) => (await trx.executeQuery(query)).rows),
+    writeUnlogged: (work) => queue.add(work),
     migrate: (work) =>
       queue.add((trx) => work(trx, async (script) => sqliteConnectionOf(trx)?.runScript(script))),
     snapshot: (work) => snapshot(file, work),
@@ -72,12 +74,17 @@ export function openSqlite(
       return externalVersion
     },
     onCommit: (listener) => queue.onCommit(listener),
-    trackDurable: async (query) => durability?.track(query) ?? (() => Number.MAX_SAFE_INTEGER),
+    readableThrough: () => durability?.readableThrough() ?? Number.MAX_SAFE_INTEGER,
     onStorageFault: (listener) => void faultListeners.push(listener),
     // In a command, the last connection to close truncates the log.
     truncateWal: () => durability?.truncateWal(),
     onExternalChange: externalChanges.listen,
-    stats: () => ({ writesWaiting: queue.length, connectionsBusy: 0, connectionsAwaited: 0 }),
+    stats: () => ({
+      writesWaiting: queue.length,
+      connectionsBusy: 0,
+      connectionsAwaited: 0,
+      replicasUsable: 0,
+    }),
     async ping() {
       durability?.assertWritable()
       reader.prepare('SELECT version FROM schema_migrations').get()

@@ -1,0 +1,62 @@
+import { setImmediate as nextIteration } from 'node:timers/promises'
+import { DatabaseUnavailableError } from './database.ts'
+
+const batchMax = 256
+const waitingMax = 10_000
+/** Batches that run at the same time. The requests that arrive meanwhile form the next one. */
+const batchesMax = 4
+/** A request that waits for longer is rejected. */
+const waitMaxMs = 10_000
+
+type Waiting<Q, R> = PromiseWithResolvers<R> & { readonly request: Q; readonly addedAt: number }
+
+/** Runs requests in batches, so that the number of round trips does not grow with the number of requests. */
+export class Batcher<Q, R> {
+  readonly #run: (requests: readonly Q[]) => Promise<readonly R[]>
+  readonly #waiting: Waiting<Q, R>[] = []
+  #running = 0
+  #isCollecting = false
+
+  /** `run` returns one result for each request, in the same order. */
+  constructor(run: (requests: readonly Q[]) => Promise<readonly R[]>) {
+    this.#run = run
+  }
+
+  add(request: Q): Promise<R> {
+    if (this.#waiting.length >= waitingMax)
+      return Promise.reject(new DatabaseUnavailableError('Too many writes are waiting.'))
+    const waiting = { ...Promise.withResolvers<R>(), request, addedAt: performance.now() }
+    this.#waiting.push(waiting)
+    this.#start()
+    return waiting.promise
+  }
+
+  #start(): void {
+    if (this.#isCollecting || this.#running >= batchesMax || this.#waiting.length === 0) return
+    void this.#runBatch()
+  }
+
+  async #runBatch(): Promise<void> {
+    this.#running++
+    this.#isCollecting = true
+    // Requests that have already arrived join this batch.
+    await nextIteration()
+    this.#isCollecting = false
+    const batch = this.#waiting.splice(0, batchMax).filter((one) => !rejectExpired(one))
+    this.#start()
+    try {
+      const results = batch.length > 0 ? await this.#run(batch.map(({ request }) => request)) : []
+      for (const [index, { resolve }] of batch.entries()) resolve(results[index] as R)
+    } catch (error) {
+      for (const { reject } of batch) reject(error)
+    }
+    this.#running--
+    this.#start()
+  }
+}
+
+function rejectExpired({ addedAt, reject }: Pick<Waiting<unknown, never>, 'addedAt' | 'reject'>): boolean {
+  if (performance.now() - addedAt <= waitMaxMs) return false
+  reject(new DatabaseUnavailableError('The change waited too long for a commit.'))
+  return true
+}

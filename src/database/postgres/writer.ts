@@ -1,0 +1,129 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { CompiledQuery } from 'kysely'
+import type { Pool } from 'pg'
+import { DatabaseUnavailableError, OutcomeUnknownError, type WriteOptions } from '../database.ts'
+import type { Db } from '../tables.ts'
+import { postgresKysely } from './driver.ts'
+import { isNotExecuted, isRetryable } from './errors.ts'
+import { connectionSource } from './pool.ts'
+import { SubjectQueue } from './subjectQueue.ts'
+import { TransactionSlots } from './transactionSlots.ts'
+import { confirmed, queryMaxMs, unconfirmed, WriteTransaction } from './transactions.ts'
+
+/** The bound of a transaction. */
+const transactionMaxMs = 5_000
+/** A transaction that fails with a deadlock or a concurrent change is repeated. */
+const attemptsMax = 5
+const attemptsMaxMs = 10_000
+const retryDelayMaxMs = 50
+
+/** Runs write transactions concurrently. Those with the same subject wait for each other here, without a connection. */
+export class PostgresWriter {
+  readonly #pool: Pool
+  readonly #slots: TransactionSlots
+  readonly #subjects = new SubjectQueue()
+  readonly #commitListeners: (() => void)[] = []
+  readonly #running = new Set<Promise<unknown>>()
+
+  constructor(pool: Pool) {
+    this.#pool = pool
+    this.#slots = new TransactionSlots(pool.options.max)
+  }
+
+  async write<T>(
+    work: (trx: Db) => Promise<T>,
+    { onDurable, subject, isLogged = true }: WriteOptions & { readonly isLogged?: boolean } = {},
+  ): Promise<T> {
+    const run = () => this.#withRetries(() => this.#slots.run(() => this.#runTransaction(work, isLogged)))
+    const value = await this.#track(subject === undefined ? run() : this.#subjects.run(subject, run))
+    onDurable?.()
+    if (isLogged) this.#notify()
+    return value
+  }
+
+  /** After a lost connection nothing is retried: the statement is its own commit, so its outcome is unknown. */
+  async run<R>(statement: CompiledQuery<R>): Promise<readonly R[]> {
+    const run = () => this.#slots.run(() => this.#runStatement(statement))
+    const rows = await this.#track(this.#withRetries(run))
+    this.#notify()
+    return rows
+  }
+
+  onCommit(listener: () => void): void {
+    this.#commitListeners.push(listener)
+  }
+
+  get waiting(): number {
+    return this.#subjects.waiting + this.#slots.waiting
+  }
+
+  /** Resolves when all writes have ended. */
+  async idle(): Promise<void> {
+    await Promise.allSettled(this.#running)
+  }
+
+  #notify(): void {
+    for (const listener of this.#commitListeners) listener()
+  }
+
+  async #track<T>(running: Promise<T>): Promise<T> {
+    this.#running.add(running)
+    try {
+      return await running
+    } finally {
+      this.#running.delete(running)
+    }
+  }
+
+  async #withRetries<T>(run: () => Promise<T>): Promise<T> {
+    const deadline = performance.now() + attemptsMaxMs
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await run()
+      } catch (error) {
+        const isFinal = error instanceof OutcomeUnknownError || !isRetryable(error) || attempt === attemptsMax
+        if (isFinal || performance.now() > deadline) throw error
+        await sleep(Math.random() * retryDelayMaxMs)
+      }
+    }
+  }
+
+  async #runTransaction<T>(work: (trx: Db) => Promise<T>, isLogged: boolean): Promise<T> {
+    const source = connectionSource(this.#pool, () => queryMaxMs)
+    const client = await source.acquire()
+    const deadline = performance.now() + transactionMaxMs
+    const transaction = new WriteTransaction(client, () => Math.min(queryMaxMs, deadline - performance.now()))
+    try {
+      const value = await work(transaction.trx).catch(async (error: unknown) => {
+        throw (await transaction.firstError()) ?? error
+      })
+      if (transaction.hasChanges) await transaction.commit(isLogged)
+      return value
+    } finally {
+      // The caller does not wait for the end of a transaction that has changed nothing.
+      void transaction.rollback().then(() => source.release(client, transaction.fault))
+    }
+  }
+
+  async #runStatement<R>(statement: CompiledQuery<R>): Promise<readonly R[]> {
+    const source = connectionSource(this.#pool, () => queryMaxMs)
+    const client = await source.acquire()
+    let fault: unknown
+    const db = postgresKysely({
+      acquire: async () => client,
+      release(_client, error) {
+        fault = error
+      },
+      timeoutMs: () => queryMaxMs,
+    })
+    try {
+      return await confirmed(client, async () => (await db.executeQuery(statement)).rows)
+    } catch (error) {
+      const { cause } = error as Error
+      const isUnknown = error instanceof DatabaseUnavailableError && !isNotExecuted(cause)
+      throw isUnknown && !(error instanceof OutcomeUnknownError) ? unconfirmed(error) : error
+    } finally {
+      source.release(client, fault)
+    }
+  }
+}
