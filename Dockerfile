@@ -35,7 +35,7 @@ LABEL org.opencontainers.image.title="petstore" \
 # 127.0.0.1 is not reachable from outside the container.
 ENV NODE_ENV=production MALLOC_ARENA_MAX=1 HOST=0.0.0.0 PORT=8080 PETSTORE_DATA_DIR=/data
 EXPOSE 8080
-# The only writable paths: /data for the embedded database (unused with DATABASE_URL), /tmp for "import" from a pipe.
+# The only writable paths: /data for the embedded database (unused with DATABASE_URL), /tmp for "import" from a pipe and "export".
 VOLUME /data
 # Numeric, for the runAsNonRoot check of Kubernetes.
 USER 10001:10001
