@@ -26,6 +26,8 @@ const ahead = { kind: 'ratio', must: 1, aim: 3 } as const
 const latency = { kind: 'factor', must: 3, aim: 1.5, isUnchecked: true, needsFullRun: true } as const
 const startUp = { against: '', kind: 'ms', must: 600, aim: 300, isUnchecked: true } as const
 const memory = { against: '', kind: 'MB', isUnchecked: true } as const
+const bareInsert = 'a bare `pg` insert over `node:http`, same distance'
+const oneInstance = { against: 'one instance', kind: 'ratio' } as const
 const streams = { against: 'the same without streams', kind: 'factor', must: 2, aim: 1.3 } as const
 
 export const rows = {
@@ -123,7 +125,51 @@ export const rows = {
   memoryBunCreate: { ...memory, id: '10c', what: 'memory (RSS) while 64 callers create, Bun' },
   startHealth: { ...startUp, id: '11a', what: 'start to the first 200 of `/healthz`' },
   startList: { ...startUp, id: '11b', what: 'start to the first 200 of `GET /v1/pets`' },
-  // Row 12 is reserved for writes on PostgreSQL.
+  createPostgresFar: {
+    id: '12a',
+    what: 'create on PostgreSQL 4 ms away, 64 callers',
+    against: bareInsert,
+    kind: 'ratio',
+    must: 1.5,
+    aim: 3,
+  },
+  createPostgres: {
+    id: '12b',
+    what: 'the same with PostgreSQL on the same machine',
+    against: bareInsert,
+    kind: 'ratio',
+    must: 0.8,
+    aim: 1.5,
+  },
+  changePostgresThree: {
+    ...oneInstance,
+    id: '12c',
+    what: 'change different pets, PostgreSQL 4 ms away, three instances',
+    must: 2,
+    aim: 2.8,
+  },
+  createPostgresThree: {
+    ...oneInstance,
+    id: '12d',
+    what: 'create, PostgreSQL on the same machine, three instances on the same core',
+    must: 0.9,
+    aim: 1,
+  },
+  eventDelayPostgres: {
+    id: '12e',
+    what: "until an event is on another instance's event stream, PostgreSQL 4 ms away",
+    against: '',
+    kind: 'ms',
+    isUnchecked: true,
+  },
+  createPostgresSnapshot: {
+    id: '12f',
+    what: 'create while a snapshot is held open, PostgreSQL on the same machine',
+    against: 'the same without a snapshot',
+    kind: 'ratio',
+    isUnchecked: true,
+    isFullRunOnly: true,
+  },
   eventStreams: {
     ...streams,
     id: '13a',

@@ -13,16 +13,21 @@ const headers = Object.fromEntries(
     .map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)]),
 )
 const random = seededRandom(Number(env.BENCH_SEED))
+const ids = Number(env.BENCH_IDS)
+const sequencePlaceholder = '{sequence}'
+let sequence = Number(env.BENCH_SEQUENCE)
 const request = {
-  method: env.BENCH_METHOD as 'GET' | 'POST',
+  method: env.BENCH_METHOD as 'GET' | 'POST' | 'PATCH',
   path,
   headers,
   ...(env.BENCH_BODY !== undefined && { body: env.BENCH_BODY }),
 }
-const setupRequest = (each: autocannon.Request) => ({
-  ...each,
-  path: path.replace('{id}', String(1 + Math.floor(random() * Number(env.BENCH_IDS)))),
-})
+const setupRequest = (each: autocannon.Request) => {
+  const withId = (id: number) => ({ ...each, path: path.replace('{id}', String(id)) })
+  if (!env.BENCH_BODY?.includes(sequencePlaceholder)) return withId(1 + Math.floor(random() * ids))
+  const number = String(++sequence).padStart(sequencePlaceholder.length, '0')
+  return { ...withId((sequence % ids) + 1), body: env.BENCH_BODY.replace(sequencePlaceholder, number) }
+}
 
 const startedAt = performance.now()
 const run = autocannon(

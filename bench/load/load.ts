@@ -8,9 +8,13 @@ import { type Cores, pinned } from '../host/cores.ts'
 import { cleanEnv, trackChild } from '../host/processes.ts'
 import { benchDir, findProgram, packageVersion } from '../host/programs.ts'
 
-/** A request that a load repeats. `{id}` in the path is replaced by a random id from 1 to `ids`, with a fixed seed. */
+/**
+ * A request that a load repeats. `{id}` in the path is replaced by a random id from 1 to `ids`, with a fixed seed.
+ * `{sequence}` in the body is replaced by a number that no other request has. The ids are then in sequence, so that
+ * requests at the same time have different ids.
+ */
 export type RequestSpec = {
-  readonly method: 'GET' | 'POST'
+  readonly method: 'GET' | 'POST' | 'PATCH'
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
@@ -53,6 +57,9 @@ export type LoadGenerator = {
 }
 
 const seed = 20_261_115
+/** The sequences of loads that run at the same time are about a third of the ids apart. */
+const sequencePerLoad = 1_033_333
+let loadsStarted = 0
 const timeoutSeconds = 60
 
 export function createLoadGenerator(name: LoadName, cores: Cores): LoadGenerator {
@@ -64,10 +71,13 @@ export function createLoadGenerator(name: LoadName, cores: Cores): LoadGenerator
   }
 }
 
+const threadCount = (cores: Cores, { connections }: LoadPlan) => Math.min(cores.loadCount, connections)
+
 const autocannonCommand = [process.execPath, join(benchDir, 'load', 'autocannon.ts')]
 
-function wrkCommand(cores: Cores, { port, connections, seconds }: LoadPlan): string[] {
-  const threads = Math.min(cores.loadCount, connections)
+function wrkCommand(cores: Cores, plan: LoadPlan): string[] {
+  const { port, connections, seconds } = plan
+  const threads = threadCount(cores, plan)
   // wrk accepts whole seconds only. startLoad interrupts it earlier if needed.
   const duration = `${Math.ceil(seconds)}s`
   return [
@@ -83,7 +93,8 @@ function startLoad(cores: Cores, plan: LoadPlan, name: LoadName): RunningLoad {
   const nice = plan.isBackground && findProgram('nice') ? ['nice', '-n', '10'] : []
   const command = name === 'wrk' ? wrkCommand(cores, plan) : autocannonCommand
   const [program = '', ...args] = pinned(cores, cores.load, [...nice, ...command])
-  const child = spawn(program, args, { env: cleanEnv(envOf(plan)), stdio: ['ignore', 'pipe', 'pipe'] })
+  const env = cleanEnv({ ...envOf(plan), BENCH_THREADS: String(threadCount(cores, plan)) })
+  const child = spawn(program, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
   trackChild(child)
   const exited = once(child, 'exit')
   // The autocannon program writes a line to standard error when it has started.
@@ -120,6 +131,7 @@ const envOf = ({ port, request, connections, seconds }: LoadPlan) => ({
     .join('\n'),
   BENCH_IDS: String(request.ids ?? 0),
   BENCH_SEED: String(seed),
+  BENCH_SEQUENCE: String(loadsStarted++ * sequencePerLoad),
   BENCH_CONNECTIONS: String(connections),
   BENCH_SECONDS: String(seconds),
   ...(request.body !== undefined && { BENCH_BODY: request.body }),

@@ -1,5 +1,6 @@
 -- The request comes from the environment. The result is printed to standard output as one line of JSON.
--- {id} in the path is replaced by a random id, in the same sequence in every run.
+-- {id} in the path is replaced by a random id, in the same order in every run. With {sequence} in the body, which is
+-- replaced by a number of the same length, the ids are in sequence instead.
 
 local path = os.getenv('BENCH_PATH')
 local ids = tonumber(os.getenv('BENCH_IDS') or '0')
@@ -14,16 +15,27 @@ end
 
 -- Without a request function wrk sends a constant string, which is cheaper.
 if path:find('{id}', 1, true) then
-  local before, after
+  local isSequence = (wrk.body or ''):find('{sequence}', 1, true)
+  local started = 0
+  function setup(thread)
+    thread:set('threadIndex', started)
+    started = started + 1
+  end
+
+  local parts, sequence
+  local step = tonumber(os.getenv('BENCH_THREADS'))
   function init()
     math.randomseed(tonumber(os.getenv('BENCH_SEED')))
+    sequence = tonumber(os.getenv('BENCH_SEQUENCE')) + threadIndex
     local text = wrk.format(wrk.method, path, wrk.headers, wrk.body)
-    local from, to = text:find('{id}', 1, true)
-    before, after = text:sub(1, from - 1), text:sub(to + 1)
+    parts = { text:match(isSequence and '^(.-){id}(.-){sequence}(.*)$' or '^(.-){id}(.*)$') }
   end
-  local random = math.random
+
+  local random, format = math.random, string.format
   function request()
-    return before .. random(1, ids) .. after
+    if not isSequence then return parts[1] .. random(1, ids) .. parts[2] end
+    sequence = sequence + step
+    return parts[1] .. sequence % ids + 1 .. parts[2] .. format('%010d', sequence) .. parts[3]
   end
 end
 

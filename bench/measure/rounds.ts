@@ -10,6 +10,8 @@ export type Candidate = {
   readonly name: string
   readonly servers: readonly Server[]
   readonly request: RequestSpec
+  /** Whether each server gets all connections instead of a share of them. */
+  readonly hasAllConnectionsEach?: boolean
 }
 
 export type Round = {
@@ -61,7 +63,7 @@ export async function measureRounds(
 
 async function runRound(
   { load, cores }: BenchContext,
-  { name, servers, request }: Candidate,
+  { name, servers, request, hasAllConnectionsEach = false }: Candidate,
   seconds: number,
   isWarmUp: boolean,
 ): Promise<Round> {
@@ -71,9 +73,11 @@ async function runRound(
     cores.server,
     servers.map(({ pid }) => pid),
   )
+  const connectionsOf = (index: number) =>
+    hasAllConnectionsEach ? connectionCount : connectionShare(servers.length, index)
   const results = await Promise.all(
     servers.map(({ port }, index) =>
-      load.run({ port, request, seconds, isWarmUp, connections: connectionShare(servers.length, index) }),
+      load.run({ port, request, seconds, isWarmUp, connections: connectionsOf(index) }),
     ),
   )
   const used = cpuOf(servers) - cpuBefore

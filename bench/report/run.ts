@@ -46,7 +46,7 @@ export function formatNotes(run: RunInfo, results: readonly Result[]): string {
     `${machine.processor}, ${machine.architecture}, ${machine.memory}, ${machine.system}. ${run.cores} "Must" of rows 1 to 4 is for ${machine.architecture}.`,
     `Load: ${run.load}, 64 connections unless a row says otherwise. Load-bound: the load generator used more than 90 % of its core and a server less than 90 %.`,
     'Logs go to /dev/null. The service and json-server log each request; Express, Fastify and Hono do not log.',
-    "By CPU time: the same ratio in requests per second of the server's CPU time, which other processes affect less. For creates (4, 9c, 9f) it excludes the time that a server waits for the disk.",
+    "By CPU time: the same ratio in requests per second of the server's CPU time, which other processes affect less. For writes (4, 9c, 9f, 12) it excludes the time that a server waits for the disk and for PostgreSQL.",
   ]
   if (results.some(({ isDisturbed }) => isDisturbed))
     lines.push(

@@ -18,6 +18,17 @@ export const measurements: readonly Measurement[] = [
   },
   startUp,
   {
+    rows: [
+      rows.createPostgresFar,
+      rows.createPostgres,
+      rows.changePostgresThree,
+      rows.createPostgresThree,
+      rows.eventDelayPostgres,
+      rows.createPostgresSnapshot,
+    ],
+    run: async (context) => (await import('./postgresWrites.ts')).writesOnPostgres.run(context),
+  },
+  {
     rows: [rows.eventStreams, rows.eventStreamsPostgres],
     run: async (context) => (await import('./eventStreams.ts')).eventStreams.run(context),
   },

@@ -34,7 +34,7 @@ export async function startBare(
   return bare
 }
 
-/** Starts a server that runs one `pg` query per list request. */
+/** Starts a server that runs one `pg` query per request. */
 export const startBarePostgres = (cores: Cores, core: string, env: Env): Promise<Server> =>
   startServer({
     name: 'bare pg',

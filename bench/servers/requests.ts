@@ -18,3 +18,13 @@ export function requestsWith(key: string): Record<Operation, RequestSpec> {
     },
   }
 }
+
+/** Changes a pet, another one and to another name each time. */
+export const changeRequest = (key: string, ids: number): RequestSpec => ({
+  method: 'PATCH',
+  path: '/v1/pets/{id}',
+  headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+  body: '{"name":"Milo {sequence}"}',
+  ids,
+  status: 200,
+})
