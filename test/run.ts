@@ -14,6 +14,8 @@
  *     test/embedded/   about the embedded engine and its files: on SQLite
  *     test/postgres/   about PostgreSQL: on PostgreSQL, a real server that is started here and removed after
  *
+ * test/failover/ does not run here, but with `npm run test:failover`: it needs HAProxy.
+ *
  * A skipped test and a PostgreSQL that does not start are failures. One exception: on a machine without a
  * browser the tests that need one are skipped and reported. With PETSTORE_TEST_REQUIRE_BROWSER=true they fail the run.
  */

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { constants, DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
-import type { Database } from '../../src/database/database.ts'
+import type { ReadContext } from '../../src/api/operation.ts'
+import { sqliteDialect } from '../../src/database/dialect.ts'
 import { sqliteKysely } from '../../src/database/sqlite/driver.ts'
 import { databaseFile } from '../../src/database/sqlite/open.ts'
 import { inventoryRoutes } from '../../src/inventory/routes.ts'
@@ -20,8 +21,9 @@ test('reading the inventory reads only its table, which has one row per status',
       if (action === constants.SQLITE_READ) tables.add(table)
       return constants.SQLITE_OK
     })
-    const [operation] = inventoryRoutes({ read: sqliteKysely(connection) } as Database)
-    const response = await operation?.read?.({ params: {}, query: {}, body: {} }, {} as never)
+    const [operation] = inventoryRoutes(sqliteDialect)
+    const context = { db: sqliteKysely(connection) } as ReadContext
+    const response = await operation?.read?.({ params: {}, query: {}, body: {} }, context)
     assert.deepEqual(JSON.parse(response?.json ?? ''), { available: 7, pending: 2, sold: 1 })
     assert.deepEqual([...tables], ['inventory'])
     connection.setAuthorizer(null)

@@ -10,7 +10,7 @@ import type { Tables } from '../../src/database/tables.ts'
 import { orderStatuses } from '../../src/orders/order.ts'
 import {
   expireDueHolds,
-  findOpenOrder,
+  findOpenOrderForUpdate,
   findOrder,
   hasDueHolds,
   ordersPageQuery,
@@ -95,7 +95,7 @@ async function queriesOf(work: (db: Kysely<Tables>) => Promise<unknown>): Promis
 
 const others: [what: string, work: (db: Kysely<Tables>) => Promise<unknown>][] = [
   ['one order', (db) => findOrder(db, 5)],
-  ['the open order of an animal', (db) => findOpenOrder(db, 7n, 0)],
+  ['the open order of an animal', (db) => findOpenOrderForUpdate(db, 7n)],
   ['whether a hold has expired', (db) => hasDueHolds(db, 0)],
   ['the holds that have expired', (db) => expireDueHolds(db, 0)],
   ['whether an animal uses a category', (db) => isCategoryUsed(db, 3n)],

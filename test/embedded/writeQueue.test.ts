@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { describe, type TestContext, test } from 'node:test'
 import type { Kysely } from 'kysely'
 import { type Database, DatabaseUnavailableError } from '../../src/database/database.ts'
@@ -95,4 +96,98 @@ describe('while another process holds the write lock', { concurrency: true }, ()
     await lock.release()
     assert.equal((await seed()).stdout, 'Added 3 animals.\n')
   })
+})
+
+/** In the WAL the last frame of a commit has the size of the database, every other frame zero. */
+function commitsInWal(walFile: string): number {
+  const wal = readFileSync(walFile)
+  const frameBytes = 24 + wal.readUInt32BE(8)
+  let commits = 0
+  for (let at = 32; at + frameBytes <= wal.length; at += frameBytes)
+    if (wal.readUInt32BE(at + 4) > 0) commits++
+  return commits
+}
+
+test('jobs that are queued together share one commit, also if one of them fails', async (t) => {
+  const opened = await embeddedDatabaseFor(t)
+  const walFile = `${databaseFile(opened.dataDir)}-wal`
+  const before = commitsInWal(walFile)
+  const failing = opened.write(async (trx) => {
+    await addCategory(100)(trx)
+    throw new Error('changed my mind')
+  })
+  const results = await Promise.allSettled([
+    opened.write(addCategory(1)),
+    failing,
+    opened.write(addCategory(2)),
+  ])
+  assert.deepEqual(
+    results.map(({ status }) => status),
+    ['fulfilled', 'rejected', 'fulfilled'],
+  )
+  assert.equal(commitsInWal(walFile), before + 1)
+  assert.deepEqual(await categories(opened), [1, 2])
+})
+
+describe('a job in the same commit as one that fails', () => {
+  async function runsBeside(t: TestContext, fail: (trx: Kysely<Tables>) => Promise<void>) {
+    const opened = await embeddedDatabaseFor(t)
+    const runs: [number, number] = [0, 0]
+    const neighbour = (n: 0 | 1) =>
+      opened.write(async (trx) => {
+        runs[n]++
+        return addCategory(n + 1)(trx)
+      })
+    const results = [neighbour(0), opened.write(fail), neighbour(1)]
+    assert.deepEqual(
+      (await Promise.allSettled(results)).map(({ status }) => status),
+      ['fulfilled', 'rejected', 'fulfilled'],
+    )
+    assert.deepEqual(await categories(opened), [1, 2])
+    return runs
+  }
+
+  test('before it has changed anything is not run again', async (t) => {
+    const runs = await runsBeside(t, async (trx) => {
+      await trx.selectFrom('categories').selectAll().execute()
+      throw new Error('not found')
+    })
+    assert.deepEqual(runs, [1, 1])
+  })
+
+  test('after that is run again if it came before', async (t) => {
+    const runs = await runsBeside(t, async (trx) => {
+      await trx.updateTable('categories').set({ name: 'changed' }).execute()
+      throw new Error('changed my mind')
+    })
+    assert.deepEqual(runs, [2, 1])
+  })
+})
+
+test('jobs run one after another, in order', async (t) => {
+  const opened = await embeddedDatabaseFor(t)
+  const seen: string[] = []
+  await Promise.all(
+    [1, 2, 3].map((id) =>
+      opened.write(async (trx) => {
+        seen.push(`begin ${id}`)
+        await addCategory(id)(trx)
+        await trx.selectFrom('categories').selectAll().execute()
+        seen.push(`end ${id}`)
+      }),
+    ),
+  )
+  assert.deepEqual(seen, ['begin 1', 'end 1', 'begin 2', 'end 2', 'begin 3', 'end 3'])
+})
+
+test('a later job of the same commit sees the changes of an earlier one', async (t) => {
+  const opened = await embeddedDatabaseFor(t)
+  const [, seen] = await Promise.all([
+    opened.write(addCategory(7)),
+    opened.write(async (trx) => trx.selectFrom('categories').select('category_id').execute()),
+  ])
+  assert.deepEqual(
+    seen.map((row) => row.category_id),
+    [7n],
+  )
 })

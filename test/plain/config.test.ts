@@ -15,6 +15,7 @@ test('the documented defaults apply without settings', () => {
     environment: 'production',
     dataDir: resolve('./data'),
     databaseUrl: undefined,
+    databaseReadUrl: undefined,
     databasePoolMax: 10,
     isAutoMigrate: true,
     adminKey: undefined,
@@ -33,7 +34,8 @@ test('the documented defaults apply without settings', () => {
 
 test('empty and blank settings count as unset', () => {
   const names = [
-    ...['PORT', 'HOST', 'PETSTORE_ENV', 'PETSTORE_DATA_DIR', 'PETSTORE_PUBLIC_URL', 'DATABASE_URL'],
+    ...['PORT', 'HOST', 'PETSTORE_ENV', 'PETSTORE_DATA_DIR', 'PETSTORE_PUBLIC_URL'],
+    ...['DATABASE_URL', 'DATABASE_READ_URL'],
     ...[
       'PETSTORE_CONNECTIONS_PER_ADDRESS',
       'PETSTORE_ORDER_HOLD_HOURS',
@@ -84,6 +86,10 @@ describe('valid settings are accepted', () => {
     [
       { DATABASE_URL: 'postgresql://a:b@db:1/c?sslmode=no' },
       { databaseUrl: 'postgresql://a:b@db:1/c?sslmode=no' },
+    ],
+    [
+      { DATABASE_URL: 'postgres://a/b', DATABASE_READ_URL: 'postgres://c/b' },
+      { databaseReadUrl: 'postgres://c/b' },
     ],
     [{ PETSTORE_DATABASE_POOL: '1000' }, { databasePoolMax: 1_000 }],
     [{ PETSTORE_AUTO_MIGRATE: 'false' }, { isAutoMigrate: false }],
@@ -159,6 +165,8 @@ const badSettings: [name: string, value: string][] = [
   ['DATABASE_URL', 'mysql://localhost/petstore'],
   ['DATABASE_URL', 'postgres://localhost'],
   ['DATABASE_URL', 'localhost/petstore'],
+  ['DATABASE_READ_URL', 'mysql://localhost/petstore'],
+  ['DATABASE_READ_URL', 'localhost/petstore'],
 ]
 
 describe('an invalid setting is reported by its name', () => {
@@ -169,6 +177,12 @@ describe('an invalid setting is reported by its name', () => {
       assert.match(problems[0] ?? '', new RegExp(`^${name} `))
     })
   }
+})
+
+test('a replica needs a database', () => {
+  const { problems } = problemsOf({ DATABASE_READ_URL: 'postgres://localhost/petstore', DATABASE_URL: ' ' })
+  assert.equal(problems.length, 1)
+  assert.match(problems[0] ?? '', /^DATABASE_READ_URL /)
 })
 
 test('all invalid settings are reported in one message', () => {
@@ -195,6 +209,7 @@ describe('secrets are not printed', () => {
     ['PETSTORE_STAGING_URL', 'https://api.example/?token=hunter2', 'hunter2'],
     ['DATABASE_URL', 'mysql://petstore:hunter2@db.example/petstore', 'hunter2'],
     ['DATABASE_URL', 'postgres://petstore:hunter2@db.example:99999/petstore', 'hunter2'],
+    ['DATABASE_READ_URL', 'postgres://petstore:hunter2@db.example/petstore', 'hunter2'],
   ] as const) {
     test(`of ${name}=${value.replace(secret, '...')}`, () => {
       const { message } = problemsOf({ [name]: value })

@@ -34,7 +34,7 @@ for (const level of levels) {
       t.after(() => database.close())
       assert.equal(await levelIn(database.read), 'read committed')
       assert.equal(await database.write(levelIn), 'read committed')
-      assert.equal(await database.writeConcurrently(levelIn), 'read committed')
+      assert.equal(await database.writeUnlogged(levelIn), 'read committed')
       assert.equal(await database.migrate(levelIn), 'read committed')
       assert.equal(await database.snapshot(levelIn), 'repeatable read')
     })

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
-import type { Database } from '../../src/database/database.ts'
-import type { ClientResponse } from '../support/client.ts'
+import { addOnce, adopt, letHoldExpire, longAgo, orderConcurrently } from '../support/adoptions.ts'
 import { administer, inDatabase, openTestDatabase } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Caller, callerOf, ExpectedState, Fleet, isBusy, pick, WorkPeriod } from '../support/fleet.ts'
+import { assertMirrored, assertNothingDoubled, assertNothingLost, stateOf } from '../support/expectedState.ts'
+import { type Caller, callerOf, ExpectedState, Fleet, logProblems, WorkPeriod } from '../support/fleet.ts'
 import {
   adminKey,
   type Event,
@@ -14,6 +14,7 @@ import {
   instancesFor,
   listAllItems,
   makeAmpleKey,
+  requestOk,
   retryWhile503,
   sharedDatabase,
   tally,
@@ -42,118 +43,6 @@ const webhookTypes = [
   ['order.cancelled'],
   ['order.approved', 'order.delivered'],
 ]
-
-/** Adds a pet, changes it, orders it, and completes or cancels the order. */
-async function adopt(
-  { attempt, insist: retryUntilResponse, ok }: Caller,
-  known: ExpectedState,
-  name: string,
-  turn: number,
-) {
-  const body = { name, categoryId: turn % 20 }
-  const isRetried = turn % 3 !== 0
-  const noted: { id?: number; isRetried: boolean } = { isRetried }
-  known.animals.set(name, noted)
-  const made = isRetried
-    ? (await retryUntilResponse('POST', '/v1/pets', { body, idempotencyKey: name })).response
-    : await attempt('POST', '/v1/pets', { body })
-  // Without a key the outcome is unknown, and the request must not be repeated.
-  if (!made || isBusy(made)) return
-  assert.equal(made.status, 201, made.text)
-  const { id } = made.json
-  noted.id = id
-  known.pets.set(id, { name, status: 'available' })
-  // A confirmed change is visible everywhere immediately.
-  assert.deepEqual(await ok('GET', `/v1/pets?id=${id}`), [made.json])
-
-  await ok('PATCH', `/v1/pets/${id}`, { body: { name: `${name} renamed` } })
-  known.pets.set(id, { name: `${name} renamed`, status: 'available' })
-  const order = await ok('POST', '/v1/store/orders', {
-    body: { petId: id, note: name },
-    idempotencyKey: `order-${name}`,
-  })
-  known.orders.set(order.id, 'placed')
-  known.pets.set(id, { name: `${name} renamed`, status: 'pending' })
-  const ways = [['approved', 'delivered'], ['approved', 'cancelled'], ['cancelled'], ['approved'], []]
-  const petStatus: Record<string, string> = { delivered: 'sold', cancelled: 'available' }
-  for (const status of pick(ways)) {
-    await ok('PATCH', `/v1/store/orders/${order.id}`, { body: { status } })
-    known.orders.set(order.id, status)
-    known.pets.set(id, { name: `${name} renamed`, status: petStatus[status] ?? 'pending' })
-  }
-  assert.equal((await ok('GET', `/v1/store/orders/${order.id}`)).status, known.orders.get(order.id))
-  if (!petStatus[known.orders.get(order.id) as string] || turn % 2 === 0) return
-  const { response, failedAttempts } = await retryUntilResponse('DELETE', `/v1/pets/${id}`)
-  // The attempt whose response was lost may have done it.
-  if (response.status === 404) assert.ok(failedAttempts > 0)
-  else assert.equal(response.status, 204, response.text)
-  known.pets.set(id, 'gone')
-}
-
-/** Adds a pet, and repeats the request until there is a response. */
-async function addOnce({ ok }: Caller, known: ExpectedState, name: string): Promise<number> {
-  known.animals.set(name, { isRetried: true })
-  const { id } = await ok('POST', '/v1/pets', { body: { name, categoryId: 7 }, idempotencyKey: name })
-  known.animals.set(name, { id, isRetried: true })
-  known.pets.set(id, { name, status: 'available' })
-  return id
-}
-
-/** Many callers order the same pet, and the one that gets it cancels. No request is repeated. */
-async function orderConcurrently({ attempt, ok }: Caller, known: ExpectedState, petIds: readonly number[]) {
-  const petId = pick(petIds)
-  const response = await attempt('POST', '/v1/store/orders', { body: { petId } })
-  if (response?.status === 201) known.orders.set(response.json.id, 'cancelled')
-  else if (response) assert.ok(response.json.code === 'pet_unavailable' || isBusy(response), response.text)
-  // An order whose response was lost is cancelled by the next caller that finds it.
-  const open = await ok('GET', `/v1/store/orders?petId=${petId}&status=placed`)
-  const ids: number[] =
-    response?.status === 201 ? [response.json.id] : open.map(({ id }: { id: number }) => id)
-  for (const id of ids) {
-    await ok('PATCH', `/v1/store/orders/${id}`, { body: { status: 'cancelled' } })
-    known.orders.set(id, 'cancelled')
-  }
-}
-
-/** Later than any time of the run. */
-const longAgo = 1
-
-async function endHold(database: Database, id: number): Promise<true> {
-  await database.write((trx) =>
-    trx
-      .updateTable('orders')
-      .set({ hold_expires_at: longAgo })
-      .where('id', '=', id)
-      .where('status', '=', 'placed')
-      .execute(),
-  )
-  return true
-}
-
-/** An order whose hold expires. Every other time the next order comes before an instance has expired it. */
-async function letHoldExpire(
-  caller: Caller,
-  known: ExpectedState,
-  database: Database,
-  name: string,
-  turn: number,
-) {
-  const petId = await addOnce(caller, known, name)
-  const order = await caller.ok('POST', '/v1/store/orders', {
-    body: { petId },
-    idempotencyKey: `held-${name}`,
-  })
-  await eventually('its hold has ended', () => endHold(database, order.id).catch(() => false))
-  known.held.add(order.id)
-  known.orders.set(order.id, 'cancelled')
-  if (turn % 2 === 0) return
-  const next = await caller.ok('POST', '/v1/store/orders', {
-    body: { petId },
-    idempotencyKey: `next-${name}`,
-  })
-  known.orders.set(next.id, 'placed')
-  known.pets.set(petId, { name, status: 'pending' })
-}
 
 /** Lists, as callers that only read do. */
 async function look({ ok }: Caller) {
@@ -239,96 +128,12 @@ test(`instances that are killed every two seconds lose no confirmed change and d
     `${known.pets.size} animals and ${known.orders.size} orders confirmed, ${known.held.size} holds`,
   )
   t.diagnostic(`${known.replayed} retries had been applied before their response was lost`)
-  t.diagnostic(`complaints ${JSON.stringify(fleet.logProblems())}`)
+  t.diagnostic(`complaints ${JSON.stringify(logProblems(fleet.all))}`)
   const expected =
     /^(?:20[014]|404 pet_not_found|409 (?:pet_unavailable|idempotency_in_progress)|503 unavailable)$/
   for (const response of Object.keys(responses)) assert.match(response, expected)
   assert.ok(fleet.kills > 0 && known.lost > 0, 'an instance was killed during a request')
 })
-
-type State = {
-  pet: Map<number, ClientResponse['json']>
-  category: Map<number, unknown>
-  order: Map<number, ClientResponse['json']>
-}
-
-async function stateOf(instance: Server): Promise<State> {
-  const byId = async (path: string) =>
-    new Map<number, ClientResponse['json']>(
-      (await listAllItems(instance, path)).map((thing) => [thing.id, thing]),
-    )
-  const state = {
-    pet: await byId('/v1/pets?limit=100'),
-    category: await byId('/v1/categories?limit=100'),
-    order: await byId('/v1/store/orders?limit=100'),
-  }
-  const inventory = await instance.request('GET', '/v1/store/inventory', { key: adminKey })
-  const counted = tally([...state.pet.values()].map(({ status }) => status))
-  assert.deepEqual(inventory.json, { available: 0, pending: 0, sold: 0, ...counted })
-  return state
-}
-
-/** The feed is complete: a follower has the same state as the lists. */
-function assertMirrored(feed: readonly Event[], state: State): void {
-  const mirror: Record<string, Map<number, unknown>> = {
-    pet: new Map(),
-    category: new Map(),
-    order: new Map(),
-  }
-  for (const { type, data } of feed) {
-    const [kind = '', what] = type.split('.')
-    if (what === 'deleted') mirror[kind]?.delete(data.id)
-    else mirror[kind]?.set(data.id, data)
-  }
-  const reported = ({ id, petId, status, cancelReason }: ClientResponse['json']) =>
-    cancelReason === undefined ? { id, petId, status } : { id, petId, status, cancelReason }
-  const sorted = (map: Map<number, unknown> | undefined) => [...(map ?? [])].sort(([a], [b]) => a - b)
-  const orders = new Map([...state.order].map(([id, order]) => [id, reported(order)]))
-  assert.deepEqual(sorted(mirror.pet), sorted(state.pet))
-  assert.deepEqual(sorted(mirror.category), sorted(state.category))
-  assert.deepEqual(sorted(mirror.order), sorted(orders))
-}
-
-/** Every confirmed change is present. */
-function assertNothingLost(known: ExpectedState, state: State): void {
-  for (const [id, expected] of known.pets) {
-    const found = state.pet.get(id)
-    if (expected === 'gone') assert.equal(found, undefined, `animal ${id} was removed`)
-    else assert.deepEqual({ name: found?.name, status: found?.status }, expected, `animal ${id}`)
-  }
-  for (const [id, status] of known.orders) assert.equal(state.order.get(id)?.status, status, `order ${id}`)
-  for (const id of known.held) assert.equal(state.order.get(id)?.cancelReason, 'hold_expired', `order ${id}`)
-}
-
-/** Nothing was done twice: neither repeated requests nor scheduled work. */
-function assertNothingDoubled(known: ExpectedState, feed: readonly Event[]): void {
-  const created = feed.filter(({ type }) => type === 'pet.created')
-  const byName = Map.groupBy(created, ({ data }) => String(data.name))
-  for (const [name, { id, isRetried }] of known.animals) {
-    const ids = (byName.get(name) ?? []).map(({ data }) => data.id)
-    if (id !== undefined) assert.deepEqual(ids, [id], name)
-    else assert.ok(!isRetried || ids.length === 1, `${name} was sent until it got a response`)
-    assert.ok(ids.length <= 1, name)
-  }
-  const openOrder = new Map<unknown, number>()
-  const way = new Map<number, string[]>()
-  for (const { type, data } of feed) {
-    if (!type.startsWith('order.')) continue
-    way.set(data.id, [...(way.get(data.id) ?? []), type.slice('order.'.length)])
-    if (type === 'order.placed') {
-      assert.equal(openOrder.get(data.petId), undefined, `animal ${data.petId} was ordered twice`)
-      openOrder.set(data.petId, data.id)
-    }
-    if (type === 'order.cancelled') {
-      assert.equal(openOrder.get(data.petId), data.id)
-      openOrder.delete(data.petId)
-    }
-  }
-  for (const [id, steps] of way)
-    assert.match(steps.join(' '), /^placed(?: approved)?(?: delivered| cancelled)?$/, `order ${id}`)
-  for (const id of known.held)
-    assert.deepEqual(way.get(id), ['placed', 'cancelled'], `the hold of order ${id}`)
-}
 
 type DeliveryCheck = {
   env: Record<string, string>
@@ -385,14 +190,15 @@ for (const { when, timing, isReplayed } of moments) {
       migrate(async (trx) => {
         await sql`CREATE FUNCTION be_slow() RETURNS trigger LANGUAGE plpgsql
           AS 'BEGIN PERFORM pg_sleep(1); RETURN NULL; END'`.execute(trx)
-        await sql`CREATE CONSTRAINT TRIGGER be_slow AFTER INSERT ON pets DEFERRABLE INITIALLY ${sql.raw(timing)}
+        await sql`CREATE CONSTRAINT TRIGGER be_slow AFTER INSERT ON orders DEFERRABLE INITIALLY ${sql.raw(timing)}
           FOR EACH ROW EXECUTE FUNCTION be_slow()`.execute(trx)
       }),
     )
+    const { id } = (await requestOk(other, 'POST', '/v1/pets', { name: 'Slow', categoryId: 3 })).json
     const send = ({ request }: Server) =>
-      request('POST', '/v1/pets', {
+      request('POST', '/v1/store/orders', {
         key: adminKey,
-        body: { name: 'Slow', categoryId: 3 },
+        body: { petId: id },
         headers: { 'idempotency-key': 'once' },
       })
     const lost = send(killed).then(
@@ -411,10 +217,10 @@ for (const { when, timing, isReplayed } of moments) {
     const response = await retryWhile503(() => send(other))
     assert.equal(response.status, 201, response.text)
     assert.equal(response.headers['idempotent-replayed'], isReplayed ? 'true' : undefined)
-    assert.deepEqual(await listAllItems(other, '/v1/pets'), [response.json])
-    const created = (await feedAfter(other, 0)).filter(({ type }) => type === 'pet.created')
+    assert.deepEqual(await listAllItems(other, '/v1/store/orders'), [response.json])
+    const placed = (await feedAfter(other, 0)).filter(({ type }) => type === 'order.placed')
     assert.deepEqual(
-      created.map(({ data }) => data.id),
+      placed.map(({ data }) => data.id),
       [response.json.id],
     )
   })

@@ -1,8 +1,17 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import pg from 'pg'
-import { migrations } from '../../src/database/migrate.ts'
-import { type DatabaseEnv, newDatabase, removeDatabase } from '../support/engine.ts'
+import { LockTimeoutError } from '../../src/database/database.ts'
+import { migrate, migrations } from '../../src/database/migrate.ts'
+import type { Db } from '../../src/database/tables.ts'
+import {
+  type DatabaseEnv,
+  databaseFor,
+  inDatabase,
+  newDatabase,
+  openDatabaseFor,
+  removeDatabase,
+} from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { startLoad } from '../support/load.ts'
 import { runPetstore } from '../support/process.ts'
@@ -18,6 +27,13 @@ async function emptyDatabaseFor(t: Pick<TestContext, 'after'>): Promise<Database
   const env = await newDatabase({ isBare: true })
   t.after(() => removeDatabase(env))
   return env
+}
+
+async function clientFor(t: Pick<TestContext, 'after'>, env: DatabaseEnv): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: env.DATABASE_URL })
+  await client.connect()
+  t.after(() => client.end())
+  return client
 }
 
 async function query(env: DatabaseEnv, text: string): Promise<pg.QueryResult['rows']> {
@@ -121,4 +137,73 @@ test('a running service does not notice columns that a later version adds under 
     return pets.every(({ id }) => reported.has(Number(id)))
   }
   await eventually('webhooks receive an event of every pet', isNotified, 30_000)
+})
+
+test('a migration that waits for a long transaction gives up, and meanwhile every change is made', async (t) => {
+  const undo = reverseCleanup(t)
+  const env = await databaseFor(undo)
+  const service = await startTestService(env)
+  undo.after(() => service.stop())
+  const { key } = await service.makeKey(amplePlan)
+  const load = startLoad([service], { callers: 4, key })
+  undo.after(() => load.stop().catch(() => {}))
+  const reader = await clientFor(undo, env)
+  // As pg_dump does.
+  await reader.query('BEGIN; SELECT 1 FROM pets LIMIT 1')
+  const next = { name: 'next', script: () => 'ALTER TABLE pets ADD COLUMN from_the_future text' }
+  const everyCallerGoesOn = async () => {
+    const before = load.leastChanges()
+    await eventually('every caller makes changes', () => load.leastChanges() > before + 1)
+  }
+  await inDatabase(env, async (database) => {
+    for (let attempt = 0; attempt < 3; attempt++) {
+      await assert.rejects(migrate(database, 0, [...migrations, next]), LockTimeoutError)
+      await everyCallerGoesOn()
+    }
+    await reader.query('COMMIT')
+    assert.deepEqual(await migrate(database, 0, [...migrations, next]), ['next'])
+  })
+  await everyCallerGoesOn()
+  await load.stop()
+  assert.equal(load.rejections(), 0, 'no request was rejected')
+})
+
+test('"petstore migrate" names the reason if a transaction blocks it', async (t) => {
+  const undo = reverseCleanup(t)
+  const env = await emptyDatabaseFor(undo)
+  const blocker = await clientFor(undo, env)
+  // The migration creates this table, too, and has to wait for the outcome.
+  await blocker.query('BEGIN; CREATE TABLE metadata (name text)')
+  const { code, stdout, stderr } = await runPetstore(['migrate'], env)
+  assert.deepEqual([code, stdout], [1, ''])
+  assert.match(stderr, /^Another transaction in PostgreSQL, such as that of a backup, blocks the migration: /)
+})
+
+test('a change is made even if a migration has made the prepared statements of all connections stale', async (t) => {
+  const { env, database } = await openDatabaseFor(t)
+  const connections = 10
+  const readOrders = (trx: Db) => trx.selectFrom('orders').selectAll().where('id', '=', 1).execute()
+  const addCategory = (trx: Db, id: number) =>
+    trx
+      .insertInto('categories')
+      .values({ category_id: BigInt(id) })
+      .execute()
+  let begun = 0
+  const all = Promise.withResolvers<void>()
+  await Promise.all(
+    Array.from({ length: connections }, (_, id) =>
+      database.write(async (trx) => {
+        await readOrders(trx)
+        if (++begun === connections) all.resolve()
+        await all.promise
+        await addCategory(trx, id)
+      }),
+    ),
+  )
+  await query(env, 'ALTER TABLE orders ADD COLUMN from_the_future text')
+  await database.write(async (trx) => {
+    await addCategory(trx, connections)
+    await readOrders(trx)
+  })
+  assert.equal((await query(env, 'SELECT 1 FROM categories')).length, connections + 1)
 })

@@ -15,7 +15,7 @@ import { PostgresRateLimiter } from '../../src/limits/postgresRateLimiter.ts'
 import { orderStatuses } from '../../src/orders/order.ts'
 import {
   expireDueHolds,
-  findOpenOrder,
+  findOpenOrderForUpdate,
   findOrder,
   hasDueHolds,
   ordersPageQuery,
@@ -223,15 +223,19 @@ async function queriesOf(work: (db: Kysely<Tables>) => Promise<unknown>): Promis
   const undone = new Error('undone')
   await database
     .write(async (trx) => {
-      await work(
-        trx.withPlugin({
-          transformQuery({ node, queryId }) {
-            made.push(database.read.getExecutor().compileQuery(node, queryId))
-            return node
-          },
-          transformResult: async ({ result }) => result,
-        }),
-      )
+      const recorder = trx.withPlugin({
+        transformQuery({ node, queryId }) {
+          made.push(database.read.getExecutor().compileQuery(node, queryId))
+          return node
+        },
+        transformResult: async ({ result }) => result,
+      })
+      // Prepared queries are compiled only once.
+      const executeQuery: typeof recorder.executeQuery = (query) => {
+        if (!('compile' in query)) made.push(query)
+        return trx.executeQuery(query)
+      }
+      await work(Object.assign(recorder, { executeQuery }))
       throw undone
     })
     .catch((error: unknown) => {
@@ -249,8 +253,8 @@ const works: [what: string, work: (db: Kysely<Tables>) => Promise<unknown>, rows
   ['a page of categories', (db) => listCategories(db, pageMax, 3n)],
   ['the first page of categories', (db) => listCategories(db, pageMax)],
   ['one order', (db) => findOrder(db, 5), 1],
-  ['the open order of an animal', (db) => findOpenOrder(db, 1_500n, 0), 1],
-  ['the open order of an animal that has none', (db) => findOpenOrder(db, 7n, 0), 1],
+  ['the open order of an animal', (db) => findOpenOrderForUpdate(db, 1_500n), 1],
+  ['the open order of an animal that has none', (db) => findOpenOrderForUpdate(db, 7n), 1],
   ['whether a hold has expired', (db) => hasDueHolds(db, 20_000), 1],
   ['whether a hold has expired if none has', (db) => hasDueHolds(db, 0), 1],
   ['the holds that have expired', (db) => expireDueHolds(db, 11_030)],
@@ -265,14 +269,8 @@ const works: [what: string, work: (db: Kysely<Tables>) => Promise<unknown>, rows
   ['whether there is something to dispatch', (db) => hasUndispatchedEvents(db, eventIdMax)],
   ['lanes that are due', (db) => dueLanes(db, others * 2)],
   ['lanes that are due where none is', (db) => dueLanes(db, 0)],
-  [
-    'the next delivery',
-    (db) => claimDelivery(db, database.dialect, { webhookId: 7, lane: 'first' }, others * 2),
-  ],
-  [
-    'the next retry',
-    (db) => claimDelivery(db, database.dialect, { webhookId: 7, lane: 'retry' }, others * 2),
-  ],
+  ['the next delivery', (db) => claimDelivery(db, { webhookId: 7, lane: 'first' }, others * 2)],
+  ['the next retry', (db) => claimDelivery(db, { webhookId: 7, lane: 'retry' }, others * 2)],
   [
     'a page of deliveries',
     (db) => listDeliveries({ read: db, dialect: database.dialect }, 7, pageMax, others),
@@ -291,8 +289,8 @@ const works: [what: string, work: (db: Kysely<Tables>) => Promise<unknown>, rows
   [
     'expired idempotency records',
     (db) => {
-      const write: Database['write'] = (work) => work(db)
-      return new IdempotencyRecords({ ...database, write }).sweep(dayMs + 1_000_500)
+      const writeUnlogged: Database['writeUnlogged'] = (work) => work(db)
+      return new IdempotencyRecords({ ...database, writeUnlogged }).sweep(dayMs + 1_000_500)
     },
     pieceMax,
   ],

@@ -110,6 +110,6 @@ test(`a PostgreSQL that is stopped for ${stoppedMs / 1000} s under the load of t
     const { rows } = await postgres.administer(
       `SELECT count(*) FROM pg_stat_activity WHERE datname = '${postgres.databaseName}' AND application_name = 'petstore'`,
     )
-    return Number(rows[0].count) <= servers.length * (poolMax + 1)
+    return Number(rows[0].count) <= servers.length * 2 * poolMax
   })
 })

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { generateApiKey, hashApiKey } from '../../src/auth/apiKey.ts'
+import { eventIdMax, lastEventId as newestEventId } from '../../src/events/queries.ts'
 import {
   assertCommandFails,
   assertSameExport,
@@ -438,13 +439,11 @@ describe('export and import', { concurrency: 2 }, () => {
       lastCategoryId: 0,
       lastOrderId: 1,
     })
-    const { newest } = await inDatabase(first.databaseEnv, ({ read }) =>
-      read
-        .selectFrom('events')
-        .select((eb) => eb.fn.max('id').as('newest'))
-        .executeTakeFirstOrThrow(),
-    )
-    assert.equal(lastEventId, Number(newest))
+    const newest = await inDatabase(first.databaseEnv, async (database) => {
+      await database.readableThrough()
+      return newestEventId(database.read, eventIdMax)
+    })
+    assert.equal(lastEventId, newest)
   })
 
   test('accept the path of a pipe, which can be read only once', async (t) => {

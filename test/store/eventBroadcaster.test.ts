@@ -42,6 +42,10 @@ async function broadcasterFor(t: TestContext) {
     },
     transformResult: async ({ result }) => result,
   })
+  const newestId = async () => {
+    await database.readableThrough()
+    return lastEventId(database.read, eventIdMax)
+  }
   const found = new Map<string, StreamAccess | undefined>()
   let looks = 0
   const faults: unknown[] = []
@@ -53,14 +57,13 @@ async function broadcasterFor(t: TestContext) {
       looks++
       return found.has(token) ? found.get(token) : access
     },
-    durableThrough: () => eventIdMax,
     onFault: (error) => void faults.push(error),
   })
   t.after(() => broadcaster.close())
   const record = (count: number, type: 'pet.updated' | 'key.updated' = 'pet.updated', id = 1) =>
     database.write((trx) => recordEvents(trx, 0, Array(count).fill({ type, data: { id } })))
   async function follow({ token = 'token', after }: { token?: string; after?: number } = {}) {
-    const newest = await lastEventId(database.read, eventIdMax)
+    const newest = await newestId()
     const body = await broadcaster.open(token, { after: after ?? newest, newest })
     const chunks: StreamChunk[] = []
     const reader = { chunks, isBlocked: false, isEnded: false } as Reader
@@ -88,7 +91,7 @@ async function broadcasterFor(t: TestContext) {
     found,
     fault,
     faults,
-    newest: () => lastEventId(database.read, eventIdMax),
+    newest: newestId,
     counts: () => ({ queries, looks }),
   }
 }

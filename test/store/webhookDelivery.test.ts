@@ -4,7 +4,6 @@ import { describe, type TestContext, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { readConfig } from '../../src/config.ts'
 import type { Database } from '../../src/database/database.ts'
-import { eventIdMax } from '../../src/events/queries.ts'
 import { Deliverer } from '../../src/webhooks/deliverer.ts'
 import { createTestDelivery } from '../../src/webhooks/deliveries.ts'
 import { createWebhook } from '../../src/webhooks/queries.ts'
@@ -383,16 +382,15 @@ describe('an endpoint that misbehaves', () => {
         writes++
         return database.write(work)
       },
-      writeConcurrently(work) {
+      writeUnlogged(work) {
         writes++
-        return database.writeConcurrently(work)
+        return database.writeUnlogged(work)
       },
     }
     const deliverer = new Deliverer({
       database: counted,
       clock: Date.now,
       sending: { allowed: readConfig(loopbackAllowed).webhookAllow },
-      durableThrough: () => eventIdMax,
       onAttempt() {},
       onFault: (error) => assert.fail(String(error)),
     })

@@ -1,14 +1,10 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
 import { describe, type TestContext, test } from 'node:test'
 import type { Kysely } from 'kysely'
 import { type Database, DatabaseUnavailableError } from '../../src/database/database.ts'
-import { databaseFile } from '../../src/database/sqlite/open.ts'
 import type { Tables } from '../../src/database/tables.ts'
 import {
-  type DatabaseEnv,
   databaseFor,
-  engine,
   holdWriteLockOf,
   inDatabase,
   openDatabaseFor,
@@ -16,26 +12,9 @@ import {
 } from '../support/engine.ts'
 import { startTestService } from '../support/service.ts'
 
-type Opened = Database & { env: DatabaseEnv; commits(): number }
-
-async function openedFor(t: TestContext): Promise<Opened> {
+async function openedFor(t: TestContext) {
   const { env, database } = await openDatabaseFor(t)
-  let commits = 0
-  database.onCommit(() => {
-    commits++
-  })
-  const walFile = `${databaseFile(env.PETSTORE_DATA_DIR)}-wal`
-  return { ...database, env, commits: () => (engine === 'sqlite' ? commitsInWal(walFile) : commits) }
-}
-
-/** In the WAL the last frame of a commit has the size of the database, every other frame zero. */
-function commitsInWal(walFile: string): number {
-  const wal = readFileSync(walFile)
-  const frameBytes = 24 + wal.readUInt32BE(8)
-  let commits = 0
-  for (let at = 32; at + frameBytes <= wal.length; at += frameBytes)
-    if (wal.readUInt32BE(at + 4) > 0) commits++
-  return commits
+  return { ...database, env }
 }
 
 const addCategory = (id: number) => async (trx: Kysely<Tables>) => {
@@ -51,7 +30,7 @@ const categories = async (database: Database) =>
     (row) => Number(row.category_id),
   )
 
-describe('a job that fails changes nothing and does not affect the other jobs of its commit', () => {
+describe('a write that fails changes nothing and does not affect other writes', () => {
   const failures: [name: string, fail: (trx: Kysely<Tables>) => Promise<unknown>, message: RegExp][] = [
     [
       'by an error of the handler',
@@ -99,7 +78,6 @@ describe('a job that fails changes nothing and does not affect the other jobs of
   for (const [name, fail, message] of failures) {
     test(name, async (t) => {
       const opened = await openedFor(t)
-      const before = opened.commits()
       const results = await Promise.allSettled([
         opened.write(addCategory(1)),
         opened.write(addCategory(2)),
@@ -112,13 +90,12 @@ describe('a job that fails changes nothing and does not affect the other jobs of
         [1, 2, 'failed', 3, 4],
       )
       assert.match((results[2] as PromiseRejectedResult).reason.message, message)
-      assert.equal(opened.commits(), before + 1, 'all of them were in one commit')
       assert.deepEqual(await categories(opened), [1, 2, 3, 4])
-      assert.equal(await opened.write(addCategory(5)), 5, 'and the queue goes on')
+      assert.equal(await opened.write(addCategory(5)), 5, 'and later writes succeed')
     })
   }
 
-  test('also if every job of a commit fails', async (t) => {
+  test('also if all of them fail', async (t) => {
     const opened = await openedFor(t)
     const failing = Array.from({ length: 10 }, () =>
       opened.write(async (trx) => {
@@ -129,57 +106,6 @@ describe('a job that fails changes nothing and does not affect the other jobs of
     for (const result of await Promise.allSettled(failing)) assert.equal(result.status, 'rejected')
     assert.deepEqual(await categories(opened), [])
   })
-})
-
-describe('a job in the same commit as one that fails', () => {
-  async function runsBeside(t: TestContext, fail: (trx: Kysely<Tables>) => Promise<void>) {
-    const opened = await openedFor(t)
-    const runs: [number, number] = [0, 0]
-    const neighbour = (n: 0 | 1) =>
-      opened.write(async (trx) => {
-        runs[n]++
-        return addCategory(n + 1)(trx)
-      })
-    const results = [neighbour(0), opened.write(fail), neighbour(1)]
-    assert.deepEqual(
-      (await Promise.allSettled(results)).map(({ status }) => status),
-      ['fulfilled', 'rejected', 'fulfilled'],
-    )
-    assert.deepEqual(await categories(opened), [1, 2])
-    return runs
-  }
-
-  test('before it has changed anything is not run again', async (t) => {
-    const runs = await runsBeside(t, async (trx) => {
-      await trx.selectFrom('categories').selectAll().execute()
-      throw new Error('not found')
-    })
-    assert.deepEqual(runs, [1, 1])
-  })
-
-  test('after that is run again if it came before', async (t) => {
-    const runs = await runsBeside(t, async (trx) => {
-      await trx.updateTable('categories').set({ name: 'changed' }).execute()
-      throw new Error('changed my mind')
-    })
-    assert.deepEqual(runs, [2, 1])
-  })
-})
-
-test('jobs run one after another, in order', async (t) => {
-  const opened = await openedFor(t)
-  const seen: string[] = []
-  await Promise.all(
-    [1, 2, 3].map((id) =>
-      opened.write(async (trx) => {
-        seen.push(`begin ${id}`)
-        await addCategory(id)(trx)
-        await trx.selectFrom('categories').selectAll().execute()
-        seen.push(`end ${id}`)
-      }),
-    ),
-  )
-  assert.deepEqual(seen, ['begin 1', 'end 1', 'begin 2', 'end 2', 'begin 3', 'end 3'])
 })
 
 test('changes of a job are not visible before they are on disk', async (t) => {
@@ -193,19 +119,7 @@ test('changes of a job are not visible before they are on disk', async (t) => {
   assert.deepEqual(await categories(opened), [1])
 })
 
-test('a later job of the same commit sees the changes of an earlier one', async (t) => {
-  const opened = await openedFor(t)
-  const [, seen] = await Promise.all([
-    opened.write(addCategory(7)),
-    opened.write(async (trx) => trx.selectFrom('categories').select('category_id').execute()),
-  ])
-  assert.deepEqual(
-    seen.map((row) => row.category_id),
-    [7n],
-  )
-})
-
-test('more jobs than fit in one commit are all done', async (t) => {
+test('a thousand writes at once are all done', async (t) => {
   const opened = await openedFor(t)
   const ids = Array.from({ length: 1_000 }, (_, index) => index + 1)
   assert.deepEqual(await Promise.all(ids.map((id) => opened.write(addCategory(id)))), ids)

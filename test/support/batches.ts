@@ -26,6 +26,7 @@ const separate = [
   'backup',
   'cleanStop',
   'commandLine',
+  'concurrentWriters',
   'counting',
   'crash',
   'docs',

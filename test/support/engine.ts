@@ -116,7 +116,9 @@ export async function holdWriteLockOf(env: DatabaseEnv): Promise<{ release(): Pr
   const database = await openTestDatabase(env)
   const released = Promise.withResolvers<void>()
   const held = Promise.withResolvers<void>()
-  const turn = database.migrate(async () => {
+  const turn = database.migrate(async (_trx, runScript) => {
+    // Every write of PostgreSQL changes a row of this table at its end.
+    if (env.DATABASE_URL !== undefined) await runScript('LOCK TABLE counter_slots IN EXCLUSIVE MODE')
     held.resolve()
     await released.promise
   })
@@ -146,10 +148,12 @@ export async function databaseText({ PETSTORE_DATA_DIR, DATABASE_URL }: Database
     const tables = await client.query(
       "SELECT oid::regclass AS name FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace",
     )
-    const texts = await Promise.all(
-      tables.rows.map(({ name }) => client.query(`SELECT whole::text AS text FROM ${name} AS whole`)),
-    )
-    return texts.flatMap(({ rows }) => rows.map(({ text }) => text)).join('\n')
+    const texts: string[] = []
+    for (const { name } of tables.rows) {
+      const { rows } = await client.query(`SELECT whole::text AS text FROM ${name} AS whole`)
+      texts.push(...rows.map(({ text }) => text))
+    }
+    return texts.join('\n')
   } finally {
     await client.end()
   }

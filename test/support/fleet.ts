@@ -55,22 +55,22 @@ export class Fleet {
 
   /** Waits until all started instances are up. */
   complete = () => Promise.all(this.#starting)
-
-  /** The warnings and errors in the logs of the instances, with their counts. */
-  logProblems(): Record<string, number> {
-    const lines = this.all.flatMap(({ output }) => output.stderr.split('\n').filter(Boolean))
-    return tally(
-      lines.map((line) => {
-        const { level, msg, status, err } = JSON.parse(line)
-        return `${level} ${msg} ${status ?? ''} ${err?.message ?? ''}`
-      }),
-    )
-  }
 }
 
-/** Lets workers run for a time, or until one of them fails. */
+/** The warnings and errors in the logs of instances, with their counts. */
+export function logProblems(instances: readonly Server[]): Record<string, number> {
+  const lines = instances.flatMap(({ output }) => output.stderr.split('\n').filter(Boolean))
+  return tally(
+    lines.map((line) => {
+      const { level, msg, status, err } = JSON.parse(line)
+      return `${level} ${msg} ${status ?? ''} ${err?.message ?? ''}`
+    }),
+  )
+}
+
+/** Lets workers run for a time, or until it is ended or one of them fails. */
 export class WorkPeriod {
-  readonly #endsAt: number
+  #endsAt: number
   #hasFailed = false
 
   constructor(ms: number) {
@@ -86,6 +86,10 @@ export class WorkPeriod {
     }
   }
 
+  end(): void {
+    this.#endsAt = 0
+  }
+
   /** Waits for all workers, also if one has failed: none may run while the test cleans up. */
   async over(workers: readonly Promise<void>[]): Promise<void> {
     const failed = (await Promise.allSettled(workers)).find(({ status }) => status === 'rejected')
@@ -99,6 +103,8 @@ type Sent = { body?: unknown; idempotencyKey?: string }
 export class ExpectedState {
   readonly responses: string[] = []
   lost = 0
+  /** Changes that got a response with a success. */
+  acknowledged = 0
   /** Pets by name, with the id of the response if there was one. */
   readonly animals = new Map<string, { id?: number; isRetried: boolean }>()
   /** The state that each confirmed pet and order must have at the end. */
@@ -115,7 +121,7 @@ export const isBusy = (response: ClientResponse) =>
   response.status === 503 || response.json?.code === 'idempotency_in_progress'
 
 /** A caller that uses any instance and retries requests without a response if that is safe. */
-export function callerOf(fleet: Fleet, key: string, known: ExpectedState) {
+export function callerOf(fleet: Pick<Fleet, 'any'>, key: string, known: ExpectedState) {
   /** One attempt; undefined if the connection was lost. */
   async function attempt(method: string, path: string, { body, idempotencyKey }: Sent = {}) {
     const headers = idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }
@@ -124,6 +130,7 @@ export function callerOf(fleet: Fleet, key: string, known: ExpectedState) {
       known.responses.push(
         `${response.status}${response.json?.code === undefined ? '' : ` ${response.json.code}`}`,
       )
+      if (method !== 'GET' && response.status < 300) known.acknowledged++
       return response
     } catch (error) {
       assert.match(String((error as NodeJS.ErrnoException).code), /^(?:ECONNRESET|ECONNREFUSED|EPIPE)$/)

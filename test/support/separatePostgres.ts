@@ -43,9 +43,12 @@ export async function ownPostgresFor(t: Pick<TestContext, 'after'>): Promise<Own
     databaseName,
     administer,
     postmaster,
-    children: () => [...parents()].filter(([, parent]) => parent === postmaster).map(([pid]) => pid),
+    children: () => childrenOf(postmaster),
   }
 }
+
+export const childrenOf = (pid: number): number[] =>
+  [...parents()].filter(([, parent]) => parent === pid).map(([child]) => child)
 
 /** The parent of every process: from /proc on Linux, where `ps` may not be installed, and from `ps` on macOS. */
 function parents(): Map<number, number> {

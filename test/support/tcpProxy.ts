@@ -24,6 +24,8 @@ export type TcpProxy = {
    * after PostgreSQL has responded, so that only the response is lost. Resolves when that has happened.
    */
   cutAt(text: string, when: 'before' | 'afterResponse', count?: number): Promise<void>
+  /** The round trips so far on connections on which this text was sent: turns from receiving to sending. */
+  countRoundTrips(text: string): () => number
   /** Like `hang`, from the moment at which this text is sent. The text does not arrive. */
   hangAt(text: string): Promise<void>
 }
@@ -36,6 +38,7 @@ type Trap = {
   pair?: Pair
 }
 type Pair = { client: Socket; server: Socket }
+type Counter = { bytes: Buffer; pairs: Set<Pair>; roundTrips: number }
 
 export async function proxyFor(t: Pick<TestContext, 'after'>, databaseUrl: string): Promise<TcpProxy> {
   const target = new URL(databaseUrl)
@@ -43,6 +46,15 @@ export async function proxyFor(t: Pick<TestContext, 'after'>, databaseUrl: strin
   let delayMs = 0
   let flowing: { promise: Promise<void>; resolve(): void } | undefined
   let trap: Trap | undefined
+  let counter: Counter | undefined
+  const lastSentByServer = new WeakMap<Pair, boolean>()
+
+  function count(chunk: Buffer, pair: Pair, isToServer: boolean): void {
+    const isTurn = isToServer && lastSentByServer.get(pair) !== false
+    lastSentByServer.set(pair, !isToServer)
+    if (isToServer && counter && chunk.includes(counter.bytes)) counter.pairs.add(pair)
+    if (isTurn && counter?.pairs.has(pair)) counter.roundTrips++
+  }
 
   const end = ({ client, server }: Pair) => {
     client.resetAndDestroy()
@@ -89,6 +101,7 @@ export async function proxyFor(t: Pick<TestContext, 'after'>, databaseUrl: strin
       })
     }
     from.on('data', (chunk: Buffer) => {
+      count(chunk, pair, isToServer)
       if (passes(chunk, pair, isToServer)) later(() => to.writable && to.write(chunk))
     })
     from.on('error', () => {})
@@ -147,6 +160,11 @@ export async function proxyFor(t: Pick<TestContext, 'after'>, databaseUrl: strin
       delayMs = ms
     },
     cutAt: (text, when, count = 1) => setTrap(text, when, count),
+    countRoundTrips(text) {
+      const counted: Counter = { bytes: Buffer.from(text), pairs: new Set(), roundTrips: 0 }
+      counter = counted
+      return () => counted.roundTrips
+    },
     hangAt: (text) => setTrap(text, 'hang', 1),
   }
 }
