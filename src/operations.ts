@@ -1,4 +1,5 @@
 import type { Operation } from './api/operation.ts'
+import { auditRoutes } from './audit/routes.ts'
 import type { ApiKeyCache } from './auth/apiKeyCache.ts'
 import { categoryRoutes } from './categories/routes.ts'
 import { categorySchema } from './categories/schemas.ts'
@@ -6,7 +7,7 @@ import type { Config } from './config.ts'
 import { type EventRoutesOptions, eventRoutes } from './events/routes.ts'
 import { eventKinds } from './events/schemas.ts'
 import { inventoryRoutes } from './inventory/routes.ts'
-import { limitsRoute } from './keys/limitsRoute.ts'
+import { keyLimitsRoute, limitsRoute } from './keys/limitsRoute.ts'
 import { keyRoutes } from './keys/routes.ts'
 import { keySchema } from './keys/schemas.ts'
 import type { RateLimiter } from './limits/rateLimiter.ts'
@@ -16,12 +17,15 @@ import { orderSchema } from './orders/schemas.ts'
 import type { CreatePetBatch } from './pets/createBatch.ts'
 import { petRoutes } from './pets/routes.ts'
 import { petSchema } from './pets/schemas.ts'
+import { usageRoutes } from './usage/routes.ts'
 import { webhookRoutes } from './webhooks/routes.ts'
 
 type OperationOptions = Omit<EventRoutesOptions, 'baseUrl' | 'kinds'> & {
   readonly createBatch?: CreatePetBatch | undefined
   readonly apiKeyCache: ApiKeyCache
   readonly rateLimiter: RateLimiter
+  /** Writes the counts of usage to the database. */
+  flushUsage(): Promise<void>
   readonly config: Config
 }
 
@@ -48,5 +52,8 @@ export function createOperations(options: OperationOptions): Operation[] {
     ...webhookRoutes({ database, allowed: webhookAllow, baseUrl, kinds }),
     limitsRoute(environment),
     ...keyRoutes({ database, apiKeyCache, environment, baseUrl, flushUsage: () => rateLimiter.flush() }),
+    keyLimitsRoute({ database, environment, flushUsage: () => rateLimiter.flush() }),
+    ...usageRoutes({ database, flushUsage: options.flushUsage }),
+    ...auditRoutes(database, baseUrl),
   ]
 }

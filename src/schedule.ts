@@ -1,11 +1,51 @@
+import type { IdempotencyRecords } from './api/idempotency.ts'
+import { pruneAuditEntries } from './audit/queries.ts'
 import type { Clock } from './clock.ts'
 import type { Database } from './database/database.ts'
 import { pruneEvents } from './events/queries.ts'
+import type { RateLimiter } from './limits/rateLimiter.ts'
 import { expireDueHolds, hasDueHolds } from './orders/queries.ts'
+import type { RestoreDetector } from './restoreDetector.ts'
 import type { Log } from './telemetry/log.ts'
+import type { UsageCounter } from './usage/usageCounter.ts'
+import type { Deliverer } from './webhooks/deliverer.ts'
 import { pruneDeliveries } from './webhooks/deliveries.ts'
 
-export type Job = { readonly intervalMs: number; run(): Promise<void> }
+/** Bounds how many requests of the embedded rate limiter a crash forgets. */
+const limiterFlushIntervalMs = 500
+/** Bounds how late a hold expires, or a webhook is retried. */
+const dueIntervalMs = 1_000
+
+type Job = { readonly intervalMs: number; run(): Promise<void> }
+
+type JobsOptions = {
+  readonly database: Database
+  readonly clock: Clock
+  readonly sweepMs: number
+  readonly limiter: RateLimiter
+  readonly usage: UsageCounter
+  readonly idempotencyRecords: IdempotencyRecords
+  readonly deliverer: Deliverer
+  readonly restore: RestoreDetector
+}
+
+export function createJobs(options: JobsOptions): Job[] {
+  const { database, clock, sweepMs, limiter, usage, idempotencyRecords, deliverer, restore } = options
+  return [
+    {
+      intervalMs: limiterFlushIntervalMs,
+      // Together, so that they share a commit: with SQLite every commit drops the cached pages.
+      run: async () => void (await Promise.all([limiter.flush(), usage.flushDue()])),
+    },
+    { intervalMs: sweepMs, run: () => idempotencyRecords.sweep(clock()) },
+    { intervalMs: sweepMs, run: () => limiter.sweep() },
+    { intervalMs: sweepMs, run: () => usage.sweep() },
+    { intervalMs: sweepMs, run: () => pruneExpired(database, clock) },
+    { intervalMs: dueIntervalMs, run: () => expireHolds(database, clock) },
+    { intervalMs: dueIntervalMs, run: async () => deliverer.wake() },
+    { intervalMs: dueIntervalMs, run: async () => void (restore.isPending && (await restore.check())) },
+  ]
+}
 
 /**
  * Runs each job at its interval, one run at a time. A failed run is logged, and the next one tries again. Returns a
@@ -26,11 +66,11 @@ export function startSchedule(jobs: readonly Job[], log: Log): () => void {
   }
 }
 
-/** Deletes events and deliveries whose retention has ended, in bounded batches. */
-export async function pruneEventsAndDeliveries(database: Database, clock: Clock): Promise<void> {
+/** Deletes events, deliveries and audit entries whose retention has ended, in bounded batches. */
+export async function pruneExpired(database: Database, clock: Clock): Promise<void> {
   // PostgreSQL gives events their ids here, and only events with an id are deleted: there may be no other reader.
   await database.readableThrough()
-  for (const prune of [pruneEvents, pruneDeliveries]) {
+  for (const prune of [pruneEvents, pruneDeliveries, pruneAuditEntries]) {
     while ((await database.writeUnlogged((trx) => prune(trx, clock()))) > 0) {
       // There may be more.
     }

@@ -1,6 +1,9 @@
 import { connectionGroup } from './api/clientAddress.ts'
 import { IdempotencyRecords } from './api/idempotency.ts'
 import { Pipeline, type RequestLog } from './api/pipeline.ts'
+import { byService } from './audit/audit.ts'
+import { recordAudit } from './audit/queries.ts'
+import { redactor } from './auth/apiKey.ts'
 import { createAuth } from './auth/auth.ts'
 import { type Clock, timestamp } from './clock.ts'
 import type { Config } from './config.ts'
@@ -18,19 +21,15 @@ import { createPages } from './pages/pages.ts'
 import { createReadiness } from './pages/readiness.ts'
 import { createPetBatch } from './pets/queries.postgres.ts'
 import { RestoreDetector } from './restoreDetector.ts'
-import { expireHolds, type Job, pruneEventsAndDeliveries, startSchedule } from './schedule.ts'
+import { createJobs, startSchedule } from './schedule.ts'
 import { listen } from './server/listen.ts'
 import { Startup } from './startup.ts'
 import { createCloseReporter } from './telemetry/connectionCloseReporter.ts'
 import type { Log } from './telemetry/log.ts'
 import { Metrics } from './telemetry/metrics.ts'
+import { UsageCounter } from './usage/usageCounter.ts'
 import { Deliverer } from './webhooks/deliverer.ts'
 import { attemptTimeoutMs, isDelivered } from './webhooks/webhook.ts'
-
-/** Bounds how many requests of the embedded rate limiter a crash forgets. */
-const usageFlushIntervalMs = 500
-/** Bounds how late a hold expires, or a webhook is retried. */
-const dueIntervalMs = 1_000
 
 const faultLevels = { failed: 'fatal', overdue: 'error', recovered: 'warn' } as const
 
@@ -47,6 +46,8 @@ export type Service = {
 const defaultBounds = {
   ...defaultStreamBounds,
   sweepMs: 60_000,
+  /** Figures of usage that a crash forgets. */
+  usageFlushMs: 10_000,
   attemptTimeoutMs,
   stalledMs: 60_000,
   syncMaxMs: defaultSyncMaxMs,
@@ -116,9 +117,14 @@ async function wire(database: Database, options: WireOptions) {
     onAttempt: (outcome) => metrics.attempts.increment(isDelivered(outcome) ? 'delivered' : 'failed'),
     onFault: (error) => log.error({ err: error }, 'delivering webhooks failed'),
   })
+  const usage = new UsageCounter({
+    ...common,
+    flushIntervalMs: bounds.usageFlushMs,
+    isSameDatabase: (db) => restore.isSameDatabase(db),
+  })
   const operations = createOperations({
     ...{ database, broadcaster, config },
-    ...{ apiKeyCache: cache, rateLimiter: limiter },
+    ...{ apiKeyCache: cache, rateLimiter: limiter, flushUsage: () => usage.flush() },
     createBatch: config.databaseUrl === undefined ? undefined : createPetBatch(database),
   })
   const isReady = createReadiness({
@@ -129,14 +135,17 @@ async function wire(database: Database, options: WireOptions) {
   const { trustedProxies, publicUrl } = config
   const pipeline = new Pipeline({
     ...{ database, clock, operations, authenticator, idempotencyRecords, trustedProxies, publicUrl },
+    redact: redactor(config.adminKey),
     pages: createPages({ config, operations, metrics, authenticator, isReady }),
     admitToPages: createPageRateLimiter({ clock, trustedProxies }),
     onFinished(request: RequestLog) {
       metrics.countRequest(request)
+      usage.count(request)
       log.request(request)
     },
   })
-  return { startup, restore, metrics, cache, limiter, broadcaster, deliverer, idempotencyRecords, pipeline }
+  const background = { broadcaster, deliverer, idempotencyRecords, usage }
+  return { startup, restore, metrics, cache, limiter, pipeline, ...background }
 }
 
 /** Counts, logs and records the ban of a key. */
@@ -146,12 +155,16 @@ const reportBan =
     metrics.bans.increment()
     const bannedUntil = timestamp(untilMs)
     log.warn({ keyId: id, until: bannedUntil }, 'key banned')
-    // PostgreSQL records the event together with the ban.
+    // PostgreSQL records the event and the audit entry together with the ban.
     if (config.databaseUrl !== undefined) return
     const event = { id, bannedUntil }
-    logFailure(
+    void logFailure(
       log,
-      database.write(async (trx) => recordEvent(trx, clock(), 'key.banned', event)),
+      database.write(async (trx) => {
+        const now = clock()
+        await recordEvent(trx, now, 'key.banned', event)
+        await recordAudit(trx, byService(now), 'key.banned', `key ${id}`)
+      }),
     )
   }
 
@@ -161,7 +174,7 @@ async function serve(
   parts: Parts,
   { config, clock, log, bounds }: WireOptions,
 ): Promise<Service> {
-  const { startup, restore, cache, limiter, broadcaster, deliverer, pipeline, metrics } = parts
+  const { startup, restore, cache, limiter, broadcaster, deliverer, usage, pipeline, metrics } = parts
   const failed = reportStorageFaults(database, log)
   const wake = () => {
     broadcaster.wake()
@@ -174,10 +187,11 @@ async function serve(
   database.onCommit(wake)
   database.onExternalChange(() => {
     wake()
-    logFailure(log, restore.check())
+    void logFailure(log, restore.check())
   })
   restore.onRestore(async () => {
     limiter.forgetKeys()
+    usage.forget()
     // Without the setting a key could be created, but not shown: the next start creates one.
     if (config.adminKey !== undefined) await ensureOperatorKey(database, config, clock())
     cache.invalidate()
@@ -200,7 +214,7 @@ async function serve(
   })
   cache.invalidate()
   startup.finish()
-  const stopSchedule = startSchedule(createJobs(database, parts, clock, bounds.sweepMs), log)
+  const stopSchedule = startSchedule(createJobs({ ...parts, database, clock, sweepMs: bounds.sweepMs }), log)
 
   async function stop() {
     startup.stop()
@@ -210,25 +224,12 @@ async function serve(
     stopSchedule()
     try {
       await delivererStopped
-      await limiter.flush()
+      await Promise.all([limiter.flush(), logFailure(log, usage.flush())])
     } finally {
       await database.close()
     }
   }
   return { port: server.port, newOperatorKey, failed, stop }
-}
-
-function createJobs(database: Database, parts: Parts, clock: Clock, sweepMs: number): Job[] {
-  const { limiter, idempotencyRecords, deliverer, restore } = parts
-  return [
-    { intervalMs: usageFlushIntervalMs, run: () => limiter.flush() },
-    { intervalMs: sweepMs, run: () => idempotencyRecords.sweep(clock()) },
-    { intervalMs: sweepMs, run: () => limiter.sweep() },
-    { intervalMs: sweepMs, run: () => pruneEventsAndDeliveries(database, clock) },
-    { intervalMs: dueIntervalMs, run: () => expireHolds(database, clock) },
-    { intervalMs: dueIntervalMs, run: async () => deliverer.wake() },
-    { intervalMs: dueIntervalMs, run: async () => void (restore.isPending && (await restore.check())) },
-  ]
 }
 
 /** Resolves when the disk has failed for good. */
@@ -240,5 +241,5 @@ const reportStorageFaults = (database: Database, log: Log): Promise<void> =>
     })
   })
 
-const logFailure = (log: Log, work: Promise<unknown>): void =>
-  void work.catch((error: unknown) => log.error({ err: error }, 'background work failed'))
+const logFailure = (log: Log, work: Promise<unknown>): Promise<unknown> =>
+  work.catch((error: unknown) => log.error({ err: error }, 'background work failed'))

@@ -26,6 +26,8 @@ export type ExecuteOptions = {
   readonly authenticator: Authenticator
   readonly idempotencyRecords: IdempotencyRecords
   readonly clock: Clock
+  /** Removes secrets from a text. */
+  redact(text: string): string
 }
 
 /** An authorized request for an operation. */
@@ -39,6 +41,9 @@ export type AuthorizedRequest = {
   readonly path: string
   readonly address: string
   readonly now: number
+  readonly requestId: string
+  /** False if the client sent it. */
+  readonly isRequestIdGenerated: boolean
   /** The version of the database that the authentication has seen. */
   readonly databaseVersion: number | undefined
 }
@@ -132,6 +137,7 @@ export class Executor {
       actions = []
       return operation.write?.(input, {
         ...this.#contextOf(call, principal),
+        requestId: call.isRequestIdGenerated ? call.requestId : this.#options.redact(call.requestId),
         trx,
         eraseFromIdempotencyRecords: (subject, erase) => eraseFromIdempotencyRecords(trx, subject, erase),
         afterCommit: (action) => void actions.push(action),

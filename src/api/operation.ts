@@ -49,6 +49,8 @@ export type ReadContext = Context & {
 }
 
 export type WriteContext = Context & {
+  /** As it is logged: without secrets that the client put into it. */
+  readonly requestId: string
   /** The transaction of this request. */
   readonly trx: Kysely<Tables>
   /** Erases data of a subject from the idempotency records about it. */

@@ -129,13 +129,13 @@ export class Pipeline {
   }
 
   #execute(
-    { request, path, address, now, common }: Received,
+    { request, requestId, isRequestIdGenerated, path, address, now, common }: Received,
     { operation, params }: SelectedRoute,
     principal: Principal,
     { databaseVersion }: AuthResult,
   ) {
-    const call = { request, path, address, now, common, operation, params, principal, databaseVersion }
-    return this.#executor.execute(call)
+    const received = { request, requestId, isRequestIdGenerated, path, address, now, common }
+    return this.#executor.execute({ ...received, operation, params, principal, databaseVersion })
   }
 
   /** Logged only if it fails. */

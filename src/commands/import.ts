@@ -3,6 +3,8 @@ import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
+import { byImport } from '../audit/audit.ts'
+import { recordAudit } from '../audit/queries.ts'
 import { systemClock } from '../clock.ts'
 import type { Database } from '../database/database.ts'
 import type { IdentityTable } from '../database/tables.ts'
@@ -85,11 +87,16 @@ async function applyFile(database: Database, file: string, withKeys: boolean) {
   const keyOutcomes = { imported: 0, renumbered: 0, unchanged: 0 }
   let batch: ExportRecord[] = []
   let batchBytes = 0
+  /** The audit entry is part of the first transaction, because an import that stops keeps what it has applied. */
+  let isRecorded = false
   const applyBatch = async () => {
     while (batch.length > 0) {
-      const { applied, keys } = await database.write((trx) =>
-        applyRecords(trx, database.dialect, batch, systemClock()),
-      )
+      const { applied, keys } = await database.write(async (trx) => {
+        const now = systemClock()
+        if (!isRecorded) await recordAudit(trx, byImport(now), 'database.imported', 'database')
+        return applyRecords(trx, database.dialect, batch, now)
+      })
+      isRecorded = true
       // After each batch, so that the next reader of the feed does not wait for all of them.
       await database.readableThrough()
       batch = batch.slice(applied)

@@ -1,5 +1,6 @@
 import { ApiError, type ErrorDetail } from '../api/errors.ts'
 import { validate } from '../api/validation.ts'
+import { type AuditContext, byCommand } from '../audit/audit.ts'
 import { systemClock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
@@ -68,6 +69,7 @@ type Invocation = {
   /** 0 for an action without an id. */
   readonly id: number
   readonly now: number
+  readonly audit: AuditContext
 }
 type Action = {
   readonly needsId: boolean
@@ -80,9 +82,10 @@ const actions: Record<string, Action> = {
   create: {
     needsId: false,
     options: Object.keys(settingOptions),
-    async run({ database, config, values, now }) {
+    async run({ database, config, values, now, audit }) {
       const settings = newKeySettings(validate(newKeySchema, toRequestBody(values), 'body'), now)
-      const { key, secret } = await database.write((trx) => createKey(trx, settings, config.environment, now))
+      const { environment } = config
+      const { key, secret } = await database.write((trx) => createKey(trx, settings, environment, audit))
       printSecret(values.json, key, secret, now)
     },
   },
@@ -98,12 +101,12 @@ const actions: Record<string, Action> = {
   update: {
     needsId: true,
     options: Object.keys(settingOptions),
-    async run({ database, values, id, now }) {
+    async run({ database, values, id, now, audit }) {
       if (Object.keys(values).every((option) => option === 'json'))
         throw new UsageError(`keys update needs something to change.\n\n${usage}`)
       const body = validate(keyUpdateSchema, toRequestBody(values), 'body')
       const key = await changeKey(database, id, (trx, before) =>
-        updateKey(trx, before, updatedKeySettings(before, body, now), now),
+        updateKey(trx, before, updatedKeySettings(before, body, now), audit),
       )
       printResult(values.json, serializeKey(key, now), `Updated key ${id}:\n${formatKeys([key], now)}`)
     },
@@ -112,12 +115,12 @@ const actions: Record<string, Action> = {
   rotate: {
     needsId: true,
     options: ['overlap-seconds'],
-    async run({ database, config, values, id, now }) {
+    async run({ database, config, values, id, now, audit }) {
       const overlap = parseInteger('overlap-seconds', values['overlap-seconds'], 0, secretOverlapSecondsMax)
       const { key, secret } = await changeKey(database, id, async (trx, { revokedAt }) => {
         if (revokedAt !== undefined)
           throw new Error(`Key ${id} is revoked. Revocation is permanent: create a new key.`)
-        return rotateKey(trx, id, config.environment, (overlap ?? 0) * 1000, now)
+        return rotateKey(trx, id, config.environment, (overlap ?? 0) * 1000, audit)
       })
       printSecret(values.json, key, secret, now)
     },
@@ -129,8 +132,8 @@ function stateChange(change: typeof revokeKey, result: string): Action {
   return {
     needsId: true,
     options: [],
-    async run({ database, values, id, now }) {
-      const key = await changeKey(database, id, (trx, before) => change(trx, before, now))
+    async run({ database, values, id, now, audit }) {
+      const key = await changeKey(database, id, (trx, before) => change(trx, before, audit))
       printResult(values.json, serializeKey(key, now), `Key ${id} (${key.name}) ${result}.`)
     },
   }
@@ -152,9 +155,10 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
   }
   const id = idText === undefined ? 0 : parseKeyId(idText)
   try {
-    await withDatabase(env, (database, config) =>
-      action.run({ database, config, values, id, now: systemClock() }),
-    )
+    await withDatabase(env, (database, config) => {
+      const now = systemClock()
+      return action.run({ database, config, values, id, now, audit: byCommand(`keys ${name}`, now) })
+    })
   } catch (error) {
     throw error instanceof ApiError && error.details ? new UsageError(optionProblems(error.details)) : error
   }

@@ -36,6 +36,7 @@ function buildOpenApiDocument(env: NodeJS.ProcessEnv): Record<string, unknown> {
     apiKeyCache: unused,
     rateLimiter: unused,
     broadcaster: unused,
+    flushUsage: async () => {},
     config,
   })
   return openApiDocument({ operations, ...config })

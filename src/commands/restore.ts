@@ -1,4 +1,6 @@
 import { existsSync, mkdirSync } from 'node:fs'
+import { byCommand } from '../audit/audit.ts'
+import { carryOverAuditEntries, recordAudit } from '../audit/queries.ts'
 import { systemClock } from '../clock.ts'
 import { restoreDatabase } from '../database/sqlite/backup.ts'
 import { databaseFile } from '../database/sqlite/open.ts'
@@ -9,7 +11,8 @@ import { embeddedDataDir } from './database.ts'
 const usage = `petstore restore FILE [--replace] [--json]
 
 Restores the embedded database from a FILE that "petstore backup" wrote. An existing database is replaced entirely, and
-only with --replace. A running server continues with the restored database.`
+only with --replace, except that the entries of its audit log are kept. A running server continues with the restored
+database.`
 
 export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
   const options = { json: { type: 'boolean' }, replace: { type: 'boolean' } } as const
@@ -18,11 +21,23 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
   if (file === undefined) throw new UsageError(`restore needs the name of a file.\n\n${usage}`)
   if (!existsSync(file)) throw new Error(`There is no file ${file}.`)
   const dataDir = embeddedDataDir(env)
-  if (existsSync(databaseFile(dataDir)) && !values.replace)
+  const isReplacing = existsSync(databaseFile(dataDir))
+  if (isReplacing && !values.replace)
     throw new Error(`There is already a database in ${dataDir}. Use --replace to replace it entirely.`)
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-  const bytes = await restoreDatabase(file, dataDir, systemClock(), (restored, lastEventId) =>
-    restored.write((trx) => restartFeed(trx, restored.dialect, lastEventId)),
+  const now = systemClock()
+  let isAuditLogLost = isReplacing
+  const bytes = await restoreDatabase(file, dataDir, now, async (restored, replaced) => {
+    await restored.write((trx) => restartFeed(trx, restored.dialect, replaced.lastChangeId))
+    if (replaced.db) isAuditLogLost = !(await carryOverAuditEntries(restored, replaced.db))
+    await restored.write((trx) =>
+      recordAudit(trx, byCommand('restore', now), 'database.restored', 'database'),
+    )
+  })
+  const loss = isAuditLogLost ? ' The audit log of the replaced database could not be read.' : ''
+  printResult(
+    values.json,
+    { file, bytes, ...(isAuditLogLost && { isAuditLogLost }) },
+    `Restored ${bytes} bytes from ${file}.${loss}`,
   )
-  printResult(values.json, { file, bytes }, `Restored ${bytes} bytes from ${file}.`)
 }

@@ -81,7 +81,7 @@ function greeting(config: Config, { port, newOperatorKey }: Service): string {
   return `Petstore is up (${config.environment}).
 
   API       ${base}/v1
-  Console   ${base}/
+  Console   ${base}/console
   Docs      ${base}/docs
   Data      ${data}
 

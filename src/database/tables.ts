@@ -54,6 +54,24 @@ export type Tables = {
     ban_level: number
     last_used_at: number
   }
+  /** Who changed what, see audit/audit.ts. Either the key or the command is set. */
+  audit_entries: {
+    id: Generated<number>
+    at: number
+    actor_key_id: number | null
+    actor_command: string | null
+    action: string
+    subject: string
+    request_id: string | null
+  }
+  /** Requests over time, see usage/usage.ts. */
+  usage_counts: {
+    key_id: number
+    bucket_ms: number
+    starts_at: number
+    name: string
+    count: number
+  }
   idempotency_records: {
     key_id: number
     idempotency_key: string

@@ -1,11 +1,30 @@
 import * as z from 'zod'
+import { orNotFound } from '../api/errors.ts'
 import { defineOperation, type Operation, respond } from '../api/operation.ts'
 import { int64 } from '../api/validation.ts'
 import type { KeyEnvironment } from '../auth/apiKey.ts'
 import type { AuthenticatedPrincipal } from '../auth/authenticator.ts'
 import { timestamp } from '../clock.ts'
-import { exemptLimits, type Window } from '../limits/window.ts'
-import { keyNameSchema, nullableTimestampSchema, planSchema, scopesSchema } from './schemas.ts'
+import type { Database } from '../database/database.ts'
+import { effectiveLimits } from '../limits/plans.ts'
+import { findUsage } from '../limits/queries.ts'
+import {
+  advance,
+  currentWindows,
+  emptyUsage,
+  exemptLimits,
+  type Window,
+  type Windows,
+} from '../limits/window.ts'
+import type { Key } from './key.ts'
+import { findKey } from './queries.ts'
+import {
+  keyByIdOperation,
+  keyNameSchema,
+  nullableTimestampSchema,
+  planSchema,
+  scopesSchema,
+} from './schemas.ts'
 
 const window = z
   .object({
@@ -29,7 +48,7 @@ const limits = z
   })
   .meta({
     id: 'Limits',
-    description: 'The API key of the request, with its plan, rate limit windows and ban.',
+    description: 'An API key with its plan, rate limit windows and ban.',
     examples: [
       {
         keyId: 7,
@@ -54,18 +73,50 @@ export const limitsRoute = (environment: KeyEnvironment): Operation =>
     read(_input, { principal }) {
       const { key, decision } = principal as AuthenticatedPrincipal
       const { outcome, windows, bannedUntil } = decision
-      return respond(200, {
-        keyId: key.id,
-        name: key.name,
-        scopes: [...key.scopes],
-        environment,
-        plan: key.plan,
-        minute: serializeWindow(windows.minute),
-        day: serializeWindow(windows.day),
-        bannedUntil: outcome === 'banned' ? timestamp(bannedUntil) : null,
-      })
+      return respond(200, serializeLimits(key, environment, windows, outcome === 'banned' ? bannedUntil : 0))
     },
   })
+
+type KeyLimitsOptions = {
+  readonly database: Database
+  readonly environment: KeyEnvironment
+  /** Writes the counts of the rate limiter to the database, so that the windows read from it are current. */
+  flushUsage(): Promise<void>
+}
+
+/** The same for an operator, about any key. */
+export const keyLimitsRoute = ({ database, environment, flushUsage }: KeyLimitsOptions): Operation =>
+  defineOperation('getKeyLimits', 'GET /keys/{keyId}/limits', {
+    ...keyByIdOperation,
+    stability: 'beta',
+    summary: 'Get the rate limits of a key',
+    description: 'Returns what `GET /limits` returns to the key itself. It counts nothing for that key.',
+    responses: { 200: { description: 'The rate limits of the key.', schema: limits } },
+    async read({ params: { keyId } }, { now }) {
+      await flushUsage()
+      const key = orNotFound(await findKey(database.read, Number(keyId)), 'key_not_found')
+      const usage = advance((await findUsage(database.read, key.id))?.usage ?? emptyUsage, now)
+      const windows = currentWindows(usage, effectiveLimits(key.plan, key.limits ?? {}), now)
+      const bannedUntil = (key.bannedUntil ?? 0) > now ? (key.bannedUntil ?? 0) : 0
+      return respond(200, serializeLimits(key, environment, windows, bannedUntil))
+    },
+  })
+
+const serializeLimits = (
+  key: Pick<Key, 'id' | 'name' | 'plan'> & { readonly scopes: Iterable<string> },
+  environment: KeyEnvironment,
+  windows: Windows,
+  bannedUntil: number,
+) => ({
+  keyId: key.id,
+  name: key.name,
+  scopes: [...key.scopes],
+  environment,
+  plan: key.plan,
+  minute: serializeWindow(windows.minute),
+  day: serializeWindow(windows.day),
+  bannedUntil: bannedUntil === 0 ? null : timestamp(bannedUntil),
+})
 
 const serializeWindow = ({ limit, remaining, resetsAt, isOpen }: Window) => ({
   limit,

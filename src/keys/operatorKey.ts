@@ -1,10 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
+import { type AuditContext, byService } from '../audit/audit.ts'
 import { hashApiKey, type KeyEnvironment } from '../auth/apiKey.ts'
 import { lockName } from '../database/changes.ts'
 import type { Database } from '../database/database.ts'
 import type { Db } from '../database/tables.ts'
 import { type KeySettings, scopes } from './key.ts'
-import { createKey, findKey, findKeyForUpdate, insertKey, insertSecret, recordKeyEvent } from './queries.ts'
+import { createKey, findKey, findKeyForUpdate, insertKey, insertSecret, recordKeyChange } from './queries.ts'
 
 const operatorSettings: KeySettings = {
   name: 'operator',
@@ -24,19 +25,20 @@ export function ensureOperatorKey(
   { adminKey, environment }: { adminKey: string | undefined; environment: KeyEnvironment },
   now: number,
 ): Promise<string | undefined> {
+  const audit = byService(now)
   return database.write(async (trx) => {
     await lockName(trx, 'operator key')
     if (adminKey !== undefined) {
-      await applyAdminKey(trx, adminKey, now)
+      await applyAdminKey(trx, adminKey, audit)
       return undefined
     }
     const existing = await trx.selectFrom('api_keys').select('id').limit(1).executeTakeFirst()
-    return existing ? undefined : (await createKey(trx, operatorSettings, environment, now)).secret
+    return existing ? undefined : (await createKey(trx, operatorSettings, environment, audit)).secret
   })
 }
 
 /** The setting wins at every start: a changed value replaces the previous key, and a revoked key becomes valid again. */
-async function applyAdminKey(trx: Db, adminKey: string, now: number): Promise<void> {
+async function applyAdminKey(trx: Db, adminKey: string, audit: AuditContext): Promise<void> {
   const hash = hashApiKey(adminKey)
   const existing = await trx
     .selectFrom('api_key_secrets')
@@ -49,7 +51,7 @@ async function applyAdminKey(trx: Db, adminKey: string, now: number): Promise<vo
   const fromSetting = trx.selectFrom('api_keys').select('id').where('from_setting', '=', 1)
   const id = existing?.id ?? (await fromSetting.executeTakeFirst())?.id
   if (id === undefined) {
-    await insertKey(trx, operatorSettings, adminKey, now, true)
+    await insertKey(trx, operatorSettings, adminKey, audit, true)
     return
   }
   const before = await findKeyForUpdate(trx, id)
@@ -63,8 +65,8 @@ async function applyAdminKey(trx: Db, adminKey: string, now: number): Promise<vo
     await trx.updateTable('api_key_secrets').set({ expires_at: null }).where('hash', '=', hash).execute()
   } else {
     await trx.deleteFrom('api_key_secrets').where('key_id', '=', id).execute()
-    await insertSecret(trx, id, adminKey, now)
+    await insertSecret(trx, id, adminKey, audit.now)
   }
   const isChanged = !existing || !isDeepStrictEqual(before, await findKey(trx, id))
-  if (isChanged) await recordKeyEvent(trx, 'key.updated', id, now)
+  if (isChanged) await recordKeyChange(trx, 'key.updated', id, audit)
 }

@@ -1,5 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { InferResult } from 'kysely'
+import type { AuditAction, AuditContext } from '../audit/audit.ts'
+import { recordAudit } from '../audit/queries.ts'
 import { generateApiKey, hashApiKey, type KeyEnvironment } from '../auth/apiKey.ts'
 import { send } from '../database/changes.ts'
 import type { Db } from '../database/tables.ts'
@@ -17,17 +19,17 @@ export async function createKey(
   trx: Db,
   settings: KeySettings,
   environment: KeyEnvironment,
-  now: number,
+  audit: AuditContext,
 ): Promise<{ key: Key; secret: string }> {
   const secret = generateApiKey(environment)
-  return { key: await insertKey(trx, settings, secret, now, false), secret }
+  return { key: await insertKey(trx, settings, secret, audit, false), secret }
 }
 
 export async function insertKey(
   trx: Db,
   settings: KeySettings,
   secret: string,
-  now: number,
+  audit: AuditContext,
   isFromSetting: boolean,
 ): Promise<Key> {
   const { id } = await trx
@@ -35,37 +37,37 @@ export async function insertKey(
     .values({
       ...toSettingsRow(settings),
       from_setting: Number(isFromSetting),
-      created_at: now,
+      created_at: audit.now,
       unbanned_at: 0,
     })
     .returning('id')
     .executeTakeFirstOrThrow()
-  await insertSecret(trx, id, secret, now)
-  return recordKeyEvent(trx, 'key.created', id, now)
+  await insertSecret(trx, id, secret, audit.now)
+  return recordKeyChange(trx, 'key.created', id, audit)
 }
 
-export async function updateKey(trx: Db, key: Key, settings: KeySettings, now: number): Promise<Key> {
+export async function updateKey(trx: Db, key: Key, settings: KeySettings, audit: AuditContext): Promise<Key> {
   const { id } = key
   // Without a change there is no event.
   if (isDeepStrictEqual(toSettingsRow(key), toSettingsRow(settings))) return key
   await send(trx, trx.updateTable('api_keys').set(toSettingsRow(settings)).where('id', '=', id))
-  return recordKeyEvent(trx, 'key.updated', id, now)
+  return recordKeyChange(trx, 'key.updated', id, audit)
 }
 
-export async function revokeKey(trx: Db, key: Key, now: number): Promise<Key> {
+export async function revokeKey(trx: Db, key: Key, audit: AuditContext): Promise<Key> {
   const { id, revokedAt } = key
   if (revokedAt !== undefined) return key
-  await send(trx, trx.updateTable('api_keys').set({ revoked_at: now }).where('id', '=', id))
-  return recordKeyEvent(trx, 'key.revoked', id, now)
+  await send(trx, trx.updateTable('api_keys').set({ revoked_at: audit.now }).where('id', '=', id))
+  return recordKeyChange(trx, 'key.revoked', id, audit)
 }
 
-export async function unbanKey(trx: Db, { id }: Key, now: number): Promise<Key> {
+export async function unbanKey(trx: Db, { id }: Key, audit: AuditContext): Promise<Key> {
   const usages = trx.selectFrom('key_usage').select('banned_at')
   const usage = await usages.where('key_id', '=', id).executeTakeFirst()
   // The ban may carry a later time from the clock of another instance.
-  const unbanned_at = Math.max(now, usage?.banned_at ?? 0)
+  const unbanned_at = Math.max(audit.now, usage?.banned_at ?? 0)
   await send(trx, trx.updateTable('api_keys').set({ unbanned_at }).where('id', '=', id))
-  return recordKeyEvent(trx, 'key.updated', id, now)
+  return recordKeyChange(trx, 'key.unbanned', id, audit)
 }
 
 /** Adds a new secret. The previous one stays valid for the overlap, and older ones expire now. */
@@ -74,8 +76,9 @@ export async function rotateKey(
   id: number,
   environment: KeyEnvironment,
   overlapMs: number,
-  now: number,
+  audit: AuditContext,
 ): Promise<{ key: Key; secret: string }> {
+  const { now } = audit
   const previous = await trx
     .selectFrom('api_key_secrets')
     .select(['hash', 'expires_at'])
@@ -93,7 +96,7 @@ export async function rotateKey(
   }
   const secret = generateApiKey(environment)
   await insertSecret(trx, id, secret, now)
-  return { key: await recordKeyEvent(trx, 'key.updated', id, now), secret }
+  return { key: await recordKeyChange(trx, 'key.rotated', id, audit), secret }
 }
 
 export async function findKey(db: Db, id: number): Promise<Key | undefined> {
@@ -113,10 +116,17 @@ export async function listKeys(db: Db, limit: number, belowId = Number.MAX_SAFE_
   return (await page.execute()).map(toKey)
 }
 
-/** Records a key event and returns the current key. Every change of a key calls this. */
-export async function recordKeyEvent(trx: Db, type: EventType, id: number, now: number): Promise<Key> {
+/** Records the event and the audit entry of a change, and returns the current key. Every change of a key calls this. */
+export async function recordKeyChange(
+  trx: Db,
+  action: Extract<AuditAction, `key.${string}`>,
+  id: number,
+  audit: AuditContext,
+): Promise<Key> {
   const key = (await findKey(trx, id)) as Key
-  await recordEvent(trx, now, type, serializeKey(key, now))
+  const type: EventType = action === 'key.created' || action === 'key.revoked' ? action : 'key.updated'
+  await recordEvent(trx, audit.now, type, serializeKey(key, audit.now))
+  await recordAudit(trx, audit, action, `key ${id}`)
   return key
 }
 

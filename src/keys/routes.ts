@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { ApiError, orNotFound } from '../api/errors.ts'
 import { defineOperation, type Operation, respond, type WriteContext } from '../api/operation.ts'
 import { ListCursor, pageQuery, pageResponse } from '../api/pagination.ts'
-import { int64Text } from '../api/validation.ts'
+import { byRequest } from '../audit/audit.ts'
 import type { KeyEnvironment } from '../auth/apiKey.ts'
 import type { ApiKeyCache } from '../auth/apiKeyCache.ts'
 import type { Database } from '../database/database.ts'
@@ -19,7 +19,9 @@ import {
   updateKey,
 } from './queries.ts'
 import {
+  keyByIdOperation,
   keyListSchema,
+  keyOperation,
   keyRotationSchema,
   keySchema,
   keyUpdateSchema,
@@ -32,10 +34,6 @@ import {
 
 const revokedMessage = 'This API key is revoked. Revocation is permanent: create a new key.'
 const keyCursor = new ListCursor('keys')
-const params = z.object({ keyId: int64Text().meta({ description: 'The identifier of the key.' }) })
-
-const keyOperation = { tag: 'Keys', scope: 'keys:manage' } as const
-const keyByIdOperation = { ...keyOperation, params, notFound: 'key_not_found' } as const
 
 const keyOrNotFound = async (db: Db, id: bigint): Promise<Key> =>
   orNotFound(await findKey(db, Number(id)), 'key_not_found')
@@ -84,8 +82,10 @@ export function keyRoutes(options: KeyRoutesOptions): Operation[] {
       hasSecretResponse: true,
       body: newKeySchema,
       responses: { 201: { description: 'The key is created.', schema: keyWithSecretSchema } },
-      async write({ body }, { trx, now, afterCommit }) {
-        const { key, secret } = await createKey(trx, newKeySettings(body, now), environment, now)
+      async write({ body }, context) {
+        const { trx, now, afterCommit } = context
+        const settings = newKeySettings(body, now)
+        const { key, secret } = await createKey(trx, settings, environment, byRequest(context))
         afterCommit(() => apiKeyCache.invalidate())
         const headers = { Location: `${baseUrl}/keys/${key.id}` }
         return respond(201, { ...serializeKey(key, now), key: secret }, headers)
@@ -113,7 +113,8 @@ export function keyRoutes(options: KeyRoutesOptions): Operation[] {
       async write({ params, body }, context) {
         const { trx, now } = context
         const key = await findToChange(params.keyId, context)
-        const changed = await updateKey(trx, key, updatedKeySettings(key, body, now), now)
+        const settings = updatedKeySettings(key, body, now)
+        const changed = await updateKey(trx, key, settings, byRequest(context))
         return respond(200, serializeKey(changed, now))
       },
     }),
@@ -124,7 +125,8 @@ export function keyRoutes(options: KeyRoutesOptions): Operation[] {
       description: 'Revocation is permanent. The key stays in the list, with `revokedAt`.',
       responses: { 204: { description: 'The key is revoked.' } },
       async write({ params }, context) {
-        await revokeKey(context.trx, await findToChange(params.keyId, context), context.now)
+        const key = await findToChange(params.keyId, context)
+        await revokeKey(context.trx, key, byRequest(context))
         return respond(204)
       },
     }),
@@ -144,7 +146,7 @@ export function keyRoutes(options: KeyRoutesOptions): Operation[] {
         const { id, revokedAt } = await findToChange(params.keyId, context)
         if (revokedAt !== undefined) throw new ApiError('illegal_transition', revokedMessage)
         const overlapMs = (body.overlapSeconds ?? 0) * 1000
-        const { key, secret } = await rotateKey(trx, id, environment, overlapMs, now)
+        const { key, secret } = await rotateKey(trx, id, environment, overlapMs, byRequest(context))
         return respond(200, { ...serializeKey(key, now), key: secret })
       },
     }),
@@ -155,7 +157,8 @@ export function keyRoutes(options: KeyRoutesOptions): Operation[] {
       description: 'The key can be used again immediately. The lifted ban does not make later bans longer.',
       responses: { 204: { description: 'The key is not banned.' } },
       async write({ params }, context) {
-        await unbanKey(context.trx, await findToChange(params.keyId, context), context.now)
+        const key = await findToChange(params.keyId, context)
+        await unbanKey(context.trx, key, byRequest(context))
         return respond(204)
       },
     }),

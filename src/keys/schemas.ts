@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { dateTimeSchema } from '../api/dateTime.ts'
 import { validationFailed } from '../api/errors.ts'
-import { int64, integer, nonBlankText, timestampSchema } from '../api/validation.ts'
+import { int64, int64Text, integer, nonBlankText, timestampSchema } from '../api/validation.ts'
 import { optionalTimestamp, timestamp } from '../clock.ts'
 import { customLimitMax, customStreamsMax, planNames } from '../limits/plans.ts'
 import {
@@ -143,6 +143,13 @@ export const keyRotationSchema = z
       .optional(),
   })
   .meta({ id: 'Rotation', description: 'Options of a rotation.', examples: [{ overlapSeconds: 3600 }] })
+
+export const keyOperation = { tag: 'Keys', scope: 'keys:manage' } as const
+export const keyByIdOperation = {
+  ...keyOperation,
+  params: z.object({ keyId: int64Text().meta({ description: 'The identifier of the key.' }) }),
+  notFound: 'key_not_found',
+} as const
 
 /** The settings of a new key, validated as a whole. */
 export function newKeySettings(body: z.output<typeof newKeySchema>, now: number): KeySettings {

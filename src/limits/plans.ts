@@ -22,7 +22,7 @@ export const customStreamsMax = 5_000
 /** The limits of a key. Only an enterprise key can override the limits of its plan. */
 export const effectiveLimits = (
   plan: Plan,
-  overrides: { readonly [Name in keyof KeyLimits]?: number | null },
+  overrides: { readonly [Name in keyof KeyLimits]?: number | null | undefined },
 ): KeyLimits => {
   const { perMinute, perDay, streams } = planLimits[plan]
   if (plan !== 'enterprise') return planLimits[plan]

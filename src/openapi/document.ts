@@ -19,6 +19,8 @@ const tags: Record<string, string> = {
   Webhooks: 'Endpoints that receive changes.',
   Limits: 'The rate limits of the caller.',
   Keys: 'API keys. For operators.',
+  Usage: 'Requests over time. For operators.',
+  Audit: 'Who changed what. For operators.',
 }
 
 const intro = `Browse and manage animals offered for adoption.

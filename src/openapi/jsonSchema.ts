@@ -38,8 +38,9 @@ function normalizeSchema(schema: z.ZodType, converted: Json): void {
   // Zod leaves out the examples of schemas with a transformation.
   const examples = schema.meta()?.examples
   if (examples !== undefined) converted.examples = examples
-  // Keywords that Zod adds and that constrain nothing.
+  // Keywords that Zod adds and that constrain nothing. The names of a record are any strings.
   if (converted.format === 'date-time') delete converted.pattern
+  delete converted.propertyNames
   if (converted.minimum === Number.MIN_SAFE_INTEGER) delete converted.minimum
   if (converted.maximum === Number.MAX_SAFE_INTEGER && converted.format !== 'int64') delete converted.maximum
 }

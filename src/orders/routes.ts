@@ -4,6 +4,8 @@ import { toJson } from '../api/json.ts'
 import { defineOperation, type Operation, type OperationResult, respond } from '../api/operation.ts'
 import { pageQuery, pageResponse } from '../api/pagination.ts'
 import { int64Text } from '../api/validation.ts'
+import { byRequest } from '../audit/audit.ts'
+import { recordAudit } from '../audit/queries.ts'
 import { optionalTimestamp, timestamp } from '../clock.ts'
 import type { Database } from '../database/database.ts'
 import type { Db } from '../database/tables.ts'
@@ -127,6 +129,7 @@ export function orderRoutes({ database, baseUrl, holdMs }: OrderRoutesOptions): 
         const { trx, now, eraseFromIdempotencyRecords, afterCommit } = context
         const { id } = await orderOrNotFound(trx, orderId)
         await eraseCustomer(trx, id, now)
+        await recordAudit(trx, byRequest(context), 'order.customer_erased', `order ${id}`)
         // Parsing is exact, because all numbers in the response are ids that the service assigned.
         await eraseFromIdempotencyRecords(subjectRefOf(id), (json) =>
           toJson(withoutPersonalData(JSON.parse(json))),

@@ -1,4 +1,6 @@
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely'
+import { byService } from '../audit/audit.ts'
+import { recordAudit } from '../audit/queries.ts'
 import type { Db, Tables } from '../database/tables.ts'
 import { type Delivery, failPendingDeliveries } from './deliveries.ts'
 import { toWebhook, updateWebhook, type Webhook } from './queries.ts'
@@ -145,6 +147,7 @@ export async function finishAttempt(
       : `Delivery ${delivery.id} failed ${attempts} times. Last error: ${error}`
   await updateWebhook(trx, webhook.id, { status: 'disabled', status_reason: reason })
   await failPendingDeliveries(trx, webhook.id, 'The webhook was disabled.', now)
+  await recordAudit(trx, byService(now), 'webhook.disabled', `webhook ${webhook.id}`)
 }
 
 /** Releases a delivery without counting the attempt. */

@@ -2,6 +2,8 @@ import * as z from 'zod'
 import { ApiError } from '../api/errors.ts'
 import { defineOperation, type Operation, respond } from '../api/operation.ts'
 import { ListCursor, pageQuery, pageResponse } from '../api/pagination.ts'
+import { byRequest } from '../audit/audit.ts'
+import { recordAudit } from '../audit/queries.ts'
 import type { Database } from '../database/database.ts'
 import { createTestDelivery, findDelivery, listDeliveries, retryDelivery } from './deliveries.ts'
 import { requireEventAccess, webhookOrNotFound, webhookToChange } from './guards.ts'
@@ -19,8 +21,10 @@ export function deliveryRoutes(database: Database, baseUrl: string): Operation[]
       summary: 'Send a test message',
       description: `Queues a message of the type \`${testEventType}\`. The deliveries of the webhook show the outcome.`,
       responses: { 202: { description: 'The message is queued.', schema: deliverySchema } },
-      async write({ params }, { trx, now }) {
+      async write({ params }, context) {
+        const { trx, now } = context
         const { id } = await webhookToChange(trx, params.webhookId)
+        await recordAudit(trx, byRequest(context), 'webhook.tested', `webhook ${id}`)
         return respond(202, serializeDelivery(await createTestDelivery(trx, id, now)))
       },
     }),
@@ -49,13 +53,16 @@ export function deliveryRoutes(database: Database, baseUrl: string): Operation[]
       ...deliveryByIdOperation,
       summary: 'Retry a delivery now',
       responses: { 202: { description: 'The delivery is queued again.', schema: deliverySchema } },
-      async write({ params }, { trx, now, principal }) {
+      async write({ params }, context) {
+        const { trx, now, principal } = context
         const delivery = await findDelivery(trx, Number(params.webhookId), Number(params.deliveryId))
         if (!delivery) throw new ApiError('webhook_not_found', deliveryNotFoundMessage)
         requireEventAccess([delivery.event_type], principal)
         const retried = await retryDelivery(trx, delivery.id, now)
         // It may have been pruned, or deleted with its webhook, since it was read.
         if (!retried) throw new ApiError('webhook_not_found', deliveryNotFoundMessage)
+        const subject = `webhook ${delivery.webhook_id} delivery ${delivery.id}`
+        await recordAudit(trx, byRequest(context), 'webhook.retried', subject)
         return respond(202, serializeDelivery(retried))
       },
     }),

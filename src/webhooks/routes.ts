@@ -1,8 +1,11 @@
 import { type BlockList, isIP } from 'node:net'
+import { isDeepStrictEqual } from 'node:util'
 import * as z from 'zod'
 import { validationFailed } from '../api/errors.ts'
 import { defineOperation, type Operation, respond } from '../api/operation.ts'
 import { ListCursor, pageQuery, pageResponse } from '../api/pagination.ts'
+import { type AuditAction, byRequest } from '../audit/audit.ts'
+import { recordAudit } from '../audit/queries.ts'
 import { lockName } from '../database/changes.ts'
 import type { Database } from '../database/database.ts'
 import type { Db } from '../database/tables.ts'
@@ -20,6 +23,7 @@ import {
   listWebhooks,
   rotateWebhookSecret,
   updateWebhook,
+  type Webhook,
 } from './queries.ts'
 import {
   newWebhookSchema,
@@ -77,13 +81,15 @@ export function webhookRoutes(options: WebhookRoutesOptions): Operation[] {
       sends: webhookMessage(kinds),
       body: newWebhookSchema,
       responses: { 201: { description: 'The webhook is registered.', schema: webhookWithSecretSchema } },
-      async write({ body }, { trx, now, principal }) {
+      async write({ body }, context) {
+        const { trx, now, principal } = context
         validateUrl(body.url, allowed)
         requireEventAccess(body.events, principal)
         await lockName(trx, 'webhooks')
         if ((await countWebhooks(trx)) >= webhooksMax)
           throw validationFailed([{ path: '', message: `exceeds the maximum of ${webhooksMax} webhooks` }])
         const webhook = await createWebhook(trx, body, await newestEventId(trx), now)
+        await recordAudit(trx, byRequest(context), 'webhook.created', `webhook ${webhook.id}`)
         const headers = { Location: `${baseUrl}/webhooks/${webhook.id}` }
         return respond(201, { ...serializeWebhook(webhook), secret: webhook.secret }, headers)
       },
@@ -105,7 +111,8 @@ export function webhookRoutes(options: WebhookRoutesOptions): Operation[] {
         'While a webhook is paused, its messages are queued. A disabled webhook that is enabled again receives only later events.',
       body: webhookUpdateSchema,
       responses: { 200: { description: 'The updated webhook.', schema: webhookSchema } },
-      async write({ params, body }, { trx, now, principal }) {
+      async write({ params, body }, context) {
+        const { trx, now, principal } = context
         const webhook = await webhookToChange(trx, params.webhookId)
         const { id } = webhook
         const { url = webhook.url, events = webhook.events, status } = body
@@ -120,6 +127,8 @@ export function webhookRoutes(options: WebhookRoutesOptions): Operation[] {
           ...(status && { status, status_reason: null }),
           ...(isReenabled && { from_event_id: await newestEventId(trx) }),
         })
+        for (const action of changesOf(webhook, updated))
+          await recordAudit(trx, byRequest(context), action, `webhook ${id}`)
         return respond(200, serializeWebhook(updated))
       },
     }),
@@ -128,10 +137,12 @@ export function webhookRoutes(options: WebhookRoutesOptions): Operation[] {
       ...webhookByIdOperation,
       summary: 'Delete a webhook',
       responses: { 204: { description: 'The webhook and its deliveries are deleted.' } },
-      async write({ params }, { trx, principal }) {
+      async write({ params }, context) {
+        const { trx, principal } = context
         const webhook = await webhookToChange(trx, params.webhookId)
         requireEventAccess(webhook.events, principal)
         await deleteWebhook(trx, webhook.id)
+        await recordAudit(trx, byRequest(context), 'webhook.deleted', `webhook ${webhook.id}`)
         return respond(204)
       },
     }),
@@ -147,16 +158,28 @@ export function webhookRoutes(options: WebhookRoutesOptions): Operation[] {
       responses: {
         200: { description: 'The webhook with its new secret.', schema: webhookWithSecretSchema },
       },
-      async write({ params, body }, { trx, now, principal }) {
+      async write({ params, body }, context) {
+        const { trx, now, principal } = context
         const webhook = await webhookToChange(trx, params.webhookId)
         requireEventAccess(webhook.events, principal)
         const overlapMs = (body.overlapSeconds ?? secretOverlapSecondsDefault) * 1000
         const rotated = await rotateWebhookSecret(trx, webhook, now + overlapMs)
+        await recordAudit(trx, byRequest(context), 'webhook.rotated', `webhook ${webhook.id}`)
         return respond(200, { ...serializeWebhook(rotated), secret: rotated.secret })
       },
     }),
 
     ...deliveryRoutes(database, baseUrl),
+  ]
+}
+
+/** What an update has changed. */
+function changesOf(before: Webhook, after: Webhook): AuditAction[] {
+  const isUpdated = before.url !== after.url || !isDeepStrictEqual(before.events, after.events)
+  const statusAction = after.status === 'paused' ? 'webhook.paused' : 'webhook.resumed'
+  return [
+    ...(isUpdated ? ['webhook.updated' as const] : []),
+    ...(before.status === after.status ? [] : [statusAction as AuditAction]),
   ]
 }
 

@@ -4,7 +4,7 @@ import { posix } from 'node:path'
 import { describe, test } from 'node:test'
 import { benchSources, importsOf, type Source, sources } from '../support/sources.ts'
 
-const features = ['pets', 'categories', 'keys', 'orders', 'inventory', 'events', 'webhooks']
+const features = ['pets', 'categories', 'keys', 'orders', 'inventory', 'events', 'webhooks', 'usage', 'audit']
 
 /** What any part may import. */
 const everywhere = ['clock', 'maybePromise']
@@ -32,7 +32,7 @@ const arrows: Record<string, readonly string[]> = {
   commands: [...parts, 'service'],
   service: parts,
   restoreDetector: ['database'],
-  schedule: [...features, ...everywhere, 'database', 'telemetry'],
+  schedule: [...features, ...foundation, 'limits', 'restoreDetector', 'telemetry'],
   operations: [...features, ...foundation, 'auth', 'config', 'limits'],
   // PETSTORE_ADMIN_KEY is checked like any other API key.
   config: ['auth'],
@@ -58,6 +58,8 @@ const rules = [
   'events/event.ts',
   'webhooks/webhook.ts',
   'keys/key.ts',
+  'usage/usage.ts',
+  'audit/audit.ts',
   'auth/apiKey.ts',
   'limits/plans.ts',
   'limits/window.ts',

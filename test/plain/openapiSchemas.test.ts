@@ -10,7 +10,7 @@ const document = readDocument('openapi.json')
 const operations = operationsOf(document)
 const { schemas } = document.components
 const listEvents: Node = document.paths['/events'].get
-const byteLengthMax = 165_000
+const byteLengthMax = 180_000
 
 /** Headers that are never rejected: an invalid value is ignored or replaced. */
 const unboundedHeaders = ['X-Request-Id', 'Prefer', 'If-Match', 'If-None-Match']
@@ -82,10 +82,10 @@ describe('the document contains the limits of the service:', () => {
     }
   })
 
-  test('every id is an int64', () => {
+  test('every id of a resource is an int64', () => {
     let ids = 0
     for (const { at, schema } of [...requestSchemas(), ...allSchemas()]) {
-      if (!/(?:^|[/ ])(?:id|\w+Id)(?:\/items)?$/.test(at) || schema.type === 'array') continue
+      if (!/(?:^|[/ ])(?:id|(?!requestId)\w+Id)(?:\/items)?$/.test(at) || schema.type === 'array') continue
       ids++
       assert.deepEqual([schema.type, schema.format], ['integer', 'int64'], at)
     }

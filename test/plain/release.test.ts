@@ -137,6 +137,8 @@ describe('the release command', () => {
     const packed = execFileSync('tar', ['-tzf', join(cwd, 'dist', tarball)], { encoding: 'utf8' }).split('\n')
     for (const file of ['bin/petstore.js', 'src/main.ts', 'docs/guides/running.md', 'LICENSE'])
       assert.ok(packed.includes(`package/${file}`), file)
+    assert.ok(packed.includes('package/console/dist/index.html'))
+    assert.ok(packed.some((file) => /^package\/console\/dist\/assets\/.*\.js$/.test(file)))
     assert.ok(!packed.some((file) => /^package\/(test|bench|tools|dist|node_modules)\//.test(file)))
   })
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { sql } from 'kysely'
 import { toJson } from '../../src/api/json.ts'
+import { byService } from '../../src/audit/audit.ts'
 import { createCategory, deleteCategory, updateCategory } from '../../src/categories/queries.ts'
 import { ExportCopy } from '../../src/commands/export/copy.ts'
 import { copyDatabase } from '../../src/commands/export/copyDatabase.ts'
@@ -84,8 +85,8 @@ async function changeEverything({ write, dialect }: Database, turn: number): Pro
     const category = await createCategory(trx, `Category ${turn}`, 2)
     await updateCategory(trx, { id: 1n, name: `Turn ${turn}` }, 2)
     if (turn % 2) await deleteCategory(trx, category.id, 2)
-    const { key } = await createKey(trx, { ...keySettings, name: `Key ${turn}` }, 'staging', 2)
-    if (turn % 2) await revokeKey(trx, key, 2)
+    const { key } = await createKey(trx, { ...keySettings, name: `Key ${turn}` }, 'staging', byService(2))
+    if (turn % 2) await revokeKey(trx, key, byService(2))
   })
 }
 

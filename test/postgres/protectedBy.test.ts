@@ -12,7 +12,7 @@ import {
   pruneEvents,
   recordEvent,
 } from '../../src/events/queries.ts'
-import { pruneEventsAndDeliveries } from '../../src/schedule.ts'
+import { pruneExpired } from '../../src/schedule.ts'
 import { pruneDeliveries } from '../../src/webhooks/deliveries.ts'
 import { dispatchEvents, hasUndispatchedEvents } from '../../src/webhooks/dispatch.ts'
 import { createWebhook } from '../../src/webhooks/queries.ts'
@@ -349,14 +349,14 @@ describe('two instances that prune', () => {
       SELECT 1, 'pet.deleted', 0, '{}', 'delivered', 1, 0, 0 FROM generate_series(1, 1500)`)
     const prune = (trx: Db) => pruneDeliveries(trx, now)
     await secondWaits(client, [one, two], prune, prune)
-    await pruneEventsAndDeliveries(two, () => now)
+    await pruneExpired(two, () => now)
     assert.equal((await client.query('SELECT 1 FROM webhook_deliveries')).rowCount, 0)
   })
 
   test('also delete events that no one has read', async (t) => {
     const { one, client } = await twoDatabasesFor(t)
     await recordMany(one, 10)
-    await pruneEventsAndDeliveries(one, () => now)
+    await pruneExpired(one, () => now)
     assert.equal((await client.query('SELECT 1 FROM events')).rowCount, 0)
     assert.equal(await lastPrunedEventId(one.read), 10)
   })

@@ -574,6 +574,10 @@ describe('scopes', () => {
     { id: 'listKeys', method: 'GET', path: '/keys', scope: 'keys:manage' },
     { id: 'createKey', method: 'POST', path: '/keys', body: { name: 'made' }, scope: 'keys:manage' },
     { id: 'getKey', method: 'GET', path: '/keys/{keyId}', scope: 'keys:manage' },
+    { id: 'listAuditEntries', method: 'GET', path: '/audit', scope: 'keys:manage' },
+    { id: 'getUsage', method: 'GET', path: '/usage', scope: 'keys:manage' },
+    { id: 'getKeyLimits', method: 'GET', path: '/keys/{keyId}/limits', scope: 'keys:manage' },
+    { id: 'getKeyUsage', method: 'GET', path: '/keys/{keyId}/usage', scope: 'keys:manage' },
     {
       id: 'updateKey',
       method: 'PATCH',

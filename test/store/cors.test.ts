@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, beforeEach, describe, test } from 'node:test'
+import { byService } from '../../src/audit/audit.ts'
 import { ApiKeyCache } from '../../src/auth/apiKeyCache.ts'
 import { createKey } from '../../src/keys/queries.ts'
 import type { ClientResponse } from '../support/client.ts'
@@ -397,7 +398,7 @@ test('an origin that was known is known while the database cannot be read, so th
     scopes: [],
     expiresAt: undefined,
   } as const
-  await database.write((trx) => createKey(trx, { ...settings, origins: [home] }, 'production', 0))
+  await database.write((trx) => createKey(trx, { ...settings, origins: [home] }, 'production', byService(0)))
   assert.equal(await directory.isKnownOrigin(home), true)
   await database.write((trx) => trx.schema.alterTable('api_keys').renameTo('out_of_reach').execute())
   directory.invalidate()

@@ -26,7 +26,7 @@ describe('the first start', () => {
       const { output } = await firstServer(t, { HOST: host })
       for (const [name, path, status] of [
         ['API', '/v1', 401],
-        ['Console', '/', 200],
+        ['Console', '/console', 200],
         ['Docs', '/docs', 200],
       ] as const) {
         const address = new RegExp(`^ *${name} +(\\S+)$`, 'm').exec(output.stdout)?.[1]

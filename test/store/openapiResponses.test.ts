@@ -309,7 +309,20 @@ describe('the responses of the service match the document', () => {
     await sendRequest('revokeKey', 204, { params })
     assert.equal((await sendRequest('rotateKey', 409, { params })).json.code, 'illegal_transition')
     await sendRequest('getKey', 200, { params })
-    for (const id of ['getKey', 'updateKey', 'revokeKey', 'rotateKey', 'liftKeyBan']) {
+    await sendRequest('getKeyUsage', 200, { params })
+    await sendRequest('getKeyLimits', 200, { params })
+    await sendRequest('getUsage', 200)
+    await sendRequest('listAuditEntries', 200)
+    await sendRequest('listAuditEntries', 400, { query: '?limit=x' })
+    for (const id of [
+      'getKey',
+      'getKeyUsage',
+      'getKeyLimits',
+      'updateKey',
+      'revokeKey',
+      'rotateKey',
+      'liftKeyBan',
+    ]) {
       await sendRequest(id, 404, { params: { keyId: 999 }, ...(id === 'updateKey' && { body: {} }) })
     }
   })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
+import { byService } from '../../src/audit/audit.ts'
 import type { Key } from '../../src/keys/key.ts'
 import { findKey, revokeKey } from '../../src/keys/queries.ts'
 import { eventually } from '../support/eventually.ts'
@@ -117,7 +118,9 @@ test('a stream with a key that another process has just revoked ends', async () 
   // The service has cached the key, and notices the change within half a second.
   await service.request('GET', '/v1/limits', { key })
   const database = await service.openDatabase()
-  await database.write(async (trx) => revokeKey(trx, (await findKey(trx, id)) as Key, service.now()))
+  await database.write(async (trx) =>
+    revokeKey(trx, (await findKey(trx, id)) as Key, byService(service.now())),
+  )
   const caller = await open(request('/events', key))
   await eventually('an error, or the end of the stream', () =>
     /HTTP\/1\.1 401|connect again/.test(caller.received()),

@@ -1,10 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Selectable } from 'kysely'
+import { byImport } from '../../audit/audit.ts'
 import type { Db, Tables } from '../../database/tables.ts'
 import {
   findKey,
   findKeyForUpdate,
-  recordKeyEvent,
+  recordKeyChange,
   secretsPerKeyMax,
   toSettingsRow,
 } from '../../keys/queries.ts'
@@ -36,7 +37,7 @@ export async function applyKey(trx: Db, record: KeyRecord, now: number): Promise
     .execute()
   const hasNewSecrets = await mergeSecrets(trx, id, record)
   const isChanged = hasNewSecrets || !isDeepStrictEqual(before, await findKey(trx, id))
-  if (isChanged) await recordKeyEvent(trx, 'key.updated', id, now)
+  if (isChanged) await recordKeyChange(trx, 'key.updated', id, byImport(now))
   return 'imported'
 }
 
@@ -86,7 +87,7 @@ async function addKey(trx: Db, record: KeyRecord, now: number): Promise<KeyOutco
     .returning('id')
     .executeTakeFirstOrThrow()
   await mergeSecrets(trx, id, record)
-  await recordKeyEvent(trx, 'key.created', id, now)
+  await recordKeyChange(trx, 'key.created', id, byImport(now))
   return isIdTaken ? 'renumbered' : 'imported'
 }
 

@@ -159,6 +159,34 @@ CREATE TABLE key_usage (
   last_used_at integer NOT NULL
 ) STRICT;
 
+-- Requests by key, bucket of time and name. The key 0 has the requests of all keys, and those without a valid key.
+CREATE TABLE usage_counts (
+  key_id integer NOT NULL,
+  bucket_ms integer NOT NULL,
+  starts_at integer NOT NULL,
+  name text NOT NULL,
+  count integer NOT NULL,
+  PRIMARY KEY (key_id, bucket_ms, starts_at, name)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX usage_counts_by_age ON usage_counts (bucket_ms, starts_at);
+
+CREATE TABLE audit_entries (
+  id integer PRIMARY KEY AUTOINCREMENT,
+  at integer NOT NULL,
+  actor_key_id integer,
+  actor_command text,
+  action text NOT NULL,
+  subject text NOT NULL,
+  request_id text,
+  CHECK ((actor_key_id IS NULL) <> (actor_command IS NULL))
+) STRICT;
+
+-- Entries are only added, and deleted after their retention.
+CREATE TRIGGER audit_entries_append_only BEFORE UPDATE ON audit_entries BEGIN
+  SELECT RAISE(ABORT, 'The audit log is append-only.');
+END;
+
 CREATE TABLE idempotency_records (
   key_id integer NOT NULL,
   idempotency_key text NOT NULL,

@@ -136,6 +136,8 @@ BEGIN
       ARRAY[format('{"id":%s,"bannedUntil":"%s"}', of_key.id,
         to_char(to_timestamp(usage.banned_until / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))],
       ARRAY[1::bigint]);
+    INSERT INTO audit_entries (at, actor_command, action, subject)
+    VALUES (at, 'serve', 'key.banned', 'key ' || of_key.id);
   END IF;
 END $$;
 

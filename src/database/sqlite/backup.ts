@@ -6,8 +6,8 @@ import type { Database } from '../database.ts'
 import { renewIdentity } from '../metadata.ts'
 import { openMigrated } from '../open.ts'
 import { withRetry } from '../retry.ts'
-import { changeLogTable } from '../tables.ts'
-import { isLocked } from './driver.ts'
+import { changeLogTable, type Db } from '../tables.ts'
+import { isLocked, sqliteKysely } from './driver.ts'
 import { repairModes, restrictFileModes, syncFile, syncFolder } from './files.ts'
 import { databaseFile } from './open.ts'
 import { acquireServerLock } from './serverLock.ts'
@@ -69,12 +69,18 @@ function integrityProblem(file: string): string | undefined {
   }
 }
 
+type ReplacedDatabase = {
+  /** Undefined if there is none, or if it cannot be opened. Reading it fails if it is damaged. */
+  readonly db: Db | undefined
+  readonly lastChangeId: number
+}
+
 /** Replaces the database with a backup, which is checked, migrated and prepared in a staging folder first. */
 export async function restoreDatabase(
   file: string,
   dataDir: string,
   now: number,
-  prepare: (restored: Database, lastChangeId: number) => Promise<void>,
+  prepare: (restored: Database, replaced: ReplacedDatabase) => Promise<void>,
 ): Promise<number> {
   removeStaging(dataDir)
   const staging = await mkdtemp(join(dataDir, stagingPrefix))
@@ -84,7 +90,11 @@ export async function restoreDatabase(
     await copyPages(file, databaseFile(staging))
     const database = await openMigrated({ dataDir: staging }, now)
     await renewIdentity(database)
-    await prepare(database, lastChangeIdIn(databaseFile(dataDir)))
+    {
+      using connection = openReplaced(databaseFile(dataDir))
+      const lastChangeId = connection ? lastChangeIdIn(connection) : 0
+      await prepare(database, { db: connection && sqliteKysely(connection), lastChangeId })
+    }
     await database.close()
     const { size } = statSync(databaseFile(staging))
     repairModes(databaseFile(dataDir))
@@ -107,11 +117,18 @@ async function overwrite(source: string, target: string): Promise<void> {
   })
 }
 
-/** The last id of the change log in the database that is replaced; 0 if it cannot be read. */
-function lastChangeIdIn(file: string): number {
-  if (!existsSync(file)) return 0
+/** Opens the database that is replaced. Undefined if there is none, or if it cannot be opened. */
+function openReplaced(file: string): DatabaseSync | undefined {
   try {
-    using connection = new DatabaseSync(file, { readOnly: true, timeout: lockWaitMs })
+    return existsSync(file) ? new DatabaseSync(file, { readOnly: true, timeout: lockWaitMs }) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** The last id of the change log; 0 if it cannot be read. */
+function lastChangeIdIn(connection: DatabaseSync): number {
+  try {
     const statement = connection.prepare('SELECT seq FROM sqlite_sequence WHERE name = ?')
     return Number(statement.get(changeLogTable)?.seq ?? 0)
   } catch {

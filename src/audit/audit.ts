@@ -1,0 +1,61 @@
+/** The audit log: who changed what, and when. Its rules, without HTTP and SQL. */
+
+/** An API key, or a command of the command line. `serve` is the service itself. */
+export type Actor = { readonly keyId: number } | { readonly command: string }
+
+/** Who makes a change, when, and in which request. */
+export type AuditContext = {
+  readonly now: number
+  readonly actor: Actor
+  readonly requestId?: string | undefined
+}
+
+export const byCommand = (command: string, now: number): AuditContext => ({ now, actor: { command } })
+
+export const byImport = (now: number): AuditContext => byCommand('import', now)
+
+/** For what the service does without a request: bans, disabled webhooks, and the operator key of a start. */
+export const byService = (now: number): AuditContext => byCommand('serve', now)
+
+export const byRequest = ({
+  now,
+  principal,
+  requestId,
+}: {
+  readonly now: number
+  readonly principal: { readonly keyId: number }
+  readonly requestId: string
+}): AuditContext => ({ now, actor: { keyId: principal.keyId }, requestId })
+
+export const auditActions = [
+  'key.created',
+  'key.updated',
+  'key.rotated',
+  'key.revoked',
+  'key.banned',
+  'key.unbanned',
+  'webhook.created',
+  'webhook.updated',
+  'webhook.paused',
+  'webhook.resumed',
+  'webhook.disabled',
+  'webhook.rotated',
+  'webhook.tested',
+  'webhook.retried',
+  'webhook.deleted',
+  'order.customer_erased',
+  'database.imported',
+  'database.restored',
+] as const
+export type AuditAction = (typeof auditActions)[number]
+
+export type AuditEntry = {
+  readonly id: number
+  readonly at: number
+  readonly actor: Actor
+  readonly action: string
+  readonly subject: string
+  readonly requestId: string | undefined
+}
+
+export const auditRetentionMs = 400 * 24 * 60 * 60 * 1000

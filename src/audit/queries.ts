@@ -1,0 +1,106 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Selectable } from 'kysely'
+import { send } from '../database/changes.ts'
+import type { Database } from '../database/database.ts'
+import { preparedStatement } from '../database/preparedQuery.ts'
+import type { Db, Tables } from '../database/tables.ts'
+import { type AuditAction, type AuditContext, type AuditEntry, auditRetentionMs } from './audit.ts'
+
+type AuditRow = Selectable<Tables['audit_entries']>
+
+const pruneRowsMax = 1_000
+const copyRowsMax = 500
+
+const insertEntry = preparedStatement<
+  [
+    at: number,
+    keyId: number | null,
+    command: string | null,
+    action: string,
+    subject: string,
+    requestId: string | null,
+  ]
+>((db) =>
+  db.insertInto('audit_entries').values({
+    at: 0,
+    actor_key_id: 0,
+    actor_command: '',
+    action: '',
+    subject: '',
+    request_id: '',
+  }),
+)
+
+/** Appends an entry in the transaction of the change. The subject is a kind and an id, without personal data. */
+export function recordAudit(
+  trx: Db,
+  { now, actor, requestId }: AuditContext,
+  action: AuditAction,
+  subject: string,
+): Promise<void> {
+  const keyId = 'keyId' in actor ? actor.keyId : null
+  const command = 'command' in actor ? actor.command : null
+  return send(trx, insertEntry(trx, now, keyId, command, action, subject, requestId ?? null))
+}
+
+/** One page of entries, newest first. */
+export async function listAuditEntries(
+  db: Db,
+  limit: number,
+  belowId = Number.MAX_SAFE_INTEGER,
+): Promise<AuditEntry[]> {
+  const entries = db.selectFrom('audit_entries').selectAll().where('id', '<', belowId)
+  return (await entries.orderBy('id', 'desc').limit(limit).execute()).map(toEntry)
+}
+
+const toEntry = (row: AuditRow): AuditEntry => ({
+  id: row.id,
+  at: row.at,
+  actor: row.actor_key_id === null ? { command: row.actor_command ?? '' } : { keyId: row.actor_key_id },
+  action: row.action,
+  subject: row.subject,
+  requestId: row.request_id ?? undefined,
+})
+
+/** Deletes a bounded number of entries past their retention. Returns how many. */
+export async function pruneAuditEntries(trx: Db, now: number): Promise<number> {
+  const oldest = await trx
+    .selectFrom('audit_entries')
+    .select(['id', 'at'])
+    .orderBy('id')
+    .limit(pruneRowsMax)
+    .execute()
+  const expired = oldest.filter(({ at }) => at <= now - auditRetentionMs).map(({ id }) => id)
+  if (expired.length > 0) await trx.deleteFrom('audit_entries').where('id', 'in', expired).execute()
+  return expired.length
+}
+
+/**
+ * Copies the entries of a database that is being replaced, unless the restored one has them. They keep their ids if
+ * these are free, and get new ones if the backup is of another database. Returns false if not all can be read.
+ */
+export async function carryOverAuditEntries(restored: Database, replaced: Db): Promise<boolean> {
+  const entries = replaced.selectFrom('audit_entries').selectAll().orderBy('id').limit(copyRowsMax)
+  for (let lastId = 0; ; ) {
+    const rows = await entries
+      .where('id', '>', lastId)
+      .execute()
+      .catch(() => undefined)
+    if (!rows) return false
+    const last = rows.at(-1)
+    if (!last) return true
+    lastId = last.id
+    await restored.write((trx) => copyEntries(trx, rows))
+  }
+}
+
+async function copyEntries(trx: Db, rows: readonly AuditRow[]): Promise<void> {
+  const ids = rows.map(({ id }) => id)
+  const existing = await trx.selectFrom('audit_entries').selectAll().where('id', 'in', ids).execute()
+  const byId = new Map(existing.map((row) => [row.id, row]))
+  const missing = rows.filter((row) => !isDeepStrictEqual({ ...byId.get(row.id) }, { ...row }))
+  const withId = missing.filter(({ id }) => !byId.has(id))
+  const withoutId = missing.filter(({ id }) => byId.has(id)).map(({ id: _id, ...entry }) => entry)
+  // First, because the others get the ids after them.
+  for (const row of [...withId, ...withoutId]) await trx.insertInto('audit_entries').values(row).execute()
+}

@@ -1,0 +1,48 @@
+import { orNotFound } from '../api/errors.ts'
+import { defineOperation, type Operation, respond } from '../api/operation.ts'
+import type { Database } from '../database/database.ts'
+import { findKey } from '../keys/queries.ts'
+import { keyByIdOperation } from '../keys/schemas.ts'
+import { findUsage } from './queries.ts'
+import { serializeBucket, usageSchema } from './schemas.ts'
+import { allKeys } from './usage.ts'
+
+const usageOperation = { tag: 'Usage', stability: 'beta', scope: 'keys:manage' } as const
+const retention =
+  'Figures are kept by minute for 24 hours and by hour for 30 days. Those of other instances are up to 10 seconds old.'
+
+type UsageRoutesOptions = {
+  readonly database: Database
+  /** Writes the counts of this instance to the database, so that figures read from it include them. */
+  flushUsage(): Promise<void>
+}
+
+export function usageRoutes({ database, flushUsage }: UsageRoutesOptions): Operation[] {
+  async function usageOf(keyId: number, now: number) {
+    await flushUsage()
+    const { minutes, hours } = await findUsage(database.read, keyId, now)
+    return respond(200, { minutes: minutes.map(serializeBucket), hours: hours.map(serializeBucket) })
+  }
+
+  return [
+    defineOperation('getUsage', 'GET /usage', {
+      ...usageOperation,
+      summary: 'Get the usage of all keys',
+      description: `Includes requests without a valid key. ${retention}`,
+      responses: { 200: { description: 'Requests over time.', schema: usageSchema } },
+      read: (_input, { now }) => usageOf(allKeys, now),
+    }),
+
+    defineOperation('getKeyUsage', 'GET /keys/{keyId}/usage', {
+      ...keyByIdOperation,
+      ...usageOperation,
+      summary: 'Get the usage of a key',
+      description: `${retention} A revoked key keeps its figures.`,
+      responses: { 200: { description: 'The requests of the key over time.', schema: usageSchema } },
+      async read({ params }, { now }) {
+        const { id } = orNotFound(await findKey(database.read, Number(params.keyId)), 'key_not_found')
+        return usageOf(id, now)
+      },
+    }),
+  ]
+}

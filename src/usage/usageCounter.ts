@@ -1,0 +1,183 @@
+import type { RequestLog } from '../api/pipeline.ts'
+import type { Clock } from '../clock.ts'
+import { type Database, OutcomeUnknownError } from '../database/database.ts'
+import type { Db } from '../database/tables.ts'
+import { addUsage, sweepUsage } from './queries.ts'
+import {
+  allKeys,
+  buckets,
+  deprecatedName,
+  errorsName,
+  isRejection,
+  rejectedName,
+  requestsName,
+  type UsageRow,
+} from './usage.ts'
+
+type UsageCounterOptions = {
+  readonly database: Database
+  readonly clock: Clock
+  readonly flushIntervalMs: number
+  /** Whether the database is still the one that was counted for: a restore replaces it. */
+  isSameDatabase(db: Db): Promise<boolean>
+  /** Keys and minutes between two flushes. */
+  readonly entriesMax?: number
+}
+
+/** Keys beyond this number between two flushes are counted in the total only. */
+const defaultEntriesMax = 10_000
+/** Counts that wait for a database that cannot be written. Beyond that the oldest are dropped. */
+const unwrittenMax = 100_000
+const rowsPerWrite = 500
+
+/** The requests of one key in one minute. */
+type Counts = { requests: number; others: Map<string, number> | undefined }
+
+/**
+ * Counts requests by key and minute in memory, and adds the counts to the database at an interval: no request writes.
+ * The counts of all instances add up. A crash loses those since the last flush.
+ */
+export class UsageCounter {
+  readonly #options: UsageCounterOptions
+  /** By minute and key, since the last flush. The key `allKeys` has the requests without a valid key. */
+  #minutes = new Map<number, Map<number, Counts>>()
+  #entries = 0
+  #current = new Map<number, Counts>()
+  #currentStart = 0
+  #currentEnd = 0
+  /** By their key in the table. */
+  readonly #unwritten = new Map<string, UsageRow>()
+  #flushing: Promise<void> = Promise.resolve()
+  #nextFlush: Promise<void> | undefined
+  #flushedAt = performance.now()
+
+  constructor(options: UsageCounterOptions) {
+    this.#options = options
+  }
+
+  /** Counts a request to the API, except a CORS preflight. */
+  count({ method, principal, status, code, operation }: RequestLog): void {
+    if (method === 'OPTIONS') return
+    const counts = this.#countsOf(principal?.keyId ?? allKeys)
+    counts.requests++
+    if (status >= 500) increment(counts, errorsName)
+    else if (code !== undefined && isRejection(status)) increment(counts, rejectedName(code))
+    if (operation?.deprecation) increment(counts, deprecatedName(operation.id))
+  }
+
+  /** Flushes if the interval has passed. */
+  async flushDue(): Promise<void> {
+    if (performance.now() - this.#flushedAt >= this.#options.flushIntervalMs) await this.flush()
+  }
+
+  /** Writes all counts so far. Calls that arrive during a flush share the next one. */
+  flush(): Promise<void> {
+    this.#nextFlush ??= this.#flushing
+      .catch(() => {})
+      .then(() => {
+        this.#nextFlush = undefined
+        this.#flushing = this.#flushAll()
+        return this.#flushing
+      })
+    return this.#nextFlush
+  }
+
+  /** Drops the counts that are not written yet, because the database was replaced. */
+  forget(): void {
+    this.#takeMinutes()
+    this.#unwritten.clear()
+  }
+
+  /** Deletes counts past their retention, in bounded batches. */
+  async sweep(): Promise<void> {
+    const { database, clock } = this.#options
+    while ((await database.writeUnlogged((trx) => sweepUsage(trx, clock()))) > 0) {
+      // There may be more.
+    }
+  }
+
+  #countsOf(keyId: number): Counts {
+    const now = this.#options.clock()
+    if (now < this.#currentStart || now >= this.#currentEnd) this.#startMinute(now)
+    return this.#current.get(keyId) ?? this.#addKey(keyId)
+  }
+
+  #startMinute(now: number): void {
+    this.#currentStart = startOf(now, buckets.minutes.lengthMs)
+    this.#currentEnd = this.#currentStart + buckets.minutes.lengthMs
+    this.#current = this.#minutes.get(this.#currentStart) ?? new Map()
+    this.#minutes.set(this.#currentStart, this.#current)
+  }
+
+  #addKey(keyId: number): Counts {
+    if (keyId !== allKeys && this.#entries >= (this.#options.entriesMax ?? defaultEntriesMax))
+      return this.#countsOf(allKeys)
+    const counts = { requests: 0, others: undefined }
+    this.#current.set(keyId, counts)
+    this.#entries++
+    return counts
+  }
+
+  async #flushAll(): Promise<void> {
+    this.#flushedAt = performance.now()
+    this.#collect()
+    const { database, isSameDatabase } = this.#options
+    const rows = [...this.#unwritten].sort(([a], [b]) => (a < b ? -1 : 1))
+    for (let start = 0; start < rows.length; start += rowsPerWrite) {
+      const chunk = rows.slice(start, start + rowsPerWrite)
+      try {
+        await database.writeUnlogged(async (trx) => {
+          const add = chunk.map(([, row]) => row)
+          if (await isSameDatabase(trx)) await addUsage(trx, add)
+        })
+      } catch (error) {
+        // Counts that may have been added are not added again.
+        if (!(error instanceof OutcomeUnknownError)) throw error
+      }
+      for (const [id] of chunk) this.#unwritten.delete(id)
+    }
+  }
+
+  /** Moves the counts to the rows to write. */
+  #collect(): void {
+    for (const [startsAt, byKey] of this.#takeMinutes()) {
+      for (const [keyId, { requests, others = [] }] of byKey) {
+        for (const [name, count] of [[requestsName, requests] as const, ...others]) {
+          this.#add(allKeys, startsAt, name, count)
+          if (keyId !== allKeys) this.#add(keyId, startsAt, name, count)
+        }
+      }
+    }
+    for (const id of this.#unwritten.keys()) {
+      if (this.#unwritten.size <= unwrittenMax) break
+      this.#unwritten.delete(id)
+    }
+  }
+
+  #takeMinutes() {
+    const minutes = this.#minutes
+    this.#minutes = new Map()
+    this.#entries = 0
+    // The next request starts a new map.
+    this.#currentEnd = 0
+    return minutes
+  }
+
+  /** Adds a count of a minute to its buckets. */
+  #add(key_id: number, minute: number, name: string, count: number): void {
+    for (const { lengthMs } of Object.values(buckets)) {
+      const starts_at = startOf(minute, lengthMs)
+      const id = `${key_id} ${lengthMs} ${starts_at} ${name}`
+      const row = this.#unwritten.get(id)
+      if (row) row.count += count
+      else this.#unwritten.set(id, { key_id, bucket_ms: lengthMs, starts_at, name, count })
+    }
+  }
+}
+
+const startOf = (ms: number, lengthMs: number): number => Math.floor(ms / lengthMs) * lengthMs
+
+function increment(counts: Counts, name: string): void {
+  counts.others ??= new Map()
+  counts.others.set(name, (counts.others.get(name) ?? 0) + 1)
+}
