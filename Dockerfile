@@ -1,6 +1,16 @@
 # Must match tools/node/package.json, the version that the tests use.
 ARG NODE_VERSION=26.10.0
 
+# The console is built with development dependencies, which the image does not contain.
+FROM node:${NODE_VERSION}-bookworm-slim AS console
+WORKDIR /app
+COPY package.json package-lock.json openapi.json tsconfig.json ./
+COPY tools tools
+RUN npm ci --ignore-scripts --no-audit --no-fund
+COPY src src
+COPY console console
+RUN node tools/buildConsole.js
+
 FROM node:${NODE_VERSION}-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
@@ -11,6 +21,7 @@ COPY bin bin
 COPY src src
 # The service serves the guides at /guides.
 COPY docs/guides docs/guides
+COPY --from=console /app/console/dist console/dist
 # A checkout made with a strict umask is not readable for the user below.
 RUN chmod -R a+rX .
 
@@ -23,6 +34,7 @@ WORKDIR /app
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/package.json /app/LICENSE ./
 COPY --from=build /app/docs docs
+COPY --from=build /app/console console
 COPY --from=build /app/bin bin
 COPY --from=build /app/src src
 

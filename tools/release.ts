@@ -83,6 +83,7 @@ function updateFiles(version: string, date: string): void {
 function makeArtifacts(): void {
   const folder = `${root}${artifactFolder}/`
   mkdirSync(folder)
+  run(process.execPath, 'tools/buildConsole.js')
   run('npm', 'pack', '--silent', '--ignore-scripts', '--pack-destination', artifactFolder)
   copyFileSync(`${root}openapi.json`, `${folder}openapi.json`)
   const sums = readdirSync(folder)

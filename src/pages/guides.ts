@@ -14,6 +14,7 @@ const names = [
   'retries',
   'changes',
   'deprecations',
+  'console',
   'running',
   'deploying',
   'personal-data',

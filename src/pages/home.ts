@@ -21,6 +21,7 @@ function content(environment: Environment, publicUrl: string | undefined): strin
 <p class="lead">An HTTP/JSON service for browsing and managing animals offered for adoption.</p>
 <p class="state">Up, in the ${environment} environment</p>
 <ul class="cards">
+<li><a href="/console"><strong>Console</strong><span>Animals, orders, keys and webhooks in the browser</span></a></li>
 <li><a href="/docs"><strong>API reference</strong><span>Every operation, with examples to try</span></a></li>
 <li><a href="/guides"><strong>Guides</strong><span>Adopting, following changes, keys, limits, errors</span></a></li>
 <li><a href="/v1/openapi.json"><strong>OpenAPI 3.1</strong><span>The description of the API, for tools</span></a></li>

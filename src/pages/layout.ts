@@ -4,14 +4,15 @@ export const headerHeightRem = 3.5
 
 export type ColourMode = 'light' | 'dark'
 
+/** The same as in console/src/styles/tokens.css. */
 export const colours = {
-  ink: { light: '#1b2226', dark: '#e6eaec' },
-  soft: { light: '#56626b', dark: '#a0abb2' },
-  line: { light: '#dde2e4', dark: '#2e363b' },
-  paper: { light: '#fbfaf8', dark: '#14181a' },
-  card: { light: '#ffffff', dark: '#1a2023' },
+  ink: { light: '#1b2226', dark: '#e7ebed' },
+  soft: { light: '#55616a', dark: '#a3aeb5' },
+  line: { light: '#e3e6e7', dark: '#2b3337' },
+  paper: { light: '#f7f7f5', dark: '#121617' },
+  card: { light: '#ffffff', dark: '#191e20' },
   accent: { light: '#0b6e4f', dark: '#62cba4' },
-  code: { light: '#eff2f0', dark: '#1f2629' },
+  code: { light: '#eceff0', dark: '#20272a' },
 }
 
 const variables = (mode: ColourMode) =>
@@ -21,11 +22,13 @@ const variables = (mode: ColourMode) =>
 const colourStyle = `
 :root { color-scheme: light dark; ${variables('light')} }
 @media (prefers-color-scheme: dark) { :root { ${variables('dark')} } }
+:root[data-theme="light"] { color-scheme: light; ${variables('light')} }
+:root[data-theme="dark"] { color-scheme: dark; ${variables('dark')} }
 `
 
 /** The navigation bar, also on the API reference: it styles nothing else on a page. */
 const barStyle = `
-.bar { position: sticky; top: 0; z-index: 10; box-sizing: border-box; height: ${headerHeightRem}rem; background: var(--paper); color: var(--ink); border-bottom: 1px solid var(--line); font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif }
+.bar { position: sticky; top: 0; z-index: 10; box-sizing: border-box; height: ${headerHeightRem}rem; background: var(--card); color: var(--ink); border-bottom: 1px solid var(--line); font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif }
 .bar nav { box-sizing: border-box; height: 100%; display: flex; align-items: center; gap: 1.5rem; padding: 0 1.25rem }
 .bar a { color: var(--soft); text-decoration: none; font-size: .95rem; padding: .4rem 0 }
 .bar a:hover, .bar a[aria-current] { color: var(--ink) }
@@ -34,6 +37,7 @@ const barStyle = `
 .bar a.home[aria-current] { box-shadow: none }
 .bar svg { width: 1.5rem; height: 1.5rem; fill: var(--accent) }
 .bar a:focus-visible, .skip:focus { outline: 2px solid var(--accent); outline-offset: 3px; border-radius: 3px }
+@media (max-width: 30rem) { .bar nav { gap: .9rem; padding: 0 1rem } .bar a { font-size: .9rem } .bar a.home { gap: .4rem; font-size: 1rem } }
 .skip { position: absolute; left: -999rem }
 .skip:focus { left: 1rem; top: 1rem; z-index: 11; padding: .5rem .75rem; background: var(--card); color: var(--accent) }
 `
@@ -65,15 +69,15 @@ table { border-collapse: collapse; min-width: 100%; font-size: .95rem; line-heig
 th, td { text-align: left; vertical-align: top; padding: .55rem 1.25rem .55rem 0; border-bottom: 1px solid var(--line) }
 th { color: var(--soft); font-weight: 600; font-size: .9rem }
 td:first-child code { white-space: nowrap }
-ul.cards { list-style: none; padding: 0; margin: 0; display: grid; gap: .85rem; grid-template-columns: repeat(auto-fill, minmax(min(14rem, 100%), 1fr)) }
+ul.cards { list-style: none; padding: 0; margin: 0; display: grid; gap: .85rem; grid-template-columns: repeat(auto-fill, minmax(min(18rem, 100%), 1fr)) }
 h1 + ul.cards { margin-top: 1.5rem }
 ul.cards li { margin: 0 }
-ul.cards a { display: block; height: 100%; background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 1rem 1.15rem; text-decoration: none; color: inherit }
+ul.cards a { display: block; height: 100%; background: var(--card); border: 1px solid var(--line); border-radius: 12px; box-shadow: 0 1px 2px rgb(20 30 35 / 6%); padding: 1rem 1.15rem; text-decoration: none; color: inherit }
 ul.cards a:hover { border-color: var(--accent) }
 ul.cards strong { display: block; color: var(--accent) }
 ul.cards span { display: block; color: var(--soft); font-size: .92rem; line-height: 1.45; margin-top: .2rem }
 footer { margin-top: 4rem; padding-top: 1.25rem; border-top: 1px solid var(--line); color: var(--soft); font-size: .92rem }
-@media (max-width: 30rem) { .bar nav { gap: 1.1rem } main { padding-top: 2rem } }
+@media (max-width: 30rem) { main { padding-top: 2rem } }
 `
 
 const policy =
@@ -86,7 +90,7 @@ const icon = encodeURIComponent(
   `<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24' fill='${colours.accent.light}'>${pawShapes}</svg>`,
 )
 
-const sections = { '/docs': 'Reference', '/guides': 'Guides' } as const
+const sections = { '/console': 'Console', '/docs': 'Reference', '/guides': 'Guides' } as const
 type Section = '/' | keyof typeof sections
 
 export const escapeHtml = (text: string): string =>

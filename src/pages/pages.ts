@@ -3,6 +3,7 @@ import type { Operation } from '../api/operation.ts'
 import type { Page } from '../api/router.ts'
 import type { Config } from '../config.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import { consolePages } from './console.ts'
 import { guidePages } from './guides.ts'
 import { homePage } from './home.ts'
 import { metricsPage } from './metrics.ts'
@@ -22,6 +23,7 @@ type PagesOptions = {
 export function createPages({ config, operations, metrics, authenticator, isReady }: PagesOptions): Page[] {
   const staticPages = [
     homePage(config.environment, config.publicUrl),
+    ...consolePages(config.environment),
     ...guidePages(),
     ...referencePages(async () => {
       const { openApiDocument } = await import('../openapi/document.ts')

@@ -12,7 +12,7 @@ body { margin: 0; background: var(--paper) }
 `
 // As values for both modes: Scalar shows dark parts, such as code, on a light page.
 const scalarColours = (mode: ColourMode) =>
-  `.${mode}-mode { --scalar-background-1: ${colours.paper[mode]}; --scalar-background-2: ${colours.code[mode]}; --scalar-color-1: ${colours.ink[mode]}; --scalar-color-accent: ${colours.accent[mode]}; --scalar-border-color: ${colours.line[mode]} }`
+  `.${mode}-mode { --scalar-background-1: ${colours.paper[mode]}; --scalar-background-2: ${colours.code[mode]}; --scalar-color-1: ${colours.ink[mode]}; --scalar-color-accent: ${colours.accent[mode]}; --scalar-border-color: ${colours.line[mode]}; --scalar-color-2: ${colours.soft[mode]}; --scalar-sidebar-background-1: ${colours.card[mode]}; --scalar-radius: 8px; --scalar-radius-lg: 12px; --scalar-font: system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; --scalar-font-code: ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace }`
 
 const page = `${pageHeadHtml('API reference - Petstore', '/docs', style)}
 <div id="content"></div>
@@ -22,10 +22,21 @@ const page = `${pageHeadHtml('API reference - Petstore', '/docs', style)}
 </html>
 `
 
-const start = `Scalar.createApiReference('#content', {
+/**
+ * The console keeps its key and its colours in the storage of the same origin, see console/src/app/session.ts and
+ * theme.ts. The key stays in this page: Scalar does not store it.
+ */
+const start = `const key = sessionStorage.getItem('petstore.key')
+const theme = localStorage.getItem('petstore.theme')
+if (theme === 'light' || theme === 'dark') document.documentElement.dataset.theme = theme
+Scalar.createApiReference('#content', {
   url: '/v1/openapi.json',
   agent: { disabled: true },
+  ...(key !== null && {
+    authentication: { preferredSecurityScheme: 'apiKey', securitySchemes: { apiKey: { token: key } } },
+  }),
   customCss: ${JSON.stringify(`${scalarColours('light')}\n${scalarColours('dark')}`)},
+  ...((theme === 'light' || theme === 'dark') && { forceDarkModeState: theme }),
   hideClientButton: true,
   hideDarkModeToggle: true,
   mcp: { disabled: true },

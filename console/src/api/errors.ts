@@ -1,0 +1,59 @@
+import type { Schemas } from './schema.ts'
+
+export type ErrorDetail = Schemas['ErrorDetail']
+export type ErrorCode = Schemas['ErrorCode'] | 'network_error'
+
+/** An error response of the API, or a request without a response (`network_error`, status 0). */
+export class RequestError extends Error {
+  readonly code: ErrorCode
+  readonly status: number
+  readonly details: readonly ErrorDetail[]
+  readonly requestId: string | undefined
+  /** When the request can be repeated, in milliseconds of `now()`. */
+  readonly retryAt: number | undefined
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    extras: {
+      status?: number
+      details?: readonly ErrorDetail[]
+      requestId?: string | undefined
+      retryAt?: number | undefined
+    } = {},
+  ) {
+    super(message)
+    this.name = 'RequestError'
+    this.code = code
+    this.status = extras.status ?? 0
+    this.details = extras.details ?? []
+    this.requestId = extras.requestId
+    this.retryAt = extras.retryAt
+  }
+
+  get isLimited(): boolean {
+    return this.status === 429
+  }
+
+  get isOffline(): boolean {
+    return this.code === 'network_error'
+  }
+
+  /** The message for a field of the request, if the error names the field. */
+  detail(path: string): string | undefined {
+    const found = this.details.find((detail) => detail.path === path)
+    return found && sentence(found.message)
+  }
+}
+
+export const isAbort = (error: unknown): boolean =>
+  error instanceof DOMException && error.name === 'AbortError'
+
+export const toRequestError = (error: unknown): RequestError =>
+  error instanceof RequestError
+    ? error
+    : new RequestError('internal_error', error instanceof Error ? error.message : String(error))
+
+/** The details of the API continue a sentence: "must be an e-mail address". */
+const sentence = (text: string): string =>
+  `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`

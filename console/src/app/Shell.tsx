@@ -1,0 +1,116 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
+import { IconButton } from '../components/Button.tsx'
+import { Icon, type IconName } from '../components/Icon.tsx'
+import { EnvironmentBanner } from './EnvironmentBanner.tsx'
+import { hrefOf, path, screenName } from './router.ts'
+import type { Screen } from './screens.tsx'
+import { session, signOut } from './session.ts'
+import { theme, themes } from './theme.ts'
+
+type ShellProps = { screens: readonly Screen[]; children: ComponentChildren }
+
+/** The frame of every screen: banner, navigation and content. On a phone the navigation is a drawer. */
+export function Shell({ screens, children }: ShellProps) {
+  const drawer = useRef<HTMLDialogElement>(null)
+  const current = path.value
+  const content = useRef<HTMLElement>(null)
+  const isFirst = useRef(true)
+  // A chosen link closes the drawer. The focus moves to the new screen, so that a screen reader notices it.
+  useEffect(() => {
+    drawer.current?.close()
+    if (!isFirst.current) content.current?.focus()
+    isFirst.current = false
+  }, [current])
+  return (
+    <div class="shell">
+      <a class="skip" href="#content">
+        Skip to content
+      </a>
+      <EnvironmentBanner />
+      <header class="topbar">
+        <IconButton label="Open navigation" icon="menu" onClick={() => drawer.current?.showModal()} />
+        <span class="topbar-brand">
+          <Icon name="paw" />
+          Petstore
+        </span>
+      </header>
+      <header class="sidebar">
+        <Navigation screens={screens} />
+      </header>
+      <dialog ref={drawer} class="drawer" aria-label="Navigation">
+        <div class="drawer-close">
+          <IconButton label="Close navigation" icon="close" onClick={() => drawer.current?.close()} />
+        </div>
+        <Navigation screens={screens} />
+      </dialog>
+      <main ref={content} class="content" id="content" tabIndex={-1}>
+        {children}
+      </main>
+    </div>
+  )
+}
+
+const Navigation = ({ screens }: { screens: readonly Screen[] }) => (
+  <div class="navigation">
+    <div class="brand">
+      <Icon name="paw" />
+      <span>Petstore</span>
+    </div>
+    <nav aria-label="Main">
+      <ul>
+        {screens.map((screen) => (
+          <NavigationLink
+            key={screen.path}
+            href={hrefOf(screen.path)}
+            icon={screen.icon}
+            isCurrent={screenName.value === screen.path}
+          >
+            {screen.name}
+          </NavigationLink>
+        ))}
+        <NavigationLink href="/docs" icon="docs">
+          Docs
+        </NavigationLink>
+      </ul>
+    </nav>
+    <Account />
+  </div>
+)
+
+type NavigationLinkProps = { href: string; icon: IconName; isCurrent?: boolean; children: string }
+
+const NavigationLink = ({ href, icon, isCurrent, children }: NavigationLinkProps) => (
+  <li>
+    <a href={href} aria-current={isCurrent ? 'page' : undefined}>
+      <Icon name={icon} />
+      {children}
+    </a>
+  </li>
+)
+
+const themeIcons = { system: 'system', light: 'sun', dark: 'moon' } as const
+const themeNames = { system: 'as the system', light: 'light', dark: 'dark' }
+
+function Account() {
+  const { value } = theme
+  const nextTheme = themes[(themes.indexOf(value) + 1) % themes.length] ?? 'system'
+  return (
+    <div class="account">
+      <div class="account-name">
+        <strong title={session.value?.name}>{session.value?.name}</strong>
+        <span>
+          Key {session.value?.keyId} · {session.value?.plan}
+        </span>
+      </div>
+      <IconButton
+        label={`Colours: ${themeNames[value]}`}
+        icon={themeIcons[value]}
+        onClick={() => {
+          theme.value = nextTheme
+        }}
+      />
+      <IconButton label="Sign out" icon="signOut" onClick={() => signOut()} />
+    </div>
+  )
+}

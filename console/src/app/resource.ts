@@ -1,0 +1,57 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { now } from '../api/clock.ts'
+import { isAbort, type RequestError, toRequestError } from '../api/errors.ts'
+
+export type Resource<T> = {
+  /** What was loaded last. It stays while it is loaded again, and if that fails. */
+  data: T | undefined
+  /** Why the last load failed. */
+  error: RequestError | undefined
+  reload(): void
+  set(data: T): void
+}
+
+type State<T> = { data?: T | undefined; error?: RequestError | undefined }
+
+/** Loads something when the component is first shown, and again when an input changes. */
+export function useResource<T>(
+  load: (signal: AbortSignal) => Promise<T>,
+  inputs: readonly unknown[] = [],
+): Resource<T> {
+  const [state, setState] = useState<State<T>>({})
+  const controller = useRef<AbortController>(undefined)
+  const reload = () => {
+    controller.current?.abort()
+    const current = new AbortController()
+    controller.current = current
+    load(current.signal).then(
+      (data) => {
+        if (!current.signal.aborted) setState({ data })
+      },
+      (thrown: unknown) => {
+        if (isAbort(thrown) || current.signal.aborted) return
+        setState(({ data }) => ({ data, error: toRequestError(thrown) }))
+      },
+    )
+  }
+  useEffect(() => {
+    setState({})
+    reload()
+    return () => controller.current?.abort()
+  }, inputs)
+  return { data: state.data, error: state.error, reload, set: (data) => setState({ data }) }
+}
+
+/** Loads again at an interval while the page is visible. It waits for the end of a rate limit, so as not to be banned. */
+export function usePolling({ error, reload }: Resource<unknown>, intervalMs: number | undefined): void {
+  const latest = useRef({ error, reload })
+  latest.current = { error, reload }
+  useEffect(() => {
+    if (intervalMs === undefined) return
+    const timer = setInterval(() => {
+      const isLimited = (latest.current.error?.retryAt ?? 0) > now()
+      if (document.visibilityState === 'visible' && !isLimited) latest.current.reload()
+    }, intervalMs)
+    return () => clearInterval(timer)
+  }, [intervalMs])
+}

@@ -1,0 +1,66 @@
+import type { ComponentType } from 'preact'
+import type { Scope } from '../api/types.ts'
+import type { IconName } from '../components/Icon.tsx'
+
+/** A screen of the main navigation. Its code is loaded when it is first shown. */
+export type Screen = {
+  readonly path: string
+  readonly name: string
+  readonly icon: IconName
+  /** The key needs all of these scopes to see the screen. */
+  readonly scopes: readonly Scope[]
+  readonly load: () => Promise<{ default: ComponentType }>
+}
+
+/** In the order of the main navigation. */
+export const screens: readonly Screen[] = [
+  {
+    path: 'overview',
+    name: 'Overview',
+    icon: 'overview',
+    scopes: ['pets:read'],
+    load: () => import('../screens/Overview/Overview.tsx'),
+  },
+  {
+    path: 'animals',
+    name: 'Animals',
+    icon: 'paw',
+    scopes: ['pets:read'],
+    load: () => import('../screens/Animals/Animals.tsx'),
+  },
+  {
+    path: 'orders',
+    name: 'Orders',
+    icon: 'orders',
+    scopes: ['orders:read'],
+    load: () => import('../screens/Orders/Orders.tsx'),
+  },
+  {
+    path: 'webhooks',
+    name: 'Webhooks',
+    icon: 'webhook',
+    scopes: ['webhooks:manage'],
+    load: () => import('../screens/Webhooks/Webhooks.tsx'),
+  },
+  {
+    path: 'keys',
+    name: 'Keys',
+    icon: 'key',
+    scopes: ['keys:manage'],
+    load: () => import('../screens/Keys/Keys.tsx'),
+  },
+  {
+    path: 'audit',
+    name: 'Audit log',
+    icon: 'audit',
+    scopes: ['keys:manage'],
+    load: () => import('../screens/Audit/Audit.tsx'),
+  },
+  {
+    path: 'limits',
+    name: 'Limits',
+    icon: 'limits',
+    scopes: [],
+    load: () => import('../screens/Limits/Limits.tsx'),
+  },
+]

@@ -1,0 +1,26 @@
+import { effect, signal } from '@preact/signals'
+
+export const themes = ['system', 'light', 'dark'] as const
+export type Theme = (typeof themes)[number]
+
+const storageKey = 'petstore.theme'
+
+export const theme = signal<Theme>(
+  themes.find((name) => name === localStorage.getItem(storageKey)) ?? 'system',
+)
+
+effect(() => {
+  const { value } = theme
+  document.documentElement.dataset.theme = value
+  if (value === 'system') localStorage.removeItem(storageKey)
+  else localStorage.setItem(storageKey, value)
+})
+
+const darkQuery = matchMedia('(prefers-color-scheme: dark)')
+const systemIsDark = signal(darkQuery.matches)
+darkQuery.addEventListener('change', () => {
+  systemIsDark.value = darkQuery.matches
+})
+
+/** For what CSS does not style, such as a chart. */
+export const isDark = (): boolean => (theme.value === 'system' ? systemIsDark.value : theme.value === 'dark')

@@ -1,0 +1,68 @@
+import type { ComponentChildren } from 'preact'
+import { useState } from 'preact/hooks'
+import { toRequestError } from '../api/errors.ts'
+import { Button } from './Button.tsx'
+import { Dialog } from './Dialog.tsx'
+import { Notice } from './Notice.tsx'
+
+type ConfirmDialogProps = {
+  title: string
+  text: ComponentChildren
+  /** The name of the action. */
+  action: string
+  isDanger?: boolean
+  /** The person must agree to this before the action. */
+  consent?: string
+  run(): Promise<void>
+  onClose(): void
+  children?: ComponentChildren
+}
+
+/** Asks before an action, runs it, and stays open with the reason if it fails. */
+export function ConfirmDialog(props: ConfirmDialogProps) {
+  const { title, text, action, isDanger, consent, run, onClose, children } = props
+  const [isBusy, setBusy] = useState(false)
+  const [hasConsent, setConsent] = useState(consent === undefined)
+  const [error, setError] = useState<string>()
+  async function submit() {
+    if (isBusy || !hasConsent) return
+    setBusy(true)
+    try {
+      await run()
+    } catch (thrown) {
+      setError(toRequestError(thrown).message)
+      setBusy(false)
+    }
+  }
+  return (
+    <Dialog
+      title={title}
+      text={text}
+      onClose={onClose}
+      onSubmit={() => void submit()}
+      actions={
+        <>
+          <Button onClick={onClose} data-autofocus>
+            Cancel
+          </Button>
+          <Button type="submit" kind={isDanger ? 'danger' : 'primary'} isBusy={isBusy} disabled={!hasConsent}>
+            {action}
+          </Button>
+        </>
+      }
+    >
+      {error !== undefined && <Notice tone="danger">{error}</Notice>}
+      {children}
+      {consent !== undefined && (
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={hasConsent}
+            onChange={(event) => setConsent(event.currentTarget.checked)}
+          />
+          <span>{consent}</span>
+        </label>
+      )}
+    </Dialog>
+  )
+}

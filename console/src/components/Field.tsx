@@ -1,0 +1,142 @@
+import type { ComponentChildren } from 'preact'
+import { useId } from 'preact/hooks'
+
+type FieldProps = {
+  label: string
+  hint?: ComponentChildren
+  /** What is wrong with the value. */
+  error?: string | undefined
+  isOptional?: boolean
+}
+
+type ControlProps = { id: string; 'aria-describedby'?: string; 'aria-invalid'?: 'true' }
+
+/** A label, a control, its hint and its error. */
+export function Field({
+  label,
+  hint,
+  error,
+  isOptional,
+  children,
+}: FieldProps & { children: (control: ControlProps) => ComponentChildren }) {
+  const id = useId()
+  const described = [hint !== undefined && `${id}-hint`, error !== undefined && `${id}-error`].filter(Boolean)
+  const control: ControlProps = {
+    id,
+    ...(described.length > 0 && { 'aria-describedby': described.join(' ') }),
+    ...(error !== undefined && { 'aria-invalid': 'true' }),
+  }
+  return (
+    <div class="field">
+      <label for={id}>
+        {label}
+        {isOptional && <span class="field-optional"> (optional)</span>}
+      </label>
+      {children(control)}
+      {error !== undefined && (
+        <p class="field-error" id={`${id}-error`}>
+          {error}
+        </p>
+      )}
+      {hint !== undefined && (
+        <p class="field-hint" id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
+    </div>
+  )
+}
+
+type ValueProps = FieldProps & { value: string; onValue(value: string): void }
+
+type TextFieldProps = ValueProps & {
+  type?: 'text' | 'password' | 'email' | 'url' | 'number' | 'datetime-local'
+  autoComplete?: string
+  autoFocus?: boolean
+  maxLength?: number
+  placeholder?: string
+  isMultiline?: boolean
+}
+
+export function TextField({
+  value,
+  onValue,
+  isMultiline,
+  type = 'text',
+  autoFocus,
+  ...rest
+}: TextFieldProps) {
+  const { autoComplete = 'off', maxLength, placeholder, ...field } = rest
+  const shared = {
+    value,
+    autocomplete: autoComplete,
+    maxLength,
+    placeholder,
+    spellcheck: false,
+    'data-autofocus': autoFocus,
+  }
+  return (
+    <Field {...field}>
+      {(control) =>
+        isMultiline ? (
+          <textarea
+            {...control}
+            {...shared}
+            class="input"
+            rows={3}
+            onInput={(event) => onValue(event.currentTarget.value)}
+          />
+        ) : (
+          <input
+            {...control}
+            {...shared}
+            class="input"
+            {...({ type } as { type: 'text' })}
+            onInput={(event) => onValue(event.currentTarget.value)}
+          />
+        )
+      }
+    </Field>
+  )
+}
+
+export type Option = { value: string; label: string }
+
+export function SelectField({
+  value,
+  onValue,
+  options,
+  ...field
+}: ValueProps & { options: readonly Option[] }) {
+  return (
+    <Field {...field}>
+      {(control) => <Select {...control} value={value} onValue={onValue} options={options} />}
+    </Field>
+  )
+}
+
+type SelectProps = Partial<ControlProps> & {
+  value: string
+  onValue(value: string): void
+  options: readonly Option[]
+  label?: string
+}
+
+/** A select without a visible label, for toolbars. */
+export function Select({ value, onValue, options, label, ...control }: SelectProps) {
+  return (
+    <select
+      {...control}
+      class="input select"
+      aria-label={label}
+      value={value}
+      onChange={(event) => onValue(event.currentTarget.value)}
+    >
+      {options.map((option) => (
+        <option key={option.value} value={option.value}>
+          {option.label}
+        </option>
+      ))}
+    </select>
+  )
+}

@@ -1,0 +1,161 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+
+export type Column<T> = {
+  name: string
+  /** Hidden on phones. */
+  isWide?: boolean
+  isNumeric?: boolean
+  /** The name is only for screen readers. */
+  isNameHidden?: boolean
+  /** A CSS width. One column has none and takes the rest. */
+  width?: string
+  render(item: T): ComponentChildren
+}
+
+type VirtualTableProps<T> = {
+  label: string
+  columns: readonly Column<T>[]
+  length: number
+  /** Undefined while the item is loaded. */
+  itemAt(index: number): T | undefined
+  keyOf(item: T): string | number
+  /** Called when the end is near. */
+  onEnd(): void
+  /** Below the last row. */
+  footer?: ComponentChildren
+  rowClass?(item: T): string
+}
+
+/** Equal to --row-height in tokens.css. */
+const rowHeights = { desktop: 52, phone: 64 }
+const phoneQuery = matchMedia('(max-width: 640px)')
+/** Rows above and below what is visible. */
+const overscan = 8
+/** The next page is loaded when fewer rows than this are left. */
+const endDistance = 40
+
+/** A table that has only the rows around the visible ones in the document, however long it is. */
+export function VirtualTable<T>(props: VirtualTableProps<T>) {
+  const { label, columns, length, itemAt, keyOf, onEnd, footer, rowClass } = props
+  const container = useRef<HTMLDivElement>(null)
+  const { top, height, rowHeight } = useViewport(container)
+  const first = Math.min(Math.max(0, Math.floor(top / rowHeight) - overscan), Math.max(0, length - 1))
+  const last = Math.min(length, Math.ceil((top + height) / rowHeight) + overscan)
+  useAnchor(container, { length, topIndex: Math.floor(top / rowHeight), rowHeight }, (index) => {
+    const item = itemAt(index)
+    return item && keyOf(item)
+  })
+  const isNearEnd = length - last < endDistance
+  useEffect(() => {
+    if (isNearEnd) onEnd()
+  }, [isNearEnd, length, onEnd])
+
+  const rows = Array.from({ length: Math.max(0, last - first) }, (_, offset) => {
+    const index = first + offset
+    const item = itemAt(index)
+    return (
+      <tr
+        key={item ? keyOf(item) : `row-${index}`}
+        aria-rowindex={index + 2}
+        class={item && rowClass?.(item)}
+      >
+        {columns.map((column) => (
+          <td key={column.name} class={cellClass(column)}>
+            {item ? column.render(item) : <span class="skeleton" />}
+          </td>
+        ))}
+      </tr>
+    )
+  })
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
+    <section class="table-scroll" ref={container} tabIndex={0} aria-label={`${label}, scrollable`}>
+      <table class="table" aria-rowcount={length + 1}>
+        <caption class="visually-hidden">{label}</caption>
+        <colgroup>
+          {columns.map((column) => (
+            <col key={column.name} class={column.isWide ? 'wide' : ''} style={{ width: column.width }} />
+          ))}
+        </colgroup>
+        <thead>
+          <tr aria-rowindex={1}>
+            {columns.map((column) => (
+              <th key={column.name} scope="col" class={cellClass(column)}>
+                {column.isNameHidden ? <span class="visually-hidden">{column.name}</span> : column.name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          <Spacer height={first * rowHeight} columns={columns.length} />
+          {rows}
+          <Spacer height={(length - last) * rowHeight} columns={columns.length} />
+        </tbody>
+      </table>
+      {footer}
+    </section>
+  )
+}
+
+const Spacer = ({ height, columns }: { height: number; columns: number }) =>
+  height > 0 ? (
+    // biome-ignore lint/a11y/noAriaHiddenOnFocusable: the row has no content and is not focusable
+    <tr class="table-spacer" aria-hidden="true">
+      <td colSpan={columns} style={{ height: `${height}px` }} />
+    </tr>
+  ) : null
+
+const cellClass = <T,>({ isWide, isNumeric }: Column<T>) =>
+  `${isWide ? 'wide' : ''} ${isNumeric ? 'numeric' : ''}`
+
+type Anchor = { length: number; topIndex: number; rowHeight: number }
+/** How far the row at the top is looked for after a change. */
+const anchorDistance = 25
+
+/** Keeps the row at the top in its place when rows are added or removed above it. */
+function useAnchor(
+  container: { current: HTMLElement | null },
+  { length, topIndex, rowHeight }: Anchor,
+  keyAt: (index: number) => string | number | undefined,
+): void {
+  const previous = useRef<(Omit<Anchor, 'rowHeight'> & { key: string | number | undefined }) | undefined>(
+    undefined,
+  )
+  const anchor = previous.current
+  useLayoutEffect(() => {
+    const element = container.current
+    const isMoved = element && anchor?.key !== undefined && anchor.length !== length && anchor.topIndex > 0
+    if (!isMoved || keyAt(anchor.topIndex) === anchor.key) return
+    for (let distance = 1; distance <= anchorDistance; distance++) {
+      const step = [distance, -distance].find((offset) => keyAt(anchor.topIndex + offset) === anchor.key)
+      if (step === undefined) continue
+      element.scrollTop += step * rowHeight
+      return
+    }
+  }, [length])
+  previous.current = { length, topIndex, key: keyAt(topIndex) }
+}
+
+function useViewport(container: { current: HTMLElement | null }) {
+  const [viewport, setViewport] = useState({ top: 0, height: 600, rowHeight: rowHeights.desktop })
+  useLayoutEffect(() => {
+    const element = container.current
+    if (!element) return
+    const measure = () =>
+      setViewport({
+        top: element.scrollTop,
+        height: element.clientHeight,
+        rowHeight: phoneQuery.matches ? rowHeights.phone : rowHeights.desktop,
+      })
+    measure()
+    element.addEventListener('scroll', measure, { passive: true })
+    const observer = new ResizeObserver(measure)
+    observer.observe(element)
+    return () => {
+      element.removeEventListener('scroll', measure)
+      observer.disconnect()
+    }
+  }, [])
+  return viewport
+}

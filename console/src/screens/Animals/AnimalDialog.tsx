@@ -1,0 +1,170 @@
+import { useState } from 'preact/hooks'
+import { isPetTransitionAllowed, petNameLengthMax, petStatuses } from '../../../../src/pets/pet.ts'
+import { type RequestError, toRequestError } from '../../api/errors.ts'
+import { parseId } from '../../api/json.ts'
+import type { Pet, PetStatus } from '../../api/types.ts'
+import { categoryName, categoryOptions, createCategory } from '../../app/categories.ts'
+import { hasScope } from '../../app/session.ts'
+import { showToast } from '../../app/toasts.ts'
+import { Button } from '../../components/Button.tsx'
+import { Dialog } from '../../components/Dialog.tsx'
+import { SelectField, TextField } from '../../components/Field.tsx'
+import { Notice } from '../../components/Notice.tsx'
+import { statusName } from '../../components/StatusChip.tsx'
+import { createPet, explain, type PetList, updatePet } from './pets.ts'
+
+const newCategory = 'new'
+
+type Form = { name: string; category: string; categoryName: string; status: PetStatus }
+type FormErrors = Partial<Record<keyof Form, string | undefined>>
+
+type AnimalDialogProps = {
+  list: PetList
+  /** The animal to edit. Without it, one is added. */
+  pet?: Pet | undefined
+  onClose(): void
+}
+
+export function AnimalDialog({ list, pet, onClose }: AnimalDialogProps) {
+  const [form, setForm] = useState(() => initialForm(pet))
+  const [errors, setErrors] = useState<FormErrors>({})
+  const [error, setError] = useState<RequestError>()
+  const [isBusy, setBusy] = useState(false)
+  const set = (changes: Partial<Form>) => setForm((current) => ({ ...current, ...changes }))
+
+  async function submit() {
+    const problems = validate(form)
+    setErrors(problems)
+    setError(undefined)
+    if (Object.keys(problems).length > 0 || isBusy) return
+    setBusy(true)
+    try {
+      await save(list, pet, form)
+      showToast(pet ? `${form.name.trim()} saved.` : `${form.name.trim()} added.`)
+      onClose()
+    } catch (thrown) {
+      const failed = toRequestError(thrown)
+      const details = {
+        name: failed.detail('/name'),
+        category: failed.detail('/categoryId'),
+        status: failed.detail('/status'),
+      }
+      setErrors(details)
+      if (Object.values(details).every((detail) => detail === undefined)) setError(failed)
+      setBusy(false)
+    }
+  }
+  const statuses = petStatuses.filter((status) => !pet || isPetTransitionAllowed(pet.status, status))
+  return (
+    <Dialog
+      title={pet ? `Edit ${pet.name}` : 'Add an animal'}
+      onClose={onClose}
+      onSubmit={() => void submit()}
+      actions={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button kind="primary" type="submit" isBusy={isBusy}>
+            {pet ? 'Save' : 'Add animal'}
+          </Button>
+        </>
+      }
+    >
+      {error && <Notice tone="danger">{explain(error, { name: form.name })}</Notice>}
+      <ChangedMeanwhile list={list} pet={pet} />
+      <TextField label="Name" value={form.name} error={errors.name} onValue={(name) => set({ name })} />
+      <CategoryFields form={form} errors={errors} pet={pet} set={set} />
+      <SelectField
+        label="Status"
+        value={form.status}
+        error={errors.status}
+        onValue={(status) => set({ status: status as PetStatus })}
+        options={statuses.map((status) => ({ value: status, label: statusName(status) }))}
+      />
+    </Dialog>
+  )
+}
+
+/** Someone else may change the animal while the dialog is open. */
+function ChangedMeanwhile({ list, pet }: { list: PetList; pet: Pet | undefined }) {
+  const current = pet && list.size.value && list.find(pet.id)
+  const isSame =
+    !current ||
+    (current.name === pet.name && current.status === pet.status && current.categoryId === pet.categoryId)
+  if (isSame) return null
+  return (
+    <Notice tone="warning">
+      Someone else has changed this animal: it is now {current.name}, {categoryName(current.categoryId)},{' '}
+      {current.status}. Only the fields that you change are saved.
+    </Notice>
+  )
+}
+
+type CategoryFieldsProps = {
+  form: Form
+  errors: FormErrors
+  pet: Pet | undefined
+  set(changes: Partial<Form>): void
+}
+
+function CategoryFields({ form, errors, pet, set }: CategoryFieldsProps) {
+  const options = categoryOptions()
+  // The category of the animal is a choice even if its name is not known.
+  if (pet && !options.some(({ value }) => value === String(pet.categoryId)))
+    options.unshift({ value: String(pet.categoryId), label: categoryName(pet.categoryId) })
+  if (hasScope('categories:write')) options.push({ value: newCategory, label: 'New category…' })
+  if (form.category === '') options.unshift({ value: '', label: 'Choose a category' })
+  return (
+    <>
+      <SelectField
+        label="Category"
+        value={form.category}
+        error={errors.category}
+        onValue={(category) => set({ category })}
+        options={options}
+      />
+      {form.category === newCategory && (
+        <TextField
+          label="Name of the new category"
+          value={form.categoryName}
+          error={errors.categoryName}
+          placeholder="Rabbits"
+          onValue={(name) => set({ categoryName: name })}
+        />
+      )}
+    </>
+  )
+}
+
+function initialForm(pet: Pet | undefined): Form {
+  if (pet) return { name: pet.name, category: String(pet.categoryId), categoryName: '', status: pet.status }
+  const isFirst = categoryOptions().length === 0 && hasScope('categories:write')
+  return { name: '', category: isFirst ? newCategory : '', categoryName: '', status: 'available' }
+}
+
+/** What the API would reject, without asking it. */
+function validate({ name, category, categoryName }: Form): FormErrors {
+  const errors: FormErrors = {}
+  if (name.trim() === '') errors.name = 'Enter a name.'
+  else if (name.trim().length > petNameLengthMax)
+    errors.name = `A name has at most ${petNameLengthMax} characters.`
+  if (category === '') errors.category = 'Choose a category.'
+  if (category === newCategory && categoryName.trim() === '')
+    errors.categoryName = 'Enter a name for the category.'
+  return errors
+}
+
+async function save(list: PetList, pet: Pet | undefined, form: Form): Promise<void> {
+  const categoryId =
+    form.category === newCategory
+      ? (await createCategory(form.categoryName.trim())).id
+      : parseId(form.category)
+  const values = { name: form.name.trim(), categoryId, status: form.status }
+  if (!pet) {
+    await createPet(list, values)
+    return
+  }
+  const changes = Object.fromEntries(
+    Object.entries(values).filter(([field, value]) => value !== pet[field as keyof typeof values]),
+  )
+  if (Object.keys(changes).length > 0) await updatePet(list, pet, changes)
+}

@@ -1,0 +1,155 @@
+import { useCallback } from 'preact/hooks'
+import { isPetTransitionAllowed, petStatuses } from '../../../../src/pets/pet.ts'
+import type { Pet } from '../../api/types.ts'
+import { categoryName } from '../../app/categories.ts'
+import { hasScope } from '../../app/session.ts'
+import { Button } from '../../components/Button.tsx'
+import { EmptyState } from '../../components/EmptyState.tsx'
+import { ErrorState } from '../../components/ErrorState.tsx'
+import { LoadingRows } from '../../components/Loading.tsx'
+import { Menu, type MenuItem } from '../../components/Menu.tsx'
+import { StatusChip } from '../../components/StatusChip.tsx'
+import { type Column, VirtualTable } from '../../components/VirtualTable.tsx'
+import { changedIds, changeStatus, type PetList, removePet } from './pets.ts'
+
+/** The dialog that is open. */
+export type OpenDialog = { kind: 'edit' | 'order'; pet: Pet } | { kind: 'add' }
+
+type AnimalsTableProps = {
+  list: PetList
+  isFiltered: boolean
+  isNameSearch: boolean
+  onDialog(dialog: OpenDialog): void
+  onClear(): void
+}
+
+export function AnimalsTable(props: AnimalsTableProps) {
+  const { list, isNameSearch, onDialog } = props
+  const { length, loadedCount } = list.size.value
+  const state = list.state.value
+  const onEnd = useCallback(() => {
+    // After an error, and while a name is searched for, the person decides when to load more.
+    if (list.state.value === 'more' && !isNameSearch) void list.loadMore()
+  }, [list, isNameSearch])
+  if (length === 0 && state !== 'end' && !(isNameSearch && loadedCount > 0))
+    return state === 'error' && list.error.value ? (
+      <ErrorState error={list.error.value} onRetry={() => void list.reload()} />
+    ) : (
+      <LoadingRows label="Loading animals" />
+    )
+  if (length === 0 && !(isNameSearch && state !== 'end')) return <NoAnimals {...props} />
+  return (
+    <div class="table-card">
+      <VirtualTable
+        label="Animals"
+        columns={columnsFor(list, onDialog)}
+        length={length}
+        itemAt={(index) => list.itemAt(index)}
+        keyOf={(pet) => pet.id}
+        onEnd={onEnd}
+        rowClass={(pet) => (changedIds.value.has(pet.id) ? 'row-changed' : '')}
+        footer={<Footer list={list} isNameSearch={isNameSearch} />}
+      />
+    </div>
+  )
+}
+
+function Footer({ list, isNameSearch }: { list: PetList; isNameSearch: boolean }) {
+  const state = list.state.value
+  const error = list.error.value
+  const { length, loadedCount } = list.size.value
+  const count = (isNameSearch ? loadedCount : length).toLocaleString('en')
+  if (state === 'error' && error) return <ErrorState error={error} onRetry={() => void list.loadMore()} />
+  if (isNameSearch && state === 'more')
+    return (
+      <p class="table-footer">
+        Searched the {count} animals that are loaded.{' '}
+        <button type="button" class="link" onClick={() => void list.loadMore()}>
+          Load more
+        </button>
+      </p>
+    )
+  return (
+    <p class="table-footer" role="status">
+      {state === 'end' ? `${count} ${count === '1' ? 'animal' : 'animals'}` : `${count} loaded, loading more`}
+    </p>
+  )
+}
+
+function NoAnimals({ isFiltered, onClear, onDialog }: AnimalsTableProps) {
+  if (isFiltered)
+    return (
+      <EmptyState
+        icon="search"
+        title="No animals match"
+        text="No animal has this name, id, status and category."
+        action={<Button onClick={onClear}>Clear search and filters</Button>}
+      />
+    )
+  return (
+    <EmptyState
+      icon="paw"
+      title="No animals yet"
+      text="Animals that can be adopted appear here."
+      action={
+        hasScope('pets:write') && (
+          <Button kind="primary" icon="plus" onClick={() => onDialog({ kind: 'add' })}>
+            Add the first animal
+          </Button>
+        )
+      }
+    />
+  )
+}
+
+const columnsFor = (list: PetList, onDialog: (dialog: OpenDialog) => void): Column<Pet>[] => [
+  { name: 'Id', width: '7rem', isWide: true, render: ({ id }) => <span class="muted">{String(id)}</span> },
+  {
+    name: 'Name',
+    render: (pet) => (
+      <>
+        <span class="cell-title" title={pet.name}>
+          {pet.name}
+        </span>
+        <span class="cell-detail">
+          {categoryName(pet.categoryId)} · {String(pet.id)}
+        </span>
+      </>
+    ),
+  },
+  { name: 'Category', width: '22%', isWide: true, render: ({ categoryId }) => categoryName(categoryId) },
+  { name: 'Status', width: '8.5rem', render: ({ status }) => <StatusChip status={status} /> },
+  {
+    name: 'Actions',
+    isNameHidden: true,
+    isNumeric: true,
+    width: 'var(--actions-width)',
+    render: (pet) => <RowActions list={list} pet={pet} onDialog={onDialog} />,
+  },
+]
+
+type RowActionsProps = { list: PetList; pet: Pet; onDialog(dialog: OpenDialog): void }
+
+function RowActions({ list, pet, onDialog }: RowActionsProps) {
+  const canOrder = pet.status === 'available' && hasScope('orders:write')
+  const items: MenuItem[] = []
+  const order = () => onDialog({ kind: 'order', pet })
+  if (canOrder) items.push({ label: 'Place order', onSelect: order })
+  if (hasScope('pets:write')) {
+    items.push({ label: 'Edit', onSelect: () => onDialog({ kind: 'edit', pet }) })
+    for (const status of petStatuses)
+      if (status !== pet.status && isPetTransitionAllowed(pet.status, status))
+        items.push({ label: `Mark as ${status}`, onSelect: () => void changeStatus(list, pet, status) })
+    items.push({ label: 'Remove', isDanger: true, onSelect: () => removePet(list, pet) })
+  }
+  return (
+    <div class="row-actions">
+      {canOrder && (
+        <Button size="small" class="wide" onClick={order}>
+          Place order
+        </Button>
+      )}
+      {items.length > 0 && <Menu label={`Actions for ${pet.name}`} items={items} />}
+    </div>
+  )
+}

@@ -1,0 +1,115 @@
+import { useEffect, useMemo } from 'preact/hooks'
+import { send } from '../../api/client.ts'
+import { onEvent } from '../../api/stream.ts'
+import type { AuditEntry } from '../../api/types.ts'
+import { formatDateTime } from '../../app/format.ts'
+import { PagedList } from '../../app/pagedList.ts'
+import { hrefOf } from '../../app/router.ts'
+import { IconButton } from '../../components/Button.tsx'
+import { EmptyState } from '../../components/EmptyState.tsx'
+import { Icon, type IconName } from '../../components/Icon.tsx'
+import { PagedRows } from '../../components/PagedRows.tsx'
+import { PageHeader } from '../../components/PageHeader.tsx'
+import { TimeAgo } from '../../components/TimeAgo.tsx'
+import './audit.css'
+import { loadKeyNames, sentenceOf } from './entries.ts'
+
+const pageSize = 50
+const collectMs = 500
+
+export default function Audit() {
+  const list = useMemo(
+    () =>
+      new PagedList<AuditEntry>({
+        load: (cursor, signal) => send('listAuditEntries', { query: { limit: pageSize, cursor }, signal }),
+      }),
+    [],
+  )
+  useEffect(() => {
+    void loadKeyNames()
+    void list.reload()
+    let timer: ReturnType<typeof setTimeout> | undefined
+    // A change of a key has an entry. The other entries have no event.
+    const end = onEvent(({ type }) => {
+      if (!type.startsWith('key.')) return
+      clearTimeout(timer)
+      timer = setTimeout(() => void list.reload(), collectMs)
+    })
+    return () => {
+      end()
+      clearTimeout(timer)
+      list.dispose()
+    }
+  }, [list])
+  return (
+    <>
+      <PageHeader
+        title="Audit log"
+        text="Who changed keys, webhooks and personal data. Entries cannot be changed."
+        actions={<IconButton label="Refresh" icon="refresh" onClick={() => void list.reload()} />}
+      />
+      <PagedRows
+        list={list}
+        name="entries"
+        empty={
+          <EmptyState
+            icon="audit"
+            title="No entries yet"
+            text="Changes of keys and webhooks appear here, with who made them and when."
+          />
+        }
+      >
+        {(entries) => <Entries entries={entries} />}
+      </PagedRows>
+    </>
+  )
+}
+
+const dayOf = ({ at }: AuditEntry) =>
+  new Date(at).toLocaleDateString('en', { weekday: 'long', day: 'numeric', month: 'long', year: 'numeric' })
+
+function Entries({ entries }: { entries: readonly AuditEntry[] }) {
+  const days = Map.groupBy(entries, dayOf)
+  return (
+    <div class="audit">
+      {[...days].map(([day, ofDay]) => (
+        <section key={day} class="audit-day">
+          <h2>{day}</h2>
+          <ol class="audit-entries">
+            {ofDay.map((entry) => (
+              <Entry key={entry.id} entry={entry} />
+            ))}
+          </ol>
+        </section>
+      ))}
+    </div>
+  )
+}
+
+const icons: Record<string, IconName> = { key: 'key', webhook: 'webhook', order: 'orders' }
+
+function Entry({ entry }: { entry: AuditEntry }) {
+  const { subject, href, verb, actor } = sentenceOf(entry)
+  return (
+    <li class="audit-entry">
+      <span class="audit-icon">
+        <Icon name={icons[entry.action.split('.')[0] ?? ''] ?? 'audit'} />
+      </span>
+      <div class="audit-text">
+        <p>
+          {href === undefined ? <strong>{subject}</strong> : <a href={hrefOf(href)}>{subject}</a>} {verb} by{' '}
+          {actor}, <TimeAgo at={entry.at} />
+        </p>
+        <p class="audit-meta">
+          {formatDateTime(entry.at)}
+          {entry.requestId !== undefined && (
+            <>
+              {' '}
+              · Request <code>{entry.requestId}</code>
+            </>
+          )}
+        </p>
+      </div>
+    </li>
+  )
+}

@@ -1,0 +1,157 @@
+import { useState } from 'preact/hooks'
+import { scopes } from '../../../../src/keys/key.ts'
+import { planLimits, planNames } from '../../../../src/limits/plans.ts'
+import { call } from '../../api/client.ts'
+import { type RequestError, toRequestError } from '../../api/errors.ts'
+import type { Key, KeyWithSecret, Plan } from '../../api/types.ts'
+import { formatCount } from '../../app/format.ts'
+import { Button } from '../../components/Button.tsx'
+import { CheckGroup } from '../../components/CheckGroup.tsx'
+import { Dialog } from '../../components/Dialog.tsx'
+import { SelectField, TextField } from '../../components/Field.tsx'
+import { Notice } from '../../components/Notice.tsx'
+import { statusName } from '../../components/StatusChip.tsx'
+import { bodyOf, fieldError, formOf, type KeyForm, ownKeyWarning } from './keyForm.ts'
+import { isOwnKey } from './keyList.ts'
+
+const planOptions = planNames.map((plan) => ({
+  value: plan,
+  label: `${statusName(plan)}: ${formatCount(planLimits[plan].perMinute)} a minute, ${formatCount(planLimits[plan].perDay)} a day`,
+}))
+const scopeOptions = scopes.map((scope) => ({ value: scope, label: scope }))
+
+type KeyDialogProps = {
+  /** Undefined for a new key. */
+  apiKey?: Key
+  onSaved(key: Key | KeyWithSecret): void
+  onClose(): void
+}
+
+/** Creates a key, or changes one. */
+export function KeyDialog({ apiKey, onSaved, onClose }: KeyDialogProps) {
+  const [form, setForm] = useState(() => formOf(apiKey))
+  const [nameError, setNameError] = useState<string>()
+  const [error, setError] = useState<RequestError>()
+  const [isBusy, setBusy] = useState(false)
+  const set = (changes: Partial<KeyForm>) => setForm({ ...form, ...changes })
+  const warning = apiKey && isOwnKey(apiKey) ? ownKeyWarning(form) : undefined
+
+  async function submit() {
+    if (isBusy) return
+    setNameError(form.name.trim() === '' ? 'Say what the key is for.' : undefined)
+    if (form.name.trim() === '') return
+    setBusy(true)
+    setError(undefined)
+    try {
+      const body = bodyOf(form, apiKey)
+      // A new key has no fields to remove, so no field is null.
+      const saved = apiKey
+        ? await call('updateKey', { params: { keyId: apiKey.id }, body })
+        : await call('createKey', { body: body as Parameters<typeof call<'createKey'>>[1]['body'] })
+      onSaved(saved)
+    } catch (thrown) {
+      setError(toRequestError(thrown))
+      setBusy(false)
+    }
+  }
+  return (
+    <Dialog
+      title={apiKey ? `Edit key ${apiKey.id}` : 'Create a key'}
+      onClose={onClose}
+      onSubmit={() => void submit()}
+      actions={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button kind="primary" type="submit" isBusy={isBusy}>
+            {apiKey ? 'Save' : 'Create key'}
+          </Button>
+        </>
+      }
+    >
+      {error && error.details.length === 0 && <Notice tone="danger">{error.message}</Notice>}
+      <TextField
+        label="Name"
+        hint="What the key is for, such as Web site or Partner feed."
+        value={form.name}
+        onValue={(name) => {
+          setNameError(undefined)
+          set({ name })
+        }}
+        error={nameError ?? fieldError(error, '/name')}
+      />
+      <PlanFields form={form} set={set} error={error} />
+      <CheckGroup
+        label="Scopes"
+        options={scopeOptions}
+        values={form.scopes}
+        onValues={(values) => set({ scopes: values })}
+        error={fieldError(error, '/scopes')}
+      />
+      <AccessFields form={form} set={set} error={error} />
+      {warning !== undefined && <Notice tone="warning">{warning}</Notice>}
+    </Dialog>
+  )
+}
+
+type FieldsProps = {
+  form: KeyForm
+  set(changes: Partial<KeyForm>): void
+  error: RequestError | undefined
+}
+
+const PlanFields = ({ form, set, error }: FieldsProps) => (
+  <>
+    <SelectField
+      label="Plan"
+      value={form.plan}
+      onValue={(plan) => set({ plan: plan as Plan })}
+      options={planOptions}
+      error={fieldError(error, '/plan')}
+    />
+    {form.plan === 'enterprise' && (
+      <div class="key-limits">
+        {(
+          [
+            ['perMinute', 'Per minute'],
+            ['perDay', 'Per day'],
+            ['streams', 'Streams'],
+          ] as const
+        ).map(([name, label]) => (
+          <TextField
+            key={name}
+            label={label}
+            type="number"
+            placeholder={formatCount(planLimits.enterprise[name])}
+            value={form[name]}
+            onValue={(value) => set({ [name]: value })}
+            error={fieldError(error, `/limits/${name}`)}
+          />
+        ))}
+      </div>
+    )}
+  </>
+)
+
+const AccessFields = ({ form, set, error }: FieldsProps) => (
+  <>
+    <TextField
+      label="Origins"
+      isOptional
+      isMultiline
+      placeholder="https://shelter.example"
+      hint="One per line. A key with origins is publishable: web pages of these origins can contain it, and it can only read."
+      value={form.origins}
+      onValue={(origins) => set({ origins })}
+      error={fieldError(error, '/origins')}
+    />
+    <TextField
+      label="Expires"
+      type="datetime-local"
+      isOptional
+      hint="Without a time the key is valid until it is revoked."
+      value={form.expiresAt}
+      onValue={(expiresAt) => set({ expiresAt })}
+      error={fieldError(error, '/expiresAt')}
+    />
+  </>
+)

@@ -1,0 +1,79 @@
+import type { ComponentChildren } from 'preact'
+import { call } from '../../api/client.ts'
+import { formatCount } from '../../app/format.ts'
+import { type Resource, usePolling, useResource } from '../../app/resource.ts'
+import { countsOf } from '../../app/usage.ts'
+import { Card } from '../../components/Card.tsx'
+import { ErrorState } from '../../components/ErrorState.tsx'
+import { LoadingRows } from '../../components/Loading.tsx'
+import { UsageChart } from '../../components/UsageChart.tsx'
+import { WindowMeter } from '../../components/WindowMeter.tsx'
+
+const pollMs = 10_000
+
+/** What a key may still do, and what it has done. */
+export function KeyUsage({ keyId, isRevoked }: { keyId: number; isRevoked: boolean }) {
+  const params = { keyId }
+  const usage = useResource((signal) => call('getKeyUsage', { params, signal }), [keyId])
+  usePolling(usage, pollMs)
+  return (
+    <>
+      {!isRevoked && <WindowsCard keyId={keyId} />}
+      <Card title="Last 24 hours" text="Requests per 15 minutes" class="cards-full">
+        <Loaded resource={usage}>
+          {(data) => <UsageChart usage={data} rangeName="day" heightPx={150} />}
+        </Loaded>
+      </Card>
+      <Card title="Rejected requests" text="Last 24 hours, by error code">
+        <Loaded resource={usage}>
+          {({ minutes }) => <Counts counts={countsOf(minutes, 'rejected')} none="No request was rejected." />}
+        </Loaded>
+      </Card>
+      <Card title="Deprecated operations" text="Uses in the last 30 days">
+        <Loaded resource={usage}>
+          {({ hours }) => (
+            <Counts counts={countsOf(hours, 'deprecated')} none="This key uses no deprecated operation." />
+          )}
+        </Loaded>
+      </Card>
+    </>
+  )
+}
+
+function WindowsCard({ keyId }: { keyId: number }) {
+  const limits = useResource((signal) => call('getKeyLimits', { params: { keyId }, signal }), [keyId])
+  usePolling(limits, pollMs)
+  return (
+    <Card title="Now" class="cards-full">
+      <Loaded resource={limits}>
+        {({ minute, day }) => (
+          <div class="meters">
+            <WindowMeter name="This minute" window={minute} onReset={limits.reload} />
+            <WindowMeter name="This day" window={day} onReset={limits.reload} />
+          </div>
+        )}
+      </Loaded>
+    </Card>
+  )
+}
+
+type LoadedProps<T> = { resource: Resource<T>; children: (data: T) => ComponentChildren }
+
+function Loaded<T>({ resource: { data, error, reload }, children }: LoadedProps<T>) {
+  if (data !== undefined) return <>{children(data)}</>
+  return error ? <ErrorState error={error} onRetry={reload} /> : <LoadingRows count={2} />
+}
+
+const Counts = ({ counts, none }: { counts: readonly [string, number][]; none: string }) =>
+  counts.length === 0 ? (
+    <p class="muted">{none}</p>
+  ) : (
+    <ul class="counts">
+      {counts.map(([name, count]) => (
+        <li key={name}>
+          <code>{name}</code>
+          <strong>{formatCount(count)}</strong>
+        </li>
+      ))}
+    </ul>
+  )

@@ -1,0 +1,152 @@
+import { useCallback, useEffect, useMemo, useState } from 'preact/hooks'
+import { streamReady } from '../../api/stream.ts'
+import type { Key, KeyWithSecret } from '../../api/types.ts'
+import { hrefOf, screenArgument } from '../../app/router.ts'
+import { Button } from '../../components/Button.tsx'
+import { EmptyState } from '../../components/EmptyState.tsx'
+import { ErrorState } from '../../components/ErrorState.tsx'
+import { LiveIndicator } from '../../components/LiveIndicator.tsx'
+import { LoadingRows } from '../../components/Loading.tsx'
+import { PageHeader } from '../../components/PageHeader.tsx'
+import { SecretDialog } from '../../components/SecretDialog.tsx'
+import { StatusChip } from '../../components/StatusChip.tsx'
+import { TimeAgo } from '../../components/TimeAgo.tsx'
+import { type Column, VirtualTable } from '../../components/VirtualTable.tsx'
+import { KeyDetail } from './KeyDetail.tsx'
+import { KeyDialog } from './KeyDialog.tsx'
+import {
+  createKeyList,
+  curlLine,
+  describeScopes,
+  followKeys,
+  isOwnKey,
+  type KeyList,
+  keyStatus,
+} from './keyList.ts'
+import './keys.css'
+
+export default function Keys() {
+  const argument = screenArgument.value
+  return argument === undefined ? <AllKeys /> : <KeyDetail key={argument} keyId={argument} />
+}
+
+function AllKeys() {
+  const list = useMemo(createKeyList, [])
+  const [isCreating, setCreating] = useState(false)
+  const [created, setCreated] = useState<KeyWithSecret>()
+  useEffect(() => {
+    const end = followKeys(list)
+    void streamReady().then(() => list.reload())
+    return () => {
+      end()
+      list.dispose()
+    }
+  }, [list])
+  return (
+    <>
+      <PageHeader
+        title="Keys"
+        actions={
+          <>
+            <LiveIndicator onRefresh={() => void list.reload()} />
+            <Button kind="primary" icon="plus" onClick={() => setCreating(true)}>
+              Create key
+            </Button>
+          </>
+        }
+      />
+      <KeysTable list={list} />
+      {isCreating && (
+        <KeyDialog
+          onClose={() => setCreating(false)}
+          onSaved={(key) => {
+            const { key: _secret, ...rest } = key as KeyWithSecret
+            list.upsert(rest)
+            setCreating(false)
+            setCreated(key as KeyWithSecret)
+          }}
+        />
+      )}
+      {created && (
+        <SecretDialog
+          title={`Key “${created.name}” is created`}
+          label="API key"
+          secret={created.key}
+          command={curlLine(created, created.key)}
+          onClose={() => setCreated(undefined)}
+        />
+      )}
+    </>
+  )
+}
+
+function KeysTable({ list }: { list: KeyList }) {
+  const { length } = list.size.value
+  const state = list.state.value
+  const error = list.error.value
+  const onEnd = useCallback(() => {
+    if (list.state.value === 'more') void list.loadMore()
+  }, [list])
+  if (length === 0 && state === 'error' && error)
+    return <ErrorState error={error} onRetry={() => void list.reload()} />
+  if (length === 0 && state !== 'end') return <LoadingRows label="Loading keys" />
+  if (length === 0) return <EmptyState icon="key" title="No keys" text="Create the first one." />
+  const noun = length === 1 ? 'key' : 'keys'
+  return (
+    <div class="table-card">
+      <VirtualTable
+        label="Keys"
+        columns={columns}
+        length={length}
+        itemAt={(index) => list.itemAt(index)}
+        keyOf={({ id }) => id}
+        onEnd={onEnd}
+        footer={
+          state === 'error' && error ? (
+            <ErrorState error={error} onRetry={() => void list.loadMore()} />
+          ) : (
+            <p class="table-footer">
+              {length.toLocaleString('en')} {noun}
+              {state === 'end' ? '' : ', loading more'}
+            </p>
+          )
+        }
+      />
+    </div>
+  )
+}
+
+const LastUsed = ({ at }: { at: string | null }) =>
+  at === null ? <span class="muted">Never</span> : <TimeAgo at={at} />
+
+const columns: Column<Key>[] = [
+  {
+    name: 'Name',
+    render: (key) => (
+      <>
+        <a class="cell-link" href={hrefOf(`keys/${key.id}`)} title={key.name}>
+          {key.name}
+        </a>
+        <span class="cell-detail-always">
+          Key {String(key.id)}
+          {isOwnKey(key) && ' · this session'}
+          {key.origins.length > 0 && ' · publishable'}
+        </span>
+      </>
+    ),
+  },
+  { name: 'Plan', width: '7.5rem', isWide: true, render: ({ plan }) => plan },
+  {
+    name: 'Scopes',
+    width: '26%',
+    isWide: true,
+    render: (key) => <span title={key.scopes.join(', ')}>{describeScopes(key.scopes)}</span>,
+  },
+  {
+    name: 'Last used',
+    width: '10rem',
+    isWide: true,
+    render: ({ lastUsedAt }) => <LastUsed at={lastUsedAt} />,
+  },
+  { name: 'Status', width: '8rem', render: (key) => <StatusChip status={keyStatus(key)} /> },
+]

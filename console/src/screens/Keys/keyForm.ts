@@ -1,0 +1,85 @@
+import { defaultScopes } from '../../../../src/keys/key.ts'
+import type { RequestError } from '../../api/errors.ts'
+import type { Key, Plan, Scope } from '../../api/types.ts'
+
+/** The fields of the form as text, and the body of the request. */
+
+export type KeyForm = {
+  name: string
+  plan: Plan
+  perMinute: string
+  perDay: string
+  streams: string
+  scopes: readonly string[]
+  origins: string
+  expiresAt: string
+}
+
+/** A time as the value of a field for local time. */
+function toLocal(at: string | undefined): string {
+  if (at === undefined) return ''
+  const time = new Date(at)
+  return new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
+}
+
+const limitText = (limit: number | undefined) => (limit === undefined ? '' : String(limit))
+
+export const formOf = (key: Key | undefined): KeyForm => ({
+  name: key?.name ?? '',
+  plan: key?.plan ?? 'free',
+  perMinute: limitText(key?.limits?.perMinute),
+  perDay: limitText(key?.limits?.perDay),
+  streams: limitText(key?.limits?.streams),
+  scopes: key?.scopes ?? defaultScopes([]),
+  origins: key?.origins.join('\n') ?? '',
+  expiresAt: toLocal(key?.expiresAt),
+})
+
+/** Text that is no number is sent as it is, and the API says what is wrong with it. */
+const parseLimit = (text: string): number | undefined => {
+  if (text.trim() === '') return undefined
+  const number = Number(text)
+  return Number.isNaN(number) ? (text as unknown as number) : number
+}
+
+export const originsOf = (text: string): string[] => text.split(/[\s,]+/).filter((origin) => origin !== '')
+
+/** The body for a new key, or the changes of an existing one. */
+export function bodyOf(form: KeyForm, key: Key | undefined) {
+  const limits = {
+    perMinute: parseLimit(form.perMinute),
+    perDay: parseLimit(form.perDay),
+    streams: parseLimit(form.streams),
+  }
+  const hasLimits = form.plan === 'enterprise' && Object.values(limits).some((limit) => limit !== undefined)
+  // A time that is not changed may lie in the past.
+  const isExpiryChanged = form.expiresAt !== toLocal(key?.expiresAt)
+  return {
+    name: form.name.trim(),
+    plan: form.plan,
+    scopes: form.scopes as Scope[],
+    origins: originsOf(form.origins),
+    ...(hasLimits && { limits }),
+    ...(!hasLimits && key?.limits && { limits: null }),
+    ...(isExpiryChanged && {
+      expiresAt: form.expiresAt === '' ? null : new Date(form.expiresAt).toISOString(),
+    }),
+  }
+}
+
+/** The first error of a field or of what is in it. */
+export const fieldError = (error: RequestError | undefined, path: string): string | undefined => {
+  const found = error?.details.find((detail) => detail.path === path || detail.path.startsWith(`${path}/`))
+  return found && error?.detail(found.path)
+}
+
+/** What the person loses by the change of the key that they are signed in with. */
+export function ownKeyWarning(form: KeyForm): string | undefined {
+  if (!form.scopes.includes('keys:manage'))
+    return 'You are signed in with this key. Without keys:manage you can no longer change keys, not even to undo this.'
+  if (originsOf(form.origins).length > 0)
+    return 'You are signed in with this key. With origins it becomes publishable, and no longer opens the console.'
+  if (form.expiresAt !== '')
+    return 'You are signed in with this key. When it expires you are signed out. Make sure that another key can manage keys.'
+  return undefined
+}

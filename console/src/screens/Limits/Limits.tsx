@@ -1,0 +1,138 @@
+import { effectiveLimits, planLimits } from '../../../../src/limits/plans.ts'
+import { call } from '../../api/client.ts'
+import { streamState } from '../../api/stream.ts'
+import type { Key, Limits as KeyLimits } from '../../api/types.ts'
+import { countOf, formatDateTime } from '../../app/format.ts'
+import { usePolling, useResource } from '../../app/resource.ts'
+import { hasScope, session } from '../../app/session.ts'
+import { Card } from '../../components/Card.tsx'
+import { Countdown } from '../../components/Countdown.tsx'
+import { ErrorState } from '../../components/ErrorState.tsx'
+import { LoadingRows } from '../../components/Loading.tsx'
+import { Notice } from '../../components/Notice.tsx'
+import { PageHeader } from '../../components/PageHeader.tsx'
+import { StatusChip } from '../../components/StatusChip.tsx'
+import { WindowMeter } from '../../components/WindowMeter.tsx'
+import './limits.css'
+
+/** 60 requests a minute are free. */
+const pollMs = 5_000
+
+/** Only an operator can read when the key expires and how many streams it may open. */
+async function loadOwnKey(signal: AbortSignal): Promise<Key | undefined> {
+  const keyId = session.value?.keyId
+  if (keyId === undefined || !hasScope('keys:manage')) return undefined
+  return call('getKey', { params: { keyId }, signal })
+}
+
+export default function Limits() {
+  const { data: ownKey } = useResource(loadOwnKey)
+  const limits = useResource((signal) => call('getLimits', { signal }))
+  usePolling(limits, pollMs)
+  const { data, error } = limits
+  return (
+    <>
+      <PageHeader
+        title="Limits"
+        text={
+          <>
+            What this key may still do. <a href="/guides/limits">How limits work</a>
+          </>
+        }
+      />
+      {data === undefined && error && <ErrorState error={error} onRetry={limits.reload} />}
+      {data === undefined && !error && <LoadingRows label="Loading limits" count={4} />}
+      {data && (
+        <div class="cards">
+          {error && <StaleNotice isOffline={error.isOffline} />}
+          <Windows limits={data} onReset={limits.reload} />
+          <Streams limits={data} ownKey={ownKey} />
+          <ThisKey limits={data} ownKey={ownKey} />
+        </div>
+      )}
+    </>
+  )
+}
+
+const StaleNotice = ({ isOffline }: { isOffline: boolean }) => (
+  <Notice tone="warning">
+    {isOffline
+      ? 'The service cannot be reached. These figures may be out of date.'
+      : 'These figures could not be updated. Trying again.'}
+  </Notice>
+)
+
+const Windows = ({ limits, onReset }: { limits: KeyLimits; onReset(): void }) => (
+  <Card
+    title="Requests"
+    text="Every request counts in both windows. When one is used up, requests are rejected until it resets."
+    actions={<StatusChip status={limits.bannedUntil === null ? 'active' : 'banned'} />}
+  >
+    {limits.bannedUntil !== null && (
+      <div class="limits-ban">
+        <Notice tone="danger">
+          This key is banned for repeatedly exceeding its limit. The ban ends in{' '}
+          <Countdown until={Date.parse(limits.bannedUntil)} onEnd={onReset} />. An operator can lift it.
+        </Notice>
+      </div>
+    )}
+    <div class="meters">
+      <WindowMeter name="This minute" window={limits.minute} onReset={onReset} />
+      <WindowMeter name="This day" window={limits.day} onReset={onReset} />
+    </div>
+  </Card>
+)
+
+const streamTexts = {
+  live: 'This tab has one open.',
+  connecting: 'This tab is opening one.',
+  reconnecting: 'This tab is reconnecting.',
+  refused: 'The service refused the stream of this tab.',
+  off: 'This tab has none: the key lacks the scope events:read.',
+}
+
+function Streams({ limits, ownKey }: { limits: KeyLimits; ownKey: Key | undefined }) {
+  const streams = ownKey
+    ? effectiveLimits(limits.plan, ownKey.limits ?? {}).streams
+    : planLimits[limits.plan].streams
+  const isKnown = ownKey !== undefined || limits.plan !== 'enterprise'
+  return (
+    <Card title="Event streams" text="Each open tab of the console with live updates uses one.">
+      <p>
+        {isKnown ? 'Up to ' : 'By default up to '}
+        <strong>{countOf(streams, 'stream')}</strong> at a time on each instance of the service.{' '}
+        <span class="muted">{streamTexts[streamState.value]}</span>
+      </p>
+    </Card>
+  )
+}
+
+const ThisKey = ({ limits, ownKey }: { limits: KeyLimits; ownKey: Key | undefined }) => (
+  <Card title="This key">
+    <dl class="facts">
+      <dt>Name</dt>
+      <dd>
+        {limits.name} <span class="muted">(key {String(limits.keyId)})</span>
+      </dd>
+      <dt>Plan</dt>
+      <dd>{limits.plan}</dd>
+      <dt>Environment</dt>
+      <dd>{limits.environment}</dd>
+      {ownKey?.expiresAt !== undefined && (
+        <>
+          <dt>Expires</dt>
+          <dd>{formatDateTime(ownKey.expiresAt)}</dd>
+        </>
+      )}
+      <dt>Scopes</dt>
+      <dd class="tags">
+        {limits.scopes.length === 0 && <span class="muted">None</span>}
+        {limits.scopes.map((scope) => (
+          <span key={scope} class="tag">
+            {scope}
+          </span>
+        ))}
+      </dd>
+    </dl>
+  </Card>
+)

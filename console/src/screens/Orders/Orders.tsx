@@ -1,0 +1,162 @@
+import { useEffect, useMemo, useState } from 'preact/hooks'
+import { orderStatuses } from '../../../../src/orders/order.ts'
+import { toRequestError } from '../../api/errors.ts'
+import { streamReady } from '../../api/stream.ts'
+import type { Order, OrderStatus } from '../../api/types.ts'
+import { hrefOf } from '../../app/router.ts'
+import { showError, showToast } from '../../app/toasts.ts'
+import { Button } from '../../components/Button.tsx'
+import { Dialog } from '../../components/Dialog.tsx'
+import { EmptyState } from '../../components/EmptyState.tsx'
+import { ErrorState } from '../../components/ErrorState.tsx'
+import { LiveIndicator } from '../../components/LiveIndicator.tsx'
+import { LoadingRows } from '../../components/Loading.tsx'
+import { PageHeader } from '../../components/PageHeader.tsx'
+import { statusName } from '../../components/StatusChip.tsx'
+import './orders.css'
+import { OrderCard } from './OrderCard.tsx'
+import { OrderBoard } from './orderBoard.ts'
+
+const emptyTexts: Record<OrderStatus, string> = {
+  placed: 'New orders appear here.',
+  approved: 'Approved orders wait here for the adopter.',
+  delivered: 'Finished adoptions appear here.',
+  cancelled: 'Cancelled orders and expired holds appear here.',
+}
+
+export default function Orders() {
+  const board = useMemo(() => new OrderBoard(), [])
+  const [shown, setShown] = useState<OrderStatus>('placed')
+  const [erasing, setErasing] = useState<Order>()
+  useEffect(() => {
+    const end = board.follow()
+    void streamReady().then(() => board.reload())
+    return end
+  }, [board])
+  const isEmpty = orderStatuses
+    .map((status) => board.column(status))
+    .every(({ state, orders }) => state === 'end' && orders.length === 0)
+  return (
+    <>
+      <PageHeader title="Orders" actions={<LiveIndicator onRefresh={() => void board.reload()} />} />
+      {isEmpty ? (
+        <EmptyState
+          icon="orders"
+          title="No orders yet"
+          text="Place the first one from an available animal."
+          action={
+            <a class="button button-primary button-normal" href={`${hrefOf('animals')}?status=available`}>
+              Show available animals
+            </a>
+          }
+        />
+      ) : (
+        <>
+          <ColumnSwitch board={board} shown={shown} onShow={setShown} />
+          <div class="board">
+            {orderStatuses.map((status) => (
+              <Column
+                key={status}
+                board={board}
+                status={status}
+                isShown={status === shown}
+                onErase={setErasing}
+              />
+            ))}
+          </div>
+        </>
+      )}
+      {erasing && <EraseDialog board={board} order={erasing} onClose={() => setErasing(undefined)} />}
+    </>
+  )
+}
+
+const countOf = (board: OrderBoard, status: OrderStatus): string => {
+  const { state, orders } = board.column(status)
+  return `${orders.length}${state === 'more' ? '+' : ''}`
+}
+
+/** On a phone one column is shown at a time. */
+const ColumnSwitch = (props: {
+  board: OrderBoard
+  shown: OrderStatus
+  onShow(status: OrderStatus): void
+}) => (
+  <fieldset class="board-switch">
+    <legend class="visually-hidden">Status</legend>
+    {orderStatuses.map((status) => (
+      <button
+        key={status}
+        type="button"
+        aria-pressed={status === props.shown}
+        onClick={() => props.onShow(status)}
+      >
+        {statusName(status)} <span>{countOf(props.board, status)}</span>
+      </button>
+    ))}
+  </fieldset>
+)
+
+type ColumnProps = { board: OrderBoard; status: OrderStatus; isShown: boolean; onErase(order: Order): void }
+
+function Column({ board, status, isShown, onErase }: ColumnProps) {
+  const { state, error, orders } = board.column(status)
+  return (
+    <section class={`column ${isShown ? 'column-shown' : ''}`} aria-label={statusName(status)}>
+      <header class="column-header">
+        <h2>{statusName(status)}</h2>
+        <span class="column-count">{countOf(board, status)}</span>
+      </header>
+      {orders.length > 0 && (
+        <ul class="column-orders">
+          {orders.map((order) => (
+            <OrderCard key={order.id} board={board} order={order} onErase={onErase} />
+          ))}
+        </ul>
+      )}
+      {state === 'loading' && orders.length === 0 && (
+        <LoadingRows count={3} label={`Loading ${status} orders`} />
+      )}
+      {state === 'error' && error && (
+        <ErrorState error={error} onRetry={() => void board.load(status, true)} />
+      )}
+      {state === 'end' && orders.length === 0 && <p class="column-empty">{emptyTexts[status]}</p>}
+      {state === 'more' && (
+        <Button size="small" onClick={() => void board.load(status, false)}>
+          Load more
+        </Button>
+      )}
+    </section>
+  )
+}
+
+function EraseDialog({ board, order, onClose }: { board: OrderBoard; order: Order; onClose(): void }) {
+  const [isBusy, setBusy] = useState(false)
+  async function erase() {
+    setBusy(true)
+    try {
+      await board.eraseCustomer(order)
+      showToast(`The adopter's data of order ${order.id} is erased.`)
+    } catch (thrown) {
+      showError(toRequestError(thrown).message)
+    }
+    onClose()
+  }
+  return (
+    <Dialog
+      title="Erase the adopter's data?"
+      text={`The name, e-mail address and note of order ${order.id} are deleted for good. The order stays.`}
+      onClose={onClose}
+      actions={
+        <>
+          <Button onClick={onClose} data-autofocus>
+            Cancel
+          </Button>
+          <Button kind="danger" isBusy={isBusy} onClick={() => void erase()}>
+            Erase
+          </Button>
+        </>
+      }
+    />
+  )
+}

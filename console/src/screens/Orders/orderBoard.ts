@@ -1,0 +1,177 @@
+import { signal } from '@preact/signals'
+import { isOpenOrderStatus, nextOrderStatuses, orderStatuses } from '../../../../src/orders/order.ts'
+import { call, send } from '../../api/client.ts'
+import { isAbort, type RequestError, toRequestError } from '../../api/errors.ts'
+import { onEvent, onResync } from '../../api/stream.ts'
+import type { Order, OrderStatus, StoreEvent } from '../../api/types.ts'
+import { petName } from '../../app/petNames.ts'
+import { showError } from '../../app/toasts.ts'
+
+/** The orders of the board by status, with their live changes. */
+
+const pageSize = 50
+/** Bounds the document. Older orders are found by their animal. */
+const columnOrdersMax = 200
+/** Orders that are placed within this time are loaded together. */
+const collectMs = 300
+/** More new orders than this are loaded as a page. */
+const singleLoadsMax = 3
+
+type ColumnState = {
+  state: 'loading' | 'more' | 'end' | 'error'
+  error?: RequestError | undefined
+  nextCursor?: string | undefined
+}
+export type BoardColumn = Pick<ColumnState, 'state' | 'error'> & { orders: readonly Order[] }
+
+export class OrderBoard {
+  readonly #orders = new Map<number, Order>()
+  /** Statuses that are not confirmed yet. */
+  readonly #moves = new Map<number, OrderStatus>()
+  /** What is shown, made again with every change: a component that reads it is rendered again. */
+  readonly #shown = signal<ReadonlyMap<OrderStatus, BoardColumn>>(new Map())
+  readonly #columns = new Map<OrderStatus, ColumnState>(
+    orderStatuses.map((status) => [status, { state: 'loading' }]),
+  )
+  readonly #controller = new AbortController()
+  readonly #placed = new Set<number>()
+
+  /** The state of a column and its orders, newest first. */
+  column(status: OrderStatus): BoardColumn {
+    return this.#shown.value.get(status) ?? { state: 'loading', orders: [] }
+  }
+
+  async reload(): Promise<void> {
+    await Promise.all(orderStatuses.map((status) => this.load(status, true)))
+  }
+
+  /** Loads the first or the next page of a column. */
+  async load(status: OrderStatus, isFirst: boolean): Promise<void> {
+    const cursor = this.#columns.get(status)?.nextCursor
+    this.#setColumn(status, { state: 'loading', nextCursor: cursor })
+    try {
+      const query = { status, limit: pageSize, cursor: isFirst ? undefined : cursor }
+      const { data, nextCursor } = await send('listOrders', { query, signal: this.#controller.signal })
+      if (isFirst) for (const { id } of this.#ordersOf(status)) this.#orders.delete(id)
+      for (const order of data) this.#orders.set(order.id, order)
+      const isFull = this.#ordersOf(status).length >= columnOrdersMax
+      this.#setColumn(status, { state: nextCursor === undefined || isFull ? 'end' : 'more', nextCursor })
+    } catch (thrown) {
+      if (!isAbort(thrown)) this.#setColumn(status, { state: 'error', error: toRequestError(thrown) })
+    }
+  }
+
+  /** Shows the order in its new column at once, and back in the old one if the API rejects the change. */
+  async move(order: Order, status: OrderStatus): Promise<void> {
+    this.#moves.set(order.id, status)
+    this.#changed()
+    try {
+      this.#keep(await call('updateOrder', { params: { orderId: order.id }, body: { status } }))
+    } catch (thrown) {
+      const error = toRequestError(thrown)
+      showError(explain(error, order))
+      if (error.code === 'illegal_transition') await this.#loadOrder(order.id)
+    } finally {
+      this.#moves.delete(order.id)
+      this.#changed()
+    }
+  }
+
+  async eraseCustomer(order: Order): Promise<void> {
+    await call('eraseOrderCustomer', { params: { orderId: order.id } })
+    const { customer: _customer, note: _note, ...rest } = order
+    this.#keep(rest)
+  }
+
+  /** Keeps the board current while it is shown. Returns a function that ends it. */
+  follow(): () => void {
+    const ends = [onEvent((event) => this.#apply(event)), onResync(() => void this.reload())]
+    return () => {
+      this.#controller.abort()
+      for (const end of ends) end()
+    }
+  }
+
+  /** An event has no personal data, so a new order is loaded. */
+  #apply({ type, data, createdAt }: StoreEvent): void {
+    if (
+      type !== 'order.placed' &&
+      type !== 'order.approved' &&
+      type !== 'order.delivered' &&
+      type !== 'order.cancelled'
+    )
+      return
+    const known = this.#orders.get(data.id)
+    if (known) {
+      const { holdExpiresAt, ...rest } = known
+      const { status, cancelReason } = data
+      this.#keep({
+        ...rest,
+        status,
+        cancelReason,
+        updatedAt: createdAt,
+        ...(status === 'placed' && { holdExpiresAt }),
+      })
+      return
+    }
+    if (this.#placed.size === 0) setTimeout(() => void this.#loadPlaced(), collectMs)
+    this.#placed.add(data.id)
+  }
+
+  async #loadPlaced(): Promise<void> {
+    const ids = [...this.#placed]
+    this.#placed.clear()
+    if (ids.length > singleLoadsMax) await this.reload()
+    else for (const id of ids) await this.#loadOrder(id)
+  }
+
+  async #loadOrder(orderId: number): Promise<void> {
+    try {
+      this.#keep(await call('getOrder', { params: { orderId }, signal: this.#controller.signal }))
+    } catch {
+      // The next reload shows it.
+    }
+  }
+
+  #keep(order: Order): void {
+    this.#orders.set(order.id, order)
+    const extra = this.#ordersOf(order.status).slice(columnOrdersMax)
+    for (const { id } of extra) this.#orders.delete(id)
+    this.#changed()
+  }
+
+  #setColumn(status: OrderStatus, column: ColumnState): void {
+    this.#columns.set(status, column)
+    this.#changed()
+  }
+
+  #ordersOf(status: OrderStatus): Order[] {
+    return [...this.#orders.values()]
+      .map((order) => ({ ...order, status: this.#moves.get(order.id) ?? order.status }))
+      .filter((order) => order.status === status)
+      .sort((a, b) => b.id - a.id)
+  }
+
+  #changed(): void {
+    this.#shown.value = new Map(
+      orderStatuses.map((status) => {
+        const { state, error } = this.#columns.get(status) ?? { state: 'loading' as const }
+        return [status, { state, error, orders: this.#ordersOf(status) }]
+      }),
+    )
+  }
+}
+
+/** The step that usually comes next. */
+export const nextStep = (status: OrderStatus): OrderStatus | undefined =>
+  nextOrderStatuses[status].find((next) => next !== 'cancelled')
+
+export const canCancel = (status: OrderStatus): boolean => isOpenOrderStatus(status)
+
+function explain(error: RequestError, order: Order): string {
+  const name = petName(order.petId)
+  if (error.code === 'illegal_transition')
+    return `Someone else changed the order for ${name} first. ${error.message}`
+  if (error.code === 'order_not_found') return `The order for ${name} no longer exists.`
+  return error.message
+}

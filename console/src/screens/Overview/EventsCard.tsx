@@ -1,0 +1,53 @@
+import { useEffect, useMemo } from 'preact/hooks'
+import type { StoreEvent } from '../../api/types.ts'
+import { Card } from '../../components/Card.tsx'
+import { EmptyState } from '../../components/EmptyState.tsx'
+import { ErrorState } from '../../components/ErrorState.tsx'
+import { Icon } from '../../components/Icon.tsx'
+import { LoadingRows } from '../../components/Loading.tsx'
+import { TimeAgo } from '../../components/TimeAgo.tsx'
+import { describeEvent, LatestEvents } from './events.ts'
+
+export function EventsCard() {
+  const latest = useMemo(() => new LatestEvents(), [])
+  useEffect(() => latest.follow(), [latest])
+  const events = latest.events.value
+  const error = latest.error.value
+  return (
+    <Card title="Latest events" class="overview-events">
+      {events === undefined && error && <ErrorState error={error} onRetry={() => void latest.load()} />}
+      {events === undefined && !error && <LoadingRows count={6} label="Loading events" />}
+      {events?.length === 0 && (
+        <EmptyState
+          icon="audit"
+          title="Nothing has happened yet"
+          text="Changes appear here as they happen."
+        />
+      )}
+      {events && events.length > 0 && (
+        <ol class="events">
+          {events.map((event) => (
+            <EventRow key={event.id} event={event} />
+          ))}
+        </ol>
+      )}
+    </Card>
+  )
+}
+
+function EventRow({ event }: { event: StoreEvent }) {
+  const { icon, name, text } = describeEvent(event)
+  return (
+    <li class="event">
+      <span class="event-icon">
+        <Icon name={icon} />
+      </span>
+      <p class="event-text">
+        <strong>{name}</strong> {text}
+        <span class="event-time">
+          <TimeAgo at={event.createdAt} />
+        </span>
+      </p>
+    </li>
+  )
+}

@@ -1,0 +1,92 @@
+import { useEffect } from 'preact/hooks'
+import { petStatuses } from '../../../../src/pets/pet.ts'
+import { call } from '../../api/client.ts'
+import { onEvent, onResync, streamState } from '../../api/stream.ts'
+import type { Inventory } from '../../api/types.ts'
+import { countOf, formatCount } from '../../app/format.ts'
+import { usePolling, useResource } from '../../app/resource.ts'
+import { hrefOf } from '../../app/router.ts'
+import { Card } from '../../components/Card.tsx'
+import { EmptyState } from '../../components/EmptyState.tsx'
+import { ErrorState } from '../../components/ErrorState.tsx'
+import { LoadingRows } from '../../components/Loading.tsx'
+import { statusName } from '../../components/StatusChip.tsx'
+
+/** Changes within this time are counted together. */
+const collectMs = 400
+const pollMs = 30_000
+
+export function InventoryCard() {
+  const inventory = useResource((signal) => call('getInventory', { signal }))
+  usePolling(inventory, streamState.value === 'live' ? undefined : pollMs)
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const reload = () => {
+      clearTimeout(timer)
+      timer = setTimeout(inventory.reload, collectMs)
+    }
+    const end = onEvent(({ type }) => {
+      if (type.startsWith('pet.')) reload()
+    })
+    const endResync = onResync(reload)
+    return () => {
+      end()
+      endResync()
+      clearTimeout(timer)
+    }
+  }, [])
+  const { data, error } = inventory
+  return (
+    <Card title="Inventory" {...(data && totalOf(data) > 0 && { text: countOf(totalOf(data), 'animal') })}>
+      {!data && error && <ErrorState error={error} onRetry={inventory.reload} />}
+      {!data && !error && <LoadingRows count={2} label="Loading inventory" />}
+      {data && (totalOf(data) === 0 ? <NoAnimals /> : <Figures inventory={data} />)}
+    </Card>
+  )
+}
+
+const totalOf = (inventory: Inventory): number =>
+  petStatuses.reduce((total, status) => total + inventory[status], 0)
+
+const NoAnimals = () => (
+  <EmptyState
+    icon="paw"
+    title="No animals yet"
+    text="Add the first animal that can be adopted."
+    action={
+      <a class="button button-primary button-normal" href={hrefOf('animals')}>
+        Go to Animals
+      </a>
+    }
+  />
+)
+
+function Figures({ inventory }: { inventory: Inventory }) {
+  const total = totalOf(inventory)
+  const summary = petStatuses.map((status) => `${formatCount(inventory[status])} ${status}`).join(', ')
+  return (
+    <>
+      <ul class="figures">
+        {petStatuses.map((status) => (
+          <li key={status}>
+            <a class="figure" href={`${hrefOf('animals')}?status=${status}`}>
+              <span class="figure-name">
+                <span class={`figure-swatch share-${status}`} aria-hidden="true" />
+                {statusName(status)}
+              </span>
+              <strong class="figure-value">{formatCount(inventory[status])}</strong>
+              <span class="figure-share">{Math.round((inventory[status] / total) * 100)}%</span>
+            </a>
+          </li>
+        ))}
+      </ul>
+      <div class="shares" role="img" aria-label={`Share of each status: ${summary}`}>
+        {petStatuses
+          .filter((status) => inventory[status] > 0)
+          .map((status) => (
+            <span key={status} class={`share-${status}`} style={{ flexGrow: inventory[status] }} />
+          ))}
+      </div>
+    </>
+  )
+}

@@ -1,0 +1,43 @@
+import { useState } from 'preact/hooks'
+import { call } from '../../api/client.ts'
+import { now } from '../../api/clock.ts'
+import { formatCount } from '../../app/format.ts'
+import { usePolling, useResource } from '../../app/resource.ts'
+import { type RangeName, totalOf, usageBars, usageRanges } from '../../app/usage.ts'
+import { Card } from '../../components/Card.tsx'
+import { ErrorState } from '../../components/ErrorState.tsx'
+import { LoadingRows } from '../../components/Loading.tsx'
+import { Segments } from '../../components/Segments.tsx'
+import { UsageChart } from '../../components/UsageChart.tsx'
+
+const pollMs = 10_000
+
+const options = Object.entries(usageRanges).map(([value, { name }]) => ({
+  value: value as RangeName,
+  label: name,
+}))
+
+/** The requests of all keys. */
+export function RequestsCard() {
+  const [rangeName, setRangeName] = useState<RangeName>('hour')
+  const usage = useResource((signal) => call('getUsage', { signal }))
+  usePolling(usage, pollMs)
+  const { data, error } = usage
+  const range = usageRanges[rangeName]
+  return (
+    <Card
+      title="Requests"
+      text={`Of all keys, per ${range.step}${data ? `. ${share(totalOf(usageBars(data, range, now())))}` : ''}`}
+      actions={
+        <Segments label="Time" options={options} value={rangeName} onValue={(name) => setRangeName(name)} />
+      }
+    >
+      {!data && error && <ErrorState error={error} onRetry={usage.reload} />}
+      {!data && !error && <LoadingRows count={4} label="Loading requests" />}
+      {data && <UsageChart usage={data} rangeName={rangeName} />}
+    </Card>
+  )
+}
+
+const share = ({ requests, errors }: { requests: number; errors: number }): string =>
+  errors === 0 ? 'No errors.' : `${formatCount(errors)} of ${formatCount(requests)} failed.`

@@ -1,0 +1,107 @@
+import { signal } from '@preact/signals'
+import { call } from '../../api/client.ts'
+import { isAbort, RequestError, toRequestError } from '../../api/errors.ts'
+import { newestEventId, onEvent, onResync, streamReady } from '../../api/stream.ts'
+import type { StoreEvent } from '../../api/types.ts'
+import { petName } from '../../app/petNames.ts'
+import type { IconName } from '../../components/Icon.tsx'
+
+/** The latest events, newest first. */
+
+const shownMax = 9
+/** Some ids in this range may belong to events that the key cannot read. */
+const idsRead = 60
+
+export class LatestEvents {
+  readonly events = signal<readonly StoreEvent[] | undefined>(undefined)
+  readonly error = signal<RequestError | undefined>(undefined)
+  #controller = new AbortController()
+
+  follow(): () => void {
+    const end = onEvent((event) => this.#add([event]))
+    const endResync = onResync(() => void this.load())
+    void this.load()
+    return () => {
+      end()
+      endResync()
+      this.#controller.abort()
+    }
+  }
+
+  async load(): Promise<void> {
+    this.#controller.abort()
+    this.#controller = new AbortController()
+    const { signal } = this.#controller
+    try {
+      await streamReady()
+      const newest = newestEventId()
+      if (newest === undefined) throw new RequestError('network_error', 'The event stream is not open.')
+      const query = { after: Math.max(0, newest - idsRead), limit: 100 }
+      const events = await call('listEvents', { query, signal }).catch((thrown: unknown) => {
+        // No event of this range is left.
+        if (toRequestError(thrown).code === 'events_expired') return []
+        throw thrown
+      })
+      if (signal.aborted) return
+      this.error.value = undefined
+      this.#add(events)
+    } catch (thrown) {
+      if (!isAbort(thrown) && !signal.aborted) this.error.value = toRequestError(thrown)
+    }
+  }
+
+  #add(events: readonly StoreEvent[]): void {
+    const byId = new Map([...(this.events.value ?? []), ...events].map((event) => [event.id, event]))
+    this.events.value = [...byId.values()].sort((a, b) => b.id - a.id).slice(0, shownMax)
+  }
+}
+
+const orderVerbs: Record<string, string> = {
+  'order.placed': 'was placed',
+  'order.approved': 'was approved',
+  'order.delivered': 'was delivered',
+  'order.cancelled': 'was cancelled',
+}
+const keyVerbs: Record<string, string> = {
+  'key.created': 'was created',
+  'key.updated': 'was changed',
+  'key.revoked': 'was revoked',
+}
+
+/** What happened, as a name and the rest of a sentence. */
+export function describeEvent(event: StoreEvent): { icon: IconName; name: string; text: string } {
+  switch (event.type) {
+    case 'pet.created':
+      return { icon: 'paw', name: event.data.name, text: 'was added' }
+    case 'pet.updated':
+      return { icon: 'paw', name: event.data.name, text: `was changed, now ${event.data.status}` }
+    case 'pet.deleted':
+      return { icon: 'paw', name: `Animal ${event.data.id}`, text: 'was removed' }
+    case 'order.placed':
+    case 'order.approved':
+    case 'order.delivered':
+    case 'order.cancelled':
+      return {
+        icon: 'orders',
+        name: `Order ${event.data.id}`,
+        text: `for ${petName(event.data.petId)} ${orderVerbs[event.type]}`,
+      }
+    case 'category.created':
+    case 'category.updated':
+      return {
+        icon: 'overview',
+        name: event.data.name ?? `Category ${event.data.id}`,
+        text: event.type === 'category.created' ? 'was added as a category' : 'is the new name of a category',
+      }
+    case 'category.deleted':
+      return { icon: 'overview', name: `Category ${event.data.id}`, text: 'was removed' }
+    case 'key.created':
+    case 'key.updated':
+    case 'key.revoked':
+      return { icon: 'key', name: `Key ${event.data.name}`, text: keyVerbs[event.type] ?? '' }
+    case 'key.banned':
+      return { icon: 'key', name: `Key ${event.data.id}`, text: 'was banned' }
+    default:
+      return { icon: 'alert', name: (event as StoreEvent).type, text: '' }
+  }
+}

@@ -1,0 +1,110 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { RequestError } from '../../api/errors.ts'
+import { EnvironmentBanner } from '../../app/EnvironmentBanner.tsx'
+import { environment, keyPrefix, signIn, signInError } from '../../app/session.ts'
+import { Button } from '../../components/Button.tsx'
+import { Countdown } from '../../components/Countdown.tsx'
+import { Field } from '../../components/Field.tsx'
+import { Icon } from '../../components/Icon.tsx'
+
+export function SignIn() {
+  const input = useRef<HTMLInputElement>(null)
+  const [isBusy, setBusy] = useState(false)
+  const [fieldError, setFieldError] = useState<string>()
+  const error = signInError.value
+  useEffect(() => {
+    document.title = `${environment === 'staging' ? 'Staging: ' : ''}Sign in - Petstore`
+    input.current?.focus()
+  }, [])
+
+  async function submit() {
+    const key = input.current?.value ?? ''
+    if (isBusy) return
+    setFieldError(key.trim() === '' ? 'Enter your API key.' : undefined)
+    if (key.trim() === '') return input.current?.focus()
+    setBusy(true)
+    await signIn(key)
+    setBusy(false)
+    input.current?.select()
+  }
+  return (
+    <div class="sign-in-page">
+      <EnvironmentBanner />
+      <main class="sign-in">
+        <div class="sign-in-brand">
+          <Icon name="paw" />
+          <span>Petstore</span>
+        </div>
+        <form
+          class="card"
+          noValidate
+          onSubmit={(event) => {
+            event.preventDefault()
+            void submit()
+          }}
+        >
+          <h1>Sign in</h1>
+          <p class="sign-in-text">Use the API key that an operator gave you.</p>
+          <div aria-live="assertive">{error && <Refusal error={error} />}</div>
+          <Field
+            label="API key"
+            error={fieldError}
+            hint={`A key of this service starts with ${keyPrefix}. It is kept in this tab only.`}
+          >
+            {(control) => (
+              <input
+                {...control}
+                ref={input}
+                class="input input-code"
+                type="password"
+                autocomplete="off"
+                autocapitalize="off"
+                spellcheck={false}
+              />
+            )}
+          </Field>
+          <Button kind="primary" type="submit" isBusy={isBusy}>
+            Sign in
+          </Button>
+        </form>
+        <p class="sign-in-help">
+          The first start of the service prints the operator key.
+          <br />
+          <a href="/guides/keys">How keys work</a>
+        </p>
+      </main>
+    </div>
+  )
+}
+
+const titles: Readonly<Record<string, string>> = {
+  invalid_api_key: 'This key does not work here',
+  missing_api_key: 'This key does not work here',
+  origin_not_allowed: 'This is a publishable key',
+  key_banned: 'This key is banned for a short time',
+  rate_limit_exceeded: 'Too many requests',
+  network_error: 'No connection',
+  unavailable: 'The service is not available right now',
+}
+
+/** What is wrong with the key, and what to do. The API says most of it. */
+function Refusal({ error }: { error: RequestError }) {
+  const text =
+    error.code === 'origin_not_allowed'
+      ? 'It works only in the web pages that it was made for. Sign in with a secret key.'
+      : error.message.replace(/ Retry after \d+ seconds\./, '')
+  return (
+    <div class="notice notice-danger">
+      <Icon name="alert" />
+      <div>
+        <strong>{titles[error.code] ?? 'You are not signed in'}</strong>
+        <p>{text}</p>
+        {error.retryAt !== undefined && (
+          <p>
+            Try again in <Countdown until={error.retryAt} />.
+          </p>
+        )}
+      </div>
+    </div>
+  )
+}

@@ -1,0 +1,151 @@
+import { useEffect, useState } from 'preact/hooks'
+import { call } from '../../api/client.ts'
+import { now } from '../../api/clock.ts'
+import { toRequestError } from '../../api/errors.ts'
+import type { Delivery, Webhook } from '../../api/types.ts'
+import { countOf } from '../../app/format.ts'
+import type { PagedList } from '../../app/pagedList.ts'
+import { showError, showToast } from '../../app/toasts.ts'
+import { Button, IconButton } from '../../components/Button.tsx'
+import { Card } from '../../components/Card.tsx'
+import { Countdown } from '../../components/Countdown.tsx'
+import { EmptyState } from '../../components/EmptyState.tsx'
+import { PagedRows } from '../../components/PagedRows.tsx'
+import { StatusChip } from '../../components/StatusChip.tsx'
+import { TimeAgo } from '../../components/TimeAgo.tsx'
+
+export type DeliveryList = PagedList<Delivery>
+
+/** While a message is being sent. */
+const pollMs = 2_000
+/** An attempt within this time is worth waiting for. */
+const soonMs = 30_000
+
+type DeliveriesProps = { webhook: Webhook; list: DeliveryList; onDisabled(): void }
+
+/** The messages to a webhook with the outcome of their attempts. */
+export function Deliveries({ webhook, list, onDisabled }: DeliveriesProps) {
+  useFollowed(list, onDisabled)
+  return (
+    <Card
+      title="Deliveries"
+      text="Newest first, kept for 30 days. A failed message is sent again up to 9 times, over three days."
+      actions={<IconButton label="Refresh deliveries" icon="refresh" onClick={() => void list.reload()} />}
+      class="deliveries-card"
+    >
+      <PagedRows
+        list={list}
+        name="deliveries"
+        empty={
+          <EmptyState
+            icon="webhook"
+            title="No deliveries yet"
+            text="Send a test message, or wait for the first event."
+          />
+        }
+      >
+        {(deliveries) => (
+          <ul class="deliveries">
+            {deliveries.map((delivery) => (
+              <DeliveryRow key={delivery.id} webhook={webhook} delivery={delivery} list={list} />
+            ))}
+          </ul>
+        )}
+      </PagedRows>
+    </Card>
+  )
+}
+
+/** Loads the first page again while it has a message whose attempt is due. */
+function useFollowed(list: DeliveryList, onDisabled: () => void): void {
+  useEffect(() => {
+    void list.reload()
+    const timer = setInterval(() => {
+      const isLimited = (list.error.value?.retryAt ?? 0) > now()
+      if (document.visibilityState !== 'visible' || isLimited || !hasDue(list)) return
+      void list.reload().then(() => {
+        if (!hasDue(list)) onDisabled()
+      })
+    }, pollMs)
+    return () => {
+      clearInterval(timer)
+      list.dispose()
+    }
+  }, [list])
+}
+
+const firstItems = 50
+
+function hasDue(list: DeliveryList): boolean {
+  for (let index = 0; index < Math.min(list.size.peek().length, firstItems); index++) {
+    const item = list.itemAt(index)
+    if (item?.status === 'pending' && Date.parse(item.nextAttemptAt ?? item.createdAt) <= now() + soonMs)
+      return true
+  }
+  return false
+}
+
+type DeliveryRowProps = { webhook: Webhook; delivery: Delivery; list: DeliveryList }
+
+function DeliveryRow({ webhook, delivery, list }: DeliveryRowProps) {
+  const [isBusy, setBusy] = useState(false)
+  async function retry() {
+    setBusy(true)
+    try {
+      const params = { webhookId: webhook.id, deliveryId: delivery.id }
+      list.upsert(await call('retryDelivery', { params }))
+      showToast('The message is sent again.')
+    } catch (thrown) {
+      showError(toRequestError(thrown).message)
+    }
+    setBusy(false)
+  }
+  return (
+    <li class="delivery">
+      <StatusChip status={delivery.status} />
+      <div class="delivery-text">
+        <p>
+          <strong>{delivery.eventType}</strong>
+          {delivery.eventId !== undefined && <span class="muted"> · event {String(delivery.eventId)}</span>}
+        </p>
+        <p class="muted">
+          <Outcome delivery={delivery} />
+        </p>
+      </div>
+      <span class="delivery-time muted">
+        <TimeAgo at={delivery.createdAt} />
+      </span>
+      <span class="delivery-action">
+        {delivery.status !== 'pending' && (
+          <Button
+            size="small"
+            isBusy={isBusy}
+            aria-label={`Retry delivery ${delivery.id}`}
+            onClick={() => void retry()}
+          >
+            Retry
+          </Button>
+        )}
+      </span>
+    </li>
+  )
+}
+
+/** "2 attempts · Response 503 · next attempt in 4 min" */
+function Outcome({ delivery }: { delivery: Delivery }) {
+  const { attempts, lastStatus, lastError, nextAttemptAt, status } = delivery
+  const next = nextAttemptAt === undefined ? undefined : Date.parse(nextAttemptAt)
+  return (
+    <>
+      {attempts === 0 ? 'Not sent yet' : countOf(attempts, 'attempt')}
+      {lastStatus !== undefined && ` · Response ${lastStatus}`}
+      {lastStatus === undefined && lastError !== undefined && ` · ${lastError}`}
+      {status === 'pending' && next !== undefined && next > now() && (
+        <>
+          {' '}
+          · next attempt in <Countdown until={next} />
+        </>
+      )}
+    </>
+  )
+}

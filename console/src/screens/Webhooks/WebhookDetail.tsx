@@ -1,0 +1,202 @@
+import { useMemo, useState } from 'preact/hooks'
+import { call, send } from '../../api/client.ts'
+import { toRequestError } from '../../api/errors.ts'
+import { parseId } from '../../api/json.ts'
+import type { Delivery, Webhook, WebhookWithSecret } from '../../api/types.ts'
+import { formatDateTime } from '../../app/format.ts'
+import { PagedList } from '../../app/pagedList.ts'
+import { useResource } from '../../app/resource.ts'
+import { navigate } from '../../app/router.ts'
+import { showError, showToast } from '../../app/toasts.ts'
+import { Button } from '../../components/Button.tsx'
+import { Card } from '../../components/Card.tsx'
+import { ConfirmDialog } from '../../components/ConfirmDialog.tsx'
+import { DetailHeader } from '../../components/DetailHeader.tsx'
+import { ErrorState } from '../../components/ErrorState.tsx'
+import { LoadingRows } from '../../components/Loading.tsx'
+import { Menu } from '../../components/Menu.tsx'
+import { Notice } from '../../components/Notice.tsx'
+import { StatusChip } from '../../components/StatusChip.tsx'
+import { Deliveries, type DeliveryList } from './Deliveries.tsx'
+import { WebhookDialog } from './WebhookDialog.tsx'
+import { WebhookSecretDialog } from './WebhookSecretDialog.tsx'
+
+const parent = { path: 'webhooks', name: 'Webhooks' }
+const pageSize = 50
+
+export function WebhookDetail({ webhookId }: { webhookId: string }) {
+  const params = { webhookId: parseId(/^\d{1,18}$/.test(webhookId) ? webhookId : '0') }
+  const webhook = useResource((signal) => call('getWebhook', { params, signal }), [webhookId])
+  const { data, error, reload, set } = webhook
+  if (!data)
+    return (
+      <>
+        <DetailHeader title={`Webhook ${webhookId}`} parent={parent} />
+        {error ? <ErrorState error={error} onRetry={reload} /> : <LoadingRows label="Loading webhook" />}
+      </>
+    )
+  return <LoadedWebhook webhook={data} onChange={set} onReload={reload} />
+}
+
+const createDeliveryList = (webhookId: number): DeliveryList =>
+  new PagedList<Delivery>({
+    load: (cursor, signal) =>
+      send('listDeliveries', { params: { webhookId }, query: { limit: pageSize, cursor }, signal }),
+  })
+
+type LoadedWebhookProps = { webhook: Webhook; onChange(webhook: Webhook): void; onReload(): void }
+
+function LoadedWebhook({ webhook, onChange, onReload }: LoadedWebhookProps) {
+  const [dialog, setDialog] = useState<'edit' | 'rotate' | 'delete'>()
+  const [rotated, setRotated] = useState<WebhookWithSecret>()
+  const list = useMemo(() => createDeliveryList(webhook.id), [webhook.id])
+  const close = () => setDialog(undefined)
+  return (
+    <>
+      <DetailHeader
+        title={hostOf(webhook.url)}
+        parent={parent}
+        text={
+          <span class="webhook-status">
+            <StatusChip status={webhook.status} />
+            Webhook {String(webhook.id)}
+          </span>
+        }
+        actions={<Actions webhook={webhook} list={list} onChange={onChange} onDialog={setDialog} />}
+      />
+      <div class="cards">
+        {webhook.status === 'disabled' && (
+          <Notice tone="danger">
+            The service disabled this webhook. {webhook.statusReason} Events in the meantime are not sent
+            later.
+          </Notice>
+        )}
+        {webhook.status === 'paused' && (
+          <Notice tone="warning">Paused. Messages are queued and sent when you resume it.</Notice>
+        )}
+        <Settings webhook={webhook} />
+        <Deliveries webhook={webhook} list={list} onDisabled={onReload} />
+      </div>
+      {dialog === 'edit' && (
+        <WebhookDialog
+          webhook={webhook}
+          onClose={close}
+          onSaved={(saved) => {
+            onChange(saved)
+            close()
+            showToast('The webhook is changed.')
+          }}
+        />
+      )}
+      {dialog === 'rotate' && <RotateDialog webhook={webhook} onClose={close} onRotated={setRotated} />}
+      {dialog === 'delete' && <DeleteDialog webhook={webhook} onClose={close} />}
+      {rotated && <WebhookSecretDialog webhook={rotated} isRotated onClose={() => setRotated(undefined)} />}
+    </>
+  )
+}
+
+const hostOf = (url: string): string => (URL.canParse(url) ? new URL(url).host : url)
+
+type ActionsProps = {
+  webhook: Webhook
+  list: DeliveryList
+  onChange(webhook: Webhook): void
+  onDialog(dialog: 'edit' | 'rotate' | 'delete'): void
+}
+
+function Actions({ webhook, list, onChange, onDialog }: ActionsProps) {
+  const [busy, setBusy] = useState<'test' | 'status'>()
+  const params = { webhookId: webhook.id }
+  async function run(name: 'test' | 'status', action: () => Promise<void>) {
+    if (busy) return
+    setBusy(name)
+    await action().catch((thrown: unknown) => void showError(toRequestError(thrown).message))
+    setBusy(undefined)
+  }
+  const test = () =>
+    run('test', async () => {
+      list.upsert(await call('testWebhook', { params }))
+      showToast('A test message is queued. Its delivery is listed below.')
+    })
+  const isEnabled = webhook.status === 'enabled'
+  const change = () =>
+    run('status', async () => {
+      const status = isEnabled ? 'paused' : 'enabled'
+      onChange(await call('updateWebhook', { params, body: { status } }))
+    })
+  return (
+    <>
+      <Button isBusy={busy === 'test'} onClick={() => void test()}>
+        Send test
+      </Button>
+      <Button
+        isBusy={busy === 'status'}
+        kind={isEnabled ? 'secondary' : 'primary'}
+        onClick={() => void change()}
+      >
+        {isEnabled ? 'Pause' : webhook.status === 'paused' ? 'Resume' : 'Enable'}
+      </Button>
+      <Menu
+        label="More actions"
+        items={[
+          { label: 'Edit', onSelect: () => onDialog('edit') },
+          { label: 'Rotate signing secret', onSelect: () => onDialog('rotate') },
+          { label: 'Delete', isDanger: true, onSelect: () => onDialog('delete') },
+        ]}
+      />
+    </>
+  )
+}
+
+const Settings = ({ webhook }: { webhook: Webhook }) => (
+  <Card title="Settings">
+    <dl class="facts">
+      <dt>Address</dt>
+      <dd>{webhook.url}</dd>
+      <dt>Events</dt>
+      <dd class="tags">
+        {webhook.events.map((type) => (
+          <span key={type} class="tag">
+            {type}
+          </span>
+        ))}
+      </dd>
+      <dt>Registered</dt>
+      <dd>{formatDateTime(webhook.createdAt)}</dd>
+    </dl>
+  </Card>
+)
+
+type DialogProps = { webhook: Webhook; onClose(): void }
+
+const RotateDialog = ({
+  webhook,
+  onClose,
+  onRotated,
+}: DialogProps & { onRotated(webhook: WebhookWithSecret): void }) => (
+  <ConfirmDialog
+    title="Rotate the signing secret"
+    text="For one day messages are signed with the new and the previous secret, so that you can replace it in your endpoint."
+    action="Rotate secret"
+    run={async () => {
+      onRotated(await call('rotateWebhookSecret', { params: { webhookId: webhook.id } }))
+      onClose()
+    }}
+    onClose={onClose}
+  />
+)
+
+const DeleteDialog = ({ webhook, onClose }: DialogProps) => (
+  <ConfirmDialog
+    title={`Delete webhook ${webhook.id}?`}
+    text={`${webhook.url} receives no more messages. Its deliveries are deleted too. This cannot be undone.`}
+    action="Delete webhook"
+    isDanger
+    run={async () => {
+      await call('deleteWebhook', { params: { webhookId: webhook.id } })
+      showToast('The webhook is deleted.')
+      navigate('webhooks')
+    }}
+    onClose={onClose}
+  />
+)

@@ -1,0 +1,134 @@
+import { useEffect, useMemo, useState } from 'preact/hooks'
+import { send } from '../../api/client.ts'
+import type { Webhook, WebhookWithSecret } from '../../api/types.ts'
+import { PagedList } from '../../app/pagedList.ts'
+import { hrefOf, screenArgument } from '../../app/router.ts'
+import { Button, IconButton } from '../../components/Button.tsx'
+import { EmptyState } from '../../components/EmptyState.tsx'
+import { PagedRows } from '../../components/PagedRows.tsx'
+import { PageHeader } from '../../components/PageHeader.tsx'
+import { StatusChip } from '../../components/StatusChip.tsx'
+import { TimeAgo } from '../../components/TimeAgo.tsx'
+import { WebhookDetail } from './WebhookDetail.tsx'
+import { WebhookDialog } from './WebhookDialog.tsx'
+import { WebhookSecretDialog } from './WebhookSecretDialog.tsx'
+import './webhooks.css'
+
+export default function Webhooks() {
+  const argument = screenArgument.value
+  return argument === undefined ? <AllWebhooks /> : <WebhookDetail key={argument} webhookId={argument} />
+}
+
+const pageSize = 50
+
+function AllWebhooks() {
+  const list = useMemo(
+    () =>
+      new PagedList<Webhook>({
+        load: (cursor, signal) => send('listWebhooks', { query: { limit: pageSize, cursor }, signal }),
+      }),
+    [],
+  )
+  const [isRegistering, setRegistering] = useState(false)
+  const [registered, setRegistered] = useState<WebhookWithSecret>()
+  useEffect(() => {
+    void list.reload()
+    return () => list.dispose()
+  }, [list])
+  const register = (
+    <Button kind="primary" icon="plus" onClick={() => setRegistering(true)}>
+      Register webhook
+    </Button>
+  )
+  return (
+    <>
+      <PageHeader
+        title="Webhooks"
+        text="Endpoints that receive events as they happen."
+        actions={
+          <>
+            {register}
+            <IconButton label="Refresh" icon="refresh" onClick={() => void list.reload()} />
+          </>
+        }
+      />
+      <PagedRows
+        list={list}
+        name="webhooks"
+        empty={
+          <EmptyState
+            icon="webhook"
+            title="No webhooks yet"
+            text="Register an endpoint, and the service sends it the events you choose, signed and with retries."
+            action={register}
+          />
+        }
+      >
+        {(webhooks) => <WebhooksTable webhooks={webhooks} />}
+      </PagedRows>
+      {isRegistering && (
+        <WebhookDialog
+          onClose={() => setRegistering(false)}
+          onSaved={(saved) => {
+            const { secret: _secret, ...webhook } = saved as WebhookWithSecret
+            list.upsert(webhook)
+            setRegistering(false)
+            setRegistered(saved as WebhookWithSecret)
+          }}
+        />
+      )}
+      {registered && <WebhookSecretDialog webhook={registered} onClose={() => setRegistered(undefined)} />}
+    </>
+  )
+}
+
+/** "pet.created and 2 more" */
+const describeTypes = ([first, ...rest]: readonly string[]): string =>
+  rest.length === 0 ? (first ?? '') : `${first} and ${rest.length} more`
+
+const WebhooksTable = ({ webhooks }: { webhooks: readonly Webhook[] }) => (
+  <div class="table-card table-card-plain">
+    <table class="table">
+      <caption class="visually-hidden">Webhooks</caption>
+      <colgroup>
+        <col />
+        <col class="wide" style={{ width: '28%' }} />
+        <col class="wide" style={{ width: '10rem' }} />
+        <col style={{ width: '8rem' }} />
+      </colgroup>
+      <thead>
+        <tr>
+          <th scope="col">Address</th>
+          <th scope="col" class="wide">
+            Events
+          </th>
+          <th scope="col" class="wide">
+            Registered
+          </th>
+          <th scope="col">Status</th>
+        </tr>
+      </thead>
+      <tbody>
+        {webhooks.map(({ id, url, events, status, createdAt }) => (
+          <tr key={id}>
+            <td>
+              <a class="cell-link" href={hrefOf(`webhooks/${id}`)} title={url}>
+                {url}
+              </a>
+              <span class="cell-detail-always">Webhook {String(id)}</span>
+            </td>
+            <td class="wide" title={events.join(', ')}>
+              {describeTypes(events)}
+            </td>
+            <td class="wide">
+              <TimeAgo at={createdAt} />
+            </td>
+            <td>
+              <StatusChip status={status} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </div>
+)

@@ -1,0 +1,19 @@
+import { defineConfig } from 'vite'
+
+/** Where `npm run dev:console` finds the API. */
+const service = process.env.PETSTORE_SERVICE ?? 'http://127.0.0.1:8080'
+
+export default defineConfig({
+  base: '/console/',
+  // Preact's JSX, without a plugin.
+  oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
+  build: {
+    outDir: 'dist',
+    emptyOutDir: true,
+    target: 'es2023',
+    // A data: URL needs a weaker policy.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+  },
+  server: { proxy: { '/v1': service, '/docs': service, '/guides': service } },
+})

@@ -1,0 +1,76 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { extname } from 'node:path'
+import type { Environment } from '../config.ts'
+import { htmlHeaders, htmlPage, pageHeaders } from './layout.ts'
+import type { StaticPage } from './staticPage.ts'
+
+/** Written by the build. See console/README.md. */
+const builtFolder = new URL('../../console/dist/', import.meta.url)
+
+/** The console has no inline script or style, and fetches from this service only. */
+const policy =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+/** The console has one document. Its script shows the screen that the path names. */
+const screenPaths = [
+  '/console',
+  '/console/:screen(^[a-z-]+$)',
+  '/console/:screen(^[a-z-]+$)/:id(^[A-Za-z0-9_-]+$)',
+]
+
+const contentTypes: Readonly<Record<string, string>> = {
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+}
+
+/** The console: its document and its assets, or a page that says how to build it. */
+export function consolePages(environment: Environment, folder: URL = builtFolder): StaticPage[] {
+  const assets = listAssets(folder)
+  if (assets === undefined)
+    return screenPaths.map((path) => ({ path, headers: htmlHeaders, render: renderNotBuilt }))
+  const headers = pageHeaders('text/html; charset=utf-8', policy)
+  // Before any key is entered, the document says which environment this is.
+  const render = () =>
+    readFileSync(new URL('index.html', folder), 'utf8').replace(
+      '<html lang="en"',
+      `<html lang="en" data-environment="${environment}"`,
+    )
+  return [
+    ...screenPaths.map((path) => ({ path, headers, render })),
+    ...assets.map((name) => assetPage(folder, name)),
+  ]
+}
+
+/** The names of the files in assets/. Undefined if the console has not been built. */
+function listAssets(folder: URL): string[] | undefined {
+  try {
+    const names = readdirSync(new URL('assets/', folder))
+    return names.filter((name) => extname(name) in contentTypes)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+/** The name of an asset contains a hash of its content, so its content never changes. */
+const assetPage = (folder: URL, name: string): StaticPage => ({
+  path: `/console/assets/${name}`,
+  headers: {
+    ...pageHeaders(contentTypes[extname(name)] as string, policy),
+    'Cache-Control': 'public, max-age=31536000, immutable',
+  },
+  render: () => readFileSync(new URL(`assets/${name}`, folder), 'utf8'),
+})
+
+const renderNotBuilt = () =>
+  htmlPage(
+    'Console',
+    '/console',
+    `<h1>The console is not built</h1>
+<p class="lead">This installation has the service without its console.</p>
+<p>Packages and the image contain the console. In a checkout, build it and start the service again:</p>
+<pre tabindex="0"><code>npm ci
+npm run build:console</code></pre>
+<p>The API works without it. The <a href="/docs">reference</a> and the <a href="/guides">guides</a> describe it.</p>`,
+  )
