@@ -1,0 +1,390 @@
+import assert from 'node:assert/strict'
+import { after, before, describe } from 'node:test'
+import type { Page } from 'playwright-core'
+import { browserTest, hasBrowser, launchBrowser, type TestBrowser } from '../support/browser.ts'
+import { assertSound, desktop, openConsole, phone, screenshot } from '../support/console.ts'
+import { ensureConsoleBuilt } from '../support/consoleBuild.ts'
+import { eventually } from '../support/eventually.ts'
+import { startTestService, type TestService } from '../support/service.ts'
+
+const path = '/console/animals'
+const hostile = '<img src=x onerror=alert(1)>'
+const beyondDouble = 9_007_199_254_740_993n
+
+let service: TestService
+let chromium: TestBrowser
+before(async () => {
+  if (!hasBrowser) return
+  ensureConsoleBuilt()
+  service = await startTestService({}, { startAt: 'now' })
+  chromium = await launchBrowser()
+  await api('POST', '/categories', { name: 'Dogs' })
+  await api('POST', '/categories', { name: 'Cats' })
+})
+after(async () => {
+  await chromium?.close()
+  await service?.stop()
+})
+
+async function api(method: string, target: string, body?: unknown) {
+  const response = await service.request(method, `/v1${target}`, {
+    key: service.operatorKey,
+    ...(body !== undefined && { body }),
+  })
+  assert.ok(response.status < 300, response.text)
+  return response.json
+}
+const addPet = (name: string, fields: object = {}) => api('POST', '/pets', { name, categoryId: 1, ...fields })
+
+type Opened = Awaited<ReturnType<typeof openConsole>>
+type Options = NonNullable<Parameters<typeof openConsole>[2]>
+
+async function withAnimals(run: (opened: Opened) => Promise<void>, options: Options = {}) {
+  const opened = await openConsole(chromium.browser, service.base, {
+    key: service.operatorKey,
+    path,
+    ...options,
+  })
+  try {
+    await opened.page.getByRole('heading', { name: 'Animals' }).waitFor()
+    await run(opened)
+  } finally {
+    await opened.close()
+  }
+}
+
+const row = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name })
+async function choose(page: Page, name: string, action: string) {
+  await page.getByRole('button', { name: `Actions for ${name}` }).click()
+  await page.getByRole('menuitem', { name: action }).click()
+}
+const statusOf = async (id: number) => (await api('GET', `/pets?id=${id}`))[0]?.status
+
+describe('animals', () => {
+  browserTest('an animal is added with a new category, after the fields that are wrong are named', () =>
+    withAnimals(async (opened) => {
+      const { page } = opened
+      await page.getByRole('button', { name: /^Add/ }).first().click()
+      const dialog = page.getByRole('dialog', { name: 'Add an animal' })
+      await dialog.getByRole('button', { name: 'Add animal' }).click()
+      await dialog.getByText('Enter a name.').waitFor()
+      await dialog.getByText('Choose a category.').waitFor()
+      await assertSound(opened)
+      await screenshot(page, 'animals-add-errors')
+      await dialog.getByLabel('Name', { exact: true }).fill('Biscuit')
+      await dialog.getByLabel('Category').selectOption({ label: 'New category…' })
+      await dialog.getByLabel('Name of the new category').fill('Rabbits')
+      await dialog.getByRole('button', { name: 'Add animal' }).click()
+      await dialog.waitFor({ state: 'detached' })
+      await row(page, 'Biscuit').getByText('Rabbits').filter({ visible: true }).waitFor()
+      await page.getByText('Biscuit added.').waitFor()
+    }),
+  )
+
+  browserTest('an error of the API is shown at its field', () =>
+    withAnimals(async ({ page }) => {
+      await page.route('**/v1/pets', (route) =>
+        route.request().method() === 'POST'
+          ? route.fulfill({
+              status: 400,
+              json: {
+                code: 'validation_failed',
+                message: 'The request has invalid values.',
+                status: 400,
+                details: [{ path: '/name', message: 'must not be a swear word' }],
+              },
+            })
+          : route.continue(),
+      )
+      await page.getByRole('button', { name: /^Add/ }).first().click()
+      await page.getByLabel('Name', { exact: true }).fill('Damn')
+      await page.getByLabel('Category', { exact: true }).last().selectOption({ label: 'Dogs' })
+      await page.getByRole('dialog').getByRole('button', { name: 'Add animal' }).click()
+      await page.getByText('Must not be a swear word.').waitFor()
+      assert.equal(await page.getByLabel('Name', { exact: true }).getAttribute('aria-invalid'), 'true')
+    }),
+  )
+
+  browserTest('an animal is edited, and only allowed changes of its status are offered', async () => {
+    const { id } = await addPet('Ollie', { status: 'sold' })
+    await withAnimals(async (opened) => {
+      const { page } = opened
+      await page.getByRole('button', { name: 'Actions for Ollie' }).click()
+      const items = await page.getByRole('menuitem').allTextContents()
+      assert.deepEqual(items, ['Edit', 'Mark as available', 'Remove'])
+      await screenshot(page, 'animals-menu')
+      await page.getByRole('menuitem', { name: 'Edit' }).click()
+      const dialog = page.getByRole('dialog', { name: 'Edit Ollie' })
+      assert.deepEqual(await dialog.getByLabel('Status').locator('option').allTextContents(), [
+        'Available',
+        'Sold',
+      ])
+      await assertSound(opened)
+      await screenshot(page, 'animals-edit')
+      await dialog.getByLabel('Name', { exact: true }).fill('Oliver')
+      await dialog.getByLabel('Category').selectOption({ label: 'Cats' })
+      await dialog.getByLabel('Status').selectOption({ label: 'Available' })
+      await dialog.getByRole('button', { name: 'Save' }).click()
+      await row(page, 'Oliver').getByText('Available').waitFor()
+      const [saved] = await api('GET', `/pets?id=${id}`)
+      assert.deepEqual([saved.name, saved.categoryId, saved.status], ['Oliver', 2, 'available'])
+    })
+  })
+
+  browserTest('a change is shown at once and taken back if the API rejects it', async () => {
+    const { id } = await addPet('Pepper')
+    await withAnimals(async ({ page }) => {
+      await row(page, 'Pepper').waitFor()
+      let release = () => {}
+      const held = new Promise<void>((resolve) => {
+        release = resolve
+      })
+      await page.route(`**/v1/pets/${id}`, async (route) => {
+        await held
+        await route.continue()
+      })
+      // Reserved by someone else, while this page does not know it yet.
+      await page.route('**/v1/events', (route) => route.abort())
+      await choose(page, 'Pepper', 'Mark as sold')
+      await row(page, 'Pepper').getByText('Sold').waitFor()
+      await api('POST', '/store/orders', { petId: id })
+      release()
+      await page.getByText('Pepper has an open order. Deliver or cancel the order first.').waitFor()
+      await row(page, 'Pepper').getByText('Sold').waitFor({ state: 'detached' })
+      assert.equal(await statusOf(id), 'pending')
+    })
+  })
+
+  browserTest('a removal can be undone, and is sent when the time for that ends', async () => {
+    const { id } = await addPet('Rusty')
+    await withAnimals(async ({ page }) => {
+      const requests: string[] = []
+      page.on('request', (request) => void (request.method() === 'DELETE' && requests.push(request.url())))
+      await choose(page, 'Rusty', 'Remove')
+      await row(page, 'Rusty').waitFor({ state: 'detached' })
+      await screenshot(page, 'animals-undo')
+      await page.getByRole('button', { name: 'Undo' }).click()
+      await row(page, 'Rusty').waitFor()
+      assert.deepEqual(requests, [])
+      assert.equal(await statusOf(id), 'available')
+      await choose(page, 'Rusty', 'Remove')
+      await eventually('the removal', async () => (await statusOf(id)) === undefined, 15_000)
+      assert.equal(requests.length, 1)
+    })
+  })
+
+  browserTest('a removal is sent when the page is closed before the time for undoing ends', async () => {
+    const { id } = await addPet('Ziggy')
+    await withAnimals(async ({ page }) => {
+      await choose(page, 'Ziggy', 'Remove')
+      await row(page, 'Ziggy').waitFor({ state: 'detached' })
+      await page.goto('about:blank').catch(() => {})
+    })
+    await eventually('the removal', async () => (await statusOf(id)) === undefined)
+  })
+
+  browserTest('filters and search find animals by status, category, name and id', async () => {
+    const cat = await addPet('Mittens', { categoryId: 2, status: 'sold' })
+    await addPet('Rex')
+    await withAnimals(async ({ page }) => {
+      await row(page, 'Rex').waitFor()
+      await page.getByLabel('Status', { exact: true }).selectOption('sold')
+      await row(page, 'Rex').waitFor({ state: 'detached' })
+      await row(page, 'Mittens').waitFor()
+      await page.getByLabel('Category', { exact: true }).selectOption({ label: 'Dogs' })
+      await row(page, 'Mittens').waitFor({ state: 'detached' })
+      await page.getByLabel('Category', { exact: true }).selectOption({ label: 'Cats' })
+      await row(page, 'Mittens').waitFor()
+      assert.match(page.url(), /\?status=sold&category=2$/)
+      await page.getByLabel('Search by name or id').fill('nobody')
+      await page.getByText('No animals match').waitFor()
+      await screenshot(page, 'animals-no-match')
+      await page.getByRole('button', { name: 'Clear search and filters' }).click()
+      await row(page, 'Rex').waitFor()
+      await page.getByLabel('Search by name or id').fill('mitt')
+      await row(page, 'Rex').waitFor({ state: 'detached' })
+      await row(page, 'Mittens').waitFor()
+      await page.getByLabel('Search by name or id').fill(String(cat.id))
+      await eventually('one animal', async () => (await page.getByRole('row').count()) === 2)
+      await row(page, 'Mittens').waitFor()
+    })
+  })
+
+  browserTest('a category id beyond 2^53 keeps every digit', async () => {
+    await service.request('POST', '/v1/pets', {
+      key: service.operatorKey,
+      headers: { 'content-type': 'application/json' },
+      body: `{"name":"Digit","categoryId":${beyondDouble}}`,
+    })
+    await withAnimals(async ({ page }) => {
+      await row(page, 'Digit').getByText(`Category ${beyondDouble}`).filter({ visible: true }).waitFor()
+      await choose(page, 'Digit', 'Edit')
+      await page.getByLabel('Name', { exact: true }).fill('Digits')
+      await page.getByRole('button', { name: 'Save' }).click()
+      await row(page, 'Digits').getByText(`Category ${beyondDouble}`).filter({ visible: true }).waitFor()
+    })
+  })
+
+  browserTest('a name with markup is text', async () => {
+    await addPet(hostile)
+    await withAnimals(async (opened) => {
+      const { page } = opened
+      const dialogs: string[] = []
+      page.on('dialog', (dialog) => void dialogs.push(dialog.message()))
+      await row(page, hostile).waitFor()
+      await choose(page, hostile, 'Edit')
+      await page.getByRole('dialog', { name: `Edit ${hostile}` }).waitFor()
+      await page.keyboard.press('Escape')
+      await choose(page, hostile, 'Remove')
+      await page.getByText(`${hostile} removed.`).waitFor()
+      await page.getByRole('button', { name: 'Undo' }).click()
+      assert.equal(await page.locator('img').count(), 0)
+      assert.deepEqual(dialogs, [])
+      await assertSound(opened)
+    })
+  })
+
+  browserTest('everything works by keyboard', async () => {
+    await addPet('Keyboard')
+    await withAnimals(async ({ page }) => {
+      await row(page, 'Keyboard').waitFor()
+      await page.getByRole('button', { name: 'Actions for Keyboard' }).focus()
+      await page.keyboard.press('Enter')
+      await page.getByRole('menuitem', { name: 'Place order' }).waitFor()
+      await page.keyboard.press('ArrowDown')
+      await page.keyboard.press('Enter')
+      const dialog = page.getByRole('dialog', { name: 'Edit Keyboard' })
+      await dialog.waitFor()
+      assert.equal(await page.evaluate('document.activeElement.closest("dialog") !== null'), true)
+      await page.keyboard.press('Escape')
+      await dialog.waitFor({ state: 'detached' })
+    })
+  })
+})
+
+describe('live changes', () => {
+  browserTest('what one browser changes appears in another, without reloading', () =>
+    withAnimals(async ({ page: first }) => {
+      await withAnimals(async ({ page: second }) => {
+        for (const page of [first, second]) await page.getByText('Live', { exact: true }).waitFor()
+        const { id } = await addPet('Comet')
+        await row(first, 'Comet').waitFor()
+        await choose(second, 'Comet', 'Mark as sold')
+        await row(first, 'Comet').getByText('Sold').waitFor()
+        await choose(first, 'Comet', 'Mark as available')
+        await row(second, 'Comet').getByText('Available').waitFor()
+        await api('DELETE', `/pets/${id}`)
+        for (const page of [first, second]) await row(page, 'Comet').waitFor({ state: 'detached' })
+      })
+    }),
+  )
+
+  browserTest('a lost stream is shown, and what changed meanwhile appears when it is back', async () => {
+    await withAnimals(async (opened) => {
+      const { page } = opened
+      await page.getByText('Live', { exact: true }).waitFor()
+      const key = await service.makeKey({
+        name: 'Temporary',
+        plan: 'enterprise',
+        scopes: ['pets:read', 'events:read'],
+      })
+      await withAnimals(
+        async ({ page: other }) => {
+          await other.getByText('Live', { exact: true }).waitFor()
+          // Without the scope the stream ends; a new one is refused.
+          await api('PATCH', `/keys/${key.id}`, { scopes: ['pets:read'] })
+          await other.getByText('No live updates').waitFor({ timeout: 20_000 })
+        },
+        { key: key.key },
+      )
+      await page.route('**/v1/events', (route) => route.abort())
+      await page.context().setOffline(true)
+      await page.getByText('Reconnecting').waitFor({ timeout: 60_000 })
+      await screenshot(page, 'animals-reconnecting')
+      await addPet('Meanwhile')
+      await page.unroute('**/v1/events')
+      await page.context().setOffline(false)
+      await row(page, 'Meanwhile').waitFor({ timeout: 40_000 })
+      await page.getByText('Live', { exact: true }).waitFor()
+    })
+  })
+})
+
+describe('states', () => {
+  browserTest('a rate limit is shown with a countdown, and ends by itself', () =>
+    withAnimals(async (opened) => {
+      const { page } = opened
+      let isLimited = true
+      await page.route('**/v1/pets?**', (route) =>
+        isLimited
+          ? route.fulfill({
+              status: 429,
+              headers: { 'retry-after': '2' },
+              json: { code: 'rate_limit_exceeded', message: 'The rate limit is exceeded.', status: 429 },
+            })
+          : route.continue(),
+      )
+      await page.getByLabel('Status', { exact: true }).selectOption('available')
+      await page.getByText('Rate limit reached').waitFor()
+      await assertSound(opened)
+      await screenshot(page, 'animals-limited')
+      isLimited = false
+      await page.getByRole('row').nth(1).waitFor()
+    }),
+  )
+
+  browserTest('an error and a lost connection are shown with a way out', () =>
+    withAnimals(async (opened) => {
+      const { page } = opened
+      let outcome: 'error' | 'offline' | 'ok' = 'error'
+      await page.route('**/v1/pets?**', (route) => {
+        if (outcome === 'ok') return route.continue()
+        if (outcome === 'offline') return route.abort()
+        const json = {
+          code: 'internal_error',
+          message: 'The service failed to process the request.',
+          status: 500,
+        }
+        return route.fulfill({ status: 500, headers: { 'x-request-id': 'request-7' }, json })
+      })
+      await page.getByLabel('Status', { exact: true }).selectOption('available')
+      await page.getByText('Something went wrong').waitFor()
+      await page.getByText('request-7').waitFor()
+      await assertSound(opened)
+      await screenshot(page, 'animals-error')
+      outcome = 'offline'
+      await page.getByRole('button', { name: 'Try again' }).click()
+      await page.getByText('The service cannot be reached').waitFor()
+      await screenshot(page, 'animals-offline')
+      outcome = 'ok'
+      await page.getByRole('button', { name: 'Try again' }).click()
+      await page.getByRole('row').nth(1).waitFor()
+    }),
+  )
+
+  for (const [size, viewport] of Object.entries({ phone, desktop })) {
+    for (const colorScheme of ['light', 'dark'] as const) {
+      browserTest(`is sound on a ${size}, ${colorScheme}`, () =>
+        withAnimals(
+          async (opened) => {
+            const { page } = opened
+            await page.getByRole('row').nth(1).waitFor()
+            await assertSound(opened)
+            await screenshot(page, `animals-${size}-${colorScheme}`)
+            if (size !== 'phone') return
+            await page.getByRole('button', { name: 'Open navigation' }).click()
+            await page.getByRole('link', { name: 'Orders' }).waitFor()
+            await assertSound(opened)
+            await screenshot(page, `navigation-phone-${colorScheme}`)
+            await page.keyboard.press('Escape')
+            await page.getByRole('button', { name: 'Add animal' }).click()
+            await page.getByRole('dialog', { name: 'Add an animal' }).waitFor()
+            await assertSound(opened)
+            await screenshot(page, `animals-add-phone-${colorScheme}`)
+          },
+          { ...viewport, colorScheme },
+        ),
+      )
+    }
+  }
+})

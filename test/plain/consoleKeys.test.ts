@@ -1,0 +1,291 @@
+import assert from 'node:assert/strict'
+import { after, before, describe } from 'node:test'
+import { browserTest, hasBrowser, launchBrowser, type TestBrowser } from '../support/browser.ts'
+import {
+  addressTrusted,
+  assertSound,
+  type Console,
+  desktop,
+  nextAddress,
+  openConsole,
+  phone,
+  screenshot,
+  signIn,
+} from '../support/console.ts'
+import { ensureConsoleBuilt } from '../support/consoleBuild.ts'
+import { eventually } from '../support/eventually.ts'
+import { startTestService, type TestService } from '../support/service.ts'
+
+const hostile = '<img src=x onerror=alert(1)>'
+const secretPattern = /ps_live_[0-9A-Za-z]{36}/
+
+let service: TestService
+let chromium: TestBrowser
+before(async () => {
+  if (!hasBrowser) return
+  ensureConsoleBuilt()
+  service = await startTestService(addressTrusted, { startAt: 'now' })
+  chromium = await launchBrowser()
+})
+after(async () => {
+  await chromium?.close()
+  await service?.stop()
+})
+
+async function visit(
+  path: string,
+  run: (opened: Console) => Promise<void>,
+  options: NonNullable<Parameters<typeof openConsole>[2]> = {},
+) {
+  const key = service.operatorKey
+  const opened = await openConsole(chromium.browser, service.base, {
+    key,
+    path: `/console/${path}`,
+    ...nextAddress(),
+    ...options,
+  })
+  try {
+    await run(opened)
+  } finally {
+    await opened.close()
+  }
+}
+
+const read = async (id: number) =>
+  (await service.request('GET', `/v1/keys/${id}`, { key: service.operatorKey })).json as Record<
+    string,
+    unknown
+  >
+const isAccepted = async (key: string) => (await service.request('GET', '/v1/limits', { key })).status === 200
+
+describe('keys', () => {
+  for (const [size, viewport] of Object.entries({ phone, desktop })) {
+    for (const colorScheme of ['light', 'dark'] as const) {
+      browserTest(`are created, and the secret is shown once, on a ${size}, ${colorScheme}`, () =>
+        visit(
+          'keys',
+          async (opened) => {
+            const { page } = opened
+            await page.getByRole('button', { name: 'Create key' }).click()
+            const dialog = page.getByRole('dialog')
+            await dialog.getByRole('button', { name: 'Create key' }).click()
+            await dialog.getByText('Say what the key is for.').waitFor()
+            await dialog.getByLabel('Name').fill(hostile)
+            await dialog.getByLabel('Plan').selectOption('enterprise')
+            await dialog.getByLabel('Per minute').fill('500')
+            await dialog.getByLabel('orders:write').uncheck()
+            await assertSound(opened)
+            await screenshot(page, `key-create-${size}-${colorScheme}`)
+            await dialog.getByRole('button', { name: 'Create key' }).click()
+            await dialog.getByText('It is shown only once').waitFor()
+            await assertSound(opened)
+            await screenshot(page, `key-secret-${size}-${colorScheme}`)
+            const secret = secretPattern.exec(await dialog.innerText())?.[0] ?? ''
+            assert.ok(await isAccepted(secret))
+            assert.match(
+              await dialog.innerText(),
+              new RegExp(`curl -H "Authorization: Bearer ${secret}" "http`),
+            )
+            await dialog.getByRole('button', { name: 'I have saved it' }).click()
+            await page.getByRole('link', { name: hostile }).first().click()
+            await page.getByText('500 requests a minute').waitFor()
+            assert.doesNotMatch(await page.content(), secretPattern)
+          },
+          { ...viewport, colorScheme },
+        ),
+      )
+    }
+  }
+
+  browserTest('copies the secret', () =>
+    visit(
+      'keys',
+      async ({ page }) => {
+        await page.getByRole('button', { name: 'Create key' }).click()
+        const dialog = page.getByRole('dialog')
+        await dialog.getByLabel('Name').fill('Copied')
+        await page.keyboard.press('Enter')
+        await dialog.getByRole('button', { name: 'Copy: API key' }).click()
+        await dialog.getByText('Copied', { exact: true }).waitFor()
+        assert.ok(await isAccepted(await page.evaluate<string>('navigator.clipboard.readText()')))
+      },
+      { permissions: ['clipboard-read', 'clipboard-write'] },
+    ),
+  )
+
+  browserTest('shows what the API finds wrong next to each field', () =>
+    visit('keys', async (opened) => {
+      const { page } = opened
+      await page.getByRole('button', { name: 'Create key' }).click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByLabel('Name').fill('Web page')
+      await dialog.getByLabel('Origins').fill('https://shelter.example/path')
+      await dialog.getByRole('button', { name: 'Create key' }).click()
+      await dialog.getByText('Must be an origin such as https://example.com').waitFor()
+      await assertSound(opened)
+      await dialog.getByLabel('Origins').fill('https://shelter.example')
+      await dialog.getByRole('button', { name: 'Create key' }).click()
+      await dialog.getByText('must all end in ":read"').waitFor()
+      for (const scope of ['pets:write', 'categories:write', 'orders:write'])
+        await dialog.getByLabel(scope).uncheck()
+      await dialog.getByRole('button', { name: 'Create key' }).click()
+      await dialog.getByText('It is shown only once').waitFor()
+      assert.match(await dialog.innerText(), /-H "Origin: https:\/\/shelter\.example"/)
+    }),
+  )
+
+  browserTest('are changed', async () => {
+    const { id } = await service.makeKey({ name: 'Feed' })
+    await visit(`keys/${id}`, async ({ page }) => {
+      await page.getByRole('button', { name: 'Edit' }).click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByLabel('Name').fill('Partner feed')
+      await dialog.getByLabel('Plan').selectOption('business')
+      await dialog.getByLabel('events:read').check()
+      await dialog.getByLabel('Expires').fill('2090-01-31T12:00')
+      await dialog.getByRole('button', { name: 'Save' }).click()
+      await page.getByRole('heading', { name: 'Partner feed' }).waitFor()
+      const key = await read(id)
+      assert.equal(key.plan, 'business')
+      assert.ok((key.scopes as string[]).includes('events:read'))
+      assert.equal(key.expiresAt, await page.evaluate(`new Date('2090-01-31T12:00').toISOString()`))
+    })
+  })
+
+  browserTest('are rotated with an overlap', async () => {
+    const { id, key } = await service.makeKey({ name: 'Rotated' })
+    await visit(`keys/${id}`, async (opened) => {
+      const { page } = opened
+      await page.getByRole('button', { name: 'Rotate' }).click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByLabel('Previous secret').selectOption('3600')
+      await assertSound(opened)
+      await screenshot(page, 'key-rotate')
+      await dialog.getByRole('button', { name: 'Rotate key' }).click()
+      await dialog.getByText('It is shown only once').waitFor()
+      const secret = secretPattern.exec(await dialog.innerText())?.[0] ?? ''
+      assert.notEqual(secret, key)
+      assert.ok(await isAccepted(secret))
+      assert.ok(await isAccepted(key))
+    })
+  })
+
+  browserTest('are revoked after a question', async () => {
+    const { id, key } = await service.makeKey({ name: 'Revoked' })
+    await visit(`keys/${id}`, async (opened) => {
+      const { page } = opened
+      await page.getByRole('button', { name: 'Revoke' }).click()
+      await page.getByRole('dialog').getByText('This cannot be undone').waitFor()
+      await assertSound(opened)
+      await screenshot(page, 'key-revoke')
+      await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
+      assert.ok(await isAccepted(key))
+      await page.getByRole('button', { name: 'Revoke' }).click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Revoke key' }).click()
+      await page.getByText('Revoked', { exact: true }).first().waitFor()
+      await page.getByRole('button', { name: 'Rotate' }).waitFor({ state: 'detached' })
+      assert.ok(!(await isAccepted(key)))
+    })
+  })
+
+  browserTest('a ban is shown and lifted', async () => {
+    const { id, key } = await service.makeKey({ plan: 'enterprise', limits: { perMinute: 1 } })
+    await eventually('the key is banned', async () => {
+      const { json } = await service.request('GET', '/v1/pets', { key })
+      return (json as { code?: string }).code === 'key_banned'
+    })
+    await visit(`keys/${id}`, async (opened) => {
+      const { page } = opened
+      await page.getByText('Banned for repeatedly exceeding its rate limit').waitFor()
+      await page.getByText('0 of 1 left').waitFor()
+      await page.getByText('key_banned').waitFor()
+      await assertSound(opened)
+      await screenshot(page, 'key-banned')
+      await page.getByRole('button', { name: 'Lift the ban' }).click()
+      await page.getByText('Banned for repeatedly').waitFor({ state: 'detached' })
+      assert.equal((await read(id)).bannedUntil, undefined)
+    })
+  })
+
+  browserTest('use of deprecated operations is shown', async () => {
+    const { id, key } = await service.makeKey({ name: 'Old client' })
+    await service.request('GET', '/v1/pets/findByStatus?status=available', { key })
+    const { json } = await service.request('GET', `/v1/keys/${id}/usage`, { key: service.operatorKey })
+    const [hour] = (json as { hours: { deprecated: Record<string, number> }[] }).hours
+    const [operation] = Object.keys(hour?.deprecated ?? {})
+    assert.ok(operation)
+    await visit(`keys/${id}`, async ({ page }) => {
+      await page.getByText(operation, { exact: true }).waitFor()
+    })
+  })
+
+  browserTest('a key that others create appears by itself', () =>
+    visit('keys', async ({ page }) => {
+      await page.getByText('Live', { exact: true }).waitFor()
+      await service.makeKey({ name: 'From elsewhere' })
+      await page.getByRole('link', { name: 'From elsewhere' }).waitFor()
+    }),
+  )
+})
+
+describe('the key of the session', () => {
+  const makeOperator = () =>
+    service.makeKey({ name: 'Second operator', plan: 'enterprise', scopes: ['keys:manage', 'events:read'] })
+
+  browserTest('goes on with its new secret after a rotation', async () => {
+    const { id, key } = await makeOperator()
+    await visit(
+      `keys/${id}`,
+      async ({ page }) => {
+        await page.getByRole('button', { name: 'Rotate' }).click()
+        const dialog = page.getByRole('dialog')
+        await dialog.getByText('You are signed in with this key').waitFor()
+        await dialog.getByLabel('Previous secret').selectOption('0')
+        await dialog.getByRole('button', { name: 'Rotate key' }).click()
+        await dialog.getByText('It is shown only once').waitFor()
+        await dialog.getByRole('button', { name: 'I have saved it' }).click()
+        assert.ok(!(await isAccepted(key)))
+        await page.reload()
+        await page.getByRole('heading', { name: 'Second operator' }).waitFor()
+      },
+      { key },
+    )
+  })
+
+  browserTest('is revoked only with the consent of the person, and then ends', async () => {
+    const { id, key } = await makeOperator()
+    await visit(
+      `keys/${id}`,
+      async (opened) => {
+        const { page } = opened
+        await page.getByRole('button', { name: 'Revoke' }).click()
+        const dialog = page.getByRole('dialog')
+        assert.ok(await dialog.getByRole('button', { name: 'Revoke key' }).isDisabled())
+        await assertSound(opened)
+        await screenshot(page, 'key-revoke-own')
+        await dialog.getByLabel('I have another key').check()
+        await dialog.getByRole('button', { name: 'Revoke key' }).click()
+        await page.getByLabel('API key').waitFor()
+        await signIn(page, service.operatorKey)
+      },
+      { key },
+    )
+  })
+
+  browserTest('is not changed without a warning', async () => {
+    const { id, key } = await makeOperator()
+    await visit(
+      `keys/${id}`,
+      async ({ page }) => {
+        await page.getByRole('button', { name: 'Edit' }).click()
+        const dialog = page.getByRole('dialog')
+        await dialog.getByLabel('keys:manage').uncheck()
+        await dialog.getByText('you can no longer change keys').waitFor()
+        await screenshot(page, 'key-edit-own')
+        await dialog.getByRole('button', { name: 'Save' }).click()
+        await page.getByRole('heading', { name: 'This key cannot see Keys' }).waitFor()
+      },
+      { key },
+    )
+  })
+})

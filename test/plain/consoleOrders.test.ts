@@ -1,0 +1,243 @@
+import assert from 'node:assert/strict'
+import { after, before, describe } from 'node:test'
+import type { Page } from 'playwright-core'
+import { browserTest, hasBrowser, launchBrowser, type TestBrowser } from '../support/browser.ts'
+import { assertSound, desktop, openConsole, phone, screenshot } from '../support/console.ts'
+import { ensureConsoleBuilt } from '../support/consoleBuild.ts'
+import { eventually } from '../support/eventually.ts'
+import { startTestService, type TestService } from '../support/service.ts'
+
+const hostile = '<img src=x onerror=alert(1)>'
+const hourMs = 60 * 60 * 1000
+
+let service: TestService
+let chromium: TestBrowser
+before(async () => {
+  if (!hasBrowser) return
+  ensureConsoleBuilt()
+  service = await startTestService({}, { startAt: 'now' })
+  chromium = await launchBrowser()
+  await api('POST', '/categories', { name: 'Dogs' })
+  // One order in each column.
+  await addOrder('Nutmeg')
+  for (const [name, ...statuses] of [
+    ['Bramble', 'approved'],
+    ['Fern', 'approved', 'delivered'],
+    ['Basil', 'cancelled'],
+  ] as const) {
+    const { id } = await addOrder(name)
+    for (const status of statuses) await api('PATCH', `/store/orders/${id}`, { status })
+  }
+})
+after(async () => {
+  await chromium?.close()
+  await service?.stop()
+})
+
+async function api(method: string, target: string, body?: unknown) {
+  const response = await service.request(method, `/v1${target}`, {
+    key: service.operatorKey,
+    ...(body !== undefined && { body }),
+  })
+  assert.ok(response.status < 300, response.text)
+  return response.json
+}
+const addPet = (name: string) => api('POST', '/pets', { name, categoryId: 1 })
+async function addOrder(name: string, customer = { name: 'Ada Example', email: 'ada@example.com' }) {
+  const { id: petId } = await addPet(name)
+  return api('POST', '/store/orders', { petId, customer, note: 'Has a garden.' })
+}
+
+type Opened = Awaited<ReturnType<typeof openConsole>>
+type Options = NonNullable<Parameters<typeof openConsole>[2]>
+
+async function withScreen(
+  path: 'animals' | 'orders',
+  run: (opened: Opened) => Promise<void>,
+  options: Options = {},
+) {
+  const opened = await openConsole(chromium.browser, service.base, {
+    key: service.operatorKey,
+    path: `/console/${path}`,
+    ...options,
+  })
+  try {
+    await opened.page.locator('h1').waitFor()
+    await run(opened)
+  } finally {
+    await opened.close()
+  }
+}
+
+const column = (page: Page, name: string) => page.getByRole('region', { name, exact: true })
+const card = (page: Page, status: string, name: string) =>
+  column(page, status).getByRole('listitem').filter({ hasText: name })
+
+describe('orders', () => {
+  browserTest('the first adoption, from an empty store to the delivered order', async () => {
+    const empty = await startTestService({}, { startAt: 'now' })
+    const opened = await openConsole(chromium.browser, empty.base, { key: empty.operatorKey })
+    try {
+      const { page } = opened
+      await page.getByRole('link', { name: 'Orders' }).click()
+      await page.getByText('No orders yet').waitFor()
+      await screenshot(page, 'orders-empty')
+      await assertSound(opened)
+      await page.getByRole('link', { name: 'Animals', exact: true }).click()
+      await page.getByRole('button', { name: 'Add the first animal' }).waitFor()
+      await screenshot(page, 'animals-empty')
+      await page.getByRole('button', { name: 'Add the first animal' }).click()
+      await page.getByLabel('Name', { exact: true }).fill('Milo')
+      await page.getByLabel('Name of the new category').fill('Dogs')
+      await page.getByRole('dialog').getByRole('button', { name: 'Add animal' }).click()
+      await page.getByRole('button', { name: 'Place order', exact: true }).click()
+      await page.getByLabel('Adopter').fill('Ada Example')
+      await screenshot(page, 'order-dialog')
+      await page.getByRole('dialog').getByRole('button', { name: 'Place order' }).click()
+      await page.getByText('Order 1 placed for Milo.').waitFor()
+      await page.getByRole('link', { name: 'Orders' }).click()
+      await card(page, 'Placed', 'Milo').getByRole('button', { name: 'Approve' }).click()
+      await card(page, 'Approved', 'Milo').getByRole('button', { name: 'Mark as delivered' }).click()
+      await card(page, 'Delivered', 'Milo').waitFor()
+      await eventually('the adoption', async () => {
+        const { json } = await empty.request('GET', '/v1/pets', { key: empty.operatorKey })
+        return json[0].status === 'sold'
+      })
+      await assertSound(opened)
+    } finally {
+      await opened.close()
+      await empty.stop()
+    }
+  })
+
+  browserTest('shows the time left on the hold, the adopter and the note', async () => {
+    await addOrder('Hazel')
+    await withScreen('orders', async ({ page }) => {
+      const hazel = card(page, 'Placed', 'Hazel')
+      await hazel.getByText(/Held for 2 d 23 h|Held for 3 d 0 h/).waitFor()
+      await hazel.getByText('Ada Example').waitFor()
+      await hazel.getByText('Has a garden.').waitFor()
+    })
+  })
+
+  browserTest('two people reserve the same animal: the second is told that it was taken', async () => {
+    await addPet('Willow')
+    await withScreen('animals', async ({ page: first }) => {
+      await withScreen('animals', async (opened) => {
+        const { page: second } = opened
+        for (const page of [first, second]) {
+          const row = page.getByRole('row').filter({ hasText: 'Willow' })
+          await row.getByRole('button', { name: 'Place order' }).click()
+          await page.getByLabel('Adopter').fill('Ada Example')
+        }
+        await first.getByRole('dialog').getByRole('button', { name: 'Place order' }).click()
+        await first.getByText(/Order \d+ placed for Willow\./).waitFor()
+        await second.getByRole('dialog').getByRole('button', { name: 'Place order' }).click()
+        await second.getByText('Someone else reserved this animal first.').waitFor()
+        await assertSound(opened)
+        await screenshot(second, 'order-conflict')
+        await second.getByRole('button', { name: 'Choose another animal' }).click()
+        await second.getByRole('row').filter({ hasText: 'Willow' }).getByText('Pending').waitFor()
+      })
+    })
+  })
+
+  browserTest('the errors of the API are shown at their fields', async () => {
+    await addPet('Clover')
+    await withScreen('animals', async ({ page }) => {
+      await page
+        .getByRole('row')
+        .filter({ hasText: 'Clover' })
+        .getByRole('button', { name: 'Place order' })
+        .click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByRole('button', { name: 'Place order' }).click()
+      await dialog.getByText('Enter the name of the adopter.').waitFor()
+      await dialog.getByLabel('Adopter').fill('Ada')
+      await dialog.getByLabel('E-mail').fill('nowhere')
+      await dialog.getByRole('button', { name: 'Place order' }).click()
+      await dialog.getByText('Must be an e-mail address.').waitFor()
+    })
+  })
+
+  browserTest(
+    'what one browser moves on moves in another, and an outdated move is explained and taken back',
+    async () => {
+      const order = await addOrder('Poppy')
+      await withScreen('orders', async ({ page: first }) => {
+        await withScreen('orders', async ({ page: second }) => {
+          for (const page of [first, second]) await page.getByText('Live', { exact: true }).waitFor()
+          await card(first, 'Placed', 'Poppy').getByRole('button', { name: 'Approve' }).click()
+          await card(second, 'Approved', 'Poppy').waitFor()
+          const placed = await addOrder('Mango')
+          for (const page of [first, second]) await card(page, 'Placed', 'Mango').waitFor()
+          // The second one has not seen yet that the first has cancelled it.
+          await second.route(`**/v1/store/orders/${placed.id}`, async (route) => {
+            await api('PATCH', `/store/orders/${placed.id}`, { status: 'cancelled' })
+            await route.continue()
+          })
+          await card(second, 'Placed', 'Mango').getByRole('button', { name: 'Approve' }).click()
+          await second.getByText(/Someone else changed the order for Mango first/).waitFor()
+          for (const page of [first, second]) await card(page, 'Cancelled', 'Mango').waitFor()
+          await first.getByRole('button', { name: `Actions for order ${order.id}` }).click()
+          await first.getByRole('menuitem', { name: 'Cancel order' }).click()
+          await card(second, 'Cancelled', 'Poppy').waitFor()
+        })
+      })
+    },
+  )
+
+  browserTest("an adopter's data is erased after a question", async () => {
+    const order = await addOrder('Luna', { name: 'Forget Me', email: 'forget@example.com' })
+    await withScreen('orders', async (opened) => {
+      const { page } = opened
+      await page.getByRole('button', { name: `Actions for order ${order.id}` }).click()
+      await page.getByRole('menuitem', { name: "Erase adopter's data" }).click()
+      await page.getByRole('dialog').waitFor()
+      await assertSound(opened)
+      await page.getByRole('button', { name: 'Erase', exact: true }).click()
+      await page.getByText('Forget Me').waitFor({ state: 'detached' })
+      await eventually('the erasure', async () => !(await api('GET', `/store/orders/${order.id}`)).customer)
+    })
+  })
+
+  browserTest('a name with markup is text', async () => {
+    await addOrder(hostile, { name: hostile, email: 'ada@example.com' })
+    await withScreen('orders', async (opened) => {
+      const { page } = opened
+      await card(page, 'Placed', hostile).first().waitFor()
+      assert.equal(await page.locator('img').count(), 0)
+      await assertSound(opened)
+    })
+  })
+
+  for (const [size, viewport] of Object.entries({ phone, desktop })) {
+    for (const colorScheme of ['light', 'dark'] as const) {
+      browserTest(`is sound on a ${size}, ${colorScheme}`, () =>
+        withScreen(
+          'orders',
+          async (opened) => {
+            const { page } = opened
+            await card(page, 'Placed', 'Nutmeg').waitFor()
+            await assertSound(opened)
+            await screenshot(page, `orders-${size}-${colorScheme}`)
+            if (size !== 'phone') return
+            await page.getByRole('button', { name: /^Cancelled/ }).click()
+            await card(page, 'Cancelled', 'Basil').waitFor()
+            await screenshot(page, `orders-cancelled-phone-${colorScheme}`)
+          },
+          { ...viewport, colorScheme },
+        ),
+      )
+    }
+  }
+
+  browserTest('an expired hold moves the order to Cancelled, and says why', async () => {
+    await addOrder('Olive')
+    await withScreen('orders', async ({ page }) => {
+      await card(page, 'Placed', 'Olive').waitFor()
+      service.advance(73 * hourMs)
+      await card(page, 'Cancelled', 'Olive').getByText('The hold expired.').waitFor({ timeout: 60_000 })
+    })
+  })
+})

@@ -1,0 +1,296 @@
+import assert from 'node:assert/strict'
+import { after, before, describe } from 'node:test'
+import type { Page } from 'playwright-core'
+import { browserTest, hasBrowser, launchBrowser, type TestBrowser } from '../support/browser.ts'
+import {
+  addressTrusted,
+  assertSound,
+  type Console,
+  desktop,
+  nextAddress,
+  openConsole,
+  phone,
+  screenshot,
+} from '../support/console.ts'
+import { ensureConsoleBuilt } from '../support/consoleBuild.ts'
+import { addAnimals, addRequests, operatorOf } from '../support/consoleData.ts'
+import { eventually } from '../support/eventually.ts'
+import { startTestService, type TestService } from '../support/service.ts'
+import { loopbackAllowed, startWebhookReceiver, type WebhookReceiver } from '../support/webhookReceiver.ts'
+
+const hostile = '<img src=x onerror=alert(1)>'
+
+let service: TestService
+let chromium: TestBrowser
+let receiver: WebhookReceiver
+let usedKeyId: number
+before(async () => {
+  if (!hasBrowser) return
+  ensureConsoleBuilt()
+  service = await startTestService({ ...loopbackAllowed, ...addressTrusted }, { startAt: 'now' })
+  chromium = await launchBrowser()
+  receiver = await startWebhookReceiver()
+  await addAnimals(service)
+  await addKeysAndWebhooks()
+})
+after(async () => {
+  await chromium?.close()
+  await receiver?.stop()
+  await service?.stop()
+})
+
+async function addKeysAndWebhooks() {
+  const api = operatorOf(service)
+  const { id, key } = await service.makeKey({ name: 'Web site', plan: 'pro' })
+  usedKeyId = id
+  for (let i = 0; i < 40; i++) await service.request('GET', '/v1/pets', { key })
+  await addRequests(await service.openDatabase(), id, service.now())
+  await service.makeKey({ name: hostile, scopes: ['pets:read'], origins: ['https://shelter.example'] })
+  const { id: oldId } = await service.makeKey({ name: 'Old partner feed' })
+  await api('POST', `/keys/${oldId}/rotate`, { overlapSeconds: 3600 })
+  await api('DELETE', `/keys/${oldId}`)
+  const hook = await api('POST', '/webhooks', { url: receiver.url, events: ['pet.created', 'order.placed'] })
+  await api('POST', `/webhooks/${hook.id}/test`)
+  await receiver.until(1)
+  receiver.reply = 503
+  await api('POST', '/pets', { name: hostile, categoryId: 1 })
+  await eventually('both messages were sent', async () => {
+    const sent = (await api('GET', `/webhooks/${hook.id}/deliveries`)) as unknown as { attempts: number }[]
+    return sent.length === 2 && sent.every(({ attempts }) => attempts > 0)
+  })
+  await api('POST', '/webhooks', { url: 'https://partner.example/hooks/animals', events: ['pet.created'] })
+  await api('PATCH', '/webhooks/2', { status: 'paused' })
+}
+
+type Screen = { name: string; path: () => string; ready(page: Page): Promise<unknown> }
+
+/** Every screen of this part, with what shows that it is complete. */
+const screens: Screen[] = [
+  {
+    name: 'overview',
+    path: () => 'overview',
+    ready: (page) =>
+      Promise.all([
+        page.getByText('Available').waitFor(),
+        page.getByRole('img', { name: /^Requests per minute/ }).waitFor(),
+        page.getByText('was placed').first().waitFor(),
+      ]),
+  },
+  {
+    name: 'keys',
+    path: () => 'keys',
+    ready: (page) => page.getByRole('link', { name: 'Web site' }).waitFor(),
+  },
+  {
+    name: 'key',
+    path: () => `keys/${usedKeyId}`,
+    ready: (page) =>
+      Promise.all([
+        page.getByText('left').first().waitFor(),
+        page.getByRole('img', { name: /^Requests per 15 minutes/ }).waitFor(),
+        page.getByText('rate_limit_exceeded').waitFor(),
+      ]),
+  },
+  { name: 'webhooks', path: () => 'webhooks', ready: (page) => page.getByText('Paused').waitFor() },
+  { name: 'webhook', path: () => 'webhooks/1', ready: (page) => page.getByText('Response 503').waitFor() },
+  { name: 'audit', path: () => 'audit', ready: (page) => page.getByText('was rotated').waitFor() },
+  { name: 'limits', path: () => 'limits', ready: (page) => page.getByText('This day').waitFor() },
+]
+
+async function visit(
+  options: NonNullable<Parameters<typeof openConsole>[2]>,
+  run: (opened: Console) => Promise<void>,
+) {
+  const opened = await openConsole(chromium.browser, service.base, {
+    key: service.operatorKey,
+    ...nextAddress(),
+    ...options,
+  })
+  try {
+    await run(opened)
+  } finally {
+    await opened.close()
+  }
+}
+
+for (const [size, viewport] of Object.entries({ phone, desktop })) {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    describe(`on a ${size}, ${colorScheme}`, () => {
+      for (const { name, path, ready } of screens) {
+        browserTest(`${name} is sound`, () =>
+          visit({ ...viewport, colorScheme, path: `/console/${path()}` }, async (opened) => {
+            const { page } = opened
+            await ready(page)
+            await assertSound(opened)
+            await screenshot(page, `${name}-${size}-${colorScheme}`)
+            const rest = await page.evaluate<number>(`(() => {
+              const content = document.querySelector('main.content')
+              content.scrollTop = content.scrollHeight
+              return content.scrollTop
+            })()`)
+            if (rest > 0) await screenshot(page, `${name}-${size}-${colorScheme}-end`)
+          }),
+        )
+      }
+    })
+  }
+}
+
+/** Each screen in a state without its content. */
+describe('a screen', () => {
+  const requests: Record<string, RegExp> = {
+    overview: /\/v1\/store\/inventory/,
+    keys: /\/v1\/keys\?/,
+    webhooks: /\/v1\/webhooks\?/,
+    audit: /\/v1\/audit\?/,
+    limits: /\/v1\/limits/,
+  }
+  for (const [path, pattern] of Object.entries(requests)) {
+    browserTest(`${path} shows that it cannot reach the service, and goes on when it can`, () =>
+      visit({ path: '/console/animals' }, async (opened) => {
+        const { page } = opened
+        await page.getByRole('heading', { name: 'Animals' }).waitFor()
+        await page.route(pattern, (route) => route.abort())
+        await page.getByRole('navigation').locator(`a[href="/console/${path}"]`).click()
+        await page.getByText('The service cannot be reached').waitFor()
+        await assertSound(opened)
+        await page.unroute(pattern)
+        await page.getByRole('button', { name: 'Try again' }).click()
+        await page.getByText('The service cannot be reached').waitFor({ state: 'detached' })
+      }),
+    )
+
+    browserTest(`${path} counts down to the end of a rate limit, then loads`, () =>
+      visit({ path: '/console/animals' }, async (opened) => {
+        const { page } = opened
+        await page.getByRole('heading', { name: 'Animals' }).waitFor()
+        let isLimited = true
+        await page.route(pattern, (route) => {
+          if (!isLimited) return route.continue()
+          isLimited = false
+          return route.fulfill({
+            status: 429,
+            headers: { 'Retry-After': '2', 'Content-Type': 'application/json' },
+            body: JSON.stringify({ code: 'rate_limit_exceeded', message: 'Too many requests.' }),
+          })
+        })
+        await page.getByRole('navigation').locator(`a[href="/console/${path}"]`).click()
+        await page.getByText('Rate limit reached').waitFor()
+        await assertSound(opened)
+        await page.getByText('Rate limit reached').waitFor({ state: 'detached' })
+      }),
+    )
+  }
+
+  browserTest('of a key without more scopes shows what it may see', async () => {
+    const { key } = await service.makeKey({ name: 'Reader', scopes: ['pets:read'] })
+    await visit({ key, path: '/console/overview' }, async (opened) => {
+      const { page } = opened
+      await page.getByText('Available').waitFor()
+      await page.getByText('No live updates').waitFor()
+      assert.equal(await page.getByRole('heading', { name: 'Requests' }).count(), 0)
+      assert.equal(await page.getByRole('heading', { name: 'Latest events' }).count(), 0)
+      await assertSound(opened)
+      await screenshot(page, 'overview-reader')
+    })
+  })
+
+  browserTest('without content says what to do first', async () => {
+    const empty = await startTestService({}, { startAt: 'now' })
+    const opened = await openConsole(chromium.browser, empty.base, {
+      key: empty.operatorKey,
+      path: '/console/overview',
+    })
+    try {
+      const { page } = opened
+      await page.getByText('No animals yet').waitFor()
+      await page.getByRole('img', { name: /^Requests per minute/ }).waitFor()
+      await assertSound(opened)
+      await screenshot(page, 'overview-empty')
+      await page.getByRole('link', { name: 'Webhooks' }).click()
+      await page.getByText('No webhooks yet').waitFor()
+      await assertSound(opened)
+      await screenshot(page, 'webhooks-empty')
+    } finally {
+      await opened.close()
+      await empty.stop()
+    }
+  })
+})
+
+describe('the overview', () => {
+  browserTest('shows what others change as it happens', () =>
+    visit({ path: '/console/overview' }, async ({ page }) => {
+      await page.getByText('Live', { exact: true }).waitFor()
+      const available = page.getByRole('link', { name: /^Available/ })
+      const before = Number(/\d+/.exec(await available.innerText())?.[0])
+      await operatorOf(service)('POST', '/pets', { name: 'Pixel', categoryId: 1 })
+      await page.getByText('Pixel was added').waitFor()
+      await page.getByRole('link', { name: new RegExp(`^Available ${before + 1} `) }).waitFor()
+    }),
+  )
+
+  browserTest('shows requests of an hour, a day and 30 days, also as a table', () =>
+    visit({ path: '/console/overview' }, async (opened) => {
+      const { page } = opened
+      await page.getByRole('img', { name: /^Requests per minute, last 1 hour/ }).waitFor()
+      await page.getByRole('button', { name: '24 hours' }).click()
+      await page.getByRole('img', { name: /^Requests per 15 minutes, last 24 hours/ }).waitFor()
+      await page.getByText('Show as a table').click()
+      assert.ok((await page.getByRole('table').getByRole('row').count()) > 10)
+      await assertSound(opened)
+      await screenshot(page, 'overview-table')
+      await page.getByRole('button', { name: '30 days' }).click()
+      await page.getByRole('img', { name: /^Requests per 12 hours, last 30 days/ }).waitFor()
+    }),
+  )
+})
+
+describe('limits', () => {
+  browserTest('count down to the reset, and show a ban', async () => {
+    const { id, key } = await service.makeKey({ plan: 'enterprise', limits: { perMinute: 5, streams: 3 } })
+    // The clock of the browser goes on, and that of the service does not.
+    service.advance(Date.now() - service.now())
+    await service.request('GET', '/v1/pets', { key })
+    await visit({ key, path: '/console/limits' }, async (opened) => {
+      const { page } = opened
+      await page.getByText('4 of 5 left').waitFor()
+      const [first] = await page.getByText(/Resets in/).allInnerTexts()
+      await eventually('the time goes on', async () => {
+        const [later] = await page.getByText(/Resets in/).allInnerTexts()
+        return later !== first
+      })
+      await eventually('the key is banned', async () => {
+        await service.request('GET', '/v1/pets', { key })
+        const { json } = await service.request('GET', `/v1/keys/${id}`, { key: service.operatorKey })
+        return (json as { bannedUntil?: string }).bannedUntil !== undefined
+      })
+      await page.getByText('The ban ends in').waitFor()
+      await assertSound(opened)
+      await screenshot(page, 'limits-banned')
+    })
+  })
+})
+
+describe('the audit log', () => {
+  browserTest('says who changed what, newest first, with the request', () =>
+    visit({ path: '/console/audit' }, async ({ page }) => {
+      const { id } = await service.makeKey({ name: 'Website' })
+      const { headers } = await service.request('POST', `/v1/keys/${id}/rotate`, { key: service.operatorKey })
+      await page.reload()
+      await page.getByText(`Key ${id} “Website”`).first().waitFor()
+      const text = await page.locator('.audit-entry').first().innerText()
+      assert.match(text, new RegExp(`^Key ${id} “Website” was rotated by key 1 “.*”, (just now|.* ago)`))
+      assert.ok(text.includes(String(headers['x-request-id'])), text)
+    }),
+  )
+
+  browserTest('is loaded page by page', async () => {
+    for (let i = 0; i < 60; i++) await service.makeKey({ name: `Key number ${i}` })
+    await visit({ path: '/console/audit' }, async ({ page }) => {
+      await page.locator('.audit-entry').nth(49).waitFor()
+      await page.getByRole('button', { name: 'Load more' }).click()
+      await page.locator('.audit-entry').nth(60).waitFor()
+    })
+  })
+})

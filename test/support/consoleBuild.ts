@@ -1,0 +1,19 @@
+import { execFileSync } from 'node:child_process'
+import { readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+const newestIn = (folder: string): number =>
+  Math.max(
+    ...readdirSync(folder, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && entry.name !== 'schema.ts')
+      .map((entry) => statSync(join(entry.parentPath, entry.name)).mtimeMs),
+  )
+
+/** Builds the console unless its build is newer than its sources. `npm ci` builds it, so it seldom takes time. */
+export function ensureConsoleBuilt(): void {
+  const built = statSync(join(root, 'console/dist/index.html'), { throwIfNoEntry: false })?.mtimeMs ?? 0
+  if (built > newestIn(join(root, 'console/src'))) return
+  execFileSync(process.execPath, ['tools/buildConsole.js'], { cwd: root, stdio: 'inherit' })
+}

@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict'
+import type { Database } from '../../src/database/database.ts'
+import { addUsage } from '../../src/usage/queries.ts'
+import {
+  allKeys,
+  buckets,
+  errorsName,
+  rejectedName,
+  requestsName,
+  type UsageRow,
+} from '../../src/usage/usage.ts'
+import type { TestService } from './service.ts'
+
+/** A store that has been in use for a while, for the pictures of the console. */
+
+const minuteMs = 60_000
+
+/** Calls the API as the operator. Fails unless it succeeds. */
+export const operatorOf =
+  (service: TestService) =>
+  async (method: string, target: string, body?: unknown): Promise<Record<string, never>> => {
+    const response = await service.request(method, `/v1${target}`, {
+      key: service.operatorKey,
+      ...(body !== undefined && { body }),
+    })
+    assert.ok(response.status < 300, response.text)
+    return response.json as Record<string, never>
+  }
+
+const animals = ['Milo', 'Luna', 'Charlie', 'Bella', 'Oskar', 'Nala', 'Simba', 'Coco', 'Rocky', 'Daisy']
+
+export async function addAnimals(service: TestService): Promise<void> {
+  const api = operatorOf(service)
+  await api('POST', '/categories', { name: 'Dogs' })
+  for (const name of animals) await api('POST', '/pets', { name, categoryId: 1 })
+  for (const petId of [2, 3, 4, 5]) {
+    const order = await api('POST', '/store/orders', { petId, customer: { name: 'Ada Example' } })
+    if (petId < 5) await api('PATCH', `/store/orders/${order.id}`, { status: 'approved' })
+    if (petId < 4) await api('PATCH', `/store/orders/${order.id}`, { status: 'delivered' })
+  }
+}
+
+/** Requests of a key over the last day, with a rush hour, some rejections and a few errors. */
+export async function addRequests(database: Database, keyId: number, now: number): Promise<void> {
+  const rows: UsageRow[] = []
+  for (let minutesAgo = 1; minutesAgo < 24 * 60; minutesAgo++) {
+    const startsAt = Math.floor(now / minuteMs - minutesAgo) * minuteMs
+    const wave = Math.sin(minutesAgo / 90) + Math.sin(minutesAgo / 7) / 3 + 1.4
+    const counts: [name: string, count: number][] = [[requestsName, Math.round(wave * 18) + 1]]
+    if (minutesAgo % 11 === 0) counts.push([rejectedName('rate_limit_exceeded'), Math.round(wave * 5) + 1])
+    if (minutesAgo % 29 === 0) counts.push([rejectedName('insufficient_scope'), 2])
+    if (minutesAgo % 23 === 0) counts.push([errorsName, 3])
+    for (const [name, count] of counts)
+      for (const key_id of [keyId, allKeys])
+        rows.push({ key_id, bucket_ms: buckets.minutes.lengthMs, starts_at: startsAt, name, count })
+  }
+  for (let start = 0; start < rows.length; start += 500)
+    await database.write((trx) => addUsage(trx, rows.slice(start, start + 500)))
+}
