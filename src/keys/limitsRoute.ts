@@ -90,8 +90,8 @@ export const keyLimitsRoute = ({ database, environment, flushUsage }: KeyLimitsO
     ...keyByIdOperation,
     stability: 'beta',
     summary: 'Get the rate limits of a key',
-    description: 'Returns what `GET /limits` returns to the key itself. It counts nothing for that key.',
-    responses: { 200: { description: 'The rate limits of the key.', schema: limits } },
+    description: 'The same as `GET /limits` for the key itself.',
+    responses: { 200: { description: 'The rate limits of the API key.', schema: limits } },
     async read({ params: { keyId } }, { now }) {
       await flushUsage()
       const key = orNotFound(await findKey(database.read, Number(keyId)), 'key_not_found')
