@@ -48,6 +48,12 @@ Scalar.createApiReference('#content', {
 })
 `
 
+/** After the person has signed out, the browser can show the page from its cache, with the key. */
+const forgetKey = `addEventListener('pageshow', ({ persisted }) => {
+  if (persisted && sessionStorage.getItem('petstore.key') !== key) location.reload()
+})
+`
+
 const scriptHeaders = pageHeaders('text/javascript; charset=utf-8')
 
 /** The reference, its scripts, and the document that it shows. */
@@ -66,7 +72,7 @@ export function referencePages(createDocument: () => Promise<Record<string, unkn
       render: async () => (await import('../openapi/yaml.ts')).toYaml(await createDocument()),
     },
     { path: '/docs', headers: pageHeaders('text/html; charset=utf-8', policy), render: () => page },
-    { path: '/docs/start.js', headers: scriptHeaders, render: () => start },
+    { path: '/docs/start.js', headers: scriptHeaders, render: () => start + forgetKey },
     { path: '/docs/reference.js', headers: scriptHeaders, render: loadScalar },
   ]
 }

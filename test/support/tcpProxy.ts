@@ -30,8 +30,13 @@ export type TcpProxy = {
   hangAt(text: string): Promise<void>
 }
 
+/** In the statement, and in PostgreSQL's confirmation. */
+const commitText = 'COMMIT\0'
+
 type Trap = {
   bytes: Buffer
+  /** What the response contains. Those to earlier statements arrive before it. */
+  response: Buffer
   when: 'before' | 'afterResponse' | 'hang'
   left: number
   sprung(): void
@@ -63,7 +68,8 @@ export async function proxyFor(t: Pick<TestContext, 'after'>, databaseUrl: strin
 
   function setTrap(text: string, when: Trap['when'], count: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
-    trap = { bytes: Buffer.from(text), when, left: count, sprung: resolve }
+    const response = Buffer.from(text === commitText ? commitText : '')
+    trap = { bytes: Buffer.from(text), response, when, left: count, sprung: resolve }
     return promise
   }
 
@@ -71,7 +77,7 @@ export async function proxyFor(t: Pick<TestContext, 'after'>, databaseUrl: strin
   function passes(chunk: Buffer, pair: Pair, isToServer: boolean): boolean {
     if (!trap) return true
     if (trap.pair !== undefined) {
-      if (trap.pair !== pair || isToServer) return true
+      if (trap.pair !== pair || isToServer || !chunk.includes(trap.response)) return true
     } else {
       if (!isToServer || !chunk.includes(trap.bytes) || --trap.left > 0) return true
       if (trap.when === 'afterResponse') {

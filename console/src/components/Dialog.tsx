@@ -7,6 +7,8 @@ type DialogProps = {
   /** A sentence below the title. */
   text?: ComponentChildren
   onClose(): void
+  /** For a dialog whose content is lost when it is closed. */
+  ignoresEscape?: boolean
   /** Makes the dialog a form. */
   onSubmit?(): void
   /** The buttons. The last one is the main action. */
@@ -15,7 +17,7 @@ type DialogProps = {
 }
 
 /** A modal dialog. It is shown as long as it is rendered. The focus returns to where it was. */
-export function Dialog({ title, text, onClose, onSubmit, actions, children }: DialogProps) {
+export function Dialog({ title, text, onClose, ignoresEscape, onSubmit, actions, children }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null)
   const titleId = useId()
   useEffect(() => {
@@ -48,7 +50,7 @@ export function Dialog({ title, text, onClose, onSubmit, actions, children }: Di
       aria-labelledby={titleId}
       onCancel={(event) => {
         event.preventDefault()
-        onClose()
+        if (!ignoresEscape) onClose()
       }}
     >
       {onSubmit ? (

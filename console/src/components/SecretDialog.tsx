@@ -19,6 +19,7 @@ export const SecretDialog = ({ title, label, secret, command, onClose, children 
   <Dialog
     title={title}
     onClose={onClose}
+    ignoresEscape
     actions={
       <Button kind="primary" onClick={onClose}>
         I have saved it

@@ -58,12 +58,12 @@ function Footer({ list, isNameSearch }: { list: PetList; isNameSearch: boolean }
   const state = list.state.value
   const error = list.error.value
   const { length, loadedCount } = list.size.value
-  const count = (isNameSearch ? loadedCount : length).toLocaleString('en')
+  const count = length.toLocaleString('en')
   if (state === 'error' && error) return <ErrorState error={error} onRetry={() => void list.loadMore()} />
   if (isNameSearch && state === 'more')
     return (
       <p class="table-footer">
-        Searched the {count} animals that are loaded.{' '}
+        Found {count} among the {loadedCount.toLocaleString('en')} animals that are loaded.{' '}
         <button type="button" class="link" onClick={() => void list.loadMore()}>
           Load more
         </button>

@@ -116,7 +116,7 @@ export function removePet(list: PetList, pet: Pet): void {
           const error = toRequestError(thrown)
           if (error.code === 'pet_not_found') return
           show()
-          showError(explain(error, pet))
+          showError(`${pet.name} was not removed. ${explain(error, pet)}`)
           throw error
         })
         .then(() => {
@@ -138,7 +138,7 @@ export function explain(error: RequestError, pet: Pick<Pet, 'name'>): string {
     case 'pet_unavailable':
       return `Someone else reserved ${pet.name} first.`
     case 'illegal_transition':
-      return `Someone else changed ${pet.name} meanwhile. ${error.message}`
+      return `Someone else changed ${pet.name}. ${error.message}`
     default:
       return error.message
   }
