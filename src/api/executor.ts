@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely'
 import type { Clock } from '../clock.ts'
 import { Batcher } from '../database/batcher.ts'
-import type { Database } from '../database/database.ts'
+import type { Database, WriteOptions } from '../database/database.ts'
 import type { Db, Tables } from '../database/tables.ts'
 import { chain, type MaybePromise } from '../maybePromise.ts'
 import { type Authenticator, authorize } from './authentication.ts'
@@ -147,14 +147,22 @@ export class Executor {
       for (const action of actions) action()
     }
     const input = () => readInput(request, operation, call.params, bytes)
+    const optionsFor = (valid: AnyInput): WriteOptions => ({
+      onDurable,
+      subject: operation.subject?.(valid),
+      precheck: async () =>
+        operation.precheck?.(valid, {
+          ...this.#contextOf(call, principal),
+          db: this.#options.database.read,
+        }),
+    })
     const key = request.method === 'POST' ? parseIdempotencyKey(request.header('idempotency-key')) : undefined
     if (key === undefined) {
       // Invalid input is rejected before it enters the write queue.
       const valid = input()
-      const subject = operation.subject?.(valid)
       const batched = await this.#batchers.get(operation)?.add({ input: valid, now, record: undefined })
       const result =
-        batched ?? (await this.#options.database.write((trx) => run(trx, valid), { onDurable, subject }))
+        batched ?? (await this.#options.database.write((trx) => run(trx, valid), optionsFor(valid)))
       return prepareResponse(result, common)
     }
     const attempt = {
@@ -167,7 +175,7 @@ export class Executor {
       now,
     }
     const valid = validOrUndefined(input)
-    const options = { onDurable, subject: valid && operation.subject?.(valid) }
+    const options = valid ? optionsFor(valid) : { onDurable }
     const batcher = valid && this.#batchers.get(operation)
     const runBatched = batcher && ((record: RecordKey) => batcher.add({ input: valid, now, record }))
     return prepareResponse(

@@ -68,6 +68,11 @@ export type WriteOptions = {
   readonly onDurable?: (() => void) | undefined
   /** What the write locks first. At most two writes with the same subject run at the same time in this process. */
   readonly subject?: string | undefined
+  /**
+   * Rejects if committed data already makes the write fail. Called while other writes with the same subject run, so that
+   * many that must fail do not wait for the same lock one after another.
+   */
+  readonly precheck?: (() => Promise<void>) | undefined
 }
 
 /** A copy of the database that is a few moments behind. */

@@ -47,15 +47,24 @@ export async function findOrder(db: Db, id: number): Promise<Order | undefined> 
   return row && toOrder(row)
 }
 
-const selectOpenOrderForUpdate = preparedQuery<[petId: number], OrderRow>((db) =>
+const openOrderQuery = (db: Db) =>
   db
     .selectFrom('orders')
     .selectAll()
     .where('pet_id', '=', 0)
     // As literals, because the planner uses a partial index only if the query repeats its condition.
     .where('status', 'in', [sql.lit('placed'), sql.lit('approved')])
-    .forUpdate(),
+
+const selectOpenOrder = preparedQuery<[petId: number], OrderRow>(openOrderQuery)
+const selectOpenOrderForUpdate = preparedQuery<[petId: number], OrderRow>((db) =>
+  openOrderQuery(db).forUpdate(),
 )
+
+/** Whether a committed order holds the pet. */
+export async function isPetHeld(db: Db, petId: bigint, now: number): Promise<boolean> {
+  const [row] = await selectOpenOrder(db, Number(petId))
+  return row !== undefined && !isHoldExpired(toOrder(row), now)
+}
 
 /** Locks the open order for a pet until the end of the transaction. Its hold may have expired. */
 export async function findOpenOrderForUpdate(trx: Db, petId: bigint): Promise<Order | undefined> {

@@ -20,6 +20,7 @@ import {
 import {
   eraseCustomer,
   findOrder,
+  isPetHeld,
   listOrders,
   lockOrder,
   lockPetAndOrder,
@@ -76,6 +77,9 @@ export function orderRoutes({ database, baseUrl, holdMs }: OrderRoutesOptions): 
       responses: { 201: { description: 'The order was placed.', schema: orderSchema } },
       errors: ['pet_not_found', 'pet_unavailable'],
       subject: ({ body }) => `pet ${body.petId}`,
+      async precheck({ body }, { db, now }) {
+        if (await isPetHeld(db, body.petId, now)) throw new ApiError('pet_unavailable')
+      },
       async write({ body }, { trx, now }): Promise<OperationResult> {
         const { pet: found, openOrder } = await lockPetAndOrder(trx, body.petId, now)
         const pet = orNotFound(found, 'pet_not_found')

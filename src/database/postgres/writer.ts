@@ -32,10 +32,12 @@ export class PostgresWriter {
 
   async write<T>(
     work: (trx: Db) => Promise<T>,
-    { onDurable, subject, isLogged = true }: WriteOptions & { readonly isLogged?: boolean } = {},
+    { onDurable, subject, precheck, isLogged = true }: WriteOptions & { readonly isLogged?: boolean } = {},
   ): Promise<T> {
     const run = () => this.#withRetries(() => this.#slots.run(() => this.#runTransaction(work, isLogged)))
-    const value = await this.#track(subject === undefined ? run() : this.#subjects.run(subject, run))
+    const value = await this.#track(
+      subject === undefined ? run() : this.#subjects.run(subject, run, precheck),
+    )
     onDurable?.()
     if (isLogged) this.#notify()
     return value
