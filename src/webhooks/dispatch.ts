@@ -10,10 +10,13 @@ const dispatchCursor = 'webhooks.dispatched'
 /** Per transaction. At least the maximum number of webhooks, so that one event always fits. */
 const deliveriesPerWriteMax = 1_000
 
+/** A change of the events of a webhook waits for a running dispatch, which may still create deliveries of the old ones. */
+export const lockDispatch = (trx: Db): Promise<number> => lockCursor(trx, dispatchCursor)
+
 /** Creates the deliveries of events up to the id `through`, a bounded number per call. */
 export async function dispatchEvents(trx: Db, now: number, through: number): Promise<void> {
   // Before anything is read: another instance may dispatch the same events.
-  const dispatched = await lockCursor(trx, dispatchCursor)
+  const dispatched = await lockDispatch(trx)
   const rows = await trx.selectFrom('webhooks').selectAll().where('status', '<>', 'disabled').execute()
   const webhooks = rows.map(toWebhook)
   const limit = Math.max(1, Math.floor(deliveriesPerWriteMax / Math.max(1, webhooks.length)))

@@ -14,6 +14,7 @@ import type { EventKind } from '../events/schemas.ts'
 import { isAllowedAddress, isPublicAddress } from './addresses.ts'
 import { failPendingDeliveries } from './deliveries.ts'
 import { deliveryRoutes } from './deliveryRoutes.ts'
+import { lockDispatch } from './dispatch.ts'
 import { requireEventAccess, webhookOrNotFound, webhookToChange } from './guards.ts'
 import { webhookMessage } from './messageDescription.ts'
 import {
@@ -113,6 +114,7 @@ export function webhookRoutes(options: WebhookRoutesOptions): Operation[] {
       responses: { 200: { description: 'The updated webhook.', schema: webhookSchema } },
       async write({ params, body }, context) {
         const { trx, now, principal } = context
+        await lockDispatch(trx)
         const webhook = await webhookToChange(trx, params.webhookId)
         const { id } = webhook
         const { url = webhook.url, events = webhook.events, status } = body

@@ -46,7 +46,7 @@ async function withAnimals(run: (opened: Opened) => Promise<void>, options: Opti
     ...options,
   })
   try {
-    await opened.page.getByRole('heading', { name: 'Animals' }).waitFor()
+    await opened.page.getByRole('heading', { name: 'Animals', exact: true }).waitFor()
     await run(opened)
   } finally {
     await opened.close()

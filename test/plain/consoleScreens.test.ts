@@ -149,7 +149,7 @@ describe('a screen', () => {
     browserTest(`${path} shows that it cannot reach the service, and goes on when it can`, () =>
       visit({ path: '/console/animals' }, async (opened) => {
         const { page } = opened
-        await page.getByRole('heading', { name: 'Animals' }).waitFor()
+        await page.getByRole('heading', { name: 'Animals', exact: true }).waitFor()
         await page.route(pattern, (route) => route.abort())
         await page.getByRole('navigation').locator(`a[href="/console/${path}"]`).click()
         await page.getByText('The service cannot be reached').waitFor()
@@ -163,7 +163,7 @@ describe('a screen', () => {
     browserTest(`${path} counts down to the end of a rate limit, then loads`, () =>
       visit({ path: '/console/animals' }, async (opened) => {
         const { page } = opened
-        await page.getByRole('heading', { name: 'Animals' }).waitFor()
+        await page.getByRole('heading', { name: 'Animals', exact: true }).waitFor()
         let isLimited = true
         await page.route(pattern, (route) => {
           if (!isLimited) return route.continue()

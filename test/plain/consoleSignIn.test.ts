@@ -65,7 +65,7 @@ describe('sign-in', () => {
       await page.getByRole('heading', { name: 'This key cannot see Orders' }).waitFor()
       await page.getByText('orders:read').waitFor()
       await page.goto(`${service.base}/console/animals`)
-      await page.getByRole('heading', { name: 'Animals' }).waitFor()
+      await page.getByRole('heading', { name: 'Animals', exact: true }).waitFor()
       assert.equal(await page.getByRole('button', { name: 'Add animal' }).count(), 0)
     })
   })
@@ -91,10 +91,10 @@ describe('sign-in', () => {
     async () => {
       const { operatorKey } = service
       await withConsole({ key: operatorKey, path: '/console/animals' }, async ({ page }) => {
-        await page.getByRole('heading', { name: 'Animals' }).waitFor()
+        await page.getByRole('heading', { name: 'Animals', exact: true }).waitFor()
         await assertKeyHidden(page, operatorKey)
         await page.reload()
-        await page.getByRole('heading', { name: 'Animals' }).waitFor()
+        await page.getByRole('heading', { name: 'Animals', exact: true }).waitFor()
         await assertKeyHidden(page, operatorKey)
         assert.ok(!service.logLines.join('').includes(operatorKey))
         await page.getByRole('button', { name: 'Sign out' }).click()
