@@ -3,7 +3,7 @@ import { DatabaseUnavailableError } from './database.ts'
 
 const batchMax = 256
 const waitingMax = 10_000
-/** Batches that run at the same time. The requests that arrive meanwhile form the next one. */
+/** Batches that run at the same time. Requests that arrive while they run form the next one. */
 const batchesMax = 4
 /** A request that waits for longer is rejected. */
 const waitMaxMs = 10_000

@@ -38,7 +38,7 @@ test('every write takes no more round trips than it needs', async (t) => {
     ['create an animal', 1, () => send('POST', '/pets', pet)],
     ['create an animal and its category', 1, () => send('POST', '/pets', { ...pet, categoryId: 77 })],
     ['create an animal with an Idempotency-Key', 1, () => send('POST', '/pets', pet, idempotent('one'))],
-    // Nobody waits for the rollback of a transaction that has changed nothing.
+    // No caller waits for the rollback of a transaction that has changed nothing.
     ['replay it', 2 + 1, () => send('POST', '/pets', pet, idempotent('one'))],
     ['change an animal', 2, () => send('PATCH', `/pets/${id}`, { name: 'Otis' })],
     ['move an animal to another category', 2, () => send('PATCH', `/pets/${id}`, { categoryId: 77 })],

@@ -8,7 +8,7 @@ import type { Limits, Scope } from '../api/types.ts'
 /** The key is in sessionStorage: it is gone when the tab is closed, and other tabs do not see it. */
 const storageKey = 'petstore.key'
 
-/** The key, as the API describes it. Undefined while nobody is signed in. */
+/** The key, as the API describes it. Undefined before sign-in and after sign-out. */
 export const session = signal<Limits | undefined>(undefined)
 /** Why the last session ended or the last sign-in failed. */
 export const signInError = signal<RequestError | undefined>(undefined)
