@@ -27,6 +27,7 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { bunUnsupported } from './bunUnsupported.ts'
 import { batchesOf, interleaved, writeBatch } from './support/batches.ts'
+import { ensureConsoleBuilt } from './support/consoleBuild.ts'
 import { installHint, noBrowserReason } from './support/findBrowser.ts'
 import { findBun } from './support/findBun.ts'
 import { startPostgres } from './support/postgres.ts'
@@ -127,6 +128,8 @@ const results = new Map<Engine, Results>(plan.map(({ engine }) => [engine, noRes
 const programs = interleaved(
   plan.map(({ engine, files }) => programsOf(engine, files).map((program) => ({ engine, program }))),
 )
+// Before the tests: several processes would build it at the same time.
+ensureConsoleBuilt()
 const postgres = plan.some(({ engine }) => engine === 'postgres') ? await startPostgres() : undefined
 try {
   if (postgres) {
