@@ -279,7 +279,7 @@ describe('live changes', () => {
     }),
   )
 
-  browserTest('a lost stream is shown, and what changed meanwhile appears when it is back', async () => {
+  browserTest('a lost stream is shown, and what changed in between appears when it is back', async () => {
     await withAnimals(async (opened) => {
       const { page } = opened
       await page.getByText('Live', { exact: true }).waitFor()
@@ -301,10 +301,10 @@ describe('live changes', () => {
       await page.context().setOffline(true)
       await page.getByText('Reconnecting').waitFor({ timeout: 60_000 })
       await screenshot(page, 'animals-reconnecting')
-      await addPet('Meanwhile')
+      await addPet('Bramble')
       await page.unroute('**/v1/events')
       await page.context().setOffline(false)
-      await row(page, 'Meanwhile').waitFor({ timeout: 40_000 })
+      await row(page, 'Bramble').waitFor({ timeout: 40_000 })
       await page.getByText('Live', { exact: true }).waitFor()
     })
   })

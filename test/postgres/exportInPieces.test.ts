@@ -263,7 +263,7 @@ describe('an export', { concurrency: 2 }, () => {
     assert.equal(stdout, await cliOn(env).export())
   })
 
-  test('fails if the feed was restarted meanwhile', async (t) => {
+  test('fails if the feed was restarted during it', async (t) => {
     const { database } = await filledDatabase(t)
     const restart = async (snapshot: number) => {
       if (snapshot === 2) await database.write((trx) => restartFeed(trx, database.dialect, 0))

@@ -11,7 +11,7 @@ import { reverseCleanup } from '../support/reverseCleanup.ts'
 
 const recordOne = (database: Database, name: string) => database.write((trx) => createCategory(trx, name, 0))
 
-test('a reader finds every event that was committed before, also if another instance gives it its id meanwhile', async (t) => {
+test('a reader finds every event that was committed before, also if another instance gives it its id at the same time', async (t) => {
   const undo = reverseCleanup(t)
   const { env, database } = await openDatabaseFor(undo)
   await recordOne(database, 'Rabbits')

@@ -139,7 +139,7 @@ test('a running service does not notice columns that a later version adds under 
   await eventually('webhooks receive an event of every pet', isNotified, 30_000)
 })
 
-test('a migration that waits for a long transaction gives up, and meanwhile every change is made', async (t) => {
+test('a migration that waits for a long transaction gives up, and every change is made while it waits', async (t) => {
   const undo = reverseCleanup(t)
   const env = await databaseFor(undo)
   const service = await startTestService(env)
