@@ -155,6 +155,13 @@ export const rows = {
     must: 0.9,
     aim: 1,
   },
+  changePostgresThreeIdle: {
+    ...oneInstance,
+    id: '12g',
+    what: 'row 12c with 4 callers of each instance',
+    isUnchecked: true,
+    isFullRunOnly: true,
+  },
   eventDelayPostgres: {
     id: '12e',
     what: "until an event is on another instance's event stream, PostgreSQL 4 ms away",

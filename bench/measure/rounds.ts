@@ -10,8 +10,8 @@ export type Candidate = {
   readonly name: string
   readonly servers: readonly Server[]
   readonly request: RequestSpec
-  /** Whether each server gets all connections instead of a share of them. */
-  readonly hasAllConnectionsEach?: boolean
+  /** The connections of each server. Without it, the servers share all connections. */
+  readonly connectionsEach?: number
 }
 
 export type Round = {
@@ -26,7 +26,7 @@ export type Round = {
 
 export type Rounds = readonly Round[]
 
-const connectionCount = 64
+export const connectionCount = 64
 const idleTimeoutMs = 60_000
 const idlePollMs = 50
 const idleCpuShareMax = 0.2
@@ -63,7 +63,7 @@ export async function measureRounds(
 
 async function runRound(
   { load, cores }: BenchContext,
-  { name, servers, request, hasAllConnectionsEach = false }: Candidate,
+  { name, servers, request, connectionsEach }: Candidate,
   seconds: number,
   isWarmUp: boolean,
 ): Promise<Round> {
@@ -73,8 +73,7 @@ async function runRound(
     cores.server,
     servers.map(({ pid }) => pid),
   )
-  const connectionsOf = (index: number) =>
-    hasAllConnectionsEach ? connectionCount : connectionShare(servers.length, index)
+  const connectionsOf = (index: number) => connectionsEach ?? connectionShare(servers.length, index)
   const results = await Promise.all(
     servers.map(({ port }, index) =>
       load.run({ port, request, seconds, isWarmUp, connections: connectionsOf(index) }),

@@ -9,7 +9,7 @@ import type { RequestSpec } from '../load/load.ts'
 import { compareRounds, describeRounds } from '../measure/comparison.ts'
 import { type BenchContext, isSelected, type Measurement } from '../measure/context.ts'
 import { failedResult, type Result } from '../measure/result.ts'
-import { measureRounds } from '../measure/rounds.ts'
+import { connectionCount, measureRounds } from '../measure/rounds.ts'
 import { startBarePostgres } from '../servers/bare.ts'
 import { startDelayProxy } from '../servers/delayProxy.ts'
 import { createDatabase, holdSnapshot, startDurablePostgres } from '../servers/postgres.ts'
@@ -20,6 +20,8 @@ import { type Row, rows } from '../targets.ts'
 
 const poolSize = '10'
 const roundTripMs = 4
+/** So few that three instances do not use all of a core that they share. */
+const fewConnections = 4
 /** A change costs the same; the seed takes less time. */
 const quickPetCount = 20_000
 const delayedEvents = 400
@@ -52,6 +54,18 @@ const parts: readonly Part[] = [
       const { server } = context.cores
       return againstOneInstance(context, row, near, [server, server, server], requestsWith(key).create)
     },
+  ],
+  [
+    rows.changePostgresThreeIdle,
+    (context, { far, key, pets }, row) =>
+      againstOneInstance(
+        context,
+        row,
+        far,
+        context.cores.threeServers,
+        changeRequest(key, pets),
+        fewConnections,
+      ),
   ],
   [rows.eventDelayPostgres, measureEventDelay],
   [rows.createPostgresSnapshot, againstNoSnapshot],
@@ -113,12 +127,13 @@ async function againstOneInstance(
   env: Env,
   instanceCores: readonly string[],
   request: RequestSpec,
+  connectionsEach = connectionCount,
 ): Promise<Result> {
   const servers = await startInstances(context, env, instanceCores)
   try {
     const [all = [], one = []] = await measureRounds(context, row.id, [
-      { name: 'three instances', servers, request, hasAllConnectionsEach: true },
-      { name: 'one instance', servers: servers.slice(0, 1), request },
+      { name: 'three instances', servers, request, connectionsEach },
+      { name: 'one instance', servers: servers.slice(0, 1), request, connectionsEach },
     ])
     return compareRounds(row, all, one, `${describeRounds(all)}; one instance ${describeRounds(one)}`)
   } finally {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import pg from 'pg'
+import type pg from 'pg'
 import { applyRecords } from '../../src/commands/import/applyRecords.ts'
 import type { PetRecord } from '../../src/commands/import/records.ts'
 import type { Database } from '../../src/database/database.ts'
@@ -17,12 +17,13 @@ import { pruneDeliveries } from '../../src/webhooks/deliveries.ts'
 import { dispatchEvents, hasUndispatchedEvents } from '../../src/webhooks/dispatch.ts'
 import { createWebhook } from '../../src/webhooks/queries.ts'
 import { webhooksMax } from '../../src/webhooks/webhook.ts'
-import { type DatabaseEnv, openDatabaseFor, openTestDatabase } from '../support/engine.ts'
+import { openDatabaseFor, openTestDatabase } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { heldWritesFor, type Side } from '../support/heldWrites.ts'
 import { adminKey, makeAmpleKey, requestOk, servicesFor, tally } from '../support/instances.ts'
 import { assertError } from '../support/responses.ts'
 import { reverseCleanup } from '../support/reverseCleanup.ts'
+import { clientFor, untilWaiting, waitersOf } from '../support/lockWaiters.ts'
 import { loopbackAllowed } from '../support/webhookReceiver.ts'
 
 /** Two instances on one database, without HTTP, and a connection of its own. */
@@ -32,15 +33,6 @@ async function twoDatabasesFor(t: TestContext) {
   const two = await openTestDatabase(env)
   undo.after(() => two.close())
   return { one, two, client: await clientFor(undo, env) }
-}
-
-async function clientFor(t: Pick<TestContext, 'after'>, env: DatabaseEnv): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString: env.DATABASE_URL })
-  // The database may be removed first.
-  client.on('error', () => {})
-  await client.connect()
-  t.after(() => client.end())
-  return client
 }
 
 /** A write that has done its work and is open until it is released. */
@@ -61,16 +53,6 @@ async function holdOpen<T>(database: Database, work: (trx: Db) => Promise<T>) {
     },
   }
 }
-
-const waitersOf = async (client: pg.Client): Promise<number> => {
-  const { rows } = await client.query(
-    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
-  )
-  return Number(rows[0].count)
-}
-
-const untilWaiting = (client: pg.Client, count = 1) =>
-  eventually(`${count} wait for a lock`, async () => (await waitersOf(client)) >= count)
 
 /** Holds the first write open until the second waits for it. */
 async function secondWaits<A, B>(
