@@ -85,6 +85,8 @@ export function categoryRoutes(baseUrl: string): Operation[] {
       responses: { 204: { description: 'The category was removed.' } },
       errors: ['category_in_use'],
       async write({ params: { categoryId } }, { trx, now }) {
+        // Before the lock too: while animals are added all the time, a removal could wait for the lock without end.
+        if (await isCategoryUsed(trx, categoryId)) throw new ApiError('category_in_use')
         const [category, isUsed] = await Promise.all([
           findCategoryForUpdate(trx, categoryId),
           isCategoryUsed(trx, categoryId),

@@ -21,9 +21,9 @@ import { openDatabaseFor, openTestDatabase } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { heldWritesFor, type Side } from '../support/heldWrites.ts'
 import { adminKey, makeAmpleKey, requestOk, servicesFor, tally } from '../support/instances.ts'
+import { clientFor, untilWaiting, waitersOf } from '../support/lockWaiters.ts'
 import { assertError } from '../support/responses.ts'
 import { reverseCleanup } from '../support/reverseCleanup.ts'
-import { clientFor, untilWaiting, waitersOf } from '../support/lockWaiters.ts'
 import { loopbackAllowed } from '../support/webhookReceiver.ts'
 
 /** Two instances on one database, without HTTP, and a connection of its own. */
@@ -247,6 +247,16 @@ test('a new name of a category does not wait for animals that are added to it, n
   assert.deepEqual([addedSecond.isHeld, addedSecond.hasWaited], [true, false])
   for (const { status, text } of [...renamedSecond.results, ...addedSecond.results])
     assert.ok(status < 300, text)
+})
+
+test('the removal of a category in use does not wait for animals that are added to it', async (t) => {
+  const { first, databaseEnv } = await servicesFor(t, {}, {}, 1)
+  await requestOk(first, 'POST', '/v1/pets', { name: 'First', categoryId: 3 })
+  const adding = await clientFor(t, databaseEnv)
+  await adding.query('BEGIN; SELECT 1 FROM categories WHERE category_id = 3 FOR KEY SHARE')
+  const removal = await first.request('DELETE', '/v1/categories/3', { key: adminKey })
+  assertError(removal, 409, 'category_in_use')
+  await adding.query('COMMIT')
 })
 
 test('the maximum number of webhooks holds if two instances register the last one', async (t) => {

@@ -170,6 +170,14 @@ function toPostgres(value: unknown): unknown {
   return value > 0 ? int8Max : -int8Max
 }
 
+/** `pg` would convert another object to JSON, which can fail. */
+export function assertParameters({ parameters }: CompiledQuery): void {
+  for (const value of parameters) {
+    const isConverted = typeof value === 'object' && value !== null && !Array.isArray(value)
+    if (isConverted && !(value instanceof Uint8Array)) throw new TypeError('A parameter is an object.')
+  }
+}
+
 type PgResult = { fields: { name: string; dataTypeID: number }[]; rows: Record<string, unknown>[] }
 
 const int8Type = 20

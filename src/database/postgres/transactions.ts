@@ -4,7 +4,14 @@ import { collectChanges, type PendingChanges } from '../changes.ts'
 import { DatabaseUnavailableError, OutcomeUnknownError } from '../database.ts'
 import { setDirectExecutor } from '../preparedQuery.ts'
 import type { Db } from '../tables.ts'
-import { type ConnectionSource, PostgresConnection, postgresKysely, query, withClient } from './driver.ts'
+import {
+  assertParameters,
+  type ConnectionSource,
+  PostgresConnection,
+  postgresKysely,
+  query,
+  withClient,
+} from './driver.ts'
 import { isNotExecuted, isReadOnly } from './errors.ts'
 
 /** The bound of one query. */
@@ -68,6 +75,8 @@ export class WriteTransaction {
       connection.executeQuery<R>(statement).finally(() => this.#checkConnection(connection.fault))
     setDirectExecutor(this.trx, execute)
     this.#pending = collectChanges(this.trx, async (statement) => {
+      // PostgreSQL would not know of a statement that fails before it is sent, and would commit the others.
+      assertParameters(statement)
       await this.#begin()
       const result = execute(statement)
       result.catch(() => {})
