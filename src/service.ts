@@ -89,7 +89,10 @@ type Parts = Awaited<ReturnType<typeof wire>>
 async function wire(database: Database, options: WireOptions) {
   const { config, clock, log, bounds } = options
   const restore = await RestoreDetector.start(database)
-  const metrics = new Metrics(() => database.stats())
+  const metrics = new Metrics(() => {
+    const stats = database.stats()
+    return { ...stats, writesWaiting: stats.writesWaiting + pipeline.writesWaiting() }
+  })
   const startup = new Startup()
   const { cache, limiter, authenticator } = createAuth({
     ...{ database, clock, limitClock: options.limitClock },
@@ -133,7 +136,7 @@ async function wire(database: Database, options: WireOptions) {
   })
   const idempotencyRecords = new IdempotencyRecords(database)
   const { trustedProxies, publicUrl } = config
-  const pipeline = new Pipeline({
+  const pipeline: Pipeline = new Pipeline({
     ...{ database, clock, operations, authenticator, idempotencyRecords, trustedProxies, publicUrl },
     redact: redactor(config.adminKey),
     pages: createPages({ config, operations, metrics, authenticator, isReady }),

@@ -69,6 +69,11 @@ export class Executor {
     }
   }
 
+  /** Requests that wait for a batch. */
+  get waiting(): number {
+    return this.#batchers.values().reduce((sum, batcher) => sum + batcher.waiting, 0)
+  }
+
   /** Synchronous if the response is cached. */
   execute(call: AuthorizedRequest): MaybePromise<PreparedResponse> {
     if (call.operation.write) return this.#write(call)

@@ -77,6 +77,8 @@ export class Pipeline {
   readonly #router: Router
   readonly #executor: Executor
   readonly #commonHeaders: ReadonlyMap<Operation, HeaderFields>
+  /** Writes that wait for a batch, before the database knows of them. */
+  readonly writesWaiting = () => this.#executor.waiting
 
   constructor(options: PipelineOptions) {
     const { operations, pages, publicUrl } = options

@@ -22,6 +22,10 @@ export class Batcher<Q, R> {
     this.#run = run
   }
 
+  get waiting(): number {
+    return this.#waiting.length
+  }
+
   add(request: Q): Promise<R> {
     if (this.#waiting.length >= waitingMax)
       return Promise.reject(new DatabaseUnavailableError('Too many writes are waiting.'))

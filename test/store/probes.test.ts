@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { ClientResponse } from '../support/client.ts'
+import { holdWriteLockOf } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { startOfTests, startTestService } from '../support/service.ts'
 import { useService } from '../support/useService.ts'
@@ -81,6 +82,24 @@ describe('access to /metrics', () => {
       }
     })
   }
+
+  test('petstore_writes_waiting counts creates that wait for the database', async () => {
+    const waiting = async () => {
+      const { text } = await service.request('GET', '/metrics', { key: service.operatorKey })
+      return Number(/^petstore_writes_waiting (\d+)$/m.exec(text)?.[1])
+    }
+    const lock = await holdWriteLockOf(service.databaseEnv)
+    const create = () =>
+      service.request('POST', '/v1/pets', { key: service.operatorKey, body: { name: 'Milo', categoryId: 1 } })
+    const created: Promise<ClientResponse>[] = []
+    const addAnother = async () => {
+      created.push(create())
+      return (await waiting()) > 0
+    }
+    await eventually('creates wait', addAnother).finally(lock.release)
+    for (const response of created) assert.equal((await response).status, 201)
+    assert.equal(await waiting(), 0)
+  })
 
   test('a key made for Prometheus alone is enough', async () => {
     const { key } = await service.makeKey({ scopes: ['keys:manage'] })
