@@ -1,6 +1,18 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
 import { describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 
 type Locked = {
   version?: string
@@ -46,6 +58,26 @@ describe('the packages', () => {
     for (const [path, node] of nodes) {
       assert.equal(node.version, version, path)
       assert.ok(node.dev && node.optional, path)
+    }
+  })
+
+  test('the pinned Node is linked if npm has not linked it, and a link that exists is kept', (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'petstore-link-'))
+    t.after(() => rmSync(folder, { recursive: true }))
+    const { platform, arch } = process
+    const packageName = platform === 'darwin' && arch === 'arm64' ? 'node-bin' : 'node'
+    const program = join('node_modules', `${packageName}-${platform}-${arch}`, 'bin', 'node')
+    const link = join(folder, 'node_modules', '.bin', 'node')
+    const linkNode = () =>
+      execFileSync(process.execPath, [fileURLToPath(new URL('tools/linkNode.js', root)), folder])
+    mkdirSync(dirname(link), { recursive: true })
+    linkNode()
+    assert.equal(existsSync(link), false)
+    mkdirSync(dirname(join(folder, program)), { recursive: true })
+    writeFileSync(join(folder, program), '')
+    for (let run = 0; run < 2; run++) {
+      linkNode()
+      assert.equal(realpathSync(link), realpathSync(join(folder, program)))
     }
   })
 
