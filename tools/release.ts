@@ -11,7 +11,7 @@ import { parseArgs } from 'node:util'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 const branch = 'main'
-const artifactFolder = 'dist'
+const artifactFolder = 'artifacts'
 const unreleasedHeading = '## [Unreleased]\n'
 /** Files that name the image, and with it the version. */
 const deploymentPaths = ['Dockerfile', 'compose.yaml', 'deploy', 'docs/guides']
@@ -84,6 +84,7 @@ function makeArtifacts(): void {
   const folder = `${root}${artifactFolder}/`
   mkdirSync(folder)
   run(process.execPath, 'tools/buildConsole.js')
+  run('npm', 'run', '--silent', 'prepack')
   run('npm', 'pack', '--silent', '--ignore-scripts', '--pack-destination', artifactFolder)
   copyFileSync(`${root}openapi.json`, `${folder}openapi.json`)
   const sums = readdirSync(folder)

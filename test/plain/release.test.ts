@@ -59,7 +59,7 @@ const stateOf = (cwd: string) => ({
   head: git(cwd, 'rev-parse', 'HEAD'),
   tags: git(cwd, 'tag'),
   status: git(cwd, 'status', '--porcelain'),
-  hasArtifacts: existsSync(join(cwd, 'dist')),
+  hasArtifacts: existsSync(join(cwd, 'artifacts')),
 })
 
 /** A repository with the files of the working tree and a short changelog. */
@@ -127,19 +127,21 @@ describe('the release command', () => {
     assert.equal(read('docs/openapi/1.0.0.json'), read('openapi.json'))
 
     const tarball = `petstore-${version}.tgz`
-    assert.deepEqual(readdirSync(join(cwd, 'dist')).sort(), ['SHA256SUMS', 'openapi.json', tarball])
-    assert.equal(read('dist/openapi.json'), read('openapi.json'))
+    assert.deepEqual(readdirSync(join(cwd, 'artifacts')).sort(), ['SHA256SUMS', 'openapi.json', tarball])
+    assert.equal(read('artifacts/openapi.json'), read('openapi.json'))
     const sums = ['openapi.json', tarball].map((name) => {
-      const bytes = readFileSync(join(cwd, 'dist', name))
+      const bytes = readFileSync(join(cwd, 'artifacts', name))
       return `${createHash('sha256').update(bytes).digest('hex')}  ${name}\n`
     })
-    assert.equal(read('dist/SHA256SUMS'), sums.join(''))
-    const packed = execFileSync('tar', ['-tzf', join(cwd, 'dist', tarball)], { encoding: 'utf8' }).split('\n')
-    for (const file of ['bin/petstore.js', 'src/main.ts', 'docs/guides/running.md', 'LICENSE'])
+    assert.equal(read('artifacts/SHA256SUMS'), sums.join(''))
+    const packed = execFileSync('tar', ['-tzf', join(cwd, 'artifacts', tarball)], { encoding: 'utf8' }).split(
+      '\n',
+    )
+    for (const file of ['bin/petstore.js', 'dist/main.js', 'docs/guides/running.md', 'LICENSE'])
       assert.ok(packed.includes(`package/${file}`), file)
     assert.ok(packed.includes('package/console/dist/index.html'))
     assert.ok(packed.some((file) => /^package\/console\/dist\/assets\/.*\.js$/.test(file)))
-    assert.ok(!packed.some((file) => /^package\/(test|bench|tools|dist|node_modules)\//.test(file)))
+    assert.ok(!packed.some((file) => /^package\/(test|bench|tools|src|artifacts|node_modules)\//.test(file)))
   })
 
   test('with --dry-run shows what it would do and changes nothing', () => {
