@@ -14,7 +14,7 @@ import { loadScalar } from '../src/pages/reference.ts'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 const targets = ['linux-x64', 'linux-arm64'] as const
-type Target = (typeof targets)[number]
+export type Target = (typeof targets)[number]
 
 /** Files that the program reads at run time, by their paths in the repository. See src/assets.ts. */
 const assetPatterns = [
@@ -55,13 +55,13 @@ function nodeFor(target: Target, folder: string): string {
 export async function buildBinary(target: Target, output: string): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'petstore-binary-'))
   try {
-    const main = join(folder, 'main.mjs')
-    await bundle(main)
+    await bundle(join(folder, 'main.mjs'))
     const scalar = join(folder, 'scalar.js')
     writeFileSync(scalar, await loadScalar())
     const assets = globSync(assetPatterns, { cwd: root }).sort()
     const config = {
-      main,
+      // Relative: the executable contains this path, and must be the same wherever it is built.
+      main: 'main.mjs',
       mainFormat: 'module',
       executable: nodeFor(target, folder),
       output,
@@ -73,7 +73,7 @@ export async function buildBinary(target: Target, output: string): Promise<void>
       },
     }
     writeFileSync(join(folder, 'sea.json'), JSON.stringify(config))
-    execFileSync(process.execPath, ['--build-sea', join(folder, 'sea.json')])
+    execFileSync(process.execPath, ['--build-sea', 'sea.json'], { cwd: folder })
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
