@@ -115,7 +115,6 @@ export async function buildArtifacts(folder: string, targets: readonly Target[],
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   const commit = run('git', 'rev-parse', 'HEAD')
   const isClean = run('git', 'status', '--porcelain') === ''
-  process.env.SOURCE_DATE_EPOCH = run('git', 'log', '-1', '--format=%ct')
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
   run('npm', 'run', '--silent', 'prepack')

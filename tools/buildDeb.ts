@@ -78,14 +78,16 @@ export function buildDeb(executable: string, target: Target, output: string, com
       add(`DEBIAN/${name}`, readFileSync(join(root, 'deploy/debian', name)), 0o755)
     chmodSync(folder, 0o755)
     execFileSync('find', [folder, '-type', 'd', '-exec', 'chmod', '0755', '{}', '+'])
-    execFileSync('dpkg-deb', [
-      '--build',
-      '--root-owner-group',
-      `-Z${compression}`,
-      ...(compression === 'zstd' ? ['-z9'] : []),
-      folder,
-      output,
-    ])
+    // The time of the files in the package: the same commit makes the same package.
+    const time = execFileSync('git', ['log', '-1', '--format=%ct'], { cwd: root, encoding: 'utf8' }).trim()
+    const level = compression === 'zstd' ? ['-z9'] : []
+    execFileSync(
+      'dpkg-deb',
+      ['--build', '--root-owner-group', `-Z${compression}`, ...level, folder, output],
+      {
+        env: { ...process.env, SOURCE_DATE_EPOCH: time },
+      },
+    )
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
-import { existsSync, globSync, readdirSync, readFileSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { delimiter, dirname, join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { buildArtifacts, consolePackages } from '../../tools/buildArtifacts.ts'
@@ -13,20 +14,64 @@ const root = fileURLToPath(new URL('../../', import.meta.url))
 const readJson = (path: string) => JSON.parse(readFileSync(path, 'utf8'))
 const { version, dependencies } = readJson(join(root, 'package.json'))
 
+const path = [dirname(process.execPath), process.env.PATH].join(delimiter)
+const env = { ...process.env, PATH: path }
 // There is no executable for other systems.
+const targets = process.platform === 'linux' ? [targetOf()] : []
+const linuxTest = targets.length > 0 ? test : () => {}
+type Locked = { dev?: boolean; devOptional?: boolean; link?: boolean }
+
+/** Installs the package with the locked versions of its dependencies, which `npm ci` has put into the cache of npm. */
+function install(folder: string, tarball: string): void {
+  const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'))
+  const { version, dependencies, bin } = lock.packages['']
+  const needed = Object.entries<Locked>(lock.packages).filter(
+    ([name, { dev, devOptional, link }]) => name.startsWith('node_modules/') && !dev && !devOptional && !link,
+  )
+  const project = { name: 'project', version: '1.0.0', dependencies: { petstore: `file:${tarball}` } }
+  const packages = {
+    '': project,
+    'node_modules/petstore': { version, resolved: `file:${tarball}`, dependencies, bin },
+    ...Object.fromEntries(needed),
+  }
+  mkdirSync(folder)
+  writeFileSync(join(folder, 'package.json'), JSON.stringify(project))
+  writeFileSync(join(folder, 'package-lock.json'), JSON.stringify({ lockfileVersion: 3, packages }))
+  const args = ['ci', '--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
+  execFileSync('npm', args, { cwd: folder, env })
+}
+
 describe('the artifacts', () => {
-  if (process.platform !== 'linux') return
-  const executable = `petstore-${version}-${targetOf()}`
+  const executable = `petstore-${version}-${targets[0]}`
   const cleanup = new SuiteCleanup()
   let folder: string
   before(async () => {
     folder = folderFor(cleanup)
-    await buildArtifacts(folder, [targetOf()], 'none')
+    await buildArtifacts(folder, targets, 'none')
   })
   after(() => cleanup.end())
 
-  test('the executable runs in an empty folder without a search path', async (t) => {
+  linuxTest('the executable runs in an empty folder without a search path', async (t: TestContext) => {
     await useInstallation(t, { program: join(folder, executable), cwd: folderFor(t), path: '' })
+  })
+
+  test('the npm package runs in an empty project', async (t) => {
+    const project = join(folderFor(t), 'project')
+    install(project, join(folder, `petstore-${version}.tgz`))
+    const program = join(project, 'node_modules/.bin/petstore')
+    await useInstallation(t, { program, cwd: project, path })
+    const npx = spawnSync('npx', ['--no', '--', 'petstore', 'help'], { cwd: project, env, encoding: 'utf8' })
+    assert.match(npx.stdout, /^petstore <command>/, npx.stderr)
+  })
+
+  test('the npm package says which Node it needs', (t) => {
+    const unpacked = folderFor(t)
+    execFileSync('tar', ['-xzf', join(folder, `petstore-${version}.tgz`), '-C', unpacked])
+    const oldNode = 'data:text/javascript,Object.defineProperty(process.versions,"node",{value:"20.1.0"})'
+    const args = ['--import', oldNode, 'package/bin/petstore.js', 'serve']
+    const { status, stderr } = spawnSync(process.execPath, args, { cwd: unpacked, encoding: 'utf8' })
+    assert.equal(status, 1)
+    assert.match(stderr, /^Petstore requires Node 24 or newer.*Install a newer Node/)
   })
 
   test('the npm package has JavaScript, console and guides, and nothing of the development', () => {
@@ -36,11 +81,12 @@ describe('the artifacts', () => {
       assert.ok(packed.includes(`package/${file}`), file)
     assert.ok(packed.includes('package/console/dist/index.html'))
     assert.ok(packed.some((file) => /^package\/console\/dist\/assets\/.*\.js$/.test(file)))
+    assert.ok(!packed.some((file) => file.endsWith('.ts')))
     assert.ok(!packed.some((file) => /^package\/(test|bench|tools|src|artifacts|node_modules)\//.test(file)))
   })
 
   // Systems other than Debian do not have the program that builds it.
-  const debianTest = existsSync('/usr/bin/dpkg-deb') ? test : () => {}
+  const debianTest = existsSync('/usr/bin/dpkg-deb') ? linuxTest : () => {}
   debianTest(
     'the Debian package has the executable, a unit for it and private settings',
     (t: TestContext) => {
@@ -77,13 +123,13 @@ describe('the artifacts', () => {
   })
 
   test('the checksums are those of all files, and the origin is named', () => {
-    execFileSync('sha256sum', ['--check', '--quiet', 'SHA256SUMS'], { cwd: folder })
-    const listed = readFileSync(join(folder, 'SHA256SUMS'), 'utf8').matchAll(/^[0-9a-f]{64} {2}(.+)$/gm)
     const names = readdirSync(folder).filter((name) => name !== 'SHA256SUMS')
-    assert.deepEqual(
-      [...listed].map(([, name]) => name),
-      names.sort(),
-    )
+    const digestOf = (name: string) =>
+      createHash('sha256')
+        .update(readFileSync(join(folder, name)))
+        .digest('hex')
+    const sums = names.sort().map((name) => `${digestOf(name)}  ${name}\n`)
+    assert.equal(readFileSync(join(folder, 'SHA256SUMS'), 'utf8'), sums.join(''))
     const commit = execFileSync('git', ['rev-parse', 'HEAD'], { cwd: root, encoding: 'utf8' }).trim()
     const provenance = readFileSync(join(folder, 'PROVENANCE.md'), 'utf8')
     for (const text of [commit, process.version, 'npm run build:artifacts'])
