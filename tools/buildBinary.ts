@@ -86,13 +86,17 @@ export function targetOf(name = `${process.platform}-${process.arch}`): Target {
   return target
 }
 
-if (import.meta.main) {
-  const { values } = parseArgs({ options: { target: { type: 'string' } } })
-  const target = targetOf(values.target)
+/** Builds the console and the executable, and returns its path in artifacts/. */
+export async function buildArtifactBinary(target: Target): Promise<string> {
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   const output = join(root, 'artifacts', `petstore-${version}-${target}`)
   mkdirSync(join(root, 'artifacts'), { recursive: true })
   execFileSync(process.execPath, ['tools/buildConsole.js'], { cwd: root, stdio: 'inherit' })
   await buildBinary(target, output)
-  console.log(output)
+  return output
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({ options: { target: { type: 'string' } } })
+  console.log(await buildArtifactBinary(targetOf(values.target)))
 }

@@ -1,10 +1,14 @@
-/** Builds a Debian package of the executable, with the unit and the settings of deploy/systemd. */
+/**
+ * Builds a Debian package of the executable, with the unit and the settings of deploy/systemd: `npm run build:deb
+ * [-- --target linux-x64]`.
+ */
 import { execFileSync } from 'node:child_process'
 import { chmodSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Target } from './buildBinary.ts'
+import { parseArgs } from 'node:util'
+import { buildArtifactBinary, type Target, targetOf } from './buildBinary.ts'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 const architectures: Record<Target, string> = { 'linux-x64': 'amd64', 'linux-arm64': 'arm64' }
@@ -91,4 +95,12 @@ export function buildDeb(executable: string, target: Target, output: string, com
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({ options: { target: { type: 'string' } } })
+  const target = targetOf(values.target)
+  const executable = await buildArtifactBinary(target)
+  buildDeb(executable, target, `${executable}.deb`, 'zstd')
+  console.log(`${executable}.deb`)
 }
