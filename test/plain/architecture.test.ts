@@ -118,6 +118,11 @@ describe('imports in src/', () => {
     assert.deepEqual(cycles([...filesOf.keys()], imports, String), [])
   })
 
+  test('only assets.ts locates files of the program, which the executable contains', () => {
+    for (const { path, text } of sources)
+      if (path !== 'assets.ts') assert.doesNotMatch(text, /\bimport\.meta\b/, path)
+  })
+
   test('name existing files, with their extension', () => {
     for (const source of sources) {
       for (const name of importsOf(source).filter((name) => name.startsWith('.'))) {
