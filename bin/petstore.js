@@ -1,9 +1,17 @@
 #!/usr/bin/env node
 // Plain JavaScript, so that an old Node can run it and print the message.
+import { existsSync } from 'node:fs'
+
 const versionMin = 24
+// A package contains JavaScript (dist/) instead of src/, see tools/buildJavaScript.ts.
+const isCheckout = existsSync(new URL('../src/main.ts', import.meta.url))
 if (Number(process.versions.node.split('.')[0]) < versionMin) {
   console.error(
-    `Petstore requires Node ${versionMin} or newer, but this is ${process.version}. Run "npm ci" (without --omit=dev) to install one.`,
+    `Petstore requires Node ${versionMin} or newer, but this is ${process.version}. ${
+      isCheckout
+        ? 'Run "npm ci" (without --omit=dev) to install one.'
+        : 'Install a newer Node from https://nodejs.org, or use the executable, which needs no Node.'
+    }`,
   )
   process.exit(1)
 }
@@ -12,4 +20,4 @@ const { enableCompileCache } = await import('node:module')
 const { compileCacheFolder } = await import('./compileCache.js')
 const cacheFolder = compileCacheFolder(process.env, process.geteuid?.())
 if (cacheFolder !== undefined) enableCompileCache?.(cacheFolder)
-await import('../src/main.ts')
+await import(isCheckout ? '../src/main.ts' : '../dist/main.js')

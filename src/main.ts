@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { assetUrl, readAsset } from './assets.ts'
 import { UsageError } from './commands/cli.ts'
 import { ConfigError } from './config.ts'
 
@@ -30,6 +31,10 @@ async function main([name, ...args]: string[]): Promise<void> {
   if (name === undefined) throw new UsageError(help)
   if (name === '--help' || name === '-h' || name === 'help') {
     console.log(help)
+    return
+  }
+  if (name === '--version') {
+    console.log(JSON.parse(readAsset(assetUrl('../package.json'))).version)
     return
   }
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined

@@ -5,23 +5,29 @@
  */
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 const branch = 'main'
-const artifactFolder = 'dist'
+/** Digests of released files, and the files that a release adds to it. */
+const frozenFile = 'test/fixtures/frozen.json'
+const frozenPatterns = ['docs/openapi/*.json', 'src/database/migrations/*.sql', 'test/fixtures/schema-*.txt']
+const clientFolder = 'client'
 const unreleasedHeading = '## [Unreleased]\n'
 /** Files that name the image, and with it the version. */
 const deploymentPaths = ['Dockerfile', 'compose.yaml', 'deploy', 'docs/guides']
 const imageVersion = /(\bpetstore:|^ARG VERSION=)\d[\w.-]*/gm
+/** The name of a job, which cannot contain dots. */
+const jobVersion = /(\bpetstore-migrate-)\d[\w-]*/g
 
 const run = (command: string, ...args: string[]): string =>
   execFileSync(command, args, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] }).trim()
 const git = (...args: string[]): string => run('git', ...args)
 const read = (path: string): string => readFileSync(`${root}${path}`, 'utf8')
 const write = (path: string, text: string): void => writeFileSync(`${root}${path}`, text)
+const digestOf = (path: string): string => createHash('sha256').update(read(path)).digest('hex')
 const linesOf = (text: string): string[] => text.split('\n').filter((line) => line !== '')
 
 /** The numbers of a version X.Y.Z, or undefined for any other text. */
@@ -56,20 +62,35 @@ function checkRelease(version: string): void {
     if (released !== undefined && !isNewer(parsed, released))
       throw new Error(`Version ${version} is not newer than ${tag}.`)
   }
+  for (const [path, digest] of Object.entries(JSON.parse(read(frozenFile))))
+    if (digestOf(path) !== digest) throw new Error(`${path} belongs to an earlier release and has changed.`)
   if (!/^- /m.test(unreleasedNotes(read('CHANGELOG.md'))))
     throw new Error('CHANGELOG.md lists no unreleased changes.')
 }
+
+const hasClient = (): boolean => existsSync(`${root}${clientFolder}/package.json`)
 
 const filesWithImage = (): string[] =>
   linesOf(git('ls-files', '--', ...deploymentPaths)).filter((path) => read(path).search(imageVersion) !== -1)
 
 function updateFiles(version: string, date: string): void {
   run('npm', 'version', version, '--no-git-tag-version', '--allow-same-version', '--ignore-scripts')
-  for (const path of filesWithImage())
-    write(
-      path,
-      read(path).replace(imageVersion, (_, prefix: string) => `${prefix}${version}`),
+  if (hasClient())
+    run(
+      'npm',
+      '--prefix',
+      clientFolder,
+      'version',
+      version,
+      '--no-git-tag-version',
+      '--allow-same-version',
+      '--ignore-scripts',
     )
+  const withVersion = (text: string): string =>
+    text
+      .replace(imageVersion, (_, prefix: string) => `${prefix}${version}`)
+      .replace(jobVersion, (_, prefix: string) => `${prefix}${version.replaceAll('.', '-')}`)
+  for (const path of filesWithImage()) write(path, withVersion(read(path)))
   write(
     'CHANGELOG.md',
     read('CHANGELOG.md').replace(unreleasedHeading, `${unreleasedHeading}\n## [${version}] - ${date}\n`),
@@ -77,42 +98,35 @@ function updateFiles(version: string, date: string): void {
   run('npm', 'run', '--silent', 'openapi')
   if (git('status', '--porcelain', '--', 'openapi.json') !== '')
     throw new Error('openapi.json is not current. Run "npm run openapi" and commit the result first.')
-  run('npm', 'run', '--silent', 'openapi:baseline')
+  freeze(version)
 }
 
-function makeArtifacts(): void {
-  const folder = `${root}${artifactFolder}/`
-  mkdirSync(folder)
-  run(process.execPath, 'tools/buildConsole.js')
-  run('npm', 'pack', '--silent', '--ignore-scripts', '--pack-destination', artifactFolder)
-  copyFileSync(`${root}openapi.json`, `${folder}openapi.json`)
-  const sums = readdirSync(folder)
-    .sort()
-    .map(
-      (name) =>
-        `${createHash('sha256')
-          .update(readFileSync(`${folder}${name}`))
-          .digest('hex')}  ${name}\n`,
-    )
-  writeFileSync(`${folder}SHA256SUMS`, sums.join(''))
+/**
+ * Records the OpenAPI document, unless it is the one of an earlier release, and the digests of what must not change after
+ * this release. test/plain/frozenFiles.test.ts compares them.
+ */
+function freeze(version: string): void {
+  const document = read('openapi.json')
+  const released = Object.keys(JSON.parse(read(frozenFile)))
+  const isRecorded = released.some((path) => path.startsWith('docs/openapi/') && read(path) === document)
+  if (!isRecorded) write(`docs/openapi/${version}.json`, document)
+  const paths = globSync(frozenPatterns, { cwd: root }).sort()
+  const digests = Object.fromEntries(paths.map((path) => [path, digestOf(path)]))
+  write(frozenFile, `${JSON.stringify(digests, null, 2)}\n`)
 }
-
-const removeArtifacts = (): void => rmSync(`${root}${artifactFolder}`, { recursive: true, force: true })
 
 function release(version: string, date: string): void {
-  removeArtifacts()
   try {
     updateFiles(version, date)
-    makeArtifacts()
-    git('commit', '--quiet', '--all', '--message', `Release ${version}`)
+    git('add', '--all')
+    git('commit', '--quiet', '--message', `Release ${version}`)
   } catch (error) {
-    git('restore', '--staged', '--worktree', '.')
-    removeArtifacts()
+    git('reset', '--quiet', '--hard')
+    git('clean', '--quiet', '--force', '--', 'docs/openapi')
     throw error
   }
   git('tag', '--annotate', `v${version}`, '--message', `Petstore ${version}`)
-  console.log(`Committed and tagged v${version}. Artifacts:`)
-  for (const name of readdirSync(`${root}${artifactFolder}`)) console.log(`  ${artifactFolder}/${name}`)
+  console.log(`Committed and tagged v${version}. To write the artifacts: npm run build:artifacts`)
   console.log(`Nothing has been pushed. To publish: git push --atomic origin ${branch} v${version}`)
 }
 
@@ -121,8 +135,8 @@ function describeRelease(version: string, date: string): void {
   console.log(`- move these changes in CHANGELOG.md to "## [${version}] - ${date}":`)
   console.log(unreleasedNotes(read('CHANGELOG.md')).trim().replaceAll(/^/gm, '    '))
   console.log(`- set the version in package.json, package-lock.json, ${filesWithImage().join(', ')}`)
-  console.log('- check openapi.json and record the OpenAPI baseline')
-  console.log(`- write petstore-${version}.tgz, openapi.json and SHA256SUMS to ${artifactFolder}/`)
+  if (hasClient()) console.log(`- set the version in ${clientFolder}/package.json`)
+  console.log('- check openapi.json, and freeze it together with the migrations and the schema')
   console.log(`- commit "Release ${version}" and tag it v${version}`)
 }
 

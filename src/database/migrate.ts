@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { assetUrl, readAsset } from '../assets.ts'
 import { type Database, SchemaTooNewError, UnreleasedSchemaError } from './database.ts'
 import type { SqlDialect } from './dialect.ts'
 import type { Db } from './tables.ts'
@@ -9,9 +9,7 @@ export type Migration = { readonly name: string; script(engine: SqlDialect['engi
 const fromFiles = (name: string, files: Record<SqlDialect['engine'], readonly string[]>): Migration => ({
   name,
   script: (engine) =>
-    files[engine]
-      .map((file) => readFileSync(new URL(`./migrations/${file}.sql`, import.meta.url), 'utf8'))
-      .join('\n'),
+    files[engine].map((file) => readAsset(assetUrl(`./database/migrations/${file}.sql`))).join('\n'),
 })
 
 /** The version of a migration is its place in this list, starting at 1. */

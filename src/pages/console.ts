@@ -1,11 +1,11 @@
-import { readdirSync, readFileSync } from 'node:fs'
 import { extname } from 'node:path'
+import { assetUrl, listAssets, readAsset } from '../assets.ts'
 import type { Environment } from '../config.ts'
 import { htmlHeaders, htmlPage, pageHeaders } from './layout.ts'
 import type { StaticPage } from './staticPage.ts'
 
 /** Written by the build. See console/README.md. */
-const builtFolder = new URL('../../console/dist/', import.meta.url)
+const builtFolder = assetUrl('../console/dist/')
 
 /** The console has no inline script or style, and fetches from this service only. */
 const policy =
@@ -26,13 +26,13 @@ const contentTypes: Readonly<Record<string, string>> = {
 
 /** The console: its document and its assets, or a page that says how to build it. */
 export function consolePages(environment: Environment, folder: URL = builtFolder): StaticPage[] {
-  const assets = listAssets(folder)
+  const assets = listAssets(new URL('assets/', folder))?.filter((name) => extname(name) in contentTypes)
   if (assets === undefined)
     return screenPaths.map((path) => ({ path, headers: htmlHeaders, render: renderNotBuilt }))
   const headers = pageHeaders('text/html; charset=utf-8', policy)
   // Before any key is entered, the document says which environment this is.
   const render = () =>
-    readFileSync(new URL('index.html', folder), 'utf8').replace(
+    readAsset(new URL('index.html', folder)).replace(
       '<html lang="en"',
       `<html lang="en" data-environment="${environment}"`,
     )
@@ -42,17 +42,6 @@ export function consolePages(environment: Environment, folder: URL = builtFolder
   ]
 }
 
-/** The names of the files in assets/. Undefined if the console has not been built. */
-function listAssets(folder: URL): string[] | undefined {
-  try {
-    const names = readdirSync(new URL('assets/', folder))
-    return names.filter((name) => extname(name) in contentTypes)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
-}
-
 /** The name of an asset contains a hash of its content, so its content never changes. */
 const assetPage = (folder: URL, name: string): StaticPage => ({
   path: `/console/assets/${name}`,
@@ -60,7 +49,7 @@ const assetPage = (folder: URL, name: string): StaticPage => ({
     ...pageHeaders(contentTypes[extname(name)] as string, policy),
     'Cache-Control': 'public, max-age=31536000, immutable',
   },
-  render: () => readFileSync(new URL(`assets/${name}`, folder), 'utf8'),
+  render: () => readAsset(new URL(`assets/${name}`, folder)),
 })
 
 const renderNotBuilt = () =>

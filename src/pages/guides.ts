@@ -1,8 +1,8 @@
-import { readFile } from 'node:fs/promises'
+import { assetUrl, readAsset } from '../assets.ts'
 import { escapeHtml, htmlHeaders, htmlPage } from './layout.ts'
 import type { StaticPage } from './staticPage.ts'
 
-const folder = new URL('../../docs/guides/', import.meta.url)
+const folder = assetUrl('../docs/guides/')
 
 /** In reading order: for callers, then for operators. */
 const names = [
@@ -32,22 +32,20 @@ export function guidePages(): StaticPage[] {
   ]
 }
 
-const read = (name: string) => readFile(new URL(`${name}.md`, folder), 'utf8')
+const read = (name: string) => readAsset(new URL(`${name}.md`, folder))
 
-async function renderList(): Promise<string> {
-  const items = await Promise.all(
-    names.map(async (name) => {
-      const text = await read(name)
-      const topics = escapeHtml(topicsOf(text).join(' · '))
-      return `<li><a href="/guides/${name}"><strong>${escapeHtml(titleOf(text))}</strong><span>${topics}</span></a></li>`
-    }),
-  )
+function renderList(): string {
+  const items = names.map((name) => {
+    const text = read(name)
+    const topics = escapeHtml(topicsOf(text).join(' · '))
+    return `<li><a href="/guides/${name}"><strong>${escapeHtml(titleOf(text))}</strong><span>${topics}</span></a></li>`
+  })
   return htmlPage('Guides', '/guides', `<h1>Guides</h1><ul class="cards">${items.join('')}</ul>`)
 }
 
 async function renderGuide(name: string): Promise<string> {
   const { marked } = await import('marked')
-  const markdown = await read(name)
+  const markdown = read(name)
   // Wide tables and code scroll separately, and can be focused with the keyboard.
   const html = marked
     .parse(markdown, { async: false })

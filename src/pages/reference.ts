@@ -1,3 +1,4 @@
+import { assetUrl, isExecutable, readAsset } from '../assets.ts'
 import { type ColourMode, colours, headerHeightRem, pageHeaders, pageHeadHtml } from './layout.ts'
 import type { StaticPage } from './staticPage.ts'
 
@@ -84,7 +85,9 @@ type Route = { url: string; handler(request: unknown, reply: Reply): void }
  * Scalar's browser script. Only Scalar's Fastify plugin contains the script without 200 dependencies, so the plugin is
  * registered with a recorder of its routes, and the handler of the script's route is called.
  */
-async function loadScalar(): Promise<string> {
+export async function loadScalar(): Promise<string> {
+  // The build of the executable has called this function, and embedded the result.
+  if (isExecutable) return readAsset(assetUrl('./pages/scalar.js'))
   const { default: plugin } = await import('@scalar/fastify-api-reference')
   const routes: Route[] = []
   const recorder = { route: (route: Route) => routes.push(route) }

@@ -7,7 +7,7 @@ import { benchSources, importsOf, type Source, sources } from '../support/source
 const features = ['pets', 'categories', 'keys', 'orders', 'inventory', 'events', 'webhooks', 'usage', 'audit']
 
 /** What any part may import. */
-const everywhere = ['clock', 'maybePromise']
+const everywhere = ['assets', 'clock', 'maybePromise']
 const foundation = [...everywhere, 'api', 'database']
 /** Everything except the commands and what starts them. */
 const parts = [
@@ -28,7 +28,7 @@ const parts = [
 
 /** Which folders, and files at the top of src/, each of them may import. */
 const arrows: Record<string, readonly string[]> = {
-  main: ['commands', 'config'],
+  main: ['assets', 'commands', 'config'],
   commands: [...parts, 'service'],
   service: parts,
   restoreDetector: ['database'],
@@ -46,6 +46,7 @@ const arrows: Record<string, readonly string[]> = {
   api: [...everywhere, 'database'],
   database: everywhere,
   startup: [],
+  assets: [],
   maybePromise: [],
   clock: [],
 }
@@ -115,6 +116,11 @@ describe('imports in src/', () => {
       return [...new Set(imported)].filter((other) => other !== part)
     }
     assert.deepEqual(cycles([...filesOf.keys()], imports, String), [])
+  })
+
+  test('only assets.ts locates files of the program, which the executable contains', () => {
+    for (const { path, text } of sources)
+      if (path !== 'assets.ts') assert.doesNotMatch(text, /\bimport\.meta\b/, path)
   })
 
   test('name existing files, with their extension', () => {

@@ -5,7 +5,8 @@ import {
   appendFileSync,
   cpSync,
   existsSync,
-  readdirSync,
+  globSync,
+  mkdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
@@ -18,6 +19,7 @@ import { temporaryFolder } from '../support/engine.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const version = '99.1.0'
+const frozenPatterns = ['src/database/migrations/*.sql', 'test/fixtures/schema-*.txt']
 const changelog = `# Changelog
 
 ## [Unreleased]
@@ -59,7 +61,6 @@ const stateOf = (cwd: string) => ({
   head: git(cwd, 'rev-parse', 'HEAD'),
   tags: git(cwd, 'tag'),
   status: git(cwd, 'status', '--porcelain'),
-  hasArtifacts: existsSync(join(cwd, 'dist')),
 })
 
 /** A repository with the files of the working tree and a short changelog. */
@@ -73,6 +74,11 @@ before(() => {
   for (const file of files.split('\0'))
     if (file !== '' && existsSync(join(root, file))) cpSync(join(root, file), join(origin, file))
   writeFileSync(join(origin, 'CHANGELOG.md'), changelog)
+  writeFileSync(join(origin, 'test/fixtures/frozen.json'), '{}\n')
+  if (!existsSync(join(origin, 'client/package.json'))) {
+    mkdirSync(join(origin, 'client'))
+    writeFileSync(join(origin, 'client/package.json'), '{"name":"petstore-client","version":"1.0.0-dev"}\n')
+  }
   git(origin, 'init', '--quiet', '--initial-branch', 'main')
   git(origin, 'add', '--all')
   git(origin, 'commit', '--quiet', '--message', 'Initial commit')
@@ -100,7 +106,7 @@ function release(cwd: string, ...args: string[]) {
 }
 
 describe('the release command', () => {
-  test('commits, tags and writes artifacts, and pushes nothing', () => {
+  test('commits, tags and freezes the interface and the schema, and pushes nothing', () => {
     const cwd = clone()
     const read = (path: string) => readFileSync(join(cwd, path), 'utf8')
     const originBefore = stateOf(origin)
@@ -120,26 +126,28 @@ describe('the release command', () => {
     assert.deepEqual([lock.version, lock.packages[''].version], [version, version])
     assert.match(read('Dockerfile'), new RegExp(`^ARG VERSION=${version}$`, 'm'))
     assert.match(read('deploy/kubernetes/petstore.yaml'), new RegExp(`image: petstore:${version}$`, 'm'))
+    for (const file of ['deploy/kubernetes/migrate.yaml', 'docs/guides/deploying.md'])
+      assert.match(read(file), /\bpetstore-migrate-99-1-0$/m)
     const [, date = ''] = /^## \[99\.1\.0\] - (\d{4}-\d\d-\d\d)$/m.exec(read('CHANGELOG.md')) ?? []
     assert.ok(Math.abs(Date.parse(date) - Date.now()) < 2 * 86_400_000, date)
     const moved = `## [Unreleased]\n\n## [${version}] - ${date}\n`
     assert.equal(read('CHANGELOG.md'), changelog.replace('## [Unreleased]\n', moved))
-    assert.equal(read('docs/openapi/1.0.0.json'), read('openapi.json'))
+    assert.equal(read(`docs/openapi/${version}.json`), read('openapi.json'))
+    const frozen = JSON.parse(read('test/fixtures/frozen.json'))
+    for (const path of [`docs/openapi/${version}.json`, ...globSync(frozenPatterns, { cwd })])
+      assert.equal(frozen[path], createHash('sha256').update(read(path)).digest('hex'), path)
+    assert.equal(JSON.parse(read('client/package.json')).version, version)
 
-    const tarball = `petstore-${version}.tgz`
-    assert.deepEqual(readdirSync(join(cwd, 'dist')).sort(), ['SHA256SUMS', 'openapi.json', tarball])
-    assert.equal(read('dist/openapi.json'), read('openapi.json'))
-    const sums = ['openapi.json', tarball].map((name) => {
-      const bytes = readFileSync(join(cwd, 'dist', name))
-      return `${createHash('sha256').update(bytes).digest('hex')}  ${name}\n`
-    })
-    assert.equal(read('dist/SHA256SUMS'), sums.join(''))
-    const packed = execFileSync('tar', ['-tzf', join(cwd, 'dist', tarball)], { encoding: 'utf8' }).split('\n')
-    for (const file of ['bin/petstore.js', 'src/main.ts', 'docs/guides/running.md', 'LICENSE'])
-      assert.ok(packed.includes(`package/${file}`), file)
-    assert.ok(packed.includes('package/console/dist/index.html'))
-    assert.ok(packed.some((file) => /^package\/console\/dist\/assets\/.*\.js$/.test(file)))
-    assert.ok(!packed.some((file) => /^package\/(test|bench|tools|dist|node_modules)\//.test(file)))
+    // An unchanged OpenAPI document is not recorded again.
+    commitFile(
+      cwd,
+      'CHANGELOG.md',
+      read('CHANGELOG.md').replace('## [Unreleased]\n', '## [Unreleased]\n\n- A fix.\n'),
+    )
+    const next = release(cwd, '99.1.1')
+    assert.equal(next.status, 0, next.stderr)
+    assert.ok(!existsSync(join(cwd, 'docs/openapi/99.1.1.json')))
+    assert.deepEqual(JSON.parse(read('test/fixtures/frozen.json')), frozen)
   })
 
   test('with --dry-run shows what it would do and changes nothing', () => {
@@ -147,7 +155,7 @@ describe('the release command', () => {
     const stateBefore = stateOf(cwd)
     const { status, stdout, stderr } = release(cwd, version, '--dry-run')
     assert.equal(status, 0, stderr)
-    for (const text of [`v${version}`, '- A change.', 'Dockerfile', `petstore-${version}.tgz`])
+    for (const text of [`v${version}`, '- A change.', 'Dockerfile', 'client/package.json'])
       assert.ok(stdout.includes(text), text)
     assert.ok(!stdout.includes('An earlier change'))
     assert.deepEqual(stateOf(cwd), stateBefore)
@@ -187,6 +195,11 @@ describe('the release command', () => {
       prepare: (cwd) =>
         commitFile(cwd, 'CHANGELOG.md', changelog.replace(/### Added\n\n- A change\.\n\n/, '')),
       error: /lists no unreleased changes/,
+    },
+    {
+      name: 'a change of what an earlier release has frozen',
+      prepare: (cwd) => commitFile(cwd, 'test/fixtures/frozen.json', '{"openapi.json":"another digest"}\n'),
+      error: /openapi\.json belongs to an earlier release and has changed/,
     },
     {
       name: 'an OpenAPI document that is not current',

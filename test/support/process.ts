@@ -39,6 +39,10 @@ export type SpawnOptions = {
   nodeOptions?: readonly string[]
   /** The size limit of each file: writing more is an I/O error. */
   fileBytesMax?: number
+  /** The path of an installed `petstore`, to run instead of the sources. */
+  program?: string
+  /** The working directory, by default the repository. */
+  cwd?: string
 }
 
 /** The unit of `ulimit -f` is 512 bytes. */
@@ -51,13 +55,14 @@ const limited = (bytes: number, ...command: string[]) => [
 
 /** Starts the `petstore` command in a new process. */
 export function spawnPetstore(args: string[], env: Record<string, string> = {}, how: SpawnOptions = {}) {
-  const { nodeOptions = [], fileBytesMax } = how
-  const command = [...nodeOptions, main, ...args]
-  const options = { cwd: root, env: environment(env) }
+  const { nodeOptions = [], fileBytesMax, program, cwd = root } = how
+  const command =
+    program === undefined ? [process.execPath, ...nodeOptions, main, ...args] : [program, ...args]
+  const options = { cwd, env: environment(env) }
   const child =
     fileBytesMax === undefined
-      ? spawn(process.execPath, command, options)
-      : spawn('sh', limited(fileBytesMax, process.execPath, ...command), options)
+      ? spawn(command[0] as string, command.slice(1), options)
+      : spawn('sh', limited(fileBytesMax, ...command), options)
   running.add(child)
   child.once('close', () => running.delete(child))
   const output = { stdout: '', stderr: '' }

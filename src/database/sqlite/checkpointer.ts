@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
+import { workerUrl } from '../../assets.ts'
 
 /** A log of this size is checkpointed. */
 export const checkpointBytes = 4 * 1024 * 1024
@@ -46,7 +47,7 @@ export class Checkpointer {
   #start(): Worker | undefined {
     if (this.#isStopped) return undefined
     if (this.#worker) return this.#worker
-    this.#worker = new Worker(new URL('./checkpointerThread.js', import.meta.url), {
+    this.#worker = new Worker(workerUrl('./database/sqlite/checkpointerThread.js'), {
       workerData: { file: this.#databaseFile, checkpointBytes },
       resourceLimits: { maxYoungGenerationSizeMb: 1, maxOldGenerationSizeMb: 32 },
     })

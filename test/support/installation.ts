@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { eventually } from './eventually.ts'
+import { runInProcess } from './process.ts'
+import { type Server, serverFor, stopped } from './servers.ts'
+
+export type Installation = {
+  /** The path of `petstore`. */
+  program: string
+  /** An empty folder to run it in. */
+  cwd: string
+  /** The search path of its processes. */
+  path: string
+}
+
+const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+
+/** Uses an installed `petstore` like an operator does, from the first start to a backup. */
+export async function useInstallation(t: TestContext, { program, cwd, path }: Installation): Promise<void> {
+  const how = { program, cwd }
+  const env = { PATH: path, HOME: cwd, PETSTORE_DATA_DIR: join(cwd, 'data') }
+  const run = async (...args: string[]) => {
+    const { code, stdout, stderr } = await runInProcess(args, env, '', how)
+    assert.deepEqual({ code, stderr }, { code: 0, stderr: '' }, args.join(' '))
+    return stdout
+  }
+  assert.equal(await run('--version'), `${version}\n`)
+  assert.match(await run('migrate'), /initial/)
+  assert.equal(await run('openapi'), readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8'))
+
+  const server = await serverFor(t, env, how)
+  const { status, json } = await server.request('POST', '/v1/pets', {
+    key: server.operatorKey,
+    body: { name: 'Milo', categoryId: 1 },
+  })
+  assert.equal(status, 201)
+  await checkPages(server)
+  await checkWorkerThread(server, json.id)
+  await run('backup', join(cwd, 'backup.db'))
+  assert.ok(existsSync(join(cwd, 'backup.db')))
+  const { code, stderr } = await stopped(server)
+  assert.equal(code, 0, stderr)
+
+  const again = await serverFor(t, env, how)
+  const found = await again.request('GET', `/v1/pets/${json.id}`, { key: server.operatorKey })
+  assert.deepEqual(found.json, { ...json, status: 'pending' })
+  assert.equal((await stopped(again)).code, 0)
+}
+
+async function checkPages({ request }: Server): Promise<void> {
+  const read = async (path: string) => {
+    const { status, text } = await request('GET', path)
+    assert.equal(status, 200, path)
+    return text
+  }
+  const [, script = ''] = /src="(\/console\/assets\/[^"]+\.js)"/.exec(await read('/console')) ?? []
+  assert.ok((await read(script)).length > 1_000)
+  assert.match(await read('/docs'), /reference\.js/)
+  assert.match(await read('/docs/reference.js'), /createApiReference/)
+  assert.match(await read('/guides/keys'), /<h1>/)
+  assert.equal(JSON.parse(await read('/v1/openapi.json')).openapi, '3.1.0')
+}
+
+/** An erasure truncates the write-ahead log, in a worker thread. */
+async function checkWorkerThread(
+  { request, operatorKey: key, dataDir }: Server,
+  petId: number,
+): Promise<void> {
+  const { json: order } = await request('POST', '/v1/store/orders', {
+    key,
+    body: { petId, customer: { name: 'Ada', email: 'ada@example.com' } },
+  })
+  const { status } = await request('DELETE', `/v1/store/orders/${order.id}/customer`, { key })
+  assert.equal(status, 204)
+  const log = join(dataDir, 'petstore.db-wal')
+  await eventually('the log is truncated', () => statSync(log).size === 0)
+}

@@ -1,0 +1,106 @@
+/**
+ * Builds a Debian package of the executable, with the unit and the settings of deploy/systemd: `npm run build:deb
+ * [-- --target linux-x64]`.
+ */
+import { execFileSync } from 'node:child_process'
+import { chmodSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { buildArtifactBinary, type Target, targetOf } from './buildBinary.ts'
+
+const root = fileURLToPath(new URL('../', import.meta.url))
+const architectures: Record<Target, string> = { 'linux-x64': 'amd64', 'linux-arm64': 'arm64' }
+export type Compression = 'zstd' | 'none'
+
+/** Replaces a line that must be there. */
+function replaceLine(text: string, line: RegExp, replacement: string): string {
+  const pattern = new RegExp(`^(?:${line.source})\n`, 'm')
+  if (!pattern.test(text)) throw new Error(`There is no line ${line.source}.`)
+  return text.replace(pattern, replacement === '' ? '' : `${replacement}\n`)
+}
+
+/** The unit of deploy/systemd for the executable. It has no compile cache. */
+function unit(): string {
+  let text = readFileSync(join(root, 'deploy/systemd/petstore.service'), 'utf8')
+  text = replaceLine(
+    text,
+    /# One instance.*\n#.*/,
+    '# One instance. Its settings are in /etc/default/petstore.',
+  )
+  text = replaceLine(text, /ExecStart=.*/, 'ExecStart=/usr/bin/petstore serve')
+  text = replaceLine(text, /WorkingDirectory=.*/, '')
+  text = replaceLine(text, /EnvironmentFile=.*/, 'EnvironmentFile=/etc/default/petstore')
+  text = replaceLine(text, /# Compiled code.*\nCacheDirectory=.*\nCacheDirectoryMode=.*/, '')
+  return text.replace(' XDG_CACHE_HOME=%C', '')
+}
+
+function settings(): string {
+  const text = readFileSync(join(root, 'deploy/systemd/petstore.env.example'), 'utf8')
+  return replaceLine(
+    text,
+    /# Copy to .*/,
+    '# Settings of the service: see /usr/share/doc/petstore/guides/running.md.',
+  )
+}
+
+const control = (version: string, target: Target, kilobytes: number): string => `Package: petstore
+Version: ${version.replace('-', '~')}
+Architecture: ${architectures[target]}
+Maintainer: Petstore maintainers <maintainers@petstore.example>
+Installed-Size: ${kilobytes}
+Depends: libc6 (>= 2.28), libstdc++6, libatomic1, passwd
+Section: web
+Priority: optional
+Description: HTTP/JSON service for animals offered for adoption
+ One executable with an embedded database, a console for the browser, the API
+ reference and the guides. It also runs as many instances on PostgreSQL.
+`
+
+/** Writes the package. `executable` has been built for the target. */
+export function buildDeb(executable: string, target: Target, output: string, compression: Compression): void {
+  const folder = mkdtempSync(join(tmpdir(), 'petstore-deb-'))
+  const add = (path: string, content: string | Buffer, mode = 0o644) => {
+    const file = join(folder, path)
+    mkdirSync(dirname(file), { recursive: true })
+    writeFileSync(file, content)
+    chmodSync(file, mode)
+  }
+  try {
+    const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+    const program = readFileSync(executable)
+    add('usr/bin/petstore', program, 0o755)
+    add('usr/lib/systemd/system/petstore.service', unit())
+    add('etc/default/petstore', settings(), 0o600)
+    add('usr/share/doc/petstore/copyright', readFileSync(join(root, 'LICENSE')))
+    for (const path of globSync('docs/guides/*.md', { cwd: root }))
+      add(`usr/share/doc/petstore/${path.slice('docs/'.length)}`, readFileSync(join(root, path)))
+    add('DEBIAN/control', control(version, target, Math.ceil(program.length / 1024)))
+    add('DEBIAN/conffiles', '/etc/default/petstore\n')
+    for (const name of ['postinst', 'prerm', 'postrm'])
+      add(`DEBIAN/${name}`, readFileSync(join(root, 'deploy/debian', name)), 0o755)
+    chmodSync(folder, 0o755)
+    execFileSync('find', [folder, '-type', 'd', '-exec', 'chmod', '0755', '{}', '+'])
+    // The time of the files in the package: the same commit makes the same package.
+    const time = execFileSync('git', ['log', '-1', '--format=%ct'], { cwd: root, encoding: 'utf8' }).trim()
+    const level = compression === 'zstd' ? ['-z9'] : []
+    execFileSync(
+      'dpkg-deb',
+      ['--build', '--root-owner-group', `-Z${compression}`, ...level, folder, output],
+      {
+        env: { ...process.env, SOURCE_DATE_EPOCH: time },
+      },
+    )
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({ options: { target: { type: 'string' } } })
+  const target = targetOf(values.target)
+  const executable = await buildArtifactBinary(target)
+  buildDeb(executable, target, `${executable}.deb`, 'zstd')
+  console.log(`${executable}.deb`)
+}
