@@ -10,6 +10,7 @@
  * The folder of a file decides where it runs:
  *
  *     test/plain/      needs no database: once
+ *     test/client/     the client for TypeScript and its package: once
  *     test/store/      over a service or a database: on SQLite and on PostgreSQL
  *     test/embedded/   about the embedded engine and its files: on SQLite
  *     test/postgres/   about PostgreSQL: on PostgreSQL, a real server that is started here and removed after
@@ -43,7 +44,7 @@ const slowestShown = 8
 /** A process of tests that hangs fails; on a busy machine the longest take minutes. */
 const batchTimeoutMs = 1_200_000
 const engines: Record<Engine, { name: string; folders: readonly string[] }> = {
-  sqlite: { name: 'SQLite', folders: ['plain', 'store', 'embedded'] },
+  sqlite: { name: 'SQLite', folders: ['plain', 'client', 'store', 'embedded'] },
   postgres: { name: 'PostgreSQL', folders: ['store', 'postgres'] },
 }
 const isBrowserRequired = process.env.PETSTORE_TEST_REQUIRE_BROWSER === 'true'
