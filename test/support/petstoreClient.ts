@@ -31,7 +31,7 @@ export function sharedClock(service: Pick<TestService, 'now' | 'advance'>) {
     now: () => service.now(),
     sleep: (ms: number) =>
       new Promise<void>((wake) => {
-        sleepers.push({ at: service.now() + ms, wake })
+        sleepers.push({ at: Math.ceil(service.now() + ms), wake })
         schedule()
       }),
   }
