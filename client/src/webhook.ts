@@ -16,7 +16,7 @@ type MessageHeaders = Headers | Record<string, string | readonly string[] | unde
  * `WebhookVerificationError`. The payload is the body exactly as it was received.
  */
 export async function verifyWebhook(
-  payload: string | Uint8Array<ArrayBuffer>,
+  payload: string | Uint8Array,
   headers: MessageHeaders,
   secret: string,
   { toleranceSeconds = 300, now = Date.now() }: VerifyOptions = {},
