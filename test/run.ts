@@ -15,7 +15,8 @@
  *     test/embedded/   about the embedded engine and its files: on SQLite
  *     test/postgres/   about PostgreSQL: on PostgreSQL, a real server that is started here and removed after
  *
- * test/failover/ does not run here, but with `npm run test:failover`: it needs HAProxy.
+ * test/failover/ does not run here, but with `npm run test:failover`: it needs HAProxy. test/generated-clients/ runs
+ * with `npm run test:clients`, which installs the generators.
  *
  * A skipped test and a PostgreSQL that does not start are failures. One exception: on a machine without a
  * browser the tests that need one are skipped and reported. With PETSTORE_TEST_REQUIRE_BROWSER=true they fail the run.
@@ -28,7 +29,7 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { bunUnsupported } from './bunUnsupported.ts'
 import { batchesOf, interleaved, writeBatch } from './support/batches.ts'
-import { ensureConsoleBuilt } from './support/consoleBuild.ts'
+import { ensureClientTypes, ensureConsoleBuilt } from './support/consoleBuild.ts'
 import { installHint, noBrowserReason } from './support/findBrowser.ts'
 import { findBun } from './support/findBun.ts'
 import { startPostgres } from './support/postgres.ts'
@@ -131,6 +132,7 @@ const programs = interleaved(
 )
 // Before the tests: several processes would build it at the same time.
 ensureConsoleBuilt()
+ensureClientTypes()
 const postgres = plan.some(({ engine }) => engine === 'postgres') ? await startPostgres() : undefined
 try {
   if (postgres) {

@@ -6,14 +6,14 @@
 
 const mark = '\0int:'
 const escapedMark = '\\u0000int:'
-/** Strings are matched first, so that digits in them are skipped. */
-const stringOrLongInteger = /"(?:[^"\\]+|\\.)*"|-?\d{16,}(?![\d.eE])/g
+/** Strings are matched too, so that digits in them are skipped. In linear time, also if the text is incomplete. */
+const stringOrNumber = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g
 const markedInteger = /"\\u0000int:(-?\d+)"/g
 
 export function parseJson(text: string): unknown {
   if (!/\d{16}/.test(text)) return JSON.parse(text)
-  const marked = text.replace(stringOrLongInteger, (token) =>
-    token[0] === '"' || Number.isSafeInteger(Number(token)) ? token : `"${escapedMark}${token}"`,
+  const marked = text.replace(stringOrNumber, (token) =>
+    /^-?\d{16,}$/.test(token) && !Number.isSafeInteger(Number(token)) ? `"${escapedMark}${token}"` : token,
   )
   return JSON.parse(marked, (_key, value) =>
     typeof value === 'string' && value.startsWith(mark) ? BigInt(value.slice(mark.length)) : value,

@@ -44,7 +44,7 @@ export async function verifyWebhook(
 
 function headerOf(headers: MessageHeaders, name: string): string {
   const value =
-    headers instanceof Headers
+    typeof headers.get === 'function'
       ? headers.get(name)
       : Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1]
   if (typeof value !== 'string' || value === '') throw invalid(`The header ${name} is missing.`)

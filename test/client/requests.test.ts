@@ -2,12 +2,18 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { headersOf, type Pet, PetstoreError } from '../../client/src/index.ts'
+import { parseJson, toJson } from '../../client/src/json.ts'
 import { operations } from '../../client/src/schema.ts'
 import { clientOf } from '../support/petstoreClient.ts'
 import { useService } from '../support/useService.ts'
 
 const service = useService()
 const codeOf = (code: string) => (error: unknown) => error instanceof PetstoreError && error.code === code
+
+function exactIntegers(_key: string, value: unknown, context?: { source: string }): unknown {
+  const isLarge = typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value)
+  return isLarge && /^-?\d+$/.test(context?.source ?? '') ? BigInt(context?.source ?? 0) : value
+}
 
 describe('the client', () => {
   test('creates, reads, changes and removes animals', async () => {
@@ -68,6 +74,27 @@ describe('the client', () => {
       const same = await store.pets.create({ name: 'Small', categoryId: BigInt(categoryId) })
       assert.equal(same.categoryId, categoryId)
     }
+  })
+
+  test('reads JSON as JSON.parse does, apart from large integers', () => {
+    for (const text of [
+      '[12345678901234567890, "12345678901234567890"]',
+      '{"a":-9007199254740993,"b":[1.5,1e300]}',
+    ])
+      assert.deepEqual(parseJson(text), JSON.parse(text, exactIntegers))
+    for (const text of [
+      '"\\\\\\"1234567890123456789"',
+      '1234567890123456.5',
+      '1234567890123456e2',
+      '0.1234567890123456789',
+    ])
+      assert.deepEqual(parseJson(text), JSON.parse(text))
+    // A body that ends in a string, which must not take long.
+    assert.throws(() => parseJson(`[12345678901234567890, "${'long '.repeat(100_000)}`), SyntaxError)
+    assert.equal(
+      toJson({ id: 2n ** 63n, text: '"9007199254740993"' }),
+      '{"id":9223372036854775808,"text":"\\"9007199254740993\\""}',
+    )
   })
 
   test('throws errors with code, status, details and request id', async () => {
