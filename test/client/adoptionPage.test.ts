@@ -7,6 +7,7 @@ import { extname, join } from 'node:path'
 import { after, before, describe, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
+import { Webhook } from 'standardwebhooks'
 import { browserTest, hasBrowser, launchBrowser, type TestBrowser } from '../support/browser.ts'
 import { packClient } from '../support/clientPackage.ts'
 import { assertAccessible, desktop, phone, screenshot } from '../support/console.ts'
@@ -107,6 +108,26 @@ describe('the adoption page', () => {
       await screenshot(page, `adoption page ${name}`)
     })
   }
+
+  browserTest('the client reads events in a browser, and verifies signatures', async (t) => {
+    const { key } = await service.makeKey({ origins: [origin], scopes: ['events:read'] })
+    const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
+    const now = new Date()
+    const headers = {
+      'webhook-id': 'msg_1',
+      'webhook-timestamp': String(Math.floor(now.getTime() / 1000)),
+      'webhook-signature': new Webhook(secret).sign('msg_1', now, '{"type":"webhook.test"}'),
+    }
+    const { page } = await open(t)
+    const found = await page.evaluate(`(async () => {
+      const { Petstore, verifyWebhook } = await import('./petstore-client.min.js')
+      const store = new Petstore({ baseUrl: ${JSON.stringify(service.base)}, apiKey: ${JSON.stringify(key)} })
+      const message = await verifyWebhook('{"type":"webhook.test"}', ${JSON.stringify(headers)}, ${JSON.stringify(secret)})
+      for await (const { type } of store.events.stream({ after: 0 }))
+        if (type.startsWith('pet.')) return [type, message.type, store.rateLimit.limit]
+    })()`)
+    assert.deepEqual(found, ['pet.created', 'webhook.test', 60])
+  })
 
   browserTest('says that the animals cannot be shown, and tries again', async (t) => {
     const context = await chromium.browser.newContext()
