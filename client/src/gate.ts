@@ -1,5 +1,5 @@
 import { type Clock, until } from './clock.ts'
-import { RateLimitError } from './errors.ts'
+import { type PetstoreError, RateLimitError } from './errors.ts'
 
 /** The rate limit after the last response. */
 export type RateLimit = {
@@ -34,7 +34,7 @@ export class Gate {
   #active = 0
   readonly #queue: (() => void)[] = []
   #pausedUntil = Number.NEGATIVE_INFINITY
-  #pauseError: RateLimitError | undefined
+  #pauseError: PetstoreError | undefined
   /** Attempts without a response so far. `left` may or may not include them. */
   #inFlight = 0
   readonly #windows = new Map<string, Window>()
@@ -75,7 +75,7 @@ export class Gate {
   }
 
   /** Sends nothing for this time. */
-  pause(ms: number, error: RateLimitError): void {
+  pause(ms: number, error: PetstoreError): void {
     const until = this.#clock.now() + ms
     if (until <= this.#pausedUntil) return
     this.#pausedUntil = until
@@ -155,7 +155,7 @@ export class Gate {
     }
   }
 
-  #wait(ms: number, signal: AbortSignal | undefined, error = exhausted(ms)): Promise<void> {
+  #wait(ms: number, signal: AbortSignal | undefined, error: PetstoreError = exhausted(ms)): Promise<void> {
     if (ms > this.#options.maxWaitMs) throw error
     return this.#clock.sleep(ms, signal)
   }

@@ -66,6 +66,7 @@ export class Http {
   readonly clock: Clock
   readonly gate: Gate
   readonly #baseUrl: string
+  readonly #maxWaitMs: number
 
   constructor(options: PetstoreOptions, clock: Clock) {
     const { maxConcurrent = 8, maxWaitMs = 120_000, throttle = false } = options
@@ -75,6 +76,7 @@ export class Http {
     const url = new URL(options.baseUrl, (globalThis as { location?: { href: string } }).location?.href)
     this.#baseUrl = `${url.origin}${url.pathname === '/' ? '/v1' : url.pathname.replace(/\/$/, '')}`
     this.#options = options
+    this.#maxWaitMs = maxWaitMs
     this.clock = clock
     this.gate = new Gate({ maxConcurrent, maxWaitMs, throttle }, clock, async () => {
       const [url, init] = this.#request('getLimits', {}, {})
@@ -118,11 +120,12 @@ export class Http {
         if (unclear && error.status === 412) throw unclear
         if (!isRetryable(error)) throw error
         const delayMs = this.#backoff(attempt, error)
-        if (error instanceof RateLimitError && error.code !== 'too_many_streams')
-          this.gate.pause(delayMs, error)
-        if (attempt >= maxRetries || delayMs > (this.#options.maxWaitMs ?? 120_000)) throw error
+        const isPause = error.status === 429 && error.code !== 'too_many_streams'
+        if (isPause) this.gate.pause(delayMs, error)
+        if (attempt >= maxRetries || delayMs > this.#maxWaitMs) throw error
         if (error.status === 0 || error.status >= 500) unclear ??= error
-        if (error.status !== 429 || error.code === 'too_many_streams') await this.clock.sleep(delayMs, signal)
+        // The gate waits for the end of a pause.
+        if (!isPause) await this.clock.sleep(delayMs, signal)
       }
     }
   }

@@ -7,6 +7,8 @@ import { clientOf } from '../support/petstoreClient.ts'
 import { useService } from '../support/useService.ts'
 
 const service = useService()
+/** A stream that lacks an event would wait for it forever. */
+const bounded = { timeout: 60_000 }
 /** Short delays before a stream resumes. */
 const quick = { random: () => 0.05 }
 
@@ -16,7 +18,7 @@ async function newestEventId(): Promise<number> {
 }
 
 describe('the event stream of the client', () => {
-  test('resumes by itself: no event is missing and none is repeated', async (t) => {
+  test('resumes by itself: no event is missing and none is repeated', bounded, async (t) => {
     let connections = 0
     const proxy = await startFaultProxy(
       t,
@@ -44,7 +46,7 @@ describe('the event stream of the client', () => {
     assert.ok(connections >= 5, String(connections))
   })
 
-  test('starts with the next event, also if the first connection brings none', async (t) => {
+  test('starts with the next event, also if the first connection brings none', bounded, async (t) => {
     const proxy = await startFaultProxy(
       t,
       () => service.base,
@@ -66,7 +68,7 @@ describe('the event stream of the client', () => {
     await stream.return()
   })
 
-  test('reconnects after a silence', async () => {
+  test('reconnects after a silence', bounded, async (t) => {
     let connections = 0
     const store = clientOf(
       service,
@@ -80,7 +82,7 @@ describe('the event stream of the client', () => {
     )
     const after = await newestEventId()
     await clientOf(service).categories.create({ name: 'Missed' })
-    for await (const event of store.events.stream({ after })) {
+    for await (const event of store.events.stream({ after, signal: t.signal })) {
       assert.equal((event.data as { name?: string }).name, 'Missed')
       break
     }
@@ -112,11 +114,11 @@ describe('the event stream of the client', () => {
     await assert.rejects(unreachable.events.stream().next(), { code: 'connection_failed' })
   })
 
-  test('does not hold a place of other requests', async () => {
+  test('does not hold a place of other requests', bounded, async (t) => {
     const store = clientOf(service, { maxConcurrent: 1 })
     const after = await newestEventId()
     await store.categories.create({ name: 'First' })
-    for await (const { data } of store.events.stream({ after })) {
+    for await (const { data } of store.events.stream({ after, signal: t.signal })) {
       if ((data as { name?: string }).name === 'Second') break
       await store.categories.create({ name: 'Second' })
     }
