@@ -10,11 +10,13 @@
  * The folder of a file decides where it runs:
  *
  *     test/plain/      needs no database: once
+ *     test/client/     the client for TypeScript and its package: once
  *     test/store/      over a service or a database: on SQLite and on PostgreSQL
  *     test/embedded/   about the embedded engine and its files: on SQLite
  *     test/postgres/   about PostgreSQL: on PostgreSQL, a real server that is started here and removed after
  *
- * test/failover/ does not run here, but with `npm run test:failover`: it needs HAProxy.
+ * test/failover/ does not run here, but with `npm run test:failover`: it needs HAProxy. test/generated-clients/ runs
+ * with `npm run test:clients`, which installs the generators.
  *
  * A skipped test and a PostgreSQL that does not start are failures. One exception: on a machine without a
  * browser the tests that need one are skipped and reported. With PETSTORE_TEST_REQUIRE_BROWSER=true they fail the run.
@@ -27,7 +29,7 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { bunUnsupported } from './bunUnsupported.ts'
 import { batchesOf, interleaved, writeBatch } from './support/batches.ts'
-import { ensureConsoleBuilt } from './support/consoleBuild.ts'
+import { ensureClientTypes, ensureConsoleBuilt } from './support/consoleBuild.ts'
 import { installHint, noBrowserReason } from './support/findBrowser.ts'
 import { findBun } from './support/findBun.ts'
 import { startPostgres } from './support/postgres.ts'
@@ -43,7 +45,7 @@ const slowestShown = 8
 /** A process of tests that hangs fails; on a busy machine the longest take minutes. */
 const batchTimeoutMs = 1_200_000
 const engines: Record<Engine, { name: string; folders: readonly string[] }> = {
-  sqlite: { name: 'SQLite', folders: ['plain', 'store', 'embedded'] },
+  sqlite: { name: 'SQLite', folders: ['plain', 'client', 'store', 'embedded'] },
   postgres: { name: 'PostgreSQL', folders: ['store', 'postgres'] },
 }
 const isBrowserRequired = process.env.PETSTORE_TEST_REQUIRE_BROWSER === 'true'
@@ -130,6 +132,7 @@ const programs = interleaved(
 )
 // Before the tests: several processes would build it at the same time.
 ensureConsoleBuilt()
+ensureClientTypes()
 const postgres = plan.some(({ engine }) => engine === 'postgres') ? await startPostgres() : undefined
 try {
   if (postgres) {

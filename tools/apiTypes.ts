@@ -1,12 +1,14 @@
 /**
- * Writes the types of the API for the console, from openapi.json: `node tools/apiTypes.ts`. The result is not committed,
- * so it is never out of date.
+ * Writes the types of the API for the console and the client, from openapi.json: `node tools/apiTypes.ts`. The results
+ * are not committed, so they are never out of date.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 
 type Schema = {
   $ref?: string
   type?: string | string[]
+  format?: string
+  maximum?: number | undefined
   const?: unknown
   enum?: unknown[]
   properties?: Record<string, Schema>
@@ -20,7 +22,14 @@ type Schema = {
   description?: string
 }
 type Content = { content?: Record<string, { schema?: Schema }> }
-type Parameter = { $ref?: string; name: string; in: string; required?: boolean; schema: Schema }
+type Parameter = {
+  $ref?: string
+  name: string
+  in: string
+  description?: string
+  required?: boolean
+  schema: Schema
+}
 type OperationObject = {
   operationId: string
   parameters?: Parameter[]
@@ -41,15 +50,93 @@ function resolve<T extends { $ref?: string }>(value: T): T {
   return resolve(keys.reduce((node, key) => node[key], document) as T)
 }
 
-function typeOf(schema: Schema): string {
-  if (schema.$ref !== undefined) return `Schemas[${JSON.stringify(nameOf(schema.$ref))}]`
-  if (schema.const !== undefined) return JSON.stringify(schema.const)
-  if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(' | ')
-  const union = schema.anyOf ?? schema.oneOf
-  if (union) return openUnion(union.map(typeOf))
-  if (schema.allOf) return schema.allOf.map((part) => `(${typeOf(part)})`).join(' & ')
-  const types = [schema.type ?? 'unknown'].flat()
-  return types.map((type) => typeOfKind(type, schema)).join(' | ')
+/** How the types of a target refer to a schema, and which type an integer has. */
+type Style = { refer(name: string): string; integer(schema: Schema): string }
+
+/** The console treats every id as opaque. */
+const consoleStyle: Style = {
+  refer: (name) => `Schemas[${JSON.stringify(name)}]`,
+  integer: () => 'number',
+}
+
+/** An int64 that can be beyond 2^53 is a bigint there (decision 31). */
+const clientStyle: Style = {
+  refer: (name) => name,
+  integer: ({ format, maximum = Number.POSITIVE_INFINITY }) =>
+    format === 'int64' && maximum > Number.MAX_SAFE_INTEGER ? 'Int64' : 'number',
+}
+
+const commentOf = (text: string | undefined): string =>
+  text === undefined ? '' : `/** ${text.replaceAll('*/', '').replaceAll('\n', '\n * ')} */\n`
+
+class TypeWriter {
+  readonly #style: Style
+
+  constructor(style: Style) {
+    this.#style = style
+  }
+
+  typeOf(schema: Schema): string {
+    if (schema.$ref !== undefined) return this.#style.refer(nameOf(schema.$ref))
+    if (schema.const !== undefined) return JSON.stringify(schema.const)
+    if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(' | ')
+    const union = schema.anyOf ?? schema.oneOf
+    if (union) return openUnion(union.map((member) => this.typeOf(member)))
+    if (schema.allOf) return schema.allOf.map((part) => `(${this.typeOf(part)})`).join(' & ')
+    const types = [schema.type ?? 'unknown'].flat()
+    return types.map((type) => this.#typeOfKind(type, schema)).join(' | ')
+  }
+
+  #typeOfKind(type: string, schema: Schema): string {
+    if (type === 'object') return this.#objectType(schema)
+    if (type === 'array') return `(${this.typeOf(schema.items ?? {})})[]`
+    if (type === 'integer') return this.#style.integer(schema)
+    return type
+  }
+
+  #objectType({ properties = {}, required = [], additionalProperties }: Schema): string {
+    const fields = Object.entries(properties).map(
+      ([name, schema]) =>
+        `${commentOf(schema.description)}${this.#field(name, schema, required.includes(name))}`,
+    )
+    const rest = typeof additionalProperties === 'object' ? this.typeOf(additionalProperties) : undefined
+    if (fields.length === 0) return `Record<string, ${rest ?? 'unknown'}>`
+    const object = `{\n${fields.join('\n')}\n}`
+    return rest === undefined ? object : `${object} & Record<string, ${rest}>`
+  }
+
+  #field(name: string, schema: Schema, isRequired: boolean | undefined): string {
+    const key = /^\w+$/.test(name) ? name : JSON.stringify(name)
+    return `${key}${isRequired ? '' : '?'}: ${this.typeOf(schema)}${isRequired ? '' : ' | undefined'}`
+  }
+
+  #parametersType(parameters: readonly Parameter[], place: string): string {
+    const fields = parameters
+      .filter((parameter) => parameter.in === place)
+      .map(
+        ({ name, required, schema, description }) =>
+          // A parameter takes whatever id a response has.
+          `${commentOf(description)}${this.#field(name, { ...schema, maximum: undefined }, required)}`,
+      )
+    return fields.length === 0 ? 'undefined' : `{\n${fields.join('\n')}\n}`
+  }
+
+  #jsonType({ content }: Content): string {
+    const schema = content?.['application/json']?.schema
+    return schema ? this.typeOf(schema) : 'undefined'
+  }
+
+  operationType(operation: OperationObject): string {
+    const parameters = (operation.parameters ?? []).map(resolve)
+    const [, success] = Object.entries(operation.responses).find(([status]) => /^2/.test(status)) ?? []
+    const body = operation.requestBody ? this.#jsonType(resolve(operation.requestBody)) : 'undefined'
+    return `{
+  params: ${this.#parametersType(parameters, 'path')}
+  query: ${this.#parametersType(parameters, 'query')}
+  body: ${body}
+  response: ${success ? this.#jsonType(resolve(success)) : 'undefined'}
+}`
+  }
 }
 
 /** A union of known values and any string keeps the known values for completion. */
@@ -58,72 +145,60 @@ const openUnion = (members: string[]) =>
     ? members.map((member) => (member === 'string' ? '(string & {})' : member)).join(' | ')
     : members.join(' | ')
 
-function typeOfKind(type: string, schema: Schema): string {
-  if (type === 'object') return objectType(schema)
-  if (type === 'array') return `(${typeOf(schema.items ?? {})})[]`
-  if (type === 'integer') return 'number'
-  return type
-}
+type NamedOperation = { id: string; method: string; path: string; operation: OperationObject }
 
-function objectType({ properties = {}, required = [], additionalProperties }: Schema): string {
-  const fields = Object.entries(properties).map(([name, schema]) => {
-    const comment =
-      schema.description === undefined ? '' : `/** ${schema.description.replaceAll('*/', '')} */\n`
-    const isRequired = required.includes(name)
-    return `${comment}${JSON.stringify(name)}${isRequired ? '' : '?'}: ${typeOf(schema)}${isRequired ? '' : ' | undefined'}`
-  })
-  const rest = typeof additionalProperties === 'object' ? typeOf(additionalProperties) : undefined
-  if (fields.length === 0) return `Record<string, ${rest ?? 'unknown'}>`
-  const object = `{\n${fields.join('\n')}\n}`
-  return rest === undefined ? object : `${object} & Record<string, ${rest}>`
-}
-
-function parametersType(parameters: readonly Parameter[], place: string): string {
-  const fields = parameters
-    .filter((parameter) => parameter.in === place)
-    .map(
-      ({ name, required, schema }) =>
-        `${JSON.stringify(name)}${required ? '' : '?'}: ${typeOf(schema)}${required ? '' : ' | undefined'}`,
-    )
-  return fields.length === 0 ? 'undefined' : `{ ${fields.join('; ')} }`
-}
-
-const jsonType = ({ content }: Content): string => {
-  const schema = content?.['application/json']?.schema
-  return schema ? typeOf(schema) : 'undefined'
-}
-
-const operations: { id: string; method: string; path: string; type: string }[] = []
-for (const [path, item] of Object.entries<Record<string, OperationObject>>(document.paths)) {
-  for (const method of methods) {
+const namedOperations: NamedOperation[] = Object.entries<Record<string, OperationObject>>(
+  document.paths,
+).flatMap(([path, item]) =>
+  methods.flatMap((method) => {
     const operation = item[method]
-    if (!operation) continue
-    const parameters = (operation.parameters ?? []).map(resolve)
-    const [, success] = Object.entries(operation.responses).find(([status]) => /^2/.test(status)) ?? []
-    const body = operation.requestBody ? jsonType(resolve(operation.requestBody)) : 'undefined'
-    const type = `{
-  params: ${parametersType(parameters, 'path')}
-  query: ${parametersType(parameters, 'query')}
-  body: ${body}
-  response: ${success ? jsonType(resolve(success)) : 'undefined'}
-}`
-    operations.push({ id: operation.operationId, method: method.toUpperCase(), path, type })
-  }
-}
-
+    return operation ? [{ id: operation.operationId, method: method.toUpperCase(), path, operation }] : []
+  }),
+)
 const schemas = Object.entries<Schema>(document.components.schemas)
-const text = `// Generated by tools/apiTypes.ts from openapi.json. Do not edit.
+const header = '// Generated by tools/apiTypes.ts from openapi.json. Do not edit.'
 
-export type Schemas = {
-${schemas.map(([name, schema]) => `${JSON.stringify(name)}: ${typeOf(schema)}`).join('\n')}
-}
-
-export type Operations = {
-${operations.map(({ id, type }) => `${id}: ${type}`).join('\n')}
+const operationsText = (writer: TypeWriter) => `export type Operations = {
+${namedOperations.map(({ id, operation }) => `${id}: ${writer.operationType(operation)}`).join('\n')}
 }
 
 export const operations = {
-${operations.map(({ id, method, path }) => `  ${id}: ['${method}', '${path}'],`).join('\n')}
+${namedOperations.map(({ id, method, path }) => `  ${id}: ['${method}', '${path}'],`).join('\n')}
 } as const
 `
-writeFileSync(new URL('console/src/api/schema.ts', root), text)
+
+export function writeConsoleTypes(): void {
+  const writer = new TypeWriter(consoleStyle)
+  const text = `${header}
+
+export type Schemas = {
+${schemas.map(([name, schema]) => `${JSON.stringify(name)}: ${writer.typeOf(schema)}`).join('\n')}
+}
+
+${operationsText(writer)}`
+  writeFileSync(new URL('console/src/api/schema.ts', root), text)
+}
+
+export function writeClientTypes(): void {
+  const writer = new TypeWriter(clientStyle)
+  const types = schemas.map(
+    ([name, schema]) => `${commentOf(schema.description)}export type ${name} = ${writer.typeOf(schema)}`,
+  )
+  const text = `${header}
+
+/**
+ * A 64-bit integer. In a response it is a number, or a bigint if it is not between -(2^53 - 1) and 2^53 - 1. In a request
+ * it can be either.
+ */
+export type Int64 = number | bigint
+
+${types.join('\n\n')}
+
+${operationsText(writer)}`
+  writeFileSync(new URL('client/src/schema.ts', root), text)
+}
+
+if (import.meta.main) {
+  writeConsoleTypes()
+  writeClientTypes()
+}

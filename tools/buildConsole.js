@@ -12,6 +12,7 @@ const vite = await import('vite').catch((error) => {
   throw error
 })
 if (vite) {
-  await import('./apiTypes.ts')
+  const { writeConsoleTypes } = await import('./apiTypes.ts')
+  writeConsoleTypes()
   await vite.build({ root: `${root}console`, logLevel: 'warn' })
 }

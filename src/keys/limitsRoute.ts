@@ -40,7 +40,7 @@ const limits = z
     scopes: scopesSchema,
     environment: z
       .enum(['production', 'staging'] satisfies KeyEnvironment[])
-      .meta({ description: 'The environment that the key belongs to.' }),
+      .meta({ id: 'Environment', description: 'The environment that the key belongs to.' }),
     plan: planSchema,
     minute: window,
     day: window,

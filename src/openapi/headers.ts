@@ -48,6 +48,9 @@ const stability = {
     enum: ['beta', 'experimental'],
   }),
 }
+export const deprecationLink = optionalHeader(
+  'The documentation of the deprecation (`rel="deprecation"`) and the replacement (`rel="successor-version"`). On every response of a deprecated operation.',
+)
 const deprecation = {
   Deprecation: optionalHeader(
     'When the operation was deprecated (RFC 9745). On every response of a deprecated operation.',
@@ -59,9 +62,7 @@ const deprecation = {
     text,
     'Thu, 05 Dec 2030 00:00:00 GMT',
   ),
-  Link: optionalHeader(
-    'The documentation of the deprecation (`rel="deprecation"`) and the replacement (`rel="successor-version"`). On every response of a deprecated operation.',
-  ),
+  Link: deprecationLink,
 }
 const replayed = {
   'Idempotent-Replayed': optionalHeader('`true` if this is the stored response of an earlier request.'),

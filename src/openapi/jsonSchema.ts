@@ -35,6 +35,12 @@ function normalizeSchema(schema: z.ZodType, converted: Json): void {
     Object.assign(converted, documented, description === undefined ? {} : { description })
     return
   }
+  // A list of types instead of a union, for which generators make a type of its own.
+  const [value, other] = (converted.anyOf ?? []) as Json[]
+  if (typeof value?.type === 'string' && other?.type === 'null') {
+    delete converted.anyOf
+    Object.assign(converted, { ...value, type: [value.type, 'null'], ...converted })
+  }
   // Zod leaves out the examples of schemas with a transformation.
   const examples = schema.meta()?.examples
   if (examples !== undefined) converted.examples = examples

@@ -1,3 +1,4 @@
+import { deprecationLink } from './headers.ts'
 import type { Json } from './jsonSchema.ts'
 
 /** The reusable parts of the document, by name. */
@@ -23,7 +24,9 @@ export function extractSharedComponents(operations: readonly Json[], components:
   )
   for (const response of responses) {
     const named = Object.entries(response.headers as Record<string, Json>)
-    response.headers = Object.fromEntries(named.map(([name, header]) => [name, shareHeader(name, header)]))
+    response.headers = Object.fromEntries(
+      named.map(([name, header]) => [name, shareHeader(headerName(name, header), header)]),
+    )
   }
 
   const parametersOf = (operation: Json) => operation.parameters as Json[]
@@ -48,6 +51,10 @@ function createSharing(section: string, shared: Json, parts: readonly Json[]) {
     return { $ref: `#/components/${section}/${key}` }
   }
 }
+
+/** The name of a header that has another meaning elsewhere. Generators show the names of components. */
+const headerName = (name: string, header: Json): string =>
+  JSON.stringify(header) === JSON.stringify(deprecationLink) ? 'Deprecation-Link' : name
 
 /** Code generators make a type of a path or query parameter, such as `PetId`, so its name is capitalized. */
 const componentName = ({ name, in: location }: Json): string =>

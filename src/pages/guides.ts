@@ -12,6 +12,7 @@ const names = [
   'errors',
   'limits',
   'retries',
+  'client',
   'changes',
   'deprecations',
   'console',

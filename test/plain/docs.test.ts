@@ -5,6 +5,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'yaml'
+import { packClient } from '../support/clientPackage.ts'
 import { temporaryFolder } from '../support/engine.ts'
 import { startServer } from '../support/process.ts'
 
@@ -18,6 +19,8 @@ const pages = [
   'CHANGELOG.md',
   'SECURITY.md',
   'docs/releasing.md',
+  'client/README.md',
+  'examples/adoption-page/README.md',
   ...guides,
   ...decisions,
 ]
@@ -54,8 +57,8 @@ after(async () => {
   await server.ended
 })
 
-async function run(command: string, args: string[]): Promise<{ code: number; output: string }> {
-  const child = spawn(command, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] })
+async function run(command: string, args: string[], cwd = root): Promise<{ code: number; output: string }> {
+  const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk))
   const [code] = await once(child, 'close')
@@ -91,7 +94,8 @@ describe('every snippet in the README and the guides works', () => {
           const isShell = block.language === 'sh'
           const { code, output } = isShell
             ? await run('bash', ['-euo', 'pipefail', '-c', block.code])
-            : await run(process.execPath, ['--input-type=module', '-e', block.code])
+            : // In a project that has the package of the client.
+              await run(process.execPath, ['--input-type=module', '-e', block.code], packClient().folder)
           assert.equal(code, 0, output)
         })
         // The only error in a guide is the one it demonstrates.

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { writeClientTypes } from '../../tools/apiTypes.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const newestIn = (folder: string): number =>
@@ -17,3 +18,6 @@ export function ensureConsoleBuilt(): void {
   if (built > newestIn(join(root, 'console/src'))) return
   execFileSync(process.execPath, ['tools/buildConsole.js'], { cwd: root, stdio: 'inherit' })
 }
+
+/** Tests import the sources of the client, a part of which is generated. */
+export const ensureClientTypes = writeClientTypes

@@ -1,0 +1,56 @@
+import type { ErrorCode, ErrorDetail } from './schema.ts'
+
+/** Codes of the client itself, for requests without a usable response. */
+export type ClientErrorCode = 'connection_failed' | 'timeout' | 'unexpected_response' | 'invalid_signature'
+
+type ErrorFields = {
+  status?: number | undefined
+  details?: readonly ErrorDetail[] | undefined
+  requestId?: string | undefined
+  retryAfterMs?: number | undefined
+  cause?: unknown
+}
+
+/** An error response of the API. Its subclasses are errors that often need their own handling. */
+export class PetstoreError extends Error {
+  override readonly name: string = 'PetstoreError'
+  /** Stable. Use it instead of the message. */
+  readonly code: ErrorCode | ClientErrorCode
+  /** The HTTP status. 0 if there was no response. */
+  readonly status: number
+  /** The invalid values, with `validation_failed`. */
+  readonly details: readonly ErrorDetail[]
+  /** The id of the request in the log of the service. */
+  readonly requestId: string | undefined
+  /** How long the service asked to wait before a retry. */
+  readonly retryAfterMs: number | undefined
+
+  constructor(code: ErrorCode | ClientErrorCode, message: string, fields: ErrorFields = {}) {
+    super(message, fields.cause === undefined ? undefined : { cause: fields.cause })
+    this.code = code
+    this.status = fields.status ?? 0
+    this.details = fields.details ?? []
+    this.requestId = fields.requestId
+    this.retryAfterMs = fields.retryAfterMs
+  }
+}
+
+/** The rate limit is exceeded or the key is banned, for longer than the client waits. */
+export class RateLimitError extends PetstoreError {
+  override readonly name: string = 'RateLimitError'
+}
+
+/** There was no complete response. Whether the service processed the request is unknown. */
+export class ConnectionError extends PetstoreError {
+  override readonly name: string = 'ConnectionError'
+}
+
+/** There was no complete response within `timeoutMs`. */
+export class TimeoutError extends ConnectionError {
+  override readonly name: string = 'TimeoutError'
+}
+
+/** A webhook message has no valid signature, or is too old. */
+export class WebhookVerificationError extends PetstoreError {
+  override readonly name: string = 'WebhookVerificationError'
+}

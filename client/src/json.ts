@@ -1,0 +1,27 @@
+/**
+ * JSON with exact integers: a number, or a bigint beyond 2^53 - 1. Node 20 has neither the source text in revivers nor
+ * JSON.rawJSON, so such integers pass through JSON.parse and JSON.stringify as marked strings. The mark begins with
+ * U+0000, which the API allows in no string.
+ */
+
+const mark = '\0int:'
+const escapedMark = '\\u0000int:'
+/** Strings are matched too, so that digits in them are skipped. In linear time, also if the text is incomplete. */
+const stringOrNumber = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g
+const markedInteger = /"\\u0000int:(-?\d+)"/g
+
+export function parseJson(text: string): unknown {
+  if (!/\d{16}/.test(text)) return JSON.parse(text)
+  const marked = text.replace(stringOrNumber, (token) =>
+    /^-?\d{16,}$/.test(token) && !Number.isSafeInteger(Number(token)) ? `"${escapedMark}${token}"` : token,
+  )
+  return JSON.parse(marked, (_key, value) =>
+    typeof value === 'string' && value.startsWith(mark) ? BigInt(value.slice(mark.length)) : value,
+  )
+}
+
+export const toJson = (value: unknown): string =>
+  JSON.stringify(value, (_key, item) => (typeof item === 'bigint' ? `${mark}${item}` : item)).replace(
+    markedInteger,
+    '$1',
+  )

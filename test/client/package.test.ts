@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict'
+import { execFile, execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { gzipSync } from 'node:zlib'
+import { packClient, readmeCode } from '../support/clientPackage.ts'
+import { temporaryFolder } from '../support/engine.ts'
+import { findBun } from '../support/findBun.ts'
+import { useService } from '../support/useService.ts'
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+const service = useService()
+const readJson = (path: string) => JSON.parse(readFileSync(join(root, path), 'utf8'))
+const installed = () => join(packClient().folder, 'node_modules', 'petstore-client')
+const compressedBytesMax = 8 * 1024
+
+/** Node before version 24 on this machine, apart from the one of this project. */
+function findOldNode(): string | undefined {
+  const programs = (process.env.PATH ?? '').split(delimiter).map((folder) => join(folder, 'node'))
+  return programs
+    .filter((program) => !program.includes('node_modules') && existsSync(program))
+    .find((program) => /^v(?:20|22)\./.test(execFileSync(program, ['--version'], { encoding: 'utf8' })))
+}
+
+/** Bun comes with the benchmarks. */
+function findInstalledBun(): string | undefined {
+  try {
+    return findBun(root)
+  } catch {
+    return undefined
+  }
+}
+
+const runtimes = { 'Node 26': process.execPath, 'Node 20 or 22': findOldNode(), Bun: findInstalledBun() }
+
+describe('the package of the client', () => {
+  for (const [name, program] of Object.entries(runtimes)) {
+    if (program === undefined) {
+      console.error(`${name} is not installed: the client was not tested with it.`)
+      continue
+    }
+    test(`works in an empty project on ${name} with the code of its README`, async (t) => {
+      const project = emptyProject(t)
+      const env = { ...process.env, npm_config_offline: 'true' }
+      const install = ['install', '--silent', '--no-audit', '--no-fund', packClient().tarball]
+      await promisify(execFile)('npm', install, { cwd: project, env })
+      writeFileSync(join(project, 'example.mjs'), readmeCode())
+      const { stdout } = await promisify(execFile)(program, ['example.mjs'], {
+        cwd: project,
+        env: {
+          ...process.env,
+          NODE_TEST_CONTEXT: '',
+          PETSTORE: `${service.base}/v1`,
+          PETSTORE_KEY: service.operatorKey,
+        },
+      })
+      assert.match(stdout, /^\d+ Milo\n/)
+    })
+  }
+
+  test('has no dependencies, and the version of the service', () => {
+    const { version, dependencies, license } = readJson('client/package.json')
+    assert.deepEqual([version, dependencies, license], [readJson('package.json').version, undefined, 'MIT'])
+    assert.equal(
+      readFileSync(join(root, 'client/LICENSE'), 'utf8'),
+      readFileSync(join(root, 'LICENSE'), 'utf8'),
+    )
+    assert.deepEqual(readdirSync(installed()).sort(), ['LICENSE', 'README.md', 'dist', 'package.json'])
+  })
+
+  test('is smaller than 8 KiB compressed', (t) => {
+    const { length } = gzipSync(readFileSync(join(installed(), 'dist/petstore-client.min.js')), { level: 9 })
+    t.diagnostic(`${length} bytes`)
+    assert.ok(length < compressedBytesMax, `${length} bytes`)
+  })
+
+  test('the file for browsers is the whole client', async () => {
+    const modules = await import(join(installed(), 'dist/index.js'))
+    const bundle = await import(join(installed(), 'dist/petstore-client.min.js'))
+    assert.deepEqual(Object.keys(bundle).sort(), Object.keys(modules).sort())
+  })
+
+  for (const [module, lib] of [
+    ['nodenext', ['es2022', 'dom']],
+    ['preserve', ['esnext', 'dom', 'dom.iterable']],
+  ] as const) {
+    test(`its types are complete and strict (${module})`, (t) => {
+      const project = emptyProject(t)
+      mkdirSync(join(project, 'node_modules'))
+      execFileSync('cp', ['-r', installed(), join(project, 'node_modules')])
+      const compilerOptions = {
+        ...{ module, lib, target: 'es2022', strict: true, exactOptionalPropertyTypes: true },
+        ...{ noUncheckedIndexedAccess: true, noEmit: true, types: [] },
+      }
+      writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions }))
+      writeFileSync(join(project, 'program.mts'), typedProgram)
+      const tsc = join(root, 'node_modules/typescript/bin/tsc')
+      execFileSync(process.execPath, [tsc, '-p', project], { stdio: 'pipe' })
+    })
+  }
+})
+
+function emptyProject(t: TestContext): string {
+  const project = temporaryFolder()
+  t.after(() => rmSync(project, { recursive: true, force: true }))
+  writeFileSync(join(project, 'package.json'), '{ "private": true }')
+  return project
+}
+
+const typedProgram = `
+import { type Int64, type NewPet, type Pet, Petstore, RateLimitError, verifyWebhook } from 'petstore-client'
+
+const store = new Petstore({ baseUrl: 'http://127.0.0.1', apiKey: 'key', throttle: true })
+const pet: NewPet = { name: 'Milo', categoryId: 2n ** 60n }
+const created: Pet = await store.pets.create(pet, { signal: AbortSignal.timeout(1000) })
+const id: Int64 = created.id
+for await (const { name } of store.pets.list({ status: 'available', id: [id] })) name.toUpperCase()
+for await (const event of store.events.stream({ after: 5 }))
+  if (event.type === 'pet.created') event.data.name.toUpperCase()
+const { items, nextCursor } = await store.orders.list({ limit: 5 }).page()
+await store.orders.list({ cursor: nextCursor }).page()
+items[0]?.customer?.name.toUpperCase()
+const message = await verifyWebhook('', new Headers(), 'whsec_')
+if (message.type === 'order.placed') await store.orders.get(message.data.id)
+const { available }: { available: number } = await store.inventory.get()
+store.rateLimit?.resetsAt.toISOString()
+// @ts-expect-error The status does not exist.
+store.pets.list({ status: 'gone' })
+// @ts-expect-error The id can be a bigint.
+const small: number = created.id
+// @ts-expect-error The clock of tests is not part of the interface.
+new Petstore({ baseUrl: '', apiKey: '' }, {})
+export { available, small, RateLimitError }
+`

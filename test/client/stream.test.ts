@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { type Event, PetstoreError } from '../../client/src/index.ts'
+import { eventually } from '../support/eventually.ts'
+import { startFaultProxy } from '../support/faultProxy.ts'
+import { clientOf } from '../support/petstoreClient.ts'
+import { useService } from '../support/useService.ts'
+
+const service = useService()
+/** A stream that lacks an event would wait for it forever. */
+const bounded = { timeout: 60_000 }
+/** Short delays before a stream resumes. */
+const quick = { random: () => 0.05 }
+
+async function newestEventId(): Promise<number> {
+  const { headers } = await clientOf(service).events.list({ limit: 1 }).page()
+  return Number(headers.get('last-event-id'))
+}
+
+describe('the event stream of the client', () => {
+  test('resumes by itself: no event is missing and none is repeated', bounded, async (t) => {
+    let connections = 0
+    const proxy = await startFaultProxy(
+      t,
+      () => service.base,
+      () => (++connections % 4 === 3 ? '503' : 'none'),
+    )
+    const store = clientOf(service, { baseUrl: proxy.base }, quick)
+    const after = await newestEventId()
+    const count = 300
+    const received: Event[] = []
+    const creating = (async () => {
+      for (let index = 0; index < count; index++) await store.categories.create({ name: `Category ${index}` })
+    })()
+    for await (const event of store.events.stream({ after, signal: t.signal })) {
+      received.push(event)
+      if (received.length % 60 === 0) proxy.cut()
+      if (received.length === 150) await service.restart()
+      if (received.length === count) break
+    }
+    await creating
+    assert.deepEqual(
+      received.map(({ data }) => (data as { name?: string }).name),
+      Array.from({ length: count }, (_, index) => `Category ${index}`),
+    )
+    assert.ok(connections >= 5, String(connections))
+  })
+
+  test('starts with the next event, also if the first connection brings none', bounded, async (t) => {
+    const proxy = await startFaultProxy(
+      t,
+      () => service.base,
+      () => 'none',
+    )
+    const store = clientOf(service, { baseUrl: proxy.base }, quick)
+    await store.categories.create({ name: 'Before' })
+    const remaining = store.rateLimit?.remaining
+    const stream = store.events.stream({ signal: t.signal })
+    const next = stream.next()
+    await eventually('a stream', () => (proxy.counts.get('none') ?? 0) >= 2)
+    // The position of the stream is known when its response has begun.
+    await eventually('its response', () => store.rateLimit?.remaining !== remaining)
+    // While the stream is not connected.
+    proxy.cut()
+    await clientOf(service).categories.create({ name: 'During' })
+    const { value } = await next
+    assert.equal((value as { data: { name: string } }).data.name, 'During')
+    await stream.return()
+  })
+
+  test('reconnects after a silence', bounded, async (t) => {
+    let connections = 0
+    const store = clientOf(
+      service,
+      {
+        fetch: async (url, init) => {
+          if (++connections > 1) return fetch(url, init)
+          return new Response(new ReadableStream(), { headers: { 'last-event-id': String(after) } })
+        },
+      },
+      { ...quick, streamSilenceMs: 50 },
+    )
+    const after = await newestEventId()
+    await clientOf(service).categories.create({ name: 'Missed' })
+    for await (const event of store.events.stream({ after, signal: t.signal })) {
+      assert.equal((event.data as { name?: string }).name, 'Missed')
+      break
+    }
+    assert.equal(connections, 2)
+  })
+
+  test('ends with the signal', async () => {
+    const controller = new AbortController()
+    const stream = clientOf(service).events.stream({ signal: controller.signal })
+    const next = stream.next()
+    setTimeout(() => controller.abort(new Error('enough')), 100)
+    await assert.rejects(next, /enough/)
+    assert.deepEqual(await stream.next(), { done: true, value: undefined })
+  })
+
+  test('ends with errors that a new connection does not solve', async () => {
+    const isExpired = (error: unknown) => error instanceof PetstoreError && error.code === 'events_expired'
+    await assert.rejects(
+      clientOf(service)
+        .events.stream({ after: 2 ** 50 })
+        .next(),
+      isExpired,
+    )
+    const { key } = await service.makeKey({ scopes: ['pets:read'] })
+    await assert.rejects(clientOf(service, { apiKey: key }).events.stream().next(), {
+      code: 'insufficient_scope',
+    })
+    const unreachable = clientOf(service, { baseUrl: 'http://127.0.0.1:1', maxRetries: 1 }, quick)
+    await assert.rejects(unreachable.events.stream().next(), { code: 'connection_failed' })
+  })
+
+  test('does not hold a place of other requests', bounded, async (t) => {
+    const store = clientOf(service, { maxConcurrent: 1 })
+    const after = await newestEventId()
+    await store.categories.create({ name: 'First' })
+    for await (const { data } of store.events.stream({ after, signal: t.signal })) {
+      if ((data as { name?: string }).name === 'Second') break
+      await store.categories.create({ name: 'Second' })
+    }
+  })
+})
