@@ -4,15 +4,7 @@
  */
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
@@ -119,8 +111,7 @@ export async function buildArtifacts(folder: string, targets: readonly Target[],
   mkdirSync(folder, { recursive: true })
   run('npm', 'run', '--silent', 'prepack')
   run('npm', 'pack', '--silent', '--ignore-scripts', '--pack-destination', folder)
-  if (existsSync(join(root, 'client/package.json')))
-    run('npm', 'pack', '--silent', '--pack-destination', folder, './client')
+  run('npm', 'pack', '--silent', '--pack-destination', folder, './client')
   for (const target of targets) {
     const executable = join(folder, `petstore-${version}-${target}`)
     await buildBinary(target, executable)

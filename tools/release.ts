@@ -5,7 +5,7 @@
  */
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs'
+import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 
@@ -14,7 +14,6 @@ const branch = 'main'
 /** Digests of released files, and the files that a release adds to it. */
 const frozenFile = 'test/fixtures/frozen.json'
 const frozenPatterns = ['docs/openapi/*.json', 'src/database/migrations/*.sql', 'test/fixtures/schema-*.txt']
-const clientFolder = 'client'
 const unreleasedHeading = '## [Unreleased]\n'
 /** Files that name the image, and with it the version. */
 const deploymentPaths = ['Dockerfile', 'compose.yaml', 'deploy', 'docs/guides']
@@ -68,24 +67,12 @@ function checkRelease(version: string): void {
     throw new Error('CHANGELOG.md lists no unreleased changes.')
 }
 
-const hasClient = (): boolean => existsSync(`${root}${clientFolder}/package.json`)
-
 const filesWithImage = (): string[] =>
   linesOf(git('ls-files', '--', ...deploymentPaths)).filter((path) => read(path).search(imageVersion) !== -1)
 
 function updateFiles(version: string, date: string): void {
-  run('npm', 'version', version, '--no-git-tag-version', '--allow-same-version', '--ignore-scripts')
-  if (hasClient())
-    run(
-      'npm',
-      '--prefix',
-      clientFolder,
-      'version',
-      version,
-      '--no-git-tag-version',
-      '--allow-same-version',
-      '--ignore-scripts',
-    )
+  const options = ['--no-git-tag-version', '--allow-same-version', '--ignore-scripts']
+  for (const folder of ['.', 'client']) run('npm', '--prefix', folder, 'version', version, ...options)
   const withVersion = (text: string): string =>
     text
       .replace(imageVersion, (_, prefix: string) => `${prefix}${version}`)
@@ -134,8 +121,8 @@ function describeRelease(version: string, date: string): void {
   console.log(`Dry run: nothing is changed. A release of ${version} would`)
   console.log(`- move these changes in CHANGELOG.md to "## [${version}] - ${date}":`)
   console.log(unreleasedNotes(read('CHANGELOG.md')).trim().replaceAll(/^/gm, '    '))
-  console.log(`- set the version in package.json, package-lock.json, ${filesWithImage().join(', ')}`)
-  if (hasClient()) console.log(`- set the version in ${clientFolder}/package.json`)
+  const files = ['package.json', 'package-lock.json', 'client/package.json', ...filesWithImage()]
+  console.log(`- set the version in ${files.join(', ')}`)
   console.log('- check openapi.json, and freeze it together with the migrations and the schema')
   console.log(`- commit "Release ${version}" and tag it v${version}`)
 }

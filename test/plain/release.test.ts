@@ -6,7 +6,6 @@ import {
   cpSync,
   existsSync,
   globSync,
-  mkdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
@@ -75,10 +74,6 @@ before(() => {
     if (file !== '' && existsSync(join(root, file))) cpSync(join(root, file), join(origin, file))
   writeFileSync(join(origin, 'CHANGELOG.md'), changelog)
   writeFileSync(join(origin, 'test/fixtures/frozen.json'), '{}\n')
-  if (!existsSync(join(origin, 'client/package.json'))) {
-    mkdirSync(join(origin, 'client'))
-    writeFileSync(join(origin, 'client/package.json'), '{"name":"petstore-client","version":"1.0.0-dev"}\n')
-  }
   git(origin, 'init', '--quiet', '--initial-branch', 'main')
   git(origin, 'add', '--all')
   git(origin, 'commit', '--quiet', '--message', 'Initial commit')
