@@ -28,7 +28,11 @@ const contentTypes: Readonly<Record<string, string>> = {
 export function consolePages(environment: Environment, folder: URL = builtFolder): StaticPage[] {
   const assets = listAssets(folder)
   if (assets === undefined)
-    return screenPaths.map((path) => ({ path, headers: htmlHeaders, render: renderNotBuilt }))
+    return screenPaths.map((path) => ({
+      path,
+      headers: htmlHeaders,
+      render: () => renderNotBuilt(environment),
+    }))
   const headers = pageHeaders('text/html; charset=utf-8', policy)
   // Before any key is entered, the document says which environment this is.
   const render = () =>
@@ -63,8 +67,9 @@ const assetPage = (folder: URL, name: string): StaticPage => ({
   render: () => readFileSync(new URL(`assets/${name}`, folder), 'utf8'),
 })
 
-const renderNotBuilt = () =>
+const renderNotBuilt = (environment: Environment) =>
   htmlPage(
+    environment,
     'Console',
     '/console',
     `<h1>The console is not built</h1>

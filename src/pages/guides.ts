@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import type { Environment } from '../config.ts'
 import { escapeHtml, htmlHeaders, htmlPage } from './layout.ts'
 import type { StaticPage } from './staticPage.ts'
 
@@ -21,20 +22,24 @@ const names = [
 ]
 
 /** The guides in the package: links in headers work without internet access. */
-export function guidePages(): StaticPage[] {
+export function guidePages(environment: Environment): StaticPage[] {
   // With the file extension too: the guides link to each other that way.
   const guides = names.flatMap((name) =>
     [`/guides/${name}`, `/guides/${name}.md`].map((path) => ({ path, name })),
   )
   return [
-    { path: '/guides', headers: htmlHeaders, render: renderList },
-    ...guides.map(({ path, name }) => ({ path, headers: htmlHeaders, render: () => renderGuide(name) })),
+    { path: '/guides', headers: htmlHeaders, render: () => renderList(environment) },
+    ...guides.map(({ path, name }) => ({
+      path,
+      headers: htmlHeaders,
+      render: () => renderGuide(environment, name),
+    })),
   ]
 }
 
 const read = (name: string) => readFile(new URL(`${name}.md`, folder), 'utf8')
 
-async function renderList(): Promise<string> {
+async function renderList(environment: Environment): Promise<string> {
   const items = await Promise.all(
     names.map(async (name) => {
       const text = await read(name)
@@ -42,10 +47,10 @@ async function renderList(): Promise<string> {
       return `<li><a href="/guides/${name}"><strong>${escapeHtml(titleOf(text))}</strong><span>${topics}</span></a></li>`
     }),
   )
-  return htmlPage('Guides', '/guides', `<h1>Guides</h1><ul class="cards">${items.join('')}</ul>`)
+  return htmlPage(environment, 'Guides', '/guides', `<h1>Guides</h1><ul class="cards">${items.join('')}</ul>`)
 }
 
-async function renderGuide(name: string): Promise<string> {
+async function renderGuide(environment: Environment, name: string): Promise<string> {
   const { marked } = await import('marked')
   const markdown = await read(name)
   // Wide tables and code scroll separately, and can be focused with the keyboard.
@@ -54,7 +59,7 @@ async function renderGuide(name: string): Promise<string> {
     .replaceAll('<pre>', '<pre tabindex="0">')
     .replaceAll('<table>', '<div class="wide" tabindex="0"><table>')
     .replaceAll('</table>', '</table></div>')
-  return htmlPage(titleOf(markdown), '/guides', html)
+  return htmlPage(environment, titleOf(markdown), '/guides', html)
 }
 
 const topicsOf = (markdown: string): string[] =>

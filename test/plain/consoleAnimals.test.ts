@@ -1,57 +1,29 @@
 import assert from 'node:assert/strict'
-import { after, before, describe } from 'node:test'
+import { describe } from 'node:test'
 import type { Page } from 'playwright-core'
-import { browserTest, hasBrowser, launchBrowser, type TestBrowser } from '../support/browser.ts'
-import { assertSound, desktop, openConsole, phone, screenshot } from '../support/console.ts'
-import { ensureConsoleBuilt } from '../support/consoleBuild.ts'
+import { browserTest, type PageVisit } from '../support/browser.ts'
+import { assertSound, assertSoundInBoth, desktop, hostile, phone, screenshot } from '../support/console.ts'
 import { eventually } from '../support/eventually.ts'
-import { startTestService, type TestService } from '../support/service.ts'
+import { useConsole, type VisitOptions } from '../support/useConsole.ts'
 
-const path = '/console/animals'
-const hostile = '<img src=x onerror=alert(1)>'
+const undoMs = 6_000
 const beyondDouble = 9_007_199_254_740_993n
 
-let service: TestService
-let chromium: TestBrowser
-before(async () => {
-  if (!hasBrowser) return
-  ensureConsoleBuilt()
-  service = await startTestService({}, { startAt: 'now' })
-  chromium = await launchBrowser()
+const { api, service, visit } = useConsole({}, async ({ api }) => {
   await api('POST', '/categories', { name: 'Dogs' })
   await api('POST', '/categories', { name: 'Cats' })
 })
-after(async () => {
-  await chromium?.close()
-  await service?.stop()
-})
-
-async function api(method: string, target: string, body?: unknown) {
-  const response = await service.request(method, `/v1${target}`, {
-    key: service.operatorKey,
-    ...(body !== undefined && { body }),
-  })
-  assert.ok(response.status < 300, response.text)
-  return response.json
-}
 const addPet = (name: string, fields: object = {}) => api('POST', '/pets', { name, categoryId: 1, ...fields })
 
-type Opened = Awaited<ReturnType<typeof openConsole>>
-type Options = NonNullable<Parameters<typeof openConsole>[2]>
-
-async function withAnimals(run: (opened: Opened) => Promise<void>, options: Options = {}) {
-  const opened = await openConsole(chromium.browser, service.base, {
-    key: service.operatorKey,
-    path,
-    ...options,
-  })
-  try {
-    await opened.page.getByRole('heading', { name: 'Animals', exact: true }).waitFor()
-    await run(opened)
-  } finally {
-    await opened.close()
-  }
-}
+const withAnimals = (run: (opened: PageVisit) => Promise<void>, options: VisitOptions = {}) =>
+  visit(
+    'animals',
+    async (opened) => {
+      await opened.page.getByRole('heading', { name: 'Animals', exact: true }).waitFor()
+      await run(opened)
+    },
+    options,
+  )
 
 const row = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name })
 async function choose(page: Page, name: string, action: string) {
@@ -158,6 +130,7 @@ describe('animals', () => {
   browserTest('a removal can be undone, and is sent when the time for that ends', async () => {
     const { id } = await addPet('Rusty')
     await withAnimals(async ({ page }) => {
+      await page.clock.install()
       const requests: string[] = []
       page.on('request', (request) => void (request.method() === 'DELETE' && requests.push(request.url())))
       await choose(page, 'Rusty', 'Remove')
@@ -168,7 +141,9 @@ describe('animals', () => {
       assert.deepEqual(requests, [])
       assert.equal(await statusOf(id), 'available')
       await choose(page, 'Rusty', 'Remove')
-      await eventually('the removal', async () => (await statusOf(id)) === undefined, 15_000)
+      await row(page, 'Rusty').waitFor({ state: 'detached' })
+      await page.clock.fastForward(undoMs)
+      await eventually('the removal', async () => (await statusOf(id)) === undefined)
       assert.equal(requests.length, 1)
     })
   })
@@ -319,7 +294,7 @@ describe('states', () => {
         isLimited
           ? route.fulfill({
               status: 429,
-              headers: { 'retry-after': '2' },
+              headers: { 'retry-after': '1' },
               json: { code: 'rate_limit_exceeded', message: 'The rate limit is exceeded.', status: 429 },
             })
           : route.continue(),
@@ -362,29 +337,25 @@ describe('states', () => {
     }),
   )
 
-  for (const [size, viewport] of Object.entries({ phone, desktop })) {
-    for (const colorScheme of ['light', 'dark'] as const) {
-      browserTest(`is sound on a ${size}, ${colorScheme}`, () =>
-        withAnimals(
-          async (opened) => {
-            const { page } = opened
-            await page.getByRole('row').nth(1).waitFor()
-            await assertSound(opened)
-            await screenshot(page, `animals-${size}-${colorScheme}`)
-            if (size !== 'phone') return
-            await page.getByRole('button', { name: 'Open navigation' }).click()
-            await page.getByRole('link', { name: 'Orders' }).waitFor()
-            await assertSound(opened)
-            await screenshot(page, `navigation-phone-${colorScheme}`)
-            await page.keyboard.press('Escape')
-            await page.getByRole('button', { name: 'Add animal' }).click()
-            await page.getByRole('dialog', { name: 'Add an animal' }).waitFor()
-            await assertSound(opened)
-            await screenshot(page, `animals-add-phone-${colorScheme}`)
-          },
-          { ...viewport, colorScheme },
-        ),
-      )
-    }
-  }
+  browserTest('is sound on a phone, with its navigation and its dialog', () =>
+    withAnimals(async (opened) => {
+      const { page } = opened
+      await page.getByRole('row').nth(1).waitFor()
+      await assertSoundInBoth(opened, 'animals-phone')
+      await page.getByRole('button', { name: 'Open navigation' }).click()
+      await page.getByRole('link', { name: 'Orders' }).waitFor()
+      await assertSoundInBoth(opened, 'navigation-phone')
+      await page.keyboard.press('Escape')
+      await page.getByRole('button', { name: 'Add animal' }).click()
+      await page.getByRole('dialog', { name: 'Add an animal' }).waitFor()
+      await assertSoundInBoth(opened, 'animals-add-phone')
+    }, phone),
+  )
+
+  browserTest('is sound on a desktop', () =>
+    withAnimals(async (opened) => {
+      await opened.page.getByRole('row').nth(1).waitFor()
+      await assertSoundInBoth(opened, 'animals-desktop')
+    }, desktop),
+  )
 })
