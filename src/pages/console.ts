@@ -14,9 +14,11 @@ const policy =
 /** The console has one document. Its script shows the screen that the path names. */
 const screenPaths = [
   '/console',
-  '/console/:screen(^[a-z-]+$)',
-  '/console/:screen(^[a-z-]+$)/:id(^[A-Za-z0-9_-]+$)',
+  '/console/:screen(^[A-Za-z-]+$)',
+  '/console/:screen(^[A-Za-z-]+$)/:id(^[A-Za-z0-9_-]+$)',
 ]
+/** Of every other path, the script says that there is nothing. */
+const otherPaths = '/console/*'
 
 const contentTypes: Readonly<Record<string, string>> = {
   '.js': 'text/javascript; charset=utf-8',
@@ -42,6 +44,7 @@ export function consolePages(environment: Environment, folder: URL = builtFolder
     )
   return [
     ...screenPaths.map((path) => ({ path, headers, render })),
+    { path: otherPaths, status: 404, headers, render },
     ...assets.map((name) => assetPage(folder, name)),
   ]
 }

@@ -30,6 +30,7 @@ async function choose(page: Page, name: string, action: string) {
   await page.getByRole('button', { name: `Actions for ${name}` }).click()
   await page.getByRole('menuitem', { name: action }).click()
 }
+const focusIsOnTable = (page: Page) => page.locator('.table-scroll:focus').waitFor()
 const statusOf = async (id: number) => (await api('GET', `/pets?id=${id}`))[0]?.status
 
 describe('animals', () => {
@@ -74,6 +75,29 @@ describe('animals', () => {
       await page.getByRole('dialog').getByRole('button', { name: 'Add animal' }).click()
       await page.getByText('Must not be a swear word.').waitFor()
       assert.equal(await page.getByLabel('Name', { exact: true }).getAttribute('aria-invalid'), 'true')
+    }),
+  )
+
+  browserTest('a rate limit counts down in a dialog', () =>
+    withAnimals(async ({ page }) => {
+      const json = {
+        code: 'rate_limit_exceeded',
+        message: 'The limit is exceeded. Retry after 40 seconds.',
+        status: 429,
+      }
+      await page.route('**/v1/pets', (route) =>
+        route.fulfill({ status: 429, headers: { 'retry-after': '40' }, json }),
+      )
+      await page.getByRole('button', { name: /^Add/ }).first().click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByLabel('Name', { exact: true }).fill('Milo')
+      await dialog.getByLabel('Category').selectOption({ label: 'Dogs' })
+      await dialog.getByRole('button', { name: 'Add animal' }).click()
+      await dialog.getByText('The limit is exceeded.').waitFor()
+      assert.ok(!(await dialog.innerText()).includes('Retry after'))
+      const countdown = dialog.getByText(/^Try again in \d+ s/)
+      const first = await countdown.innerText()
+      await eventually('the time goes on', async () => (await countdown.innerText()) !== first)
     }),
   )
 
@@ -135,9 +159,11 @@ describe('animals', () => {
       page.on('request', (request) => void (request.method() === 'DELETE' && requests.push(request.url())))
       await choose(page, 'Rusty', 'Remove')
       await row(page, 'Rusty').waitFor({ state: 'detached' })
+      await focusIsOnTable(page)
       await screenshot(page, 'animals-undo')
       await page.getByRole('button', { name: 'Undo' }).click()
       await row(page, 'Rusty').waitFor()
+      await focusIsOnTable(page)
       assert.deepEqual(requests, [])
       assert.equal(await statusOf(id), 'available')
       await choose(page, 'Rusty', 'Remove')
@@ -197,6 +223,7 @@ describe('animals', () => {
       await page.getByLabel('Name', { exact: true }).fill('Digits')
       await page.getByRole('button', { name: 'Save' }).click()
       await row(page, 'Digits').getByText(`Category ${beyondDouble}`).filter({ visible: true }).waitFor()
+      await row(page, 'Digits').getByTitle(`Category ${beyondDouble}`).waitFor()
     })
   })
 
@@ -219,6 +246,20 @@ describe('animals', () => {
     })
   })
 
+  browserTest('a name that changes the direction of text changes only itself', async () => {
+    const name = '\u202eevol'
+    await addPet(name)
+    await withAnimals(async ({ page }) => {
+      await row(page, name).waitFor()
+      await choose(page, name, 'Remove')
+      const toast = page.locator('.toast-text')
+      await toast.waitFor()
+      assert.equal(await toast.innerText(), `${name} removed.`)
+      assert.equal(await toast.locator('bdi').innerText(), name)
+      await page.getByRole('button', { name: 'Undo' }).click()
+    })
+  })
+
   browserTest('everything works by keyboard', async () => {
     await addPet('Keyboard')
     await withAnimals(async ({ page }) => {
@@ -238,6 +279,27 @@ describe('animals', () => {
 })
 
 describe('live changes', () => {
+  browserTest('an open dialog says that others have reserved, changed or removed the animal', async () => {
+    const { id } = await addPet('Juniper')
+    await withAnimals(async ({ page }) => {
+      await page.getByText('Live', { exact: true }).waitFor()
+      const dialog = page.getByRole('dialog')
+      await choose(page, 'Juniper', 'Place order')
+      await dialog.getByLabel('Adopter').waitFor()
+      const order = await api('POST', '/store/orders', { petId: id })
+      await dialog.getByText('Someone else reserved this animal first.').waitFor()
+      assert.equal(await dialog.getByLabel('Adopter').count(), 0)
+      await page.keyboard.press('Escape')
+      await choose(page, 'Juniper', 'Edit')
+      await dialog.getByLabel('Name', { exact: true }).waitFor()
+      await api('PATCH', `/store/orders/${order.id}`, { status: 'cancelled' })
+      await dialog.getByText('it is now Juniper, Dogs, available').waitFor()
+      await api('DELETE', `/pets/${id}`)
+      await dialog.getByText('Someone else has removed this animal.').waitFor()
+      assert.equal(await dialog.getByRole('button', { name: 'Save' }).count(), 0)
+    })
+  })
+
   browserTest('what one browser changes appears in another, without reloading', () =>
     withAnimals(async ({ page: first }) => {
       await withAnimals(async ({ page: second }) => {

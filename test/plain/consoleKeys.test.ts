@@ -155,6 +155,7 @@ describe('keys', () => {
       await page.getByText('Banned for repeatedly exceeding its rate limit').waitFor()
       await page.getByText('0 of 1 left').waitFor()
       await page.getByText('key_banned').waitFor()
+      await page.getByText('while the key was banned').waitFor()
       await assertSound(opened)
       await screenshot(page, 'key-banned')
       await page.getByRole('button', { name: 'Lift the ban' }).click()

@@ -11,7 +11,7 @@ const rowsPerWrite = 5_000
 const rowsMax = 60
 const heapBytesMax = 60 * 1024 * 1024
 /** The list is loaded 1,000 times while it is shown, so few rows save time. */
-const smallWindow = { viewport: { width: 900, height: 320 } }
+const smallWindow = { viewport: { width: 900, height: 420 } }
 
 const { visit } = useConsole({}, async ({ service }) => {
   const database = await service.openDatabase()
@@ -63,6 +63,7 @@ browserTest('the table of 100,000 animals has a bounded number of rows and a bou
     'animals',
     async ({ page }) => {
       await page.getByText(`Animal number ${count - 1}`).waitFor()
+      await page.getByText('100 loaded, more as you scroll').waitFor()
       const rows = await scrollThroughAll(page)
       assert.ok(rows <= rowsMax, `${rows} rows`)
       await page.setViewportSize(desktop.viewport)

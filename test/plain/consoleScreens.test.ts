@@ -156,12 +156,83 @@ describe('a screen', () => {
     }),
   )
 
+  browserTest('goes on by itself when the connection is back', (t) =>
+    visit(
+      'animals',
+      async ({ page }) => {
+        await page.getByText('Live', { exact: true }).waitFor()
+        // The code of a screen is loaded when it is first shown.
+        for (const path of ['keys', 'overview', 'animals', 'orders', 'limits']) {
+          await t.test(path, async () => {
+            await page.context().setOffline(true)
+            await goTo(page, path)
+            await page.getByText('The service cannot be reached').first().waitFor()
+            assert.equal(await page.getByText('out of date').count(), 0)
+            await page.context().setOffline(false)
+            await page.getByText('The service cannot be reached').first().waitFor({ state: 'detached' })
+          })
+        }
+      },
+      desktop,
+    ),
+  )
+
+  browserTest('that does not exist says so', (t) =>
+    visit('limits', async (opened) => {
+      const { page } = opened
+      const headings = {
+        '%': 'Page not found',
+        'a/b/c': 'Page not found',
+        'orders/999': 'Page not found',
+        'keys/%3Cb%3E': 'Key not found',
+        'keys/999': 'Key not found',
+        'webhooks/99': 'Webhook not found',
+        'AUDIT?x=1': 'Audit log',
+      }
+      for (const [path, name] of Object.entries(headings)) {
+        await t.test(path, async () => {
+          await page.goto(`${service.base}/console/${path}`)
+          await page.getByRole('heading', { name, exact: true, level: 1 }).waitFor()
+          assert.ok((await page.title()).includes(name))
+        })
+      }
+      assert.ok(page.url().endsWith('/console/audit?x=1'))
+      await goTo(page, 'webhooks/99')
+      await page.getByRole('heading', { name: 'Webhook not found' }).waitFor()
+      await assertSoundInBoth(opened, 'not-found-desktop')
+      await page.getByRole('link', { name: 'Go to Webhooks' }).click()
+      await page.getByRole('heading', { name: 'Webhooks', exact: true }).waitFor()
+    }),
+  )
+
+  browserTest('fits on a narrow phone', () =>
+    visit(
+      'overview',
+      async (opened) => {
+        const { page } = opened
+        await page.getByText('Available').waitFor()
+        const widths = await page
+          .locator('.figure-swatch')
+          .evaluateAll((swatches) =>
+            swatches.map((one) => (one as unknown as { offsetWidth: number }).offsetWidth),
+          )
+        assert.deepEqual(widths, [10, 10, 10])
+        await assertSoundInBoth(opened, 'overview-narrow')
+        await goTo(page, 'orders')
+        await page.getByRole('button', { name: /^Cancelled/ }).waitFor()
+        await assertSoundInBoth(opened, 'orders-narrow')
+      },
+      { ...phone, viewport: { width: 320, height: 640 } },
+    ),
+  )
+
   browserTest('of a key without more scopes shows what it may see', async () => {
     const { key } = await service.makeKey({ name: 'Reader', scopes: ['pets:read'] })
     const look = async (opened: PageVisit) => {
       const { page } = opened
       await page.getByText('Available').waitFor()
       await page.getByText('No live updates').waitFor()
+      await page.getByText('requests over time (needs the scope keys:manage)').waitFor()
       assert.equal(await page.getByRole('heading', { name: 'Requests' }).count(), 0)
       assert.equal(await page.getByRole('heading', { name: 'Latest events' }).count(), 0)
       await assertSound(opened)
@@ -224,6 +295,8 @@ describe('limits', () => {
     const look = async (opened: PageVisit) => {
       const { page } = opened
       await page.getByText('4 of 5 left').waitFor()
+      // Only an operator can read the settings of the key.
+      await page.getByText('As many as an operator has set for this key').waitFor()
       const [first] = await page.getByText(/Resets in/).allInnerTexts()
       await eventually('the time goes on', async () => {
         const [later] = await page.getByText(/Resets in/).allInnerTexts()

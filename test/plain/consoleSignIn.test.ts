@@ -87,6 +87,7 @@ describe('sign-in', () => {
   const refusals: [title: string, key: () => Promise<string>, message: RegExp][] = [
     ['an empty field', async () => ' ', /Enter your API key/],
     ['text that is no key', async () => 'clé secrète', /This is not an API key/],
+    ['text that is too long for a key', async () => 'x'.repeat(20_000), /This is not an API key/],
     ['an unknown key', async () => 'ps_live_nothing', /This API key is not valid/],
     [
       'a key of the other environment',

@@ -8,6 +8,9 @@ import type { Limits, Scope } from '../api/types.ts'
 /** The key is in sessionStorage: it is gone when the tab is closed, and other tabs do not see it. */
 const storageKey = 'petstore.key'
 
+/** Far longer than a key of any environment. */
+const keyLengthMax = 200
+
 /** The key, as the API describes it. Undefined before sign-in and after sign-out. */
 export const session = signal<Limits | undefined>(undefined)
 /** Why the last session ended or the last sign-in failed. */
@@ -36,11 +39,11 @@ export async function signIn(text: string): Promise<void> {
   const key = text.trim()
   signInError.value = undefined
   try {
-    // Other characters cannot be sent in a header.
-    if (!/^[\x21-\x7e]+$/.test(key))
+    // Other characters, and longer text, cannot be sent in a header.
+    if (!/^[\x21-\x7e]+$/.test(key) || key.length > keyLengthMax)
       throw new RequestError(
         'invalid_api_key',
-        'This is not an API key. A key has no spaces and only plain letters, digits and punctuation.',
+        `This is not an API key. A key has at most ${keyLengthMax} plain letters, digits and punctuation marks, without spaces.`,
       )
     useKey(key)
     const limits = await call('getLimits')

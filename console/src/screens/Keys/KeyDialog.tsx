@@ -8,6 +8,7 @@ import { formatCount } from '../../app/format.ts'
 import { Button } from '../../components/Button.tsx'
 import { CheckGroup } from '../../components/CheckGroup.tsx'
 import { Dialog } from '../../components/Dialog.tsx'
+import { ErrorNotice } from '../../components/ErrorNotice.tsx'
 import { SelectField, TextField } from '../../components/Field.tsx'
 import { Notice } from '../../components/Notice.tsx'
 import { statusName } from '../../components/StatusChip.tsx'
@@ -68,7 +69,7 @@ export function KeyDialog({ apiKey, onSaved, onClose }: KeyDialogProps) {
         </>
       }
     >
-      {error && error.details.length === 0 && <Notice tone="danger">{error.message}</Notice>}
+      {error && error.details.length === 0 && <ErrorNotice error={error} />}
       <TextField
         label="Name"
         hint="What the key is for, such as Web site or Partner feed."

@@ -24,7 +24,10 @@ export function KeyUsage({ keyId, isRevoked }: { keyId: number; isRevoked: boole
           {(data) => <UsageChart usage={data} rangeName="day" heightPx={150} />}
         </Loaded>
       </Card>
-      <Card title="Rejected requests" text="Last 24 hours, by error code">
+      <Card
+        title="Rejected requests"
+        text="Requests that the service refused because of this key, in the last 24 hours, by error code"
+      >
         <Loaded resource={usage}>
           {({ minutes }) => <Counts counts={countsOf(minutes, 'rejected')} none="No request was rejected." />}
         </Loaded>
@@ -64,6 +67,14 @@ function Loaded<T>({ resource: { data, error, reload }, children }: LoadedProps<
   return error ? <ErrorState error={error} onRetry={reload} /> : <LoadingRows count={2} />
 }
 
+/** What the error codes of rejected requests mean. */
+const reasons: Readonly<Record<string, string>> = {
+  rate_limit_exceeded: 'over its limit per minute or day',
+  key_banned: 'while the key was banned',
+  insufficient_scope: 'without the scope that the operation needs',
+  origin_not_allowed: 'from a web page of another origin',
+}
+
 const Counts = ({ counts, none }: { counts: readonly [string, number][]; none: string }) =>
   counts.length === 0 ? (
     <p class="muted">{none}</p>
@@ -71,7 +82,10 @@ const Counts = ({ counts, none }: { counts: readonly [string, number][]; none: s
     <ul class="counts">
       {counts.map(([name, count]) => (
         <li key={name}>
-          <code>{name}</code>
+          <span>
+            <code>{name}</code>
+            {reasons[name] !== undefined && <span class="counts-reason">{reasons[name]}</span>}
+          </span>
           <strong>{formatCount(count)}</strong>
         </li>
       ))}

@@ -12,10 +12,9 @@ import { Button } from '../../components/Button.tsx'
 import { Card } from '../../components/Card.tsx'
 import { ConfirmDialog } from '../../components/ConfirmDialog.tsx'
 import { DetailHeader } from '../../components/DetailHeader.tsx'
-import { ErrorState } from '../../components/ErrorState.tsx'
-import { LoadingRows } from '../../components/Loading.tsx'
 import { Menu } from '../../components/Menu.tsx'
 import { Notice } from '../../components/Notice.tsx'
+import { PendingDetail } from '../../components/PendingDetail.tsx'
 import { StatusChip } from '../../components/StatusChip.tsx'
 import { Deliveries, type DeliveryList } from './Deliveries.tsx'
 import { WebhookDialog } from './WebhookDialog.tsx'
@@ -29,12 +28,7 @@ export function WebhookDetail({ webhookId }: { webhookId: string }) {
   const webhook = useResource((signal) => call('getWebhook', { params, signal }), [webhookId])
   const { data, error, reload, set } = webhook
   if (!data)
-    return (
-      <>
-        <DetailHeader title={`Webhook ${webhookId}`} parent={parent} />
-        {error ? <ErrorState error={error} onRetry={reload} /> : <LoadingRows label="Loading webhook" />}
-      </>
-    )
+    return <PendingDetail kind="Webhook" id={webhookId} parent={parent} error={error} onRetry={reload} />
   return <LoadedWebhook webhook={data} onChange={set} onReload={reload} />
 }
 
