@@ -59,7 +59,7 @@ describe('keys', () => {
       async ({ page }) => {
         await page.getByRole('button', { name: 'Create key' }).click()
         const dialog = page.getByRole('dialog')
-        await dialog.getByLabel('Name').fill('Copied')
+        await dialog.getByLabel('Name').fill('Clipboard')
         await page.keyboard.press('Enter')
         await dialog.getByRole('button', { name: 'Copy: API key' }).click()
         await dialog.getByText('Copied', { exact: true }).waitFor()

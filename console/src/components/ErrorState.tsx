@@ -42,7 +42,7 @@ export function ErrorState({ error, onRetry, hasContent }: ErrorStateProps) {
         icon="offline"
         tone="warning"
         title="The service cannot be reached"
-        text={`${hasContent ? 'What you see may be out of date. ' : ''}This screen goes on when the connection is back.`}
+        text={`${hasContent ? 'What you see may be out of date. ' : ''}This screen is loaded again when the connection is back.`}
         action={retry}
       />
     )
