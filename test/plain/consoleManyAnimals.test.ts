@@ -11,7 +11,7 @@ const rowsPerWrite = 5_000
 const rowsMax = 60
 const heapBytesMax = 60 * 1024 * 1024
 /** The list is loaded 1,000 times while it is shown, so few rows save time. */
-const smallWindow = { viewport: { width: 900, height: 420 } }
+const smallWindow = { viewport: { width: 390, height: 480 } }
 
 const { visit } = useConsole({}, async ({ service }) => {
   const database = await service.openDatabase()

@@ -193,7 +193,7 @@ describe('a screen', () => {
         await t.test(path, async () => {
           await page.goto(`${service.base}/console/${path}`)
           await page.getByRole('heading', { name, exact: true, level: 1 }).waitFor()
-          assert.ok((await page.title()).includes(name))
+          await page.waitForFunction(`document.title === ${JSON.stringify(`${name} - Petstore`)}`)
         })
       }
       assert.ok(page.url().endsWith('/console/audit?x=1'))

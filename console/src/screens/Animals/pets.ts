@@ -106,25 +106,25 @@ export function removePet(list: PetList, pet: Pet): void {
     removals.delete(pet.id)
     list.hide(pet.id, false)
   }
+  async function sendRemoval(isLeaving: boolean) {
+    try {
+      await call('deletePet', { params: { petId: pet.id }, keepalive: isLeaving })
+    } catch (thrown) {
+      const error = toRequestError(thrown)
+      if (error.code !== 'pet_not_found') {
+        show()
+        showError([named(pet.name, 'was not removed.'), ' ', explain(error, pet)])
+        return
+      }
+    }
+    list.remove(pet.id)
+    show()
+  }
   removals.add(pet.id)
   list.hide(pet.id)
   runWithUndo({
     text: named(pet.name, 'removed.'),
     undo: show,
-    commit(isLeaving) {
-      call('deletePet', { params: { petId: pet.id }, keepalive: isLeaving })
-        .catch((thrown: unknown) => {
-          const error = toRequestError(thrown)
-          if (error.code === 'pet_not_found') return
-          show()
-          showError([named(pet.name, 'was not removed.'), ' ', explain(error, pet)])
-          throw error
-        })
-        .then(() => {
-          list.remove(pet.id)
-          show()
-        })
-        .catch(() => {})
-    },
+    commit: (isLeaving) => void sendRemoval(isLeaving),
   })
 }

@@ -18,6 +18,7 @@ import { Notice } from '../../components/Notice.tsx'
 import { PendingDetail } from '../../components/PendingDetail.tsx'
 import { SecretDialog } from '../../components/SecretDialog.tsx'
 import { StatusChip } from '../../components/StatusChip.tsx'
+import { Tags } from '../../components/Tags.tsx'
 import { TimeAgo } from '../../components/TimeAgo.tsx'
 import { KeyDialog } from './KeyDialog.tsx'
 import { KeyUsage } from './KeyUsage.tsx'
@@ -202,16 +203,3 @@ function Settings({ apiKey }: { apiKey: Key }) {
     </Card>
   )
 }
-
-const Tags = ({ texts }: { texts: readonly string[] }) =>
-  texts.length === 0 ? (
-    <span class="muted">None</span>
-  ) : (
-    <span class="tags">
-      {texts.map((text) => (
-        <span key={text} class="tag">
-          {text}
-        </span>
-      ))}
-    </span>
-  )

@@ -7,12 +7,12 @@ import { usePolling, useResource } from '../../app/resource.ts'
 import { hasScope, session } from '../../app/session.ts'
 import { Card } from '../../components/Card.tsx'
 import { Countdown } from '../../components/Countdown.tsx'
-import { ErrorState } from '../../components/ErrorState.tsx'
-import { LoadingRows } from '../../components/Loading.tsx'
+import { Loaded } from '../../components/Loaded.tsx'
 import { Name } from '../../components/Name.tsx'
 import { Notice } from '../../components/Notice.tsx'
 import { PageHeader } from '../../components/PageHeader.tsx'
 import { StatusChip } from '../../components/StatusChip.tsx'
+import { Tags } from '../../components/Tags.tsx'
 import { WindowMeter } from '../../components/WindowMeter.tsx'
 import './limits.css'
 
@@ -30,7 +30,7 @@ export default function Limits() {
   const { data: ownKey } = useResource(loadOwnKey)
   const limits = useResource((signal) => call('getLimits', { signal }))
   usePolling(limits, pollMs)
-  const { data, error } = limits
+  const { error } = limits
   return (
     <>
       <PageHeader
@@ -41,16 +41,16 @@ export default function Limits() {
           </>
         }
       />
-      {data === undefined && error && <ErrorState error={error} onRetry={limits.reload} />}
-      {data === undefined && !error && <LoadingRows label="Loading limits" count={4} />}
-      {data && (
-        <div class="cards">
-          {error && <StaleNotice isOffline={error.isOffline} />}
-          <Windows limits={data} onReset={limits.reload} />
-          <Streams limits={data} ownKey={ownKey} />
-          <ThisKey limits={data} ownKey={ownKey} />
-        </div>
-      )}
+      <Loaded resource={limits} name="limits" rows={4}>
+        {(data) => (
+          <div class="cards">
+            {error && <StaleNotice isOffline={error.isOffline} />}
+            <Windows limits={data} onReset={limits.reload} />
+            <Streams limits={data} ownKey={ownKey} />
+            <ThisKey limits={data} ownKey={ownKey} />
+          </div>
+        )}
+      </Loaded>
     </>
   )
 }
@@ -129,13 +129,8 @@ const ThisKey = ({ limits, ownKey }: { limits: KeyLimits; ownKey: Key | undefine
         </>
       )}
       <dt>Scopes</dt>
-      <dd class="tags">
-        {limits.scopes.length === 0 && <span class="muted">None</span>}
-        {limits.scopes.map((scope) => (
-          <span key={scope} class="tag">
-            {scope}
-          </span>
-        ))}
+      <dd>
+        <Tags texts={limits.scopes} />
       </dd>
     </dl>
   </Card>

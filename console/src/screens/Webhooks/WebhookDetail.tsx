@@ -16,6 +16,7 @@ import { Menu } from '../../components/Menu.tsx'
 import { Notice } from '../../components/Notice.tsx'
 import { PendingDetail } from '../../components/PendingDetail.tsx'
 import { StatusChip } from '../../components/StatusChip.tsx'
+import { Tags } from '../../components/Tags.tsx'
 import { Deliveries, type DeliveryList } from './Deliveries.tsx'
 import { WebhookDialog } from './WebhookDialog.tsx'
 import { WebhookSecretDialog } from './WebhookSecretDialog.tsx'
@@ -69,7 +70,7 @@ function LoadedWebhook({ webhook, onChange, onReload }: LoadedWebhookProps) {
           <Notice tone="warning">Paused. Messages are queued and sent when you resume it.</Notice>
         )}
         <Settings webhook={webhook} />
-        <Deliveries webhook={webhook} list={list} onDisabled={onReload} />
+        <Deliveries webhook={webhook} list={list} onSettled={onReload} />
       </div>
       {dialog === 'edit' && (
         <WebhookDialog
@@ -148,12 +149,8 @@ const Settings = ({ webhook }: { webhook: Webhook }) => (
       <dt>Address</dt>
       <dd>{webhook.url}</dd>
       <dt>Events</dt>
-      <dd class="tags">
-        {webhook.events.map((type) => (
-          <span key={type} class="tag">
-            {type}
-          </span>
-        ))}
+      <dd>
+        <Tags texts={webhook.events} />
       </dd>
       <dt>Registered</dt>
       <dd>{formatDateTime(webhook.createdAt)}</dd>
