@@ -8,6 +8,7 @@ export const basePath = '/v1'
 
 /** A resource outside the API: an HTML page, a document or a probe. It takes GET and HEAD. */
 export type Page = {
+  /** A path that ends with `*` stands for every path that begins with it and has no page of its own. */
   readonly path: string
   /** GET and HEAD take nothing from the allowance of the client's address. */
   readonly isExempt?: boolean
@@ -35,7 +36,7 @@ export class Router {
     for (const page of pages) {
       const target = { operations: new Map(), page }
       this.#add(page.path, target)
-      if (page.path !== '/') this.#add(`${page.path}/`, target)
+      if (page.path !== '/' && !page.path.endsWith('*')) this.#add(`${page.path}/`, target)
     }
   }
 

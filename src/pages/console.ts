@@ -14,9 +14,11 @@ const policy =
 /** The console has one document. Its script shows the screen that the path names. */
 const screenPaths = [
   '/console',
-  '/console/:screen(^[a-z-]+$)',
-  '/console/:screen(^[a-z-]+$)/:id(^[A-Za-z0-9_-]+$)',
+  '/console/:screen(^[A-Za-z-]+$)',
+  '/console/:screen(^[A-Za-z-]+$)/:id(^[A-Za-z0-9_-]+$)',
 ]
+/** Of every other path, the script says that there is nothing. */
+const otherPaths = '/console/*'
 
 const contentTypes: Readonly<Record<string, string>> = {
   '.js': 'text/javascript; charset=utf-8',
@@ -28,7 +30,11 @@ const contentTypes: Readonly<Record<string, string>> = {
 export function consolePages(environment: Environment, folder: URL = builtFolder): StaticPage[] {
   const assets = listAssets(new URL('assets/', folder))?.filter((name) => extname(name) in contentTypes)
   if (assets === undefined)
-    return screenPaths.map((path) => ({ path, headers: htmlHeaders, render: renderNotBuilt }))
+    return screenPaths.map((path) => ({
+      path,
+      headers: htmlHeaders,
+      render: () => renderNotBuilt(environment),
+    }))
   const headers = pageHeaders('text/html; charset=utf-8', policy)
   // Before any key is entered, the document says which environment this is.
   const render = () =>
@@ -38,6 +44,7 @@ export function consolePages(environment: Environment, folder: URL = builtFolder
     )
   return [
     ...screenPaths.map((path) => ({ path, headers, render })),
+    { path: otherPaths, status: 404, headers, render },
     ...assets.map((name) => assetPage(folder, name)),
   ]
 }
@@ -52,8 +59,9 @@ const assetPage = (folder: URL, name: string): StaticPage => ({
   render: () => readAsset(new URL(`assets/${name}`, folder)),
 })
 
-const renderNotBuilt = () =>
+const renderNotBuilt = (environment: Environment) =>
   htmlPage(
+    environment,
     'Console',
     '/console',
     `<h1>The console is not built</h1>

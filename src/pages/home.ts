@@ -6,7 +6,7 @@ export function homePage(environment: Environment, publicUrl: string | undefined
   return {
     path: '/',
     headers: htmlHeaders,
-    render: () => htmlPage('Petstore', '/', content(environment, publicUrl)),
+    render: () => htmlPage(environment, 'Petstore', '/', content(environment, publicUrl)),
   }
 }
 

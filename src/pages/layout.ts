@@ -1,6 +1,13 @@
+import type { Environment } from '../config.ts'
+
 /** The layout of all pages: no script, no external resource. */
 
-export const headerHeightRem = 3.5
+const barHeightRem = 3.5
+const bannerHeightRem = 1.75
+
+/** The height of the header, which stays at the top. */
+export const headerHeightRem = (environment: Environment): number =>
+  barHeightRem + (environment === 'staging' ? bannerHeightRem : 0)
 
 export type ColourMode = 'light' | 'dark'
 
@@ -28,8 +35,10 @@ const colourStyle = `
 
 /** The navigation bar, also on the API reference: it styles nothing else on a page. */
 const barStyle = `
-.bar { position: sticky; top: 0; z-index: 10; box-sizing: border-box; height: ${headerHeightRem}rem; background: var(--card); color: var(--ink); border-bottom: 1px solid var(--line); font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif }
-.bar nav { box-sizing: border-box; height: 100%; display: flex; align-items: center; gap: 1.5rem; padding: 0 1.25rem }
+.bar { position: sticky; top: 0; z-index: 10; box-shadow: inset 0 -1px var(--line); background: var(--card); color: var(--ink); font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif }
+.bar aside { box-sizing: border-box; height: ${bannerHeightRem}rem; padding: 0 1rem; background: #f2b33d; color: #2b1b00; font-size: .8125rem; line-height: ${bannerHeightRem}rem; text-align: center; white-space: nowrap; overflow: hidden; text-overflow: ellipsis }
+.bar aside strong { letter-spacing: .08em; text-transform: uppercase }
+.bar nav { box-sizing: border-box; height: ${barHeightRem}rem; display: flex; align-items: center; gap: 1.5rem; padding: 0 1.25rem }
 .bar a { color: var(--soft); text-decoration: none; font-size: .95rem; padding: .4rem 0 }
 .bar a:hover, .bar a[aria-current] { color: var(--ink) }
 .bar a[aria-current] { box-shadow: 0 2px var(--accent) }
@@ -42,9 +51,9 @@ const barStyle = `
 .skip:focus { left: 1rem; top: 1rem; z-index: 11; padding: .5rem .75rem; background: var(--card); color: var(--accent) }
 `
 
-const pageStyle = `
+const pageStyle = (environment: Environment) => `
 * { box-sizing: border-box }
-html { scroll-padding-top: ${headerHeightRem + 1}rem; -webkit-text-size-adjust: 100% }
+html { scroll-padding-top: ${headerHeightRem(environment) + 1}rem; -webkit-text-size-adjust: 100% }
 body { margin: 0; background: var(--paper); color: var(--ink); font: 1.0625rem/1.6 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; overflow-wrap: break-word }
 .bar nav, main { max-width: 50rem; margin: 0 auto }
 main { padding: 3rem 1.25rem 5rem }
@@ -96,8 +105,17 @@ type Section = '/' | keyof typeof sections
 export const escapeHtml = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
 
+const banner =
+  '<aside aria-label="Environment"><strong>Staging</strong> This is not the production store.</aside>'
+
 /** The beginning of every page, including the navigation bar. */
-export function pageHeadHtml(title: string, section: Section, style: string): string {
+export function pageHeadHtml(
+  environment: Environment,
+  title: string,
+  section: Section,
+  style: string,
+): string {
+  const isStaging = environment === 'staging'
   const here = (path: string) => (path === section ? ' aria-current="page"' : '')
   const links = Object.entries(sections).map(([path, name]) => `<a href="${path}"${here(path)}>${name}</a>`)
   return `<!doctype html>
@@ -105,17 +123,22 @@ export function pageHeadHtml(title: string, section: Section, style: string): st
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escapeHtml(title)}</title>
+<title>${isStaging ? 'Staging: ' : ''}${escapeHtml(title)}</title>
 <link rel="icon" href="data:image/svg+xml,${icon}">
 <style>${colourStyle}${barStyle}${style}</style>
 </head>
 <body>
 <a class="skip" href="#content">Skip to content</a>
-<header class="bar"><nav aria-label="Petstore"><a class="home" href="/"${here('/')}><svg viewBox="0 0 24 24" aria-hidden="true">${pawShapes}</svg>Petstore</a>${links.join('')}</nav></header>`
+<div class="bar">${isStaging ? banner : ''}<nav aria-label="Petstore"><a class="home" href="/"${here('/')}><svg viewBox="0 0 24 24" aria-hidden="true">${pawShapes}</svg>Petstore</a>${links.join('')}</nav></div>`
 }
 
-export const htmlPage = (title: string, section: Section, content: string): string =>
-  `${pageHeadHtml(section === '/' ? title : `${title} - Petstore`, section, pageStyle)}
+export const htmlPage = (
+  environment: Environment,
+  title: string,
+  section: Section,
+  content: string,
+): string =>
+  `${pageHeadHtml(environment, section === '/' ? title : `${title} - Petstore`, section, pageStyle(environment))}
 <main id="content">
 ${content}
 </main>

@@ -24,8 +24,8 @@ export function createPages({ config, operations, metrics, authenticator, isRead
   const staticPages = [
     homePage(config.environment, config.publicUrl),
     ...consolePages(config.environment),
-    ...guidePages(),
-    ...referencePages(async () => {
+    ...guidePages(config.environment),
+    ...referencePages(config.environment, async () => {
       const { openApiDocument } = await import('../openapi/document.ts')
       return openApiDocument({ operations, ...config })
     }),

@@ -1,4 +1,5 @@
 import { assetUrl, isExecutable, readAsset } from '../assets.ts'
+import type { Environment } from '../config.ts'
 import { type ColourMode, colours, headerHeightRem, pageHeaders, pageHeadHtml } from './layout.ts'
 import type { StaticPage } from './staticPage.ts'
 
@@ -7,15 +8,47 @@ const policy =
   "default-src 'none'; script-src 'self' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 /** Scalar leaves space for the navigation bar, and uses the colours of the pages. */
-const style = `
-:root { --scalar-custom-header-height: ${headerHeightRem}rem }
+const style = (environment: Environment) => `
+:root { --scalar-custom-header-height: ${headerHeightRem(environment)}rem }
 body { margin: 0; background: var(--paper) }
 `
-// As values for both modes: Scalar shows dark parts, such as code, on a light page.
-const scalarColours = (mode: ColourMode) =>
-  `.${mode}-mode { --scalar-background-1: ${colours.paper[mode]}; --scalar-background-2: ${colours.code[mode]}; --scalar-color-1: ${colours.ink[mode]}; --scalar-color-accent: ${colours.accent[mode]}; --scalar-border-color: ${colours.line[mode]}; --scalar-color-2: ${colours.soft[mode]}; --scalar-sidebar-background-1: ${colours.card[mode]}; --scalar-radius: 8px; --scalar-radius-lg: 12px; --scalar-font: system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; --scalar-font-code: ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace }`
+/** For methods and code: the defaults have too little contrast. The same as in console/src/styles/tokens.css. */
+const hues = {
+  blue: { light: '#1f5fa8', dark: '#8fc1f7' },
+  green: { light: '#17693f', dark: '#7fd6a0' },
+  yellow: { light: '#85500a', dark: '#f0bf6c' },
+  orange: { light: '#8f4400', dark: '#ffb784' },
+  red: { light: '#b3261e', dark: '#ff9d94' },
+  purple: { light: '#6a3aa8', dark: '#cbb2f5' },
+}
+const otherVariables =
+  '--scalar-radius: 8px; --scalar-radius-lg: 12px; --scalar-font: system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; --scalar-font-code: ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace'
 
-const page = `${pageHeadHtml('API reference - Petstore', '/docs', style)}
+// As values for both modes: Scalar shows dark parts, such as code, on a light page.
+function scalarVariables(mode: ColourMode): string {
+  const { paper, code, card, ink, soft, accent, line } = colours
+  const variables = {
+    'background-1': paper,
+    'background-2': code,
+    'sidebar-background-1': card,
+    'sidebar-search-color': soft,
+    'color-1': ink,
+    'color-2': soft,
+    'color-3': soft,
+    'color-accent': accent,
+    'border-color': line,
+    ...Object.fromEntries(Object.entries(hues).map(([name, hue]) => [`color-${name}`, hue])),
+  }
+  const values = Object.entries(variables).map(([name, colour]) => `--scalar-${name}: ${colour[mode]}`)
+  return `.${mode}-mode { ${values.join('; ')}; ${otherVariables} }`
+}
+/** WCAG 2.2 asks for targets of 24 pixels. */
+const targetStyle = '#content button { min-width: 24px; min-height: 24px }'
+const customCss = [scalarVariables('light'), scalarVariables('dark'), targetStyle].join('\n')
+
+const page = (
+  environment: Environment,
+) => `${pageHeadHtml(environment, 'API reference - Petstore', '/docs', style(environment))}
 <div id="content"></div>
 <script src="/docs/reference.js"></script>
 <script src="/docs/start.js"></script>
@@ -25,18 +58,20 @@ const page = `${pageHeadHtml('API reference - Petstore', '/docs', style)}
 
 /**
  * The console keeps its key and its colours in the storage of the same origin, see console/src/app/session.ts and
- * theme.ts. The key stays in this page: Scalar does not store it.
+ * theme.ts. The key is read when a request is sent, so it is never in the document, and no longer used after sign-out.
+ * A key that the person has entered in the reference itself is not replaced.
  */
-const start = `const key = sessionStorage.getItem('petstore.key')
-const theme = localStorage.getItem('petstore.theme')
+const start = `const theme = localStorage.getItem('petstore.theme')
 if (theme === 'light' || theme === 'dark') document.documentElement.dataset.theme = theme
 Scalar.createApiReference('#content', {
   url: '/v1/openapi.json',
   agent: { disabled: true },
-  ...(key !== null && {
-    authentication: { preferredSecurityScheme: 'apiKey', securitySchemes: { apiKey: { token: key } } },
-  }),
-  customCss: ${JSON.stringify(`${scalarColours('light')}\n${scalarColours('dark')}`)},
+  onRequestBuilt({ request }) {
+    const key = sessionStorage.getItem('petstore.key')
+    const isEntered = /^Bearer \\S/.test(request.headers.get('Authorization') ?? '')
+    if (key !== null && !isEntered) request.headers.set('Authorization', 'Bearer ' + key)
+  },
+  customCss: ${JSON.stringify(customCss)},
   ...((theme === 'light' || theme === 'dark') && { forceDarkModeState: theme }),
   hideClientButton: true,
   hideDarkModeToggle: true,
@@ -47,18 +82,19 @@ Scalar.createApiReference('#content', {
   telemetry: false,
   withDefaultFonts: false,
 })
-`
-
-/** After the person has signed out, the browser can show the page from its cache, with the key. */
-const forgetKey = `addEventListener('pageshow', ({ persisted }) => {
-  if (persisted && sessionStorage.getItem('petstore.key') !== key) location.reload()
-})
+// Scalar's copy buttons have no name.
+new MutationObserver(() => {
+  for (const button of document.querySelectorAll('.scalar-code-copy:not([aria-label])')) button.ariaLabel = 'Copy'
+}).observe(document.getElementById('content'), { childList: true, subtree: true })
 `
 
 const scriptHeaders = pageHeaders('text/javascript; charset=utf-8')
 
 /** The reference, its scripts, and the document that it shows. */
-export function referencePages(createDocument: () => Promise<Record<string, unknown>>): StaticPage[] {
+export function referencePages(
+  environment: Environment,
+  createDocument: () => Promise<Record<string, unknown>>,
+): StaticPage[] {
   return [
     {
       path: '/v1/openapi.json',
@@ -72,8 +108,12 @@ export function referencePages(createDocument: () => Promise<Record<string, unkn
       isPublic: true,
       render: async () => (await import('../openapi/yaml.ts')).toYaml(await createDocument()),
     },
-    { path: '/docs', headers: pageHeaders('text/html; charset=utf-8', policy), render: () => page },
-    { path: '/docs/start.js', headers: scriptHeaders, render: () => start + forgetKey },
+    {
+      path: '/docs',
+      headers: pageHeaders('text/html; charset=utf-8', policy),
+      render: () => page(environment),
+    },
+    { path: '/docs/start.js', headers: scriptHeaders, render: () => start },
     { path: '/docs/reference.js', headers: scriptHeaders, render: loadScalar },
   ]
 }

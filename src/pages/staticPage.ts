@@ -11,6 +11,8 @@ export type StaticPage = {
   readonly headers: Readonly<Record<string, string>>
   /** Any browser origin may read it. */
   readonly isPublic?: boolean
+  /** 200, unless the page says that there is nothing at its path. */
+  readonly status?: 200 | 404
   render(): string | Promise<string>
 }
 
@@ -39,14 +41,14 @@ export function serveFromMemory(page: StaticPage): Page {
   }
 }
 
-async function prepare({ headers, render }: StaticPage): Promise<Representations> {
+async function prepare({ headers, status = 200, render }: StaticPage): Promise<Representations> {
   const text = await render()
   const plain = Buffer.from(text)
   // Runs on the thread pool: the largest page takes 200 ms.
   const zipped = await compress(plain)
   const etag = etagOf(text)
   const represent = (body: Buffer, more: Record<string, string>) => ({
-    status: 200,
+    status,
     headers: headerBlock({
       ...headers,
       Vary: 'Accept-Encoding',

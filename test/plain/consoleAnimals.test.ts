@@ -1,63 +1,36 @@
 import assert from 'node:assert/strict'
-import { after, before, describe } from 'node:test'
+import { describe } from 'node:test'
 import type { Page } from 'playwright-core'
-import { browserTest, hasBrowser, launchBrowser, type TestBrowser } from '../support/browser.ts'
-import { assertSound, desktop, openConsole, phone, screenshot } from '../support/console.ts'
-import { ensureConsoleBuilt } from '../support/consoleBuild.ts'
+import { browserTest, type PageVisit } from '../support/browser.ts'
+import { assertSound, assertSoundInBoth, desktop, hostile, phone, screenshot } from '../support/console.ts'
 import { eventually } from '../support/eventually.ts'
-import { startTestService, type TestService } from '../support/service.ts'
+import { useConsole, type VisitOptions } from '../support/useConsole.ts'
 
-const path = '/console/animals'
-const hostile = '<img src=x onerror=alert(1)>'
+const undoMs = 6_000
 const beyondDouble = 9_007_199_254_740_993n
 
-let service: TestService
-let chromium: TestBrowser
-before(async () => {
-  if (!hasBrowser) return
-  ensureConsoleBuilt()
-  service = await startTestService({}, { startAt: 'now' })
-  chromium = await launchBrowser()
+const { api, service, visit } = useConsole({}, async ({ api }) => {
   await api('POST', '/categories', { name: 'Dogs' })
   await api('POST', '/categories', { name: 'Cats' })
 })
-after(async () => {
-  await chromium?.close()
-  await service?.stop()
-})
-
-async function api(method: string, target: string, body?: unknown) {
-  const response = await service.request(method, `/v1${target}`, {
-    key: service.operatorKey,
-    ...(body !== undefined && { body }),
-  })
-  assert.ok(response.status < 300, response.text)
-  return response.json
-}
 const addPet = (name: string, fields: object = {}) => api('POST', '/pets', { name, categoryId: 1, ...fields })
 
-type Opened = Awaited<ReturnType<typeof openConsole>>
-type Options = NonNullable<Parameters<typeof openConsole>[2]>
-
-async function withAnimals(run: (opened: Opened) => Promise<void>, options: Options = {}) {
-  const opened = await openConsole(chromium.browser, service.base, {
-    key: service.operatorKey,
-    path,
-    ...options,
-  })
-  try {
-    await opened.page.getByRole('heading', { name: 'Animals', exact: true }).waitFor()
-    await run(opened)
-  } finally {
-    await opened.close()
-  }
-}
+const withAnimals = (run: (opened: PageVisit) => Promise<void>, options: VisitOptions = {}) =>
+  visit(
+    'animals',
+    async (opened) => {
+      await opened.page.getByRole('heading', { name: 'Animals', exact: true }).waitFor()
+      await run(opened)
+    },
+    options,
+  )
 
 const row = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name })
 async function choose(page: Page, name: string, action: string) {
   await page.getByRole('button', { name: `Actions for ${name}` }).click()
   await page.getByRole('menuitem', { name: action }).click()
 }
+const focusIsOnTable = (page: Page) => page.locator('.table-scroll:focus').waitFor()
 const statusOf = async (id: number) => (await api('GET', `/pets?id=${id}`))[0]?.status
 
 describe('animals', () => {
@@ -102,6 +75,29 @@ describe('animals', () => {
       await page.getByRole('dialog').getByRole('button', { name: 'Add animal' }).click()
       await page.getByText('Must not be a swear word.').waitFor()
       assert.equal(await page.getByLabel('Name', { exact: true }).getAttribute('aria-invalid'), 'true')
+    }),
+  )
+
+  browserTest('a rate limit counts down in a dialog', () =>
+    withAnimals(async ({ page }) => {
+      const json = {
+        code: 'rate_limit_exceeded',
+        message: 'The limit is exceeded. Retry after 40 seconds.',
+        status: 429,
+      }
+      await page.route('**/v1/pets', (route) =>
+        route.fulfill({ status: 429, headers: { 'retry-after': '40' }, json }),
+      )
+      await page.getByRole('button', { name: /^Add/ }).first().click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByLabel('Name', { exact: true }).fill('Milo')
+      await dialog.getByLabel('Category').selectOption({ label: 'Dogs' })
+      await dialog.getByRole('button', { name: 'Add animal' }).click()
+      await dialog.getByText('The limit is exceeded.').waitFor()
+      assert.ok(!(await dialog.innerText()).includes('Retry after'))
+      const countdown = dialog.getByText(/^Try again in \d+ s/)
+      const first = await countdown.innerText()
+      await eventually('the time goes on', async () => (await countdown.innerText()) !== first)
     }),
   )
 
@@ -158,17 +154,22 @@ describe('animals', () => {
   browserTest('a removal can be undone, and is sent when the time for that ends', async () => {
     const { id } = await addPet('Rusty')
     await withAnimals(async ({ page }) => {
+      await page.clock.install()
       const requests: string[] = []
       page.on('request', (request) => void (request.method() === 'DELETE' && requests.push(request.url())))
       await choose(page, 'Rusty', 'Remove')
       await row(page, 'Rusty').waitFor({ state: 'detached' })
+      await focusIsOnTable(page)
       await screenshot(page, 'animals-undo')
       await page.getByRole('button', { name: 'Undo' }).click()
       await row(page, 'Rusty').waitFor()
+      await focusIsOnTable(page)
       assert.deepEqual(requests, [])
       assert.equal(await statusOf(id), 'available')
       await choose(page, 'Rusty', 'Remove')
-      await eventually('the removal', async () => (await statusOf(id)) === undefined, 15_000)
+      await row(page, 'Rusty').waitFor({ state: 'detached' })
+      await page.clock.fastForward(undoMs)
+      await eventually('the removal', async () => (await statusOf(id)) === undefined)
       assert.equal(requests.length, 1)
     })
   })
@@ -222,6 +223,7 @@ describe('animals', () => {
       await page.getByLabel('Name', { exact: true }).fill('Digits')
       await page.getByRole('button', { name: 'Save' }).click()
       await row(page, 'Digits').getByText(`Category ${beyondDouble}`).filter({ visible: true }).waitFor()
+      await row(page, 'Digits').getByTitle(`Category ${beyondDouble}`).waitFor()
     })
   })
 
@@ -244,6 +246,20 @@ describe('animals', () => {
     })
   })
 
+  browserTest('a name that changes the direction of text changes only itself', async () => {
+    const name = '\u202eevol'
+    await addPet(name)
+    await withAnimals(async ({ page }) => {
+      await row(page, name).waitFor()
+      await choose(page, name, 'Remove')
+      const toast = page.locator('.toast-text')
+      await toast.waitFor()
+      assert.equal(await toast.innerText(), `${name} removed.`)
+      assert.equal(await toast.locator('bdi').innerText(), name)
+      await page.getByRole('button', { name: 'Undo' }).click()
+    })
+  })
+
   browserTest('everything works by keyboard', async () => {
     await addPet('Keyboard')
     await withAnimals(async ({ page }) => {
@@ -263,6 +279,27 @@ describe('animals', () => {
 })
 
 describe('live changes', () => {
+  browserTest('an open dialog says that others have reserved, changed or removed the animal', async () => {
+    const { id } = await addPet('Juniper')
+    await withAnimals(async ({ page }) => {
+      await page.getByText('Live', { exact: true }).waitFor()
+      const dialog = page.getByRole('dialog')
+      await choose(page, 'Juniper', 'Place order')
+      await dialog.getByLabel('Adopter').waitFor()
+      const order = await api('POST', '/store/orders', { petId: id })
+      await dialog.getByText('Someone else reserved this animal first.').waitFor()
+      assert.equal(await dialog.getByLabel('Adopter').count(), 0)
+      await page.keyboard.press('Escape')
+      await choose(page, 'Juniper', 'Edit')
+      await dialog.getByLabel('Name', { exact: true }).waitFor()
+      await api('PATCH', `/store/orders/${order.id}`, { status: 'cancelled' })
+      await dialog.getByText('it is now Juniper, Dogs, available').waitFor()
+      await api('DELETE', `/pets/${id}`)
+      await dialog.getByText('Someone else has removed this animal.').waitFor()
+      assert.equal(await dialog.getByRole('button', { name: 'Save' }).count(), 0)
+    })
+  })
+
   browserTest('what one browser changes appears in another, without reloading', () =>
     withAnimals(async ({ page: first }) => {
       await withAnimals(async ({ page: second }) => {
@@ -319,7 +356,7 @@ describe('states', () => {
         isLimited
           ? route.fulfill({
               status: 429,
-              headers: { 'retry-after': '2' },
+              headers: { 'retry-after': '1' },
               json: { code: 'rate_limit_exceeded', message: 'The rate limit is exceeded.', status: 429 },
             })
           : route.continue(),
@@ -362,29 +399,25 @@ describe('states', () => {
     }),
   )
 
-  for (const [size, viewport] of Object.entries({ phone, desktop })) {
-    for (const colorScheme of ['light', 'dark'] as const) {
-      browserTest(`is sound on a ${size}, ${colorScheme}`, () =>
-        withAnimals(
-          async (opened) => {
-            const { page } = opened
-            await page.getByRole('row').nth(1).waitFor()
-            await assertSound(opened)
-            await screenshot(page, `animals-${size}-${colorScheme}`)
-            if (size !== 'phone') return
-            await page.getByRole('button', { name: 'Open navigation' }).click()
-            await page.getByRole('link', { name: 'Orders' }).waitFor()
-            await assertSound(opened)
-            await screenshot(page, `navigation-phone-${colorScheme}`)
-            await page.keyboard.press('Escape')
-            await page.getByRole('button', { name: 'Add animal' }).click()
-            await page.getByRole('dialog', { name: 'Add an animal' }).waitFor()
-            await assertSound(opened)
-            await screenshot(page, `animals-add-phone-${colorScheme}`)
-          },
-          { ...viewport, colorScheme },
-        ),
-      )
-    }
-  }
+  browserTest('is sound on a phone, with its navigation and its dialog', () =>
+    withAnimals(async (opened) => {
+      const { page } = opened
+      await page.getByRole('row').nth(1).waitFor()
+      await assertSoundInBoth(opened, 'animals-phone')
+      await page.getByRole('button', { name: 'Open navigation' }).click()
+      await page.getByRole('link', { name: 'Orders' }).waitFor()
+      await assertSoundInBoth(opened, 'navigation-phone')
+      await page.keyboard.press('Escape')
+      await page.getByRole('button', { name: 'Add animal' }).click()
+      await page.getByRole('dialog', { name: 'Add an animal' }).waitFor()
+      await assertSoundInBoth(opened, 'animals-add-phone')
+    }, phone),
+  )
+
+  browserTest('is sound on a desktop', () =>
+    withAnimals(async (opened) => {
+      await opened.page.getByRole('row').nth(1).waitFor()
+      await assertSoundInBoth(opened, 'animals-desktop')
+    }, desktop),
+  )
 })

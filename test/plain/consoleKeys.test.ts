@@ -1,100 +1,56 @@
 import assert from 'node:assert/strict'
-import { after, before, describe } from 'node:test'
-import { browserTest, hasBrowser, launchBrowser, type TestBrowser } from '../support/browser.ts'
+import { describe } from 'node:test'
+import { browserTest } from '../support/browser.ts'
 import {
-  addressTrusted,
   assertSound,
-  type Console,
+  assertSoundInBoth,
   desktop,
-  nextAddress,
-  openConsole,
+  hostile,
   phone,
   screenshot,
   signIn,
 } from '../support/console.ts'
-import { ensureConsoleBuilt } from '../support/consoleBuild.ts'
 import { eventually } from '../support/eventually.ts'
-import { startTestService, type TestService } from '../support/service.ts'
+import { useConsole } from '../support/useConsole.ts'
 
-const hostile = '<img src=x onerror=alert(1)>'
 const secretPattern = /ps_live_[0-9A-Za-z]{36}/
 
-let service: TestService
-let chromium: TestBrowser
-before(async () => {
-  if (!hasBrowser) return
-  ensureConsoleBuilt()
-  service = await startTestService(addressTrusted, { startAt: 'now' })
-  chromium = await launchBrowser()
-})
-after(async () => {
-  await chromium?.close()
-  await service?.stop()
-})
+const { api, service, visit } = useConsole()
 
-async function visit(
-  path: string,
-  run: (opened: Console) => Promise<void>,
-  options: NonNullable<Parameters<typeof openConsole>[2]> = {},
-) {
-  const key = service.operatorKey
-  const opened = await openConsole(chromium.browser, service.base, {
-    key,
-    path: `/console/${path}`,
-    ...nextAddress(),
-    ...options,
-  })
-  try {
-    await run(opened)
-  } finally {
-    await opened.close()
-  }
-}
-
-const read = async (id: number) =>
-  (await service.request('GET', `/v1/keys/${id}`, { key: service.operatorKey })).json as Record<
-    string,
-    unknown
-  >
+const read = (id: number) => api('GET', `/keys/${id}`)
 const isAccepted = async (key: string) => (await service.request('GET', '/v1/limits', { key })).status === 200
 
 describe('keys', () => {
-  for (const [size, viewport] of Object.entries({ phone, desktop })) {
-    for (const colorScheme of ['light', 'dark'] as const) {
-      browserTest(`are created, and the secret is shown once, on a ${size}, ${colorScheme}`, () =>
-        visit(
-          'keys',
-          async (opened) => {
-            const { page } = opened
-            await page.getByRole('button', { name: 'Create key' }).click()
-            const dialog = page.getByRole('dialog')
-            await dialog.getByRole('button', { name: 'Create key' }).click()
-            await dialog.getByText('Say what the key is for.').waitFor()
-            await dialog.getByLabel('Name').fill(hostile)
-            await dialog.getByLabel('Plan').selectOption('enterprise')
-            await dialog.getByLabel('Per minute').fill('500')
-            await dialog.getByLabel('orders:write').uncheck()
-            await assertSound(opened)
-            await screenshot(page, `key-create-${size}-${colorScheme}`)
-            await dialog.getByRole('button', { name: 'Create key' }).click()
-            await dialog.getByText('It is shown only once').waitFor()
-            await assertSound(opened)
-            await screenshot(page, `key-secret-${size}-${colorScheme}`)
-            const secret = secretPattern.exec(await dialog.innerText())?.[0] ?? ''
-            assert.ok(await isAccepted(secret))
-            assert.match(
-              await dialog.innerText(),
-              new RegExp(`curl -H "Authorization: Bearer ${secret}" "http`),
-            )
-            await dialog.getByRole('button', { name: 'I have saved it' }).click()
-            await page.getByRole('link', { name: hostile }).first().click()
-            await page.getByText('500 requests a minute').waitFor()
-            assert.doesNotMatch(await page.content(), secretPattern)
-          },
-          { ...viewport, colorScheme },
-        ),
-      )
-    }
+  for (const [size, options] of Object.entries({ phone, desktop })) {
+    browserTest(`are created, and the secret is shown once, on a ${size}`, () =>
+      visit(
+        'keys',
+        async (opened) => {
+          const { page } = opened
+          await page.getByRole('button', { name: 'Create key' }).click()
+          const dialog = page.getByRole('dialog')
+          await dialog.getByRole('button', { name: 'Create key' }).click()
+          await dialog.getByText('Say what the key is for.').waitFor()
+          await dialog.getByLabel('Name').fill(hostile)
+          await dialog.getByLabel('Plan').selectOption('enterprise')
+          await dialog.getByLabel('Per minute').fill('500')
+          await dialog.getByLabel('orders:write').uncheck()
+          await assertSoundInBoth(opened, `key-create-${size}`)
+          await dialog.getByRole('button', { name: 'Create key' }).click()
+          await dialog.getByText('It is shown only once').waitFor()
+          await assertSoundInBoth(opened, `key-secret-${size}`)
+          const secret = secretPattern.exec(await dialog.innerText())?.[0] ?? ''
+          assert.ok(await isAccepted(secret))
+          const command = new RegExp(`curl -H "Authorization: Bearer ${secret}" "http`)
+          assert.match(await dialog.innerText(), command)
+          await dialog.getByRole('button', { name: 'I have saved it' }).click()
+          await page.getByRole('link', { name: hostile }).first().click()
+          await page.getByText('500 requests a minute').waitFor()
+          assert.doesNotMatch(await page.content(), secretPattern)
+        },
+        options,
+      ),
+    )
   }
 
   browserTest('copies the secret', () =>
@@ -103,7 +59,7 @@ describe('keys', () => {
       async ({ page }) => {
         await page.getByRole('button', { name: 'Create key' }).click()
         const dialog = page.getByRole('dialog')
-        await dialog.getByLabel('Name').fill('Copied')
+        await dialog.getByLabel('Name').fill('Clipboard')
         await page.keyboard.press('Enter')
         await dialog.getByRole('button', { name: 'Copy: API key' }).click()
         await dialog.getByText('Copied', { exact: true }).waitFor()
@@ -199,6 +155,7 @@ describe('keys', () => {
       await page.getByText('Banned for repeatedly exceeding its rate limit').waitFor()
       await page.getByText('0 of 1 left').waitFor()
       await page.getByText('key_banned').waitFor()
+      await page.getByText('while the key was banned').waitFor()
       await assertSound(opened)
       await screenshot(page, 'key-banned')
       await page.getByRole('button', { name: 'Lift the ban' }).click()
@@ -210,9 +167,8 @@ describe('keys', () => {
   browserTest('use of deprecated operations is shown', async () => {
     const { id, key } = await service.makeKey({ name: 'Old client' })
     await service.request('GET', '/v1/pets/findByStatus?status=available', { key })
-    const { json } = await service.request('GET', `/v1/keys/${id}/usage`, { key: service.operatorKey })
-    const [hour] = (json as { hours: { deprecated: Record<string, number> }[] }).hours
-    const [operation] = Object.keys(hour?.deprecated ?? {})
+    const { hours } = await api('GET', `/keys/${id}/usage`)
+    const [operation] = Object.keys(hours[0]?.deprecated ?? {})
     assert.ok(operation)
     await visit(`keys/${id}`, async ({ page }) => {
       await page.getByText(operation, { exact: true }).waitFor()

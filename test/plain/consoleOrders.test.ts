@@ -1,22 +1,15 @@
 import assert from 'node:assert/strict'
-import { after, before, describe } from 'node:test'
+import { describe } from 'node:test'
 import type { Page } from 'playwright-core'
-import { browserTest, hasBrowser, launchBrowser, type TestBrowser } from '../support/browser.ts'
-import { assertSound, desktop, openConsole, phone, screenshot } from '../support/console.ts'
-import { ensureConsoleBuilt } from '../support/consoleBuild.ts'
+import { browserTest, type PageVisit } from '../support/browser.ts'
+import { assertSound, assertSoundInBoth, desktop, hostile, phone, screenshot } from '../support/console.ts'
 import { eventually } from '../support/eventually.ts'
-import { startTestService, type TestService } from '../support/service.ts'
+import { startTestService } from '../support/service.ts'
+import { useConsole } from '../support/useConsole.ts'
 
-const hostile = '<img src=x onerror=alert(1)>'
 const hourMs = 60 * 60 * 1000
 
-let service: TestService
-let chromium: TestBrowser
-before(async () => {
-  if (!hasBrowser) return
-  ensureConsoleBuilt()
-  service = await startTestService({}, { startAt: 'now' })
-  chromium = await launchBrowser()
+const { api, service, visit } = useConsole({}, async ({ api }) => {
   await api('POST', '/categories', { name: 'Dogs' })
   // One order in each column.
   await addOrder('Nutmeg')
@@ -29,44 +22,10 @@ before(async () => {
     for (const status of statuses) await api('PATCH', `/store/orders/${id}`, { status })
   }
 })
-after(async () => {
-  await chromium?.close()
-  await service?.stop()
-})
-
-async function api(method: string, target: string, body?: unknown) {
-  const response = await service.request(method, `/v1${target}`, {
-    key: service.operatorKey,
-    ...(body !== undefined && { body }),
-  })
-  assert.ok(response.status < 300, response.text)
-  return response.json
-}
 const addPet = (name: string) => api('POST', '/pets', { name, categoryId: 1 })
 async function addOrder(name: string, customer = { name: 'Ada Example', email: 'ada@example.com' }) {
   const { id: petId } = await addPet(name)
   return api('POST', '/store/orders', { petId, customer, note: 'Has a garden.' })
-}
-
-type Opened = Awaited<ReturnType<typeof openConsole>>
-type Options = NonNullable<Parameters<typeof openConsole>[2]>
-
-async function withScreen(
-  path: 'animals' | 'orders',
-  run: (opened: Opened) => Promise<void>,
-  options: Options = {},
-) {
-  const opened = await openConsole(chromium.browser, service.base, {
-    key: service.operatorKey,
-    path: `/console/${path}`,
-    ...options,
-  })
-  try {
-    await opened.page.locator('h1').waitFor()
-    await run(opened)
-  } finally {
-    await opened.close()
-  }
 }
 
 const column = (page: Page, name: string) => page.getByRole('region', { name, exact: true })
@@ -76,8 +35,7 @@ const card = (page: Page, status: string, name: string) =>
 describe('orders', () => {
   browserTest('the first adoption, from an empty store to the delivered order', async () => {
     const empty = await startTestService({}, { startAt: 'now' })
-    const opened = await openConsole(chromium.browser, empty.base, { key: empty.operatorKey })
-    try {
+    const adopt = async (opened: PageVisit) => {
       const { page } = opened
       await page.getByRole('link', { name: 'Orders' }).click()
       await page.getByText('No orders yet').waitFor()
@@ -104,15 +62,13 @@ describe('orders', () => {
         return json[0].status === 'sold'
       })
       await assertSound(opened)
-    } finally {
-      await opened.close()
-      await empty.stop()
     }
+    await visit('/console', adopt, { service: empty }).finally(() => empty.stop())
   })
 
   browserTest('shows the time left on the hold, the adopter and the note', async () => {
     await addOrder('Hazel')
-    await withScreen('orders', async ({ page }) => {
+    await visit('orders', async ({ page }) => {
       const hazel = card(page, 'Placed', 'Hazel')
       await hazel.getByText(/Held for 2 d 23 h|Held for 3 d 0 h/).waitFor()
       await hazel.getByText('Ada Example').waitFor()
@@ -122,8 +78,13 @@ describe('orders', () => {
 
   browserTest('two people reserve the same animal: the second is told that it was taken', async () => {
     await addPet('Willow')
-    await withScreen('animals', async ({ page: first }) => {
-      await withScreen('animals', async (opened) => {
+    // The second one has no event stream, so it does not know yet.
+    const { key } = await service.makeKey({
+      plan: 'pro',
+      scopes: ['pets:read', 'orders:read', 'orders:write'],
+    })
+    await visit('animals', async ({ page: first }) => {
+      const look = async (opened: PageVisit) => {
         const { page: second } = opened
         for (const page of [first, second]) {
           const row = page.getByRole('row').filter({ hasText: 'Willow' })
@@ -137,14 +98,16 @@ describe('orders', () => {
         await assertSound(opened)
         await screenshot(second, 'order-conflict')
         await second.getByRole('button', { name: 'Choose another animal' }).click()
+        await second.getByRole('button', { name: 'Refresh' }).click()
         await second.getByRole('row').filter({ hasText: 'Willow' }).getByText('Pending').waitFor()
-      })
+      }
+      await visit('animals', look, { key })
     })
   })
 
   browserTest('the errors of the API are shown at their fields', async () => {
     await addPet('Clover')
-    await withScreen('animals', async ({ page }) => {
+    await visit('animals', async ({ page }) => {
       await page
         .getByRole('row')
         .filter({ hasText: 'Clover' })
@@ -164,8 +127,8 @@ describe('orders', () => {
     'what one browser moves on moves in another, and an outdated move is explained and taken back',
     async () => {
       const order = await addOrder('Poppy')
-      await withScreen('orders', async ({ page: first }) => {
-        await withScreen('orders', async ({ page: second }) => {
+      await visit('orders', async ({ page: first }) => {
+        await visit('orders', async ({ page: second }) => {
           for (const page of [first, second]) await page.getByText('Live', { exact: true }).waitFor()
           await card(first, 'Placed', 'Poppy').getByRole('button', { name: 'Approve' }).click()
           await card(second, 'Approved', 'Poppy').waitFor()
@@ -189,7 +152,7 @@ describe('orders', () => {
 
   browserTest("an adopter's data is erased after a question", async () => {
     const order = await addOrder('Luna', { name: 'Forget Me', email: 'forget@example.com' })
-    await withScreen('orders', async (opened) => {
+    await visit('orders', async (opened) => {
       const { page } = opened
       await page.getByRole('button', { name: `Actions for order ${order.id}` }).click()
       await page.getByRole('menuitem', { name: "Erase adopter's data" }).click()
@@ -203,7 +166,7 @@ describe('orders', () => {
 
   browserTest('a name with markup is text', async () => {
     await addOrder(hostile, { name: hostile, email: 'ada@example.com' })
-    await withScreen('orders', async (opened) => {
+    await visit('orders', async (opened) => {
       const { page } = opened
       await card(page, 'Placed', hostile).first().waitFor()
       assert.equal(await page.locator('img').count(), 0)
@@ -211,30 +174,27 @@ describe('orders', () => {
     })
   })
 
-  for (const [size, viewport] of Object.entries({ phone, desktop })) {
-    for (const colorScheme of ['light', 'dark'] as const) {
-      browserTest(`is sound on a ${size}, ${colorScheme}`, () =>
-        withScreen(
-          'orders',
-          async (opened) => {
-            const { page } = opened
-            await card(page, 'Placed', 'Nutmeg').waitFor()
-            await assertSound(opened)
-            await screenshot(page, `orders-${size}-${colorScheme}`)
-            if (size !== 'phone') return
-            await page.getByRole('button', { name: /^Cancelled/ }).click()
-            await card(page, 'Cancelled', 'Basil').waitFor()
-            await screenshot(page, `orders-cancelled-phone-${colorScheme}`)
-          },
-          { ...viewport, colorScheme },
-        ),
-      )
-    }
+  for (const [size, options] of Object.entries({ phone, desktop })) {
+    browserTest(`is sound on a ${size}`, () =>
+      visit(
+        'orders',
+        async (opened) => {
+          const { page } = opened
+          await card(page, 'Placed', 'Nutmeg').waitFor()
+          await assertSoundInBoth(opened, `orders-${size}`)
+          if (size !== 'phone') return
+          await page.getByRole('button', { name: /^Cancelled/ }).click()
+          await card(page, 'Cancelled', 'Basil').waitFor()
+          await screenshot(page, 'orders-cancelled-phone')
+        },
+        options,
+      ),
+    )
   }
 
   browserTest('an expired hold moves the order to Cancelled, and says why', async () => {
     await addOrder('Olive')
-    await withScreen('orders', async ({ page }) => {
+    await visit('orders', async ({ page }) => {
       await card(page, 'Placed', 'Olive').waitFor()
       service.advance(73 * hourMs)
       await card(page, 'Cancelled', 'Olive').getByText('The hold expired.').waitFor({ timeout: 60_000 })

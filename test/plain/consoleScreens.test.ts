@@ -1,46 +1,32 @@
 import assert from 'node:assert/strict'
-import { after, before, describe } from 'node:test'
+import { after, describe } from 'node:test'
 import type { Page } from 'playwright-core'
-import { browserTest, hasBrowser, launchBrowser, type TestBrowser } from '../support/browser.ts'
+import { browserTest, type PageVisit } from '../support/browser.ts'
 import {
-  addressTrusted,
   assertSound,
-  type Console,
+  assertSoundInBoth,
   desktop,
-  nextAddress,
-  openConsole,
+  goTo,
+  hostile,
   phone,
   screenshot,
 } from '../support/console.ts'
-import { ensureConsoleBuilt } from '../support/consoleBuild.ts'
-import { addAnimals, addRequests, operatorOf } from '../support/consoleData.ts'
+import { addAnimals, addRequests } from '../support/consoleData.ts'
 import { eventually } from '../support/eventually.ts'
-import { startTestService, type TestService } from '../support/service.ts'
+import { startTestService } from '../support/service.ts'
+import { type ConsoleTest, useConsole } from '../support/useConsole.ts'
 import { loopbackAllowed, startWebhookReceiver, type WebhookReceiver } from '../support/webhookReceiver.ts'
 
-const hostile = '<img src=x onerror=alert(1)>'
-
-let service: TestService
-let chromium: TestBrowser
 let receiver: WebhookReceiver
 let usedKeyId: number
-before(async () => {
-  if (!hasBrowser) return
-  ensureConsoleBuilt()
-  service = await startTestService({ ...loopbackAllowed, ...addressTrusted }, { startAt: 'now' })
-  chromium = await launchBrowser()
+const { api, service, visit } = useConsole(loopbackAllowed, async (test) => {
   receiver = await startWebhookReceiver()
-  await addAnimals(service)
-  await addKeysAndWebhooks()
+  await addAnimals(test)
+  await addKeysAndWebhooks(test)
 })
-after(async () => {
-  await chromium?.close()
-  await receiver?.stop()
-  await service?.stop()
-})
+after(() => receiver?.stop())
 
-async function addKeysAndWebhooks() {
-  const api = operatorOf(service)
+async function addKeysAndWebhooks({ service }: ConsoleTest) {
   const { id, key } = await service.makeKey({ name: 'Web site', plan: 'pro' })
   usedKeyId = id
   for (let i = 0; i < 40; i++) await service.request('GET', '/v1/pets', { key })
@@ -55,7 +41,7 @@ async function addKeysAndWebhooks() {
   receiver.reply = 503
   await api('POST', '/pets', { name: hostile, categoryId: 1 })
   await eventually('both messages were sent', async () => {
-    const sent = (await api('GET', `/webhooks/${hook.id}/deliveries`)) as unknown as { attempts: number }[]
+    const sent: { attempts: number }[] = await api('GET', `/webhooks/${hook.id}/deliveries`)
     return sent.length === 2 && sent.every(({ attempts }) => attempts > 0)
   })
   await api('POST', '/webhooks', { url: 'https://partner.example/hooks/animals', events: ['pet.created'] })
@@ -97,43 +83,29 @@ const screens: Screen[] = [
   { name: 'limits', path: () => 'limits', ready: (page) => page.getByText('This day').waitFor() },
 ]
 
-async function visit(
-  options: NonNullable<Parameters<typeof openConsole>[2]>,
-  run: (opened: Console) => Promise<void>,
-) {
-  const opened = await openConsole(chromium.browser, service.base, {
-    key: service.operatorKey,
-    ...nextAddress(),
-    ...options,
-  })
-  try {
-    await run(opened)
-  } finally {
-    await opened.close()
-  }
-}
-
-for (const [size, viewport] of Object.entries({ phone, desktop })) {
-  for (const colorScheme of ['light', 'dark'] as const) {
-    describe(`on a ${size}, ${colorScheme}`, () => {
-      for (const { name, path, ready } of screens) {
-        browserTest(`${name} is sound`, () =>
-          visit({ ...viewport, colorScheme, path: `/console/${path()}` }, async (opened) => {
-            const { page } = opened
+for (const [size, options] of Object.entries({ phone, desktop })) {
+  browserTest(`every screen is sound on a ${size}`, (t) =>
+    visit(
+      'limits',
+      async (opened) => {
+        const { page } = opened
+        await page.locator('main.content').waitFor()
+        for (const { name, path, ready } of screens) {
+          await t.test(name, async () => {
+            await goTo(page, path())
             await ready(page)
-            await assertSound(opened)
-            await screenshot(page, `${name}-${size}-${colorScheme}`)
-            const rest = await page.evaluate<number>(`(() => {
-              const content = document.querySelector('main.content')
-              content.scrollTop = content.scrollHeight
-              return content.scrollTop
-            })()`)
-            if (rest > 0) await screenshot(page, `${name}-${size}-${colorScheme}-end`)
-          }),
-        )
-      }
-    })
-  }
+            await assertSoundInBoth(opened, `${name}-${size}`)
+            await page.locator('main.content').evaluate((content) => {
+              const region = content as unknown as { scrollTop: number; scrollHeight: number }
+              region.scrollTop = region.scrollHeight
+            })
+            await screenshot(page, `${name}-${size}-end`)
+          })
+        }
+      },
+      options,
+    ),
+  )
 }
 
 /** Each screen in a state without its content. */
@@ -145,63 +117,133 @@ describe('a screen', () => {
     audit: /\/v1\/audit\?/,
     limits: /\/v1\/limits/,
   }
-  for (const [path, pattern] of Object.entries(requests)) {
-    browserTest(`${path} shows that it cannot reach the service, and goes on when it can`, () =>
-      visit({ path: '/console/animals' }, async (opened) => {
-        const { page } = opened
-        await page.getByRole('heading', { name: 'Animals', exact: true }).waitFor()
-        await page.route(pattern, (route) => route.abort())
-        await page.getByRole('navigation').locator(`a[href="/console/${path}"]`).click()
-        await page.getByText('The service cannot be reached').waitFor()
-        await assertSound(opened)
-        await page.unroute(pattern)
-        await page.getByRole('button', { name: 'Try again' }).click()
-        await page.getByText('The service cannot be reached').waitFor({ state: 'detached' })
-      }),
-    )
-
-    browserTest(`${path} counts down to the end of a rate limit, then loads`, () =>
-      visit({ path: '/console/animals' }, async (opened) => {
-        const { page } = opened
-        await page.getByRole('heading', { name: 'Animals', exact: true }).waitFor()
-        let isLimited = true
-        await page.route(pattern, (route) => {
-          if (!isLimited) return route.continue()
-          isLimited = false
-          return route.fulfill({
-            status: 429,
-            headers: { 'Retry-After': '2', 'Content-Type': 'application/json' },
-            body: JSON.stringify({ code: 'rate_limit_exceeded', message: 'Too many requests.' }),
-          })
+  browserTest('shows that it cannot reach the service, and goes on when it can', (t) =>
+    visit('animals', async (opened) => {
+      const { page } = opened
+      for (const [path, pattern] of Object.entries(requests)) {
+        await t.test(path, async () => {
+          await page.route(pattern, (route) => route.abort())
+          await goTo(page, path)
+          await page.getByText('The service cannot be reached').waitFor()
+          await assertSound(opened)
+          await page.unroute(pattern)
+          await page.getByRole('button', { name: 'Try again' }).click()
+          await page.getByText('The service cannot be reached').waitFor({ state: 'detached' })
         })
-        await page.getByRole('navigation').locator(`a[href="/console/${path}"]`).click()
-        await page.getByText('Rate limit reached').waitFor()
-        await assertSound(opened)
-        await page.getByText('Rate limit reached').waitFor({ state: 'detached' })
-      }),
-    )
-  }
+      }
+    }),
+  )
+
+  browserTest('counts down to the end of a rate limit, then loads', (t) =>
+    visit('animals', async (opened) => {
+      const { page } = opened
+      for (const [path, pattern] of Object.entries(requests)) {
+        await t.test(path, async () => {
+          await page.route(pattern, (route) =>
+            route.fulfill({
+              status: 429,
+              headers: { 'Retry-After': '1', 'Content-Type': 'application/json' },
+              body: JSON.stringify({ code: 'rate_limit_exceeded', message: 'Too many requests.' }),
+            }),
+          )
+          await goTo(page, path)
+          await page.getByText('Rate limit reached').waitFor()
+          await assertSound(opened)
+          await page.unroute(pattern)
+          await page.getByText('Rate limit reached').waitFor({ state: 'detached' })
+        })
+      }
+    }),
+  )
+
+  browserTest('goes on by itself when the connection is back', (t) =>
+    visit(
+      'animals',
+      async ({ page }) => {
+        await page.getByText('Live', { exact: true }).waitFor()
+        // The code of a screen is loaded when it is first shown.
+        for (const path of ['keys', 'overview', 'animals', 'orders', 'limits']) {
+          await t.test(path, async () => {
+            await page.context().setOffline(true)
+            await goTo(page, path)
+            await page.getByText('The service cannot be reached').first().waitFor()
+            assert.equal(await page.getByText('out of date').count(), 0)
+            await page.context().setOffline(false)
+            await page.getByText('The service cannot be reached').first().waitFor({ state: 'detached' })
+          })
+        }
+      },
+      desktop,
+    ),
+  )
+
+  browserTest('that does not exist says so', (t) =>
+    visit('limits', async (opened) => {
+      const { page } = opened
+      const headings = {
+        '%': 'Page not found',
+        'a/b/c': 'Page not found',
+        'orders/999': 'Page not found',
+        'keys/%3Cb%3E': 'Key not found',
+        'keys/999': 'Key not found',
+        'webhooks/99': 'Webhook not found',
+        'AUDIT?x=1': 'Audit log',
+      }
+      for (const [path, name] of Object.entries(headings)) {
+        await t.test(path, async () => {
+          await page.goto(`${service.base}/console/${path}`)
+          await page.getByRole('heading', { name, exact: true, level: 1 }).waitFor()
+          await page.waitForFunction(`document.title === ${JSON.stringify(`${name} - Petstore`)}`)
+        })
+      }
+      assert.ok(page.url().endsWith('/console/audit?x=1'))
+      await goTo(page, 'webhooks/99')
+      await page.getByRole('heading', { name: 'Webhook not found' }).waitFor()
+      await assertSoundInBoth(opened, 'not-found-desktop')
+      await page.getByRole('link', { name: 'Go to Webhooks' }).click()
+      await page.getByRole('heading', { name: 'Webhooks', exact: true }).waitFor()
+    }),
+  )
+
+  browserTest('fits on a narrow phone', () =>
+    visit(
+      'overview',
+      async (opened) => {
+        const { page } = opened
+        await page.getByText('Available').waitFor()
+        const widths = await page
+          .locator('.figure-swatch')
+          .evaluateAll((swatches) =>
+            swatches.map((one) => (one as unknown as { offsetWidth: number }).offsetWidth),
+          )
+        assert.deepEqual(widths, [10, 10, 10])
+        await assertSoundInBoth(opened, 'overview-narrow')
+        await goTo(page, 'orders')
+        await page.getByRole('button', { name: /^Cancelled/ }).waitFor()
+        await assertSoundInBoth(opened, 'orders-narrow')
+      },
+      { ...phone, viewport: { width: 320, height: 640 } },
+    ),
+  )
 
   browserTest('of a key without more scopes shows what it may see', async () => {
     const { key } = await service.makeKey({ name: 'Reader', scopes: ['pets:read'] })
-    await visit({ key, path: '/console/overview' }, async (opened) => {
+    const look = async (opened: PageVisit) => {
       const { page } = opened
       await page.getByText('Available').waitFor()
       await page.getByText('No live updates').waitFor()
+      await page.getByText('requests over time (needs the scope keys:manage)').waitFor()
       assert.equal(await page.getByRole('heading', { name: 'Requests' }).count(), 0)
       assert.equal(await page.getByRole('heading', { name: 'Latest events' }).count(), 0)
       await assertSound(opened)
       await screenshot(page, 'overview-reader')
-    })
+    }
+    await visit('overview', look, { key })
   })
 
   browserTest('without content says what to do first', async () => {
     const empty = await startTestService({}, { startAt: 'now' })
-    const opened = await openConsole(chromium.browser, empty.base, {
-      key: empty.operatorKey,
-      path: '/console/overview',
-    })
-    try {
+    const look = async (opened: PageVisit) => {
       const { page } = opened
       await page.getByText('No animals yet').waitFor()
       await page.getByRole('img', { name: /^Requests per minute/ }).waitFor()
@@ -211,27 +253,25 @@ describe('a screen', () => {
       await page.getByText('No webhooks yet').waitFor()
       await assertSound(opened)
       await screenshot(page, 'webhooks-empty')
-    } finally {
-      await opened.close()
-      await empty.stop()
     }
+    await visit('overview', look, { service: empty }).finally(() => empty.stop())
   })
 })
 
 describe('the overview', () => {
   browserTest('shows what others change as it happens', () =>
-    visit({ path: '/console/overview' }, async ({ page }) => {
+    visit('overview', async ({ page }) => {
       await page.getByText('Live', { exact: true }).waitFor()
       const available = page.getByRole('link', { name: /^Available/ })
       const before = Number(/\d+/.exec(await available.innerText())?.[0])
-      await operatorOf(service)('POST', '/pets', { name: 'Pixel', categoryId: 1 })
+      await api('POST', '/pets', { name: 'Pixel', categoryId: 1 })
       await page.getByText('Pixel was added').waitFor()
       await page.getByRole('link', { name: new RegExp(`^Available ${before + 1} `) }).waitFor()
     }),
   )
 
   browserTest('shows requests of an hour, a day and 30 days, also as a table', () =>
-    visit({ path: '/console/overview' }, async (opened) => {
+    visit('overview', async (opened) => {
       const { page } = opened
       await page.getByRole('img', { name: /^Requests per minute, last 1 hour/ }).waitFor()
       await page.getByRole('button', { name: '24 hours' }).click()
@@ -252,9 +292,11 @@ describe('limits', () => {
     // The clock of the browser goes on, and that of the service does not.
     service.advance(Date.now() - service.now())
     await service.request('GET', '/v1/pets', { key })
-    await visit({ key, path: '/console/limits' }, async (opened) => {
+    const look = async (opened: PageVisit) => {
       const { page } = opened
       await page.getByText('4 of 5 left').waitFor()
+      // Only an operator can read the settings of the key.
+      await page.getByText('As many as an operator has set for this key').waitFor()
       const [first] = await page.getByText(/Resets in/).allInnerTexts()
       await eventually('the time goes on', async () => {
         const [later] = await page.getByText(/Resets in/).allInnerTexts()
@@ -268,13 +310,14 @@ describe('limits', () => {
       await page.getByText('The ban ends in').waitFor()
       await assertSound(opened)
       await screenshot(page, 'limits-banned')
-    })
+    }
+    await visit('limits', look, { key })
   })
 })
 
 describe('the audit log', () => {
   browserTest('says who changed what, newest first, with the request', () =>
-    visit({ path: '/console/audit' }, async ({ page }) => {
+    visit('audit', async ({ page }) => {
       const { id } = await service.makeKey({ name: 'Website' })
       const { headers } = await service.request('POST', `/v1/keys/${id}/rotate`, { key: service.operatorKey })
       await page.reload()
@@ -287,7 +330,7 @@ describe('the audit log', () => {
 
   browserTest('is loaded page by page', async () => {
     for (let i = 0; i < 60; i++) await service.makeKey({ name: `Key number ${i}` })
-    await visit({ path: '/console/audit' }, async ({ page }) => {
+    await visit('audit', async ({ page }) => {
       await page.locator('.audit-entry').nth(49).waitFor()
       await page.getByRole('button', { name: 'Load more' }).click()
       await page.locator('.audit-entry').nth(60).waitFor()

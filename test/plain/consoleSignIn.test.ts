@@ -1,64 +1,38 @@
 import assert from 'node:assert/strict'
-import { after, before, describe } from 'node:test'
-import { browserTest, hasBrowser, launchBrowser, type TestBrowser } from '../support/browser.ts'
+import { describe } from 'node:test'
+import { browserTest, type PageVisit } from '../support/browser.ts'
 import {
   assertKeyHidden,
   assertSound,
+  assertSoundInBoth,
   desktop,
-  openConsole,
   phone,
   screenshot,
   signIn,
 } from '../support/console.ts'
-import { ensureConsoleBuilt } from '../support/consoleBuild.ts'
-import { startTestService, type TestService } from '../support/service.ts'
+import { startTestService } from '../support/service.ts'
+import { useConsole, type VisitOptions } from '../support/useConsole.ts'
 
-let service: TestService
-let chromium: TestBrowser
-before(async () => {
-  if (!hasBrowser) return
-  ensureConsoleBuilt()
-  service = await startTestService({}, { startAt: 'now' })
-  chromium = await launchBrowser()
-})
-after(async () => {
-  await chromium?.close()
-  await service?.stop()
-})
+const { api, service, visit } = useConsole()
 
-const open = (options: Parameters<typeof openConsole>[2] = {}) =>
-  openConsole(chromium.browser, service.base, options)
-type Opened = Awaited<ReturnType<typeof open>>
-
-async function withConsole(
-  options: Parameters<typeof openConsole>[2],
-  run: (opened: Opened) => Promise<void>,
-) {
-  const opened = await open(options)
-  try {
-    await run(opened)
-  } finally {
-    await opened.close()
-  }
-}
+/** Opens the console in a browser without a session. */
+const visitSignIn = (run: (opened: PageVisit) => Promise<void>, options: VisitOptions = {}) =>
+  visit('/console', run, { ...options, key: false })
 
 describe('sign-in', () => {
-  for (const [size, viewport] of Object.entries({ phone, desktop })) {
-    for (const colorScheme of ['light', 'dark'] as const) {
-      browserTest(`is sound on a ${size}, ${colorScheme}`, () =>
-        withConsole({ ...viewport, colorScheme }, async (opened) => {
-          const { page } = opened
-          await page.getByRole('heading', { name: 'Sign in' }).waitFor()
-          await assertSound(opened)
-          await screenshot(page, `sign-in-${size}-${colorScheme}`)
-        }),
-      )
-    }
+  for (const [size, options] of Object.entries({ phone, desktop })) {
+    browserTest(`is sound on a ${size}`, () =>
+      visitSignIn(async (opened) => {
+        await opened.page.getByRole('heading', { name: 'Sign in' }).waitFor()
+        await assertSoundInBoth(opened, `sign-in-${size}`)
+      }, options),
+    )
   }
 
   browserTest('shows what the scopes of the key allow, and nothing else', async () => {
     const { key } = await service.makeKey({ name: 'Reader', scopes: ['pets:read'] })
-    await withConsole({ key }, async ({ page }) => {
+    await visitSignIn(async ({ page }) => {
+      await signIn(page, key)
       const links = await page.getByRole('navigation').getByRole('link').allTextContents()
       assert.deepEqual(links, ['Overview', 'Animals', 'Limits', 'Docs'])
       await page.goto(`${service.base}/console/orders`)
@@ -71,7 +45,8 @@ describe('sign-in', () => {
   })
 
   browserTest('an operator sees every screen', () =>
-    withConsole({ key: service.operatorKey }, async ({ page }) => {
+    visitSignIn(async ({ page }) => {
+      await signIn(page, service.operatorKey)
       const links = await page.getByRole('navigation').getByRole('link').allTextContents()
       assert.deepEqual(links, [
         'Overview',
@@ -90,7 +65,8 @@ describe('sign-in', () => {
     'keeps the key out of the document, the URL and the log, and forgets it at sign-out',
     async () => {
       const { operatorKey } = service
-      await withConsole({ key: operatorKey, path: '/console/animals' }, async ({ page }) => {
+      const look = async ({ page }: PageVisit) => {
+        await signIn(page, operatorKey)
         await page.getByRole('heading', { name: 'Animals', exact: true }).waitFor()
         await assertKeyHidden(page, operatorKey)
         await page.reload()
@@ -102,7 +78,8 @@ describe('sign-in', () => {
         assert.equal(await page.evaluate('JSON.stringify({ ...sessionStorage, ...localStorage })'), '{}')
         await page.reload()
         await page.getByLabel('API key').waitFor()
-      })
+      }
+      await visit('animals', look, { key: false })
     },
   )
 
@@ -110,6 +87,7 @@ describe('sign-in', () => {
   const refusals: [title: string, key: () => Promise<string>, message: RegExp][] = [
     ['an empty field', async () => ' ', /Enter your API key/],
     ['text that is no key', async () => 'clé secrète', /This is not an API key/],
+    ['text that is too long for a key', async () => 'x'.repeat(20_000), /This is not an API key/],
     ['an unknown key', async () => 'ps_live_nothing', /This API key is not valid/],
     [
       'a key of the other environment',
@@ -120,7 +98,7 @@ describe('sign-in', () => {
       'a revoked key',
       async () => {
         const { id, key } = await service.makeKey()
-        await service.request('DELETE', `/v1/keys/${id}`, { key: service.operatorKey })
+        await api('DELETE', `/keys/${id}`)
         return key
       },
       /has been revoked/,
@@ -152,40 +130,39 @@ describe('sign-in', () => {
       /banned for a short time[\s\S]*Try again in/,
     ],
   ]
-  for (const [title, makeKey, message] of refusals) {
-    browserTest(`says what is wrong with ${title}`, async () => {
-      const key = await makeKey()
-      await withConsole({}, async (opened) => {
-        const { page } = opened
-        await page.getByLabel('API key').fill(key)
-        await page.getByRole('button', { name: 'Sign in' }).click()
-        await page
-          .getByText(message instanceof RegExp ? new RegExp(message.source.split('[')[0] ?? '') : message)
-          .first()
-          .waitFor()
-        assert.match(await page.locator('form').innerText(), message)
-        await assertSound(opened)
-        await screenshot(page, `sign-in-refused-${title.replaceAll(' ', '-')}`)
-        assert.equal(await page.evaluate('sessionStorage.length'), 0)
-      })
-    })
-  }
+  browserTest('says what is wrong with a key that it refuses', (t) =>
+    visitSignIn(async (opened) => {
+      const { page } = opened
+      for (const [title, makeKey, message] of refusals) {
+        await t.test(title, async () => {
+          await page.getByLabel('API key').fill(await makeKey())
+          await page.getByRole('button', { name: 'Sign in' }).click()
+          const start = new RegExp(message.source.split('[')[0] ?? '')
+          await page.getByText(start).first().waitFor()
+          assert.match(await page.locator('form').innerText(), message)
+          await assertSound(opened)
+          await screenshot(page, `sign-in-refused-${title.replaceAll(' ', '-')}`)
+          assert.equal(await page.evaluate('sessionStorage.length'), 0)
+        })
+      }
+    }),
+  )
 
   browserTest('says that the service cannot be reached', () =>
-    withConsole({}, async ({ page }) => {
+    visitSignIn(async ({ page }) => {
       await page.context().setOffline(true)
       await page.getByLabel('API key').fill(service.operatorKey)
       await page.getByRole('button', { name: 'Sign in' }).click()
       await page.getByText('No connection').waitFor()
       await page.context().setOffline(false)
       await signIn(page, service.operatorKey)
-    }),
+    }, desktop),
   )
 
   browserTest(
     'a page that is loaded again while the API does not respond keeps the key and tries again',
     () =>
-      withConsole({ key: service.operatorKey, path: '/console/animals' }, async (opened) => {
+      visit('animals', async (opened) => {
         const { page } = opened
         await page.getByText('No animals yet').waitFor()
         await page.route('**/v1/limits', (route) => route.abort())
@@ -201,19 +178,19 @@ describe('sign-in', () => {
 
   browserTest('a key that is revoked during the session ends it, and says why', async () => {
     const { id, key } = await service.makeKey({ name: 'Short' })
-    await withConsole({ key, path: '/console/animals' }, async ({ page }) => {
+    const look = async ({ page }: PageVisit) => {
       await page.getByText('No animals yet').waitFor()
-      await service.request('DELETE', `/v1/keys/${id}`, { key: service.operatorKey })
+      await api('DELETE', `/keys/${id}`)
       await page.getByRole('button', { name: 'Refresh' }).click()
       await page.getByText('has been revoked').waitFor()
       await page.getByLabel('API key').waitFor()
-    })
+    }
+    await visit('animals', look, { key })
   })
 
   browserTest('a staging deployment is unmistakable before and after sign-in', async () => {
     const staging = await startTestService({ PETSTORE_ENV: 'staging' }, { startAt: 'now' })
-    const opened = await openConsole(chromium.browser, staging.base)
-    try {
+    const look = async (opened: PageVisit) => {
       const { page } = opened
       await page.getByText('Staging', { exact: true }).waitFor()
       assert.match(await page.title(), /^Staging: /)
@@ -226,9 +203,7 @@ describe('sign-in', () => {
       assert.match(await page.title(), /^Staging: /)
       await assertSound(opened)
       await screenshot(page, 'animals-staging')
-    } finally {
-      await opened.close()
-      await staging.stop()
     }
+    await visitSignIn(look, { service: staging }).finally(() => staging.stop())
   })
 })

@@ -1,131 +1,162 @@
 import assert from 'node:assert/strict'
-import { after, before, describe } from 'node:test'
+import { describe } from 'node:test'
+import { browserTest, launchBrowser, openPage, type PageVisit } from '../support/browser.ts'
 import {
-  browserTest,
-  hasBrowser,
-  launchBrowser,
-  openPage,
-  type PageVisit,
-  type TestBrowser,
-} from '../support/browser.ts'
-import { startTestService, type TestService } from '../support/service.ts'
+  assertFits,
+  assertKeyHidden,
+  assertSoundInBoth,
+  desktop,
+  phone,
+  screenshot,
+  signIn,
+} from '../support/console.ts'
+import { startTestService } from '../support/service.ts'
+import { useConsole } from '../support/useConsole.ts'
 
-const phone = { viewport: { width: 390, height: 844 } }
-const desktop = { viewport: { width: 1280, height: 900 } }
+const docs = useConsole()
+const { service, visit } = docs
 
-let service: TestService
-let chromium: TestBrowser
-before(async () => {
-  if (!hasBrowser) return
-  service = await startTestService()
-  chromium = await launchBrowser()
-})
-after(async () => {
-  await chromium?.close()
-  await service?.stop()
-})
-
-/** Opens a page, runs the checks of the test, and then checks its requests and errors. */
-async function visit(
-  path: string,
-  size: typeof phone,
-  colorScheme: 'light' | 'dark',
-  look: (visit: PageVisit) => Promise<void>,
-) {
-  const opened = await openPage(chromium.browser, service.base, { ...size, colorScheme })
-  try {
-    const response = await opened.page.goto(service.base + path, { waitUntil: 'load' })
-    assert.equal(response?.status(), 200)
-    await look(opened)
-    assert.deepEqual(opened.strayRequests, [], 'The page sends requests to another origin.')
-    assert.deepEqual(opened.consoleErrors, [], 'The console has errors.')
-    assert.deepEqual(await opened.policyViolations(), [], 'The page breaks its own policy.')
-    const overflow = await opened.page.evaluate(
-      'document.documentElement.scrollWidth - document.documentElement.clientWidth',
-    )
-    assert.equal(overflow, 0, 'The page is wider than the screen.')
-  } finally {
-    await opened.page.context().close()
-  }
-}
-
-for (const [size, viewport] of Object.entries({ phone, desktop })) {
-  for (const colorScheme of ['light', 'dark'] as const) {
-    describe(`on a ${size}, ${colorScheme}`, () => {
-      browserTest('the reference shows the operations', () =>
-        visit('/docs', viewport, colorScheme, async ({ page }) => {
-          await page.getByRole('heading', { name: 'List animals' }).first().waitFor()
-          // Further down, the reference renders an operation when it is scrolled into view; its menu has all of them.
-          const listed = [
-            'Add an animal',
-            'Get an animal',
-            'Change an animal',
-            'Remove an animal',
-            'Limits',
-            'Keys',
-          ]
-          for (const name of listed) await page.getByText(name).first().waitFor({ state: 'attached' })
-          assert.equal(await page.title(), 'API reference - Petstore')
-        }),
-      )
-
-      browserTest('the home page leads to everything', () =>
-        visit('/', viewport, colorScheme, async ({ page }) => {
-          await page.getByRole('heading', { name: 'Petstore', level: 1 }).waitFor()
-          const links = await page.getByRole('link').all()
-          const targets = new Set(await Promise.all(links.map((link) => link.getAttribute('href'))))
-          for (const path of ['/docs', '/guides', '/v1/openapi.json', '/v1/openapi.yaml', '/guides/keys']) {
-            assert.ok(targets.has(path), `Nothing leads to ${path}.`)
-          }
-          for (const path of targets) {
-            if (path?.startsWith('/')) assert.equal((await service.request('GET', path)).status, 200, path)
-          }
-        }),
-      )
-
-      browserTest('the list of guides leads to a guide', () =>
-        visit('/guides', viewport, colorScheme, async ({ page }) => {
-          await page.getByRole('link', { name: /^Errors/ }).click()
-          await page.getByRole('heading', { name: 'Errors', level: 1 }).waitFor()
-          assert.match(String(await page.locator('table').first().textContent()), /pet_not_found/)
-        }),
-      )
-
-      browserTest('text stands out from what it is written on', () =>
-        visit('/guides/errors', viewport, colorScheme, async ({ page }) => {
-          const colours = await page.evaluate<Record<string, string>>(`(() => {
-            const style = getComputedStyle(document.documentElement)
-            const names = ['ink', 'soft', 'accent', 'paper', 'card', 'code']
-            return Object.fromEntries(names.map((name) => [name, style.getPropertyValue('--' + name).trim()]))
-          })()`)
-          for (const ink of ['ink', 'soft', 'accent']) {
-            for (const paper of ['paper', 'card', 'code']) {
-              const ratio = contrast(String(colours[ink]), String(colours[paper]))
-              assert.ok(ratio >= 4.5, `${ink} on ${paper} has a contrast of ${ratio.toFixed(2)}.`)
+for (const [size, options] of Object.entries({ phone, desktop })) {
+  describe(`on a ${size}`, () => {
+    browserTest('the pages are sound and lead to each other', (t) =>
+      visit(
+        '/',
+        async (opened) => {
+          const { page } = opened
+          await t.test('the home page leads to everything', async () => {
+            await page.getByRole('heading', { name: 'Petstore', level: 1 }).waitFor()
+            await assertSoundInBoth(opened, `page-home-${size}`)
+            const links = await page.getByRole('link').all()
+            const targets = new Set(await Promise.all(links.map((link) => link.getAttribute('href'))))
+            const needed = ['/console', '/docs', '/guides', '/v1/openapi.json', '/v1/openapi.yaml']
+            for (const path of [...needed, '/guides/keys']) assert.ok(targets.has(path), path)
+            for (const path of targets) {
+              if (path?.startsWith('/')) assert.equal((await service.request('GET', path)).status, 200, path)
             }
-          }
-        }),
-      )
-    })
-  }
+          })
+          await t.test('the list of guides leads to a guide', async () => {
+            await page.getByRole('link', { name: 'Guides' }).first().click()
+            await page.getByRole('heading', { name: 'Guides', level: 1 }).waitFor()
+            await assertSoundInBoth(opened, `page-guides-${size}`)
+            await page.getByRole('link', { name: /^Errors/ }).click()
+            await page.getByRole('heading', { name: 'Errors', level: 1 }).waitFor()
+            assert.match(String(await page.locator('table').first().textContent()), /pet_not_found/)
+            await assertSoundInBoth(opened, `page-guide-${size}`)
+          })
+          await t.test('the reference shows the operations, and has a way back', async () => {
+            await page.getByRole('link', { name: 'Reference' }).first().click()
+            await page.getByRole('heading', { name: 'List animals' }).first().waitFor()
+            // Further down, the reference renders an operation when it is scrolled into view; its menu has all of them.
+            for (const name of ['Add an animal', 'Get an animal', 'Remove an animal', 'Limits', 'Keys'])
+              await page.getByText(name).first().waitFor({ state: 'attached' })
+            assert.equal(await page.title(), 'API reference - Petstore')
+            await assertSoundInBoth(opened, `docs-${size}`)
+            await page.getByRole('link', { name: 'Console' }).first().click()
+            await page.getByLabel('API key').waitFor()
+          })
+        },
+        { ...options, key: false },
+      ),
+    )
+  })
 }
 
-browserTest('every guide fits on a phone', async () => {
-  const { text } = await service.request('GET', '/guides')
-  const guides = [...text.matchAll(/href="(\/guides\/\w+)"/g)].map((match) => String(match[1]))
-  assert.ok(guides.length > 0)
-  for (const guide of guides) {
-    await visit(guide, phone, 'light', async ({ page }) => {
-      assert.equal(await page.getByRole('heading', { level: 1 }).count(), 1, guide)
-    })
+browserTest('every guide fits on a phone', () =>
+  visit(
+    '/guides',
+    async ({ page }) => {
+      const { text } = await service.request('GET', '/guides')
+      const guides = [...text.matchAll(/href="(\/guides\/[\w-]+)"/g)].map((match) => String(match[1]))
+      assert.ok(guides.length > 0)
+      for (const guide of guides) {
+        await page.goto(service.base + guide)
+        assert.equal(await page.getByRole('heading', { level: 1 }).count(), 1, guide)
+        await assertFits(page)
+      }
+    },
+    phone,
+  ),
+)
+
+browserTest('a staging deployment is unmistakable on every page', async () => {
+  const staging = await startTestService({ PETSTORE_ENV: 'staging' }, { startAt: 'now' })
+  const look = async (opened: PageVisit) => {
+    const { page } = opened
+    for (const path of ['/', '/guides', '/guides/keys', '/docs']) {
+      await page.goto(staging.base + path)
+      await page.getByText('Staging', { exact: true }).waitFor()
+      assert.match(await page.title(), /^Staging: /)
+      await assertFits(page)
+      if (path === '/') await assertSoundInBoth(opened, 'page-staging')
+    }
+    await page.getByRole('heading', { name: 'List animals' }).first().waitFor()
+    await screenshot(page, 'docs-staging')
   }
+  await visit('/healthz', look, { ...phone, service: staging, key: false }).finally(() => staging.stop())
+})
+
+describe('the reference', () => {
+  /** Sends the request of the first operation and returns the Authorization header that it had. */
+  async function tryIt({ page }: PageVisit): Promise<string | null> {
+    const test = page.getByRole('button', { name: /Test Request/ }).first()
+    await test.click()
+    const send = page.getByRole('dialog').getByRole('button', { name: /Send/ }).first()
+    await send.waitFor()
+    const request = page.waitForRequest((sent) => sent.url().startsWith(`${service.base}/v1/`))
+    await send.click()
+    const sent = await request
+    await sent.response()
+    return sent.headerValue('authorization')
+  }
+
+  browserTest('sends requests with the key of the session, which is nowhere in the page', () =>
+    visit('overview', async (opened) => {
+      const { page } = opened
+      const { operatorKey } = service
+      await page.getByRole('link', { name: 'Docs' }).click()
+      await page.getByRole('heading', { name: 'List animals' }).first().waitFor()
+      assert.equal(await tryIt(opened), `Bearer ${operatorKey}`)
+      await page.getByRole('dialog').getByText('200').first().waitFor()
+      await page.getByRole('dialog').getByText('Request Headers').click()
+      await screenshot(page, 'docs-try-it')
+      await assertKeyHidden(page, operatorKey)
+      const stored = await page.evaluate<string>('JSON.stringify({ ...localStorage }) + document.cookie')
+      assert.ok(!stored.includes(operatorKey), 'The key is stored.')
+      assert.deepEqual(await page.evaluate('indexedDB.databases().then((all) => all.length)'), 0)
+      assert.ok(!service.logLines.join('').includes(operatorKey))
+      await page.goBack()
+      await page.locator('main.content').waitFor()
+    }),
+  )
+
+  browserTest('that the browser restores after sign-out sends no key', async () => {
+    const chromium = await launchBrowser({ ignoreDefaultArgs: ['--disable-back-forward-cache'] })
+    try {
+      const opened = await openPage(chromium.browser, service.base, desktop)
+      const { page } = opened
+      await page.goto(`${service.base}/console/limits`)
+      await signIn(page, service.operatorKey)
+      await page.getByRole('link', { name: 'Docs' }).click()
+      await page.getByRole('heading', { name: 'List animals' }).first().waitFor()
+      await page.evaluate(
+        `addEventListener('pageshow', ({ persisted }) => { globalThis.isRestored = persisted })`,
+      )
+      await page.getByRole('link', { name: 'Console' }).first().click()
+      await page.getByRole('button', { name: 'Sign out' }).click()
+      await page.getByLabel('API key').waitFor()
+      await page.goBack({ waitUntil: 'commit' })
+      await page.getByRole('heading', { name: 'List animals' }).first().waitFor()
+      assert.equal(await page.evaluate('globalThis.isRestored'), true)
+      await assertKeyHidden(page, service.operatorKey)
+      assert.ok(!String(await tryIt(opened)).includes(service.operatorKey))
+    } finally {
+      await chromium.close()
+    }
+  })
 })
 
 browserTest('a request to elsewhere, a broken policy and an error would be noticed', async () => {
-  const { page, strayRequests, consoleErrors, policyViolations } = await openPage(
-    chromium.browser,
-    service.base,
-  )
+  const { page, strayRequests, consoleErrors, policyViolations } = await openPage(docs.browser, service.base)
   await page.goto(service.base)
   await page.evaluate(
     `document.body.append(Object.assign(new Image(), { src: 'https://example.com/x.png' }))`,
@@ -134,23 +165,6 @@ browserTest('a request to elsewhere, a broken policy and an error would be notic
   assert.deepEqual(await policyViolations(), ['img-src https://example.com/x.png'])
   assert.ok(consoleErrors.length > 0)
   await page.goto('https://example.com/').catch(() => {})
-  assert.deepEqual(strayRequests, ['https://example.com/'])
+  assert.ok(strayRequests.includes('https://example.com/'))
   await page.context().close()
 })
-
-/** WCAG's ratio between two colours that are written as #rgb or #rrggbb. */
-function contrast(one: string, other: string): number {
-  const [light = 0, dark = 0] = [luminance(one), luminance(other)].sort((a, b) => b - a)
-  return (light + 0.05) / (dark + 0.05)
-}
-
-function luminance(colour: string): number {
-  const digits = colour.slice(1)
-  const step = digits.length / 3
-  const [red = 0, green = 0, blue = 0] = [0, 1, 2].map((index) => {
-    const pair = digits.slice(index * step, (index + 1) * step).repeat(step === 1 ? 2 : 1)
-    const value = Number.parseInt(pair, 16) / 255
-    return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4
-  })
-  return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-}

@@ -3,7 +3,13 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { type Browser, type BrowserContextOptions, type Page, chromium as playwright } from 'playwright-core'
+import {
+  type Browser,
+  type BrowserContextOptions,
+  type LaunchOptions,
+  type Page,
+  chromium as playwright,
+} from 'playwright-core'
 import { findBrowser, installHint, noBrowserReason } from './findBrowser.ts'
 
 /** Flags of the packaged browser that make it less strict than the browser of a reader. */
@@ -29,7 +35,7 @@ export function browserTest(name: string, run: (t: TestContext) => Promise<void>
 }
 
 /** A real Chromium with an empty profile. It resolves no host but this one. */
-export async function launchBrowser(): Promise<TestBrowser> {
+export async function launchBrowser(options: LaunchOptions = {}): Promise<TestBrowser> {
   const folder = mkdtempSync(join(tmpdir(), 'petstore-chromium-'))
   const remove = () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
   const { executablePath, args } = await prepareBrowser(folder).catch((error: unknown) => {
@@ -37,7 +43,11 @@ export async function launchBrowser(): Promise<TestBrowser> {
     throw error
   })
   const browser = await playwright
-    .launch({ executablePath, args: [...args, '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1'] })
+    .launch({
+      ...options,
+      executablePath,
+      args: [...args, '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1'],
+    })
     .catch((error: Error) => {
       remove()
       throw new Error(`${executablePath} did not start. ${missingLibraries(executablePath)}`, {
@@ -82,7 +92,7 @@ function missingLibraries(executablePath: string): string {
 
 export type PageVisit = {
   page: Page
-  /** Requests to other hosts than the service. All of them were blocked. */
+  /** Requests to other hosts than the service. All of them fail: the browser resolves no other host. */
   strayRequests: string[]
   /** Errors of the console and uncaught exceptions. */
   consoleErrors: string[]
@@ -90,29 +100,32 @@ export type PageVisit = {
   policyViolations(): Promise<string[]>
 }
 
-/** A page in a new context that can reach only the service. */
+/** A page in a new context. */
 export async function openPage(
   browser: Browser,
   base: string,
   options: BrowserContextOptions = {},
 ): Promise<PageVisit> {
   const context = await browser.newContext(options)
+  return observe(await context.newPage(), base)
+}
+
+/** Records what a page does, from its next document on. */
+export async function observe(page: Page, base: string): Promise<PageVisit> {
   const strayRequests: string[] = []
   const consoleErrors: string[] = []
-  await context.route('**/*', (route) => {
-    const url = route.request().url()
-    if (url.startsWith(`${base}/`)) return route.continue()
-    strayRequests.push(url)
-    return route.abort()
+  // An observer, not a route: a route makes every request slower and turns the cache of the browser off.
+  page.on('request', (request) => {
+    const url = request.url()
+    if (/^(?:https?|wss?):/.test(url) && !url.startsWith(`${base}/`)) strayRequests.push(url)
   })
-  await context.addInitScript(`
+  page.on('console', (message) => message.type() === 'error' && consoleErrors.push(message.text()))
+  page.on('pageerror', (error) => consoleErrors.push(String(error)))
+  await page.addInitScript(`
     globalThis.policyViolations = []
     document.addEventListener('securitypolicyviolation', ({ effectiveDirective, blockedURI }) =>
       globalThis.policyViolations.push(effectiveDirective + ' ' + blockedURI))
   `)
-  const page = await context.newPage()
-  page.on('console', (message) => message.type() === 'error' && consoleErrors.push(message.text()))
-  page.on('pageerror', (error) => consoleErrors.push(String(error)))
   const policyViolations = () => page.evaluate<string[]>('globalThis.policyViolations')
   return { page, strayRequests, consoleErrors, policyViolations }
 }

@@ -1,36 +1,18 @@
 import assert from 'node:assert/strict'
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import axe, { type AxeResults } from 'axe-core'
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
-import { openPage, type PageVisit } from './browser.ts'
+import { fileURLToPath } from 'node:url'
+import type { AxeResults } from 'axe-core'
+import type { Page } from 'playwright-core'
+import type { PageVisit } from './browser.ts'
+
+/** What the tests of the console do with a page. */
 
 export const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }
 export const desktop = { viewport: { width: 1280, height: 860 } }
 
-/**
- * Pages are rate limited by address, and the clock of a test service stands still. A test with many visits gives each
- * one another address.
- */
-export const addressTrusted = { PETSTORE_TRUSTED_PROXIES: '127.0.0.1' }
-let visits = 0
-export const nextAddress = () => ({
-  extraHTTPHeaders: { 'x-forwarded-for': `198.51.100.${++visits % 250}` },
-})
-
-export type Console = PageVisit & { close(): Promise<void> }
-
-/** Opens the console, and signs in if there is a key. */
-export async function openConsole(
-  browser: Browser,
-  base: string,
-  { key, path = '/console', ...options }: BrowserContextOptions & { key?: string; path?: string } = {},
-): Promise<Console> {
-  const visit = await openPage(browser, base, { ...desktop, ...options })
-  await visit.page.goto(base + path)
-  if (key !== undefined) await signIn(visit.page, key)
-  return { ...visit, close: () => visit.page.context().close() }
-}
+/** A name that runs as a script wherever it is not text. */
+export const hostile = '<img src=x onerror=alert(1)>'
 
 export async function signIn(page: Page, key: string): Promise<void> {
   await page.getByLabel('API key').fill(key)
@@ -38,34 +20,56 @@ export async function signIn(page: Page, key: string): Promise<void> {
   await page.locator('main.content').waitFor()
 }
 
+/** Goes to a screen as a link of the console does, without loading the document again. */
+export async function goTo(page: Page, path: string): Promise<void> {
+  await page.evaluate(`history.pushState(null, '', '/console/${path}'); dispatchEvent(new Event('popstate'))`)
+}
+
 /** What holds for every screen: no violation of the policy, no error, no other host, nothing cut off, no axe finding. */
-export async function assertSound({
-  page,
-  strayRequests,
-  consoleErrors,
-  policyViolations,
-}: PageVisit): Promise<void> {
+export async function assertSound(opened: PageVisit): Promise<void> {
+  const { page, strayRequests, consoleErrors, policyViolations } = opened
   assert.deepEqual(strayRequests, [], 'The console sends requests to another origin.')
   assert.deepEqual(await policyViolations(), [], 'The console breaks its own policy.')
   // The browser itself reports every error response.
   const errors = consoleErrors.filter((text) => !/^Failed to load resource/.test(text))
   assert.deepEqual(errors, [], 'The console has errors.')
+  await assertFits(page)
+  await assertAccessible(page)
+}
+
+/** The same in both colour schemes, with a picture of each. */
+export async function assertSoundInBoth(opened: PageVisit, name: string): Promise<void> {
+  const { page } = opened
+  await assertSound(opened)
+  await screenshot(page, `${name}-light`)
+  await page.emulateMedia({ colorScheme: 'dark' })
+  // The document is the same, so only its colours are checked again.
+  await assertAccessible(page, colourRules)
+  await screenshot(page, `${name}-dark`)
+  await page.emulateMedia({ colorScheme: 'light' })
+}
+
+export async function assertFits(page: Page): Promise<void> {
   const overflow = await page.evaluate(
     'document.documentElement.scrollWidth - document.documentElement.clientWidth',
   )
   assert.equal(overflow, 0, 'The page is wider than the screen.')
-  await assertAccessible(page)
 }
 
-export async function assertAccessible(page: Page): Promise<void> {
+const axeSource = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
+const allRules = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
+const colourRules = ['color-contrast', 'link-in-text-block']
+
+/** axe-core finds nothing. `selector` limits it to a part of the page. */
+export async function assertAccessible(page: Page, rules = allRules, selector = ''): Promise<void> {
   // Colours are measured when nothing moves.
   await page.evaluate(
     'Promise.all(document.getAnimations().map((animation) => animation.finished.catch(() => {})))',
   )
-  await page.evaluate(axe.source)
-  const { violations } = await page.evaluate<AxeResults>(
-    `axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })`,
-  )
+  if (await page.evaluate(`typeof axe === 'undefined'`)) await page.evaluate(axeSource)
+  const options = JSON.stringify({ runOnly: rules, resultTypes: ['violations'] })
+  const part = selector === '' ? 'document' : JSON.stringify(selector)
+  const { violations } = await page.evaluate<AxeResults>(`axe.run(${part}, ${options})`)
   const found = violations.flatMap(({ id, nodes }) =>
     nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`),
   )
@@ -87,5 +91,7 @@ export async function screenshot(page: Page, name: string): Promise<void> {
   const folder = process.env.PETSTORE_TEST_SCREENSHOTS
   if (folder === undefined) return
   mkdirSync(folder, { recursive: true })
+  // Charts are drawn again after the colours have changed.
+  await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))')
   await page.screenshot({ path: join(folder, `${name}.png`), animations: 'disabled' })
 }

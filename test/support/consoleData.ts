@@ -1,4 +1,3 @@
-import assert from 'node:assert/strict'
 import type { Database } from '../../src/database/database.ts'
 import { addUsage } from '../../src/usage/queries.ts'
 import {
@@ -9,28 +8,15 @@ import {
   requestsName,
   type UsageRow,
 } from '../../src/usage/usage.ts'
-import type { TestService } from './service.ts'
+import type { ConsoleTest } from './useConsole.ts'
 
 /** A store that has been in use for a while, for the pictures of the console. */
 
 const minuteMs = 60_000
 
-/** Calls the API as the operator. Fails unless it succeeds. */
-export const operatorOf =
-  (service: TestService) =>
-  async (method: string, target: string, body?: unknown): Promise<Record<string, never>> => {
-    const response = await service.request(method, `/v1${target}`, {
-      key: service.operatorKey,
-      ...(body !== undefined && { body }),
-    })
-    assert.ok(response.status < 300, response.text)
-    return response.json as Record<string, never>
-  }
-
 const animals = ['Milo', 'Luna', 'Charlie', 'Bella', 'Oskar', 'Nala', 'Simba', 'Coco', 'Rocky', 'Daisy']
 
-export async function addAnimals(service: TestService): Promise<void> {
-  const api = operatorOf(service)
+export async function addAnimals({ api }: ConsoleTest): Promise<void> {
   await api('POST', '/categories', { name: 'Dogs' })
   for (const name of animals) await api('POST', '/pets', { name, categoryId: 1 })
   for (const petId of [2, 3, 4, 5]) {

@@ -35,7 +35,7 @@ let apiKey: string | undefined
 let onUnauthorized: (error: RequestError) => void = () => {}
 
 /** The key of all requests. It is sent as a header and nowhere else. */
-export function useKey(key: string | undefined): void {
+export function setKey(key: string | undefined): void {
   apiKey = key
 }
 

@@ -39,6 +39,11 @@ export class RequestError extends Error {
     return this.code === 'network_error'
   }
 
+  /** The message without the time to wait, which is shown as a countdown. */
+  get messageWithoutDelay(): string {
+    return this.message.replace(/ Retry after \d+ seconds\./, '')
+  }
+
   /** The message for a field of the request, if the error names the field. */
   detail(path: string): string | undefined {
     const found = this.details.find((detail) => detail.path === path)

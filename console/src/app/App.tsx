@@ -5,15 +5,17 @@ import { Button } from '../components/Button.tsx'
 import { EmptyState } from '../components/EmptyState.tsx'
 import { ErrorState } from '../components/ErrorState.tsx'
 import { LoadingRows } from '../components/Loading.tsx'
+import { NotFound } from '../components/NotFound.tsx'
+import { PageHeader } from '../components/PageHeader.tsx'
 import { Toasts } from '../components/Toasts.tsx'
 import { SignIn } from '../screens/SignIn/SignIn.tsx'
-import { navigate, screenName } from './router.ts'
+import { navigate, path, search } from './router.ts'
 import { Shell } from './Shell.tsx'
 import { type Screen, screens } from './screens.tsx'
 import { hasScope, isRestoring, restoreError, restoreSession, session, signOut } from './session.ts'
 
 export const allowedScreens = (): readonly Screen[] =>
-  screens.filter(({ scopes }) => scopes.every((scope) => hasScope(scope)))
+  screens.filter(({ scopes }) => scopes.length === 0 || scopes.some((scope) => hasScope(scope)))
 
 export function App() {
   if (isRestoring.value) return <Splash />
@@ -52,23 +54,35 @@ const Splash = () => (
 )
 
 function CurrentScreen() {
-  const name = screenName.value
+  const [name = '', ...rest] = path.value.split('/')
   const allowed = allowedScreens()
-  const screen = screens.find(({ path }) => path === name)
-  const isRoot = name === ''
+  const first = allowed[0] ?? { path: 'limits', name: 'Limits' }
+  const screen = screens.find((one) => one.path === name.toLowerCase())
+  // The address of a screen that was typed in capitals, or of none, is replaced by the right one.
+  const target = name === '' ? first.path : screen && [screen.path, ...rest].join('/')
+  const isMoved = target !== undefined && target !== path.value
   useEffect(() => {
-    if (isRoot) navigate(allowed[0]?.path ?? 'limits', { replace: true })
-  }, [isRoot])
-  if (isRoot) return null
-  if (!screen)
-    return <EmptyState icon="search" title="There is no such screen" text="Choose one from the navigation." />
+    if (isMoved) navigate(`${target}${search.value}`, { replace: true })
+  }, [isMoved])
+  if (isMoved) return null
+  if (!screen || rest.length > (screen.hasDetails ? 1 : 0))
+    return (
+      <NotFound
+        title="Page not found"
+        text="The console has no page at this address."
+        target={screen && allowed.includes(screen) ? screen : first}
+      />
+    )
   if (!allowed.includes(screen))
     return (
-      <EmptyState
-        icon="lock"
-        title={`This key cannot see ${screen.name}`}
-        text={`It needs the scope ${screen.scopes.join(' and ')}. Ask an operator for a key that has it.`}
-      />
+      <>
+        <PageHeader title={screen.name} />
+        <EmptyState
+          icon="lock"
+          title={`This key cannot see ${screen.name}`}
+          text={`It needs the scope ${screen.scopes.join(' or ')}. Ask an operator for a key that has it.`}
+        />
+      </>
     )
   return <LazyScreen key={screen.path} screen={screen} />
 }

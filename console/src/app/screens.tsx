@@ -7,8 +7,10 @@ export type Screen = {
   readonly path: string
   readonly name: string
   readonly icon: IconName
-  /** The key needs all of these scopes to see the screen. */
+  /** The key needs one of these scopes to see the screen. Without any, every key sees it. */
   readonly scopes: readonly Scope[]
+  /** The path of one thing is the path of the screen and its id. */
+  readonly hasDetails?: boolean
   readonly load: () => Promise<{ default: ComponentType }>
 }
 
@@ -18,7 +20,7 @@ export const screens: readonly Screen[] = [
     path: 'overview',
     name: 'Overview',
     icon: 'overview',
-    scopes: ['pets:read'],
+    scopes: ['pets:read', 'events:read', 'keys:manage'],
     load: () => import('../screens/Overview/Overview.tsx'),
   },
   {
@@ -40,6 +42,7 @@ export const screens: readonly Screen[] = [
     name: 'Webhooks',
     icon: 'webhook',
     scopes: ['webhooks:manage'],
+    hasDetails: true,
     load: () => import('../screens/Webhooks/Webhooks.tsx'),
   },
   {
@@ -47,6 +50,7 @@ export const screens: readonly Screen[] = [
     name: 'Keys',
     icon: 'key',
     scopes: ['keys:manage'],
+    hasDetails: true,
     load: () => import('../screens/Keys/Keys.tsx'),
   },
   {

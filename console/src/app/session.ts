@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import { call, handleUnauthorized, useKey } from '../api/client.ts'
+import { call, handleUnauthorized, setKey } from '../api/client.ts'
 import { now } from '../api/clock.ts'
 import { RequestError, toRequestError } from '../api/errors.ts'
 import { startStream, stopStream } from '../api/stream.ts'
@@ -7,6 +7,9 @@ import type { Limits, Scope } from '../api/types.ts'
 
 /** The key is in sessionStorage: it is gone when the tab is closed, and other tabs do not see it. */
 const storageKey = 'petstore.key'
+
+/** Far longer than a key of any environment. */
+const keyLengthMax = 200
 
 /** The key, as the API describes it. Undefined before sign-in and after sign-out. */
 export const session = signal<Limits | undefined>(undefined)
@@ -36,13 +39,13 @@ export async function signIn(text: string): Promise<void> {
   const key = text.trim()
   signInError.value = undefined
   try {
-    // Other characters cannot be sent in a header.
-    if (!/^[\x21-\x7e]+$/.test(key))
+    // Other characters, and longer text, cannot be sent in a header.
+    if (!/^[\x21-\x7e]+$/.test(key) || key.length > keyLengthMax)
       throw new RequestError(
         'invalid_api_key',
-        'This is not an API key. A key has no spaces and only plain letters, digits and punctuation.',
+        `This is not an API key. A key has at most ${keyLengthMax} plain letters, digits and punctuation marks, without spaces.`,
       )
-    useKey(key)
+    setKey(key)
     const limits = await call('getLimits')
     const blocked = blockedBy(limits)
     if (blocked) throw blocked
@@ -50,7 +53,7 @@ export async function signIn(text: string): Promise<void> {
     session.value = limits
     if (limits.scopes.includes('events:read')) startStream()
   } catch (thrown) {
-    useKey(undefined)
+    setKey(undefined)
     const error = toRequestError(thrown)
     signInError.value = error.code === 'invalid_api_key' ? (otherEnvironmentError(key) ?? error) : error
   }
@@ -96,7 +99,7 @@ export async function refreshSession(): Promise<void> {
 
 /** Goes on with the new secret of the signed-in key. */
 export function replaceSecret(secret: string): void {
-  useKey(secret)
+  setKey(secret)
   sessionStorage.setItem(storageKey, secret)
 }
 
@@ -104,7 +107,7 @@ export function signOut(reason?: RequestError): void {
   sessionStorage.removeItem(storageKey)
   stopStream()
   for (const cleanup of cleanups) cleanup()
-  useKey(undefined)
+  setKey(undefined)
   session.value = undefined
   restoreError.value = undefined
   signInError.value = reason

@@ -1,9 +1,10 @@
 import { signal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
 
 /** Short messages at the edge of the screen. A toast with an undo action stays until its time ends. */
 export type Toast = {
   readonly id: number
-  readonly text: string
+  readonly text: ComponentChildren
   readonly tone: 'neutral' | 'success' | 'danger'
   readonly undo?: () => void
   readonly durationMs: number
@@ -16,7 +17,10 @@ const errorDurationMs = 9_000
 export const toasts = signal<readonly Toast[]>([])
 let lastId = 0
 
-export function showToast(text: string, options: Partial<Omit<Toast, 'id' | 'text'>> = {}): () => void {
+export function showToast(
+  text: ComponentChildren,
+  options: Partial<Omit<Toast, 'id' | 'text'>> = {},
+): () => void {
   const tone = options.tone ?? 'neutral'
   const toast: Toast = {
     durationMs: tone === 'danger' ? errorDurationMs : durationMs,
@@ -35,4 +39,4 @@ export function dismissToast(id: number): void {
   toasts.value = toasts.value.filter((toast) => toast.id !== id)
 }
 
-export const showError = (text: string): (() => void) => showToast(text, { tone: 'danger' })
+export const showError = (text: ComponentChildren): (() => void) => showToast(text, { tone: 'danger' })

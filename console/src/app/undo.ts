@@ -1,3 +1,5 @@
+import type { ComponentChildren } from 'preact'
+import { keepFocus } from './focus.ts'
 import { onSignOut } from './session.ts'
 import { showToast } from './toasts.ts'
 
@@ -6,7 +8,7 @@ import { showToast } from './toasts.ts'
  * sign-out, so it is never forgotten.
  */
 export type UndoableAction = {
-  readonly text: string
+  readonly text: ComponentChildren
   /** Sends the request. `isLeaving` is true if the page is being closed: use `keepalive`. */
   commit(isLeaving: boolean): void
   undo(): void
@@ -17,7 +19,7 @@ export const undoMs = 6_000
 const pending = new Map<symbol, (isLeaving: boolean) => void>()
 
 export function runWithUndo({ text, commit, undo }: UndoableAction): void {
-  const id = Symbol(text)
+  const id = Symbol('undoable')
   const finish = (isLeaving: boolean) => {
     if (!pending.delete(id)) return
     clearTimeout(timer)
@@ -33,6 +35,7 @@ export function runWithUndo({ text, commit, undo }: UndoableAction): void {
       clearTimeout(timer)
       dismiss()
       undo()
+      keepFocus()
     },
   })
 }

@@ -1,12 +1,12 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import { toRequestError } from '../api/errors.ts'
+import { type RequestError, toRequestError } from '../api/errors.ts'
 import { Button } from './Button.tsx'
 import { Dialog } from './Dialog.tsx'
-import { Notice } from './Notice.tsx'
+import { ErrorNotice } from './ErrorNotice.tsx'
 
 type ConfirmDialogProps = {
-  title: string
+  title: ComponentChildren
   text: ComponentChildren
   /** The name of the action. */
   action: string
@@ -23,14 +23,15 @@ export function ConfirmDialog(props: ConfirmDialogProps) {
   const { title, text, action, isDanger, consent, run, onClose, children } = props
   const [isBusy, setBusy] = useState(false)
   const [hasConsent, setConsent] = useState(consent === undefined)
-  const [error, setError] = useState<string>()
+  const [error, setError] = useState<RequestError>()
   async function submit() {
     if (isBusy || !hasConsent) return
     setBusy(true)
+    setError(undefined)
     try {
       await run()
     } catch (thrown) {
-      setError(toRequestError(thrown).message)
+      setError(toRequestError(thrown))
       setBusy(false)
     }
   }
@@ -51,7 +52,7 @@ export function ConfirmDialog(props: ConfirmDialogProps) {
         </>
       }
     >
-      {error !== undefined && <Notice tone="danger">{error}</Notice>}
+      {error && <ErrorNotice error={error} />}
       {children}
       {consent !== undefined && (
         <label class="check">

@@ -3,7 +3,7 @@ import { useEffect, useId, useRef } from 'preact/hooks'
 import { IconButton } from './Button.tsx'
 
 type DialogProps = {
-  title: string
+  title: ComponentChildren
   /** A sentence below the title. */
   text?: ComponentChildren
   onClose(): void

@@ -1,10 +1,20 @@
+import { useEffect, useRef } from 'preact/hooks'
 import type { RequestError } from '../api/errors.ts'
+import { streamState } from '../api/stream.ts'
 import { Button } from './Button.tsx'
 import { Countdown } from './Countdown.tsx'
 import { EmptyState } from './EmptyState.tsx'
 
+type ErrorStateProps = {
+  error: RequestError
+  onRetry(): void
+  /** It is below content that was loaded before. */
+  hasContent?: boolean
+}
+
 /** An error instead of the content: limited (with a countdown, then a retry), offline, no scope, or another one. */
-export function ErrorState({ error, onRetry }: { error: RequestError; onRetry(): void }) {
+export function ErrorState({ error, onRetry, hasContent }: ErrorStateProps) {
+  useRetryOnline(error.isOffline, onRetry)
   const retry = (
     <Button icon="refresh" onClick={onRetry}>
       Try again
@@ -32,7 +42,7 @@ export function ErrorState({ error, onRetry }: { error: RequestError; onRetry():
         icon="offline"
         tone="warning"
         title="The service cannot be reached"
-        text="Check your connection. What you see here may be out of date."
+        text={`${hasContent ? 'What you see may be out of date. ' : ''}This screen is loaded again when the connection is back.`}
         action={retry}
       />
     )
@@ -56,4 +66,30 @@ export function ErrorState({ error, onRetry }: { error: RequestError; onRetry():
       action={retry}
     />
   )
+}
+
+/** Without an event stream, nothing else tells that the service can be reached again. */
+const retryMs = 10_000
+
+/** Retries when the browser is online again or the event stream is open again. */
+function useRetryOnline(isOffline: boolean, onRetry: () => void): void {
+  const retry = useRef(onRetry)
+  retry.current = onRetry
+  const state = streamState.value
+  const hasStream = state !== 'off' && state !== 'refused'
+  const wasLive = useRef(state === 'live')
+  useEffect(() => {
+    if (isOffline && state === 'live' && !wasLive.current) retry.current()
+    wasLive.current = state === 'live'
+  }, [isOffline, state])
+  useEffect(() => {
+    if (!isOffline) return
+    const run = () => retry.current()
+    const timer = hasStream ? undefined : setInterval(run, retryMs)
+    globalThis.addEventListener('online', run)
+    return () => {
+      clearInterval(timer)
+      globalThis.removeEventListener('online', run)
+    }
+  }, [isOffline, hasStream])
 }

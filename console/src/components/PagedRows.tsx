@@ -23,7 +23,9 @@ export function PagedRows<T extends Item>({ list, name, empty, children }: Paged
       {items.length > 0 && children(items)}
       {items.length === 0 && state === 'end' && empty}
       {items.length === 0 && state === 'loading' && <LoadingRows count={5} label={`Loading ${name}`} />}
-      {state === 'error' && error && <ErrorState error={error} onRetry={() => void list.loadMore()} />}
+      {state === 'error' && error && (
+        <ErrorState error={error} hasContent={items.length > 0} onRetry={() => void list.loadMore()} />
+      )}
       {items.length > 0 && (state === 'more' || state === 'loading') && (
         <div class="load-more">
           <Button size="small" isBusy={state === 'loading'} onClick={() => void list.loadMore()}>

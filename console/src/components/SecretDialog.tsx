@@ -5,7 +5,7 @@ import { Dialog } from './Dialog.tsx'
 import { Notice } from './Notice.tsx'
 
 type SecretDialogProps = {
-  title: string
+  title: ComponentChildren
   label: string
   secret: string
   /** A command to try it. */

@@ -8,10 +8,14 @@ import { hasScope } from '../../app/session.ts'
 import { showToast } from '../../app/toasts.ts'
 import { Button } from '../../components/Button.tsx'
 import { Dialog } from '../../components/Dialog.tsx'
+import { ErrorNotice } from '../../components/ErrorNotice.tsx'
 import { SelectField, TextField } from '../../components/Field.tsx'
+import { Name } from '../../components/Name.tsx'
 import { Notice } from '../../components/Notice.tsx'
 import { statusName } from '../../components/StatusChip.tsx'
-import { createPet, explain, type PetList, updatePet } from './pets.ts'
+import { explain, named } from './messages.tsx'
+import { createPet, type PetList, updatePet } from './pets.ts'
+import { useFollowedPet } from './useFollowedPet.ts'
 
 const newCategory = 'new'
 
@@ -36,11 +40,11 @@ export function AnimalDialog({ list, pet, onClose }: AnimalDialogProps) {
     const problems = validate(form)
     setErrors(problems)
     setError(undefined)
-    if (Object.keys(problems).length > 0 || isBusy) return
+    if (Object.keys(problems).length > 0 || isBusy || isRemoved) return
     setBusy(true)
     try {
       await save(list, pet, form)
-      showToast(pet ? `${form.name.trim()} saved.` : `${form.name.trim()} added.`)
+      showToast(named(form.name.trim(), pet ? 'saved.' : 'added.'))
       onClose()
     } catch (thrown) {
       const failed = toRequestError(thrown)
@@ -54,6 +58,8 @@ export function AnimalDialog({ list, pet, onClose }: AnimalDialogProps) {
       setBusy(false)
     }
   }
+  const current = useFollowedPet(pet)
+  const isRemoved = current === 'removed'
   const statuses = petStatuses.filter((status) => !pet || isPetTransitionAllowed(pet.status, status))
   return (
     <Dialog
@@ -62,15 +68,18 @@ export function AnimalDialog({ list, pet, onClose }: AnimalDialogProps) {
       onSubmit={() => void submit()}
       actions={
         <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button kind="primary" type="submit" isBusy={isBusy}>
-            {pet ? 'Save' : 'Add animal'}
-          </Button>
+          <Button onClick={onClose}>{isRemoved ? 'Close' : 'Cancel'}</Button>
+          {!isRemoved && (
+            <Button kind="primary" type="submit" isBusy={isBusy}>
+              {pet ? 'Save' : 'Add animal'}
+            </Button>
+          )}
         </>
       }
     >
-      {error && <Notice tone="danger">{explain(error, { name: form.name })}</Notice>}
-      <ChangedMeanwhile list={list} pet={pet} />
+      {error && !isRemoved && <ErrorNotice error={error}>{explain(error, { name: form.name })}</ErrorNotice>}
+      {isRemoved && <Notice tone="danger">Someone else has removed this animal.</Notice>}
+      {pet && current && !isRemoved && !isBusy && <ChangedMeanwhile pet={pet} current={current} />}
       <TextField label="Name" value={form.name} error={errors.name} onValue={(name) => set({ name })} />
       <CategoryFields form={form} errors={errors} pet={pet} set={set} />
       <SelectField
@@ -85,16 +94,14 @@ export function AnimalDialog({ list, pet, onClose }: AnimalDialogProps) {
 }
 
 /** Someone else may change the animal while the dialog is open. */
-function ChangedMeanwhile({ list, pet }: { list: PetList; pet: Pet | undefined }) {
-  const current = pet && list.size.value && list.find(pet.id)
-  const isSame =
-    !current ||
-    (current.name === pet.name && current.status === pet.status && current.categoryId === pet.categoryId)
-  if (isSame) return null
+function ChangedMeanwhile({ pet, current }: { pet: Pet; current: Pet }) {
+  const fields = ['name', 'categoryId', 'status'] as const
+  if (fields.every((field) => current[field] === pet[field])) return null
   return (
     <Notice tone="warning">
-      Someone else has changed this animal: it is now {current.name}, {categoryName(current.categoryId)},{' '}
-      {current.status}. Only the fields that you change are saved.
+      Someone else has changed this animal: it is now <Name>{current.name}</Name>,{' '}
+      <Name>{categoryName(current.categoryId)}</Name>, {current.status}. Only the fields that you change are
+      saved.
     </Notice>
   )
 }

@@ -2,12 +2,15 @@ import { useCallback } from 'preact/hooks'
 import { isPetTransitionAllowed, petStatuses } from '../../../../src/pets/pet.ts'
 import type { Pet } from '../../api/types.ts'
 import { categoryName } from '../../app/categories.ts'
+import { keepFocus } from '../../app/focus.ts'
+import { countOf, formatCount } from '../../app/format.ts'
 import { hasScope } from '../../app/session.ts'
 import { Button } from '../../components/Button.tsx'
 import { EmptyState } from '../../components/EmptyState.tsx'
 import { ErrorState } from '../../components/ErrorState.tsx'
 import { LoadingRows } from '../../components/Loading.tsx'
 import { Menu, type MenuItem } from '../../components/Menu.tsx'
+import { Name } from '../../components/Name.tsx'
 import { StatusChip } from '../../components/StatusChip.tsx'
 import { type Column, VirtualTable } from '../../components/VirtualTable.tsx'
 import { changedIds, changeStatus, type PetList, removePet } from './pets.ts'
@@ -58,12 +61,13 @@ function Footer({ list, isNameSearch }: { list: PetList; isNameSearch: boolean }
   const state = list.state.value
   const error = list.error.value
   const { length, loadedCount } = list.size.value
-  const count = length.toLocaleString('en')
-  if (state === 'error' && error) return <ErrorState error={error} onRetry={() => void list.loadMore()} />
+  const count = formatCount(length)
+  if (state === 'error' && error)
+    return <ErrorState error={error} hasContent onRetry={() => void list.loadMore()} />
   if (isNameSearch && state === 'more')
     return (
       <p class="table-footer">
-        Found {count} among the {loadedCount.toLocaleString('en')} animals that are loaded.{' '}
+        Found {count} among the {formatCount(loadedCount)} animals that are loaded.{' '}
         <button type="button" class="link" onClick={() => void list.loadMore()}>
           Load more
         </button>
@@ -71,7 +75,9 @@ function Footer({ list, isNameSearch }: { list: PetList; isNameSearch: boolean }
     )
   return (
     <p class="table-footer" role="status">
-      {state === 'end' ? `${count} ${count === '1' ? 'animal' : 'animals'}` : `${count} loaded, loading more`}
+      {state === 'end' && countOf(length, 'animal')}
+      {state === 'more' && `${count} loaded, more as you scroll`}
+      {state === 'loading' && `${count} loaded, loading more`}
     </p>
   )
 }
@@ -112,12 +118,17 @@ const columnsFor = (list: PetList, onDialog: (dialog: OpenDialog) => void): Colu
           {pet.name}
         </span>
         <span class="cell-detail">
-          {categoryName(pet.categoryId)} · {String(pet.id)}
+          <Name>{categoryName(pet.categoryId)}</Name> · {String(pet.id)}
         </span>
       </>
     ),
   },
-  { name: 'Category', width: '22%', isWide: true, render: ({ categoryId }) => categoryName(categoryId) },
+  {
+    name: 'Category',
+    width: '22%',
+    isWide: true,
+    render: ({ categoryId }) => <span title={categoryName(categoryId)}>{categoryName(categoryId)}</span>,
+  },
   { name: 'Status', width: '8.5rem', render: ({ status }) => <StatusChip status={status} /> },
   {
     name: 'Actions',
@@ -140,7 +151,11 @@ function RowActions({ list, pet, onDialog }: RowActionsProps) {
     for (const status of petStatuses)
       if (status !== pet.status && isPetTransitionAllowed(pet.status, status))
         items.push({ label: `Mark as ${status}`, onSelect: () => void changeStatus(list, pet, status) })
-    items.push({ label: 'Remove', isDanger: true, onSelect: () => removePet(list, pet) })
+    const remove = () => {
+      removePet(list, pet)
+      keepFocus()
+    }
+    items.push({ label: 'Remove', isDanger: true, onSelect: remove })
   }
   return (
     <div class="row-actions">

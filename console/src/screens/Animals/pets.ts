@@ -1,12 +1,13 @@
 import { signal } from '@preact/signals'
 import { call, send } from '../../api/client.ts'
-import { type RequestError, toRequestError } from '../../api/errors.ts'
+import { toRequestError } from '../../api/errors.ts'
 import { onEvent, onResync } from '../../api/stream.ts'
 import type { Pet, PetStatus } from '../../api/types.ts'
 import { PagedList } from '../../app/pagedList.ts'
 import { onSignOut } from '../../app/session.ts'
 import { showError } from '../../app/toasts.ts'
 import { runWithUndo } from '../../app/undo.ts'
+import { explain, named } from './messages.tsx'
 
 /** What the Animals screen does: the list, its live changes, and changes that are shown before they are confirmed. */
 
@@ -105,41 +106,25 @@ export function removePet(list: PetList, pet: Pet): void {
     removals.delete(pet.id)
     list.hide(pet.id, false)
   }
+  async function sendRemoval(isLeaving: boolean) {
+    try {
+      await call('deletePet', { params: { petId: pet.id }, keepalive: isLeaving })
+    } catch (thrown) {
+      const error = toRequestError(thrown)
+      if (error.code !== 'pet_not_found') {
+        show()
+        showError([named(pet.name, 'was not removed.'), ' ', explain(error, pet)])
+        return
+      }
+    }
+    list.remove(pet.id)
+    show()
+  }
   removals.add(pet.id)
   list.hide(pet.id)
   runWithUndo({
-    text: `${pet.name} removed.`,
+    text: named(pet.name, 'removed.'),
     undo: show,
-    commit(isLeaving) {
-      call('deletePet', { params: { petId: pet.id }, keepalive: isLeaving })
-        .catch((thrown: unknown) => {
-          const error = toRequestError(thrown)
-          if (error.code === 'pet_not_found') return
-          show()
-          showError(`${pet.name} was not removed. ${explain(error, pet)}`)
-          throw error
-        })
-        .then(() => {
-          list.remove(pet.id)
-          show()
-        })
-        .catch(() => {})
-    },
+    commit: (isLeaving) => void sendRemoval(isLeaving),
   })
-}
-
-/** What an error means for the person who works with the animal. */
-export function explain(error: RequestError, pet: Pick<Pet, 'name'>): string {
-  switch (error.code) {
-    case 'pet_has_open_order':
-      return `${pet.name} has an open order. Deliver or cancel the order first.`
-    case 'pet_not_found':
-      return `${pet.name} has been removed by someone else.`
-    case 'pet_unavailable':
-      return `Someone else reserved ${pet.name} first.`
-    case 'illegal_transition':
-      return `Someone else changed ${pet.name}. ${error.message}`
-    default:
-      return error.message
-  }
 }

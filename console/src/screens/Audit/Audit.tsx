@@ -8,6 +8,7 @@ import { hrefOf } from '../../app/router.ts'
 import { IconButton } from '../../components/Button.tsx'
 import { EmptyState } from '../../components/EmptyState.tsx'
 import { Icon, type IconName } from '../../components/Icon.tsx'
+import { Name } from '../../components/Name.tsx'
 import { PagedRows } from '../../components/PagedRows.tsx'
 import { PageHeader } from '../../components/PageHeader.tsx'
 import { TimeAgo } from '../../components/TimeAgo.tsx'
@@ -97,8 +98,16 @@ function Entry({ entry }: { entry: AuditEntry }) {
       </span>
       <div class="audit-text">
         <p>
-          {href === undefined ? <strong>{subject}</strong> : <a href={hrefOf(href)}>{subject}</a>} {verb} by{' '}
-          {actor}, <TimeAgo at={entry.at} />
+          {href === undefined ? (
+            <strong>
+              <Name>{subject}</Name>
+            </strong>
+          ) : (
+            <a href={hrefOf(href)}>
+              <Name>{subject}</Name>
+            </a>
+          )}{' '}
+          {verb} by <Name>{actor}</Name>, <TimeAgo at={entry.at} />
         </p>
         <p class="audit-meta">
           {formatDateTime(entry.at)}

@@ -13,11 +13,12 @@ import { Button } from '../../components/Button.tsx'
 import { Card } from '../../components/Card.tsx'
 import { Countdown } from '../../components/Countdown.tsx'
 import { DetailHeader } from '../../components/DetailHeader.tsx'
-import { ErrorState } from '../../components/ErrorState.tsx'
-import { LoadingRows } from '../../components/Loading.tsx'
+import { Name } from '../../components/Name.tsx'
 import { Notice } from '../../components/Notice.tsx'
+import { PendingDetail } from '../../components/PendingDetail.tsx'
 import { SecretDialog } from '../../components/SecretDialog.tsx'
 import { StatusChip } from '../../components/StatusChip.tsx'
+import { Tags } from '../../components/Tags.tsx'
 import { TimeAgo } from '../../components/TimeAgo.tsx'
 import { KeyDialog } from './KeyDialog.tsx'
 import { KeyUsage } from './KeyUsage.tsx'
@@ -42,13 +43,7 @@ export function KeyDetail({ keyId }: { keyId: string }) {
       }),
     [keyId],
   )
-  if (!key)
-    return (
-      <>
-        <DetailHeader title={`Key ${keyId}`} parent={parent} />
-        {error ? <ErrorState error={error} onRetry={reload} /> : <LoadingRows label="Loading key" />}
-      </>
-    )
+  if (!key) return <PendingDetail kind="Key" id={keyId} parent={parent} error={error} onRetry={reload} />
   return <LoadedKey apiKey={key} onChange={set} onReload={reload} />
 }
 
@@ -124,7 +119,11 @@ function LoadedKey({ apiKey, onChange, onReload }: LoadedKeyProps) {
       )}
       {rotated && (
         <SecretDialog
-          title={`New secret of “${rotated.name}”`}
+          title={
+            <>
+              New secret of “<Name>{rotated.name}</Name>”
+            </>
+          }
           label="API key"
           secret={rotated.key}
           command={curlLine(rotated, rotated.key)}
@@ -204,16 +203,3 @@ function Settings({ apiKey }: { apiKey: Key }) {
     </Card>
   )
 }
-
-const Tags = ({ texts }: { texts: readonly string[] }) =>
-  texts.length === 0 ? (
-    <span class="muted">None</span>
-  ) : (
-    <span class="tags">
-      {texts.map((text) => (
-        <span key={text} class="tag">
-          {text}
-        </span>
-      ))}
-    </span>
-  )

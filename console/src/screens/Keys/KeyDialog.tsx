@@ -4,20 +4,23 @@ import { planLimits, planNames } from '../../../../src/limits/plans.ts'
 import { call } from '../../api/client.ts'
 import { type RequestError, toRequestError } from '../../api/errors.ts'
 import type { Key, KeyWithSecret, Plan } from '../../api/types.ts'
-import { formatCount } from '../../app/format.ts'
+import { countOf, formatCount } from '../../app/format.ts'
 import { Button } from '../../components/Button.tsx'
 import { CheckGroup } from '../../components/CheckGroup.tsx'
 import { Dialog } from '../../components/Dialog.tsx'
+import { ErrorNotice } from '../../components/ErrorNotice.tsx'
 import { SelectField, TextField } from '../../components/Field.tsx'
 import { Notice } from '../../components/Notice.tsx'
 import { statusName } from '../../components/StatusChip.tsx'
 import { bodyOf, fieldError, formOf, type KeyForm, ownKeyWarning } from './keyForm.ts'
 import { isOwnKey } from './keyList.ts'
 
-const planOptions = planNames.map((plan) => ({
-  value: plan,
-  label: `${statusName(plan)}: ${formatCount(planLimits[plan].perMinute)} a minute, ${formatCount(planLimits[plan].perDay)} a day`,
-}))
+const planOptions = planNames.map((plan) => ({ value: plan, label: statusName(plan) }))
+/** "300 requests a minute, 10,000 a day, 10 event streams" */
+const describePlan = (plan: Plan): string => {
+  const { perMinute, perDay, streams } = planLimits[plan]
+  return `${countOf(perMinute, 'request')} a minute, ${formatCount(perDay)} a day, ${countOf(streams, 'event stream')}.`
+}
 const scopeOptions = scopes.map((scope) => ({ value: scope, label: scope }))
 
 type KeyDialogProps = {
@@ -68,7 +71,7 @@ export function KeyDialog({ apiKey, onSaved, onClose }: KeyDialogProps) {
         </>
       }
     >
-      {error && error.details.length === 0 && <Notice tone="danger">{error.message}</Notice>}
+      {error && error.details.length === 0 && <ErrorNotice error={error} />}
       <TextField
         label="Name"
         hint="What the key is for, such as Web site or Partner feed."
@@ -87,8 +90,8 @@ export function KeyDialog({ apiKey, onSaved, onClose }: KeyDialogProps) {
         onValues={(values) => set({ scopes: values })}
         error={fieldError(error, '/scopes')}
       />
-      <AccessFields form={form} set={set} error={error} />
       {warning !== undefined && <Notice tone="warning">{warning}</Notice>}
+      <AccessFields form={form} set={set} error={error} />
     </Dialog>
   )
 }
@@ -106,6 +109,7 @@ const PlanFields = ({ form, set, error }: FieldsProps) => (
       value={form.plan}
       onValue={(plan) => set({ plan: plan as Plan })}
       options={planOptions}
+      hint={describePlan(form.plan)}
       error={fieldError(error, '/plan')}
     />
     {form.plan === 'enterprise' && (

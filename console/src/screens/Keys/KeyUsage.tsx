@@ -1,11 +1,9 @@
-import type { ComponentChildren } from 'preact'
 import { call } from '../../api/client.ts'
 import { formatCount } from '../../app/format.ts'
-import { type Resource, usePolling, useResource } from '../../app/resource.ts'
+import { usePolling, useResource } from '../../app/resource.ts'
 import { countsOf } from '../../app/usage.ts'
 import { Card } from '../../components/Card.tsx'
-import { ErrorState } from '../../components/ErrorState.tsx'
-import { LoadingRows } from '../../components/Loading.tsx'
+import { Loaded } from '../../components/Loaded.tsx'
 import { UsageChart } from '../../components/UsageChart.tsx'
 import { WindowMeter } from '../../components/WindowMeter.tsx'
 
@@ -20,17 +18,20 @@ export function KeyUsage({ keyId, isRevoked }: { keyId: number; isRevoked: boole
     <>
       {!isRevoked && <WindowsCard keyId={keyId} />}
       <Card title="Last 24 hours" text="Requests per 15 minutes" class="cards-full">
-        <Loaded resource={usage}>
+        <Loaded resource={usage} name="usage">
           {(data) => <UsageChart usage={data} rangeName="day" heightPx={150} />}
         </Loaded>
       </Card>
-      <Card title="Rejected requests" text="Last 24 hours, by error code">
-        <Loaded resource={usage}>
+      <Card
+        title="Rejected requests"
+        text="Requests that the service refused because of this key, in the last 24 hours, by error code"
+      >
+        <Loaded resource={usage} name="usage">
           {({ minutes }) => <Counts counts={countsOf(minutes, 'rejected')} none="No request was rejected." />}
         </Loaded>
       </Card>
       <Card title="Deprecated operations" text="Uses in the last 30 days">
-        <Loaded resource={usage}>
+        <Loaded resource={usage} name="usage">
           {({ hours }) => (
             <Counts counts={countsOf(hours, 'deprecated')} none="This key uses no deprecated operation." />
           )}
@@ -45,7 +46,7 @@ function WindowsCard({ keyId }: { keyId: number }) {
   usePolling(limits, pollMs)
   return (
     <Card title="Now" class="cards-full">
-      <Loaded resource={limits}>
+      <Loaded resource={limits} name="limits">
         {({ minute, day }) => (
           <div class="meters">
             <WindowMeter name="This minute" window={minute} onReset={limits.reload} />
@@ -57,11 +58,12 @@ function WindowsCard({ keyId }: { keyId: number }) {
   )
 }
 
-type LoadedProps<T> = { resource: Resource<T>; children: (data: T) => ComponentChildren }
-
-function Loaded<T>({ resource: { data, error, reload }, children }: LoadedProps<T>) {
-  if (data !== undefined) return <>{children(data)}</>
-  return error ? <ErrorState error={error} onRetry={reload} /> : <LoadingRows count={2} />
+/** What the error codes of rejected requests mean. */
+const reasons: Readonly<Record<string, string>> = {
+  rate_limit_exceeded: 'over its limit per minute or day',
+  key_banned: 'while the key was banned',
+  insufficient_scope: 'without the scope that the operation needs',
+  origin_not_allowed: 'from a web page of another origin',
 }
 
 const Counts = ({ counts, none }: { counts: readonly [string, number][]; none: string }) =>
@@ -71,7 +73,10 @@ const Counts = ({ counts, none }: { counts: readonly [string, number][]; none: s
     <ul class="counts">
       {counts.map(([name, count]) => (
         <li key={name}>
-          <code>{name}</code>
+          <span>
+            <code>{name}</code>
+            {reasons[name] !== undefined && <span class="counts-reason">{reasons[name]}</span>}
+          </span>
           <strong>{formatCount(count)}</strong>
         </li>
       ))}

@@ -7,6 +7,7 @@ import { EmptyState } from '../../components/EmptyState.tsx'
 import { ErrorState } from '../../components/ErrorState.tsx'
 import { LiveIndicator } from '../../components/LiveIndicator.tsx'
 import { LoadingRows } from '../../components/Loading.tsx'
+import { Name } from '../../components/Name.tsx'
 import { PageHeader } from '../../components/PageHeader.tsx'
 import { SecretDialog } from '../../components/SecretDialog.tsx'
 import { StatusChip } from '../../components/StatusChip.tsx'
@@ -69,7 +70,11 @@ function AllKeys() {
       )}
       {created && (
         <SecretDialog
-          title={`Key “${created.name}” is created`}
+          title={
+            <>
+              Key “<Name>{created.name}</Name>” is created
+            </>
+          }
           label="API key"
           secret={created.key}
           command={curlLine(created, created.key)}
@@ -79,6 +84,8 @@ function AllKeys() {
     </>
   )
 }
+
+const moreTexts = { loading: ', loading more', more: ', more as you scroll', end: '', error: '' }
 
 function KeysTable({ list }: { list: KeyList }) {
   const { length } = list.size.value
@@ -103,11 +110,11 @@ function KeysTable({ list }: { list: KeyList }) {
         onEnd={onEnd}
         footer={
           state === 'error' && error ? (
-            <ErrorState error={error} onRetry={() => void list.loadMore()} />
+            <ErrorState error={error} hasContent onRetry={() => void list.loadMore()} />
           ) : (
             <p class="table-footer">
               {length.toLocaleString('en')} {noun}
-              {state === 'end' ? '' : ', loading more'}
+              {moreTexts[state]}
             </p>
           )
         }

@@ -5,6 +5,7 @@ import { replaceSecret, signOut } from '../../app/session.ts'
 import { showToast } from '../../app/toasts.ts'
 import { ConfirmDialog } from '../../components/ConfirmDialog.tsx'
 import { SelectField } from '../../components/Field.tsx'
+import { Name } from '../../components/Name.tsx'
 import { Notice } from '../../components/Notice.tsx'
 import { isOwnKey } from './keyList.ts'
 
@@ -35,7 +36,11 @@ export function RotateDialog({
   }
   return (
     <ConfirmDialog
-      title={`Rotate “${apiKey.name}”`}
+      title={
+        <>
+          Rotate “<Name>{apiKey.name}</Name>”
+        </>
+      }
       text="The key gets a new secret. It keeps its id, scopes and limits."
       action="Rotate key"
       run={rotate}
@@ -62,13 +67,21 @@ export function RevokeDialog({ apiKey, onClose, onRevoked }: ActionProps & { onR
   const isOwn = isOwnKey(apiKey)
   async function revoke() {
     await call('revokeKey', { params: { keyId: apiKey.id } })
-    showToast(`Key ${apiKey.id} “${apiKey.name}” is revoked.`)
+    showToast(
+      <>
+        Key {String(apiKey.id)} “<Name>{apiKey.name}</Name>” is revoked.
+      </>,
+    )
     if (isOwn) signOut()
     else onRevoked()
   }
   return (
     <ConfirmDialog
-      title={`Revoke “${apiKey.name}”?`}
+      title={
+        <>
+          Revoke “<Name>{apiKey.name}</Name>”?
+        </>
+      }
       text="Requests with this key are rejected from now on. This cannot be undone."
       action="Revoke key"
       isDanger

@@ -1,17 +1,18 @@
-import { effectiveLimits, planLimits } from '../../../../src/limits/plans.ts'
+import { effectiveLimits } from '../../../../src/limits/plans.ts'
 import { call } from '../../api/client.ts'
 import { streamState } from '../../api/stream.ts'
 import type { Key, Limits as KeyLimits } from '../../api/types.ts'
-import { countOf, formatDateTime } from '../../app/format.ts'
+import { countOf, formatCount, formatDateTime } from '../../app/format.ts'
 import { usePolling, useResource } from '../../app/resource.ts'
 import { hasScope, session } from '../../app/session.ts'
 import { Card } from '../../components/Card.tsx'
 import { Countdown } from '../../components/Countdown.tsx'
-import { ErrorState } from '../../components/ErrorState.tsx'
-import { LoadingRows } from '../../components/Loading.tsx'
+import { Loaded } from '../../components/Loaded.tsx'
+import { Name } from '../../components/Name.tsx'
 import { Notice } from '../../components/Notice.tsx'
 import { PageHeader } from '../../components/PageHeader.tsx'
 import { StatusChip } from '../../components/StatusChip.tsx'
+import { Tags } from '../../components/Tags.tsx'
 import { WindowMeter } from '../../components/WindowMeter.tsx'
 import './limits.css'
 
@@ -29,7 +30,7 @@ export default function Limits() {
   const { data: ownKey } = useResource(loadOwnKey)
   const limits = useResource((signal) => call('getLimits', { signal }))
   usePolling(limits, pollMs)
-  const { data, error } = limits
+  const { error } = limits
   return (
     <>
       <PageHeader
@@ -40,16 +41,16 @@ export default function Limits() {
           </>
         }
       />
-      {data === undefined && error && <ErrorState error={error} onRetry={limits.reload} />}
-      {data === undefined && !error && <LoadingRows label="Loading limits" count={4} />}
-      {data && (
-        <div class="cards">
-          {error && <StaleNotice isOffline={error.isOffline} />}
-          <Windows limits={data} onReset={limits.reload} />
-          <Streams limits={data} ownKey={ownKey} />
-          <ThisKey limits={data} ownKey={ownKey} />
-        </div>
-      )}
+      <Loaded resource={limits} name="limits" rows={4}>
+        {(data) => (
+          <div class="cards">
+            {error && <StaleNotice isOffline={error.isOffline} />}
+            <Windows limits={data} onReset={limits.reload} />
+            <Streams limits={data} ownKey={ownKey} />
+            <ThisKey limits={data} ownKey={ownKey} />
+          </div>
+        )}
+      </Loaded>
     </>
   )
 }
@@ -92,15 +93,18 @@ const streamTexts = {
 }
 
 function Streams({ limits, ownKey }: { limits: KeyLimits; ownKey: Key | undefined }) {
-  const streams = ownKey
-    ? effectiveLimits(limits.plan, ownKey.limits ?? {}).streams
-    : planLimits[limits.plan].streams
+  const { streams } = effectiveLimits(limits.plan, ownKey?.limits ?? {})
   const isKnown = ownKey !== undefined || limits.plan !== 'enterprise'
   return (
     <Card title="Event streams" text="Each open tab of the console with live updates uses one.">
       <p>
-        {isKnown ? 'Up to ' : 'By default up to '}
-        <strong>{countOf(streams, 'stream')}</strong> at a time on each instance of the service.{' '}
+        {isKnown ? (
+          <>
+            Up to <strong>{countOf(streams, 'stream')}</strong> at a time on each instance of the service.
+          </>
+        ) : (
+          `As many as an operator has set for this key. An enterprise key without such a setting has ${formatCount(streams)} on each instance of the service.`
+        )}{' '}
         <span class="muted">{streamTexts[streamState.value]}</span>
       </p>
     </Card>
@@ -112,7 +116,7 @@ const ThisKey = ({ limits, ownKey }: { limits: KeyLimits; ownKey: Key | undefine
     <dl class="facts">
       <dt>Name</dt>
       <dd>
-        {limits.name} <span class="muted">(key {String(limits.keyId)})</span>
+        <Name>{limits.name}</Name> <span class="muted">(key {String(limits.keyId)})</span>
       </dd>
       <dt>Plan</dt>
       <dd>{limits.plan}</dd>
@@ -125,13 +129,8 @@ const ThisKey = ({ limits, ownKey }: { limits: KeyLimits; ownKey: Key | undefine
         </>
       )}
       <dt>Scopes</dt>
-      <dd class="tags">
-        {limits.scopes.length === 0 && <span class="muted">None</span>}
-        {limits.scopes.map((scope) => (
-          <span key={scope} class="tag">
-            {scope}
-          </span>
-        ))}
+      <dd>
+        <Tags texts={limits.scopes} />
       </dd>
     </dl>
   </Card>

@@ -1,12 +1,11 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { orderStatuses } from '../../../../src/orders/order.ts'
-import { toRequestError } from '../../api/errors.ts'
 import { streamReady } from '../../api/stream.ts'
 import type { Order, OrderStatus } from '../../api/types.ts'
 import { hrefOf } from '../../app/router.ts'
-import { showError, showToast } from '../../app/toasts.ts'
+import { showToast } from '../../app/toasts.ts'
 import { Button } from '../../components/Button.tsx'
-import { Dialog } from '../../components/Dialog.tsx'
+import { ConfirmDialog } from '../../components/ConfirmDialog.tsx'
 import { EmptyState } from '../../components/EmptyState.tsx'
 import { ErrorState } from '../../components/ErrorState.tsx'
 import { LiveIndicator } from '../../components/LiveIndicator.tsx'
@@ -118,7 +117,11 @@ function Column({ board, status, isShown, onErase }: ColumnProps) {
         <LoadingRows count={3} label={`Loading ${status} orders`} />
       )}
       {state === 'error' && error && (
-        <ErrorState error={error} onRetry={() => void board.load(status, true)} />
+        <ErrorState
+          error={error}
+          hasContent={orders.length > 0}
+          onRetry={() => void board.load(status, true)}
+        />
       )}
       {state === 'end' && orders.length === 0 && <p class="column-empty">{emptyTexts[status]}</p>}
       {state === 'more' && (
@@ -131,32 +134,19 @@ function Column({ board, status, isShown, onErase }: ColumnProps) {
 }
 
 function EraseDialog({ board, order, onClose }: { board: OrderBoard; order: Order; onClose(): void }) {
-  const [isBusy, setBusy] = useState(false)
   async function erase() {
-    setBusy(true)
-    try {
-      await board.eraseCustomer(order)
-      showToast(`The adopter's data of order ${order.id} is erased.`)
-    } catch (thrown) {
-      showError(toRequestError(thrown).message)
-    }
+    await board.eraseCustomer(order)
+    showToast(`The adopter's data of order ${order.id} is erased.`)
     onClose()
   }
   return (
-    <Dialog
+    <ConfirmDialog
       title="Erase the adopter's data?"
       text={`The name, e-mail address and note of order ${order.id} are deleted for good. The order stays.`}
+      action="Erase"
+      isDanger
+      run={erase}
       onClose={onClose}
-      actions={
-        <>
-          <Button onClick={onClose} data-autofocus>
-            Cancel
-          </Button>
-          <Button kind="danger" isBusy={isBusy} onClick={() => void erase()}>
-            Erase
-          </Button>
-        </>
-      }
     />
   )
 }

@@ -5,8 +5,11 @@ import type { Pet } from '../../api/types.ts'
 import { showToast } from '../../app/toasts.ts'
 import { Button } from '../../components/Button.tsx'
 import { Dialog } from '../../components/Dialog.tsx'
+import { ErrorNotice } from '../../components/ErrorNotice.tsx'
 import { TextField } from '../../components/Field.tsx'
+import { Name } from '../../components/Name.tsx'
 import { Notice } from '../../components/Notice.tsx'
+import { useFollowedPet } from '../Animals/useFollowedPet.ts'
 
 type PlaceOrderDialogProps = { pet: Pet; onPlaced(pet: Pet): void; onClose(): void }
 
@@ -18,10 +21,12 @@ export function PlaceOrderDialog({ pet, onPlaced, onClose }: PlaceOrderDialogPro
   const [nameError, setNameError] = useState<string>()
   const [error, setError] = useState<RequestError>()
   const [isBusy, setBusy] = useState(false)
-  const isGone = error?.code === 'pet_unavailable' || error?.code === 'pet_not_found'
+  const current = useFollowedPet(pet)
+  // The order of this dialog changes the animal too.
+  const lost = lostReason(error, isBusy ? pet : current)
 
   async function submit() {
-    if (isBusy || isGone) return
+    if (isBusy || lost !== undefined) return
     setNameError(name.trim() === '' ? 'Enter the name of the adopter.' : undefined)
     if (name.trim() === '') return
     setBusy(true)
@@ -31,7 +36,12 @@ export function PlaceOrderDialog({ pet, onPlaced, onClose }: PlaceOrderDialogPro
       const body = { petId: pet.id, customer, ...(note.trim() !== '' && { note: note.trim() }) }
       const order = await call('createOrder', { body })
       onPlaced({ ...pet, status: 'pending' })
-      showToast(`Order ${order.id} placed for ${pet.name}.`, { tone: 'success' })
+      showToast(
+        <>
+          Order {String(order.id)} placed for <Name>{pet.name}</Name>.
+        </>,
+        { tone: 'success' },
+      )
       onClose()
     } catch (thrown) {
       setError(toRequestError(thrown))
@@ -42,14 +52,14 @@ export function PlaceOrderDialog({ pet, onPlaced, onClose }: PlaceOrderDialogPro
     <Dialog
       title={`Place an order for ${pet.name}`}
       text={
-        isGone
+        lost !== undefined
           ? undefined
           : 'The animal is held for the adopter until the order is approved or the hold expires.'
       }
       onClose={onClose}
       onSubmit={() => void submit()}
       actions={
-        isGone ? (
+        lost !== undefined ? (
           <Button kind="primary" onClick={onClose}>
             Choose another animal
           </Button>
@@ -63,8 +73,9 @@ export function PlaceOrderDialog({ pet, onPlaced, onClose }: PlaceOrderDialogPro
         )
       }
     >
-      {error && error.details.length === 0 && <Notice tone="danger">{explain(error)}</Notice>}
-      {!isGone && (
+      {lost !== undefined && <Notice tone="danger">{lost}</Notice>}
+      {lost === undefined && error?.details.length === 0 && <ErrorNotice error={error} />}
+      {lost === undefined && (
         <>
           <TextField
             label="Adopter"
@@ -95,8 +106,10 @@ export function PlaceOrderDialog({ pet, onPlaced, onClose }: PlaceOrderDialogPro
   )
 }
 
-function explain(error: RequestError): string {
-  if (error.code === 'pet_unavailable') return 'Someone else reserved this animal first.'
-  if (error.code === 'pet_not_found') return 'Someone else has removed this animal.'
-  return error.message
+/** Why the animal can no longer be ordered. Undefined if it can. */
+function lostReason(error: RequestError | undefined, current: Pet | 'removed'): string | undefined {
+  if (error?.code === 'pet_not_found' || current === 'removed') return 'Someone else has removed this animal.'
+  if (error?.code === 'pet_unavailable' || current.status !== 'available')
+    return 'Someone else reserved this animal first.'
+  return undefined
 }

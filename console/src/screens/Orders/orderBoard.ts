@@ -6,6 +6,7 @@ import { onEvent, onResync } from '../../api/stream.ts'
 import type { Order, OrderStatus, StoreEvent } from '../../api/types.ts'
 import { petName } from '../../app/petNames.ts'
 import { showError } from '../../app/toasts.ts'
+import { explain } from './messages.tsx'
 
 /** The orders of the board by status, with their live changes. */
 
@@ -69,7 +70,7 @@ export class OrderBoard {
       this.#keep(await call('updateOrder', { params: { orderId: order.id }, body: { status } }))
     } catch (thrown) {
       const error = toRequestError(thrown)
-      showError(explain(error, order))
+      showError(explain(error, petName(order.petId)))
       if (error.code === 'illegal_transition') await this.#loadOrder(order.id)
     } finally {
       this.#moves.delete(order.id)
@@ -167,11 +168,3 @@ export const nextStep = (status: OrderStatus): OrderStatus | undefined =>
   nextOrderStatuses[status].find((next) => next !== 'cancelled')
 
 export const canCancel = (status: OrderStatus): boolean => isOpenOrderStatus(status)
-
-function explain(error: RequestError, order: Order): string {
-  const name = petName(order.petId)
-  if (error.code === 'illegal_transition')
-    return `Someone else changed the order for ${name} first. ${error.message}`
-  if (error.code === 'order_not_found') return `The order for ${name} no longer exists.`
-  return error.message
-}

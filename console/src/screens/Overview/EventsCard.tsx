@@ -5,6 +5,7 @@ import { EmptyState } from '../../components/EmptyState.tsx'
 import { ErrorState } from '../../components/ErrorState.tsx'
 import { Icon } from '../../components/Icon.tsx'
 import { LoadingRows } from '../../components/Loading.tsx'
+import { Name } from '../../components/Name.tsx'
 import { TimeAgo } from '../../components/TimeAgo.tsx'
 import { describeEvent, LatestEvents } from './events.ts'
 
@@ -36,14 +37,22 @@ export function EventsCard() {
 }
 
 function EventRow({ event }: { event: StoreEvent }) {
-  const { icon, name, text } = describeEvent(event)
+  const { icon, name, animal, text } = describeEvent(event)
   return (
     <li class="event">
       <span class="event-icon">
         <Icon name={icon} />
       </span>
       <p class="event-text">
-        <strong>{name}</strong> {text}
+        <strong>
+          <Name>{name}</Name>
+        </strong>{' '}
+        {animal !== undefined && (
+          <>
+            for <Name>{animal}</Name>{' '}
+          </>
+        )}
+        {text}
         <span class="event-time">
           <TimeAgo at={event.createdAt} />
         </span>

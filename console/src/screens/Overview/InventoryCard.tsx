@@ -8,8 +8,7 @@ import { usePolling, useResource } from '../../app/resource.ts'
 import { hrefOf } from '../../app/router.ts'
 import { Card } from '../../components/Card.tsx'
 import { EmptyState } from '../../components/EmptyState.tsx'
-import { ErrorState } from '../../components/ErrorState.tsx'
-import { LoadingRows } from '../../components/Loading.tsx'
+import { Loaded } from '../../components/Loaded.tsx'
 import { statusName } from '../../components/StatusChip.tsx'
 
 /** Changes within this time are counted together. */
@@ -35,12 +34,12 @@ export function InventoryCard() {
       clearTimeout(timer)
     }
   }, [])
-  const { data, error } = inventory
+  const total = inventory.data ? totalOf(inventory.data) : 0
   return (
-    <Card title="Inventory" {...(data && totalOf(data) > 0 && { text: countOf(totalOf(data), 'animal') })}>
-      {!data && error && <ErrorState error={error} onRetry={inventory.reload} />}
-      {!data && !error && <LoadingRows count={2} label="Loading inventory" />}
-      {data && (totalOf(data) === 0 ? <NoAnimals /> : <Figures inventory={data} />)}
+    <Card title="Inventory" {...(total > 0 && { text: countOf(total, 'animal') })}>
+      <Loaded resource={inventory} name="inventory">
+        {(data) => (total === 0 ? <NoAnimals /> : <Figures inventory={data} />)}
+      </Loaded>
     </Card>
   )
 }

@@ -5,8 +5,7 @@ import { formatCount } from '../../app/format.ts'
 import { usePolling, useResource } from '../../app/resource.ts'
 import { type RangeName, totalOf, usageBars, usageRanges } from '../../app/usage.ts'
 import { Card } from '../../components/Card.tsx'
-import { ErrorState } from '../../components/ErrorState.tsx'
-import { LoadingRows } from '../../components/Loading.tsx'
+import { Loaded } from '../../components/Loaded.tsx'
 import { Segments } from '../../components/Segments.tsx'
 import { UsageChart } from '../../components/UsageChart.tsx'
 
@@ -22,7 +21,7 @@ export function RequestsCard() {
   const [rangeName, setRangeName] = useState<RangeName>('hour')
   const usage = useResource((signal) => call('getUsage', { signal }))
   usePolling(usage, pollMs)
-  const { data, error } = usage
+  const { data } = usage
   const range = usageRanges[rangeName]
   return (
     <Card
@@ -32,9 +31,9 @@ export function RequestsCard() {
         <Segments label="Time" options={options} value={rangeName} onValue={(name) => setRangeName(name)} />
       }
     >
-      {!data && error && <ErrorState error={error} onRetry={usage.reload} />}
-      {!data && !error && <LoadingRows count={4} label="Loading requests" />}
-      {data && <UsageChart usage={data} rangeName={rangeName} />}
+      <Loaded resource={usage} name="requests" rows={4}>
+        {(loaded) => <UsageChart usage={loaded} rangeName={rangeName} />}
+      </Loaded>
     </Card>
   )
 }

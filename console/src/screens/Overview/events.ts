@@ -68,8 +68,10 @@ const keyVerbs: Record<string, string> = {
   'key.revoked': 'was revoked',
 }
 
-/** What happened, as a name and the rest of a sentence. */
-export function describeEvent(event: StoreEvent): { icon: IconName; name: string; text: string } {
+/** What happened, as the parts of a sentence: "Order 5", for "Milo", "was placed". */
+type EventDescription = { icon: IconName; name: string; animal?: string; text: string }
+
+export function describeEvent(event: StoreEvent): EventDescription {
   switch (event.type) {
     case 'pet.created':
       return { icon: 'paw', name: event.data.name, text: 'was added' }
@@ -84,7 +86,8 @@ export function describeEvent(event: StoreEvent): { icon: IconName; name: string
       return {
         icon: 'orders',
         name: `Order ${event.data.id}`,
-        text: `for ${petName(event.data.petId)} ${orderVerbs[event.type]}`,
+        animal: petName(event.data.petId),
+        text: orderVerbs[event.type] ?? '',
       }
     case 'category.created':
     case 'category.updated':

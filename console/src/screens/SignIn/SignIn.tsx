@@ -3,7 +3,7 @@ import type { RequestError } from '../../api/errors.ts'
 import { EnvironmentBanner } from '../../app/EnvironmentBanner.tsx'
 import { environment, keyPrefix, signIn, signInError } from '../../app/session.ts'
 import { Button } from '../../components/Button.tsx'
-import { Countdown } from '../../components/Countdown.tsx'
+import { RetryTime } from '../../components/ErrorNotice.tsx'
 import { Field } from '../../components/Field.tsx'
 import { Icon } from '../../components/Icon.tsx'
 
@@ -92,18 +92,14 @@ function Refusal({ error }: { error: RequestError }) {
   const text =
     error.code === 'origin_not_allowed'
       ? 'It works only in the web pages that it was made for. Sign in with a secret key.'
-      : error.message.replace(/ Retry after \d+ seconds\./, '')
+      : error.messageWithoutDelay
   return (
     <div class="notice notice-danger">
       <Icon name="alert" />
       <div>
         <strong>{titles[error.code] ?? 'You are not signed in'}</strong>
         <p>{text}</p>
-        {error.retryAt !== undefined && (
-          <p>
-            Try again in <Countdown until={error.retryAt} />.
-          </p>
-        )}
+        <RetryTime error={error} />
       </div>
     </div>
   )

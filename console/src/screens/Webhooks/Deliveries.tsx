@@ -21,11 +21,16 @@ const pollMs = 2_000
 /** An attempt within this time is worth waiting for. */
 const soonMs = 30_000
 
-type DeliveriesProps = { webhook: Webhook; list: DeliveryList; onDisabled(): void }
+type DeliveriesProps = {
+  webhook: Webhook
+  list: DeliveryList
+  /** Called when no message is being sent any more: their outcome may have disabled the webhook. */
+  onSettled(): void
+}
 
 /** The messages to a webhook with the outcome of their attempts. */
-export function Deliveries({ webhook, list, onDisabled }: DeliveriesProps) {
-  useFollowed(list, onDisabled)
+export function Deliveries({ webhook, list, onSettled }: DeliveriesProps) {
+  useFollowed(list, onSettled)
   return (
     <Card
       title="Deliveries"
@@ -57,14 +62,14 @@ export function Deliveries({ webhook, list, onDisabled }: DeliveriesProps) {
 }
 
 /** Loads the first page again while it has a message whose attempt is due. */
-function useFollowed(list: DeliveryList, onDisabled: () => void): void {
+function useFollowed(list: DeliveryList, onSettled: () => void): void {
   useEffect(() => {
     void list.reload()
     const timer = setInterval(() => {
       const isLimited = (list.error.value?.retryAt ?? 0) > now()
       if (document.visibilityState !== 'visible' || isLimited || !hasDue(list)) return
       void list.reload().then(() => {
-        if (!hasDue(list)) onDisabled()
+        if (!hasDue(list)) onSettled()
       })
     }, pollMs)
     return () => {

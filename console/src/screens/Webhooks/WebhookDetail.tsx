@@ -12,11 +12,11 @@ import { Button } from '../../components/Button.tsx'
 import { Card } from '../../components/Card.tsx'
 import { ConfirmDialog } from '../../components/ConfirmDialog.tsx'
 import { DetailHeader } from '../../components/DetailHeader.tsx'
-import { ErrorState } from '../../components/ErrorState.tsx'
-import { LoadingRows } from '../../components/Loading.tsx'
 import { Menu } from '../../components/Menu.tsx'
 import { Notice } from '../../components/Notice.tsx'
+import { PendingDetail } from '../../components/PendingDetail.tsx'
 import { StatusChip } from '../../components/StatusChip.tsx'
+import { Tags } from '../../components/Tags.tsx'
 import { Deliveries, type DeliveryList } from './Deliveries.tsx'
 import { WebhookDialog } from './WebhookDialog.tsx'
 import { WebhookSecretDialog } from './WebhookSecretDialog.tsx'
@@ -29,12 +29,7 @@ export function WebhookDetail({ webhookId }: { webhookId: string }) {
   const webhook = useResource((signal) => call('getWebhook', { params, signal }), [webhookId])
   const { data, error, reload, set } = webhook
   if (!data)
-    return (
-      <>
-        <DetailHeader title={`Webhook ${webhookId}`} parent={parent} />
-        {error ? <ErrorState error={error} onRetry={reload} /> : <LoadingRows label="Loading webhook" />}
-      </>
-    )
+    return <PendingDetail kind="Webhook" id={webhookId} parent={parent} error={error} onRetry={reload} />
   return <LoadedWebhook webhook={data} onChange={set} onReload={reload} />
 }
 
@@ -75,7 +70,7 @@ function LoadedWebhook({ webhook, onChange, onReload }: LoadedWebhookProps) {
           <Notice tone="warning">Paused. Messages are queued and sent when you resume it.</Notice>
         )}
         <Settings webhook={webhook} />
-        <Deliveries webhook={webhook} list={list} onDisabled={onReload} />
+        <Deliveries webhook={webhook} list={list} onSettled={onReload} />
       </div>
       {dialog === 'edit' && (
         <WebhookDialog
@@ -154,12 +149,8 @@ const Settings = ({ webhook }: { webhook: Webhook }) => (
       <dt>Address</dt>
       <dd>{webhook.url}</dd>
       <dt>Events</dt>
-      <dd class="tags">
-        {webhook.events.map((type) => (
-          <span key={type} class="tag">
-            {type}
-          </span>
-        ))}
+      <dd>
+        <Tags texts={webhook.events} />
       </dd>
       <dt>Registered</dt>
       <dd>{formatDateTime(webhook.createdAt)}</dd>

@@ -7,8 +7,8 @@ import { hasScope } from '../../app/session.ts'
 import { Button } from '../../components/Button.tsx'
 import { CheckGroup } from '../../components/CheckGroup.tsx'
 import { Dialog } from '../../components/Dialog.tsx'
+import { ErrorNotice } from '../../components/ErrorNotice.tsx'
 import { TextField } from '../../components/Field.tsx'
-import { Notice } from '../../components/Notice.tsx'
 
 type WebhookDialogProps = {
   /** Undefined for a new webhook. */
@@ -67,7 +67,7 @@ export function WebhookDialog({ webhook, onSaved, onClose }: WebhookDialogProps)
         </>
       }
     >
-      {error && !isExplained && <Notice tone="danger">{error.detail('') ?? error.message}</Notice>}
+      {error && !isExplained && <ErrorNotice error={error}>{error.detail('')}</ErrorNotice>}
       <TextField
         label="Address"
         type="url"
