@@ -3,7 +3,7 @@
 const versionMin = 24
 if (Number(process.versions.node.split('.')[0]) < versionMin) {
   console.error(
-    `Petstore requires Node ${versionMin} or newer, but this is ${process.version}. Run "npm ci" (without --omit=dev) to install one.`,
+    `Petstore requires Node ${versionMin} or newer, but ${process.execPath} is ${process.version}. In a checkout, "npm start" and "npx node bin/petstore.js" use the Node that "npm ci" installs. Otherwise install a newer one: https://nodejs.org`,
   )
   process.exit(1)
 }

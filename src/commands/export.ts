@@ -1,28 +1,16 @@
 import { once } from 'node:events'
 import { toJson } from '../api/json.ts'
-import { parseArguments } from './cli.ts'
 import { withDatabase } from './database.ts'
 import { ExportCopy } from './export/copy.ts'
 import { copyDatabase } from './export/copyDatabase.ts'
 import { readCounters, readLines } from './export/sections.ts'
 import { formatVersion } from './import/records.ts'
+import type { Call } from './interface/define.ts'
 
-const usage = `petstore export [--without-keys] > petstore.ndjson
+type Options = { readonly withoutKeys?: boolean; readonly format?: 'csv' | 'ndjson' }
 
-Writes all data as NDJSON: animals, categories, orders, keys (hashes only, no secrets) and counters. The export is
-consistent, and a server can use the database at the same time. Webhooks are not exported. "petstore import --with-keys"
-reads the file. With PostgreSQL, the export needs as much space for temporary files (TMPDIR) as for its output.
-
-  --without-keys  leaves out keys and counters; "petstore import" then reads the file without --with-keys
-
-The file contains names of customers. Make sure that only you can read it (umask 077).`
-
-export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
-  const { values } = parseArguments(args, usage, {
-    json: { type: 'boolean' },
-    'without-keys': { type: 'boolean' },
-  })
-  const withKeys = !values['without-keys']
+export async function run({ env, options }: Call<Options>): Promise<void> {
+  const withKeys = !options.withoutKeys
   const copy = new ExportCopy()
   try {
     const counters = await withDatabase(env, async (database) => {

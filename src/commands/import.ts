@@ -8,50 +8,37 @@ import { recordAudit } from '../audit/queries.ts'
 import { systemClock } from '../clock.ts'
 import type { Database } from '../database/database.ts'
 import type { IdentityTable } from '../database/tables.ts'
-import { parseArguments, printResult } from './cli.ts'
+import { printResult } from './cli.ts'
 import { withDatabase } from './database.ts'
 import { applyRecords } from './import/applyRecords.ts'
 import { readRecords } from './import/readRecords.ts'
 import type { ExportRecord } from './import/records.ts'
-
-const usage = `petstore import [FILE] [--with-keys] [--json]
-
-Reads NDJSON from FILE or standard input: a file from "petstore export", or one animal per line, such as
-  {"name":"Milo","categoryId":3,"status":"available"}
-An animal, category or order with an id replaces the existing one with that id. An animal without an id is added. An
-animal with an open order keeps the status that the order gives it.
-
-  --with-keys  also imports keys and counters, which an export contains unless it was made with --without-keys. Keys
-               give access to this service, so use it only for files that you trust. Without it, a file that contains
-               keys or counters is rejected.
-
-With --with-keys, an existing key (with the same secret, or the same id and creation time) is updated as the API could
-update it: it stays revoked, and expired secrets stay expired. Keys that can manage keys in this database are never
-changed. A key whose id belongs to another key gets a new id.
-
-All lines are validated before anything is changed. A conflict with the database, such as a second open order on an
-animal, stops the import. The lines before it stay imported, and the import can be repeated.`
+import type { Call } from './interface/define.ts'
 
 const batchRecordsMax = 5_000
 const batchBytesMax = 4 * 1024 * 1024
 
-export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
-  const options = { json: { type: 'boolean' }, 'with-keys': { type: 'boolean' } } as const
-  const { values, positionals } = parseArguments(args, usage, options, 1)
-  const withKeys = values['with-keys'] ?? false
+type Options = { readonly withKeys?: boolean }
+
+export async function run({ env, options, args }: Call<Options>): Promise<void> {
+  const { withKeys = false } = options
   const folder = await mkdtemp(join(tmpdir(), 'petstore-import-'))
   try {
-    const file = await rereadableFile(positionals[0], folder)
+    const file = await rereadableFile(args[0], folder)
     const highestIds = await validateFile(file, withKeys)
-    const counts = await withDatabase(env, async (database) => {
-      // The events so far get their ids before the feed continues after those of the file.
-      await database.readableThrough()
-      // The database must not assign an id that a record of the file has.
-      for (const [table, id] of highestIds)
-        await database.write((trx) => database.dialect.reserveIds(trx, table, id))
-      return applyFile(database, file, withKeys)
-    })
-    printResult(values.json, counts, summary(counts))
+    const counts = await withDatabase(
+      env,
+      async (database) => {
+        // The events so far get their ids before the feed continues after those of the file.
+        await database.readableThrough()
+        // The database must not assign an id that a record of the file has.
+        for (const [table, id] of highestIds)
+          await database.write((trx) => database.dialect.reserveIds(trx, table, id))
+        return applyFile(database, file, withKeys)
+      },
+      { mayCreate: true },
+    )
+    printResult(options.json, counts, summary(counts))
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
@@ -60,6 +47,8 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
 /** The input is read twice, so anything but a regular file is copied to one. */
 async function rereadableFile(given: string | undefined, folder: string): Promise<string> {
   if (given !== undefined && !existsSync(given)) throw new Error(`There is no file ${given}.`)
+  if (given !== undefined && statSync(given).isDirectory())
+    throw new Error(`${given} is a folder, not a file.`)
   if (given !== undefined && statSync(given).isFile()) return given
   const copy = join(folder, 'input.ndjson')
   const source = given === undefined ? process.stdin : createReadStream(given)

@@ -435,6 +435,7 @@ test('after a restore, callers that follow the events receive 410 and have to li
   await cli.ok(['restore', file, '--replace'])
   const behind = await feed(position)
   assert.deepEqual([behind.status, behind.json.code], [410, 'events_expired'])
+  assert.doesNotMatch(behind.json.message, /oldest event/, 'there is none')
   const { headers } = await service.request('GET', '/v1/events', { key: service.operatorKey })
   await add('after')
   const [event] = (await feed(Number(headers['last-event-id']))).json
