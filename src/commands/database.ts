@@ -7,7 +7,11 @@ import { databaseFile } from '../database/sqlite/open.ts'
 type Options = {
   /** Otherwise a missing database is an error: the settings probably name the wrong one. */
   readonly mayCreate?: boolean
+  /** The schema is not migrated. */
+  readonly isReadOnly?: boolean
 }
+
+export class MissingDatabaseError extends Error {}
 
 /** The settings of a command. Warns about those that are unknown. */
 export function commandConfig(env: NodeJS.ProcessEnv): Config {
@@ -20,10 +24,12 @@ export function commandConfig(env: NodeJS.ProcessEnv): Config {
 export async function withDatabase<T>(
   env: NodeJS.ProcessEnv,
   work: (database: Database, config: Config) => Promise<T>,
-  { mayCreate = false }: Options = {},
+  { mayCreate = false, isReadOnly = false }: Options = {},
 ): Promise<T> {
   const config = commandConfig(env)
-  const database = await openDatabase({ ...config, onMissing: onMissing(config, mayCreate) }, systemClock())
+  const options = { ...config, onMissing: onMissing(config, mayCreate) }
+  const isAutoMigrate = config.isAutoMigrate && !isReadOnly
+  const database = await openDatabase({ ...options, isAutoMigrate }, systemClock())
   try {
     return await work(database, config)
   } finally {
@@ -39,10 +45,13 @@ export const onMissing =
     const name = databaseUrl && `the PostgreSQL database at ${urlWithoutCredentials(databaseUrl)}`
     if (mayCreate) console.error(name ? `Creating the tables in ${name}.` : `Creating the database ${file}.`)
     else if (name)
-      throw new Error(
+      throw new MissingDatabaseError(
         `There are no tables in ${name}. Start the service or run "petstore migrate", or set DATABASE_URL.`,
       )
-    else throw new Error(`There is no database at ${file}. Start the service, or set PETSTORE_DATA_DIR.`)
+    else
+      throw new MissingDatabaseError(
+        `There is no database at ${file}. Start the service, or set PETSTORE_DATA_DIR.`,
+      )
   }
 
 /** The data directory, for commands that work only on the embedded database. */
