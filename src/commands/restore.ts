@@ -2,13 +2,16 @@ import { existsSync } from 'node:fs'
 import { byCommand } from '../audit/audit.ts'
 import { carryOverAuditEntries, recordAudit } from '../audit/queries.ts'
 import { systemClock } from '../clock.ts'
-import { restoreDatabase } from '../database/sqlite/backup.ts'
+import type { Database } from '../database/database.ts'
+import { type ReplacedDatabase, restoreDatabase } from '../database/sqlite/backup.ts'
 import { createFolder } from '../database/sqlite/files.ts'
 import { databaseFile } from '../database/sqlite/open.ts'
 import { restartFeed } from '../events/queries.ts'
+import { describeRows } from './backup.ts'
 import { printResult } from './cli.ts'
 import { embeddedDataDir } from './database.ts'
 import type { Call } from './interface/define.ts'
+import { Progress } from './output/progress.ts'
 
 type Options = { readonly replace?: boolean }
 
@@ -18,20 +21,26 @@ export async function run({ env, options, args: [file = ''] }: Call<Options>): P
   const isReplacing = existsSync(databaseFile(dataDir))
   if (isReplacing && !options.replace)
     throw new Error(`There is already a database in ${dataDir}. Use --replace to replace it entirely.`)
+  if (!isReplacing) console.error(`Creating the database ${databaseFile(dataDir)}.`)
   createFolder(dataDir)
   const now = systemClock()
   let isAuditLogLost = isReplacing
-  const bytes = await restoreDatabase(file, dataDir, now, async (restored, replaced) => {
+  const progress = new Progress('Copying')
+  const prepare = async (restored: Database, replaced: ReplacedDatabase) => {
     await restored.write((trx) => restartFeed(trx, restored.dialect, replaced.lastChangeId))
     if (replaced.db) isAuditLogLost = !(await carryOverAuditEntries(restored, replaced.db))
     await restored.write((trx) =>
       recordAudit(trx, byCommand('restore', now), 'database.restored', 'database'),
     )
-  })
+  }
+  const { bytes, rows } = await restoreDatabase(file, dataDir, now, prepare, (pages, share) =>
+    progress.show(pages, 'pages', share),
+  )
+  progress.end()
   const loss = isAuditLogLost ? ' The audit log of the replaced database could not be read.' : ''
   printResult(
     options.json,
-    { file, bytes, ...(isAuditLogLost && { isAuditLogLost }) },
-    `Restored ${bytes} bytes from ${file}.${loss}`,
+    { file, bytes, rows, ...(isAuditLogLost && { isAuditLogLost }) },
+    `Restored ${bytes} bytes from ${file}: ${describeRows(rows)}.${loss}`,
   )
 }

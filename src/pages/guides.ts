@@ -16,6 +16,7 @@ const names = [
   'deprecations',
   'console',
   'running',
+  'commands',
   'deploying',
   'personal-data',
 ]

@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
+import { promisify } from 'node:util'
 import { parse } from 'yaml'
+import { createProgram } from '../../src/commands/interface/program.ts'
+import { commandReference } from '../../src/commands/interface/reference.ts'
 import { assertCommandFails, cliOn } from '../support/commands.ts'
 import { runInProcess, runPetstore } from '../support/process.ts'
 import { folderFor, serverFor } from '../support/servers.ts'
@@ -159,6 +163,41 @@ describe('an impossible setting ends the start with a reason', { concurrency: 2 
       assertCommandFails(await runInProcess(['serve'], settings), 1, message)
     })
   }
+})
+
+test('the guide to the commands is current', () => {
+  const guide = readFileSync(new URL('../../docs/guides/commands.md', import.meta.url), 'utf8')
+  assert.equal(guide, commandReference(createProgram('')), 'run "npm run docs:commands"')
+})
+
+describe('completion', { concurrency: 2 }, () => {
+  const complete = async (script: string, words: string[]) => {
+    const { stdout } = await promisify(execFile)('bash', [
+      '-c',
+      `eval "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _petstore; echo "\${COMPREPLY[@]}"`,
+      ...[script, 'petstore', ...words],
+    ])
+    return stdout.trim().split(' ')
+  }
+
+  test('completes commands, subcommands, options and choices in bash', async () => {
+    const { stdout: script } = await runPetstore(['completion', 'bash'])
+    assert.deepEqual(await complete(script, ['imp']), ['import'])
+    assert.deepEqual(await complete(script, ['keys', 're']), ['revoke'])
+    assert.deepEqual(await complete(script, ['keys', 'create', '--n']), ['--name'])
+    assert.deepEqual(await complete(script, ['completion', '']), ['bash', 'zsh', 'fish', '--help'])
+    assert.ok((await complete(script, [''])).includes('doctor'))
+  })
+
+  test('has scripts for zsh and fish', async () => {
+    assert.match((await runPetstore(['completion', 'zsh'])).stdout, /^#compdef petstore\n/)
+    const { stdout: fish } = await runPetstore(['completion', 'fish'])
+    assert.match(
+      fish,
+      /^complete -c petstore -n 'not __fish_seen_subcommand_from serve .*' -f -a import -d '.*'$/m,
+    )
+    assert.match(fish, /^complete -c petstore -n '__fish_seen_subcommand_from seed' -l count -r -d '.*'$/m)
+  })
 })
 
 describe('openapi', () => {
