@@ -1,3 +1,4 @@
+import { setFlagsFromString } from 'node:v8'
 import type { Database } from '../database/database.ts'
 import { findStoredPets } from '../pets/queries.ts'
 import { printResult, UsageError } from './cli.ts'
@@ -26,6 +27,8 @@ const skippedLinesCode = 3
 const petsPerQuery = 500
 
 export async function run({ env, options, args: [file] }: Call<Options>): Promise<void> {
+  // The heap would grow with every chunk that is read, without a benefit: 250 MB instead of 190.
+  setFlagsFromString('--semi-space-growth-factor=1')
   const read = readOptions(options, file)
   const input = await openInput(file)
   const problems = new Problems(options.report)
@@ -110,9 +113,9 @@ async function dryRun(
   isJson: boolean | undefined,
 ): Promise<void> {
   const check = async (database?: Database) => {
-    const dry = new DryRun(database)
+    const dry = new DryRun(database, problems)
     try {
-      const checked = await checkFile(input, read, problems, (records) => dry.add(records))
+      const checked = await checkFile(input, read, problems, (batch) => dry.add(batch))
       await findOrdersWithoutPet(database, checked, problems)
       return dry.changes
     } finally {

@@ -10,7 +10,10 @@ import {
   lines,
 } from '../support/commands.ts'
 import { contentsOf, inDatabase } from '../support/engine.ts'
+import { spawnPetstore } from '../support/process.ts'
 import { folderFor, serverFor } from '../support/servers.ts'
+
+const adminKey = 'the-admin-key-of-the-large-import'
 
 type Cli = Awaited<ReturnType<typeof cliOnNewDatabase>>
 
@@ -150,6 +153,11 @@ describe('an external id', { concurrency: 2 }, () => {
       1,
       /^Animal 2 cannot have the external id "a", because animal 1 has it\.\n$/,
     )
+    const dry = await cli.run(
+      ['import', '--dry-run'],
+      '\n{"id":2,"externalId":"a","name":"two","categoryId":1}',
+    )
+    assert.match(dry.stderr, /^Line 2: Animal 2 cannot have the external id "a"/)
   })
 
   test('can be any field of a line', async (t) => {
@@ -276,4 +284,35 @@ test('an interrupted import continues after the last line that it has committed'
   assert.deepEqual([resumedAfterLine, pets], [interrupted, 24_001 - interrupted])
   assert.equal((await petsIn(cli)).length, 24_002)
   assert.deepEqual((await contentsOf(cli.env)).imports, [])
+})
+
+test('a large file is imported in bounded memory while a server answers', async (t) => {
+  const count = 50_000
+  const file = join(folderFor(t), 'large.ndjson')
+  const line = (id: number) =>
+    `{"id":${id},"name":"Pet ${id}","categoryId":${id % 50},"externalId":"e${id}"}\n`
+  writeFileSync(file, Array.from({ length: count }, (_, at) => line(at + 1)).join(''))
+  const server = await serverFor(t, { PETSTORE_ADMIN_KEY: adminKey })
+  // In KiB.
+  const report = 'process.on("exit",()=>console.log(process.resourceUsage().maxRSS))'
+  const { ended } = spawnPetstore(['import', file, '--json'], server.databaseEnv, {
+    nodeOptions: ['--import', `data:text/javascript,${report}`],
+  })
+  let isImporting = true
+  const statuses = new Set<number>()
+  const reader = (async () => {
+    while (isImporting) {
+      statuses.add((await server.request('GET', '/v1/pets?limit=5', { key: adminKey })).status)
+      const body = { name: 'meanwhile', categoryId: 1 }
+      statuses.add((await server.request('POST', '/v1/pets', { key: adminKey, body })).status)
+    }
+  })()
+  const { code, stdout, stderr } = await ended
+  isImporting = false
+  await reader
+  assert.equal(code, 0, stderr)
+  const [result = '', maxRss] = lines(stdout)
+  assert.equal(JSON.parse(result).pets, count)
+  assert.deepEqual([...statuses].toSorted(), [200, 201])
+  assert.ok(Number(maxRss) < 200 * 1024, `${maxRss} KiB`)
 })

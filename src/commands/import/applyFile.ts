@@ -11,7 +11,7 @@ import { readRecords } from './readRecords.ts'
 import type { ExportRecord } from './records.ts'
 import { committedLine, forgetImport, recordLine } from './resume.ts'
 
-const batchRecordsMax = 5_000
+const batchRecordsMax = 2_500
 const batchBytesMax = 4 * 1024 * 1024
 
 type ApplyOptions = {

@@ -5,6 +5,7 @@ import type { Db } from '../../database/tables.ts'
 import { type OrderStatus, petStatusForOrder } from '../../orders/order.ts'
 import { lockPetAndOrder } from '../../orders/queries.ts'
 import { createPets, findStoredPets, type StoredPet, updatePets } from '../../pets/queries.ts'
+import { LineError } from './problems.ts'
 import type { PetRecord } from './records.ts'
 
 /**
@@ -87,7 +88,7 @@ export function storedIndex(stored: readonly StoredPet[]) {
     const holder = externalId === undefined ? undefined : byExternalId.get(externalId)
     if (id === undefined) return holder
     if (holder && holder.id !== id)
-      throw new Error(
+      throw new LineError(
         `Animal ${id} cannot have the external id "${externalId}", because animal ${holder.id} has it.`,
       )
     return byId.get(id)

@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto'
 import type { IdentityTable } from '../../database/tables.ts'
 import { isOpenOrderStatus } from '../../orders/order.ts'
 import { Progress } from '../output/progress.ts'
-import type { ReadOptions } from './batch.ts'
+import type { Batch, ReadOptions } from './batch.ts'
 import { IdRanges } from './idRanges.ts'
 import type { ImportInput } from './input.ts'
 import type { Problems } from './problems.ts'
 import { readRecords } from './readRecords.ts'
-import { type ExportRecord, isPetRecord } from './records.ts'
+import { isPetRecord } from './records.ts'
 
 const tables = { pet: 'pets', order: 'orders', key: 'api_keys' } as const
 
@@ -20,12 +20,12 @@ export type CheckedFile = {
   readonly ordersWithoutPet: ReadonlyMap<number, number[]>
 }
 
-/** Validates every line. Calls back with the records, for a dry run. */
+/** Validates every line. Calls back with what is read, for a dry run. */
 export async function checkFile(
   input: ImportInput,
   options: ReadOptions,
   problems: Problems,
-  onRecords?: (records: ExportRecord[]) => Promise<void>,
+  onBatch?: (batch: Batch) => Promise<void>,
 ): Promise<CheckedFile> {
   const progress = new Progress('Checking')
   const hash = createHash('sha256').update(JSON.stringify({ ...options, map: [...options.map] }))
@@ -48,7 +48,7 @@ export async function checkFile(
         openOrders.set(record.petId, [...lines, batch.lines[at] as number])
       }
     }
-    await onRecords?.(batch.records)
+    await onBatch?.(batch)
     bytesRead += batch.bytes
     checked += batch.records.length
     progress.show(checked, 'lines', bytesRead / input.bytes)

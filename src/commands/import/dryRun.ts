@@ -2,9 +2,11 @@ import { DatabaseSync } from 'node:sqlite'
 import { findCategory } from '../../categories/queries.ts'
 import type { Database } from '../../database/database.ts'
 import type { Db } from '../../database/tables.ts'
-import { findStoredPets } from '../../pets/queries.ts'
+import { findStoredPets, type StoredPet } from '../../pets/queries.ts'
 import { findStoredIds, isSame, merge, storedIndex } from './applyPets.ts'
-import { type CategoryRecord, type ExportRecord, isPetRecord, type PetRecord } from './records.ts'
+import type { Batch } from './batch.ts'
+import { type Problems, problemOf } from './problems.ts'
+import { type CategoryRecord, isPetRecord, type PetRecord } from './records.ts'
 
 type Changes = { added: number; updated: number; unchanged: number }
 const noChanges = (): Changes => ({ added: 0, updated: 0, unchanged: 0 })
@@ -15,14 +17,18 @@ const petsPerQuery = 500
 export class DryRun {
   readonly changes = { pets: noChanges(), categories: noChanges(), orders: 0, keys: 0 }
   readonly #db: Db | undefined
+  readonly #problems: Problems
   readonly #seen = new SeenPets()
 
-  constructor(database: Database | undefined) {
+  constructor(database: Database | undefined, problems: Problems) {
     this.#db = database?.read
+    this.#problems = problems
   }
 
-  async add(records: readonly ExportRecord[]): Promise<void> {
-    const pets = records.filter(isPetRecord)
+  async add({ records, lines }: Batch): Promise<void> {
+    const pets = records.flatMap((record, at) =>
+      isPetRecord(record) ? { record, line: lines[at] as number } : [],
+    )
     for (let from = 0; from < pets.length; from += petsPerQuery)
       await this.#addPets(pets.slice(from, from + petsPerQuery))
     for (const record of records) {
@@ -32,12 +38,19 @@ export class DryRun {
     }
   }
 
-  async #addPets(pets: readonly PetRecord[]): Promise<void> {
-    const { storedIds } = this.#db ? await findStoredIds(this.#db, pets) : { storedIds: [] }
+  async #addPets(pets: readonly { record: PetRecord; line: number }[]): Promise<void> {
+    const records = pets.map(({ record }) => record)
+    const { storedIds } = this.#db ? await findStoredIds(this.#db, records) : { storedIds: [] }
     const index = storedIndex(this.#db ? await findStoredPets(this.#db, storedIds) : [])
-    for (const record of pets) {
-      const existing = index.find(record)
+    for (const { record, line } of pets) {
       const isRepeated = this.#seen.add(record)
+      let existing: StoredPet | undefined
+      try {
+        existing = index.find(record)
+      } catch (error) {
+        this.#problems.add({ line, reason: problemOf(error) })
+        continue
+      }
       if (!existing) this.changes.pets[isRepeated ? 'updated' : 'added']++
       else this.changes.pets[isSame(existing, merge(existing, record)) ? 'unchanged' : 'updated']++
     }

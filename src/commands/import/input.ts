@@ -30,6 +30,7 @@ export async function openInput(given: string | undefined): Promise<ImportInput>
   if (!isStandardInput && !existsSync(given)) throw new Error(`There is no file ${given}.`)
   if (!isStandardInput && statSync(given).isDirectory()) throw new Error(`${given} is a folder, not a file.`)
   if (!isStandardInput && statSync(given).isFile()) return inputOf(openSync(given, 'r'))
+  if (isStandardInput && process.stdin.isTTY) console.error('Reading standard input. End it with Ctrl-D.')
   const descriptor = openTemporaryFile()
   const source = isStandardInput ? process.stdin : createReadStream(given)
   await pipeline(source, createWriteStream('', { fd: descriptor, autoClose: false })).catch(
