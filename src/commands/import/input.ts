@@ -50,13 +50,14 @@ const inputOf = (descriptor: number): ImportInput => ({
 
 const readAt = promisify(read)
 
-/** Not a stream: a stream closes the file when its reader stops early. */
+/**
+ * Not a stream: a stream closes the file when its reader stops early. A chunk is valid until the next one is read: new
+ * buffers would take more memory than everything else.
+ */
 async function* readChunks(descriptor: number): AsyncGenerator<Buffer> {
+  const buffer = Buffer.allocUnsafe(chunkBytes)
   for (let position = 0; ; ) {
-    const { buffer, bytesRead } = await readAt(descriptor, {
-      buffer: Buffer.allocUnsafe(chunkBytes),
-      position,
-    })
+    const { bytesRead } = await readAt(descriptor, { buffer, position })
     if (bytesRead === 0) return
     yield buffer.subarray(0, bytesRead)
     position += bytesRead

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import type { Problem } from './problems.ts'
 
 export const lineBytesMax = 1024 * 1024
-export const chunkBytes = 256 * 1024
+export const chunkBytes = 64 * 1024
 const lineFeed = 0x0a
 
 /** Whole lines, the last of which may lack its line feed. Wrong lines are blank. */
@@ -37,7 +37,8 @@ export async function* readText(
     }
     const all = rest.length === 0 ? next : Buffer.concat([rest, next])
     const end = all.lastIndexOf(lineFeed) + 1
-    rest = all.subarray(end)
+    // A copy: the source uses its buffer again.
+    rest = Buffer.from(all.subarray(end))
     const chunk = toText(all.subarray(0, end), line)
     if (end > 0) yield chunk
     line += countLines(chunk.text)

@@ -54,7 +54,7 @@ export function openSqlite(
     ? new Durability({ databaseFile: file, writer, read, syncMaxMs, externalVersion, onFault })
     : undefined
   // Commands that import data keep the indexes in memory and write to the disk less often.
-  if (!durability) writer.exec('PRAGMA cache_size = -24576; PRAGMA wal_autocheckpoint = 16384')
+  if (!durability) writer.exec('PRAGMA cache_size = -12288; PRAGMA wal_autocheckpoint = 16384')
   // The previous process may have crashed between deleting data and truncating the log.
   if (!isRecovered) durability?.truncateWal()
   const externalChanges = watchExternalChanges(writer, durability && (() => durability.syncCommit()))
