@@ -177,7 +177,10 @@ test('"petstore migrate" names the reason if a transaction blocks it', async (t)
   await blocker.query('BEGIN; CREATE TABLE metadata (name text)')
   const { code, stdout, stderr } = await runPetstore(['migrate'], env)
   assert.deepEqual([code, stdout], [1, ''])
-  assert.match(stderr, /^Another transaction in PostgreSQL, such as that of a backup, blocks the migration: /m)
+  assert.match(
+    stderr,
+    /^Another transaction in PostgreSQL, such as that of a backup, blocks the migration: /m,
+  )
 })
 
 test('a change is made even if a migration has made the prepared statements of all connections stale', async (t) => {
