@@ -7,9 +7,9 @@ const versionMin = 24
 const isCheckout = existsSync(new URL('../src/main.ts', import.meta.url))
 if (Number(process.versions.node.split('.')[0]) < versionMin) {
   console.error(
-    `Petstore requires Node ${versionMin} or newer, but this is ${process.version}. ${
+    `Petstore requires Node ${versionMin} or newer, but ${process.execPath} is ${process.version}. ${
       isCheckout
-        ? 'Run "npm ci" (without --omit=dev) to install one.'
+        ? '"npm start" and "npx node bin/petstore.js" use the Node that "npm ci" (without --omit=dev) installs.'
         : 'Install a newer Node from https://nodejs.org, or use the executable, which needs no Node.'
     }`,
   )

@@ -1,6 +1,7 @@
 import { BlockList, isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { apiKeyProblem } from './auth/apiKey.ts'
+import { editDistance } from './editDistance.ts'
 
 export type Environment = 'production' | 'staging'
 
@@ -139,20 +140,6 @@ export function unknownSettingWarnings(env: Environ): string[] {
       const [closest] = [...known].toSorted((a, b) => editDistance(a, name) - editDistance(b, name))
       return `${name} is not a setting and is ignored. Did you mean ${closest}?`
     })
-}
-
-/** The number of insertions, deletions and substitutions between two texts (Levenshtein). */
-function editDistance(a: string, b: string): number {
-  let previous = Array.from({ length: b.length + 1 }, (_, at) => at)
-  for (const [at, character] of [...a].entries()) {
-    const current = [at + 1]
-    for (const [index, other] of [...b].entries()) {
-      const [left = 0, diagonal = 0, above = 0] = [current[index], previous[index], previous[index + 1]]
-      current.push(Math.min(left + 1, above + 1, diagonal + Number(character !== other)))
-    }
-    previous = current
-  }
-  return previous.at(-1) ?? 0
 }
 
 function readAdminKey(value: string | undefined, environment: Environment, problems: string[]) {

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { editDistance } from '../editDistance.ts'
 import { detailsMax, type ErrorDetail, validationFailed } from './errors.ts'
 import { int64Max, int64Min, parseInt64 } from './json.ts'
 
@@ -166,18 +167,9 @@ function hint(path: string, known: readonly string[]): string {
 
 const comparedLengthMax = 64
 
-/** Levenshtein distance of the beginnings of two words, ignoring case. */
-function distance(left: string, right: string): number {
-  const a = left.slice(0, comparedLengthMax).toLowerCase()
-  const b = right.slice(0, comparedLengthMax).toLowerCase()
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index)
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= b.length; j++) {
-      const swap = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1)
-      next.push(Math.min(swap, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1))
-    }
-    row = next
-  }
-  return row[b.length] ?? 0
-}
+/** The distance of the beginnings of two words, ignoring case. */
+const distance = (left: string, right: string): number =>
+  editDistance(
+    left.slice(0, comparedLengthMax).toLowerCase(),
+    right.slice(0, comparedLengthMax).toLowerCase(),
+  )

@@ -2,7 +2,7 @@ import { send } from '../database/changes.ts'
 import { lockCursor, readCursor, writeCursor } from '../database/cursors.ts'
 import { preparedQuery } from '../database/preparedQuery.ts'
 import type { Db } from '../database/tables.ts'
-import { recordEvent } from '../events/queries.ts'
+import { recordEvent, recordEvents } from '../events/queries.ts'
 import type { Category } from './category.ts'
 
 const lastAssignedIdCursor = 'categories.assigned'
@@ -28,6 +28,24 @@ export const lockCategory = async (trx: Db, id: bigint): Promise<boolean> =>
 export async function ensureCategory(trx: Db, id: bigint, now: number): Promise<void> {
   const added = await insertUnnamed(trx, id)
   if (added.length > 0) await recordEvent(trx, now, 'category.created', { id })
+}
+
+/** The same for many categories, with one statement. */
+export async function ensureCategories(trx: Db, ids: readonly bigint[], now: number): Promise<void> {
+  // In order, so that transactions do not wait for each other in a circle.
+  const sorted = [...new Set(ids)].sort((a, b) => (a < b ? -1 : 1))
+  if (sorted.length === 0) return
+  const added = await trx
+    .insertInto('categories')
+    .values(sorted.map((category_id) => ({ category_id })))
+    .onConflict((conflict) => conflict.doNothing())
+    .returning('category_id')
+    .execute()
+  const isAdded = new Set(added.map(({ category_id }) => category_id))
+  const events = sorted
+    .filter((id) => isAdded.has(id))
+    .map((id) => ({ type: 'category.created', data: { id } }) as const)
+  if (events.length > 0) await recordEvents(trx, now, events)
 }
 
 /** Categories above an id, in order of id. */

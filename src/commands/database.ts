@@ -1,15 +1,35 @@
 import { systemClock } from '../clock.ts'
-import { type Config, readConfig } from '../config.ts'
+import { type Config, readConfig, unknownSettingWarnings } from '../config.ts'
 import type { Database } from '../database/database.ts'
-import { openDatabase } from '../database/open.ts'
+import { openDatabase, urlWithoutCredentials } from '../database/open.ts'
+import { databaseFile } from '../database/sqlite/open.ts'
+
+type Options = {
+  /** Otherwise a missing database is an error: the settings probably name the wrong one. */
+  readonly mayCreate?: boolean
+  /** The schema is not migrated. */
+  readonly isReadOnly?: boolean
+}
+
+export class MissingDatabaseError extends Error {}
+
+/** The settings of a command. Warns about those that are unknown. */
+export function commandConfig(env: NodeJS.ProcessEnv): Config {
+  const config = readConfig(env)
+  for (const warning of unknownSettingWarnings(env)) console.error(`Warning: ${warning}`)
+  return config
+}
 
 /** Opens the configured database for one command. A server can have it open at the same time. */
 export async function withDatabase<T>(
   env: NodeJS.ProcessEnv,
   work: (database: Database, config: Config) => Promise<T>,
+  { mayCreate = false, isReadOnly = false }: Options = {},
 ): Promise<T> {
-  const config = readConfig(env)
-  const database = await openDatabase(config, systemClock())
+  const config = commandConfig(env)
+  const options = { ...config, onMissing: onMissing(config, mayCreate) }
+  const isAutoMigrate = config.isAutoMigrate && !isReadOnly
+  const database = await openDatabase({ ...options, isAutoMigrate }, systemClock())
   try {
     return await work(database, config)
   } finally {
@@ -17,9 +37,26 @@ export async function withDatabase<T>(
   }
 }
 
+/** Fails if there is no database, or says that the command creates it. */
+export const onMissing =
+  ({ databaseUrl, dataDir }: Config, mayCreate: boolean) =>
+  (): void => {
+    const file = databaseFile(dataDir)
+    const name = databaseUrl && `the PostgreSQL database at ${urlWithoutCredentials(databaseUrl)}`
+    if (mayCreate) console.error(name ? `Creating the tables in ${name}.` : `Creating the database ${file}.`)
+    else if (name)
+      throw new MissingDatabaseError(
+        `There are no tables in ${name}. Start the service or run "petstore migrate", or set DATABASE_URL.`,
+      )
+    else
+      throw new MissingDatabaseError(
+        `There is no database at ${file}. Start the service, or set PETSTORE_DATA_DIR.`,
+      )
+  }
+
 /** The data directory, for commands that work only on the embedded database. */
 export function embeddedDataDir(env: NodeJS.ProcessEnv): string {
-  const { dataDir, databaseUrl } = readConfig(env)
+  const { dataDir, databaseUrl } = commandConfig(env)
   if (databaseUrl === undefined) return dataDir
   throw new Error(
     'This command works only on the embedded database, but DATABASE_URL is set. Use the tools of PostgreSQL, such as pg_dump.',

@@ -1,54 +1,61 @@
 import { once } from 'node:events'
-import { toJson } from '../api/json.ts'
-import { parseArguments } from './cli.ts'
+import { parseJson, toJson } from '../api/json.ts'
 import { withDatabase } from './database.ts'
 import { ExportCopy } from './export/copy.ts'
 import { copyDatabase } from './export/copyDatabase.ts'
-import { readCounters, readLines } from './export/sections.ts'
+import { type Counters, readCounters, readLines } from './export/sections.ts'
+import { formatCsvRecord } from './import/csv.ts'
+import { csvFields } from './import/readCsv.ts'
 import { formatVersion } from './import/records.ts'
+import type { Call } from './interface/define.ts'
+import { Progress } from './output/progress.ts'
 
-const usage = `petstore export [--without-keys] > petstore.ndjson
+type Options = { readonly withoutKeys?: boolean; readonly format?: 'csv' | 'ndjson' }
+type Lines = AsyncIterable<string> | Iterable<string>
 
-Writes all data as NDJSON: animals, categories, orders, keys (hashes only, no secrets) and counters. The export is
-consistent, and a server can use the database at the same time. Webhooks are not exported. "petstore import --with-keys"
-reads the file. With PostgreSQL, the export needs as much space for temporary files (TMPDIR) as for its output.
-
-  --without-keys  leaves out keys and counters; "petstore import" then reads the file without --with-keys
-
-The file contains names of customers. Make sure that only you can read it (umask 077).`
-
-export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
-  const { values } = parseArguments(args, usage, {
-    json: { type: 'boolean' },
-    'without-keys': { type: 'boolean' },
-  })
-  const withKeys = !values['without-keys']
+export async function run({ env, options }: Call<Options>): Promise<void> {
+  const isCsv = options.format === 'csv'
+  const withKeys = !options.withoutKeys && !isCsv
+  const write = (counters: Counters, lines: Lines) =>
+    writeLines(isCsv ? toCsv(lines) : toNdjson(withKeys && counters, lines))
   const copy = new ExportCopy()
   try {
     const counters = await withDatabase(env, async (database) => {
       if (database.dialect.watchSilentOrderChanges) return copyDatabase(database, copy, withKeys)
       await database.readableThrough()
       return database.snapshot(async (db) => {
-        const counters = await readCounters(db, database.dialect)
-        await write(withKeys && counters, readLines(db, withKeys))
+        await write(await readCounters(db, database.dialect), readLines(db, withKeys))
         return undefined
       })
     })
     // After the database was closed: the reader of the output may be slow.
-    if (counters) await write(withKeys && counters, copy.lines())
+    if (counters) await write(counters, copy.lines())
   } finally {
     copy.close()
   }
 }
 
-async function write(
-  counters: object | false,
-  lines: AsyncIterable<string> | Iterable<string>,
-): Promise<void> {
-  await writeLine(toJson({ type: 'petstore', format: formatVersion, ...counters }))
-  for await (const line of lines) await writeLine(line)
+async function* toNdjson(counters: Counters | false, lines: Lines): AsyncGenerator<string> {
+  yield toJson({ type: 'petstore', format: formatVersion, ...counters })
+  yield* lines
 }
 
-async function writeLine(line: string): Promise<void> {
-  if (!process.stdout.write(`${line}\n`)) await once(process.stdout, 'drain')
+/** Only pets, with the columns that an import reads. */
+async function* toCsv(lines: Lines): AsyncGenerator<string> {
+  yield formatCsvRecord(csvFields)
+  for await (const line of lines) {
+    if (!line.startsWith('{"type":"pet"')) continue
+    const pet = parseJson(line) as Record<string, unknown>
+    yield formatCsvRecord(csvFields.map((field) => String(pet[field] ?? '')))
+  }
+}
+
+async function writeLines(lines: AsyncIterable<string>): Promise<void> {
+  const progress = new Progress('Exporting')
+  let count = 0
+  for await (const line of lines) {
+    if (!process.stdout.write(`${line}\n`)) await once(process.stdout, 'drain')
+    progress.show(++count, 'lines')
+  }
+  progress.end()
 }

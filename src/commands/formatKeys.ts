@@ -1,24 +1,17 @@
 import type { Key } from '../keys/key.ts'
 import { serializeKey } from '../keys/schemas.ts'
+import { effectiveLimits } from '../limits/plans.ts'
+import { formatTable } from './output/table.ts'
 
-const headings = ['ID', 'PLAN', 'STATUS', 'LAST USED', 'NAME', 'SCOPES', 'ORIGINS']
+const headings = ['ID', 'PLAN', 'STATUS', 'EXPIRES', 'LIMITS', 'LAST USED', 'NAME', 'SCOPES', 'ORIGINS']
 
 /** A table of keys with headings. */
-export function formatKeys(keys: readonly Key[], now: number): string {
-  const rows = [headings, ...keys.map((key) => columns(key, now))]
-  const widths = headings.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
-  return rows
-    .map((row) =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n')
-}
+export const formatKeys = (keys: readonly Key[], now: number, width = process.stdout.columns): string =>
+  formatTable([headings, ...keys.map((key) => columns(key, now))], width)
 
 function columns(key: Key, now: number): string[] {
-  const { bannedUntil, lastUsedAt } = serializeKey(key, now)
+  const { bannedUntil, lastUsedAt, expiresAt } = serializeKey(key, now)
+  const { perMinute, perDay, streams } = effectiveLimits(key.plan, key.limits ?? {})
   const isExpired = key.expiresAt !== undefined && key.expiresAt <= now
   const usable = bannedUntil === undefined ? 'active' : `banned until ${bannedUntil}`
   const status = key.revokedAt !== undefined ? 'revoked' : isExpired ? 'expired' : usable
@@ -27,6 +20,8 @@ function columns(key: Key, now: number): string[] {
     String(key.id),
     key.plan,
     status,
+    expiresAt ?? 'never',
+    `${perMinute}/min ${perDay}/day ${streams} streams`,
     lastUsedAt ?? 'never',
     key.name,
     list(key.scopes),

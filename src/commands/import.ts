@@ -1,134 +1,154 @@
-import { createReadStream, createWriteStream, existsSync, rmSync, statSync } from 'node:fs'
-import { mkdtemp } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { pipeline } from 'node:stream/promises'
-import { byImport } from '../audit/audit.ts'
-import { recordAudit } from '../audit/queries.ts'
-import { systemClock } from '../clock.ts'
+import { setFlagsFromString } from 'node:v8'
 import type { Database } from '../database/database.ts'
-import type { IdentityTable } from '../database/tables.ts'
-import { parseArguments, printResult } from './cli.ts'
-import { withDatabase } from './database.ts'
-import { applyRecords } from './import/applyRecords.ts'
-import { readRecords } from './import/readRecords.ts'
-import type { ExportRecord } from './import/records.ts'
+import { findStoredPets } from '../pets/queries.ts'
+import { printResult, UsageError } from './cli.ts'
+import { MissingDatabaseError, withDatabase } from './database.ts'
+import { applyFile } from './import/applyFile.ts'
+import type { ReadOptions } from './import/batch.ts'
+import { type CheckedFile, checkFile } from './import/checkFile.ts'
+import { DryRun } from './import/dryRun.ts'
+import { type ImportInput, openInput } from './import/input.ts'
+import { Problems } from './import/problems.ts'
+import { csvFields } from './import/readCsv.ts'
+import type { Call } from './interface/define.ts'
 
-const usage = `petstore import [FILE] [--with-keys] [--json]
+type Options = {
+  readonly format?: 'csv' | 'ndjson'
+  readonly map?: readonly string[]
+  readonly externalId?: string
+  readonly dryRun?: boolean
+  readonly skipBad?: boolean
+  readonly report?: string
+  readonly withKeys?: boolean
+}
 
-Reads NDJSON from FILE or standard input: a file from "petstore export", or one animal per line, such as
-  {"name":"Milo","categoryId":3,"status":"available"}
-An animal, category or order with an id replaces the existing one with that id. An animal without an id is added. An
-animal with an open order keeps the status that the order gives it.
+/** Lines were left out. */
+const skippedLinesCode = 3
+const petsPerQuery = 500
 
-  --with-keys  also imports keys and counters, which an export contains unless it was made with --without-keys. Keys
-               give access to this service, so use it only for files that you trust. Without it, a file that contains
-               keys or counters is rejected.
-
-With --with-keys, an existing key (with the same secret, or the same id and creation time) is updated as the API could
-update it: it stays revoked, and expired secrets stay expired. Keys that can manage keys in this database are never
-changed. A key whose id belongs to another key gets a new id.
-
-All lines are validated before anything is changed. A conflict with the database, such as a second open order on an
-animal, stops the import. The lines before it stay imported, and the import can be repeated.`
-
-const batchRecordsMax = 5_000
-const batchBytesMax = 4 * 1024 * 1024
-
-export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
-  const options = { json: { type: 'boolean' }, 'with-keys': { type: 'boolean' } } as const
-  const { values, positionals } = parseArguments(args, usage, options, 1)
-  const withKeys = values['with-keys'] ?? false
-  const folder = await mkdtemp(join(tmpdir(), 'petstore-import-'))
+export async function run({ env, options, args: [file] }: Call<Options>): Promise<void> {
+  // Otherwise the process grows to 250 MB, mostly of garbage.
+  setFlagsFromString('--semi-space-growth-factor=1')
+  setFlagsFromString('--heap-growing-percent=100')
+  const read = readOptions(options, file)
+  const input = await openInput(file)
+  const problems = new Problems(options.report)
   try {
-    const file = await rereadableFile(positionals[0], folder)
-    const highestIds = await validateFile(file, withKeys)
-    const counts = await withDatabase(env, async (database) => {
-      // The events so far get their ids before the feed continues after those of the file.
-      await database.readableThrough()
-      // The database must not assign an id that a record of the file has.
-      for (const [table, id] of highestIds)
-        await database.write((trx) => database.dialect.reserveIds(trx, table, id))
-      return applyFile(database, file, withKeys)
-    })
-    printResult(values.json, counts, summary(counts))
+    if (options.dryRun) await dryRun(env, input, read, problems, options.json)
+    else await importFile(env, input, read, problems, options)
   } finally {
-    rmSync(folder, { recursive: true, force: true })
+    problems.close()
+    input.close()
   }
 }
 
-/** The input is read twice, so anything but a regular file is copied to one. */
-async function rereadableFile(given: string | undefined, folder: string): Promise<string> {
-  if (given !== undefined && !existsSync(given)) throw new Error(`There is no file ${given}.`)
-  if (given !== undefined && statSync(given).isFile()) return given
-  const copy = join(folder, 'input.ndjson')
-  const source = given === undefined ? process.stdin : createReadStream(given)
-  await pipeline(source, createWriteStream(copy, { mode: 0o600 }))
-  return copy
+function readOptions({ format, map = [], externalId, withKeys = false }: Options, file = ''): ReadOptions {
+  const detected = format ?? (/\.(?:csv|tsv)$/i.test(file) ? 'csv' : 'ndjson')
+  if (map.length > 0 && detected !== 'csv') throw new UsageError('--map is for CSV only.')
+  const entries = map.map((entry) => {
+    const at = entry.lastIndexOf('=')
+    const [header, field] = [entry.slice(0, at), entry.slice(at + 1)]
+    if (at < 1 || !csvFields.some((name) => name === field))
+      throw new UsageError(
+        `--map must be HEADER=FIELD with one of the fields ${csvFields.join(', ')}, but is "${entry}".`,
+      )
+    return [header, field] as const
+  })
+  return { format: detected, withKeys, map: new Map(entries), externalId }
 }
 
-const tables = { pet: 'pets', order: 'orders', key: 'api_keys' } as const
+async function importFile(
+  env: NodeJS.ProcessEnv,
+  input: ImportInput,
+  read: ReadOptions,
+  problems: Problems,
+  { skipBad: skipsBad = false, json }: Call<Options>['options'],
+): Promise<void> {
+  const checked = await checkFile(input, read, problems)
+  const reject = () => {
+    if (problems.count > 0 && !skipsBad) throw new Error(`${problems}\nNothing was imported.`)
+  }
+  // Before a database is created.
+  reject()
+  const work = async (database: Database) => {
+    const skippedLines = await findOrdersWithoutPet(database, checked, problems)
+    reject()
+    return applyFile(database, input, checked, { read, skipsBad, skippedLines })
+  }
+  const counts = await withDatabase(env, work, { mayCreate: true })
+  if (problems.count > 0) {
+    console.error(`${problems}`)
+    process.exitCode = skippedLinesCode
+  }
+  const result = { ...counts, ...(skipsBad && { skipped: problems.count }) }
+  printResult(json, result, summary(result))
+}
 
-/** Validates every line. Returns the highest id for each table whose ids the database assigns. */
-async function validateFile(file: string, withKeys: boolean): Promise<Map<IdentityTable, number>> {
-  const highest = new Map<IdentityTable, number>()
-  for await (const { records } of readRecords(file, withKeys)) {
-    for (const record of records) {
-      if (record.type === 'petstore' || record.type === 'category') continue
-      const { type = 'pet', id } = record
-      if (id !== undefined) highest.set(tables[type], Math.max(highest.get(tables[type]) ?? 0, id))
+/** An open order holds its animal, so the animal must be in the file or in the database. */
+async function findOrdersWithoutPet(
+  database: Database | undefined,
+  { ordersWithoutPet }: CheckedFile,
+  problems: Problems,
+): Promise<Set<number>> {
+  const wrong = new Set<number>()
+  const petIds = [...ordersWithoutPet.keys()]
+  for (let from = 0; from < petIds.length; from += petsPerQuery) {
+    const some = petIds.slice(from, from + petsPerQuery)
+    const found = database ? await findStoredPets(database.read, some) : []
+    const isStored = new Set(found.map(({ id }) => id))
+    for (const petId of some.filter((id) => !isStored.has(id))) {
+      for (const line of ordersWithoutPet.get(petId) ?? []) {
+        problems.add({ line, reason: `the order is open, but there is no animal ${petId}` })
+        wrong.add(line)
+      }
     }
   }
-  return highest
+  return wrong
 }
 
-async function applyFile(database: Database, file: string, withKeys: boolean) {
-  const counts = { petstore: 0, pet: 0, category: 0, order: 0, key: 0 }
-  const keyOutcomes = { imported: 0, renumbered: 0, unchanged: 0 }
-  let batch: ExportRecord[] = []
-  let batchBytes = 0
-  /** The audit entry is part of the first transaction, because an import that stops keeps what it has applied. */
-  let isRecorded = false
-  const applyBatch = async () => {
-    while (batch.length > 0) {
-      const { applied, keys } = await database.write(async (trx) => {
-        const now = systemClock()
-        if (!isRecorded) await recordAudit(trx, byImport(now), 'database.imported', 'database')
-        return applyRecords(trx, database.dialect, batch, now)
-      })
-      isRecorded = true
-      // After each batch, so that the next reader of the feed does not wait for all of them.
-      await database.readableThrough()
-      batch = batch.slice(applied)
-      for (const outcome of keys) keyOutcomes[outcome]++
+async function dryRun(
+  env: NodeJS.ProcessEnv,
+  input: ImportInput,
+  read: ReadOptions,
+  problems: Problems,
+  isJson: boolean | undefined,
+): Promise<void> {
+  const check = async (database?: Database) => {
+    const dry = new DryRun(database, problems)
+    try {
+      const checked = await checkFile(input, read, problems, (batch) => dry.add(batch))
+      await findOrdersWithoutPet(database, checked, problems)
+      return dry.changes
+    } finally {
+      dry.close()
     }
-    batchBytes = 0
   }
-  for await (const { records, bytes } of readRecords(file, withKeys)) {
-    for (const { type = 'pet' } of records) counts[type]++
-    batch.push(...records)
-    batchBytes += bytes
-    // Bounded in bytes too: a name cut out of a line keeps the text of its chunk in memory.
-    if (batch.length >= batchRecordsMax || batchBytes >= batchBytesMax) await applyBatch()
+  const changes = await withDatabase(env, check, { isReadOnly: true }).catch((error: unknown) => {
+    if (error instanceof MissingDatabaseError) return check()
+    throw error
+  })
+  if (problems.count > 0) {
+    if (!isJson) console.error(`${problems}`)
+    process.exitCode = 1
   }
-  await applyBatch()
-  return {
-    pets: counts.pet,
-    categories: counts.category,
-    orders: counts.order,
-    keys: counts.key,
-    ...(withKeys && { keysRenumbered: keyOutcomes.renumbered, keysUnchanged: keyOutcomes.unchanged }),
-  }
+  const { pets, categories, orders, keys } = changes
+  const sentence = `This would add ${pets.added} animals, update ${pets.updated} and leave ${pets.unchanged} unchanged. It has ${categories.added + categories.updated + categories.unchanged} categories (${categories.added} new, ${categories.updated} changed), ${orders} orders and ${keys} keys. ${problems.count} lines are wrong. Nothing was changed.`
+  const { count: wrongLines, listed } = problems
+  printResult(isJson, { dryRun: true, ...changes, wrongLines, problems: listed }, sentence)
 }
 
-type ImportCounts = Awaited<ReturnType<typeof applyFile>>
+type Result = Awaited<ReturnType<typeof applyFile>> & { readonly skipped?: number }
 
-function summary({ pets, categories, orders, keys, keysRenumbered, keysUnchanged }: ImportCounts): string {
+function summary(result: Result): string {
+  const { pets, categories, orders, keys, keysRenumbered, keysUnchanged } = result
+  const { skipped, resumedAfterLine } = result
   const sentences = [
+    resumedAfterLine && `Continued after line ${resumedAfterLine}, where the import was interrupted.`,
     `Imported ${pets} animals, ${categories} categories, ${orders} orders and ${keys} keys.`,
     keysRenumbered && `${keysRenumbered} keys got a new id, because another key has their id.`,
     keysUnchanged &&
       `${keysUnchanged} keys can manage keys in this database and were not changed. See "petstore keys list".`,
+    skipped && `Left out ${skipped} wrong lines.`,
   ]
   return sentences.filter(Boolean).join('\n')
 }

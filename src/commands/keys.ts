@@ -23,45 +23,23 @@ import {
   updatedKeySettings,
 } from '../keys/schemas.ts'
 import { customLimitMax, customStreamsMax } from '../limits/plans.ts'
-import { parseArguments, parseInteger, printResult, UsageError } from './cli.ts'
+import { parseInteger, printResult, UsageError } from './cli.ts'
 import { withDatabase } from './database.ts'
 import { formatKeys } from './formatKeys.ts'
+import type { Call } from './interface/define.ts'
 
-const usage = `petstore keys create --name NAME [settings] [--json]
-petstore keys list [--json]
-petstore keys update ID [--name NAME] [settings] [--json]
-petstore keys revoke ID [--json]
-petstore keys rotate ID [--overlap-seconds N] [--json]
-petstore keys unban ID [--json]
-
-Settings:
-  --plan PLAN          free (default), pro, business or enterprise
-  --per-minute N       limits of an enterprise key: requests per minute,
-  --per-day N          requests per day
-  --streams N          and concurrent event streams
-  --scope SCOPE        can be repeated
-  --origin ORIGIN      can be repeated; makes the key publishable and read-only
-  --expires-at TIME    such as 2027-01-31T12:00:00Z or 2027-01-31T13:00:00+01:00; with update, "never" removes the expiry
-
-A running server applies the changes within 2 seconds.`
-
-const settingOptions = {
-  name: { type: 'string' },
-  plan: { type: 'string' },
-  'per-minute': { type: 'string' },
-  'per-day': { type: 'string' },
-  streams: { type: 'string' },
-  scope: { type: 'string', multiple: true },
-  origin: { type: 'string', multiple: true },
-  'expires-at': { type: 'string' },
-} as const
-const options = {
-  ...settingOptions,
-  'overlap-seconds': { type: 'string' },
-  json: { type: 'boolean' },
-} as const
-
-type Values = ReturnType<typeof parseArguments<typeof options>>['values']
+type Values = {
+  readonly name?: string
+  readonly plan?: string
+  readonly perMinute?: string
+  readonly perDay?: string
+  readonly streams?: string
+  readonly scope?: readonly string[]
+  readonly origin?: readonly string[]
+  readonly expiresAt?: string
+  readonly overlapSeconds?: string
+  readonly json?: boolean
+}
 type Invocation = {
   readonly database: Database
   readonly config: Config
@@ -71,17 +49,10 @@ type Invocation = {
   readonly now: number
   readonly audit: AuditContext
 }
-type Action = {
-  readonly needsId: boolean
-  /** Besides `--json`. */
-  readonly options: readonly string[]
-  run(call: Invocation): Promise<void>
-}
+type Action = { run(invocation: Invocation): Promise<void> }
 
 const actions: Record<string, Action> = {
   create: {
-    needsId: false,
-    options: Object.keys(settingOptions),
     async run({ database, config, values, now, audit }) {
       const settings = newKeySettings(validate(newKeySchema, toRequestBody(values), 'body'), now)
       const { environment } = config
@@ -90,8 +61,6 @@ const actions: Record<string, Action> = {
     },
   },
   list: {
-    needsId: false,
-    options: [],
     async run({ database, values, now }) {
       const keys = await listKeys(database.read, Number.MAX_SAFE_INTEGER)
       if (values.json) for (const key of keys) console.log(JSON.stringify(serializeKey(key, now)))
@@ -99,11 +68,11 @@ const actions: Record<string, Action> = {
     },
   },
   update: {
-    needsId: true,
-    options: Object.keys(settingOptions),
     async run({ database, values, id, now, audit }) {
       if (Object.keys(values).every((option) => option === 'json'))
-        throw new UsageError(`keys update needs something to change.\n\n${usage}`)
+        throw new UsageError(
+          `keys update needs something to change. Run "petstore keys update --help" for the settings.`,
+        )
       const body = validate(keyUpdateSchema, toRequestBody(values), 'body')
       const key = await changeKey(database, id, (trx, before) =>
         updateKey(trx, before, updatedKeySettings(before, body, now), audit),
@@ -113,10 +82,8 @@ const actions: Record<string, Action> = {
   },
   revoke: stateChange(revokeKey, 'is revoked'),
   rotate: {
-    needsId: true,
-    options: ['overlap-seconds'],
     async run({ database, config, values, id, now, audit }) {
-      const overlap = parseInteger('overlap-seconds', values['overlap-seconds'], 0, secretOverlapSecondsMax)
+      const overlap = parseInteger('overlap-seconds', values.overlapSeconds, 0, secretOverlapSecondsMax)
       const { key, secret } = await changeKey(database, id, async (trx, { revokedAt }) => {
         if (revokedAt !== undefined)
           throw new Error(`Key ${id} is revoked. Revocation is permanent: create a new key.`)
@@ -130,8 +97,6 @@ const actions: Record<string, Action> = {
 
 function stateChange(change: typeof revokeKey, result: string): Action {
   return {
-    needsId: true,
-    options: [],
     async run({ database, values, id, now, audit }) {
       const key = await changeKey(database, id, (trx, before) => change(trx, before, audit))
       printResult(values.json, serializeKey(key, now), `Key ${id} (${key.name}) ${result}.`)
@@ -139,30 +104,20 @@ function stateChange(change: typeof revokeKey, result: string): Action {
   }
 }
 
-export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
-  const { values, positionals } = parseArguments(args, usage, options, 2)
-  const [name = '', idText] = positionals
-  const action = Object.hasOwn(actions, name) ? actions[name] : undefined
-  if (!action) throw new UsageError(`keys needs one of ${Object.keys(actions).join(', ')}.\n\n${usage}`)
-  const unexpected = Object.keys(values).find(
-    (option) => option !== 'json' && !action.options.includes(option),
-  )
-  if (unexpected !== undefined)
-    throw new UsageError(`keys ${name} does not take --${unexpected}.\n\n${usage}`)
-  if (action.needsId !== (idText !== undefined)) {
-    const problem = action.needsId ? 'needs the id of a key' : 'takes no id'
-    throw new UsageError(`keys ${name} ${problem}.\n\n${usage}`)
+/** Returns the function that runs "petstore keys NAME". */
+export const runAction =
+  (name: string) =>
+  async ({ env, options: values, args: [idText] }: Call<Values>): Promise<void> => {
+    const id = idText === undefined ? 0 : parseKeyId(idText)
+    try {
+      await withDatabase(env, async (database, config) => {
+        const now = systemClock()
+        await actions[name]?.run({ database, config, values, id, now, audit: byCommand(`keys ${name}`, now) })
+      })
+    } catch (error) {
+      throw error instanceof ApiError && error.details ? new UsageError(optionProblems(error.details)) : error
+    }
   }
-  const id = idText === undefined ? 0 : parseKeyId(idText)
-  try {
-    await withDatabase(env, (database, config) => {
-      const now = systemClock()
-      return action.run({ database, config, values, id, now, audit: byCommand(`keys ${name}`, now) })
-    })
-  } catch (error) {
-    throw error instanceof ApiError && error.details ? new UsageError(optionProblems(error.details)) : error
-  }
-}
 
 function parseKeyId(text: string): number {
   if (/^[1-9]\d{0,14}$/.test(text)) return Number(text)
@@ -178,14 +133,14 @@ const changeKey = <T>(database: Database, id: number, change: (trx: Db, before: 
 
 /** The options as a request body, so that the schemas of the API validate them. */
 function toRequestBody(values: Values) {
-  const limit = (option: 'per-minute' | 'per-day' | 'streams', max: number) => {
-    const value = parseInteger(option, values[option], 1, max)
+  const limit = (option: string, text: string | undefined, max: number) => {
+    const value = parseInteger(option, text, 1, max)
     return value === undefined ? undefined : BigInt(value)
   }
   const limits = {
-    perMinute: limit('per-minute', customLimitMax),
-    perDay: limit('per-day', customLimitMax),
-    streams: limit('streams', customStreamsMax),
+    perMinute: limit('per-minute', values.perMinute, customLimitMax),
+    perDay: limit('per-day', values.perDay, customLimitMax),
+    streams: limit('streams', values.streams, customStreamsMax),
   }
   return {
     name: values.name,
@@ -193,7 +148,7 @@ function toRequestBody(values: Values) {
     scopes: values.scope,
     origins: values.origin,
     limits: Object.values(limits).some(Boolean) ? limits : undefined,
-    expiresAt: values['expires-at'] === 'never' ? null : values['expires-at'],
+    expiresAt: values.expiresAt === 'never' ? null : values.expiresAt,
   }
 }
 

@@ -1,14 +1,13 @@
 import { ensureCategory, findCategory, updateCategory } from '../categories/queries.ts'
 import { systemClock } from '../clock.ts'
+import type { Database } from '../database/database.ts'
 import type { Db } from '../database/tables.ts'
 import { type PetStatus, petStatuses } from '../pets/pet.ts'
 import { createPets } from '../pets/queries.ts'
-import { parseArguments, parseInteger, printResult } from './cli.ts'
+import { parseInteger, printResult } from './cli.ts'
 import { withDatabase } from './database.ts'
-
-const usage = `petstore seed [--count N] [--json]
-
-Adds N sample animals (default 100) in six named categories.`
+import type { Call } from './interface/define.ts'
+import { Progress } from './output/progress.ts'
 
 const countDefault = 100
 const countMax = 100_000_000
@@ -19,21 +18,23 @@ const categories = ['Dogs', 'Cats', 'Rabbits', 'Guinea pigs', 'Birds', 'Tortoise
 const names = 'Milo Luna Biscuit Olive Pepper Hazel Ziggy Clover Mango Poppy Rusty Willow'.split(' ')
 const surnames = ['', ' the Brave', ' of the Barn', ' Junior', ' Whiskers', ' Longears', ' Brightfeather']
 
-export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
-  const { values } = parseArguments(args, usage, { count: { type: 'string' }, json: { type: 'boolean' } })
-  const count = parseInteger('count', values.count, 1, countMax) ?? countDefault
-  await withDatabase(env, async (database) => {
+export async function run({ env, options }: Call<{ readonly count?: string }>): Promise<void> {
+  const count = parseInteger('count', options.count, 1, countMax) ?? countDefault
+  const addAll = async (database: Database) => {
+    const progress = new Progress('Adding')
     await database.write(nameCategories)
     for (let done = 0; done < count; done += rowsPerWrite) {
-      const pets = Array.from({ length: Math.min(rowsPerWrite, count - done) }, (_, index) =>
-        samplePet(done + index),
-      )
+      const length = Math.min(rowsPerWrite, count - done)
+      const pets = Array.from({ length }, (_, index) => samplePet(done + index))
       await database.write((trx) => createPets(trx, database.dialect, pets, systemClock()))
       // After each batch, so that the next reader of the feed does not wait for all of them.
       await database.readableThrough()
+      progress.show(done + length, 'animals', (done + length) / count)
     }
-  })
-  printResult(values.json, { added: count }, `Added ${count} animals.`)
+    progress.end()
+  }
+  await withDatabase(env, addAll, { mayCreate: true })
+  printResult(options.json, { added: count }, `Added ${count} animals.`)
 }
 
 /** Deterministic: every run adds the same animals. */

@@ -6,19 +6,14 @@ import { DiskUnresponsiveError } from '../database/database.ts'
 import { urlWithoutCredentials } from '../database/open.ts'
 import { type Service, startService } from '../service.ts'
 import { createLog, type Log } from '../telemetry/log.ts'
-import { parseArguments } from './cli.ts'
-
-const usage = `petstore serve
-
-Starts the service. Settings such as PORT and HOST come from the environment: see docs/guides/running.md.`
+import type { Call } from './interface/define.ts'
 
 /** Ctrl-C arrives twice, from the terminal and through npm. Within this time it counts once. */
 const sameSignalMs = 100
 /** Longer than clients have to read their responses, so only a thread that waits for the disk can exceed it. */
 const stopMaxMs = 15_000
 
-export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
-  parseArguments(args, usage, {})
+export async function run({ env, options }: Pick<Call, 'env' | 'options'>): Promise<void> {
   const config = readConfig(env)
   const { log, close, abandon } = createLog({ level: config.logLevel, redact: redactor(config.adminKey) })
   let service: Service | undefined
@@ -54,7 +49,7 @@ export async function run(args: string[], env: NodeJS.ProcessEnv): Promise<void>
   for (const warning of unknownSettingWarnings(env)) log.warn(warning)
   // Printed last: from here on the service can be stopped cleanly.
   log.info({ port: started.port, environment: config.environment }, 'started')
-  console.log(greeting(config, started))
+  console.log(options.json ? JSON.stringify(addresses(config, started)) : greeting(config, started))
 }
 
 /** Returns whether a thread is left that cannot be stopped. */
@@ -73,19 +68,25 @@ async function stopWithin(ms: number, service: Service, log: Log): Promise<boole
   }
 }
 
-function greeting(config: Config, { port, newOperatorKey }: Service): string {
+function addresses(config: Config, { port, newOperatorKey }: Service) {
   const host = config.host.includes(':') ? `[${config.host}]` : config.host
   const base = `http://${['0.0.0.0', '[::]'].includes(host) ? 'localhost' : host}:${port}`
-  const { databaseUrl, dataDir } = config
+  const { databaseUrl, dataDir, environment } = config
   const data = databaseUrl === undefined ? dataDir : `PostgreSQL at ${urlWithoutCredentials(databaseUrl)}`
+  const pages = { api: `${base}/v1`, console: `${base}/console`, docs: `${base}/docs` }
+  return { environment, ...pages, data, operatorKey: newOperatorKey }
+}
+
+function greeting(config: Config, service: Service): string {
+  const { api, console, docs, data, operatorKey } = addresses(config, service)
   return `Petstore is up (${config.environment}).
 
-  API       ${base}/v1
-  Console   ${base}/console
-  Docs      ${base}/docs
+  API       ${api}
+  Console   ${console}
+  Docs      ${docs}
   Data      ${data}
 
-${newOperatorKey === undefined ? lostKeyHint(config) : firstSteps(`${base}/v1`, newOperatorKey)}Stop it with Ctrl-C.`
+${operatorKey === undefined ? lostKeyHint(config) : firstSteps(api, operatorKey)}Stop it with Ctrl-C.`
 }
 
 const firstSteps = (
@@ -118,6 +119,8 @@ function addressError(error: unknown, { host, port }: Config): unknown {
   const code = (error as NodeJS.ErrnoException).code
   if (code === 'EADDRINUSE')
     return new Error(`Port ${port} on ${host} is in use. Stop the program that uses it, or set PORT.`)
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
+    return new Error(`HOST is "${host}", which is not a known name. Set it to an address of this machine.`)
   if (code === 'EACCES' || code === 'EADDRNOTAVAIL')
     return new Error(
       `Cannot listen on ${host} port ${port}. Set HOST and PORT to an address that is available.`,

@@ -1,9 +1,10 @@
+import { existsSync } from 'node:fs'
 import { type Database, DatabaseUnavailableError, LockTimeoutError } from './database.ts'
 import { claimEnvironment } from './metadata.ts'
 import { isMigrated, migrate } from './migrate.ts'
 import { isConfigurationError, rootCauseMessage } from './postgres/errors.ts'
 import { withRetry } from './retry.ts'
-import { openSqlite } from './sqlite/open.ts'
+import { databaseFile, openSqlite } from './sqlite/open.ts'
 import { acquireServerLock } from './sqlite/serverLock.ts'
 
 /** A folder for SQLite, or the URL of a PostgreSQL database. */
@@ -12,6 +13,8 @@ type DatabaseLocation = {
   readonly databaseUrl?: string | undefined
   readonly databaseReadUrl?: string | undefined
   readonly databasePoolMax?: number
+  /** Called if there is no database, before it is created. It throws if it must not be created. */
+  readonly onMissing?: () => void
 }
 
 type ServingOptions = {
@@ -81,10 +84,15 @@ async function openAndPrepare(
   prepare: (database: Database) => Promise<unknown>,
 ): Promise<Database> {
   const database = await open(location)
-  const { databaseUrl } = location
+  const { databaseUrl, onMissing } = location
   try {
     if (databaseUrl === undefined) await prepare(database)
-    else await withRetry(() => prepare(database), startRetry)
+    else {
+      await withRetry(async () => {
+        if (onMissing && !(await database.dialect.hasTable(database.read, 'schema_migrations'))) onMissing()
+        await prepare(database)
+      }, startRetry)
+    }
     return database
   } catch (error) {
     await database.close()
@@ -101,7 +109,14 @@ async function openAndPrepare(
 }
 
 async function open(location: DatabaseLocation & ServingOptions): Promise<Database> {
-  const { dataDir, databaseUrl, databaseReadUrl, databasePoolMax = poolMaxDefault, ...options } = location
+  const {
+    dataDir,
+    databaseUrl,
+    databaseReadUrl,
+    databasePoolMax = poolMaxDefault,
+    onMissing,
+    ...options
+  } = location
   const { replicaLagMaxMs = defaultReplicaLagMaxMs } = options
   if (databaseUrl !== undefined) {
     // Imported only when needed: SQLite needs no driver.
@@ -110,6 +125,7 @@ async function open(location: DatabaseLocation & ServingOptions): Promise<Databa
       databaseReadUrl === undefined ? undefined : { url: databaseReadUrl, lagMaxMs: replicaLagMaxMs }
     return openPostgres({ url: databaseUrl, poolMax: databasePoolMax, replica })
   }
+  if (!existsSync(databaseFile(dataDir))) onMissing?.()
   try {
     return openSqlite(dataDir, options)
   } catch (error) {

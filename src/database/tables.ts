@@ -12,6 +12,15 @@ export type Tables = {
     name: string
     category_id: bigint
     status: string
+    /** The name of the pet in another system, for imports. */
+    external_id: string | null
+  }
+  /** Imports that have not ended, by the hash of their file and options. */
+  imports: {
+    digest: string
+    /** The last line that is committed. */
+    line: number
+    updated_at: number
   }
   categories: {
     category_id: bigint

@@ -106,7 +106,7 @@ function eventsExpired(position: number, pruned: number, newest: number, baseUrl
   const next = isAhead ? newest : pruned
   const reason = isAhead
     ? `This id is after the newest event, which has the id ${newest}.`
-    : `Some events after this id are no longer available. The oldest event has the id ${pruned + 1}.`
+    : `Some events after this id are no longer available. ${newest > pruned ? `The oldest event has the id ${pruned + 1}.` : 'There are no newer ones yet.'}`
   return new ApiError(
     'events_expired',
     `${reason} List all resources again, then continue with after=${next}.`,

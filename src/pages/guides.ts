@@ -18,6 +18,7 @@ const names = [
   'deprecations',
   'console',
   'running',
+  'commands',
   'deploying',
   'personal-data',
 ]

@@ -1,5 +1,5 @@
 import { type Expression, sql } from 'kysely'
-import { ensureCategory } from '../categories/queries.ts'
+import { ensureCategories, ensureCategory } from '../categories/queries.ts'
 import { send } from '../database/changes.ts'
 import type { DatabaseReader } from '../database/database.ts'
 import type { SqlDialect } from '../database/dialect.ts'
@@ -101,12 +101,15 @@ export async function createPet(
 }
 
 const insertPets = insertMany('pets', columns)
+const insertPetsWithExternalIds = insertMany('pets', [...columns, 'external_id'])
+
+export type ImportedPet = NewPet & { id?: number | undefined; externalId?: string | undefined }
 
 /** Adds many new pets. Pets without an id get the next free ones. */
 export async function createPets(
   trx: Db,
   dialect: SqlDialect,
-  pets: readonly (NewPet & { id?: number | undefined })[],
+  pets: readonly ImportedPet[],
   now: number,
 ): Promise<void> {
   // First, because one of the given ids may be the next free id.
@@ -122,14 +125,64 @@ export async function createPets(
     categoryId,
     status,
   }))
-  const categoryIds = [...new Set(added.map((pet) => pet.categoryId))].sort((a, b) => (a < b ? -1 : 1))
-  for (const categoryId of categoryIds) await ensureCategory(trx, categoryId, now)
+  await ensureCategories(
+    trx,
+    added.map(({ categoryId }) => categoryId),
+    now,
+  )
   const rows = added.map(({ id, name, categoryId, status }) => [id, name, categoryId, status])
-  await insertPets(trx, rows)
+  if (pets.every(({ externalId }) => externalId === undefined)) await insertPets(trx, rows)
+  else
+    await insertPetsWithExternalIds(
+      trx,
+      rows.map((row, at) => [...row, pets[at]?.externalId ?? null]),
+    )
   const events = added.map((data) => ({ type: 'pet.created', data }) as const)
   await recordEvents(trx, now, events)
   const highestId = added.reduce((highest, { id }) => Math.max(highest, id), 0)
   await dialect.reserveIds(trx, 'pets', highestId)
+}
+
+/** A pet with the name that it has in another system. */
+export type StoredPet = Pet & { readonly externalId: string | null }
+
+/** Pets with these ids. `isLocked` locks them until the end of the transaction, in the order of their ids. */
+export async function findStoredPets(db: Db, ids: readonly number[], isLocked = false): Promise<StoredPet[]> {
+  if (ids.length === 0) return []
+  const rows = await db
+    .selectFrom('pets')
+    .select([...columns, 'external_id'])
+    .where('id', 'in', ids)
+    .orderBy('id')
+    .$if(isLocked, (query) => query.forUpdate())
+    .execute()
+  return rows.map((row) => ({ ...toPet(row), externalId: row.external_id }))
+}
+
+/** Changes many pets that the transaction has locked, with one statement. Their categories exist. */
+export async function updatePets(trx: Db, pets: readonly StoredPet[], now: number): Promise<void> {
+  if (pets.length === 0) return
+  await trx
+    .insertInto('pets')
+    .values(
+      pets.map(({ id, name, categoryId, status, externalId }) => ({
+        ...{ id, name, category_id: categoryId, status },
+        external_id: externalId,
+      })),
+    )
+    .onConflict((conflict) =>
+      conflict.column('id').doUpdateSet(({ ref }) => ({
+        name: ref('excluded.name'),
+        category_id: ref('excluded.category_id'),
+        status: ref('excluded.status'),
+        external_id: ref('excluded.external_id'),
+      })),
+    )
+    .execute()
+  // The external id is not part of the event. A change of it alone has an event all the same: an export in pieces reads
+  // again what has one.
+  const events = pets.map(({ externalId: _, ...data }) => ({ type: 'pet.updated', data }) as const)
+  await recordEvents(trx, now, events)
 }
 
 const updateRow = preparedStatement<[name: string, categoryId: bigint, status: PetStatus, id: number]>((db) =>

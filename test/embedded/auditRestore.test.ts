@@ -18,7 +18,10 @@ const entriesIn = ({ env }: Cli): Promise<string[]> =>
     const rows = await read.selectFrom('audit_entries').selectAll().orderBy('id').execute()
     return rows.map(({ id, action, subject }) => `${id} ${action} ${subject}`)
   })
-const createKey = (cli: Cli) => cli.ok(['keys', 'create', '--name', 'x'])
+const createKey = async (cli: Cli) => {
+  await cli.ok(['migrate'])
+  await cli.ok(['keys', 'create', '--name', 'x'])
+}
 
 describe('a restore', () => {
   test('keeps the entries of the database that it replaces, and adds one', async (t) => {

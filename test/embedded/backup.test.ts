@@ -51,11 +51,18 @@ describe('backup and restore', { concurrency: 2 }, () => {
     const first = await eventfulServer(t)
     const cli = cliOn(first.databaseEnv)
     const file = join(folder, 'copy.db')
-    assert.match(await cli.ok(['backup', file]), /^Backed up \d+ bytes to .*copy\.db\.\n$/)
+    assert.match(
+      await cli.ok(['backup', file]),
+      /^Backed up \d+ bytes to .*copy\.db: 3 animals, 5 categories, 1 orders and 1 keys\.\n$/,
+    )
     assert.deepEqual(readdirSync(folder), ['copy.db'])
     assert.equal(statSync(file).mode & 0o077, 0, 'only the owner can read the key hashes')
     const second = cliIn(join(folder, 'restored'))
-    assert.deepEqual(await second.json(['restore', file]), { file, bytes: statSync(file).size })
+    assert.deepEqual(await second.json(['restore', file]), {
+      file,
+      bytes: statSync(file).size,
+      rows: { pets: 3, categories: 5, orders: 1, keys: 1 },
+    })
     assertSameExport(await second.export(), await cli.export())
     assert.deepEqual(readdirSync(folder).sort(), ['copy.db', 'restored'], 'no other file is left')
     const server = await serverFor(t, second.env)
@@ -67,7 +74,9 @@ describe('backup and restore', { concurrency: 2 }, () => {
     const cli = cliIn(join(folder, 'data'))
     await cli.ok(['seed'])
     const file = join(folder, 'copy.db')
-    assert.deepEqual(await cli.json(['backup', file]), { file, bytes: statSync(file).size })
+    const { file: written, bytes, rows } = await cli.json(['backup', file])
+    assert.deepEqual([written, bytes], [file, statSync(file).size])
+    assert.deepEqual(rows, { pets: 100, categories: 6, orders: 0, keys: 0 })
   })
 
   test('restore changes an existing database only with --replace', async (t) => {
@@ -435,6 +444,7 @@ test('after a restore, callers that follow the events receive 410 and have to li
   await cli.ok(['restore', file, '--replace'])
   const behind = await feed(position)
   assert.deepEqual([behind.status, behind.json.code], [410, 'events_expired'])
+  assert.doesNotMatch(behind.json.message, /oldest event/, 'there is none')
   const { headers } = await service.request('GET', '/v1/events', { key: service.operatorKey })
   await add('after')
   const [event] = (await feed(Number(headers['last-event-id']))).json

@@ -111,6 +111,7 @@ function commitsInWal(walFile: string): number {
 test('jobs that are queued together share one commit, also if one of them fails', async (t) => {
   const opened = await embeddedDatabaseFor(t)
   const walFile = `${databaseFile(opened.dataDir)}-wal`
+  await opened.write(addCategory(50))
   const before = commitsInWal(walFile)
   const failing = opened.write(async (trx) => {
     await addCategory(100)(trx)
@@ -126,7 +127,7 @@ test('jobs that are queued together share one commit, also if one of them fails'
     ['fulfilled', 'rejected', 'fulfilled'],
   )
   assert.equal(commitsInWal(walFile), before + 1)
-  assert.deepEqual(await categories(opened), [1, 2])
+  assert.deepEqual(await categories(opened), [1, 2, 50])
 })
 
 describe('a job in the same commit as one that fails', () => {

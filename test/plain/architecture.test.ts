@@ -7,7 +7,7 @@ import { benchSources, importsOf, type Source, sources } from '../support/source
 const features = ['pets', 'categories', 'keys', 'orders', 'inventory', 'events', 'webhooks', 'usage', 'audit']
 
 /** What any part may import. */
-const everywhere = ['assets', 'clock', 'maybePromise']
+const everywhere = ['assets', 'clock', 'editDistance', 'maybePromise']
 const foundation = [...everywhere, 'api', 'database']
 /** Everything except the commands and what starts them. */
 const parts = [
@@ -35,7 +35,7 @@ const arrows: Record<string, readonly string[]> = {
   schedule: [...features, ...foundation, 'limits', 'restoreDetector', 'telemetry'],
   operations: [...features, ...foundation, 'auth', 'config', 'limits'],
   // PETSTORE_ADMIN_KEY is checked like any other API key.
-  config: ['auth'],
+  config: ['auth', 'editDistance'],
   pages: [...foundation, 'config', 'openapi', 'telemetry'],
   telemetry: [...foundation, 'server'],
   ...Object.fromEntries(features.map((feature) => [feature, [...features, ...foundation, 'auth', 'limits']])),
@@ -49,6 +49,7 @@ const arrows: Record<string, readonly string[]> = {
   assets: [],
   maybePromise: [],
   clock: [],
+  editDistance: [],
 }
 
 /** Rules: pure functions and types, without HTTP and SQL. */

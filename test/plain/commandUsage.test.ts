@@ -1,42 +1,73 @@
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
+import { promisify } from 'node:util'
 import { parse } from 'yaml'
+import { createProgram } from '../../src/commands/interface/program.ts'
+import { commandReference } from '../../src/commands/interface/reference.ts'
 import { assertCommandFails, cliOn } from '../support/commands.ts'
-import { runPetstore } from '../support/process.ts'
+import { runInProcess, runPetstore } from '../support/process.ts'
 import { folderFor, serverFor } from '../support/servers.ts'
+
+const keyCommands = ['create', 'list', 'update', 'revoke', 'rotate', 'unban']
+const commands = [
+  ...['serve', 'migrate', 'keys', 'seed', 'import', 'export', 'backup', 'restore', 'openapi'],
+  ...['doctor', 'completion'],
+]
 
 describe('help', { concurrency: 2 }, () => {
   test('lists every command', async () => {
     for (const word of ['--help', '-h', 'help']) {
       const { code, stdout } = await runPetstore([word])
       assert.equal(code, 0)
-      for (const command of ['serve', 'keys', 'seed', 'import', 'export', 'backup', 'restore', 'openapi'])
-        assert.match(stdout, new RegExp(`^ {2}${command} `, 'm'))
+      for (const command of commands) assert.match(stdout, new RegExp(`^ {2}${command} `, 'm'))
     }
   })
 
-  for (const command of ['serve', 'keys', 'seed', 'import', 'export', 'backup', 'restore', 'openapi']) {
-    test(`of ${command} prints its usage and does nothing else`, async (t) => {
+  for (const command of [...commands, ...keyCommands.map((name) => `keys ${name}`)]) {
+    test(`of ${command} shows usage and examples, and does nothing else`, async (t) => {
       const dataDir = join(folderFor(t), 'data')
-      const { code, stdout, stderr } = await cliOn({ PETSTORE_DATA_DIR: dataDir }).run([command, '--help'])
-      assert.deepEqual({ code, stderr }, { code: 0, stderr: '' })
-      assert.ok(stdout.startsWith(`petstore ${command}`))
+      const cli = cliOn({ PETSTORE_DATA_DIR: dataDir })
+      const help = await cli.ok([...command.split(' '), '--help'])
+      assert.ok(help.startsWith(`Usage: petstore ${command} `))
+      assert.match(help, /^Examples:\n {2}\S.*\n {6}\S/m)
+      for (const line of help.split('\n').filter((each) => !/^ {2}\S*(?:petstore|PORT=|source)/.test(each)))
+        assert.ok(line.length <= 80, line)
+      assert.equal(await cli.ok(['help', ...command.split(' ')]), help)
       assert.throws(() => statSync(dataDir), { code: 'ENOENT' })
     })
   }
+
+  test('has colours only on a terminal, or if they are forced', async () => {
+    const help = async (env: Record<string, string>) => (await runInProcess(['--help'], env)).stdout
+    assert.ok(!(await help({})).includes('\x1b['))
+    assert.ok((await help({ FORCE_COLOR: '1' })).includes('\x1b['))
+    assert.ok(!(await help({ FORCE_COLOR: '1', NO_COLOR: '1' })).includes('\x1b['))
+  })
+
+  test('version', async () => {
+    const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+    for (const word of ['--version', '-V']) assert.equal((await runPetstore([word])).stdout, `${version}\n`)
+  })
 })
 
 describe('wrong usage exits with status 2 and prints the problem', { concurrency: 2 }, () => {
   const scenarios: [args: string[], message: RegExp][] = [
-    [[], /petstore <command>/],
-    [['adopt'], /There is no command "adopt"[\s\S]*petstore <command>/],
-    [['constructor'], /There is no command/],
+    [[], /^Usage: petstore [\s\S]*Choose a command: serve, /],
+    [['adopt'], /^Unknown command "adopt"\.\nRun "petstore --help"/],
+    [['constructor'], /^Unknown command "constructor"\./],
+    [['imprt'], /^Unknown command "imprt"\. Did you mean import\?\n/],
+    [['help', 'adopt'], /^There is no command "petstore adopt"/],
+    [['keys', 'create', '--nam', 'x'], /^Unknown option "--nam"\. Did you mean --name\?\n/],
     [['serve', '--port', '80'], /--port[\s\S]*petstore serve/],
     [['serve', 'now'], /Unexpected argument "now"/],
-    [['keys'], /create, list, update, revoke, rotate, unban[\s\S]*petstore keys create/],
-    [['keys', 'borrow'], /keys needs one of/],
+    [
+      ['keys'],
+      /petstore keys create[\s\S]*Choose a command: create, list, update, revoke, rotate, unban\.\n/,
+    ],
+    [['keys', 'borrow'], /^Unknown command "borrow"\.\nRun "petstore keys --help"/],
     [['keys', 'create'], /^--name is required\.$/m],
     [['keys', 'create', '--name', ' '], /^--name must be 1 to 100 characters and not blank\.$/m],
     [
@@ -91,28 +122,82 @@ describe('wrong usage exits with status 2 and prints the problem', { concurrency
       ['keys', 'create', '--name', 'x', '--expires-at', '2020-01-01T00:00:00Z'],
       /^--expires-at must lie in the future\.$/m,
     ],
-    [['keys', 'create', '7', '--name', 'x'], /keys create takes no id/],
-    [['keys', 'list', '--plan', 'pro'], /keys list does not take --plan/],
-    [['keys', 'revoke'], /keys revoke needs the id of a key/],
+    [['keys', 'create', '7', '--name', 'x'], /^Unexpected argument "7"\./],
+    [['keys', 'list', '--plan', 'pro'], /^Unknown option "--plan"\./],
+    [['keys', 'revoke'], /^Missing required argument "id"\./],
     [['keys', 'revoke', 'mine'], /^"mine" is not the id of a key\. "petstore keys list" shows the ids\.$/m],
     [['keys', 'revoke', '0'], /"0" is not the id of a key/],
     [['keys', 'rotate', '1.5'], /"1\.5" is not the id of a key/],
     [['keys', 'revoke', '1', '2'], /Unexpected argument "2"/],
     [['keys', 'rotate', '1', '--overlap-seconds', 'long'], /--overlap-seconds must be a whole number/],
     [['seed', '--count', '0'], /--count must be a whole number/],
+    [['seed', '--count', '-1'], /^--count must be a whole number from 1 to [^\n]*, but is "-1"\.$/m],
     [['seed', '--count'], /--count/],
     [['seed', '10'], /Unexpected argument "10"/],
     [['import', 'a', 'b'], /Unexpected argument "b"/],
     [['export', 'file'], /Unexpected argument "file"/],
-    [['backup'], /backup needs the name of a file/],
-    [['restore'], /restore needs the name of a file/],
+    [['backup'], /^Missing required argument "file"\./],
+    [['restore'], /^Missing required argument "file"\./],
     [['openapi', '--xml'], /--xml[\s\S]*petstore openapi/],
+    [['openapi', '--yaml', '--json'], /--yaml[^\n]*--json/],
+    [['completion', 'tcsh'], /bash, zsh, fish/],
+    [['import', '--format', 'xml'], /csv, ndjson/],
   ]
   for (const [args, message] of scenarios) {
     test(['petstore', ...args].join(' '), async (t) => {
-      assertCommandFails(await cliOn({ PETSTORE_DATA_DIR: folderFor(t) }).run(args), 2, message)
+      const cli = cliOn({ PETSTORE_DATA_DIR: folderFor(t) })
+      if (args[0] === 'keys') await cli.run(['migrate'])
+      assertCommandFails(await cli.run(args), 2, message)
     })
   }
+})
+
+describe('an impossible setting ends the start with a reason', { concurrency: 2 }, () => {
+  const scenarios: [env: Record<string, string>, message: RegExp][] = [
+    [{ HOST: 'no-such-host.invalid' }, /^HOST is "no-such-host\.invalid", which is not a known name\./m],
+    [{ PETSTORE_DATA_DIR: '/proc/none/of/these' }, /\/proc\/none/],
+  ]
+  for (const [env, message] of scenarios) {
+    test(Object.entries(env).join(), async (t) => {
+      const settings = { PORT: '0', PETSTORE_DATA_DIR: folderFor(t), PETSTORE_LOG_LEVEL: 'silent', ...env }
+      assertCommandFails(await runInProcess(['serve'], settings), 1, message)
+    })
+  }
+})
+
+test('the guide to the commands is current', () => {
+  const guide = readFileSync(new URL('../../docs/guides/commands.md', import.meta.url), 'utf8')
+  assert.equal(guide, commandReference(createProgram('')), 'run "npm run docs:commands"')
+})
+
+describe('completion', { concurrency: 2 }, () => {
+  const complete = async (script: string, words: string[]) => {
+    const { stdout } = await promisify(execFile)('bash', [
+      '-c',
+      `eval "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _petstore; echo "\${COMPREPLY[@]}"`,
+      ...[script, 'petstore', ...words],
+    ])
+    return stdout.trim().split(' ')
+  }
+
+  test('completes commands, subcommands, options and choices in bash', async () => {
+    const { stdout: script } = await runPetstore(['completion', 'bash'])
+    assert.deepEqual(await complete(script, ['imp']), ['import'])
+    assert.deepEqual(await complete(script, ['keys', 're']), ['revoke'])
+    assert.deepEqual(await complete(script, ['keys', 'create', '--n']), ['--name'])
+    assert.deepEqual(await complete(script, ['completion', '']), ['bash', 'zsh', 'fish', '--help'])
+    assert.ok((await complete(script, [''])).includes('doctor'))
+  })
+
+  test('has scripts for zsh and fish', async () => {
+    assert.match((await runPetstore(['completion', 'zsh'])).stdout, /^#compdef petstore\n/)
+    const { stdout: fish } = await runPetstore(['completion', 'fish'])
+    assert.match(
+      fish,
+      /^complete -c petstore -n 'not __fish_seen_subcommand_from serve .*' -f -a import -d '.*'$/m,
+    )
+    assert.match(fish, /^complete -c petstore -n '__fish_seen_subcommand_from seed' -l count -r -d '.*'$/m)
+  })
 })
 
 describe('openapi', () => {

@@ -10,6 +10,9 @@ import { folderFor } from '../support/servers.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import { proxyFor } from '../support/tcpProxy.ts'
 
+/** The import may find no database, or one without tables. */
+const creation = /^(?:Creating the (?:database|tables in the PostgreSQL database at) \S+\.\n)?$/
+
 type After = Pick<TestContext, 'after'>
 
 const adminKey = 'the-admin-key-of-the-moving-test'
@@ -47,7 +50,7 @@ async function move(from: DatabaseEnv, to: DatabaseEnv) {
     TO_FOLDER: to.PETSTORE_DATA_DIR,
     TO_ADDRESS: String(to.DATABASE_URL),
   })
-  assert.equal(stderr, '')
+  assert.match(stderr, creation)
   const { keysRenumbered, keysUnchanged, ...counts } = JSON.parse(stdout)
   assert.deepEqual([keysRenumbered, keysUnchanged], [0, 0])
   return counts
@@ -242,7 +245,8 @@ describe('an export and import', { concurrency: 3 }, () => {
       { ...to, DATABASE_URL: proxy.through(to.DATABASE_URL as string) },
       pets.map((pet) => JSON.stringify(pet)).join('\n'),
     )
-    assert.deepEqual({ code, stderr }, { code: 0, stderr: '' })
+    assert.equal(code, 0, stderr)
+    assert.match(stderr, creation)
     assert.equal(JSON.parse(stdout).pets, pets.length)
   })
 })

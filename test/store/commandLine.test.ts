@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
+import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { generateApiKey, hashApiKey } from '../../src/auth/apiKey.ts'
@@ -16,7 +16,14 @@ import {
   lines,
   oneLine,
 } from '../support/commands.ts'
-import { contentsOf, type DatabaseEnv, inDatabase, newDatabase, removeDatabase } from '../support/engine.ts'
+import {
+  contentsOf,
+  type DatabaseEnv,
+  engine,
+  inDatabase,
+  newDatabase,
+  removeDatabase,
+} from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { runShell } from '../support/process.ts'
 import { folderFor, type Server, SuiteCleanup, serverFor, stopped } from '../support/servers.ts'
@@ -27,6 +34,7 @@ describe('a failed command exits with status 1 and a reason', { concurrency: 2 }
     ['an unknown key is revoked', ['keys', 'revoke', '99'], /There is no key 99/],
     ['an unknown key is rotated', ['keys', 'rotate', '99'], /There is no key 99/],
     ['an unknown key is unbanned', ['keys', 'unban', '99'], /There is no key 99/],
+    ['a folder is imported', ['import', '/tmp'], /^\/tmp is a folder, not a file\.\n$/],
     ['a file to import is missing', ['import', '/not/there/none'], /There is no file .*none/],
   ]
   for (const [name, args, message] of scenarios) {
@@ -137,9 +145,10 @@ describe('keys, also while a server is running', { concurrency: 2 }, () => {
       /^Key 1 \(Zoë, free\)\. Save its secret now: it is shown only once\.\n\n {2}ps_live_[0-9A-Za-z]{36}\n$/,
     )
     const defaults = 'pets:read,pets:write,categories:read,categories:write,orders:read,orders:write'
+    const limits = '60/min 1000/day 2 streams'
     const table = (name: string) =>
-      `ID  PLAN  STATUS  LAST USED  NAME  ${'SCOPES'.padEnd(defaults.length)}  ORIGINS
-1   free  active  never      ${name}   ${defaults}  -
+      `ID  PLAN  STATUS  EXPIRES  ${'LIMITS'.padEnd(limits.length)}  LAST USED  NAME  ${'SCOPES'.padEnd(defaults.length)}  ORIGINS
+1   free  active  never    ${limits}  never      ${name}   ${defaults}  -
 `
     assert.equal(await cli.ok(['keys', 'list']), table('Zoë'))
     assert.equal(await cli.ok(['keys', 'update', '1', '--name', 'Zoe']), `Updated key 1:\n${table('Zoe')}`)
@@ -200,9 +209,60 @@ describe('keys, also while a server is running', { concurrency: 2 }, () => {
 test('concurrent commands on a database that does not exist yet all succeed', async (t) => {
   const cli = await cliOnNewDatabase(t, {}, { isBare: true })
   const made = await Promise.all(
-    ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => cli.json(['keys', 'create', '--name', name])),
+    ['a', 'b', 'c', 'd', 'e', 'f'].map(() => cli.run(['seed', '--count', '1', '--json'])),
   )
-  assert.equal(new Set(made.map(({ id }) => id)).size, 6)
+  for (const { code, stdout } of made) assert.deepEqual([code, oneLine(stdout)], [0, { added: 1 }])
+  assert.equal(lines(await cli.export()).filter((line) => line.includes('"type":"pet"')).length, 6)
+})
+
+describe('without a database', { concurrency: 2 }, () => {
+  for (const args of [['migrate'], ['seed', '--count', '1'], ['import']]) {
+    test(`${args[0]} creates it and says so`, async (t) => {
+      const cli = await cliOnNewDatabase(t, {}, { isBare: true })
+      const { code, stderr } = await cli.run(args)
+      assert.equal(code, 0, stderr)
+      assert.match(
+        stderr,
+        /^Creating the (?:database \/.*petstore\.db|tables in the PostgreSQL database at .*)\.\n$/,
+      )
+      await cli.ok(args)
+    })
+  }
+
+  for (const args of [['keys', 'list'], ['keys', 'create', '--name', 'x'], ['export']]) {
+    test(`${args.join(' ')} fails and creates none`, async (t) => {
+      const cli = await cliOnNewDatabase(t, {}, { isBare: true })
+      for (const _ of [1, 2])
+        assertCommandFails(
+          await cli.run(args),
+          1,
+          /^There is no database at .*petstore\.db\. Start the service, or set PETSTORE_DATA_DIR\.\n$|^There are no tables in the PostgreSQL database at /,
+        )
+      if (engine === 'sqlite') assert.deepEqual(readdirSync(cli.dataDir), [])
+    })
+  }
+})
+
+test('a command warns about an unknown setting', async (t) => {
+  const cli = await cliOnNewDatabase(t, { PETSTORE_DATADIR: '/tmp' })
+  const { code, stderr } = await cli.run(['seed', '--count', '1'])
+  assert.deepEqual(
+    [code, stderr],
+    [0, 'Warning: PETSTORE_DATADIR is not a setting and is ignored. Did you mean PETSTORE_DATA_DIR?\n'],
+  )
+})
+
+test('the reader of the output may close it: the command ends quietly', async (t) => {
+  const cli = await cliOnNewDatabase(t)
+  await cli.ok(['seed', '--count', '20000'])
+  for (const command of ['export', 'openapi --yaml']) {
+    const { stdout, stderr } = await runShell(
+      `{ "$NODE" "$MAIN" ${command}; echo "$?" >&2; } | head -n 1`,
+      cli.env,
+    )
+    assert.equal(lines(stdout).length, 1)
+    assert.equal(stderr, '141\n')
+  }
 })
 
 describe('seed', () => {

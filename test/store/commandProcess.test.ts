@@ -22,7 +22,9 @@ describe('every command ends its process by itself, with all of its output writt
     assert.equal(exported.trimEnd().split('\n').length, 1 + 6 + 2000)
     assert.match(await run(['import'], exported), /^Imported 2000 animals/)
     assert.match(await run(['openapi', '--yaml']), /^openapi: /)
-    assert.match(await run(['--help']), /^petstore <command>/)
+    assert.match(await run(['export', '--format', 'csv']), /^id,externalId,name,/)
+    assert.match(await run(['completion', 'bash']), /^_petstore/)
+    assert.match(await run(['--help']), /^Usage: petstore /)
     if (engine === 'postgres') return
     const file = join(folderFor(t), 'backup')
     assert.match(await run(['backup', file]), /^Backed up/)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -40,13 +40,29 @@ export type NewDatabaseOptions = {
 /** A fresh database of the engine of this run. */
 export async function newDatabase({ isBare = false }: NewDatabaseOptions = {}): Promise<DatabaseEnv> {
   const PETSTORE_DATA_DIR = temporaryFolder()
-  if (engine === 'sqlite') return { PETSTORE_DATA_DIR }
+  if (engine === 'sqlite') {
+    if (!isBare) copyFileSync(await sqliteTemplate(), databaseFile(PETSTORE_DATA_DIR))
+    return { PETSTORE_DATA_DIR }
+  }
   const name = `petstore_${randomUUID().replaceAll('-', '')}`
   // Copying files is several times as fast as writing each page to the log.
   await administer(
     `CREATE DATABASE ${name} TEMPLATE ${isBare ? 'template1' : templateName} STRATEGY FILE_COPY`,
   )
   return { PETSTORE_DATA_DIR, DATABASE_URL: databaseUrl(adminUrl(), name) }
+}
+
+let sqliteTemplateFile: Promise<string> | undefined
+
+/** A database with all tables that the others are copies of, once per process. */
+function sqliteTemplate(): Promise<string> {
+  sqliteTemplateFile ??= (async () => {
+    const dataDir = temporaryFolder()
+    process.once('exit', () => rmSync(dataDir, { recursive: true, force: true }))
+    await (await openMigrated({ dataDir }, 0)).close()
+    return databaseFile(dataDir)
+  })()
+  return sqliteTemplateFile
 }
 
 const templateName = 'petstore_template'

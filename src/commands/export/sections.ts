@@ -48,8 +48,8 @@ export const pets: Section = {
   type: 'pet',
   async read(db, selection) {
     const rows = await select(db.selectFrom('pets').selectAll(), 'id', selection)
-    return rows.map(({ id, name, category_id: categoryId, status }) =>
-      line({ type: 'pet', id, name, categoryId, status }),
+    return rows.map(({ id, name, category_id: categoryId, status, external_id: externalId }) =>
+      line({ type: 'pet', id, name, categoryId, status, ...(externalId !== null && { externalId }) }),
     )
   },
 }

@@ -1,63 +1,167 @@
 import { type RawBuilder, sql } from 'kysely'
+import { ensureCategories } from '../../categories/queries.ts'
 import type { SqlDialect } from '../../database/dialect.ts'
 import type { Db } from '../../database/tables.ts'
-import { petStatusForOrder } from '../../orders/order.ts'
+import { type OrderStatus, petStatusForOrder } from '../../orders/order.ts'
 import { lockPetAndOrder } from '../../orders/queries.ts'
-import { createPets, updatePet } from '../../pets/queries.ts'
+import { createPets, findStoredPets, type StoredPet, updatePets } from '../../pets/queries.ts'
+import { LineError } from './problems.ts'
 import type { PetRecord } from './records.ts'
 
-/** Inserts new pets with one statement, and updates existing ones and those with open orders one by one. */
+/**
+ * Adds new pets and changes existing ones, with a number of statements that does not depend on the number of pets, unless
+ * several records are about the same pet.
+ */
 export async function applyPets(
   trx: Db,
   dialect: SqlDialect,
   pets: readonly PetRecord[],
   now: number,
 ): Promise<void> {
-  const ids = pets.flatMap(({ id }) => id ?? [])
-  const known = new Set(ids.length > 0 ? await findKnownIds(trx, ids) : [])
-  const added: PetRecord[] = []
-  const changed: PetRecord[] = []
-  for (const pet of pets) {
-    const isKnown = pet.id !== undefined && known.has(pet.id)
-    ;(isKnown ? changed : added).push(pet)
-    // A later record with the same id updates the pet.
-    if (pet.id !== undefined) known.add(pet.id)
+  const { storedIds, petIds } = await findStoredIds(trx, pets)
+  const repeated = storedIndex(await findStoredPets(trx, storedIds)).firstRepeated(pets)
+  if (repeated !== undefined) {
+    await applyPets(trx, dialect, pets.slice(0, repeated), now)
+    return applyPets(trx, dialect, pets.slice(repeated), now)
   }
+  if (storedIds.length === 0 && (await findOpenOrders(trx, petIds)).size === 0)
+    return createPets(trx, dialect, pets, now)
+  // Before the pets, in the order of all locks.
+  await ensureCategories(
+    trx,
+    pets.map(({ categoryId }) => categoryId),
+    now,
+  )
+  const openOrders = await lockPetsAndExpireHolds(trx, storedIds, petIds, now)
+  const stored = storedIndex(await findStoredPets(trx, storedIds))
+  const added: PetRecord[] = []
+  const changed: StoredPet[] = []
+  for (const record of pets) {
+    const existing = stored.find(record)
+    const order = openOrders.get(existing?.id ?? record.id ?? 0)
+    // A pet with an open order has the status that the order gives it, not that of the record.
+    const status = order ? petStatusForOrder[order.status] : record.status
+    if (!existing) added.push({ ...record, status })
+    else {
+      const next = merge(existing, { ...record, status })
+      if (!isSame(existing, next)) changed.push(next)
+    }
+  }
+  await updatePets(trx, changed, now)
   if (added.length > 0) await createPets(trx, dialect, added, now)
-  for (const pet of changed) await applyPet(trx, dialect, pet, now)
 }
 
-/** The ids of existing pets and of pets with open orders. May contain ids that are not among the given ones. */
-async function findKnownIds(trx: Db, ids: readonly number[]): Promise<number[]> {
-  const pets = await trx
-    .selectFrom('pets')
-    .select('id')
-    .where(isAmong(sql.ref('id'), ids))
-    .execute()
-  const orders = await trx
+/** Returns the open orders by pet. Orders change only while their pet is locked. */
+async function lockPetsAndExpireHolds(
+  trx: Db,
+  storedIds: readonly number[],
+  petIds: readonly number[],
+  now: number,
+): Promise<Map<number, OpenOrder>> {
+  await findStoredPets(trx, storedIds, true)
+  const openOrders = await findOpenOrders(trx, petIds)
+  for (const [petId, { holdExpiresAt }] of openOrders) {
+    if (holdExpiresAt === null || holdExpiresAt > now) continue
+    await lockPetAndOrder(trx, BigInt(petId), now)
+    openOrders.delete(petId)
+  }
+  return openOrders
+}
+
+/** What a record leaves out stays as it is. */
+export const merge = (pet: StoredPet, record: PetRecord): StoredPet => ({
+  id: pet.id,
+  name: record.name,
+  categoryId: record.categoryId,
+  status: record.status ?? pet.status,
+  externalId: record.externalId ?? pet.externalId,
+})
+
+export const isSame = (a: StoredPet, b: StoredPet): boolean =>
+  a.name === b.name && a.categoryId === b.categoryId && a.status === b.status && a.externalId === b.externalId
+
+/** Finds the stored pet of a record: by its id, or else by its external id. */
+export function storedIndex(stored: readonly StoredPet[]) {
+  const byId = new Map(stored.map((pet) => [pet.id, pet]))
+  const byExternalId = new Map(stored.map((pet) => [pet.externalId, pet]))
+  const find = ({ id, externalId }: PetRecord): StoredPet | undefined => {
+    const holder = externalId === undefined ? undefined : byExternalId.get(externalId)
+    if (id === undefined) return holder
+    if (holder && holder.id !== id)
+      throw new LineError(
+        `Animal ${id} cannot have the external id "${externalId}", because animal ${holder.id} has it.`,
+      )
+    return byId.get(id)
+  }
+  /** The index of the first record whose pet an earlier record has. */
+  const firstRepeated = (pets: readonly PetRecord[]): number | undefined => {
+    if (isAscending(pets)) return undefined
+    const seen = new Set<number | string>()
+    for (const [at, record] of pets.entries()) {
+      const { id, externalId } = record
+      const keys = [find(record)?.id ?? id, externalId].filter((key) => key !== undefined)
+      if (keys.some((key) => seen.has(key))) return at
+      for (const key of keys) seen.add(key)
+    }
+    return undefined
+  }
+  return { find, firstRepeated }
+}
+
+/** Whether all ids are different, as in an export. */
+function isAscending(pets: readonly PetRecord[]): boolean {
+  let last = 0
+  for (const { id = last + 1, externalId } of pets) {
+    if (externalId !== undefined || id <= last) return false
+    last = id
+  }
+  return true
+}
+
+type OpenOrder = { readonly status: 'placed' | 'approved'; readonly holdExpiresAt: number | null }
+
+/** The ids of existing pets, and of all pets that the records name. */
+export async function findStoredIds(db: Db, pets: readonly PetRecord[]) {
+  const given = pets.flatMap(({ id }) => id ?? [])
+  const externalIds = pets.flatMap(({ externalId }) => externalId ?? [])
+  const selectIds = db.selectFrom('pets').select('id')
+  const byId = given.length > 0 ? await selectIds.where(isAmong('id', given)).execute() : []
+  const byExternalId =
+    externalIds.length > 0
+      ? await selectIds
+          .where('external_id', 'in', externalIds)
+          // As in the partial index.
+          .where('external_id', 'is not', null)
+          .execute()
+      : []
+  const isGiven = new Set(given)
+  const found = [...byId.filter(({ id }) => isGiven.has(id)), ...byExternalId].map(({ id }) => id)
+  return { storedIds: [...new Set(found)], petIds: [...new Set([...given, ...found])] }
+}
+
+async function findOpenOrders(trx: Db, petIds: readonly number[]): Promise<Map<number, OpenOrder>> {
+  if (petIds.length === 0) return new Map()
+  const rows = await trx
     .selectFrom('orders')
-    .select('pet_id as id')
-    .where(isAmong(sql.ref('pet_id'), ids))
+    .select(['pet_id', 'status', 'hold_expires_at'])
+    .where(isAmong('pet_id', petIds))
     .where('status', 'in', [sql.lit('placed'), sql.lit('approved')])
     .execute()
-  return [...pets, ...orders].map(({ id }) => id)
+  return new Map(
+    rows.map(({ pet_id, status, hold_expires_at: holdExpiresAt }) => [
+      pet_id,
+      { status: status as OpenOrder['status'] satisfies OrderStatus, holdExpiresAt },
+    ]),
+  )
 }
 
 const idsPerRowMax = 4
 
-/** A range is faster than a list, and the ids of an export are dense. */
-function isAmong(column: RawBuilder<unknown>, ids: readonly number[]): RawBuilder<boolean> {
+/** A range is faster than a list, and the ids of an export are dense. May find rows that are not among the given ones. */
+function isAmong(name: 'id' | 'pet_id', ids: readonly number[]): RawBuilder<boolean> {
+  const column = sql.ref(name)
   const [min, max] = [Math.min(...ids), Math.max(...ids)]
   return max - min < idsPerRowMax * ids.length
     ? sql`${column} BETWEEN ${min} AND ${max}`
     : sql`${column} IN (${sql.join(ids)})`
-}
-
-/** A pet with an open order has the status that the order gives it, not that of the record. */
-async function applyPet(trx: Db, dialect: SqlDialect, pet: PetRecord, now: number): Promise<void> {
-  const { pet: existing, openOrder } = await lockPetAndOrder(trx, BigInt(pet.id ?? 0), now)
-  const status = openOrder ? petStatusForOrder[openOrder.status] : (pet.status ?? 'available')
-  const imported = { ...pet, status }
-  if (existing) await updatePet(trx, existing, imported, now)
-  else await createPets(trx, dialect, [imported], now)
 }

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { int64, integer } from '../../api/validation.ts'
+import { int64, integer, nonBlankText } from '../../api/validation.ts'
 import { categoryNameSchema } from '../../categories/schemas.ts'
 import { timeMaxMs } from '../../clock.ts'
 import { type KeySettings, validateKeySettings } from '../../keys/key.ts'
@@ -29,6 +29,9 @@ const counters = {
   lastEventId: counter,
 }
 
+/** The name of an animal in another system. */
+const externalIdSchema = nonBlankText(255, 'Identifies the animal in another system.')
+
 const secretSchema = z.object({
   hash: z.string().regex(/^[0-9a-f]{64}$/),
   createdAt: timeMs,
@@ -55,6 +58,7 @@ const schemas = {
     name: petNameSchema,
     categoryId: int64(),
     status: z.enum(petStatuses).optional(),
+    externalId: externalIdSchema.optional(),
   }),
 
   order: z
@@ -104,6 +108,8 @@ const schemas = {
       return { ...record, settings }
     }),
 }
+
+export const petSchema = schemas.pet
 
 export type HeaderRecord = z.output<typeof schemas.petstore>
 export type CategoryRecord = z.output<typeof schemas.category>

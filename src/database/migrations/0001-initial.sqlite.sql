@@ -23,8 +23,12 @@ CREATE TABLE pets (
   id integer PRIMARY KEY AUTOINCREMENT,
   name text NOT NULL,
   category_id integer NOT NULL REFERENCES categories (category_id),
-  status text NOT NULL
+  status text NOT NULL,
+  -- The name of the pet in another system, for imports. It is not part of the API.
+  external_id text
 ) STRICT;
+
+CREATE UNIQUE INDEX pets_by_external_id ON pets (external_id) WHERE external_id IS NOT NULL;
 
 -- One index for each combination of filters, in the order of the pages. Each covers all columns of a page: the rows of
 -- a rare combination are spread over many pages of the table.
@@ -186,6 +190,13 @@ CREATE TABLE audit_entries (
 CREATE TRIGGER audit_entries_append_only BEFORE UPDATE ON audit_entries BEGIN
   SELECT RAISE(ABORT, 'The audit log is append-only.');
 END;
+
+-- Imports that have not ended, by the hash of their file and options: the last line that is committed.
+CREATE TABLE imports (
+  digest text PRIMARY KEY,
+  line integer NOT NULL,
+  updated_at integer NOT NULL
+) STRICT;
 
 CREATE TABLE idempotency_records (
   key_id integer NOT NULL,

@@ -17,13 +17,24 @@ const lockRetryMs = 20
 const stagingPrefix = 'restore-'
 /** The default of SQLite, which every database of the service uses. */
 const pageBytes = 4096
+/** The event loop runs between the steps. */
+const pagesPerStep = 1_000
+
+/** Called with the part that is copied, from 0 to 1. */
+type OnProgress = (pages: number, share: number) => void
+
+export type Backup = { readonly bytes: number; readonly rows: RowCounts }
 
 /** Writes a consistent copy of the database. The target appears only when it is complete, checked and durable. */
-export async function backupDatabase(source: string, target: string): Promise<number> {
+export async function backupDatabase(
+  source: string,
+  target: string,
+  onProgress: OnProgress = () => {},
+): Promise<Backup> {
   const unfinished = `${target}.unfinished`
   try {
     rmSync(unfinished, { force: true })
-    await copyPages(source, unfinished)
+    const rows = await copyPages(source, unfinished, onProgress)
     const problem = integrityProblem(unfinished)
     if (problem !== undefined) {
       throw new Error(
@@ -38,21 +49,45 @@ export async function backupDatabase(source: string, target: string): Promise<nu
       rmSync(target, { force: true })
       throw error
     }
-    return statSync(target).size
+    return { bytes: statSync(target).size, rows }
   } finally {
     for (const suffix of ['', '-journal', '-wal', '-shm']) rmSync(`${unfinished}${suffix}`, { force: true })
   }
 }
 
-async function copyPages(source: string, target: string): Promise<void> {
+/** Returns the number of rows, which is the same in the source and in the copy. */
+async function copyPages(
+  source: string,
+  target: string,
+  onProgress: OnProgress = () => {},
+): Promise<RowCounts> {
   restrictFileModes(target)
   using connection = new DatabaseSync(source, { readOnly: true, timeout: lockWaitMs })
   // An open read transaction keeps the snapshot. Otherwise each write of a server would restart the copy.
   connection.exec('BEGIN; SELECT 1 FROM sqlite_schema')
-  await backup(connection, target)
+  await backup(connection, target, {
+    rate: pagesPerStep,
+    progress: ({ totalPages, remainingPages }) =>
+      onProgress(totalPages - remainingPages, 1 - remainingPages / totalPages),
+  })
   // In WAL mode even a reader creates files beside the copy, and fails if it lacks the permission.
   using copy = new DatabaseSync(target)
   copy.exec('PRAGMA journal_mode = DELETE')
+  const [expected, copied] = [countRows(connection), countRows(copy)]
+  if (JSON.stringify(copied) !== JSON.stringify(expected))
+    throw new Error(`The copy of ${source} does not have the same rows: check the disk.`)
+  return copied
+}
+
+const countedTables = { pets: 'pets', categories: 'categories', orders: 'orders', keys: 'api_keys' } as const
+export type RowCounts = Readonly<Record<keyof typeof countedTables, number>>
+
+function countRows(connection: DatabaseSync): RowCounts {
+  const counts = Object.entries(countedTables).map(([name, table]) => [
+    name,
+    Number(connection.prepare(`SELECT count(*) AS count FROM ${table}`).get()?.count),
+  ])
+  return Object.fromEntries(counts)
 }
 
 /**
@@ -69,7 +104,7 @@ function integrityProblem(file: string): string | undefined {
   }
 }
 
-type ReplacedDatabase = {
+export type ReplacedDatabase = {
   /** Undefined if there is none, or if it cannot be opened. Reading it fails if it is damaged. */
   readonly db: Db | undefined
   readonly lastChangeId: number
@@ -81,13 +116,14 @@ export async function restoreDatabase(
   dataDir: string,
   now: number,
   prepare: (restored: Database, replaced: ReplacedDatabase) => Promise<void>,
-): Promise<number> {
+  onProgress: OnProgress = () => {},
+): Promise<Backup> {
   removeStaging(dataDir)
   const staging = await mkdtemp(join(dataDir, stagingPrefix))
   try {
     if (integrityProblem(file) !== undefined || !isPetstore(file))
       throw new Error(`${file} is not a complete backup of a petstore database.`)
-    await copyPages(file, databaseFile(staging))
+    const rows = await copyPages(file, databaseFile(staging), onProgress)
     const database = await openMigrated({ dataDir: staging }, now)
     await renewIdentity(database)
     {
@@ -96,12 +132,12 @@ export async function restoreDatabase(
       await prepare(database, { db: connection && sqliteKysely(connection), lastChangeId })
     }
     await database.close()
-    const { size } = statSync(databaseFile(staging))
+    const { size: bytes } = statSync(databaseFile(staging))
     repairModes(databaseFile(dataDir))
     if (isOverwritable(databaseFile(dataDir))) await overwrite(databaseFile(staging), databaseFile(dataDir))
     else replaceDamaged(databaseFile(staging), dataDir, now)
     syncFolder(dataDir)
-    return size
+    return { bytes, rows }
   } finally {
     rmSync(staging, { recursive: true, force: true })
   }

@@ -1,4 +1,5 @@
-import { chmodSync, closeSync, fsyncSync, openSync, statSync } from 'node:fs'
+import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
 
 /** The database holds customer names and key hashes, so only the owner may read its files. */
 const privateMode = 0o600
@@ -19,6 +20,21 @@ export function restrictFileModes(database: string): void {
 /** Restricts the modes of an existing database. */
 export function repairModes(database: string): void {
   for (const suffix of suffixes) repairMode(`${database}${suffix}`)
+}
+
+/**
+ * Creates a folder that only its owner can access, and its parents. Not with the option `recursive` of Node, which never
+ * returns if the file system reports that an existing parent does not exist, as /proc does.
+ */
+export function createFolder(folder: string): void {
+  if (statSync(folder, { throwIfNoEntry: false })) return
+  if (dirname(folder) !== folder) createFolder(dirname(folder))
+  try {
+    mkdirSync(folder, { mode: 0o700 })
+  } catch (error) {
+    // Another process created the folder first.
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  }
 }
 
 function createPrivate(file: string): void {

@@ -1,4 +1,4 @@
-import { mkdirSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type Database, DatabaseUnavailableError, type StorageFault } from '../database.ts'
@@ -8,7 +8,7 @@ import { WriteQueue } from '../writeQueue.ts'
 import { databaseVersionReader, RowChanges, watchExternalChanges } from './changes.ts'
 import { sqliteConnectionOf, sqliteKysely } from './driver.ts'
 import { Durability, defaultSyncMaxMs } from './durability.ts'
-import { restrictFileModes } from './files.ts'
+import { createFolder, restrictFileModes } from './files.ts'
 import { needsRecovery, recoverDatabase } from './recovery.ts'
 import { sqliteWriteEngine } from './writeEngine.ts'
 
@@ -30,7 +30,7 @@ export function openSqlite(
   dataDir: string,
   { isServing, syncMaxMs = defaultSyncMaxMs }: SqliteOptions = {},
 ): Database {
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  createFolder(dataDir)
   const file = databaseFile(dataDir)
   restrictFileModes(file)
   const isRecovered = isServing || needsRecovery(file) ? recoverDatabase(file) : false
@@ -54,7 +54,7 @@ export function openSqlite(
     ? new Durability({ databaseFile: file, writer, read, syncMaxMs, externalVersion, onFault })
     : undefined
   // Commands that import data keep the indexes in memory and write to the disk less often.
-  if (!durability) writer.exec('PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 16384')
+  if (!durability) writer.exec('PRAGMA cache_size = -12288; PRAGMA wal_autocheckpoint = 16384')
   // The previous process may have crashed between deleting data and truncating the log.
   if (!isRecovered) durability?.truncateWal()
   const externalChanges = watchExternalChanges(writer, durability && (() => durability.syncCommit()))

@@ -1,15 +1,14 @@
-import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { isLocked } from './driver.ts'
-import { restrictFileModes } from './files.ts'
+import { createFolder, restrictFileModes } from './files.ts'
 
 /**
  * Prevents a second server on the same data folder: each would count only its share of the requests. The operating system
  * releases the lock when the process dies.
  */
 export function acquireServerLock(dataDir: string): () => void {
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  createFolder(dataDir)
   const file = join(dataDir, 'server.lock')
   restrictFileModes(file)
   const lock = new DatabaseSync(file, { timeout: 0 })

@@ -1,0 +1,121 @@
+import { existsSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import { sql } from 'kysely'
+import { systemClock } from '../../clock.ts'
+import type { Config } from '../../config.ts'
+import type { Database } from '../../database/database.ts'
+import { readMetadata } from '../../database/metadata.ts'
+import { migrations } from '../../database/migrate.ts'
+import { openDatabase, urlWithoutCredentials } from '../../database/open.ts'
+import { sqliteKysely } from '../../database/sqlite/driver.ts'
+import { databaseFile } from '../../database/sqlite/open.ts'
+import type { Db } from '../../database/tables.ts'
+import { type Finding, ok, problem, warning } from './finding.ts'
+
+const clockDifferenceMaxMs = 2_000
+
+export const checkDatabase = (config: Config): Promise<Finding[]> =>
+  config.databaseUrl === undefined
+    ? checkSqlite(config)
+    : checkPostgres(config, urlWithoutCredentials(config.databaseUrl))
+
+async function checkSqlite({ dataDir, environment }: Config): Promise<Finding[]> {
+  const file = databaseFile(dataDir)
+  if (!existsSync(file))
+    return [
+      warning(
+        'database',
+        `There is no database at ${file} yet.`,
+        'Start the service, or set PETSTORE_DATA_DIR.',
+      ),
+    ]
+  try {
+    using connection = new DatabaseSync(file, { readOnly: true, timeout: 5_000 })
+    const damage = String(connection.prepare('PRAGMA quick_check(1)').get()?.quick_check)
+    if (damage !== 'ok')
+      return [
+        problem(
+          'database',
+          `${file} is damaged (${damage}).`,
+          'Stop the service and restore a backup: petstore restore.',
+        ),
+      ]
+    const db = sqliteKysely(connection)
+    const newest = await db.selectFrom('events').select('created_at').orderBy('id', 'desc').limit(1).execute()
+    return [
+      await checkSchema(db, `SQLite database ${file}`, environment),
+      checkClock((newest[0]?.created_at ?? 0) - systemClock(), 'the newest event'),
+    ]
+  } catch (error) {
+    return [
+      problem(
+        'database',
+        `${file} cannot be read (${(error as Error).message}).`,
+        'Check its owner and modes, or restore a backup.',
+      ),
+    ]
+  }
+}
+
+async function checkSchema(db: Db, name: string, environment: string): Promise<Finding> {
+  const rows = await db
+    .selectFrom('schema_migrations' as 'metadata')
+    .selectAll()
+    .execute()
+  const owner = (await readMetadata(db, 'environment')) ?? environment
+  const versions = `${name}, schema version ${rows.length} of ${migrations.length}, ${owner}.`
+  if (owner !== environment)
+    return problem(
+      'database',
+      versions,
+      `PETSTORE_ENV is ${environment}. Use the database of this environment.`,
+    )
+  if (rows.length > migrations.length)
+    return problem('database', versions, 'Run the newer version of petstore that migrated it.')
+  if (rows.length < migrations.length)
+    return warning('database', versions, 'Make a backup, then run: petstore migrate')
+  return ok('database', versions)
+}
+
+async function checkPostgres(config: Config, name: string): Promise<Finding[]> {
+  const onMissing = () => {
+    throw new Error(`There are no tables in the PostgreSQL database at ${name}.`)
+  }
+  let database: Database | undefined
+  try {
+    database = await openDatabase({ ...config, isAutoMigrate: false, onMissing }, systemClock())
+    const before = systemClock()
+    const clock = sql<{
+      now: number
+    }>`SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now`
+    const theirs = (await clock.execute(database.read)).rows[0]?.now ?? before
+    return [
+      await checkSchema(database.read, `PostgreSQL database ${name}`, config.environment),
+      checkClock(theirs - (before + systemClock()) / 2, 'the database'),
+    ]
+  } catch (error) {
+    return [
+      problem(
+        'database',
+        (error as Error).message,
+        'Check DATABASE_URL and the server, and run "petstore migrate" for a new database.',
+      ),
+    ]
+  } finally {
+    await database?.close()
+  }
+}
+
+/** Rate limits, holds and expiry depend on the time. */
+function checkClock(aheadMs: number, other: string): Finding {
+  // The newest event of SQLite is usually old, which says nothing.
+  const isOff =
+    other === 'the database' ? Math.abs(aheadMs) > clockDifferenceMaxMs : aheadMs > clockDifferenceMaxMs
+  return isOff
+    ? warning(
+        'clock',
+        `The clock of this machine and that of ${other} differ by ${Math.round(Math.abs(aheadMs) / 1000)} s.`,
+        'Synchronize the clock, for example with chrony or systemd-timesyncd.',
+      )
+    : ok('clock', `The clock of this machine agrees with ${other}.`)
+}

@@ -1,0 +1,99 @@
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readdirSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import { type Finding, ok, problem, warning } from './finding.ts'
+
+const mebibyte = 1024 * 1024
+const freeBytesMin = 100 * mebibyte
+const freeBytesLow = 1024 * mebibyte
+const syncMsMax = 100
+const syncRounds = 5
+const othersMask = 0o077
+
+/** The folder of the embedded database: free space, speed of a sync, owner and modes. */
+export function checkDisk(dataDir: string): Finding[] {
+  const existing = existsSync(dataDir) ? dataDir : nearestFolder(dataDir)
+  const space = checkSpace(existing)
+  if (existing !== dataDir)
+    return [
+      warning('folder', `${dataDir} does not exist yet.`, 'Start the service, or set PETSTORE_DATA_DIR.'),
+      space,
+    ]
+  return [checkSync(dataDir), space, checkPermissions(dataDir)]
+}
+
+const nearestFolder = (folder: string): string =>
+  existsSync(folder) || dirname(folder) === folder ? folder : nearestFolder(dirname(folder))
+
+function checkSync(dataDir: string): Finding {
+  const file = join(dataDir, `doctor-${process.pid}`)
+  try {
+    const descriptor = openSync(file, 'wx', 0o600)
+    const times: number[] = []
+    try {
+      for (let round = 0; round < syncRounds; round++) {
+        writeSync(descriptor, Buffer.alloc(4096))
+        const startedAt = performance.now()
+        fsyncSync(descriptor)
+        times.push(performance.now() - startedAt)
+      }
+    } finally {
+      closeSync(descriptor)
+    }
+    const median = times.sort((a, b) => a - b)[Math.floor(syncRounds / 2)] ?? 0
+    const message = `A sync of ${dataDir} takes ${median.toFixed(1)} ms.`
+    return median <= syncMsMax
+      ? ok('disk', message)
+      : warning('disk', message, 'Every change waits for a sync. Use a faster disk, not a network folder.')
+  } catch (error) {
+    return problem(
+      'disk',
+      `${dataDir} cannot be written (${(error as Error).message}).`,
+      'Give the folder to the user that runs the service (chown), or set PETSTORE_DATA_DIR.',
+    )
+  } finally {
+    rmSync(file, { force: true })
+  }
+}
+
+function checkSpace(folder: string): Finding {
+  const { bavail, bsize } = statfsSync(folder)
+  const free = bavail * bsize
+  const message = `${Math.floor(free / mebibyte)} MiB are free.`
+  if (free < freeBytesMin)
+    return problem('space', message, 'Free space on the disk: changes fail when it is full.')
+  return free < freeBytesLow
+    ? warning('space', message, 'Free space on the disk soon.')
+    : ok('space', message)
+}
+
+function checkPermissions(dataDir: string): Finding {
+  const files = readdirSync(dataDir)
+    .filter((name) => name.startsWith('petstore.db'))
+    .map((name) => join(dataDir, name))
+  const uid = process.geteuid?.()
+  const foreign = uid === 0 ? [] : files.filter((file) => uid !== undefined && statSync(file).uid !== uid)
+  if (foreign.length > 0)
+    return problem(
+      'permissions',
+      `Another user owns ${foreign.join(', ')}.`,
+      'Run the command as the user of the service, or give it the files (chown).',
+    )
+  const readable = files.filter((file) => (statSync(file).mode & othersMask) !== 0)
+  if (readable.length > 0)
+    return warning(
+      'permissions',
+      `Other users can read ${readable.join(', ')}.`,
+      `Run: chmod 600 ${readable.join(' ')}`,
+    )
+  return ok('permissions', 'Only the owner can read the files of the database.')
+}

@@ -1,0 +1,115 @@
+import { byImport } from '../../audit/audit.ts'
+import { recordAudit } from '../../audit/queries.ts'
+import { systemClock } from '../../clock.ts'
+import type { Database } from '../../database/database.ts'
+import { Progress } from '../output/progress.ts'
+import { applyRecords } from './applyRecords.ts'
+import type { Batch, ReadOptions } from './batch.ts'
+import type { CheckedFile } from './checkFile.ts'
+import type { ImportInput } from './input.ts'
+import { readRecords } from './readRecords.ts'
+import type { ExportRecord } from './records.ts'
+import { committedLine, forgetImport, recordLine } from './resume.ts'
+
+const batchRecordsMax = 2_500
+const batchBytesMax = 4 * 1024 * 1024
+
+type ApplyOptions = {
+  readonly read: ReadOptions
+  /** Wrong lines are left out. Otherwise the file has none. */
+  readonly skipsBad: boolean
+  /** Correct lines that are left out too. */
+  readonly skippedLines: ReadonlySet<number>
+}
+
+/** Writes a checked file in batches. An interrupted import continues after its last batch. */
+export async function applyFile(
+  database: Database,
+  input: ImportInput,
+  { digest, highestIds }: CheckedFile,
+  { read, skipsBad, skippedLines }: ApplyOptions,
+) {
+  // The events so far get their ids before the feed continues after those of the file.
+  await database.readableThrough()
+  // The database must not assign an id that a record of the file has.
+  for (const [table, id] of highestIds)
+    await database.write((trx) => database.dialect.reserveIds(trx, table, id))
+  const resumedAfter = await committedLine(database.read, digest)
+  const writer = new BatchWriter(database, digest)
+  const progress = new Progress('Importing')
+  let bytesRead = 0
+  for await (const batch of readRecords(input.open(), read)) {
+    const [problem] = batch.problems
+    if (problem && !skipsBad)
+      throw new Error(`Line ${problem.line}: ${problem.reason}. The file was changed during the import.`)
+    await writer.add(batch, (line) => line > resumedAfter && !skippedLines.has(line))
+    bytesRead += batch.bytes
+    progress.show(writer.written, 'lines', bytesRead / input.bytes)
+  }
+  await writer.flush()
+  progress.end()
+  await database.write((trx) => forgetImport(trx, digest, systemClock()))
+  return { ...writer.counts(read.withKeys), ...(resumedAfter > 0 && { resumedAfterLine: resumedAfter }) }
+}
+
+/** Collects records and writes them in transactions, together with the number of the last line. */
+class BatchWriter {
+  readonly #database: Database
+  readonly #digest: string
+  readonly #counts = { petstore: 0, pet: 0, category: 0, order: 0, key: 0 }
+  readonly #keys = { imported: 0, renumbered: 0, unchanged: 0 }
+  #records: ExportRecord[] = []
+  #lines: number[] = []
+  #bytes = 0
+  /** The audit entry is part of the first transaction, because an import that stops keeps what it has applied. */
+  #isRecorded = false
+  written = 0
+
+  constructor(database: Database, digest: string) {
+    this.#database = database
+    this.#digest = digest
+  }
+
+  async add({ records, lines, bytes }: Batch, isWanted: (line: number) => boolean): Promise<void> {
+    for (const [at, record] of records.entries()) {
+      const line = lines[at] as number
+      if (!isWanted(line)) continue
+      this.#records.push(record)
+      this.#lines.push(line)
+      this.#counts[record.type ?? 'pet']++
+    }
+    this.#bytes += bytes
+    // Bounded in bytes too: a name cut out of a line keeps the text of its chunk in memory.
+    if (this.#records.length >= batchRecordsMax || this.#bytes >= batchBytesMax) await this.flush()
+  }
+
+  async flush(): Promise<void> {
+    const database = this.#database
+    while (this.#records.length > 0) {
+      const { applied, keys } = await database.write(async (trx) => {
+        const now = systemClock()
+        if (!this.#isRecorded) await recordAudit(trx, byImport(now), 'database.imported', 'database')
+        const result = await applyRecords(trx, database.dialect, this.#records, now)
+        await recordLine(trx, this.#digest, this.#lines[result.applied - 1] as number, now)
+        return result
+      })
+      this.#isRecorded = true
+      // After each batch, so that the next reader of the feed does not wait for all of them.
+      await database.readableThrough()
+      this.#records = this.#records.slice(applied)
+      this.#lines = this.#lines.slice(applied)
+      this.written += applied
+      for (const outcome of keys) this.#keys[outcome]++
+    }
+    this.#bytes = 0
+  }
+
+  counts(withKeys: boolean) {
+    const { pet, category, order, key } = this.#counts
+    const { renumbered: keysRenumbered, unchanged: keysUnchanged } = this.#keys
+    return {
+      ...{ pets: pet, categories: category, orders: order, keys: key },
+      ...(withKeys && { keysRenumbered, keysUnchanged }),
+    }
+  }
+}

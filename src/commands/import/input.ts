@@ -1,0 +1,75 @@
+import {
+  closeSync,
+  createReadStream,
+  createWriteStream,
+  existsSync,
+  fstatSync,
+  mkdtempSync,
+  openSync,
+  read,
+  rmSync,
+  statSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { promisify } from 'node:util'
+import { chunkBytes } from './readText.ts'
+
+/** A file that can be read several times. */
+export type ImportInput = {
+  readonly bytes: number
+  /** Reads it from its start. */
+  open(): AsyncIterable<Buffer>
+  close(): void
+}
+
+/** Opens a file. Standard input, and anything else but a regular file, is copied to a temporary file first. */
+export async function openInput(given: string | undefined): Promise<ImportInput> {
+  const isStandardInput = given === undefined || given === '-'
+  if (!isStandardInput && !existsSync(given)) throw new Error(`There is no file ${given}.`)
+  if (!isStandardInput && statSync(given).isDirectory()) throw new Error(`${given} is a folder, not a file.`)
+  if (!isStandardInput && statSync(given).isFile()) return inputOf(openSync(given, 'r'))
+  if (isStandardInput && process.stdin.isTTY) console.error('Reading standard input. End it with Ctrl-D.')
+  const descriptor = openTemporaryFile()
+  const source = isStandardInput ? process.stdin : createReadStream(given)
+  await pipeline(source, createWriteStream('', { fd: descriptor, autoClose: false })).catch(
+    (cause: unknown) => {
+      const message = `The input cannot be copied (${(cause as Error).message}): set TMPDIR to a folder with enough space.`
+      throw new Error(message, { cause })
+    },
+  )
+  return inputOf(descriptor)
+}
+
+const inputOf = (descriptor: number): ImportInput => ({
+  bytes: fstatSync(descriptor).size,
+  open: () => readChunks(descriptor),
+  close: () => closeSync(descriptor),
+})
+
+const readAt = promisify(read)
+
+/**
+ * Not a stream: a stream closes the file when its reader stops early. A chunk is valid until the next one is read: new
+ * buffers would take more memory than everything else.
+ */
+async function* readChunks(descriptor: number): AsyncGenerator<Buffer> {
+  const buffer = Buffer.allocUnsafe(chunkBytes)
+  for (let position = 0; ; ) {
+    const { bytesRead } = await readAt(descriptor, { buffer, position })
+    if (bytesRead === 0) return
+    yield buffer.subarray(0, bytesRead)
+    position += bytesRead
+  }
+}
+
+/** Without a name, so that it is deleted when the process ends, even after a crash. */
+function openTemporaryFile(): number {
+  const folder = mkdtempSync(join(tmpdir(), 'petstore-import-'))
+  try {
+    return openSync(join(folder, 'input'), 'wx+', 0o600)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,57 @@
+import { closeSync, openSync, writeSync } from 'node:fs'
+import { ApiError } from '../../api/errors.ts'
+import { JsonError } from '../../api/json.ts'
+
+/** A line that cannot be imported. */
+export type Problem = { readonly line: number; readonly reason: string }
+
+/** The most problems that are listed. A report has all of them. */
+const listedMax = 20
+
+/** Counts the wrong lines of a file, lists the first ones, and writes all of them to the report. */
+export class Problems {
+  readonly listed: Problem[] = []
+  readonly #report: number | undefined
+  #count = 0
+
+  constructor(reportFile: string | undefined) {
+    this.#report = reportFile === undefined ? undefined : openSync(reportFile, 'w', 0o600)
+  }
+
+  get count(): number {
+    return this.#count
+  }
+
+  add(problem: Problem): void {
+    this.#count++
+    if (this.listed.length < listedMax) this.listed.push(problem)
+    if (this.#report !== undefined) writeSync(this.#report, `${JSON.stringify(problem)}\n`)
+  }
+
+  /** One line for each, and the number of those that are not listed. */
+  toString(): string {
+    const lines = this.listed.map(({ line, reason }) => `Line ${line}: ${reason}`)
+    const more = this.#count - this.listed.length
+    return [...lines, ...(more > 0 ? [`${more} more wrong lines. --report FILE lists all.`] : [])].join('\n')
+  }
+
+  close(): void {
+    if (this.#report !== undefined) closeSync(this.#report)
+  }
+}
+
+/** A line is wrong. */
+export class LineError extends Error {}
+
+/** Stops the import also with --skip-bad: what follows cannot be understood, or is not wanted. */
+export class FatalLineError extends Error {}
+
+/** What is wrong with a line. Rethrows all other errors. */
+export function problemOf(error: unknown): string {
+  if (error instanceof LineError) return error.message
+  // The parser counts lines within the text, which is always one line.
+  if (error instanceof JsonError) return error.message.replace(/^line 1, /, '')
+  if (error instanceof ApiError && error.details)
+    return error.details.map(({ path, message }) => `${path.slice(1)} ${message}`).join('; ')
+  throw error
+}

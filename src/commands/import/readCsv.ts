@@ -1,0 +1,132 @@
+import { parseInt64 } from '../../api/json.ts'
+import { validate } from '../../api/validation.ts'
+import { type PetStatus, petStatuses } from '../../pets/pet.ts'
+import type { Batch, ReadOptions } from './batch.ts'
+import { findDelimiter, parseCsvRecord } from './csv.ts'
+import { LineError, problemOf } from './problems.ts'
+import { lineBytesMax, type TextChunk } from './readText.ts'
+import { type PetRecord, petSchema } from './records.ts'
+
+export const csvFields = ['id', 'externalId', 'name', 'categoryId', 'status'] as const
+type Field = (typeof csvFields)[number]
+
+/** The place of each field in a row. */
+type Columns = { readonly [Name in Field]?: number } & { readonly count: number; readonly delimiter: string }
+
+/** Reads animals from CSV. A record can have several lines, within quotation marks. */
+export async function* readCsv(
+  chunks: AsyncIterable<TextChunk>,
+  options: ReadOptions,
+): AsyncGenerator<Batch> {
+  let columns: Columns | undefined
+  let rest = ''
+  let line = 1
+  for await (const chunk of chunks) {
+    if (rest === '') line = chunk.line
+    const batch: Batch = { records: [], lines: [], problems: [...chunk.problems], bytes: chunk.bytes }
+    const text = rest + chunk.text
+    rest = ''
+    for (let start = 0; start < text.length; ) {
+      const parsed = parseCsvRecord(text, start, columns?.delimiter ?? findDelimiter(firstLine(text)))
+      if (!parsed && text.length - start <= lineBytesMax) {
+        rest = text.slice(start)
+        break
+      }
+      // A quotation mark that is never closed spoils one line only.
+      const end = parsed?.end ?? nextLine(text, start)
+      if (!parsed) batch.problems.push({ line, reason: 'a quotation mark is not closed' })
+      else if (!isBlank(parsed.cells)) {
+        if (!columns) columns = readHeader(parsed.cells, firstLine(text), options)
+        else readRow(parsed.cells, columns, line, batch)
+      }
+      line += parsed ? linesIn(text, start, end) : 1
+      start = end
+    }
+    yield batch
+  }
+  if (rest === '') return
+  const reason = 'a quotation mark is not closed'
+  yield { records: [], lines: [], problems: [{ line, reason }], bytes: 0 }
+}
+
+const firstLine = (text: string): string => text.slice(0, nextLine(text, 0))
+const nextLine = (text: string, from: number): number => text.indexOf('\n', from) + 1 || text.length
+const isBlank = (cells: readonly string[]): boolean => cells.length === 1 && cells[0]?.trim() === ''
+
+function linesIn(text: string, start: number, end: number): number {
+  let count = 1
+  for (let at = text.indexOf('\n', start); at !== -1 && at < end - 1; at = text.indexOf('\n', at + 1)) count++
+  return count
+}
+
+function readHeader(cells: readonly string[], line: string, options: ReadOptions): Columns {
+  const headers = cells.map((cell) => cell.replace(/^\ufeff/, '').trim())
+  const found: { [Name in Field]?: number } = {}
+  for (const [at, header] of headers.entries()) {
+    const field = fieldOf(header, options)
+    if (field === undefined) continue
+    if (found[field] !== undefined) throw new Error(`The header has two columns for ${field}.`)
+    found[field] = at
+  }
+  const unknown = [...options.map.keys(), options.externalId].find(
+    (name) => name !== undefined && !headers.includes(name),
+  )
+  if (unknown !== undefined)
+    throw new Error(`The header has no column "${unknown}". Its columns are: ${headers.join(', ')}.`)
+  for (const field of ['name', 'categoryId'] as const) {
+    if (found[field] === undefined)
+      throw new Error(
+        `The header has no column ${field}. Its columns are: ${headers.join(', ')}. Use --map HEADER=${field}.`,
+      )
+  }
+  return { ...found, count: headers.length, delimiter: findDelimiter(line) }
+}
+
+function fieldOf(header: string, { map, externalId }: ReadOptions): Field | undefined {
+  if (header === externalId) return 'externalId'
+  const mapped = map.get(header)
+  if (mapped !== undefined) return mapped as Field
+  const field = csvFields.find((name) => name.toLowerCase() === header.toLowerCase())
+  // Another column has been chosen for it.
+  const isTaken =
+    [...map.values()].includes(field ?? '') || (field === 'externalId' && externalId !== undefined)
+  return isTaken ? undefined : field
+}
+
+function readRow(cells: readonly string[], columns: Columns, line: number, batch: Batch): void {
+  try {
+    if (cells.length !== columns.count)
+      throw new LineError(`has ${cells.length} columns, but the header has ${columns.count}`)
+    batch.records.push(toPet(cells, columns))
+    batch.lines.push(line)
+  } catch (error) {
+    batch.problems.push({ line, reason: problemOf(error) })
+  }
+}
+
+const plainName = /^(?!\s*$)[^\p{Cc}\p{Cs}]{1,255}$/u
+const plainId = /^[1-9]\d{0,14}$/
+
+function toPet(cells: readonly string[], columns: Columns): PetRecord {
+  const cell = (field: Field) => cells[columns[field] ?? cells.length]?.trim() || undefined
+  const name = cells[columns.name ?? 0] ?? ''
+  const [id, categoryId = '', status, externalId] = [
+    ...[cell('id'), cell('categoryId')],
+    ...[cell('status'), cell('externalId')],
+  ]
+  // Without the schema, which takes several times as long.
+  const isPlain =
+    plainName.test(name) &&
+    plainId.test(categoryId) &&
+    (id === undefined || plainId.test(id)) &&
+    (externalId === undefined || plainName.test(externalId)) &&
+    (status === undefined || petStatuses.includes(status as PetStatus))
+  if (isPlain) {
+    const numbers = { id: id === undefined ? undefined : Number(id), categoryId: BigInt(categoryId) }
+    return { type: 'pet', name, status: status as PetStatus | undefined, externalId, ...numbers }
+  }
+  const integerOf = (text: string | undefined) =>
+    text === undefined ? undefined : (parseInt64(text) ?? text)
+  const fields = { id: integerOf(id), categoryId: integerOf(cell('categoryId')), status, externalId }
+  return validate(petSchema, { name: name === '' ? undefined : name, ...fields }, 'body')
+}

@@ -1,0 +1,61 @@
+import type { Command } from 'commander'
+
+/** The words that can follow a command, by the path of the command, such as "keys create". */
+function wordsByCommand(command: Command, path: readonly string[] = []): [path: string, words: string[]][] {
+  const options = command.options.flatMap(({ long }) => long ?? [])
+  const choices = command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? [])
+  const words = [...command.commands.map((each) => each.name()), ...choices, ...options, '--help']
+  return [
+    [path.join(' '), words],
+    ...command.commands.flatMap((each) => wordsByCommand(each, [...path, each.name()])),
+  ]
+}
+
+export function completionScript(shell: string, program: Command): string {
+  if (shell === 'fish') return fishScript(program)
+  const bash = bashScript(program)
+  // Zsh runs completions of bash by this function of its own.
+  return shell === 'bash' ? bash : `#compdef petstore\nautoload -U +X bashcompinit && bashcompinit\n${bash}`
+}
+
+const bashScript = (program: Command): string => `_petstore() {
+  local current=\${COMP_WORDS[COMP_CWORD]} path="" word words
+  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    case "$path $word" in
+${wordsByCommand(program)
+  .filter(([path]) => path !== '')
+  .map(([path]) => `      " ${path}") path=" ${path}" ;;`)
+  .join('\n')}
+    esac
+  done
+  case "$path" in
+${wordsByCommand(program)
+  .map(([path, words]) => `    "${path && ` ${path}`}") words="${words.join(' ')}" ;;`)
+  .join('\n')}
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "$current"))
+}
+complete -o default -F _petstore petstore
+`
+
+function fishScript(program: Command): string {
+  const quote = (text: string) => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
+  const linesOf = (command: Command, path: readonly string[]): string[] => {
+    const names = command.commands.map((each) => each.name())
+    const isHere = path.map((name) => `__fish_seen_subcommand_from ${name}`)
+    const isNotDeeper = names.length > 0 ? [`not __fish_seen_subcommand_from ${names.join(' ')}`] : []
+    const condition = quote([...isHere, ...isNotDeeper].join('; and ') || 'true')
+    const add = (rest: string) => `complete -c petstore -n ${condition} ${rest}`
+    return [
+      ...command.commands.map((each) => add(`-f -a ${each.name()} -d ${quote(each.summary())}`)),
+      ...command.registeredArguments.flatMap(({ argChoices }) =>
+        argChoices ? add(`-f -a ${quote(argChoices.join(' '))}`) : [],
+      ),
+      ...command.options.map(({ long, required, description }) =>
+        add(`-l ${long?.slice(2)}${required ? ' -r' : ''} -d ${quote(description)}`),
+      ),
+      ...command.commands.flatMap((each) => linesOf(each, [...path, each.name()])),
+    ]
+  }
+  return `${linesOf(program, []).join('\n')}\n`
+}

@@ -1,0 +1,116 @@
+import { type Command, Option } from 'commander'
+import { define, jsonOption, repeatable } from './define.ts'
+
+/** Adds the commands that read and write data in bulk. */
+export function addDataCommands(program: Command): void {
+  define(program, {
+    name: 'seed',
+    summary: 'add sample animals',
+    description:
+      'Adds sample animals in six named categories. Every run adds the same ones. Creates the database if there is none.',
+    examples: [['petstore seed --count 1000', 'Add 1,000 animals.']],
+    load: () => import('../seed.ts'),
+  })
+    .option('--count <n>', 'number of animals (default: 100)')
+    .addOption(jsonOption())
+  addImport(program)
+  addExport(program)
+  addBackups(program)
+}
+
+const importDescription = `Reads animals from a CSV file or an NDJSON file, or everything from a file of "petstore export". "-" or no file means standard input. Creates the database if there is none. A server can run meanwhile.
+
+NDJSON has one JSON object on each line, such as {"name":"Milo","categoryId":3,"status":"available"}. CSV has a header with the same names: id, externalId, name, categoryId, status. Other columns are ignored, unless --map gives them one of these names.
+
+An animal with an id, or with an external id that is known already, replaces the existing one. An animal without either is added. An external id is your own name for an animal. It is stored beside the animal and exported, and it is not part of the API. An animal with an open order keeps the status that the order gives it.
+
+Every line is checked before anything is changed. If any is wrong, nothing is imported and the exit code is 1, unless --skip-bad is given. The lines are then written in batches. An import that was interrupted continues after the last batch if it is started again with the same file and options.
+
+With --with-keys, an existing key (with the same secret, or the same id and creation time) is updated as the API could update it: it stays revoked, and expired secrets stay expired. Keys that can manage keys in this database are never changed. A key whose id belongs to another key gets a new id.
+
+A conflict with the database, such as a second open order for an animal, stops the import. The lines before it stay imported.`
+
+function addImport(program: Command): void {
+  define(program, {
+    name: 'import',
+    summary: 'read data from CSV or NDJSON',
+    description: importDescription,
+    examples: [
+      ['petstore import animals.ndjson', 'Add or replace animals.'],
+      ['petstore import animals.csv --dry-run', 'Show what would change, and every wrong line.'],
+      [
+        'petstore import shelter.csv --map "Pet name=name" --map Kind=categoryId --external-id Chip',
+        'Read a file with other column names. "Chip" identifies an animal.',
+      ],
+      ['petstore import animals.csv --skip-bad --report bad.ndjson', 'Import the correct lines only.'],
+      ['petstore export | DATABASE_URL=postgres://... petstore import --with-keys', 'Move all data.'],
+    ],
+    load: () => import('../import.ts'),
+  })
+    .argument('[file]', 'a file whose name ends in .csv or .ndjson, or - for standard input')
+    .addOption(
+      new Option('--format <format>', 'format of the file, if its name does not tell').choices([
+        'csv',
+        'ndjson',
+      ]),
+    )
+    .addOption(repeatable('--map <header=field>', 'read a CSV column as this field'))
+    .option(
+      '--external-id <column>',
+      'CSV column, or NDJSON field, with the external id (default: externalId)',
+    )
+    .option('--dry-run', 'check all lines and show what would change, and change nothing')
+    .option('--skip-bad', 'import the correct lines and list the others; the exit code is then 3')
+    .option('--report <file>', 'write all wrong lines to this file, as NDJSON with line and reason')
+    .option(
+      '--with-keys',
+      'also import keys and counters, which an export contains unless it was made with --without-keys. Keys give access to this service: use it only for files that you trust. Without it, a file with keys or counters is rejected.',
+    )
+    .addOption(jsonOption())
+}
+
+const exportDescription = `Writes data to standard output. NDJSON, the default, has everything: animals with their external ids, categories, orders, keys (hashes only, no secrets) and counters. "petstore import --with-keys" reads it into an equal database. Webhooks are not exported. CSV has the animals only, and "petstore import" reads it too.
+
+The export is consistent, and a server can use the database at the same time. With PostgreSQL, it needs as much space for temporary files (TMPDIR) as for its output.
+
+NDJSON contains names of customers. Make sure that only you can read the file (umask 077).`
+
+function addExport(program: Command): void {
+  define(program, {
+    name: 'export',
+    summary: 'write data as NDJSON or CSV',
+    description: exportDescription,
+    examples: [
+      ['petstore export > petstore.ndjson', 'Write everything.'],
+      ['petstore export --format csv > animals.csv', 'Write the animals for a spreadsheet.'],
+    ],
+    load: () => import('../export.ts'),
+  })
+    .addOption(new Option('--format <format>', 'csv or ndjson (default: ndjson)').choices(['csv', 'ndjson']))
+    .option('--without-keys', 'leave out keys and counters; "petstore import" then needs no --with-keys')
+    .addOption(jsonOption('accepted for scripts; the output is the data'))
+}
+
+function addBackups(program: Command): void {
+  define(program, {
+    name: 'backup',
+    summary: 'copy the embedded database',
+    description:
+      'Writes a consistent copy of the embedded database to a file, which must not exist. The copy is verified. A server can use the database at the same time. For PostgreSQL, use its own tools, such as pg_dump.',
+    examples: [['petstore backup petstore-2027-01-31.db', 'Write a backup.']],
+    load: () => import('../backup.ts'),
+  })
+    .argument('<file>', 'the file to write')
+    .addOption(jsonOption())
+  define(program, {
+    name: 'restore',
+    summary: 'restore a backup',
+    description:
+      'Restores the embedded database from a file that "petstore backup" wrote. The file is verified before anything is changed. An existing database is replaced entirely, and only with --replace, except that the entries of its audit log are kept. A running server continues with the restored database.',
+    examples: [['petstore restore petstore-2027-01-31.db --replace', 'Replace the database.']],
+    load: () => import('../restore.ts'),
+  })
+    .argument('<file>', 'a backup')
+    .option('--replace', 'replace the existing database')
+    .addOption(jsonOption())
+}

@@ -1,0 +1,318 @@
+import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import {
+  assertCommandFails,
+  assertSameExport,
+  cliOnNewDatabase,
+  int64Min,
+  lines,
+} from '../support/commands.ts'
+import { contentsOf, inDatabase } from '../support/engine.ts'
+import { spawnPetstore } from '../support/process.ts'
+import { folderFor, serverFor } from '../support/servers.ts'
+
+const adminKey = 'the-admin-key-of-the-large-import'
+
+type Cli = Awaited<ReturnType<typeof cliOnNewDatabase>>
+
+// biome-ignore lint/suspicious/noExplicitAny: a test looks into records of every shape.
+const petsIn = async (cli: Cli): Promise<any[]> =>
+  lines(await cli.export())
+    .filter((line) => line.includes('"type":"pet"'))
+    .map((line) => JSON.parse(line))
+
+const csv = (...rows: string[]) => rows.map((row) => `${row}\r\n`).join('')
+
+describe('an import of CSV', { concurrency: 2 }, () => {
+  test('reads every spelling of a cell', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    const file = join(folderFor(t), 'animals.csv')
+    const rows = [
+      '\ufeffName,note,categoryid,STATUS',
+      'Milo,"a ""b"", c",3,sold',
+      '"Lu\nna",,-9,',
+      '',
+      '" x ",,0,pending',
+    ]
+    writeFileSync(file, csv(...rows))
+    assert.deepEqual(await cli.json(['import', file]), { pets: 3, categories: 0, orders: 0, keys: 0 })
+    assert.deepEqual(
+      (await petsIn(cli)).map(({ name, categoryId, status }) => [name, categoryId, status]),
+      [
+        ['Milo', 3, 'sold'],
+        ['Lu\nna', -9, 'available'],
+        [' x ', 0, 'pending'],
+      ],
+    )
+  })
+
+  test('reads other column names and other delimiters', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    const options = [
+      '--format',
+      'csv',
+      '--map',
+      'Pet=name',
+      '--map',
+      'Kind=categoryId',
+      '--external-id',
+      'Chip',
+    ]
+    await cli.ok(['import', ...options], csv('Chip;name;Pet;Kind', 'c1;ignored;Milo;4', 'c2;;Luna;5'))
+    await cli.ok(['import', '-', ...options], csv('Kind;Pet;Chip', '6;Luna II;c2', '7;New;c3'))
+    assert.deepEqual(
+      (await petsIn(cli)).map(({ id, name, categoryId, externalId }) => [id, name, categoryId, externalId]),
+      [
+        [1, 'Milo', 4, 'c1'],
+        [2, 'Luna II', 6, 'c2'],
+        [3, 'New', 7, 'c3'],
+      ],
+    )
+  })
+
+  const wrong: [what: string, args: string[], text: string, code: number, message: RegExp][] = [
+    ['no name', [], csv('a,categoryId', 'x,1'), 1, /^The header has no column name\..*--map HEADER=name/],
+    ['an unknown header', ['--map', 'Pet=name'], csv('name,categoryId', 'x,1'), 1, /no column "Pet"/],
+    ['an unknown field', ['--map', 'a=breed'], csv('a'), 2, /^--map must be HEADER=FIELD with one of/],
+    ['two names', ['--map', 'a=name', '--map', 'b=name'], csv('a,b,categoryId'), 1, /two columns for name/],
+    [
+      'wrong lines',
+      [],
+      csv('name,categoryId', 'x,1', '"two\nlines",one', 'x,1,2', ',3', '"x,1', 'y,9'),
+      1,
+      /^Line 3: categoryId must be an integer .*\nLine 5: has 3 columns, but the header has 2\nLine 6: name is required\nLine 7: a quotation mark is not closed\nNothing was imported\.\n$/,
+    ],
+  ]
+  for (const [what, args, text, code, message] of wrong) {
+    test(`rejects ${what}, and changes nothing`, async (t) => {
+      const cli = await cliOnNewDatabase(t)
+      const before = await contentsOf(cli.env)
+      assertCommandFails(await cli.run(['import', '--format', 'csv', ...args], text), code, message)
+      assert.deepEqual(await contentsOf(cli.env), before)
+    })
+  }
+
+  test('of a CSV export gives the same animals', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    const names = ['Milo', ' "x", ', 'a;b', 'Łuna 🐾\u2028', 'x\ny']
+    const records = names.map((name, at) => ({ id: at * 3 + 1, name, categoryId: 0, status: 'sold' }))
+    const text = records
+      .map((record) => JSON.stringify({ ...record, externalId: `e ${record.id}` }))
+      .join('\n')
+    await cli.ok(['import'], `${text}\n{"name":"Least","categoryId":${int64Min}}`)
+    const exported = await cli.ok(['export', '--format', 'csv'])
+    assert.match(exported, /^id,externalId,name,categoryId,status\n1,e 1,Milo,0,sold\n/)
+    const second = await cliOnNewDatabase(t)
+    await second.ok(['import', '--format', 'csv'], exported)
+    assert.equal(await second.ok(['export', '--format', 'csv']), exported)
+    assert.deepEqual(await petsIn(second), await petsIn(cli))
+  })
+})
+
+describe('an external id', { concurrency: 2 }, () => {
+  test('identifies an animal, is exported, and is not part of the API or of events', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    const feed = (name: string) => `{"externalId":"secret-7","name":"${name}","categoryId":1}`
+    await cli.ok(['import'], `${feed('first')}\n{"name":"other","categoryId":1}\n${feed('second')}`)
+    await cli.ok(['import'], feed('third'))
+    await cli.ok(['import'], '{"id":2,"name":"other","categoryId":1,"externalId":"secret-8"}')
+    const pet = { type: 'pet', categoryId: 1, status: 'available' }
+    assert.deepEqual(await petsIn(cli), [
+      { ...pet, id: 1, name: 'third', externalId: 'secret-7' },
+      { ...pet, id: 2, name: 'other', externalId: 'secret-8' },
+    ])
+    const exported = await cli.export()
+    const second = await cliOnNewDatabase(t)
+    await second.ok(['import', '--with-keys'], exported)
+    assertSameExport(await second.export(), exported)
+
+    const server = await serverFor(t, cli.env)
+    const key = server.operatorKey
+    const read = async (path: string) => (await server.request('GET', path, { key })).text
+    for (const path of ['/v1/pets', '/v1/pets/1', '/v1/events'])
+      assert.doesNotMatch(await read(path), /secret|external/)
+    assert.equal((await server.request('PATCH', '/v1/pets/1', { key, body: { status: 'sold' } })).status, 200)
+    assert.deepEqual((await petsIn(cli))[0], {
+      ...pet,
+      id: 1,
+      name: 'third',
+      status: 'sold',
+      externalId: 'secret-7',
+    })
+    await cli.ok(['import'], feed('third'))
+    assert.equal((await petsIn(cli))[0].status, 'sold', 'a line without a status leaves it')
+  })
+
+  test('of one animal cannot be given to another one', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    await cli.ok(['import'], '{"externalId":"a","name":"one","categoryId":1}\n{"name":"two","categoryId":1}')
+    assertCommandFails(
+      await cli.run(['import'], '{"id":2,"externalId":"a","name":"two","categoryId":1}'),
+      1,
+      /^Animal 2 cannot have the external id "a", because animal 1 has it\.\n$/,
+    )
+    const dry = await cli.run(
+      ['import', '--dry-run'],
+      '\n{"id":2,"externalId":"a","name":"two","categoryId":1}',
+    )
+    assert.match(dry.stderr, /^Line 2: Animal 2 cannot have the external id "a"/)
+  })
+
+  test('can be any field of a line', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    await cli.ok(['import', '--external-id', 'chip'], '{"chip":12345678901234567,"name":"x","categoryId":1}')
+    assert.equal((await petsIn(cli))[0].externalId, '12345678901234567')
+  })
+})
+
+describe('wrong lines', { concurrency: 2 }, () => {
+  const good = (name: string) => `{"name":"${name}","categoryId":1}`
+  const bad = Array.from({ length: 25 }, () => '{"name":"x"}')
+
+  test('are all counted, and the first ones listed', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    const { code, stderr } = await cli.run(['import'], [good('a'), ...bad, good('b')].join('\n'))
+    assert.equal(code, 1)
+    const listed = stderr.split('\n')
+    assert.equal(listed[0], 'Line 2: categoryId is required')
+    assert.equal(listed[19], 'Line 21: categoryId is required')
+    assert.match(stderr, /\n5 more wrong lines\. --report FILE lists all\.\nNothing was imported\.\n$/)
+    assert.deepEqual(await petsIn(cli), [])
+  })
+
+  test('are left out with --skip-bad, and reported', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    const report = join(folderFor(t), 'bad.ndjson')
+    const long = `{"name":"${'x'.repeat(2_000_000)}"}`
+    const text = [good('a'), ...bad, long, 'x', good('b')].join('\n')
+    const { code, stdout, stderr } = await cli.run(
+      ['import', '--skip-bad', '--report', report, '--json'],
+      text,
+    )
+    assert.deepEqual(
+      [code, JSON.parse(stdout)],
+      [3, { pets: 2, categories: 0, orders: 0, keys: 0, skipped: 27 }],
+    )
+    assert.match(stderr, /^Line 2: /)
+    const reported = lines(readFileSync(report, 'utf8')).map((line) => JSON.parse(line))
+    assert.deepEqual(
+      reported.map(({ line }) => line),
+      Array.from({ length: 27 }, (_, at) => at + 2),
+    )
+    assert.match(reported[25].reason, /longer than/)
+    assert.deepEqual(
+      (await petsIn(cli)).map(({ name }) => name),
+      ['a', 'b'],
+    )
+  })
+
+  test('an open order for an animal that is nowhere is one of them', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    const order = { type: 'order', id: 1, petId: 7, status: 'approved', customer: null, note: null }
+    const times = { placedAt: 1, updatedAt: 2, holdExpiresAt: null, cancelReason: null }
+    const text = [good('a'), JSON.stringify({ ...order, ...times })].join('\n')
+    const message = /^Line 2: the order is open, but there is no animal 7\nNothing was imported\.\n$/
+    assertCommandFails(await cli.run(['import'], text), 1, message)
+    assert.deepEqual(await petsIn(cli), [])
+    assert.equal((await cli.run(['import', '--skip-bad'], text)).code, 3)
+    assert.equal((await petsIn(cli)).length, 1)
+    await cli.ok(['import'], `{"id":7,"name":"seven","categoryId":1}\n${text}`)
+    assert.equal((await petsIn(cli)).find(({ id }) => id === 7).status, 'pending')
+  })
+})
+
+describe('a dry run', { concurrency: 2 }, () => {
+  test('shows what would change, and changes nothing', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    await cli.ok(['import'], '{"name":"one","categoryId":1}\n{"externalId":"b","name":"two","categoryId":1}')
+    const before = await contentsOf(cli.env)
+    const text = [
+      '{"id":1,"name":"one","categoryId":1,"status":"available"}',
+      '{"externalId":"b","name":"changed","categoryId":1}',
+      '{"externalId":"c","name":"new","categoryId":1}',
+      '{"externalId":"c","name":"again","categoryId":1}',
+      '{"name":"wrong"}',
+    ].join('\n')
+    const { code, stdout } = await cli.run(['import', '--dry-run', '--json'], text)
+    assert.deepEqual(JSON.parse(stdout), {
+      dryRun: true,
+      pets: { added: 1, updated: 2, unchanged: 1 },
+      categories: { added: 0, updated: 0, unchanged: 0 },
+      orders: 0,
+      keys: 0,
+      wrongLines: 1,
+      problems: [{ line: 5, reason: 'categoryId is required' }],
+    })
+    assert.equal(code, 1)
+    assert.match(
+      await cli.ok(['import', '--dry-run'], '{"name":"x","categoryId":1}'),
+      /^This would add 1 animals, /,
+    )
+    assert.deepEqual(await contentsOf(cli.env), before)
+  })
+
+  test('needs no database and creates none', async (t) => {
+    const cli = await cliOnNewDatabase(t, {}, { isBare: true })
+    for (const _ of [1, 2])
+      assert.match(
+        await cli.ok(['import', '--dry-run'], '{"name":"x","categoryId":1}'),
+        /^This would add 1 animals, /,
+      )
+  })
+})
+
+test('an interrupted import continues after the last line that it has committed', async (t) => {
+  const cli = await cliOnNewDatabase(t)
+  await cli.ok(['import'], '{"id":1,"name":"first","categoryId":1,"externalId":"taken"}')
+  const added = Array.from({ length: 12_000 }, (_, at) => `{"name":"new ${at}","categoryId":1}`)
+  const conflict = '{"id":9000000,"name":"x","categoryId":1,"externalId":"taken"}'
+  const text = [...added, conflict, ...added].join('\n')
+  assertCommandFails(await cli.run(['import'], text), 1, /^Animal 9000000 cannot have/)
+  const interrupted = (await petsIn(cli)).length - 1
+  assert.ok(interrupted > 0 && interrupted <= 12_000)
+  const [record] = (await contentsOf(cli.env)).imports as [string]
+  assert.equal(record.split(',')[1], String(interrupted))
+
+  await inDatabase(cli.env, (database) =>
+    database.write((trx) =>
+      trx.updateTable('pets').set({ external_id: 'other' }).where('id', '=', 1).execute(),
+    ),
+  )
+  const { resumedAfterLine, pets } = await cli.json(['import'], text)
+  assert.deepEqual([resumedAfterLine, pets], [interrupted, 24_001 - interrupted])
+  assert.equal((await petsIn(cli)).length, 24_002)
+  assert.deepEqual((await contentsOf(cli.env)).imports, [])
+})
+
+test('a large file is imported in bounded memory while a server answers', async (t) => {
+  const count = 50_000
+  const file = join(folderFor(t), 'large.ndjson')
+  const line = (id: number) =>
+    `{"id":${id},"name":"Pet ${id}","categoryId":${id % 50},"externalId":"e${id}"}\n`
+  writeFileSync(file, Array.from({ length: count }, (_, at) => line(at + 1)).join(''))
+  const server = await serverFor(t, { PETSTORE_ADMIN_KEY: adminKey })
+  // In KiB.
+  const report = 'process.on("exit",()=>console.log(process.resourceUsage().maxRSS))'
+  const { ended } = spawnPetstore(['import', file, '--json'], server.databaseEnv, {
+    nodeOptions: ['--import', `data:text/javascript,${report}`],
+  })
+  let isImporting = true
+  const statuses = new Set<number>()
+  const reader = (async () => {
+    while (isImporting) {
+      statuses.add((await server.request('GET', '/v1/pets?limit=5', { key: adminKey })).status)
+      const body = { name: 'meanwhile', categoryId: 1 }
+      statuses.add((await server.request('POST', '/v1/pets', { key: adminKey, body })).status)
+    }
+  })()
+  const { code, stdout, stderr } = await ended
+  isImporting = false
+  await reader
+  assert.equal(code, 0, stderr)
+  const [result = '', maxRss] = lines(stdout)
+  assert.equal(JSON.parse(result).pets, count)
+  assert.deepEqual([...statuses].toSorted(), [200, 201])
+  assert.ok(Number(maxRss) < 200 * 1024, `${maxRss} KiB`)
+})
