@@ -8,7 +8,7 @@ import type { TestService } from './service.ts'
 import { useService } from './useService.ts'
 
 export type VisitOptions = BrowserContextOptions & {
-  /** The key of the session, or `false` for nobody. Without it, the operator is signed in. */
+  /** The key of the session, or `false` for none. Without it, the operator is signed in. */
   key?: string | false
   /** Another service than that of the file. */
   service?: TestService

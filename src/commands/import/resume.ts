@@ -18,7 +18,7 @@ export async function recordLine(trx: Db, digest: string, line: number, now: num
     .execute()
 }
 
-/** The import has ended. Also removes the records of those that nobody continued. */
+/** The import has ended. Also removes the records of imports that were not continued. */
 export async function forgetImport(trx: Db, digest: string, now: number): Promise<void> {
   await trx
     .deleteFrom('imports')

@@ -18,7 +18,7 @@ export function addDataCommands(program: Command): void {
   addBackups(program)
 }
 
-const importDescription = `Reads animals from a CSV file or an NDJSON file, or everything from a file of "petstore export". "-" or no file means standard input. Creates the database if there is none. A server can run meanwhile.
+const importDescription = `Reads animals from a CSV file or an NDJSON file, or everything from a file of "petstore export". "-" or no file means standard input. Creates the database if there is none. The service can keep running.
 
 NDJSON has one JSON object on each line, such as {"name":"Milo","categoryId":3,"status":"available"}. CSV has a header with the same names: id, externalId, name, categoryId, status. Other columns are ignored, unless --map gives them one of these names.
 
