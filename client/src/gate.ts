@@ -125,10 +125,13 @@ export class Gate {
     return this.#wait(Math.max(...full.map(({ endsAt }) => endsAt)) - now, signal)
   }
 
-  /** Wakes as many as can be sent now. The last response wakes all: they wait for the end of a window then. */
+  /** Wakes as many as can be sent now, or all if they have to wait for something else. */
   #wakeNext(): void {
-    const left = Math.min(...[...this.#windows.values()].map((window) => window.left))
-    const count = this.#sent === 0 ? this.#waiting.length : Math.max(left - this.#sent, 0)
+    const now = this.#clock.now()
+    const windows = [...this.#windows.values()]
+    const waitForResponse = this.#sent > 0 && windows.every(({ endsAt }) => endsAt > now)
+    const left = Math.min(...windows.map((window) => window.left))
+    const count = waitForResponse ? Math.max(left - this.#sent, 0) : this.#waiting.length
     for (const wake of this.#waiting.splice(0, count)) wake()
   }
 

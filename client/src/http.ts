@@ -138,6 +138,8 @@ export class Http {
         const delayMs = this.#delayMs(attempt, error)
         const isPause = error.status === 429 && error.code !== 'too_many_streams' && !isFree
         if (isPause) this.gate.pause(delayMs, error)
+        // The body of the error may be lost because of it.
+        signal?.throwIfAborted()
         if (attempt >= maxRetries || delayMs > this.#maxWaitMs) throw error
         if (error instanceof ConnectionError || error.status >= 500) unknownOutcome ??= error
         // The gate waits for the end of a pause.
@@ -198,8 +200,8 @@ export class Http {
       if (!isAboutAddress(id, error)) observe(response.headers)
       throw error
     } catch (error) {
-      signal?.throwIfAborted()
       if (error instanceof PetstoreError) throw error
+      signal?.throwIfAborted()
       throw controller.signal.aborted
         ? new TimeoutError('timeout', `There was no complete response within ${timeoutMs} ms.`)
         : new ConnectionError(

@@ -18,7 +18,7 @@ export async function readJson(response: Response): Promise<unknown> {
     data = parseJson(text)
   } catch (error) {
     // Not complete, like a lost connection.
-    if (/\bjson\b/.test(response.headers.get('content-type') ?? '')) throw error
+    if (/\bjson\b/i.test(response.headers.get('content-type') ?? '')) throw error
   }
   if (typeof data !== 'object' || data === null) throw unexpectedResponse(response)
   return data

@@ -23,6 +23,7 @@ let chromium: TestBrowser
 let origin: string
 let apiKey: string
 const site = createServer((request, response) => {
+  if (request.url?.startsWith('/moved/')) return response.writeHead(302, { Location: '/' }).end()
   const path = request.url === '/' ? '/index.html' : (request.url ?? '')
   response.writeHead(200, { 'Content-Type': `${types[extname(path)]}; charset=utf-8` })
   if (path === '/petstore-client.min.js')
@@ -128,6 +129,16 @@ describe('the adoption page', () => {
         if (type.startsWith('pet.')) return [type, message.type, store.rateLimit.limit]
     })()`)
     assert.deepEqual(found, ['pet.created', 'webhook.test', 60])
+  })
+
+  browserTest('the client follows no redirects in a browser', async (t) => {
+    const { page } = await open(t)
+    const found = await page.evaluate(`(async () => {
+      const { Petstore } = await import('./petstore-client.min.js')
+      const store = new Petstore({ baseUrl: '/moved/v1', apiKey: 'key' })
+      return store.inventory.get().catch(({ code, status }) => [code, status])
+    })()`)
+    assert.deepEqual(found, ['unexpected_response', 0])
   })
 
   browserTest('says that the animals cannot be shown, and tries again', async (t) => {

@@ -24,6 +24,24 @@ describe('a pause', () => {
     assert.deepEqual([clock.sleeps, requests.length], [[30_000], 2])
   })
 
+  test('begins with a 429 whose request is aborted during the body', async (t) => {
+    const controller = new AbortController()
+    const { storeWith, requests, clock } = await startScriptedServer(t, (_request, response) => {
+      if (requests.length > 1) return sendJson(response, 200, {})
+      response.writeHead(429, { 'retry-after': '30', 'content-length': '100' })
+      response.flushHeaders()
+    })
+    const abortAfterHeaders = async (url: string, init: RequestInit) => {
+      const response = await fetch(url, init)
+      setImmediate(() => controller.abort(new Error('enough')))
+      return response
+    }
+    const store = storeWith({ fetch: abortAfterHeaders, maxRetries: 0 })
+    await assert.rejects(store.inventory.get({ signal: controller.signal }), /enough/)
+    await store.inventory.get()
+    assert.deepEqual([clock.sleeps, requests.length], [[30_000], 2])
+  })
+
   test('lasts until the window ends, or for a minute, if there is no usable Retry-After', async (t) => {
     let headers: Record<string, string> = {}
     const { storeWith, requests, clock } = await startScriptedServer(t, (_request, response) => {
@@ -145,6 +163,29 @@ describe('the throttle', () => {
     controller.abort(new Error('enough'))
     await assert.rejects(call, /enough/)
     assert.deepEqual(requests, ['GET /v1/limits'])
+  })
+
+  test('a slow request does not hold others back in the next window', bounded, async () => {
+    const clock = instantClock()
+    const held: PromiseWithResolvers<Response>[] = []
+    const reply = () => Response.json({}, { headers: { ratelimit: '"minute";r=2;t=60' } })
+    const fetch = async (url: string) => {
+      if (url.endsWith('/limits')) return reply()
+      held.push(Promise.withResolvers<Response>())
+      return held.at(-1)?.promise as Promise<Response>
+    }
+    const options = { baseUrl: 'http://test', apiKey: 'a-key', throttle: true, maxRetries: 0, fetch }
+    const store = new Petstore(options, clock)
+    const calls = Promise.allSettled(Array.from({ length: 3 }, () => store.inventory.get()))
+    await eventually('two requests', () => held.length === 2)
+    clock.advance(61_000)
+    held[1]?.reject(new TypeError('lost'))
+    await eventually('the third request', () => held.length === 3)
+    for (const { resolve } of held) resolve(reply())
+    assert.deepEqual(
+      (await calls).map(({ status }) => status),
+      ['fulfilled', 'rejected', 'fulfilled'],
+    )
   })
 
   test('5,000 requests with one signal have at most one listener', bounded, async () => {
