@@ -188,7 +188,7 @@ describe('the throttle', () => {
     )
   })
 
-  test('5,000 requests with one signal have at most one listener', bounded, async () => {
+  test('2,000 requests with one signal have at most one listener', bounded, async () => {
     const { signal } = new AbortController()
     const clock = instantClock()
     let listenersMax = 0
@@ -199,12 +199,12 @@ describe('the throttle', () => {
       const sent = (sentPerMinute.get(minute) ?? 0) + (url.endsWith('/limits') ? 0 : 1)
       sentPerMinute.set(minute, sent)
       await new Promise(setImmediate)
-      return Response.json({}, { headers: { ratelimit: `"minute";r=${1_000 - sent};t=60` } })
+      return Response.json({}, { headers: { ratelimit: `"minute";r=${400 - sent};t=60` } })
     }
-    const options = { baseUrl: 'http://test', apiKey: 'a-key', throttle: true, maxConcurrent: 5_000, fetch }
+    const options = { baseUrl: 'http://test', apiKey: 'a-key', throttle: true, maxConcurrent: 2_000, fetch }
     const store = new Petstore(options, { ...clock, sleep: sharedSleep(clock) })
-    await Promise.all(Array.from({ length: 5_000 }, () => store.inventory.get({ signal })))
-    assert.deepEqual([...sentPerMinute.values()], Array(5).fill(1_000))
+    await Promise.all(Array.from({ length: 2_000 }, () => store.inventory.get({ signal })))
+    assert.deepEqual([...sentPerMinute.values()], Array(5).fill(400))
     assert.equal(listenersMax, 1)
     assert.equal(getEventListeners(signal, 'abort').length, 0)
   })
