@@ -11,7 +11,7 @@ type ErrorFields = {
   cause?: unknown
 }
 
-/** An error response of the API. Its subclasses are errors that often need their own handling. */
+/** An error response of the API, and the base class of all other errors of requests and webhooks. */
 export class PetstoreError extends Error {
   override readonly name: string = 'PetstoreError'
   /** Stable. Use it instead of the message. */

@@ -1,5 +1,6 @@
-import { type Clock, until } from './clock.ts'
+import { abortable, type Clock } from './clock.ts'
 import { type PetstoreError, RateLimitError } from './errors.ts'
+import { Slots } from './slots.ts'
 
 /** The rate limit after the last response. */
 export type RateLimit = {
@@ -20,6 +21,9 @@ export type GateOptions = {
 /** What is left of a rate limit window, and when it has ended for certain. */
 type Window = { left: number; endsAt: number }
 
+/** Passes the headers of a response that counts for this key to `observe`. */
+type Send<T> = (observe: (headers: Headers) => void) => Promise<T>
+
 /**
  * Every attempt passes the gate. It bounds the requests in flight, and it sends nothing while the service has asked this
  * client to wait. With `throttle` it also sends no more than what is left of the rate limit.
@@ -27,58 +31,57 @@ type Window = { left: number; endsAt: number }
 export class Gate {
   readonly #options: GateOptions
   readonly #clock: Clock
-  /** Sends `GET /limits`, which is free of charge. Its headers reach `observe`. */
-  readonly #learn: () => Promise<void>
+  /** Sends `GET /limits`. Its headers reach `observe`. */
+  readonly #readLimits: () => Promise<void>
   rateLimit: RateLimit | undefined
-  /** Attempts that have a slot. */
-  #active = 0
-  readonly #queue: (() => void)[] = []
+  readonly #slots: Slots
+  readonly #freeSlots: Slots
   #pausedUntil = Number.NEGATIVE_INFINITY
   #pauseError: PetstoreError | undefined
   /** Attempts without a response so far. `left` may or may not include them. */
-  #inFlight = 0
+  #sent = 0
   readonly #windows = new Map<string, Window>()
-  #learning: Promise<void> | undefined
-  #onChange: (() => void)[] = []
+  #reading: Promise<void> | undefined
+  /** Wakes attempts that wait for a response to another one. */
+  readonly #waiting: (() => void)[] = []
 
-  constructor(options: GateOptions, clock: Clock, learn: () => Promise<void>) {
+  constructor(options: GateOptions, clock: Clock, readLimits: () => Promise<void>) {
     this.#options = options
     this.#clock = clock
-    this.#learn = learn
+    this.#readLimits = readLimits
+    this.#slots = new Slots(options.maxConcurrent)
+    this.#freeSlots = new Slots(options.maxConcurrent)
   }
 
-  /** Runs an attempt when it may be sent. It passes the headers of a response that counts for this key to `observe`. */
-  async run<T>(
-    signal: AbortSignal | undefined,
-    send: (observe: (headers: Headers) => void) => Promise<T>,
-  ): Promise<T> {
-    signal?.throwIfAborted()
-    if (this.#active < this.#options.maxConcurrent) this.#active++
-    else await this.#nextTurn(signal)
-    let isObserved = false
-    try {
+  /** Runs an attempt when it may be sent. */
+  run<T>(signal: AbortSignal | undefined, send: Send<T>): Promise<T> {
+    return this.#slots.run(signal, async () => {
       await this.#untilReady(signal)
+      let isObserved = false
       try {
         return await send((headers) => {
           isObserved = true
           this.observe(headers)
         })
       } finally {
-        this.#inFlight--
+        this.#sent--
         // Without the headers it must be assumed that the request has been counted.
         if (!isObserved) for (const window of this.#windows.values()) window.left--
-        for (const wake of this.#onChange.splice(0)) wake()
+        this.#wakeNext()
       }
-    } finally {
-      this.#release()
-    }
+    })
+  }
+
+  /** Runs an attempt that the rate limit does not count. It does not wait for the requests that are counted. */
+  runFree<T>(signal: AbortSignal | undefined, send: Send<T>): Promise<T> {
+    return this.#freeSlots.run(signal, () => send((headers) => this.observe(headers)))
   }
 
   /** Sends nothing for this time. */
   pause(ms: number, error: PetstoreError): void {
-    const until = this.#clock.now() + ms
-    if (until <= this.#pausedUntil) return
-    this.#pausedUntil = until
+    const endsAt = this.#clock.now() + ms
+    if (endsAt <= this.#pausedUntil) return
+    this.#pausedUntil = endsAt
     this.#pauseError = error
   }
 
@@ -88,10 +91,9 @@ export class Gate {
     ) as [number, number, number]
     if (reset > 0) this.rateLimit = { limit, remaining, resetsAt: new Date(reset * 1000) }
     const now = this.#clock.now()
-    for (const [, name = '', r, t] of (headers.get('ratelimit') ?? '').matchAll(/"(\w+)";r=(\d+);t=(\d+)/g)) {
+    for (const { name, left, endsInMs } of rateLimitWindows(headers)) {
       const known = this.#windows.get(name)
-      const left = Number(r)
-      const endsAt = now + Math.max(Number(t), 1) * 1000
+      const endsAt = now + endsInMs
       // Responses can arrive out of order. Within a window the smallest value is the latest.
       if (known && known.endsAt > now) {
         known.left = Math.min(known.left, left)
@@ -100,31 +102,10 @@ export class Gate {
     }
   }
 
-  #nextTurn(signal: AbortSignal | undefined): Promise<void> {
-    let turn = () => {}
-    return until<void>(signal, (resolve) => {
-      turn = resolve
-      this.#queue.push(turn)
-    }).catch((error: unknown) => {
-      const index = this.#queue.indexOf(turn)
-      // Not in the queue: the slot was handed over at the same time.
-      if (index === -1) this.#release()
-      else this.#queue.splice(index, 1)
-      throw error
-    })
-  }
-
-  /** The next in the queue takes over the slot. */
-  #release(): void {
-    const next = this.#queue.shift()
-    if (next) next()
-    else this.#active--
-  }
-
   async #untilReady(signal: AbortSignal | undefined): Promise<void> {
     for (let wait = this.#check(signal); wait; wait = this.#check(signal)) await wait
     // In the same turn as the last check.
-    this.#inFlight++
+    this.#sent++
   }
 
   /** What an attempt must wait for before it is checked again. */
@@ -134,36 +115,52 @@ export class Gate {
     if (!this.#options.throttle) return undefined
     const windows = [...this.#windows.values()]
     if (windows.length === 0 || windows.some(({ endsAt }) => endsAt <= now)) {
-      this.#learning ??= this.#learnWindows()
-      return this.#learning
+      this.#reading ??= this.#readWindows()
+      const reading = this.#reading
+      return abortable<void>(signal, (resolve) => void reading.then(resolve))
     }
-    const full = windows.filter(({ left }) => left <= this.#inFlight)
+    const full = windows.filter(({ left }) => left <= this.#sent)
     if (full.length === 0) return undefined
-    if (this.#inFlight > 0) return until<void>(signal, (resolve) => this.#onChange.push(resolve))
+    if (this.#sent > 0) return abortable<void>(signal, (resolve) => this.#waiting.push(resolve))
     return this.#wait(Math.max(...full.map(({ endsAt }) => endsAt)) - now, signal)
   }
 
-  async #learnWindows(): Promise<void> {
-    try {
-      await this.#learn()
-    } catch {
-      // One request at a time tells as much.
-      this.#windows.clear()
-      this.#windows.set('unknown', { left: this.#inFlight + 1, endsAt: this.#clock.now() + 1000 })
-    } finally {
-      this.#learning = undefined
-    }
+  /** Wakes as many as can be sent now, or all if they have to wait for something else. */
+  #wakeNext(): void {
+    const now = this.#clock.now()
+    const windows = [...this.#windows.values()]
+    const waitForResponse = this.#sent > 0 && windows.every(({ endsAt }) => endsAt > now)
+    const left = Math.min(...windows.map((window) => window.left))
+    const count = waitForResponse ? Math.max(left - this.#sent, 0) : this.#waiting.length
+    for (const wake of this.#waiting.splice(0, count)) wake()
   }
 
-  #wait(ms: number, signal: AbortSignal | undefined, error: PetstoreError = exhausted(ms)): Promise<void> {
-    if (ms > this.#options.maxWaitMs) throw error
+  async #readWindows(): Promise<void> {
+    this.#windows.clear()
+    await this.#readLimits().catch(() => {})
+    this.#reading = undefined
+    // Without the limits, one request at a time tells as much.
+    if (this.#windows.size === 0)
+      this.#windows.set('unknown', { left: this.#sent + 1, endsAt: this.#clock.now() + 1000 })
+  }
+
+  #wait(ms: number, signal: AbortSignal | undefined, cause?: PetstoreError): Promise<void> {
+    if (ms > this.#options.maxWaitMs) throw waitTooLong(ms, cause)
     return this.#clock.sleep(ms, signal)
   }
 }
 
-const exhausted = (retryAfterMs: number) =>
+/** The windows in the header `RateLimit`. */
+export const rateLimitWindows = (headers: Headers) =>
+  [...(headers.get('ratelimit') ?? '').matchAll(/"(\w+)";r=(\d+);t=(\d+)/g)].map(([, name = '', r, t]) => ({
+    name,
+    left: Number(r),
+    endsInMs: Math.max(Number(t), 1) * 1000,
+  }))
+
+const waitTooLong = (retryAfterMs: number, cause: PetstoreError | undefined) =>
   new RateLimitError(
-    'rate_limit_exceeded',
-    `The rate limit leaves no requests for ${Math.ceil(retryAfterMs / 1000)} seconds. Nothing was sent.`,
-    { retryAfterMs },
+    cause?.code ?? 'rate_limit_exceeded',
+    `${cause?.code === 'key_banned' ? 'The API key is banned' : 'The rate limit leaves no requests'} for ${Math.ceil(retryAfterMs / 1000)} seconds. Nothing was sent.`,
+    { status: cause?.status, retryAfterMs, cause },
   )

@@ -1,8 +1,9 @@
-import type { Clock } from './clock.ts'
-import { ConnectionError, PetstoreError, RateLimitError, TimeoutError } from './errors.ts'
+import { backoffMs, type Clock, onAbort, timerMaxMs } from './clock.ts'
+import { ConnectionError, PetstoreError, TimeoutError } from './errors.ts'
 import { Gate } from './gate.ts'
-import { parseJson, toJson } from './json.ts'
-import { type Error as ErrorBody, type Operations, operations } from './schema.ts'
+import { toExactText, toJson } from './json.ts'
+import { errorOf, isRetryableStatus, readJson } from './response.ts'
+import { type ErrorCode, type Operations, operations } from './schema.ts'
 
 export type PetstoreOptions = {
   /** The address of the API, such as `https://pets.example/v1`. */
@@ -16,7 +17,7 @@ export type PetstoreOptions = {
   maxRetries?: number
   /** Requests at the same time, others wait. The default is 8. More than 50 requires `throttle`. */
   maxConcurrent?: number
-  /** The maximum time that a request waits for the rate limit before it fails. The default is two minutes. */
+  /** The maximum time of one wait for the rate limit. A request that would wait longer fails. The default is two minutes. */
   maxWaitMs?: number
   /** Sends no more than what is left of the rate limit, so that no request is rejected. */
   throttle?: boolean
@@ -48,12 +49,20 @@ export type Input<Id extends OperationId> = {
 export type Result<T> = { data: T; response: Response }
 
 type AnyOptions = CreateOptions & ChangeOptions
+type PreparedRequest = { id: OperationId; url: string; init: RequestInit }
 type Read<T> = (response: Response) => Promise<T>
 
 const backoffMinMs = 250
 const backoffMaxMs = 10_000
 /** The 100th rejected request in a window bans the key. At most this many are in flight when the first is rejected. */
 const unthrottledConcurrencyMax = 50
+
+/** What a DELETE finds after an earlier attempt has removed the resource. */
+const notFoundCodes: { [Id in OperationId]?: ErrorCode } = {
+  deletePet: 'pet_not_found',
+  deleteCategory: 'category_not_found',
+  deleteWebhook: 'webhook_not_found',
+}
 
 const headersOfResults = new WeakMap<object, Headers>()
 
@@ -73,23 +82,28 @@ export class Http {
     const concurrencyMax = throttle ? Number.POSITIVE_INFINITY : unthrottledConcurrencyMax
     if (!(maxConcurrent >= 1 && maxConcurrent <= concurrencyMax))
       throw new RangeError(`maxConcurrent must be from 1 to ${concurrencyMax}.`)
+    if (typeof options.apiKey !== 'string' || !/^[\x21-\x7e]+$/.test(options.apiKey))
+      throw new TypeError('apiKey must be a string of ASCII characters without spaces.')
     const url = new URL(options.baseUrl, (globalThis as { location?: { href: string } }).location?.href)
-    this.#baseUrl = `${url.origin}${url.pathname === '/' ? '/v1' : url.pathname.replace(/\/$/, '')}`
+    if (!/^https?:$/.test(url.protocol)) throw new TypeError('baseUrl must begin with http:// or https://.')
+    this.#baseUrl = `${url.origin}${url.pathname.replace(/\/+$/, '') || '/v1'}`
     this.#options = options
     this.#maxWaitMs = maxWaitMs
     this.clock = clock
     this.gate = new Gate({ maxConcurrent, maxWaitMs, throttle }, clock, async () => {
-      const [url, init] = this.#request('getLimits', {}, {})
-      await this.#attempt(url, init, {}, readJson, (headers) => this.gate.observe(headers))
+      await this.#attempt(this.#request('getLimits', {}, {}), {}, readJson, (headers) =>
+        this.gate.observe(headers),
+      )
     })
   }
 
   async call<Id extends OperationId>(
     id: Id,
-    input: Input<Id> = {},
+    input: Input<Id>,
     options: AnyOptions = {},
+    read: Read<unknown> = readJson,
   ): Promise<Operations[Id]['response']> {
-    const { data, response } = await this.send(id, input, options, readJson)
+    const { data, response } = await this.send(id, input, options, read)
     if (typeof data === 'object' && data !== null) headersOfResults.set(data, response.headers)
     return data as Operations[Id]['response']
   }
@@ -101,84 +115,90 @@ export class Http {
     read: Read<T>,
   ): Promise<Result<T>> {
     const { signal, maxRetries = this.#options.maxRetries ?? 5 } = options
-    const [url, init] = this.#request(id, input, options)
+    const request = this.#request(id, input, options)
+    const isFree = id === 'getLimits'
     /** The error of an attempt that the service may have processed. */
-    let unclear: PetstoreError | undefined
+    let unknownOutcome: PetstoreError | undefined
     for (let attempt = 0; ; attempt++) {
       let isSent = false
+      const send = (observe: (headers: Headers) => void) => {
+        isSent = true
+        return this.#attempt(request, options, read, observe)
+      }
       try {
-        return await this.gate.run(signal, (observe) => {
-          isSent = true
-          return this.#attempt(url, init, options, read, observe)
-        })
+        return await (isFree ? this.gate.runFree(signal, send) : this.gate.run(signal, send))
       } catch (error) {
         if (!isSent || !(error instanceof PetstoreError)) throw error
         // The earlier attempt has removed it.
-        if (unclear && init.method === 'DELETE' && error.status === 404)
+        if (unknownOutcome && error.code === notFoundCodes[id])
           return { data: undefined as T, response: new Response(null, { status: 204 }) }
         // The earlier attempt may have changed the ETag.
-        if (unclear && error.status === 412) throw unclear
+        if (unknownOutcome && error.status === 412) throw unknownOutcome
         if (!isRetryable(error)) throw error
-        const delayMs = this.#backoff(attempt, error)
-        const isPause = error.status === 429 && error.code !== 'too_many_streams'
+        const delayMs = this.#delayMs(attempt, error)
+        const isPause = error.status === 429 && error.code !== 'too_many_streams' && !isFree
         if (isPause) this.gate.pause(delayMs, error)
+        // The body of the error may be lost because of it.
+        signal?.throwIfAborted()
         if (attempt >= maxRetries || delayMs > this.#maxWaitMs) throw error
-        if (error.status === 0 || error.status >= 500) unclear ??= error
+        if (error instanceof ConnectionError || error.status >= 500) unknownOutcome ??= error
         // The gate waits for the end of a pause.
         if (!isPause) await this.clock.sleep(delayMs, signal)
       }
     }
   }
 
-  /** The time before the next attempt: exponential with full jitter, after the time that the service asks for. */
-  #backoff(attempt: number, { retryAfterMs = 0, status }: PetstoreError): number {
-    const jitterMs = Math.min(backoffMinMs * 2 ** attempt, backoffMaxMs) * this.clock.random()
-    return status === 429 && retryAfterMs > 0 ? retryAfterMs : retryAfterMs + jitterMs
+  /** The time before the next attempt, after the time that the service asks for. */
+  #delayMs(attempt: number, { retryAfterMs = 0, status }: PetstoreError): number {
+    if (status === 429 && retryAfterMs > 0) return retryAfterMs
+    return retryAfterMs + backoffMs(this.clock, attempt, backoffMinMs, backoffMaxMs)
   }
 
   #request(
     id: OperationId,
     { params, query, body }: Input<OperationId>,
     options: AnyOptions,
-  ): [url: string, init: RequestInit & { method: string }] {
+  ): PreparedRequest {
     const [method, template] = operations[id]
     const values = params as Record<string, unknown> | undefined
     const path = template.replace(/\{(\w+)\}/g, (_, name: string) =>
-      encodeURIComponent(String(values?.[name])),
+      encodeURIComponent(toExactText(values?.[name])),
     )
     const search = new URLSearchParams()
     for (const [name, value] of Object.entries(query ?? {}))
-      for (const item of [value].flat()) if (item !== undefined) search.append(name, String(item))
-    const headers: Record<string, string> = { Authorization: `Bearer ${this.#options.apiKey}` }
-    if (body !== undefined) headers['Content-Type'] = 'application/json'
-    if (method === 'POST') headers['Idempotency-Key'] = options.idempotencyKey ?? randomKey()
-    if (options.ifMatch !== undefined) headers['If-Match'] = options.ifMatch
-    return [
-      `${this.#baseUrl}${path}${String(search) && `?${search}`}`,
-      {
-        method,
-        headers: { ...headers, ...options.headers },
-        ...(body !== undefined && { body: toJson(body) }),
-      },
-    ]
+      for (const item of [value].flat()) if (item !== undefined) search.append(name, toExactText(item))
+    const headers = new Headers({ Authorization: `Bearer ${this.#options.apiKey}` })
+    if (body !== undefined) headers.set('Content-Type', 'application/json')
+    if (method === 'POST') headers.set('Idempotency-Key', options.idempotencyKey ?? randomKey())
+    if (options.ifMatch !== undefined) headers.set('If-Match', options.ifMatch)
+    for (const [name, value] of Object.entries(options.headers ?? {})) headers.set(name, value)
+    return {
+      id,
+      url: `${this.#baseUrl}${path}${String(search) && `?${search}`}`,
+      init: { method, headers, redirect: 'manual', ...(body !== undefined && { body: toJson(body) }) },
+    }
   }
 
   async #attempt<T>(
-    url: string,
-    init: RequestInit,
+    { id, url, init }: PreparedRequest,
     { signal, timeoutMs = this.#options.timeoutMs ?? 30_000 }: RequestOptions,
     read: Read<T>,
     observe: (headers: Headers) => void,
   ): Promise<Result<T>> {
+    signal?.throwIfAborted()
     const controller = new AbortController()
     const abort = () => controller.abort()
-    const timer = setTimeout(abort, timeoutMs)
-    signal?.addEventListener('abort', abort)
+    const timer = setTimeout(abort, Math.min(timeoutMs, timerMaxMs))
+    const stop = onAbort(signal, abort)
     try {
       const response = await (this.#options.fetch ?? fetch)(url, { ...init, signal: controller.signal })
-      if (!isAboutAddress(response, url)) observe(response.headers)
-      if (response.ok) return { data: await read(response), response }
-      throw await errorOf(response)
+      if (response.ok) {
+        observe(response.headers)
+        return { data: await read(response), response }
+      }
+      const error = await errorOf(response)
+      if (!isAboutAddress(id, error)) observe(response.headers)
+      throw error
     } catch (error) {
       if (error instanceof PetstoreError) throw error
       signal?.throwIfAborted()
@@ -187,57 +207,23 @@ export class Http {
         : new ConnectionError(
             'connection_failed',
             'The connection failed before the response was complete.',
-            {
-              cause: error,
-            },
+            { cause: error },
           )
     } finally {
       clearTimeout(timer)
-      signal?.removeEventListener('abort', abort)
+      stop()
     }
   }
 }
 
-const readJson = async (response: Response): Promise<unknown> => {
-  const text = await response.text()
-  return response.status === 204 ? undefined : parseJson(text)
-}
+/** Whether the rate limit headers of an error describe the address of the client instead of its key. */
+const isAboutAddress = (id: OperationId, { status, code }: PetstoreError): boolean =>
+  status === 401 || code === 'origin_not_allowed' || (status === 429 && id === 'getLimits')
 
-/** Whether the rate limit headers describe the address of the client instead of its key. */
-const isAboutAddress = ({ status }: Response, url: string): boolean =>
-  status === 401 || status === 403 || (status === 429 && url.endsWith('/limits'))
-
-const isRetryable = ({ status, code }: PetstoreError): boolean =>
-  status === 0 || status === 408 || status === 429 || status >= 500 || code === 'idempotency_in_progress'
-
-async function errorOf(response: Response): Promise<PetstoreError> {
-  const { status, headers } = response
-  const text = await response.text()
-  let body: Partial<ErrorBody> = {}
-  try {
-    body = JSON.parse(text)
-  } catch {
-    // A proxy has sent this response.
-  }
-  const type = status === 429 ? RateLimitError : PetstoreError
-  return new type(
-    body.code ?? 'unexpected_response',
-    body.message ?? `The response has the status ${status} and no description.`,
-    {
-      status,
-      details: body.details,
-      requestId: headers.get('x-request-id') ?? undefined,
-      retryAfterMs: retryAfterMs(headers.get('retry-after')),
-    },
-  )
-}
-
-/** Seconds or a date. */
-function retryAfterMs(header: string | null): number | undefined {
-  if (header === null) return undefined
-  const ms = /^\d+$/.test(header) ? Number(header) * 1000 : Date.parse(header) - Date.now()
-  return ms >= 0 ? ms : undefined
-}
+const isRetryable = (error: PetstoreError): boolean =>
+  error instanceof ConnectionError ||
+  isRetryableStatus(error.status) ||
+  error.code === 'idempotency_in_progress'
 
 /** `crypto.randomUUID` exists only in secure contexts of a browser. */
 const randomKey = (): string =>

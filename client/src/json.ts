@@ -7,7 +7,7 @@
 const mark = '\0int:'
 const escapedMark = '\\u0000int:'
 /** Strings are matched too, so that digits in them are skipped. In linear time, also if the text is incomplete. */
-const stringOrNumber = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g
+const stringOrNumber = /"[^"\\]*(?:\\.[^"\\]*)*"?|-?\d[\d.eE+-]*/g
 const markedInteger = /"\\u0000int:(-?\d+)"/g
 
 export function parseJson(text: string): unknown {
@@ -21,7 +21,16 @@ export function parseJson(text: string): unknown {
 }
 
 export const toJson = (value: unknown): string =>
-  JSON.stringify(value, (_key, item) => (typeof item === 'bigint' ? `${mark}${item}` : item)).replace(
-    markedInteger,
-    '$1',
-  )
+  JSON.stringify(value, (_key, item) =>
+    typeof item === 'bigint' ? `${mark}${item}` : assertExact(item),
+  ).replace(markedInteger, '$1')
+
+/** The text of a value in a path or query. */
+export const toExactText = (value: unknown): string => String(assertExact(value))
+
+/** A number beyond 2^53 - 1 may already be rounded. */
+function assertExact<T>(value: T): T {
+  if (Number.isInteger(value) && !Number.isSafeInteger(value))
+    throw new RangeError(`The integer ${value} is not exact as a number. Use a bigint.`)
+  return value
+}

@@ -1,4 +1,5 @@
 import { type Http, headersOf, type Input, type OperationId, type RequestOptions } from './http.ts'
+import { readList } from './response.ts'
 
 export type Page<T> = {
   items: T[]
@@ -7,12 +8,15 @@ export type Page<T> = {
   headers: Headers
 }
 
+/** The `cursor` of a page, or its `after`. */
+type Position = Record<string, string>
+
 /** A list. Iterating it reads all pages, one after the other. */
 export class List<T> implements AsyncIterable<T> {
-  readonly #load: (next: Record<string, string>) => Promise<T[]>
+  readonly #load: (position: Position) => Promise<T[]>
 
   /** @internal */
-  constructor(load: (next: Record<string, string>) => Promise<T[]>) {
+  constructor(load: (position: Position) => Promise<T[]>) {
     this.#load = load
   }
 
@@ -22,8 +26,8 @@ export class List<T> implements AsyncIterable<T> {
   }
 
   async *pages(): AsyncGenerator<Page<T>, void, undefined> {
-    for (let next: Record<string, string> | undefined = {}; next; ) {
-      const [page, following]: [Page<T>, Record<string, string> | undefined] = await this.#read(next)
+    for (let next: Position | undefined = {}; next; ) {
+      const [page, following]: [Page<T>, Position | undefined] = await this.#read(next)
       yield page
       next = following
     }
@@ -33,19 +37,22 @@ export class List<T> implements AsyncIterable<T> {
     for await (const { items } of this.pages()) yield* items
   }
 
-  async #read(next: Record<string, string>): Promise<[Page<T>, Record<string, string> | undefined]> {
-    const items = await this.#load(next)
+  async #read(position: Position): Promise<[Page<T>, Position | undefined]> {
+    const items = await this.#load(position)
     const headers = headersOf(items) as Headers
-    const search = /<[^>?]*\?([^>]*)>; rel="next"/.exec(headers.get('link') ?? '')?.[1]
-    const following = search === undefined ? undefined : Object.fromEntries(new URLSearchParams(search))
-    const nextCursor = following && (following.cursor ?? following.after)
-    return [{ items, nextCursor, headers }, following && pick(following)]
+    const following = positionOf(headers.get('link'))
+    return [{ items, nextCursor: following && Object.values(following)[0], headers }, following]
   }
 }
 
 /** The position of the next page. The other parameters stay as they were given. */
-const pick = ({ cursor, after }: Record<string, string>): Record<string, string> =>
-  cursor === undefined ? { after: after ?? '' } : { cursor }
+function positionOf(link: string | null): Position | undefined {
+  const search = /<[^>?]*\?([^>]*)>; rel="next"/.exec(link ?? '')?.[1]
+  if (search === undefined) return undefined
+  const parameters = new URLSearchParams(search)
+  const name = parameters.has('cursor') ? 'cursor' : 'after'
+  return { [name]: parameters.get(name) ?? '' }
+}
 
 type ListId = { [Id in OperationId]: Id extends `list${string}` ? Id : never }[OperationId]
 
@@ -57,8 +64,9 @@ export function listOf<Id extends ListId, T>(
   options: RequestOptions | undefined,
   limit = 100,
 ): List<T> {
-  return new List(
-    (next) =>
-      http.call(id, { params, query: { limit, ...query, ...next } } as Input<Id>, options) as Promise<T[]>,
-  )
+  return new List((position) => {
+    const { limit: ownLimit = limit, ...filters } = (query ?? {}) as { limit?: number | undefined }
+    const input = { params, query: { limit: ownLimit, ...filters, ...position } } as Input<Id>
+    return http.call(id, input, options, readList) as Promise<T[]>
+  })
 }

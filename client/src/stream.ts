@@ -1,6 +1,8 @@
-import { PetstoreError, RateLimitError } from './errors.ts'
+import { backoffMs, onAbort } from './clock.ts'
+import { ConnectionError, PetstoreError, RateLimitError } from './errors.ts'
 import type { Http, RequestOptions } from './http.ts'
-import { parseJson } from './json.ts'
+import { parseJson, toExactText } from './json.ts'
+import { unexpectedResponse } from './response.ts'
 import type { Event, Int64 } from './schema.ts'
 
 export type StreamOptions = RequestOptions & {
@@ -10,6 +12,8 @@ export type StreamOptions = RequestOptions & {
 
 const backoffMinMs = 500
 const backoffMaxMs = 30_000
+/** A connection that lasts for this long is not a failure, also if it has brought no event. */
+const stableMs = 10_000
 
 /**
  * Events as they occur. If the connection is lost, the stream resumes after the last event, so that none is missing and
@@ -20,12 +24,12 @@ export async function* streamEvents(
   http: Http,
   { after, ...options }: StreamOptions,
 ): AsyncGenerator<Event, void, undefined> {
-  let position = after === undefined ? undefined : String(after)
+  let position = after === undefined ? undefined : toExactText(after)
   let failures = 0
   for (let isResumed = false; ; isResumed = true) {
     let body: ReadableStream<Uint8Array> | null = null
     try {
-      const { response } = await http.send('listEvents', {}, withPosition(options, position), async () => {})
+      const { response } = await http.send('listEvents', {}, withPosition(options, position), checkType)
       body = response.body
       position ??= response.headers.get('last-event-id') ?? undefined
     } catch (error) {
@@ -33,16 +37,18 @@ export async function* streamEvents(
       if (!isResumed || !isTemporary(error)) throw error
     }
     if (body) {
+      const connectedAt = http.clock.now()
       for await (const text of blocks(body, http.clock.streamSilenceMs, options.signal)) {
-        failures = 0
+        if (http.clock.now() - connectedAt > stableMs) failures = 0
         const { id, data } = fieldsOf(text)
         if (id === undefined || data === undefined) continue
+        failures = 0
         yield parseJson(data) as Event
         position = id
       }
     }
     options.signal?.throwIfAborted()
-    const delayMs = Math.min(backoffMinMs * 2 ** failures++, backoffMaxMs) * http.clock.random()
+    const delayMs = backoffMs(http.clock, failures++, backoffMinMs, backoffMaxMs)
     await http.clock.sleep(delayMs, options.signal)
   }
 }
@@ -56,9 +62,16 @@ const withPosition = (options: RequestOptions, position: string | undefined): Re
   },
 })
 
+async function checkType(response: Response): Promise<void> {
+  if (/^text\/event-stream\b/i.test(response.headers.get('content-type') ?? '')) return
+  await response.body?.cancel()
+  throw unexpectedResponse(response)
+}
+
 const isTemporary = (error: unknown): boolean =>
   error instanceof RateLimitError ||
-  (error instanceof PetstoreError && (error.status === 0 || error.status >= 500))
+  error instanceof ConnectionError ||
+  (error instanceof PetstoreError && error.status >= 500)
 
 /** The blocks of a stream of server-sent events, which end with an empty line. It ends with the connection. */
 async function* blocks(
@@ -68,7 +81,7 @@ async function* blocks(
 ): AsyncGenerator<string> {
   const reader = body.getReader()
   const cancel = () => void reader.cancel().catch(() => {})
-  signal?.addEventListener('abort', cancel)
+  const stop = onAbort(signal, cancel)
   const decoder = new TextDecoder()
   let rest = ''
   try {
@@ -76,23 +89,27 @@ async function* blocks(
       const timer = setTimeout(cancel, silenceMs)
       const { done, value } = await reader.read().finally(() => clearTimeout(timer))
       if (done) return
-      const parts = (rest + decoder.decode(value, { stream: true })).split('\n\n')
+      const parts = (rest + decoder.decode(value, { stream: true })).split(/\r?\n\r?\n/)
       rest = parts.pop() as string
-      yield* parts
+      for (const part of parts) {
+        if (signal?.aborted) return
+        yield part
+      }
     }
   } catch {
     // The connection was lost. An incomplete block is sent again.
   } finally {
-    signal?.removeEventListener('abort', cancel)
+    stop()
     cancel()
   }
 }
 
 function fieldsOf(block: string): { id?: string; data?: string } {
-  return Object.fromEntries(
-    block
-      .split('\n')
-      .filter((line) => /^(id|data):/.test(line))
-      .map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1).trimStart()]),
-  )
+  const fields: { id?: string; data?: string } = {}
+  for (const line of block.split(/\r?\n/)) {
+    const [, name, value = ''] = /^(id|data): ?(.*)$/.exec(line) ?? []
+    if (name === 'id') fields.id = value
+    if (name === 'data') fields.data = fields.data === undefined ? value : `${fields.data}\n${value}`
+  }
+  return fields
 }

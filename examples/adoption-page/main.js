@@ -41,6 +41,7 @@ async function showPets() {
   const { signal } = loading
   const chosen = filter.elements.category.value ?? ''
   more.disabled = true
+  more.textContent = 'Show more'
   try {
     const query = { status: 'available', limit: petsPerPage, cursor: nextCursor }
     // BigInt keeps ids beyond 2^53 exact.
@@ -57,7 +58,8 @@ async function showPets() {
   } catch (error) {
     if (!signal.aborted) showError(error)
   } finally {
-    more.disabled = false
+    // After an abort, the next load has the button.
+    if (!signal.aborted) more.disabled = false
   }
 }
 
@@ -99,10 +101,7 @@ filter.addEventListener('change', () => {
   showPets()
 })
 
-more.addEventListener('click', () => {
-  more.textContent = 'Show more'
-  showPets()
-})
+more.addEventListener('click', showPets)
 
 try {
   await showCategories()

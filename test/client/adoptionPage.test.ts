@@ -6,11 +6,12 @@ import type { AddressInfo } from 'node:net'
 import { extname, join } from 'node:path'
 import { after, before, describe, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import type { Page } from 'playwright-core'
+import type { Page, Route } from 'playwright-core'
 import { Webhook } from 'standardwebhooks'
 import { browserTest, hasBrowser, launchBrowser, type TestBrowser } from '../support/browser.ts'
 import { packClient } from '../support/clientPackage.ts'
 import { assertAccessible, desktop, phone, screenshot } from '../support/console.ts'
+import { eventually } from '../support/eventually.ts'
 import { clientOf } from '../support/petstoreClient.ts'
 import { useService } from '../support/useService.ts'
 
@@ -22,6 +23,7 @@ let chromium: TestBrowser
 let origin: string
 let apiKey: string
 const site = createServer((request, response) => {
+  if (request.url?.startsWith('/moved/')) return response.writeHead(302, { Location: '/' }).end()
   const path = request.url === '/' ? '/index.html' : (request.url ?? '')
   response.writeHead(200, { 'Content-Type': `${types[extname(path)]}; charset=utf-8` })
   if (path === '/petstore-client.min.js')
@@ -129,6 +131,16 @@ describe('the adoption page', () => {
     assert.deepEqual(found, ['pet.created', 'webhook.test', 60])
   })
 
+  browserTest('the client follows no redirects in a browser', async (t) => {
+    const { page } = await open(t)
+    const found = await page.evaluate(`(async () => {
+      const { Petstore } = await import('./petstore-client.min.js')
+      const store = new Petstore({ baseUrl: '/moved/v1', apiKey: 'key' })
+      return store.inventory.get().catch(({ code, status }) => [code, status])
+    })()`)
+    assert.deepEqual(found, ['unexpected_response', 0])
+  })
+
   browserTest('says that the animals cannot be shown, and tries again', async (t) => {
     const context = await chromium.browser.newContext()
     t.after(() => context.close())
@@ -144,5 +156,31 @@ describe('the adoption page', () => {
     isBroken = false
     await page.getByRole('button', { name: 'Try again' }).click()
     await status(page, 'The 24 newest animals.')
+
+    // Another filter is another way to try again.
+    isBroken = true
+    await page.getByText('Rabbits', { exact: true }).first().click()
+    await status(page, 'The animals cannot be shown')
+    isBroken = false
+    await page.getByText('All', { exact: true }).click()
+    await status(page, 'The 24 newest animals.')
+    assert.deepEqual(await page.getByRole('button').allTextContents(), ['Show more'])
+  })
+
+  browserTest('a load that a new filter ends does not enable the button of the next one', async (t) => {
+    const { page } = await open(t)
+    await status(page, 'The 24 newest animals.')
+    const held: Route[] = []
+    await page.route('**/v1/pets*', (route) => void held.push(route))
+    const ended = page.waitForEvent('requestfailed')
+    await page.getByText('Rabbits', { exact: true }).first().click()
+    await eventually('the first load', () => held.length === 1)
+    await page.getByText('All', { exact: true }).click()
+    await ended
+    await eventually('the second load', () => held.length === 2)
+    assert.ok(await page.getByRole('button', { name: 'Show more' }).isDisabled())
+    await held[1]?.continue()
+    await status(page, 'The 24 newest animals.')
+    assert.ok(await page.getByRole('button', { name: 'Show more' }).isEnabled())
   })
 })

@@ -43,6 +43,7 @@ describe('retries', () => {
       'truncatedAfterWork',
       'shortBodyAfterWork',
       '429',
+      'truncated429',
       '503',
       '503AfterWork',
     ]

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { type Event, PetstoreError } from '../../client/src/index.ts'
+import { type Event, Petstore, PetstoreError } from '../../client/src/index.ts'
 import { eventually } from '../support/eventually.ts'
 import { startFaultProxy } from '../support/faultProxy.ts'
 import { clientOf } from '../support/petstoreClient.ts'
+import { instantClock } from '../support/scriptedServer.ts'
 import { useService } from '../support/useService.ts'
 
 const service = useService()
@@ -75,7 +76,8 @@ describe('the event stream of the client', () => {
       {
         fetch: async (url, init) => {
           if (++connections > 1) return fetch(url, init)
-          return new Response(new ReadableStream(), { headers: { 'last-event-id': String(after) } })
+          const headers = { 'content-type': 'text/event-stream', 'last-event-id': String(after) }
+          return new Response(new ReadableStream(), { headers })
         },
       },
       { ...quick, streamSilenceMs: 50 },
@@ -122,5 +124,67 @@ describe('the event stream of the client', () => {
       if ((data as { name?: string }).name === 'Second') break
       await store.categories.create({ name: 'Second' })
     }
+  })
+})
+
+/** A client whose connections bring these texts, one chunk each, and then end. The last one is repeated. */
+function scriptedStream(connections: string[][], contentType = 'text/event-stream') {
+  const clock = instantClock()
+  let count = 0
+  const fetch = async () => {
+    const chunks = connections[Math.min(count++, connections.length - 1)] ?? []
+    const bytes = chunks.map((chunk) => new TextEncoder().encode(chunk))
+    return new Response(ReadableStream.from(bytes), { headers: { 'content-type': contentType } })
+  }
+  const store = new Petstore({ baseUrl: 'http://test', apiKey: 'a-key', fetch }, clock)
+  return { store, clock, connections: () => count }
+}
+
+const eventText = (id: number) => `id: ${id}\ndata: {"id":${id}}\n\n`
+
+describe('the bytes of an event stream', () => {
+  test('no event is delivered after an abort', async () => {
+    const { store } = scriptedStream([[eventText(1) + eventText(2) + eventText(3)]])
+    const controller = new AbortController()
+    const ids: unknown[] = []
+    await assert.rejects(async () => {
+      for await (const { id } of store.events.stream({ signal: controller.signal })) {
+        ids.push(id)
+        controller.abort(new Error('enough'))
+      }
+    }, /enough/)
+    assert.deepEqual(ids, [1])
+  })
+
+  test('connections without an event are further and further apart', bounded, async () => {
+    const greeting = [': connected\n\n']
+    const { store, clock } = scriptedStream([
+      greeting,
+      greeting,
+      greeting,
+      [': connected\n\n', eventText(1)],
+      greeting,
+      [eventText(2)],
+    ])
+    const stream = store.events.stream()
+    await stream.next()
+    assert.deepEqual(clock.sleeps, [500, 1_000, 2_000])
+    await stream.next()
+    assert.deepEqual(clock.sleeps.slice(3), [500, 1_000])
+  })
+
+  test('a response that is not an event stream is an error', bounded, async () => {
+    for (const connections of [[['<html>']], [[]]]) {
+      const script = scriptedStream(connections, 'text/html')
+      await assert.rejects(script.store.events.stream().next(), { code: 'unexpected_response', status: 200 })
+      assert.equal(script.connections(), 1)
+    }
+  })
+
+  test('lines can end with CRLF, and an event can have several lines of data', bounded, async () => {
+    const { store } = scriptedStream([['id: 1\r\ndata: {"id":\r', '\ndata: 1}\r\n\r', `\n${eventText(2)}`]])
+    const stream = store.events.stream()
+    assert.deepEqual((await stream.next()).value, { id: 1 })
+    assert.deepEqual((await stream.next()).value, { id: 2 })
   })
 })

@@ -18,6 +18,8 @@ export type Fault =
   /** The response is complete HTTP, but its body is not complete JSON. */
   | 'shortBodyAfterWork'
   | '429'
+  /** The connection ends in the middle of the body. */
+  | 'truncated429'
   | '503'
   | '503AfterWork'
   /** No response, and the connection stays open. */
@@ -56,6 +58,10 @@ export async function startFaultProxy(
     const body = await bodyOf(request)
     if (fault === 'silence') return
     if (fault === '429') return sendError(response, 429, 'rate_limit_exceeded')
+    if (fault === 'truncated429') {
+      response.writeHead(429, { 'retry-after': '0', 'content-length': '100' })
+      return void response.write('{"code":', () => response.destroy())
+    }
     if (fault === '503') return sendError(response, 503, 'unavailable')
     const isStream = request.headers.accept === 'text/event-stream'
     if (isStream && fault === 'none') return pipe(request, response)

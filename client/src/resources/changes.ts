@@ -1,4 +1,4 @@
-import type { CreateOptions, Http, RequestOptions } from '../http.ts'
+import type { CreateOptions, RequestOptions } from '../http.ts'
 import { type List, listOf } from '../list.ts'
 import type {
   Delivery,
@@ -12,21 +12,15 @@ import type {
   WebhookWithSecret,
 } from '../schema.ts'
 import { type StreamOptions, streamEvents } from '../stream.ts'
+import { Resource } from './resource.ts'
 
 const eventsPerPage = 1_000
 
 /** Experimental: this part of the API can still change. */
-export class Events {
-  readonly #http: Http
-
-  /** @internal */
-  constructor(http: Http) {
-    this.#http = http
-  }
-
+export class Events extends Resource {
   /** Events, oldest first and without gaps, up to the newest one. */
   list(query: Operations['listEvents']['query'] = {}, options?: RequestOptions): List<Event> {
-    return listOf(this.#http, 'listEvents', { query }, options, eventsPerPage)
+    return listOf(this.http, 'listEvents', { query }, options, eventsPerPage)
   }
 
   /**
@@ -34,39 +28,32 @@ export class Events {
    * when the loop is left or the signal is aborted.
    */
   stream(options: StreamOptions = {}): AsyncGenerator<Event, void, undefined> {
-    return streamEvents(this.#http, options)
+    return streamEvents(this.http, options)
   }
 }
 
 /** Experimental: this part of the API can still change. */
-export class Webhooks {
-  readonly #http: Http
-
-  /** @internal */
-  constructor(http: Http) {
-    this.#http = http
-  }
-
+export class Webhooks extends Resource {
   /** Webhooks, newest first. */
   list(query: Operations['listWebhooks']['query'] = {}, options?: RequestOptions): List<Webhook> {
-    return listOf(this.#http, 'listWebhooks', { query }, options)
+    return listOf(this.http, 'listWebhooks', { query }, options)
   }
 
   get(webhookId: Int64, options?: RequestOptions): Promise<Webhook> {
-    return this.#http.call('getWebhook', { params: { webhookId } }, options)
+    return this.http.call('getWebhook', { params: { webhookId } }, options)
   }
 
   /** Registers a webhook. Its secret is shown only here. */
   create(webhook: NewWebhook, options?: CreateOptions): Promise<WebhookWithSecret> {
-    return this.#http.call('createWebhook', { body: webhook }, options)
+    return this.http.call('createWebhook', { body: webhook }, options)
   }
 
   update(webhookId: Int64, change: WebhookChange, options?: RequestOptions): Promise<Webhook> {
-    return this.#http.call('updateWebhook', { params: { webhookId }, body: change }, options)
+    return this.http.call('updateWebhook', { params: { webhookId }, body: change }, options)
   }
 
   delete(webhookId: Int64, options?: RequestOptions): Promise<void> {
-    return this.#http.call('deleteWebhook', { params: { webhookId } }, options)
+    return this.http.call('deleteWebhook', { params: { webhookId } }, options)
   }
 
   /** Replaces the secret. Messages have two signatures until the overlap ends. */
@@ -75,12 +62,12 @@ export class Webhooks {
     rotation: SecretRotation = {},
     options?: CreateOptions,
   ): Promise<WebhookWithSecret> {
-    return this.#http.call('rotateWebhookSecret', { params: { webhookId }, body: rotation }, options)
+    return this.http.call('rotateWebhookSecret', { params: { webhookId }, body: rotation }, options)
   }
 
   /** Sends a test message. */
   test(webhookId: Int64, options?: CreateOptions): Promise<Delivery> {
-    return this.#http.call('testWebhook', { params: { webhookId } }, options)
+    return this.http.call('testWebhook', { params: { webhookId } }, options)
   }
 
   /** Deliveries, newest first. */
@@ -89,10 +76,10 @@ export class Webhooks {
     query: Operations['listDeliveries']['query'] = {},
     options?: RequestOptions,
   ): List<Delivery> {
-    return listOf(this.#http, 'listDeliveries', { params: { webhookId }, query }, options)
+    return listOf(this.http, 'listDeliveries', { params: { webhookId }, query }, options)
   }
 
   retryDelivery(webhookId: Int64, deliveryId: Int64, options?: CreateOptions): Promise<Delivery> {
-    return this.#http.call('retryDelivery', { params: { webhookId, deliveryId } }, options)
+    return this.http.call('retryDelivery', { params: { webhookId, deliveryId } }, options)
   }
 }

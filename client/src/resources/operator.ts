@@ -1,4 +1,4 @@
-import type { CreateOptions, Http, RequestOptions } from '../http.ts'
+import type { CreateOptions, RequestOptions } from '../http.ts'
 import { type List, listOf } from '../list.ts'
 import type {
   AuditEntry,
@@ -12,99 +12,72 @@ import type {
   Rotation,
   Usage as UsageFigures,
 } from '../schema.ts'
+import { Resource } from './resource.ts'
 
-export class Limits {
-  readonly #http: Http
-
-  /** @internal */
-  constructor(http: Http) {
-    this.#http = http
-  }
-
+export class Limits extends Resource {
   /** The key of this client, its rate limit windows and its ban. Not counted against the rate limit. */
   get(options?: RequestOptions): Promise<KeyLimits> {
-    return this.#http.call('getLimits', {}, options)
+    return this.http.call('getLimits', {}, options)
   }
 }
 
 /** Requires the scope `keys:manage`. */
-export class Keys {
-  readonly #http: Http
-
-  /** @internal */
-  constructor(http: Http) {
-    this.#http = http
-  }
-
+export class Keys extends Resource {
   /** Keys, newest first. */
   list(query: Operations['listKeys']['query'] = {}, options?: RequestOptions): List<Key> {
-    return listOf(this.#http, 'listKeys', { query }, options)
+    return listOf(this.http, 'listKeys', { query }, options)
   }
 
   get(keyId: Int64, options?: RequestOptions): Promise<Key> {
-    return this.#http.call('getKey', { params: { keyId } }, options)
+    return this.http.call('getKey', { params: { keyId } }, options)
   }
 
   /** Creates a key. Its secret is shown only here. */
   create(key: NewKey, options?: CreateOptions): Promise<KeyWithSecret> {
-    return this.#http.call('createKey', { body: key }, options)
+    return this.http.call('createKey', { body: key }, options)
   }
 
   update(keyId: Int64, change: KeyChange, options?: RequestOptions): Promise<Key> {
-    return this.#http.call('updateKey', { params: { keyId }, body: change }, options)
+    return this.http.call('updateKey', { params: { keyId }, body: change }, options)
   }
 
   /** Revokes a key permanently. */
   revoke(keyId: Int64, options?: RequestOptions): Promise<void> {
-    return this.#http.call('revokeKey', { params: { keyId } }, options)
+    return this.http.call('revokeKey', { params: { keyId } }, options)
   }
 
   /** Replaces the secret. The old one stays valid for the overlap. */
   rotate(keyId: Int64, rotation: Rotation = {}, options?: CreateOptions): Promise<KeyWithSecret> {
-    return this.#http.call('rotateKey', { params: { keyId }, body: rotation }, options)
+    return this.http.call('rotateKey', { params: { keyId }, body: rotation }, options)
   }
 
   liftBan(keyId: Int64, options?: RequestOptions): Promise<void> {
-    return this.#http.call('liftKeyBan', { params: { keyId } }, options)
+    return this.http.call('liftKeyBan', { params: { keyId } }, options)
   }
 
   /** The rate limit windows and the ban of a key. Beta. */
   limits(keyId: Int64, options?: RequestOptions): Promise<KeyLimits> {
-    return this.#http.call('getKeyLimits', { params: { keyId } }, options)
+    return this.http.call('getKeyLimits', { params: { keyId } }, options)
   }
 
   /** The requests of a key over time. Beta. */
   usage(keyId: Int64, options?: RequestOptions): Promise<UsageFigures> {
-    return this.#http.call('getKeyUsage', { params: { keyId } }, options)
+    return this.http.call('getKeyUsage', { params: { keyId } }, options)
   }
 }
 
 /** Requires the scope `keys:manage`. Beta: this part of the API can still change. */
-export class Usage {
-  readonly #http: Http
-
-  /** @internal */
-  constructor(http: Http) {
-    this.#http = http
-  }
-
+export class Usage extends Resource {
   /** The requests of all keys over time. */
   get(options?: RequestOptions): Promise<UsageFigures> {
-    return this.#http.call('getUsage', {}, options)
+    return this.http.call('getUsage', {}, options)
   }
 }
 
 /** Requires the scope `keys:manage`. Beta: this part of the API can still change. */
-export class Audit {
-  readonly #http: Http
-
-  /** @internal */
-  constructor(http: Http) {
-    this.#http = http
-  }
-
+export class Audit extends Resource {
   /** Who changed what, newest first. */
   list(query: Operations['listAuditEntries']['query'] = {}, options?: RequestOptions): List<AuditEntry> {
-    return listOf(this.#http, 'listAuditEntries', { query }, options)
+    return listOf(this.http, 'listAuditEntries', { query }, options)
   }
 }

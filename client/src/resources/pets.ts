@@ -1,37 +1,31 @@
-import type { ChangeOptions, CreateOptions, Http, RequestOptions } from '../http.ts'
+import type { ChangeOptions, CreateOptions, RequestOptions } from '../http.ts'
 import { type List, listOf } from '../list.ts'
 import type { Int64, NewPet, Operations, Pet, PetChange } from '../schema.ts'
+import { Resource } from './resource.ts'
 
-export class Pets {
-  readonly #http: Http
-
-  /** @internal */
-  constructor(http: Http) {
-    this.#http = http
-  }
-
+export class Pets extends Resource {
   /** Animals, newest first. */
   list(query: Operations['listPets']['query'] = {}, options?: RequestOptions): List<Pet> {
-    return listOf(this.#http, 'listPets', { query }, options)
+    return listOf(this.http, 'listPets', { query }, options)
   }
 
   /** @deprecated It will be removed on 5 December 2030. Use `list({ id: [petId] })`. */
   get(petId: Int64, options?: RequestOptions): Promise<Pet> {
-    return this.#http.call('getPet', { params: { petId } }, options)
+    return this.http.call('getPet', { params: { petId } }, options)
   }
 
   /** Adds an animal. A category that does not exist is created without a name. */
   create(pet: NewPet, options?: CreateOptions): Promise<Pet> {
-    return this.#http.call('createPet', { body: pet }, options)
+    return this.http.call('createPet', { body: pet }, options)
   }
 
   /** Changes the given fields of an animal. */
   update(petId: Int64, change: PetChange, options?: ChangeOptions): Promise<Pet> {
-    return this.#http.call('updatePet', { params: { petId }, body: change }, options)
+    return this.http.call('updatePet', { params: { petId }, body: change }, options)
   }
 
   /** Removes an animal. */
   delete(petId: Int64, options?: ChangeOptions): Promise<void> {
-    return this.#http.call('deletePet', { params: { petId } }, options)
+    return this.http.call('deletePet', { params: { petId } }, options)
   }
 }

@@ -1,4 +1,4 @@
-import type { CreateOptions, Http, RequestOptions } from '../http.ts'
+import type { CreateOptions, RequestOptions } from '../http.ts'
 import { type List, listOf } from '../list.ts'
 import type {
   Category,
@@ -11,83 +11,63 @@ import type {
   Order,
   OrderChange,
 } from '../schema.ts'
+import { Resource } from './resource.ts'
 
-export class Orders {
-  readonly #http: Http
-
-  /** @internal */
-  constructor(http: Http) {
-    this.#http = http
-  }
-
+export class Orders extends Resource {
   /** Orders, newest first. */
   list(query: Operations['listOrders']['query'] = {}, options?: RequestOptions): List<Order> {
-    return listOf(this.#http, 'listOrders', { query }, options)
+    return listOf(this.http, 'listOrders', { query }, options)
   }
 
   get(orderId: Int64, options?: RequestOptions): Promise<Order> {
-    return this.#http.call('getOrder', { params: { orderId } }, options)
+    return this.http.call('getOrder', { params: { orderId } }, options)
   }
 
   /** Places an order for an available animal. The animal becomes pending. */
   create(order: NewOrder, options?: CreateOptions): Promise<Order> {
-    return this.#http.call('createOrder', { body: order }, options)
+    return this.http.call('createOrder', { body: order }, options)
   }
 
   /** Approves, delivers or cancels an order. */
   update(orderId: Int64, change: OrderChange, options?: RequestOptions): Promise<Order> {
-    return this.#http.call('updateOrder', { params: { orderId }, body: change }, options)
+    return this.http.call('updateOrder', { params: { orderId }, body: change }, options)
   }
 
   /** Erases the personal data of an order. */
   eraseCustomer(orderId: Int64, options?: RequestOptions): Promise<void> {
-    return this.#http.call('eraseOrderCustomer', { params: { orderId } }, options)
+    return this.http.call('eraseOrderCustomer', { params: { orderId } }, options)
   }
 }
 
 /** Beta: this part of the API can still change. */
-export class Categories {
-  readonly #http: Http
-
-  /** @internal */
-  constructor(http: Http) {
-    this.#http = http
-  }
-
+export class Categories extends Resource {
   /** Categories, in order of id. */
   list(query: Operations['listCategories']['query'] = {}, options?: RequestOptions): List<Category> {
-    return listOf(this.#http, 'listCategories', { query }, options)
+    return listOf(this.http, 'listCategories', { query }, options)
   }
 
   get(categoryId: Int64, options?: RequestOptions): Promise<Category> {
-    return this.#http.call('getCategory', { params: { categoryId } }, options)
+    return this.http.call('getCategory', { params: { categoryId } }, options)
   }
 
   create(category: NewCategory, options?: CreateOptions): Promise<Category> {
-    return this.#http.call('createCategory', { body: category }, options)
+    return this.http.call('createCategory', { body: category }, options)
   }
 
   update(categoryId: Int64, change: CategoryChange, options?: RequestOptions): Promise<Category> {
-    return this.#http.call('updateCategory', { params: { categoryId }, body: change }, options)
+    return this.http.call('updateCategory', { params: { categoryId }, body: change }, options)
   }
 
   /** Removes a category that has no animals. */
   delete(categoryId: Int64, options?: RequestOptions): Promise<void> {
-    return this.#http.call('deleteCategory', { params: { categoryId } }, options)
+    return this.http.call('deleteCategory', { params: { categoryId } }, options)
   }
 }
 
 /** Beta: this part of the API can still change. */
-export class Inventory {
-  readonly #http: Http
-
-  /** @internal */
-  constructor(http: Http) {
-    this.#http = http
-  }
-
+export class Inventory extends Resource {
   /** The number of animals with each status. */
   get(options?: RequestOptions): Promise<InventoryCounts> {
-    return this.#http.call('getInventory', {}, options)
+    return this.http.call('getInventory', {}, options)
   }
 }
