@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import { call, send } from '../api/client.ts'
+import { call, type Submission, send } from '../api/client.ts'
 import { onEvent } from '../api/stream.ts'
 import type { Category } from '../api/types.ts'
 import { hasScope, onSignOut } from './session.ts'
@@ -43,8 +43,8 @@ async function loadAll(): Promise<void> {
   }
 }
 
-export async function createCategory(name: string): Promise<Category> {
-  const category = await call('createCategory', { body: { name } })
+export async function createCategory(name: string, submission: Submission): Promise<Category> {
+  const category = await call('createCategory', { body: { name }, submission })
   keep(category)
   return category
 }

@@ -10,6 +10,7 @@ import { EmptyState } from '../../components/EmptyState.tsx'
 import { ErrorState } from '../../components/ErrorState.tsx'
 import { LoadingRows } from '../../components/Loading.tsx'
 import { Menu, type MenuItem } from '../../components/Menu.tsx'
+import { MissingRows } from '../../components/MissingRows.tsx'
 import { Name } from '../../components/Name.tsx'
 import { StatusChip } from '../../components/StatusChip.tsx'
 import { type Column, VirtualTable } from '../../components/VirtualTable.tsx'
@@ -43,6 +44,7 @@ export function AnimalsTable(props: AnimalsTableProps) {
   if (length === 0 && !(isNameSearch && state !== 'end')) return <NoAnimals {...props} />
   return (
     <div class="table-card">
+      <MissingRows list={list} />
       <VirtualTable
         label="Animals"
         columns={columnsFor(list, onDialog)}
@@ -152,7 +154,7 @@ function RowActions({ list, pet, onDialog }: RowActionsProps) {
       if (status !== pet.status && isPetTransitionAllowed(pet.status, status))
         items.push({ label: `Mark as ${status}`, onSelect: () => void changeStatus(list, pet, status) })
     const remove = () => {
-      removePet(list, pet)
+      removePet(pet)
       keepFocus()
     }
     items.push({ label: 'Remove', isDanger: true, onSelect: remove })

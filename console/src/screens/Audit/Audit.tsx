@@ -33,8 +33,10 @@ export default function Audit() {
     // A change of a key has an entry. The other entries have no event.
     const end = onEvent(({ type }) => {
       if (!type.startsWith('key.')) return
-      clearTimeout(timer)
-      timer = setTimeout(() => void list.reload(), collectMs)
+      timer ??= setTimeout(() => {
+        timer = undefined
+        void list.refresh()
+      }, collectMs)
     })
     return () => {
       end()

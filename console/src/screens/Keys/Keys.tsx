@@ -7,6 +7,7 @@ import { EmptyState } from '../../components/EmptyState.tsx'
 import { ErrorState } from '../../components/ErrorState.tsx'
 import { LiveIndicator } from '../../components/LiveIndicator.tsx'
 import { LoadingRows } from '../../components/Loading.tsx'
+import { MissingRows } from '../../components/MissingRows.tsx'
 import { Name } from '../../components/Name.tsx'
 import { PageHeader } from '../../components/PageHeader.tsx'
 import { SecretDialog } from '../../components/SecretDialog.tsx'
@@ -101,6 +102,7 @@ function KeysTable({ list }: { list: KeyList }) {
   const noun = length === 1 ? 'key' : 'keys'
   return (
     <div class="table-card">
+      <MissingRows list={list} />
       <VirtualTable
         label="Keys"
         columns={columns}

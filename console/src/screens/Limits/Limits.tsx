@@ -16,7 +16,7 @@ import { Tags } from '../../components/Tags.tsx'
 import { WindowMeter } from '../../components/WindowMeter.tsx'
 import './limits.css'
 
-/** 60 requests a minute are free. */
+/** The first 60 requests a minute to this operation do not count. */
 const pollMs = 5_000
 
 /** Only an operator can read when the key expires and how many streams it may open. */
@@ -88,6 +88,7 @@ const streamTexts = {
   live: 'This tab has one open.',
   connecting: 'This tab is opening one.',
   reconnecting: 'This tab is reconnecting.',
+  limited: 'This tab has none: all streams of the key are open.',
   refused: 'The service refused the stream of this tab.',
   off: 'This tab has none: the key lacks the scope events:read.',
 }

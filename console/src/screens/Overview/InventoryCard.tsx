@@ -21,8 +21,10 @@ export function InventoryCard() {
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined
     const reload = () => {
-      clearTimeout(timer)
-      timer = setTimeout(inventory.reload, collectMs)
+      timer ??= setTimeout(() => {
+        timer = undefined
+        inventory.reload()
+      }, collectMs)
     }
     const end = onEvent(({ type }) => {
       if (type.startsWith('pet.')) reload()

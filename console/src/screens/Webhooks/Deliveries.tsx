@@ -30,7 +30,7 @@ type DeliveriesProps = {
 
 /** The messages to a webhook with the outcome of their attempts. */
 export function Deliveries({ webhook, list, onSettled }: DeliveriesProps) {
-  useFollowed(list, onSettled)
+  useFollowed(webhook, list, onSettled)
   return (
     <Card
       title="Deliveries"
@@ -61,22 +61,23 @@ export function Deliveries({ webhook, list, onSettled }: DeliveriesProps) {
   )
 }
 
-/** Loads the first page again while it has a message whose attempt is due. */
-function useFollowed(list: DeliveryList, onSettled: () => void): void {
+/** Takes over changes of the first page while it has a message whose attempt is due. A paused webhook sends none. */
+function useFollowed({ status }: Webhook, list: DeliveryList, onSettled: () => void): void {
   useEffect(() => {
     void list.reload()
+    return () => list.dispose()
+  }, [list])
+  useEffect(() => {
+    if (status !== 'enabled') return
     const timer = setInterval(() => {
       const isLimited = (list.error.value?.retryAt ?? 0) > now()
       if (document.visibilityState !== 'visible' || isLimited || !hasDue(list)) return
-      void list.reload().then(() => {
+      void list.refresh().then(() => {
         if (!hasDue(list)) onSettled()
       })
     }, pollMs)
-    return () => {
-      clearInterval(timer)
-      list.dispose()
-    }
-  }, [list])
+    return () => clearInterval(timer)
+  }, [list, status])
 }
 
 const firstItems = 50
