@@ -9,11 +9,11 @@ import { allKeys } from './usage.ts'
 
 const usageOperation = { tag: 'Usage', stability: 'beta', scope: 'keys:manage' } as const
 const retention =
-  'Figures are kept by minute for 24 hours and by hour for 30 days. Those of other instances are up to 10 seconds old.'
+  'Figures are kept by minute for 24 hours and by hour for 30 days. Those of the last second may be missing, and those of other instances are up to 10 seconds old.'
 
 type UsageRoutesOptions = {
   readonly database: Database
-  /** Writes the counts of this instance to the database, so that figures read from it include them. */
+  /** Writes the counts of this instance to the database, so that figures read from it include them, at most once a second. */
   flushUsage(): Promise<void>
 }
 

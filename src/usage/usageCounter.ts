@@ -18,6 +18,8 @@ type UsageCounterOptions = {
   readonly database: Database
   readonly clock: Clock
   readonly flushIntervalMs: number
+  /** Reads of the figures write them at most this often. */
+  readonly readFlushIntervalMs: number
   /** Whether the database is still the one that was counted for: a restore replaces it. */
   isSameDatabase(db: Db): Promise<boolean>
   /** Keys and minutes between two flushes. */
@@ -68,6 +70,12 @@ export class UsageCounter {
   /** Flushes if the interval has passed. */
   async flushDue(): Promise<void> {
     if (performance.now() - this.#flushedAt >= this.#options.flushIntervalMs) await this.flush()
+  }
+
+  /** Flushes before the figures are read, so that they include the latest counts. If that fails, they are older. */
+  async flushForRead(): Promise<void> {
+    const isDue = performance.now() - this.#flushedAt >= this.#options.readFlushIntervalMs
+    if (isDue) await this.flush().catch(() => {})
   }
 
   /** Writes all counts so far. Calls that arrive during a flush share the next one. */
@@ -148,10 +156,12 @@ export class UsageCounter {
         }
       }
     }
-    for (const id of this.#unwritten.keys()) {
-      if (this.#unwritten.size <= unwrittenMax) break
-      this.#unwritten.delete(id)
-    }
+    if (this.#unwritten.size > unwrittenMax) this.#dropOldest()
+  }
+
+  #dropOldest(): void {
+    const byAge = [...this.#unwritten].sort(([, a], [, b]) => a.starts_at - b.starts_at)
+    for (const [id] of byAge.slice(0, -unwrittenMax)) this.#unwritten.delete(id)
   }
 
   #takeMinutes() {
