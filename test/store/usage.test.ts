@@ -114,7 +114,7 @@ describe('the usage of a key', () => {
   })
 
   test('is removed after 24 hours by minute, and after 30 days by hour', async (t) => {
-    const short = await startTestService({}, { bounds: { sweepMs: 20 } })
+    const short = await startTestService({}, { bounds: { sweepMs: 20, usageReadFlushMs: 0 } })
     t.after(() => short.stop())
     const request = (path: string) => short.request('GET', path, { key: short.operatorKey })
     const rowsLeft = async () => {
