@@ -5,7 +5,7 @@ import { findKey } from '../keys/queries.ts'
 import { keyByIdOperation } from '../keys/schemas.ts'
 import { findUsage } from './queries.ts'
 import { serializeBucket, usageSchema } from './schemas.ts'
-import { allKeys } from './usage.ts'
+import { totalsKeyId } from './usage.ts'
 
 const usageOperation = { tag: 'Usage', stability: 'beta', scope: 'keys:manage' } as const
 const retention =
@@ -30,7 +30,7 @@ export function usageRoutes({ database, flushUsage }: UsageRoutesOptions): Opera
       summary: 'Get the usage of all keys',
       description: `Includes requests without a valid key. ${retention}`,
       responses: { 200: { description: 'Requests over time.', schema: usageSchema } },
-      read: (_input, { now }) => usageOf(allKeys, now),
+      read: (_input, { now }) => usageOf(totalsKeyId, now),
     }),
 
     defineOperation('getKeyUsage', 'GET /keys/{keyId}/usage', {

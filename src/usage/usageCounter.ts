@@ -4,13 +4,13 @@ import { type Database, OutcomeUnknownError } from '../database/database.ts'
 import type { Db } from '../database/tables.ts'
 import { addUsage, sweepUsage } from './queries.ts'
 import {
-  allKeys,
   buckets,
   deprecatedName,
   errorsName,
   isRejection,
   rejectedName,
   requestsName,
+  totalsKeyId,
   type UsageRow,
 } from './usage.ts'
 
@@ -41,7 +41,7 @@ type Counts = { requests: number; others: Map<string, number> | undefined }
  */
 export class UsageCounter {
   readonly #options: UsageCounterOptions
-  /** By minute and key, since the last flush. The key `allKeys` has the requests without a valid key. */
+  /** By minute and key, since the last flush. The key `totalsKeyId` has the requests without a valid key. */
   #minutes = new Map<number, Map<number, Counts>>()
   #entries = 0
   #current = new Map<number, Counts>()
@@ -60,7 +60,7 @@ export class UsageCounter {
   /** Counts a request to the API, except a CORS preflight. */
   count({ method, principal, status, code, operation }: RequestLog): void {
     if (method === 'OPTIONS') return
-    const counts = this.#countsOf(principal?.keyId ?? allKeys)
+    const counts = this.#countsOf(principal?.keyId ?? totalsKeyId)
     counts.requests++
     if (status >= 500) increment(counts, errorsName)
     else if (code !== undefined && isRejection(status)) increment(counts, rejectedName(code))
@@ -118,8 +118,8 @@ export class UsageCounter {
   }
 
   #addKey(keyId: number): Counts {
-    if (keyId !== allKeys && this.#entries >= (this.#options.entriesMax ?? defaultEntriesMax))
-      return this.#countsOf(allKeys)
+    if (keyId !== totalsKeyId && this.#entries >= (this.#options.entriesMax ?? defaultEntriesMax))
+      return this.#countsOf(totalsKeyId)
     const counts = { requests: 0, others: undefined }
     this.#current.set(keyId, counts)
     this.#entries++
@@ -151,8 +151,8 @@ export class UsageCounter {
     for (const [startsAt, byKey] of this.#takeMinutes()) {
       for (const [keyId, { requests, others = [] }] of byKey) {
         for (const [name, count] of [[requestsName, requests] as const, ...others]) {
-          this.#add(allKeys, startsAt, name, count)
-          if (keyId !== allKeys) this.#add(keyId, startsAt, name, count)
+          this.#add(totalsKeyId, startsAt, name, count)
+          if (keyId !== totalsKeyId) this.#add(keyId, startsAt, name, count)
         }
       }
     }

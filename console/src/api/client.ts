@@ -78,11 +78,11 @@ export async function call<Id extends OperationId>(
   id: Id,
   ...[options]: Partial<CallOptions<Id>> extends CallOptions<Id> ? [CallOptions<Id>?] : [CallOptions<Id>]
 ): Promise<Operations[Id]['response']> {
-  return (await send(id, (options ?? {}) as CallOptions<Id>)).data
+  return (await callWithHeaders(id, (options ?? {}) as CallOptions<Id>)).data
 }
 
 /** The same, with the ETag and the cursor of the next page. */
-export async function send<Id extends OperationId>(
+export async function callWithHeaders<Id extends OperationId>(
   id: Id,
   options: CallOptions<Id>,
 ): Promise<Result<Operations[Id]['response']>> {

@@ -11,10 +11,10 @@ import type { StoreEvent } from './types.ts'
  */
 
 /**
- * `off`: the key cannot read events. `refused`: the API does not open a stream, `streamError` says why. `limited`: the key
+ * `off`: the key cannot read events. `rejected`: the API does not open a stream, `streamError` says why. `limited`: the key
  * has all its streams open, in other tabs or programs.
  */
-export type StreamState = 'off' | 'connecting' | 'live' | 'reconnecting' | 'limited' | 'refused'
+export type StreamState = 'off' | 'connecting' | 'live' | 'reconnecting' | 'limited' | 'rejected'
 
 export const streamState = signal<StreamState>('off')
 export const streamError = signal<RequestError | undefined>(undefined)
@@ -116,7 +116,7 @@ async function follow(signal: AbortSignal): Promise<void> {
         isResyncDue = true
         delayMs = 0
       } else if ((error.status === 401 || error.status === 403) && key === currentApiKey()) {
-        streamState.value = 'refused'
+        streamState.value = 'rejected'
         return markReady()
       } else if (error.code === 'too_many_streams') delayMs = limitedDelayMs
       else if (error.retryAt !== undefined) delayMs = Math.max(delayMs, error.retryAt - now())

@@ -126,7 +126,7 @@ export async function rotateOwnKey(rotate: () => Promise<KeyWithSecret>): Promis
     const rotated = await rotate()
     setApiKey(rotated.key)
     writeStorage(rotated.key)
-    if (streamState.value === 'refused') restartStream()
+    if (streamState.value === 'rejected') restartStream()
     return rotated
   } finally {
     isRotating = false

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import { call, type Submission, send } from '../../api/client.ts'
+import { call, callWithHeaders, type Submission } from '../../api/client.ts'
 import { toRequestError } from '../../api/errors.ts'
 import { onEvent, onResync } from '../../api/stream.ts'
 import type { Pet, PetStatus } from '../../api/types.ts'
@@ -39,7 +39,10 @@ export const createPetList = ({ status, categoryId, id }: PetFilters): PetList =
         categoryId?: number
         id?: number[]
       }
-      const { data, nextCursor } = await send('listPets', { query: { ...query, ...texts }, signal })
+      const { data, nextCursor } = await callWithHeaders('listPets', {
+        query: { ...query, ...texts },
+        signal,
+      })
       return { data: data as Pet[], nextCursor }
     },
     accepts: (pet) =>

@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useState } from 'preact/hooks'
-import { send } from '../../api/client.ts'
+import { callWithHeaders } from '../../api/client.ts'
 import { toRequestError } from '../../api/errors.ts'
 import { onEvent } from '../../api/stream.ts'
 import type { Pet } from '../../api/types.ts'
@@ -29,7 +29,7 @@ export function usePetVersion(pet: Pet | undefined): {
   const followed = useFollowedPet(pet)
   const loadVersion = useCallback(async () => {
     if (!pet) return undefined
-    const loaded = await send('getPet', { params: { petId: pet.id } }).then(
+    const loaded = await callWithHeaders('getPet', { params: { petId: pet.id } }).then(
       ({ data, etag }): PetVersion => ({ pet: data as Pet, etag }),
       (thrown: unknown): PetVersion | undefined =>
         toRequestError(thrown).code === 'pet_not_found' ? { pet: 'removed', etag: undefined } : undefined,

@@ -4,22 +4,21 @@ import { planLimits, planNames } from '../../../../src/limits/plans.ts'
 import { call, Submission } from '../../api/client.ts'
 import { type RequestError, toRequestError } from '../../api/errors.ts'
 import type { Key, KeyWithSecret, Plan } from '../../api/types.ts'
-import { countOf, formatCount } from '../../app/format.ts'
+import { capitalize, formatCount, pluralize } from '../../app/format.ts'
 import { Button } from '../../components/Button.tsx'
 import { CheckGroup } from '../../components/CheckGroup.tsx'
 import { Dialog } from '../../components/Dialog.tsx'
 import { SelectField, TextField } from '../../components/Field.tsx'
 import { FormError } from '../../components/FormError.tsx'
 import { Notice } from '../../components/Notice.tsx'
-import { statusName } from '../../components/StatusChip.tsx'
 import { changedKeyBody, formOf, type KeyForm, newKeyBody, ownKeyWarning } from './keyForm.ts'
 import { isOwnKey } from './keyList.ts'
 
-const planOptions = planNames.map((plan) => ({ value: plan, label: statusName(plan) }))
+const planOptions = planNames.map((plan) => ({ value: plan, label: capitalize(plan) }))
 /** "300 requests a minute, 10,000 a day, 10 event streams" */
 const describePlan = (plan: Plan): string => {
   const { perMinute, perDay, streams } = planLimits[plan]
-  return `${countOf(perMinute, 'request')} a minute, ${formatCount(perDay)} a day, ${countOf(streams, 'event stream')}.`
+  return `${pluralize(perMinute, 'request')} a minute, ${formatCount(perDay)} a day, ${pluralize(streams, 'event stream')}.`
 }
 const limitPaths = ['/limits/perMinute', '/limits/perDay', '/limits/streams']
 const fieldPaths = ['/name', '/plan', ...limitPaths, '/scopes', '/origins', '/expiresAt']

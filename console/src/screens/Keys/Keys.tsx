@@ -73,7 +73,7 @@ function AllKeys() {
         <SecretDialog
           title={
             <>
-              Key “<Name>{created.name}</Name>” is created
+              Key “<Name>{created.name}</Name>” created
             </>
           }
           label="API key"
@@ -144,17 +144,17 @@ const columns: Column<Key>[] = [
       </>
     ),
   },
-  { name: 'Plan', width: '7.5rem', isWide: true, render: ({ plan }) => plan },
+  { name: 'Plan', width: '7.5rem', isHiddenOnPhone: true, render: ({ plan }) => plan },
   {
     name: 'Scopes',
     width: '26%',
-    isWide: true,
+    isHiddenOnPhone: true,
     render: (key) => <span title={key.scopes.join(', ')}>{describeScopes(key.scopes)}</span>,
   },
   {
     name: 'Last used',
     width: '10rem',
-    isWide: true,
+    isHiddenOnPhone: true,
     render: ({ lastUsedAt }) => <LastUsed at={lastUsedAt} />,
   },
   { name: 'Status', width: '8rem', render: (key) => <StatusChip status={keyStatus(key)} /> },

@@ -2,15 +2,15 @@ import { effectiveLimits } from '../../../../src/limits/plans.ts'
 import { call } from '../../api/client.ts'
 import { streamState } from '../../api/stream.ts'
 import type { Key, Limits as KeyLimits } from '../../api/types.ts'
-import { countOf, formatCount, formatDateTime } from '../../app/format.ts'
+import { formatCount, formatDateTime, pluralize } from '../../app/format.ts'
 import { usePolling, useResource } from '../../app/resource.ts'
 import { hasScope, session } from '../../app/session.ts'
 import { Card } from '../../components/Card.tsx'
 import { Countdown } from '../../components/Countdown.tsx'
-import { Loaded } from '../../components/Loaded.tsx'
 import { Name } from '../../components/Name.tsx'
 import { Notice } from '../../components/Notice.tsx'
 import { PageHeader } from '../../components/PageHeader.tsx'
+import { ResourceView } from '../../components/ResourceView.tsx'
 import { StatusChip } from '../../components/StatusChip.tsx'
 import { Tags } from '../../components/Tags.tsx'
 import { WindowMeter } from '../../components/WindowMeter.tsx'
@@ -41,7 +41,7 @@ export default function Limits() {
           </>
         }
       />
-      <Loaded resource={limits} name="limits" rows={4}>
+      <ResourceView resource={limits} name="limits" rows={4}>
         {(data) => (
           <div class="cards">
             {error && <StaleNotice isOffline={error.isOffline} />}
@@ -50,7 +50,7 @@ export default function Limits() {
             <ThisKey limits={data} ownKey={ownKey} />
           </div>
         )}
-      </Loaded>
+      </ResourceView>
     </>
   )
 }
@@ -89,7 +89,7 @@ const streamTexts = {
   connecting: 'This tab is opening one.',
   reconnecting: 'This tab is reconnecting.',
   limited: 'This tab has none: all streams of the key are open.',
-  refused: 'The service refused the stream of this tab.',
+  rejected: 'The service rejected the stream of this tab.',
   off: 'This tab has none: the key lacks the scope events:read.',
 }
 
@@ -101,7 +101,7 @@ function Streams({ limits, ownKey }: { limits: KeyLimits; ownKey: Key | undefine
       <p>
         {isKnown ? (
           <>
-            Up to <strong>{countOf(streams, 'stream')}</strong> at a time on each instance of the service.
+            Up to <strong>{pluralize(streams, 'stream')}</strong> at a time on each instance of the service.
           </>
         ) : (
           `As many as an operator has set for this key. An enterprise key without such a setting has ${formatCount(streams)} on each instance of the service.`

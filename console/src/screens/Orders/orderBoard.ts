@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 import { isOpenOrderStatus, nextOrderStatuses, orderStatuses } from '../../../../src/orders/order.ts'
-import { call, send } from '../../api/client.ts'
+import { call, callWithHeaders } from '../../api/client.ts'
 import { isAbort, type RequestError, toRequestError } from '../../api/errors.ts'
 import { onEvent, onResync } from '../../api/stream.ts'
 import type { Order, OrderStatus, StoreEvent } from '../../api/types.ts'
@@ -57,7 +57,7 @@ export class OrderBoard {
     try {
       const query = { status, limit: pageSize, cursor: isFirst ? undefined : cursor }
       const { result, changes } = await this.#changesDuringLoad.during(() =>
-        send('listOrders', { query, signal: this.#controller.signal }),
+        callWithHeaders('listOrders', { query, signal: this.#controller.signal }),
       )
       const { data, nextCursor } = result
       // What changed during the load is newer than the response.

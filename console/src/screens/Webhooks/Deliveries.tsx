@@ -3,7 +3,7 @@ import { call } from '../../api/client.ts'
 import { now } from '../../api/clock.ts'
 import { toRequestError } from '../../api/errors.ts'
 import type { Delivery, Webhook } from '../../api/types.ts'
-import { countOf } from '../../app/format.ts'
+import { pluralize } from '../../app/format.ts'
 import type { PagedList } from '../../app/pagedList.ts'
 import { showError, showToast } from '../../app/toasts.ts'
 import { Button, IconButton } from '../../components/Button.tsx'
@@ -143,7 +143,7 @@ function Outcome({ delivery }: { delivery: Delivery }) {
   const next = nextAttemptAt === undefined ? undefined : Date.parse(nextAttemptAt)
   return (
     <>
-      {attempts === 0 ? 'Not sent yet' : countOf(attempts, 'attempt')}
+      {attempts === 0 ? 'Not sent yet' : pluralize(attempts, 'attempt')}
       {lastStatus !== undefined && ` · Response ${lastStatus}`}
       {lastStatus === undefined && lastError !== undefined && ` · ${lastError}`}
       {status === 'pending' && next !== undefined && next > now() && (
