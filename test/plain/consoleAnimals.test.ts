@@ -54,7 +54,7 @@ describe('animals', () => {
     }),
   )
 
-  browserTest('an error of the API is shown at its field', () =>
+  browserTest('an error of the API is shown at its field, and others above the fields', () =>
     withAnimals(async ({ page }) => {
       await page.route('**/v1/pets', (route) =>
         route.request().method() === 'POST'
@@ -64,17 +64,38 @@ describe('animals', () => {
                 code: 'validation_failed',
                 message: 'The request has invalid values.',
                 status: 400,
-                details: [{ path: '/name', message: 'must not be a swear word' }],
+                details: [
+                  { path: '/name', message: 'must not be a swear word' },
+                  { path: '/color', message: 'must be set' },
+                ],
               },
             })
           : route.continue(),
       )
+      const categories: (string | null)[] = []
+      page.on('request', (request) => {
+        if (request.method() === 'POST' && request.url().endsWith('/v1/categories'))
+          categories.push(request.postData())
+      })
       await page.getByRole('button', { name: /^Add/ }).first().click()
-      await page.getByLabel('Name', { exact: true }).fill('Damn')
-      await page.getByLabel('Category', { exact: true }).last().selectOption({ label: 'Dogs' })
-      await page.getByRole('dialog').getByRole('button', { name: 'Add animal' }).click()
-      await page.getByText('Must not be a swear word.').waitFor()
-      assert.equal(await page.getByLabel('Name', { exact: true }).getAttribute('aria-invalid'), 'true')
+      const dialog = page.getByRole('dialog')
+      const name = dialog.getByLabel('Name', { exact: true })
+      await name.fill('Damn')
+      await dialog.getByLabel('Category').selectOption({ label: 'New category…' })
+      await dialog.getByLabel('Name of the new category').fill('x'.repeat(1_000))
+      await dialog.getByRole('button', { name: 'Add animal' }).click()
+      await dialog.locator('[aria-invalid]:focus').waitFor()
+      assert.equal(await name.getAttribute('aria-invalid'), null, 'The error is that of the category.')
+      await dialog.getByLabel('Name of the new category').fill('Ferrets')
+      await dialog.getByRole('button', { name: 'Add animal' }).click()
+      await dialog.getByText('Must not be a swear word.').waitFor()
+      assert.equal(await name.getAttribute('aria-invalid'), 'true')
+      await dialog.getByText('/color must be set').waitFor()
+      // The category exists by now, so the next attempt uses it.
+      await dialog.getByRole('button', { name: 'Add animal' }).click()
+      await dialog.getByText('Must not be a swear word.').waitFor()
+      assert.equal(await dialog.getByLabel('Category').locator('option:checked').innerText(), 'Ferrets')
+      assert.equal(categories.length, 2)
     }),
   )
 
@@ -164,6 +185,14 @@ describe('animals', () => {
       await page.getByRole('button', { name: 'Undo' }).click()
       await row(page, 'Rusty').waitFor()
       await focusIsOnTable(page)
+      // The list with other filters is another one.
+      await choose(page, 'Rusty', 'Remove')
+      await row(page, 'Rusty').waitFor({ state: 'detached' })
+      await page.getByLabel('Status', { exact: true }).selectOption('available')
+      await page.waitForURL(/status=available/)
+      await page.locator('.table-scroll').focus()
+      await page.keyboard.press('Control+z')
+      await row(page, 'Rusty').waitFor()
       assert.deepEqual(requests, [])
       assert.equal(await statusOf(id), 'available')
       await choose(page, 'Rusty', 'Remove')
@@ -279,6 +308,27 @@ describe('animals', () => {
 })
 
 describe('live changes', () => {
+  browserTest('without them, a change by others is not overwritten before it was seen', async () => {
+    const { id } = await addPet('Clover')
+    const { key } = await service.makeKey({ plan: 'business', scopes: ['pets:read', 'pets:write'] })
+    const edit = async ({ page }: PageVisit) => {
+      const version = page.waitForResponse(`**/v1/pets/${id}`)
+      await choose(page, 'Clover', 'Edit')
+      await version
+      const dialog = page.getByRole('dialog')
+      await dialog.getByLabel('Name', { exact: true }).fill('Clover the second')
+      await api('PATCH', `/pets/${id}`, { name: 'Clover the first' })
+      await dialog.getByRole('button', { name: 'Save' }).click()
+      await dialog.getByText('it is now Clover the first').waitFor()
+      await dialog.getByText('Nothing was saved.').waitFor()
+      const [before] = await api('GET', `/pets?id=${id}`)
+      assert.equal(before.name, 'Clover the first')
+      await dialog.getByRole('button', { name: 'Save' }).click()
+      await row(page, 'Clover the second').waitFor()
+    }
+    await withAnimals(edit, { key })
+  })
+
   browserTest('an open dialog says that others have reserved, changed or removed the animal', async () => {
     const { id } = await addPet('Juniper')
     await withAnimals(async ({ page }) => {

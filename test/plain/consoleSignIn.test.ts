@@ -7,6 +7,7 @@ import {
   assertSoundInBoth,
   desktop,
   phone,
+  recordPublicText,
   screenshot,
   signIn,
 } from '../support/console.ts'
@@ -66,6 +67,7 @@ describe('sign-in', () => {
     async () => {
       const { operatorKey } = service
       const look = async ({ page }: PageVisit) => {
+        const texts = recordPublicText(page)
         await signIn(page, operatorKey)
         await page.getByRole('heading', { name: 'Animals', exact: true }).waitFor()
         await assertKeyHidden(page, operatorKey)
@@ -73,6 +75,16 @@ describe('sign-in', () => {
         await page.getByRole('heading', { name: 'Animals', exact: true }).waitFor()
         await assertKeyHidden(page, operatorKey)
         assert.ok(!service.logLines.join('').includes(operatorKey))
+        await page.goto(`${service.base}/docs`)
+        await page.getByRole('link', { name: 'Console' }).first().waitFor()
+        await assertKeyHidden(page, operatorKey)
+        await page.goto(`${service.base}/console/animals`)
+        await page.getByRole('heading', { name: 'Animals', exact: true }).waitFor()
+        assert.ok(texts.some((text) => text.includes('/v1/pets')))
+        assert.deepEqual(
+          texts.filter((text) => text.includes(operatorKey)),
+          [],
+        )
         await page.getByRole('button', { name: 'Sign out' }).click()
         await page.getByLabel('API key').waitFor()
         assert.equal(await page.evaluate('JSON.stringify({ ...sessionStorage, ...localStorage })'), '{}')
