@@ -203,15 +203,25 @@ describe('animals', () => {
     })
   })
 
-  browserTest('a removal is sent when the page is closed before the time for undoing ends', async () => {
-    const { id } = await addPet('Ziggy')
-    await withAnimals(async ({ page }) => {
-      await choose(page, 'Ziggy', 'Remove')
-      await row(page, 'Ziggy').waitFor({ state: 'detached' })
-      await page.goto('about:blank').catch(() => {})
-    })
-    await eventually('the removal', async () => (await statusOf(id)) === undefined)
-  })
+  browserTest(
+    'a removal is sent at sign-out, and when the page is closed before the time for undoing ends',
+    async () => {
+      const { id } = await addPet('Ziggy')
+      const { id: otherId } = await addPet('Zelda')
+      await withAnimals(async ({ page }) => {
+        await choose(page, 'Ziggy', 'Remove')
+        await row(page, 'Ziggy').waitFor({ state: 'detached' })
+        await page.goto('about:blank').catch(() => {})
+      })
+      await eventually('the removal', async () => (await statusOf(id)) === undefined)
+      await withAnimals(async ({ page }) => {
+        await choose(page, 'Zelda', 'Remove')
+        await page.getByRole('button', { name: 'Sign out' }).click()
+        await page.getByLabel('API key').waitFor()
+        await eventually('the removal', async () => (await statusOf(otherId)) === undefined)
+      })
+    },
+  )
 
   browserTest('filters and search find animals by status, category, name and id', async () => {
     const cat = await addPet('Mittens', { categoryId: 2, status: 'sold' })
@@ -321,6 +331,7 @@ describe('live changes', () => {
       await dialog.getByRole('button', { name: 'Save' }).click()
       await dialog.getByText('it is now Clover the first').waitFor()
       await dialog.getByText('Nothing was saved.').waitFor()
+      await screenshot(page, 'animals-conflict')
       const [before] = await api('GET', `/pets?id=${id}`)
       assert.equal(before.name, 'Clover the first')
       await dialog.getByRole('button', { name: 'Save' }).click()

@@ -15,6 +15,9 @@ import { useConsole } from '../support/useConsole.ts'
 
 const secretPattern = /ps_live_[0-9A-Za-z]{36}/
 
+/** How often the figures of a key are loaded again. */
+const usagePollMs = 10_000
+
 const { api, service, visit } = useConsole()
 
 const read = (id: number) => api('GET', `/keys/${id}`)
@@ -211,6 +214,15 @@ describe('the key of the session', () => {
         const dialog = page.getByRole('dialog')
         await dialog.getByText('You are signed in with this key').waitFor()
         await dialog.getByLabel('Previous secret').selectOption('0')
+        // The response arrives after others were rejected, because the previous secret has ended already.
+        await page.route('**/rotate', async (route) => {
+          const response = await route.fetch()
+          const rejected = page.waitForResponse((other) => other.status() === 401)
+          await page.clock.fastForward(usagePollMs)
+          await rejected
+          await route.fulfill({ response })
+        })
+        await page.clock.install()
         await dialog.getByRole('button', { name: 'Rotate key' }).click()
         await dialog.getByText('It is shown only once').waitFor()
         await dialog.getByRole('button', { name: 'I have saved it' }).click()
