@@ -320,7 +320,10 @@ describe('animals', () => {
 describe('live changes', () => {
   browserTest('without them, a change by others is not overwritten before it was seen', async () => {
     const { id } = await addPet('Clover')
-    const { key } = await service.makeKey({ plan: 'business', scopes: ['pets:read', 'pets:write'] })
+    const { id: keyId, key } = await service.makeKey({
+      plan: 'business',
+      scopes: ['pets:read', 'pets:write'],
+    })
     const edit = async ({ page }: PageVisit) => {
       const version = page.waitForResponse(`**/v1/pets/${id}`)
       await choose(page, 'Clover', 'Edit')
@@ -336,6 +339,12 @@ describe('live changes', () => {
       assert.equal(before.name, 'Clover the first')
       await dialog.getByRole('button', { name: 'Save' }).click()
       await row(page, 'Clover the second').waitFor()
+      const { minutes } = await api('GET', `/keys/${keyId}/usage`)
+      assert.deepEqual(
+        minutes.map(({ deprecated }: { deprecated: object }) => deprecated),
+        minutes.map(() => ({})),
+        'The console uses no deprecated operation.',
+      )
     }
     await withAnimals(edit, { key })
   })

@@ -26,7 +26,7 @@ export function ErrorState({ error, onRetry, hasContent }: ErrorStateProps) {
         icon="alert"
         tone="warning"
         title="Too many event streams"
-        text="This key has all its event streams open, in other tabs or programs. Close one, and try again in a few minutes."
+        text="This key has all its event streams open, in other tabs or programs. Close one, and try again."
         action={retry}
       />
     )

@@ -29,7 +29,8 @@ export function usePetVersion(pet: Pet | undefined): {
   const followed = useFollowedPet(pet)
   const loadVersion = useCallback(async () => {
     if (!pet) return undefined
-    const loaded = await callWithHeaders('getPet', { params: { petId: pet.id } }).then(
+    // A change of nothing returns the animal with its ETag. The operation that only reads it is deprecated.
+    const loaded = await callWithHeaders('updatePet', { params: { petId: pet.id }, body: {} }).then(
       ({ data, etag }): PetVersion => ({ pet: data as Pet, etag }),
       (thrown: unknown): PetVersion | undefined =>
         toRequestError(thrown).code === 'pet_not_found' ? { pet: 'removed', etag: undefined } : undefined,
