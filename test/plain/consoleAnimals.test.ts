@@ -173,6 +173,7 @@ describe('animals', () => {
   })
 
   browserTest('a removal can be undone, and is sent when the time for that ends', async () => {
+    await addPet('Stays')
     const { id } = await addPet('Rusty')
     await withAnimals(async ({ page }) => {
       await page.clock.install()
@@ -197,6 +198,11 @@ describe('animals', () => {
       assert.equal(await statusOf(id), 'available')
       await choose(page, 'Rusty', 'Remove')
       await row(page, 'Rusty').waitFor({ state: 'detached' })
+      // The time stops while the pointer is on the message.
+      await page.getByRole('button', { name: 'Undo' }).hover()
+      await page.clock.fastForward(2 * undoMs)
+      assert.ok(await page.getByRole('button', { name: 'Undo' }).isVisible())
+      await page.mouse.move(5, 5)
       await page.clock.fastForward(undoMs)
       await eventually('the removal', async () => (await statusOf(id)) === undefined)
       assert.equal(requests.length, 1)
