@@ -48,6 +48,7 @@ const defaultBounds = {
   sweepMs: 60_000,
   /** Figures of usage that a crash forgets. */
   usageFlushMs: 10_000,
+  usageReadFlushMs: 1_000,
   attemptTimeoutMs,
   stalledMs: 60_000,
   syncMaxMs: defaultSyncMaxMs,
@@ -123,11 +124,12 @@ async function wire(database: Database, options: WireOptions) {
   const usage = new UsageCounter({
     ...common,
     flushIntervalMs: bounds.usageFlushMs,
+    readFlushIntervalMs: bounds.usageReadFlushMs,
     isSameDatabase: (db) => restore.isSameDatabase(db),
   })
   const operations = createOperations({
     ...{ database, broadcaster, config },
-    ...{ apiKeyCache: cache, rateLimiter: limiter, flushUsage: () => usage.flush() },
+    ...{ apiKeyCache: cache, rateLimiter: limiter, flushUsage: () => usage.flushForRead() },
     createBatch: config.databaseUrl === undefined ? undefined : createPetBatch(database),
   })
   const isReady = createReadiness({

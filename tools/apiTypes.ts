@@ -14,7 +14,6 @@ type Schema = {
   properties?: Record<string, Schema>
   required?: string[]
   additionalProperties?: boolean | Schema
-  propertyNames?: Schema
   items?: Schema
   anyOf?: Schema[]
   oneOf?: Schema[]

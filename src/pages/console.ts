@@ -9,7 +9,7 @@ const builtFolder = assetUrl('../console/dist/')
 
 /** The console has no inline script or style, and fetches from this service only. */
 const policy =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 /** The console has one document. Its script shows the screen that the path names. */
 const screenPaths = [
@@ -37,11 +37,12 @@ export function consolePages(environment: Environment, folder: URL = builtFolder
     }))
   const headers = pageHeaders('text/html; charset=utf-8', policy)
   // Before any key is entered, the document says which environment this is.
-  const render = () =>
-    readAsset(new URL('index.html', folder)).replace(
-      '<html lang="en"',
-      `<html lang="en" data-environment="${environment}"`,
-    )
+  const render = () => {
+    const built = readAsset(new URL('index.html', folder))
+    const document = built.replace('<html lang="en"', `<html lang="en" data-environment="${environment}"`)
+    if (document === built) throw new Error('The document of the console has no <html lang="en">.')
+    return document
+  }
   return [
     ...screenPaths.map((path) => ({ path, headers, render })),
     { path: otherPaths, status: 404, headers, render },

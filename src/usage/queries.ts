@@ -19,7 +19,7 @@ export async function addUsage(trx: Db, rows: readonly UsageRow[]): Promise<void
 
 type Usage = Record<keyof typeof buckets, UsageBucket[]>
 
-/** The figures of a key, or of all requests with `allKeys`, oldest first. */
+/** The figures of a key, or of all requests with `totalsKeyId`, oldest first. */
 export async function findUsage(db: Db, keyId: number, now: number): Promise<Usage> {
   const find = async ({ lengthMs, retentionMs }: { lengthMs: number; retentionMs: number }) =>
     toBuckets(

@@ -5,15 +5,15 @@ import { findKey } from '../keys/queries.ts'
 import { keyByIdOperation } from '../keys/schemas.ts'
 import { findUsage } from './queries.ts'
 import { serializeBucket, usageSchema } from './schemas.ts'
-import { allKeys } from './usage.ts'
+import { totalsKeyId } from './usage.ts'
 
 const usageOperation = { tag: 'Usage', stability: 'beta', scope: 'keys:manage' } as const
 const retention =
-  'Figures are kept by minute for 24 hours and by hour for 30 days. Those of other instances are up to 10 seconds old.'
+  'Figures are kept by minute for 24 hours and by hour for 30 days. Those of the last second may be missing, and those of other instances are up to 10 seconds old.'
 
 type UsageRoutesOptions = {
   readonly database: Database
-  /** Writes the counts of this instance to the database, so that figures read from it include them. */
+  /** Writes the counts of this instance to the database, so that figures read from it include them, at most once a second. */
   flushUsage(): Promise<void>
 }
 
@@ -30,7 +30,7 @@ export function usageRoutes({ database, flushUsage }: UsageRoutesOptions): Opera
       summary: 'Get the usage of all keys',
       description: `Includes requests without a valid key. ${retention}`,
       responses: { 200: { description: 'Requests over time.', schema: usageSchema } },
-      read: (_input, { now }) => usageOf(allKeys, now),
+      read: (_input, { now }) => usageOf(totalsKeyId, now),
     }),
 
     defineOperation('getKeyUsage', 'GET /keys/{keyId}/usage', {

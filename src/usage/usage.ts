@@ -10,7 +10,7 @@ export const buckets = {
 } as const
 
 /** In place of the id of a key: the requests of all keys, and those without a valid key. */
-export const allKeys = 0
+export const totalsKeyId = 0
 
 /** One count: `name` is `requests`, `errors`, or a kind and what it counts, such as `rejected.key_banned`. */
 export type UsageRow = { key_id: number; bucket_ms: number; starts_at: number; name: string; count: number }
@@ -20,7 +20,7 @@ export const errorsName = 'errors'
 export const rejectedName = (code: string): string => `rejected.${code}`
 export const deprecatedName = (operationId: string): string => `deprecated.${operationId}`
 
-/** The status of a request that was rejected for its key, or for its lack of one. */
+/** Whether a request was rejected because of its key, or because it had none. */
 export const isRejection = (status: number): boolean => status === 401 || status === 403 || status === 429
 
 export type UsageBucket = {

@@ -4,13 +4,13 @@ import { type Database, OutcomeUnknownError } from '../database/database.ts'
 import type { Db } from '../database/tables.ts'
 import { addUsage, sweepUsage } from './queries.ts'
 import {
-  allKeys,
   buckets,
   deprecatedName,
   errorsName,
   isRejection,
   rejectedName,
   requestsName,
+  totalsKeyId,
   type UsageRow,
 } from './usage.ts'
 
@@ -18,6 +18,8 @@ type UsageCounterOptions = {
   readonly database: Database
   readonly clock: Clock
   readonly flushIntervalMs: number
+  /** Reads of the figures write them at most this often. */
+  readonly readFlushIntervalMs: number
   /** Whether the database is still the one that was counted for: a restore replaces it. */
   isSameDatabase(db: Db): Promise<boolean>
   /** Keys and minutes between two flushes. */
@@ -39,7 +41,7 @@ type Counts = { requests: number; others: Map<string, number> | undefined }
  */
 export class UsageCounter {
   readonly #options: UsageCounterOptions
-  /** By minute and key, since the last flush. The key `allKeys` has the requests without a valid key. */
+  /** By minute and key, since the last flush. The key `totalsKeyId` has the requests without a valid key. */
   #minutes = new Map<number, Map<number, Counts>>()
   #entries = 0
   #current = new Map<number, Counts>()
@@ -58,7 +60,7 @@ export class UsageCounter {
   /** Counts a request to the API, except a CORS preflight. */
   count({ method, principal, status, code, operation }: RequestLog): void {
     if (method === 'OPTIONS') return
-    const counts = this.#countsOf(principal?.keyId ?? allKeys)
+    const counts = this.#countsOf(principal?.keyId ?? totalsKeyId)
     counts.requests++
     if (status >= 500) increment(counts, errorsName)
     else if (code !== undefined && isRejection(status)) increment(counts, rejectedName(code))
@@ -68,6 +70,12 @@ export class UsageCounter {
   /** Flushes if the interval has passed. */
   async flushDue(): Promise<void> {
     if (performance.now() - this.#flushedAt >= this.#options.flushIntervalMs) await this.flush()
+  }
+
+  /** Flushes before the figures are read, so that they include the latest counts. If that fails, they are older. */
+  async flushForRead(): Promise<void> {
+    const isDue = performance.now() - this.#flushedAt >= this.#options.readFlushIntervalMs
+    if (isDue) await this.flush().catch(() => {})
   }
 
   /** Writes all counts so far. Calls that arrive during a flush share the next one. */
@@ -110,8 +118,8 @@ export class UsageCounter {
   }
 
   #addKey(keyId: number): Counts {
-    if (keyId !== allKeys && this.#entries >= (this.#options.entriesMax ?? defaultEntriesMax))
-      return this.#countsOf(allKeys)
+    if (keyId !== totalsKeyId && this.#entries >= (this.#options.entriesMax ?? defaultEntriesMax))
+      return this.#countsOf(totalsKeyId)
     const counts = { requests: 0, others: undefined }
     this.#current.set(keyId, counts)
     this.#entries++
@@ -143,15 +151,17 @@ export class UsageCounter {
     for (const [startsAt, byKey] of this.#takeMinutes()) {
       for (const [keyId, { requests, others = [] }] of byKey) {
         for (const [name, count] of [[requestsName, requests] as const, ...others]) {
-          this.#add(allKeys, startsAt, name, count)
-          if (keyId !== allKeys) this.#add(keyId, startsAt, name, count)
+          this.#add(totalsKeyId, startsAt, name, count)
+          if (keyId !== totalsKeyId) this.#add(keyId, startsAt, name, count)
         }
       }
     }
-    for (const id of this.#unwritten.keys()) {
-      if (this.#unwritten.size <= unwrittenMax) break
-      this.#unwritten.delete(id)
-    }
+    if (this.#unwritten.size > unwrittenMax) this.#dropOldest()
+  }
+
+  #dropOldest(): void {
+    const byAge = [...this.#unwritten].sort(([, a], [, b]) => a.starts_at - b.starts_at)
+    for (const [id] of byAge.slice(0, -unwrittenMax)) this.#unwritten.delete(id)
   }
 
   #takeMinutes() {

@@ -89,7 +89,10 @@ describe('a restore', () => {
   })
 
   test('under a running service is shown by it, and its counts are not written to the restored database', async (t) => {
-    const service = await startTestService({ PETSTORE_ADMIN_KEY: 'the-admin-key-of-this-one-service' })
+    const service = await startTestService(
+      { PETSTORE_ADMIN_KEY: 'the-admin-key-of-this-one-service' },
+      { bounds: { usageReadFlushMs: 0 } },
+    )
     t.after(() => service.stop())
     const key = service.operatorKey
     const cli = cliOn(service.databaseEnv)

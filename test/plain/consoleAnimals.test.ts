@@ -54,7 +54,7 @@ describe('animals', () => {
     }),
   )
 
-  browserTest('an error of the API is shown at its field', () =>
+  browserTest('an error of the API is shown at its field, and others above the fields', () =>
     withAnimals(async ({ page }) => {
       await page.route('**/v1/pets', (route) =>
         route.request().method() === 'POST'
@@ -64,17 +64,38 @@ describe('animals', () => {
                 code: 'validation_failed',
                 message: 'The request has invalid values.',
                 status: 400,
-                details: [{ path: '/name', message: 'must not be a swear word' }],
+                details: [
+                  { path: '/name', message: 'must not be a swear word' },
+                  { path: '/color', message: 'must be set' },
+                ],
               },
             })
           : route.continue(),
       )
+      const categories: (string | null)[] = []
+      page.on('request', (request) => {
+        if (request.method() === 'POST' && request.url().endsWith('/v1/categories'))
+          categories.push(request.postData())
+      })
       await page.getByRole('button', { name: /^Add/ }).first().click()
-      await page.getByLabel('Name', { exact: true }).fill('Damn')
-      await page.getByLabel('Category', { exact: true }).last().selectOption({ label: 'Dogs' })
-      await page.getByRole('dialog').getByRole('button', { name: 'Add animal' }).click()
-      await page.getByText('Must not be a swear word.').waitFor()
-      assert.equal(await page.getByLabel('Name', { exact: true }).getAttribute('aria-invalid'), 'true')
+      const dialog = page.getByRole('dialog')
+      const name = dialog.getByLabel('Name', { exact: true })
+      await name.fill('Damn')
+      await dialog.getByLabel('Category').selectOption({ label: 'New category…' })
+      await dialog.getByLabel('Name of the new category').fill('x'.repeat(1_000))
+      await dialog.getByRole('button', { name: 'Add animal' }).click()
+      await dialog.locator('[aria-invalid]:focus').waitFor()
+      assert.equal(await name.getAttribute('aria-invalid'), null, 'The error is that of the category.')
+      await dialog.getByLabel('Name of the new category').fill('Ferrets')
+      await dialog.getByRole('button', { name: 'Add animal' }).click()
+      await dialog.getByText('Must not be a swear word.').waitFor()
+      assert.equal(await name.getAttribute('aria-invalid'), 'true')
+      await dialog.getByText('/color must be set').waitFor()
+      // The category exists by now, so the next attempt uses it.
+      await dialog.getByRole('button', { name: 'Add animal' }).click()
+      await dialog.getByText('Must not be a swear word.').waitFor()
+      assert.equal(await dialog.getByLabel('Category').locator('option:checked').innerText(), 'Ferrets')
+      assert.equal(categories.length, 2)
     }),
   )
 
@@ -152,6 +173,7 @@ describe('animals', () => {
   })
 
   browserTest('a removal can be undone, and is sent when the time for that ends', async () => {
+    await addPet('Stays')
     const { id } = await addPet('Rusty')
     await withAnimals(async ({ page }) => {
       await page.clock.install()
@@ -164,25 +186,48 @@ describe('animals', () => {
       await page.getByRole('button', { name: 'Undo' }).click()
       await row(page, 'Rusty').waitFor()
       await focusIsOnTable(page)
+      // The list with other filters is another one.
+      await choose(page, 'Rusty', 'Remove')
+      await row(page, 'Rusty').waitFor({ state: 'detached' })
+      await page.getByLabel('Status', { exact: true }).selectOption('available')
+      await page.waitForURL(/status=available/)
+      await page.locator('.table-scroll').focus()
+      await page.keyboard.press('Control+z')
+      await row(page, 'Rusty').waitFor()
       assert.deepEqual(requests, [])
       assert.equal(await statusOf(id), 'available')
       await choose(page, 'Rusty', 'Remove')
       await row(page, 'Rusty').waitFor({ state: 'detached' })
+      // The time stops while the pointer is on the message.
+      await page.getByRole('button', { name: 'Undo' }).hover()
+      await page.clock.fastForward(2 * undoMs)
+      assert.ok(await page.getByRole('button', { name: 'Undo' }).isVisible())
+      await page.mouse.move(5, 5)
       await page.clock.fastForward(undoMs)
       await eventually('the removal', async () => (await statusOf(id)) === undefined)
       assert.equal(requests.length, 1)
     })
   })
 
-  browserTest('a removal is sent when the page is closed before the time for undoing ends', async () => {
-    const { id } = await addPet('Ziggy')
-    await withAnimals(async ({ page }) => {
-      await choose(page, 'Ziggy', 'Remove')
-      await row(page, 'Ziggy').waitFor({ state: 'detached' })
-      await page.goto('about:blank').catch(() => {})
-    })
-    await eventually('the removal', async () => (await statusOf(id)) === undefined)
-  })
+  browserTest(
+    'a removal is sent at sign-out, and when the page is closed before the time for undoing ends',
+    async () => {
+      const { id } = await addPet('Ziggy')
+      const { id: otherId } = await addPet('Zelda')
+      await withAnimals(async ({ page }) => {
+        await choose(page, 'Ziggy', 'Remove')
+        await row(page, 'Ziggy').waitFor({ state: 'detached' })
+        await page.goto('about:blank').catch(() => {})
+      })
+      await eventually('the removal', async () => (await statusOf(id)) === undefined)
+      await withAnimals(async ({ page }) => {
+        await choose(page, 'Zelda', 'Remove')
+        await page.getByRole('button', { name: 'Sign out' }).click()
+        await page.getByLabel('API key').waitFor()
+        await eventually('the removal', async () => (await statusOf(otherId)) === undefined)
+      })
+    },
+  )
 
   browserTest('filters and search find animals by status, category, name and id', async () => {
     const cat = await addPet('Mittens', { categoryId: 2, status: 'sold' })
@@ -279,6 +324,37 @@ describe('animals', () => {
 })
 
 describe('live changes', () => {
+  browserTest('without them, a change by others is not overwritten before it was seen', async () => {
+    const { id } = await addPet('Clover')
+    const { id: keyId, key } = await service.makeKey({
+      plan: 'business',
+      scopes: ['pets:read', 'pets:write'],
+    })
+    const edit = async ({ page }: PageVisit) => {
+      const version = page.waitForResponse(`**/v1/pets/${id}`)
+      await choose(page, 'Clover', 'Edit')
+      await version
+      const dialog = page.getByRole('dialog')
+      await dialog.getByLabel('Name', { exact: true }).fill('Clover the second')
+      await api('PATCH', `/pets/${id}`, { name: 'Clover the first' })
+      await dialog.getByRole('button', { name: 'Save' }).click()
+      await dialog.getByText('it is now Clover the first').waitFor()
+      await dialog.getByText('Nothing was saved.').waitFor()
+      await screenshot(page, 'animals-conflict')
+      const [before] = await api('GET', `/pets?id=${id}`)
+      assert.equal(before.name, 'Clover the first')
+      await dialog.getByRole('button', { name: 'Save' }).click()
+      await row(page, 'Clover the second').waitFor()
+      const { minutes } = await api('GET', `/keys/${keyId}/usage`)
+      assert.deepEqual(
+        minutes.map(({ deprecated }: { deprecated: object }) => deprecated),
+        minutes.map(() => ({})),
+        'The console uses no deprecated operation.',
+      )
+    }
+    await withAnimals(edit, { key })
+  })
+
   browserTest('an open dialog says that others have reserved, changed or removed the animal', async () => {
     const { id } = await addPet('Juniper')
     await withAnimals(async ({ page }) => {

@@ -241,6 +241,35 @@ describe('a screen', () => {
     await visit('overview', look, { key })
   })
 
+  browserTest('of a key whose event streams are all open says so', async () => {
+    const { key } = await service.makeKey({ name: 'Many tabs', scopes: ['pets:read', 'events:read'] })
+    await visit(
+      'overview',
+      ({ page: first }) =>
+        visit(
+          'overview',
+          async ({ page: second }) => {
+            for (const page of [first, second]) await page.getByText('Live', { exact: true }).waitFor()
+            await visit(
+              'overview',
+              async (opened) => {
+                const { page } = opened
+                await page.getByText('Too many tabs for live updates').waitFor()
+                await page.getByText('Too many event streams').waitFor()
+                await assertSound(opened)
+                await screenshot(page, 'overview-limited')
+                await goTo(page, 'limits')
+                await page.getByText('all streams of the key are open').waitFor()
+              },
+              { key },
+            )
+          },
+          { key },
+        ),
+      { key },
+    )
+  })
+
   browserTest('without content says what to do first', async () => {
     const empty = await startTestService({}, { startAt: 'now' })
     const look = async (opened: PageVisit) => {

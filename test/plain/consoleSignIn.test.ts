@@ -7,6 +7,7 @@ import {
   assertSoundInBoth,
   desktop,
   phone,
+  recordPublicText,
   screenshot,
   signIn,
 } from '../support/console.ts'
@@ -41,6 +42,13 @@ describe('sign-in', () => {
       await page.goto(`${service.base}/console/animals`)
       await page.getByRole('heading', { name: 'Animals', exact: true }).waitFor()
       assert.equal(await page.getByRole('button', { name: 'Add animal' }).count(), 0)
+      await page.getByRole('button', { name: 'Sign out' }).click()
+      const { key: keyWithoutScopes } = await service.makeKey({ name: 'Nothing', scopes: [] })
+      await signIn(page, keyWithoutScopes)
+      assert.deepEqual(await page.getByRole('navigation').getByRole('link').allTextContents(), [
+        'Limits',
+        'Docs',
+      ])
     })
   })
 
@@ -66,6 +74,7 @@ describe('sign-in', () => {
     async () => {
       const { operatorKey } = service
       const look = async ({ page }: PageVisit) => {
+        const texts = recordPublicText(page)
         await signIn(page, operatorKey)
         await page.getByRole('heading', { name: 'Animals', exact: true }).waitFor()
         await assertKeyHidden(page, operatorKey)
@@ -73,6 +82,16 @@ describe('sign-in', () => {
         await page.getByRole('heading', { name: 'Animals', exact: true }).waitFor()
         await assertKeyHidden(page, operatorKey)
         assert.ok(!service.logLines.join('').includes(operatorKey))
+        await page.goto(`${service.base}/docs`)
+        await page.getByRole('link', { name: 'Console' }).first().waitFor()
+        await assertKeyHidden(page, operatorKey)
+        await page.goto(`${service.base}/console/animals`)
+        await page.getByRole('heading', { name: 'Animals', exact: true }).waitFor()
+        assert.ok(texts.some((text) => text.includes('/v1/pets')))
+        assert.deepEqual(
+          texts.filter((text) => text.includes(operatorKey)),
+          [],
+        )
         await page.getByRole('button', { name: 'Sign out' }).click()
         await page.getByLabel('API key').waitFor()
         assert.equal(await page.evaluate('JSON.stringify({ ...sessionStorage, ...localStorage })'), '{}')
@@ -83,6 +102,11 @@ describe('sign-in', () => {
     },
   )
 
+  /** The browser shows a limit only until its window ends, and the clock of the service stands still. */
+  const makeSmallKey = () => {
+    service.advance(Date.now() - service.now())
+    return service.makeKey({ plan: 'enterprise', limits: { perMinute: 1 } })
+  }
   const otherEnvironment = 'ps_test_000000000000000000000000000000000000'
   const refusals: [title: string, key: () => Promise<string>, message: RegExp][] = [
     ['an empty field', async () => ' ', /Enter your API key/],
@@ -111,7 +135,7 @@ describe('sign-in', () => {
     [
       'a key that has used its minute',
       async () => {
-        const { key } = await service.makeKey({ plan: 'enterprise', limits: { perMinute: 1 } })
+        const { key } = await makeSmallKey()
         await service.request('GET', '/v1/pets', { key })
         return key
       },
@@ -120,7 +144,7 @@ describe('sign-in', () => {
     [
       'a banned key',
       async () => {
-        const { key } = await service.makeKey({ plan: 'enterprise', limits: { perMinute: 1 } })
+        const { key } = await makeSmallKey()
         for (let i = 0; i < 200; i++) {
           const { json } = await service.request('GET', '/v1/pets', { key })
           if (json.code === 'key_banned') return key
@@ -194,6 +218,10 @@ describe('sign-in', () => {
       const { page } = opened
       await page.getByText('Staging', { exact: true }).waitFor()
       assert.match(await page.title(), /^Staging: /)
+      const colours = await page.evaluate<string[]>(
+        `[document.querySelector('.environment-banner'), document.body].map((element) => getComputedStyle(element).backgroundColor)`,
+      )
+      assert.notEqual(colours[0], colours[1])
       await assertSound(opened)
       await screenshot(page, 'sign-in-staging')
       await signIn(page, staging.operatorKey)

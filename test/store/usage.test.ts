@@ -12,7 +12,12 @@ const minuteMs = 60_000
 const hourMs = 60 * minuteMs
 const dayMs = 24 * hourMs
 
-const service = useService({ PETSTORE_BAN_AFTER_REFUSALS: '3' }, { bounds: { usageFlushMs: 3_600_000 } })
+const service = useService(
+  { PETSTORE_BAN_AFTER_REFUSALS: '3' },
+  { bounds: { usageFlushMs: 3_600_000, usageReadFlushMs: 0 } },
+)
+
+const intervals = { flushIntervalMs: 1, readFlushIntervalMs: 0 }
 
 const timestamp = (ms: number) => new Date(ms).toISOString()
 const bucket = (ms: number, counts: Record<string, unknown>) => ({
@@ -109,7 +114,7 @@ describe('the usage of a key', () => {
   })
 
   test('is removed after 24 hours by minute, and after 30 days by hour', async (t) => {
-    const short = await startTestService({}, { bounds: { sweepMs: 20 } })
+    const short = await startTestService({}, { bounds: { sweepMs: 20, usageReadFlushMs: 0 } })
     t.after(() => short.stop())
     const request = (path: string) => short.request('GET', path, { key: short.operatorKey })
     const rowsLeft = async () => {
@@ -156,7 +161,7 @@ describe('the usage of all keys', () => {
     const { database } = await openDatabaseFor(t)
     const start = startHour()
     const usage = new UsageCounter({
-      ...{ database, clock: service.now, flushIntervalMs: 1 },
+      ...{ database, clock: service.now, ...intervals },
       isSameDatabase: async () => true,
     })
     usage.count({ ...finished, status: 503, code: 'unavailable' })
@@ -194,7 +199,7 @@ describe('the counter', () => {
 
   test('counts keys beyond its bound in the total only', async (t) => {
     const { database } = await openDatabaseFor(t)
-    const options = { database, clock: service.now, flushIntervalMs: 1, isSameDatabase: async () => true }
+    const options = { database, clock: service.now, ...intervals, isSameDatabase: async () => true }
     const usage = new UsageCounter({ ...options, entriesMax: 3 })
     for (let keyId = 1; keyId <= 5; keyId++) usage.count({ ...finished, principal: principalOf(keyId) })
     await usage.flush()
@@ -220,7 +225,7 @@ describe('the counter', () => {
     let isFailing = true
     let isSame = true
     const usage = new UsageCounter({
-      ...{ database, clock: service.now, flushIntervalMs: 1 },
+      ...{ database, clock: service.now, ...intervals },
       async isSameDatabase() {
         if (isFailing) throw new Error('broken')
         return isSame
@@ -244,9 +249,35 @@ describe('the counter', () => {
     assert.deepEqual(await total(), [2, 2])
   })
 
+  test('reads write the counts at most once in an interval, and do not fail if that fails', async (t) => {
+    const { database } = await openDatabaseFor(t)
+    let flushes = 0
+    let isFailing = false
+    const options = {
+      ...{ database, clock: service.now, ...intervals },
+      async isSameDatabase() {
+        flushes++
+        if (isFailing) throw new Error('broken')
+        return true
+      },
+    }
+    const seldom = new UsageCounter({ ...options, readFlushIntervalMs: 3_600_000 })
+    seldom.count(finished)
+    await seldom.flushForRead()
+    assert.equal(flushes, 0)
+    const often = new UsageCounter(options)
+    often.count(finished)
+    await often.flushForRead()
+    assert.equal(flushes, 1)
+    isFailing = true
+    often.count(finished)
+    await often.flushForRead()
+    assert.ok(flushes > 1)
+  })
+
   test('writes any number of counts in bounded pieces', async (t) => {
     const { database } = await openDatabaseFor(t)
-    const options = { database, clock: service.now, flushIntervalMs: 1, isSameDatabase: async () => true }
+    const options = { database, clock: service.now, ...intervals, isSameDatabase: async () => true }
     const usage = new UsageCounter(options)
     for (let keyId = 1; keyId <= 1_200; keyId++) usage.count({ ...finished, principal: principalOf(keyId) })
     await usage.flush()

@@ -84,6 +84,16 @@ export async function assertKeyHidden(page: Page, key: string): Promise<void> {
     .evaluateAll((inputs) => inputs.map((input) => (input as unknown as { value: string }).value))
   assert.ok(!values.includes(key), 'The key is in a field.')
   assert.ok(!page.url().includes(key), 'The key is in the URL.')
+  const stored = await page.evaluate<string>('JSON.stringify(localStorage) + document.cookie')
+  assert.ok(!stored.includes(key), 'The key is in localStorage or in a cookie.')
+}
+
+/** Records where a page puts text that must not contain the key: the URLs of requests, and the console of the browser. */
+export function recordPublicText(page: Page): string[] {
+  const texts: string[] = []
+  page.on('request', (request) => void texts.push(request.url()))
+  page.on('console', (message) => void texts.push(message.text()))
+  return texts
 }
 
 /** Saves a picture of the screen if PETSTORE_TEST_SCREENSHOTS names a folder. */

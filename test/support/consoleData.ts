@@ -1,11 +1,11 @@
 import type { Database } from '../../src/database/database.ts'
 import { addUsage } from '../../src/usage/queries.ts'
 import {
-  allKeys,
   buckets,
   errorsName,
   rejectedName,
   requestsName,
+  totalsKeyId,
   type UsageRow,
 } from '../../src/usage/usage.ts'
 import type { ConsoleTest } from './useConsole.ts'
@@ -37,7 +37,7 @@ export async function addRequests(database: Database, keyId: number, now: number
     if (minutesAgo % 29 === 0) counts.push([rejectedName('insufficient_scope'), 2])
     if (minutesAgo % 23 === 0) counts.push([errorsName, 3])
     for (const [name, count] of counts)
-      for (const key_id of [keyId, allKeys])
+      for (const key_id of [keyId, totalsKeyId])
         rows.push({ key_id, bucket_ms: buckets.minutes.lengthMs, starts_at: startsAt, name, count })
   }
   for (let start = 0; start < rows.length; start += 500)

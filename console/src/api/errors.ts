@@ -44,12 +44,22 @@ export class RequestError extends Error {
     return this.message.replace(/ Retry after \d+ seconds\./, '')
   }
 
-  /** The message for a field of the request, if the error names the field. */
+  /** The first message for a field of the request or for what is in it. */
   detail(path: string): string | undefined {
-    const found = this.details.find((detail) => detail.path === path)
+    const found = this.details.find((detail) => isWithin(detail, path))
     return found && sentence(found.message)
   }
+
+  /** The messages that are not for one of these fields. */
+  detailsBeside(paths: readonly string[]): string[] {
+    return this.details
+      .filter((detail) => !paths.some((path) => isWithin(detail, path)))
+      .map(({ path, message }) => (path === '' ? sentence(message) : `${path} ${message}`))
+  }
 }
+
+const isWithin = (detail: ErrorDetail, path: string): boolean =>
+  detail.path === path || detail.path.startsWith(`${path}/`)
 
 export const isAbort = (error: unknown): boolean =>
   error instanceof DOMException && error.name === 'AbortError'

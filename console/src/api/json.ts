@@ -22,6 +22,9 @@ export const toJson = (value: unknown): string =>
     typeof item === 'bigint' ? (json.rawJSON?.(String(item)) ?? Number(item)) : item,
   )
 
+/** Whether a text has the form of an id. */
+export const isId = (text: string): boolean => /^\d{1,18}$/.test(text)
+
 /** An id that a person typed or that comes from a form: a number, or a bigint beyond 2^53. */
 export function parseId(text: string): number {
   const number = Number(text)

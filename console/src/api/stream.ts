@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import { authorization, failure, fetchOrFail } from './client.ts'
+import { authorization, currentApiKey, failure, fetchOrFail } from './client.ts'
 import { now } from './clock.ts'
 import { isAbort, RequestError, toRequestError } from './errors.ts'
 import { parseJson } from './json.ts'
@@ -10,8 +10,11 @@ import type { StoreEvent } from './types.ts'
  * missed while it reconnects.
  */
 
-/** `off`: the key cannot read events. `refused`: the API does not open a stream, `streamError` says why. */
-export type StreamState = 'off' | 'connecting' | 'live' | 'reconnecting' | 'refused'
+/**
+ * `off`: the key cannot read events. `rejected`: the API does not open a stream, `streamError` says why. `limited`: the key
+ * has all its streams open, in other tabs or programs.
+ */
+export type StreamState = 'off' | 'connecting' | 'live' | 'reconnecting' | 'limited' | 'rejected'
 
 export const streamState = signal<StreamState>('off')
 export const streamError = signal<RequestError | undefined>(undefined)
@@ -20,6 +23,8 @@ export const streamError = signal<RequestError | undefined>(undefined)
 const silenceMaxMs = 40_000
 const delayMinMs = 500
 const delayMaxMs = 30_000
+/** Another tab may have been closed by then. Each attempt counts against the rate limit. */
+const limitedDelayMs = 3 * 60_000
 /** How long a screen waits for the stream before it loads its data. */
 const readyMaxMs = 1_500
 
@@ -33,6 +38,8 @@ let wake: (() => void) | undefined
 let endAttempt: () => void = () => {}
 let markReady: () => void = () => {}
 let ready: Promise<void> = Promise.resolve()
+/** Data was loaded while the stream had no position, so it may lack changes. */
+let isResyncDue = false
 
 /** Calls the listener for each event. Returns a function that ends it. */
 export function onEvent(listener: Listener): () => void {
@@ -46,9 +53,12 @@ export function onResync(listener: () => void): () => void {
   return () => resyncListeners.delete(listener)
 }
 
-/** Resolves when the stream is open, or will not be soon. What is loaded after that misses no change. */
-export const streamReady = (): Promise<void> =>
-  Promise.race([ready, new Promise<void>((resolve) => setTimeout(resolve, readyMaxMs))])
+/** Resolves when the stream is open, or will not be soon. If it opens later, listeners of `onResync` are called. */
+export async function streamReady(): Promise<void> {
+  const timeout = new Promise<void>((resolve) => setTimeout(resolve, readyMaxMs))
+  await Promise.race([ready, timeout])
+  if (streamState.value !== 'off' && lastEventId === undefined) isResyncDue = true
+}
 
 export function startStream(): void {
   stopStream()
@@ -60,10 +70,17 @@ export function startStream(): void {
   void follow(controller.signal)
 }
 
+/** Opens the stream again, without a position. */
+export function restartStream(): void {
+  startStream()
+  isResyncDue = true
+}
+
 export function stopStream(): void {
   controller?.abort()
   controller = undefined
   lastEventId = undefined
+  isResyncDue = false
   streamState.value = 'off'
   streamError.value = undefined
   markReady()
@@ -73,8 +90,10 @@ export function stopStream(): void {
 export const newestEventId = (): number | undefined =>
   lastEventId === undefined || lastEventId === '' ? undefined : Number(lastEventId)
 
-/** Ends the wait before the next attempt. */
-export const reconnectNow = (): void => wake?.()
+/** Ends the wait before the next attempt, unless the API has asked for it. */
+export function reconnectNow(): void {
+  if ((streamError.value?.retryAt ?? 0) <= now()) wake?.()
+}
 
 globalThis.addEventListener('online', reconnectNow)
 // Otherwise a lost connection is noticed only after a long silence.
@@ -82,6 +101,7 @@ globalThis.addEventListener('offline', () => endAttempt())
 
 async function follow(signal: AbortSignal): Promise<void> {
   for (let attempt = 0; !signal.aborted; attempt++) {
+    const key = currentApiKey()
     let delayMs = Math.min(delayMinMs * 2 ** attempt, delayMaxMs) * (0.5 + Math.random() / 2)
     try {
       await connect(signal, () => {
@@ -93,15 +113,18 @@ async function follow(signal: AbortSignal): Promise<void> {
       streamError.value = error
       if (error.code === 'events_expired') {
         lastEventId = undefined
+        isResyncDue = true
         delayMs = 0
-      } else if (error.status === 401 || error.status === 403) {
-        streamState.value = 'refused'
+      } else if ((error.status === 401 || error.status === 403) && key === currentApiKey()) {
+        streamState.value = 'rejected'
         return markReady()
-      } else if (error.retryAt !== undefined) delayMs = Math.max(delayMs, error.retryAt - now())
+      } else if (error.code === 'too_many_streams') delayMs = limitedDelayMs
+      else if (error.retryAt !== undefined) delayMs = Math.max(delayMs, error.retryAt - now())
+      streamState.value = error.code === 'too_many_streams' ? 'limited' : 'reconnecting'
       if (error.status !== 0) markReady()
     }
     if (signal.aborted) return
-    streamState.value = 'reconnecting'
+    if (streamState.value === 'live') streamState.value = 'reconnecting'
     await pause(delayMs)
   }
 }
@@ -124,6 +147,7 @@ async function connect(signal: AbortSignal, onOpen: () => void): Promise<void> {
   let silence = setTimeout(abort, silenceMaxMs)
   try {
     const resumed = lastEventId
+    const key = currentApiKey()
     const response = await fetchOrFail('/v1/events', {
       headers: {
         ...authorization(),
@@ -134,15 +158,14 @@ async function connect(signal: AbortSignal, onOpen: () => void): Promise<void> {
       credentials: 'omit',
       signal: attempt.signal,
     })
-    if (!response.ok || !response.body) throw await failure(response)
+    if (!response.ok || !response.body) throw await failure(response, key)
     onOpen()
     lastEventId ??= response.headers.get('last-event-id') ?? undefined
-    const wasReconnecting = streamState.value === 'reconnecting'
     streamState.value = 'live'
     streamError.value = undefined
     markReady()
-    // Without a position to resume from, changes since the last load are unknown.
-    if (wasReconnecting && resumed === undefined) for (const listener of resyncListeners) listener()
+    if (isResyncDue) for (const listener of resyncListeners) listener()
+    isResyncDue = false
     for await (const text of blocks(response.body)) {
       clearTimeout(silence)
       silence = setTimeout(abort, silenceMaxMs)

@@ -1,6 +1,6 @@
-import type { ComponentType } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
-import { RequestError } from '../api/errors.ts'
+import type { ComponentChildren, ComponentType } from 'preact'
+import { useEffect, useErrorBoundary, useState } from 'preact/hooks'
+import { RequestError, toRequestError } from '../api/errors.ts'
 import { Button } from '../components/Button.tsx'
 import { EmptyState } from '../components/EmptyState.tsx'
 import { ErrorState } from '../components/ErrorState.tsx'
@@ -9,7 +9,7 @@ import { NotFound } from '../components/NotFound.tsx'
 import { PageHeader } from '../components/PageHeader.tsx'
 import { Toasts } from '../components/Toasts.tsx'
 import { SignIn } from '../screens/SignIn/SignIn.tsx'
-import { navigate, path, search } from './router.ts'
+import { navigate, path, screenName, search } from './router.ts'
 import { Shell } from './Shell.tsx'
 import { type Screen, screens } from './screens.tsx'
 import { hasScope, isRestoring, restoreError, restoreSession, session, signOut } from './session.ts'
@@ -39,11 +39,20 @@ export function App() {
   return (
     <>
       <Shell screens={allowedScreens()}>
-        <CurrentScreen />
+        <ScreenBoundary key={screenName.value}>
+          <CurrentScreen />
+        </ScreenBoundary>
       </Shell>
       <Toasts />
     </>
   )
+}
+
+/** A defect of a screen is shown in its place. The navigation still works. */
+function ScreenBoundary({ children }: { children: ComponentChildren }) {
+  const [thrown, reset] = useErrorBoundary()
+  if (thrown === undefined) return <>{children}</>
+  return <ErrorState error={toRequestError(thrown)} onRetry={reset} />
 }
 
 const Splash = () => (
@@ -90,18 +99,34 @@ function CurrentScreen() {
 /** Loads the code of the screen, and shows an error if that fails. */
 function LazyScreen({ screen }: { screen: Screen }) {
   const [Loaded, setLoaded] = useState<ComponentType | undefined>(undefined)
-  const [hasFailed, setFailed] = useState(false)
+  const [failure, setFailure] = useState<'offline' | 'outdated'>()
   const load = () => {
-    setFailed(false)
+    setFailure(undefined)
     screen.load().then(
       (module) => setLoaded(() => module.default),
-      () => setFailed(true),
+      async () => setFailure(await whyNotLoaded()),
     )
   }
   useEffect(load, [])
-  if (hasFailed)
+  if (failure === 'outdated')
+    return (
+      <EmptyState
+        icon="refresh"
+        title="A new version is available"
+        text="The service was updated. Reload the page to go on."
+        action={<Button onClick={() => location.reload()}>Reload</Button>}
+      />
+    )
+  if (failure)
     return (
       <ErrorState error={new RequestError('network_error', 'The screen was not loaded.')} onRetry={load} />
     )
   return Loaded ? <Loaded /> : <LoadingRows />
 }
+
+/** After an update, the service no longer has the code of the version that this document belongs to. */
+const whyNotLoaded = (): Promise<'offline' | 'outdated'> =>
+  fetch(location.href, { cache: 'no-store' }).then(
+    ({ ok }) => (ok ? 'outdated' : 'offline'),
+    () => 'offline',
+  )

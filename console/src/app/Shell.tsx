@@ -8,6 +8,9 @@ import type { Screen } from './screens.tsx'
 import { session, signOut } from './session.ts'
 import { theme, themes } from './theme.ts'
 
+/** Equal to the width in shell.css from which the navigation is a drawer. */
+const drawerQuery = matchMedia('(max-width: 860px)')
+
 type ShellProps = { screens: readonly Screen[]; children: ComponentChildren }
 
 /** The frame of every screen: banner, navigation and content. On a phone the navigation is a drawer. */
@@ -22,6 +25,12 @@ export function Shell({ screens, children }: ShellProps) {
     if (!isFirst.current) content.current?.focus()
     isFirst.current = false
   }, [current])
+  // On a wider screen the drawer is not shown, and would make the rest of the page inert.
+  useEffect(() => {
+    const close = () => drawer.current?.close()
+    drawerQuery.addEventListener('change', close)
+    return () => drawerQuery.removeEventListener('change', close)
+  }, [])
   return (
     <div class="shell">
       <a class="skip" href="#content">

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import { call, send } from '../api/client.ts'
+import { call, callWithHeaders, type Submission } from '../api/client.ts'
 import { onEvent } from '../api/stream.ts'
 import type { Category } from '../api/types.ts'
 import { hasScope, onSignOut } from './session.ts'
@@ -33,7 +33,7 @@ export function loadCategories(): Promise<void> {
 async function loadAll(): Promise<void> {
   let cursor: string | undefined
   for (let page = 0; page < pagesMax; page++) {
-    const { data, nextCursor } = await send('listCategories', { query: { limit: 100, cursor } })
+    const { data, nextCursor } = await callWithHeaders('listCategories', { query: { limit: 100, cursor } })
     categories.value = new Map([
       ...categories.value,
       ...data.map((category) => [category.id, category] as const),
@@ -43,8 +43,8 @@ async function loadAll(): Promise<void> {
   }
 }
 
-export async function createCategory(name: string): Promise<Category> {
-  const category = await call('createCategory', { body: { name } })
+export async function createCategory(name: string, submission: Submission): Promise<Category> {
+  const category = await call('createCategory', { body: { name }, submission })
   keep(category)
   return category
 }

@@ -3,8 +3,14 @@
 export const formatCount = (count: number): string => count.toLocaleString('en')
 
 /** "1 request", "1,200 requests". */
-export const countOf = (count: number, noun: string): string =>
+export const pluralize = (count: number, noun: string): string =>
   `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}`
+
+export const capitalize = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
+
+/** "pet.created and 2 more" */
+export const summarizeList = ([first = '', ...rest]: readonly string[]): string =>
+  rest.length === 0 ? first : `${first} and ${rest.length} more`
 
 const dateTime = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'short' })
 export const formatDateTime = (at: string | number): string => dateTime.format(new Date(at))

@@ -8,6 +8,7 @@ export type Resource<T> = {
   /** Why the last load failed. */
   error: RequestError | undefined
   reload(): void
+  isLoading(): boolean
   set(data: T): void
 }
 
@@ -24,33 +25,45 @@ export function useResource<T>(
     controller.current?.abort()
     const current = new AbortController()
     controller.current = current
-    load(current.signal).then(
-      (data) => {
-        if (!current.signal.aborted) setState({ data })
-      },
-      (thrown: unknown) => {
-        if (isAbort(thrown) || current.signal.aborted) return
-        setState(({ data }) => ({ data, error: toRequestError(thrown) }))
-      },
-    )
+    load(current.signal)
+      .then(
+        (data) => {
+          if (!current.signal.aborted) setState({ data })
+        },
+        (thrown: unknown) => {
+          if (isAbort(thrown) || current.signal.aborted) return
+          setState(({ data }) => ({ data, error: toRequestError(thrown) }))
+        },
+      )
+      .finally(() => {
+        if (controller.current === current) controller.current = undefined
+      })
   }
   useEffect(() => {
     setState({})
     reload()
     return () => controller.current?.abort()
   }, inputs)
-  return { data: state.data, error: state.error, reload, set: (data) => setState({ data }) }
+  return {
+    data: state.data,
+    error: state.error,
+    reload,
+    isLoading: () => controller.current !== undefined,
+    set: (data) => setState({ data }),
+  }
 }
 
 /** Loads again at an interval while the page is visible. It waits for the end of a rate limit, so as not to be banned. */
-export function usePolling({ error, reload }: Resource<unknown>, intervalMs: number | undefined): void {
-  const latest = useRef({ error, reload })
-  latest.current = { error, reload }
+export function usePolling(resource: Resource<unknown>, intervalMs: number | undefined): void {
+  const latest = useRef(resource)
+  latest.current = resource
   useEffect(() => {
     if (intervalMs === undefined) return
     const timer = setInterval(() => {
-      const isLimited = (latest.current.error?.retryAt ?? 0) > now()
-      if (document.visibilityState === 'visible' && !isLimited) latest.current.reload()
+      const { error, reload, isLoading } = latest.current
+      const isLimited = (error?.retryAt ?? 0) > now()
+      // A new load would cancel one that takes longer than the interval.
+      if (document.visibilityState === 'visible' && !isLimited && !isLoading()) reload()
     }, intervalMs)
     return () => clearInterval(timer)
   }, [intervalMs])

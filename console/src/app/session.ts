@@ -1,12 +1,29 @@
 import { signal } from '@preact/signals'
-import { call, handleUnauthorized, setKey } from '../api/client.ts'
+import { call, handleUnauthorized, setApiKey } from '../api/client.ts'
 import { now } from '../api/clock.ts'
 import { RequestError, toRequestError } from '../api/errors.ts'
-import { startStream, stopStream } from '../api/stream.ts'
-import type { Limits, Scope } from '../api/types.ts'
+import { restartStream, startStream, stopStream, streamState } from '../api/stream.ts'
+import type { KeyWithSecret, Limits, Scope } from '../api/types.ts'
 
-/** The key is in sessionStorage: it is gone when the tab is closed, and other tabs do not see it. */
+/** The key is in sessionStorage: other tabs do not see it. A tab that is duplicated or reopened can still have it. */
 const storageKey = 'petstore.key'
+
+/** A browser can block the storage. Then the session ends with the document. */
+function readStorage(): string | null {
+  try {
+    return sessionStorage.getItem(storageKey)
+  } catch {
+    return null
+  }
+}
+function writeStorage(key: string | undefined): void {
+  try {
+    if (key === undefined) sessionStorage.removeItem(storageKey)
+    else sessionStorage.setItem(storageKey, key)
+  } catch {
+    // See above.
+  }
+}
 
 /** Far longer than a key of any environment. */
 const keyLengthMax = 200
@@ -18,7 +35,7 @@ export const signInError = signal<RequestError | undefined>(undefined)
 /** Why the key of an earlier page load could not be checked. It may still be valid. */
 export const restoreError = signal<RequestError | undefined>(undefined)
 /** While the key of an earlier page load is checked. */
-export const isRestoring = signal(sessionStorage.getItem(storageKey) !== null)
+export const isRestoring = signal(readStorage() !== null)
 
 export const hasScope = (scope: Scope): boolean => session.value?.scopes.includes(scope) ?? false
 
@@ -45,15 +62,15 @@ export async function signIn(text: string): Promise<void> {
         'invalid_api_key',
         `This is not an API key. A key has at most ${keyLengthMax} plain letters, digits and punctuation marks, without spaces.`,
       )
-    setKey(key)
+    setApiKey(key)
     const limits = await call('getLimits')
     const blocked = blockedBy(limits)
     if (blocked) throw blocked
-    sessionStorage.setItem(storageKey, key)
+    writeStorage(key)
     session.value = limits
     if (limits.scopes.includes('events:read')) startStream()
   } catch (thrown) {
-    setKey(undefined)
+    setApiKey(undefined)
     const error = toRequestError(thrown)
     signInError.value = error.code === 'invalid_api_key' ? (otherEnvironmentError(key) ?? error) : error
   }
@@ -97,17 +114,30 @@ export async function refreshSession(): Promise<void> {
   session.value = await call('getLimits')
 }
 
-/** Goes on with the new secret of the signed-in key. */
-export function replaceSecret(secret: string): void {
-  setKey(secret)
-  sessionStorage.setItem(storageKey, secret)
+let isRotating = false
+
+/**
+ * Rotates the signed-in key and goes on with its new secret. The previous one may end before the response arrives. Until
+ * then, other requests that are rejected do not end the session: the new secret would be lost.
+ */
+export async function rotateOwnKey(rotate: () => Promise<KeyWithSecret>): Promise<KeyWithSecret> {
+  isRotating = true
+  try {
+    const rotated = await rotate()
+    setApiKey(rotated.key)
+    writeStorage(rotated.key)
+    if (streamState.value === 'rejected') restartStream()
+    return rotated
+  } finally {
+    isRotating = false
+  }
 }
 
 export function signOut(reason?: RequestError): void {
-  sessionStorage.removeItem(storageKey)
+  writeStorage(undefined)
   stopStream()
   for (const cleanup of cleanups) cleanup()
-  setKey(undefined)
+  setApiKey(undefined)
   session.value = undefined
   restoreError.value = undefined
   signInError.value = reason
@@ -115,13 +145,13 @@ export function signOut(reason?: RequestError): void {
 
 /** Signs in with the key of an earlier page load of this tab. */
 export async function restoreSession(): Promise<void> {
-  const key = sessionStorage.getItem(storageKey)
+  const key = readStorage()
   restoreError.value = undefined
   if (key !== null) {
     isRestoring.value = true
     await signIn(key)
     const error = signInError.value
-    if (error?.status === 401 || error?.status === 403) sessionStorage.removeItem(storageKey)
+    if (error?.status === 401 || error?.status === 403) writeStorage(undefined)
     // The service cannot be reached, or the key is limited. That ends.
     else if (error) restoreError.value = error
   }
@@ -129,5 +159,5 @@ export async function restoreSession(): Promise<void> {
 }
 
 handleUnauthorized((error) => {
-  if (session.value) signOut(error)
+  if (session.value && !isRotating) signOut(error)
 })

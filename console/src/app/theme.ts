@@ -5,15 +5,26 @@ export type Theme = (typeof themes)[number]
 
 const storageKey = 'petstore.theme'
 
-export const theme = signal<Theme>(
-  themes.find((name) => name === localStorage.getItem(storageKey)) ?? 'system',
-)
+function readTheme(): Theme {
+  try {
+    return themes.find((name) => name === localStorage.getItem(storageKey)) ?? 'system'
+  } catch {
+    // The browser blocks the storage.
+    return 'system'
+  }
+}
+
+export const theme = signal<Theme>(readTheme())
 
 effect(() => {
   const { value } = theme
   document.documentElement.dataset.theme = value
-  if (value === 'system') localStorage.removeItem(storageKey)
-  else localStorage.setItem(storageKey, value)
+  try {
+    if (value === 'system') localStorage.removeItem(storageKey)
+    else localStorage.setItem(storageKey, value)
+  } catch {
+    // The choice holds for this document.
+  }
 })
 
 const darkQuery = matchMedia('(prefers-color-scheme: dark)')

@@ -16,32 +16,44 @@ export type UndoableAction = {
 
 export const undoMs = 6_000
 
-const pending = new Map<symbol, (isLeaving: boolean) => void>()
+type Pending = { finish(isLeaving: boolean): void; undo(): void }
+/** In the order of the actions. */
+const pending = new Set<Pending>()
 
 export function runWithUndo({ text, commit, undo }: UndoableAction): void {
-  const id = Symbol('undoable')
-  const finish = (isLeaving: boolean) => {
-    if (!pending.delete(id)) return
-    clearTimeout(timer)
-    dismiss()
-    commit(isLeaving)
-  }
-  const timer = setTimeout(finish, undoMs, false)
-  pending.set(id, finish)
-  const dismiss = showToast(text, {
-    durationMs: undoMs,
-    undo: () => {
-      if (!pending.delete(id)) return
-      clearTimeout(timer)
+  const action: Pending = {
+    finish(isLeaving) {
+      if (!pending.delete(action)) return
+      dismiss()
+      commit(isLeaving)
+    },
+    undo() {
+      if (!pending.delete(action)) return
       dismiss()
       undo()
       keepFocus()
     },
+  }
+  pending.add(action)
+  const dismiss = showToast(text, {
+    durationMs: undoMs,
+    undo: () => action.undo(),
+    onEnd: () => action.finish(false),
   })
 }
 
+/** Ctrl+Z takes the last action back, so the button needs not be reached with the keyboard in time. */
+document.addEventListener('keydown', (event) => {
+  const isUndo = event.key === 'z' && (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey
+  const isTyping = (event.target as Element).closest('input, textarea, dialog') !== null
+  const last = [...pending].at(-1)
+  if (!isUndo || isTyping || !last) return
+  event.preventDefault()
+  last.undo()
+})
+
 const finishAll = () => {
-  for (const finish of [...pending.values()]) finish(true)
+  for (const action of [...pending]) action.finish(true)
 }
 
 globalThis.addEventListener('pagehide', finishAll)

@@ -9,7 +9,7 @@ export type ChartSeries = {
   name: string
   tone: 'chart' | 'chart-warning' | 'chart-danger'
   values: readonly number[]
-  /** The height of the bar, if it is not the value: a bar covers those before it. */
+  /** Bars are drawn on top of each other, so a stacked bar gives its total height here. */
   heights?: readonly number[]
 }
 
@@ -81,7 +81,7 @@ function colourOf(element: HTMLElement, token: string): string {
 }
 
 /** The smallest highest value of the scale: a single request does not fill the chart. */
-const scaleMaxMin = 4
+const yAxisMaxAtLeast = 4
 
 function chartOptions(
   element: HTMLElement,
@@ -105,7 +105,7 @@ function chartOptions(
     hooks: { setCursor: [({ cursor }) => onIndex(cursor.idx ?? undefined)] },
     scales: {
       x: { time: true, range: (_plot, min, max) => [min, max + stepS] },
-      y: { range: (_plot, _min, max) => [0, Math.max(scaleMaxMin, max * 1.08)] },
+      y: { range: (_plot, _min, max) => [0, Math.max(yAxisMaxAtLeast, max * 1.08)] },
     },
     axes: [
       {

@@ -14,11 +14,8 @@ type CheckGroupProps = {
 export function CheckGroup({ label, hint, error, options, values, onValues }: CheckGroupProps) {
   const id = useId()
   const toggle = (value: string, isChecked: boolean) =>
-    onValues(
-      options
-        .map((option) => option.value)
-        .filter((other) => (other === value ? isChecked : values.includes(other))),
-    )
+    // A value that is not offered stays.
+    onValues(isChecked ? [...values, value] : values.filter((other) => other !== value))
   return (
     <fieldset class="check-group" aria-describedby={error === undefined ? undefined : `${id}-error`}>
       <legend>{label}</legend>

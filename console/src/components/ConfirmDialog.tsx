@@ -40,10 +40,11 @@ export function ConfirmDialog(props: ConfirmDialogProps) {
       title={title}
       text={text}
       onClose={onClose}
-      onSubmit={() => void submit()}
+      isBusy={isBusy}
+      onSubmit={submit}
       actions={
         <>
-          <Button onClick={onClose} data-autofocus>
+          <Button onClick={onClose} disabled={isBusy} data-autofocus>
             Cancel
           </Button>
           <Button type="submit" kind={isDanger ? 'danger' : 'primary'} isBusy={isBusy} disabled={!hasConsent}>

@@ -28,7 +28,7 @@ export function CopyField({ label, text, isMain }: CopyFieldProps) {
           size="small"
           kind={isMain ? 'primary' : 'secondary'}
           icon={isCopied ? 'check' : 'copy'}
-          aria-label={`Copy: ${label}`}
+          aria-label={`${isCopied ? 'Copied' : 'Copy'}: ${label}`}
           onClick={() => void copy()}
           {...(isMain && { 'data-autofocus': true })}
         >

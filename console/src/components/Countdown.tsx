@@ -29,6 +29,9 @@ export function Countdown({ until, onEnd }: { until: number; onEnd?: () => void 
   return (
     <time
       class="countdown"
+      // A live region around it must not announce every second.
+      role="timer"
+      aria-live="off"
       dateTime={new Date(until).toISOString()}
       title={new Date(until).toLocaleString('en')}
     >

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef } from 'preact/hooks'
+import { pauseToasts } from '../app/toasts.ts'
 import { IconButton } from './Button.tsx'
 
 type DialogProps = {
@@ -9,32 +10,48 @@ type DialogProps = {
   onClose(): void
   /** For a dialog whose content is lost when it is closed. */
   ignoresEscape?: boolean
+  /** While a request runs, the dialog cannot be closed: its outcome would not be seen. */
+  isBusy?: boolean
   /** Makes the dialog a form. */
-  onSubmit?(): void
+  onSubmit?(): Promise<void>
   /** The buttons. The last one is the main action. */
   actions?: ComponentChildren
   children?: ComponentChildren
 }
 
 /** A modal dialog. It is shown as long as it is rendered. The focus returns to where it was. */
-export function Dialog({ title, text, onClose, ignoresEscape, onSubmit, actions, children }: DialogProps) {
+export function Dialog(props: DialogProps) {
+  const { title, text, onClose, ignoresEscape, isBusy, onSubmit, actions, children } = props
   const ref = useRef<HTMLDialogElement>(null)
   const titleId = useId()
   useEffect(() => {
     const previous = document.activeElement as HTMLElement | null
     const dialog = ref.current
+    // Messages cannot be reached behind the dialog.
+    const resumeToasts = pauseToasts()
     dialog?.showModal()
     dialog?.querySelector<HTMLElement>('[data-autofocus], .dialog-body :is(input, select, textarea)')?.focus()
     return () => {
+      resumeToasts()
       dialog?.close()
       previous?.focus()
     }
   }, [])
+  const staysOpen = ignoresEscape || isBusy
+  const close = () => {
+    if (!isBusy) onClose()
+  }
+  async function submit(event: Event) {
+    event.preventDefault()
+    await onSubmit?.()
+    // After the errors are shown.
+    requestAnimationFrame(() => ref.current?.querySelector<HTMLElement>('[aria-invalid]')?.focus())
+  }
   const content = (
     <>
       <header class="dialog-header">
         <h2 id={titleId}>{title}</h2>
-        <IconButton label="Close" icon="close" onClick={onClose} />
+        <IconButton label="Close" icon="close" onClick={close} />
       </header>
       <div class="dialog-body">
         {text !== undefined && <p class="dialog-text">{text}</p>}
@@ -48,21 +65,20 @@ export function Dialog({ title, text, onClose, ignoresEscape, onSubmit, actions,
       ref={ref}
       class="dialog"
       aria-labelledby={titleId}
+      {...(ignoresEscape && { closedby: 'none' })}
+      onKeyDown={(event) => {
+        // Browsers close a dialog at the second Escape, whatever the cancel event says.
+        if (event.key === 'Escape' && staysOpen) event.preventDefault()
+      }}
       onCancel={(event) => {
         event.preventDefault()
-        if (!ignoresEscape) onClose()
+        if (!staysOpen) onClose()
       }}
+      // The browser has closed it. The dialog is shown as long as it is rendered.
+      onClose={() => (staysOpen ? ref.current?.showModal() : onClose())}
     >
       {onSubmit ? (
-        <form
-          noValidate
-          onSubmit={(event) => {
-            event.preventDefault()
-            onSubmit()
-            // After the errors are shown.
-            requestAnimationFrame(() => ref.current?.querySelector<HTMLElement>('[aria-invalid]')?.focus())
-          }}
-        >
+        <form noValidate onSubmit={(event) => void submit(event)}>
           {content}
         </form>
       ) : (

@@ -20,6 +20,16 @@ export function ErrorState({ error, onRetry, hasContent }: ErrorStateProps) {
       Try again
     </Button>
   )
+  if (error.code === 'too_many_streams')
+    return (
+      <EmptyState
+        icon="alert"
+        tone="warning"
+        title="Too many event streams"
+        text="This key has all its event streams open, in other tabs or programs. Close one, and try again."
+        action={retry}
+      />
+    )
   if (error.isLimited && error.retryAt !== undefined)
     return (
       <EmptyState
@@ -76,7 +86,7 @@ function useRetryOnline(isOffline: boolean, onRetry: () => void): void {
   const retry = useRef(onRetry)
   retry.current = onRetry
   const state = streamState.value
-  const hasStream = state !== 'off' && state !== 'refused'
+  const hasStream = state === 'connecting' || state === 'live' || state === 'reconnecting'
   const wasLive = useRef(state === 'live')
   useEffect(() => {
     if (isOffline && state === 'live' && !wasLive.current) retry.current()

@@ -50,31 +50,14 @@ export function Field({
 type ValueProps = FieldProps & { value: string; onValue(value: string): void }
 
 type TextFieldProps = ValueProps & {
-  type?: 'text' | 'password' | 'email' | 'url' | 'number' | 'datetime-local'
-  autoComplete?: string
-  autoFocus?: boolean
-  maxLength?: number
+  type?: 'text' | 'email' | 'url' | 'number' | 'datetime-local'
   placeholder?: string
   isMultiline?: boolean
 }
 
-export function TextField({
-  value,
-  onValue,
-  isMultiline,
-  type = 'text',
-  autoFocus,
-  ...rest
-}: TextFieldProps) {
-  const { autoComplete = 'off', maxLength, placeholder, ...field } = rest
-  const shared = {
-    value,
-    autocomplete: autoComplete,
-    maxLength,
-    placeholder,
-    spellcheck: false,
-    'data-autofocus': autoFocus,
-  }
+export function TextField(props: TextFieldProps) {
+  const { value, onValue, isMultiline, type = 'text', placeholder, ...field } = props
+  const shared = { value, placeholder, autocomplete: 'off' as const, spellcheck: false }
   return (
     <Field {...field}>
       {(control) =>

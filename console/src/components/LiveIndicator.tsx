@@ -1,6 +1,10 @@
 import { reconnectNow, streamError, streamState } from '../api/stream.ts'
 import { Button } from './Button.tsx'
 
+const offText = 'This key lacks the scope events:read, so changes by others do not appear by themselves.'
+const limitedText =
+  'This key has all its event streams open, in other tabs or programs. Close one, and this tab becomes live within a few minutes.'
+
 /** Whether changes by others appear by themselves. Without a stream there is a button to load again. */
 export function LiveIndicator({ onRefresh }: { onRefresh(): void }) {
   const state = streamState.value
@@ -22,11 +26,10 @@ export function LiveIndicator({ onRefresh }: { onRefresh(): void }) {
       </span>
     )
   return (
-    <span
-      class="live live-off"
-      title="This key lacks the scope events:read, so changes by others do not appear by themselves."
-    >
-      <span class="live-note">No live updates</span>
+    <span class="live live-off" title={state === 'limited' ? limitedText : offText}>
+      <span class="live-note">
+        {state === 'limited' ? 'Too many tabs for live updates' : 'No live updates'}
+      </span>
       <Button size="small" icon="refresh" onClick={onRefresh}>
         Refresh
       </Button>

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { Icon } from './Icon.tsx'
 
-type NoticeProps = { tone?: 'neutral' | 'info' | 'warning' | 'danger'; children: ComponentChildren }
+type NoticeProps = { tone?: 'neutral' | 'warning' | 'danger'; children: ComponentChildren }
 
 /** A message within the content. A danger is announced at once. */
 export const Notice = ({ tone = 'neutral', children }: NoticeProps) => (

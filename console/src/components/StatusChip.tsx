@@ -1,3 +1,5 @@
+import { capitalize } from '../app/format.ts'
+
 const tones: Readonly<Record<string, string>> = {
   available: 'success',
   pending: 'warning',
@@ -9,17 +11,14 @@ const tones: Readonly<Record<string, string>> = {
   enabled: 'success',
   paused: 'warning',
   disabled: 'danger',
-  succeeded: 'success',
   failed: 'danger',
-  waiting: 'info',
   active: 'success',
   revoked: 'neutral',
   expired: 'neutral',
   banned: 'danger',
 }
 
-export const statusName = (status: string): string =>
-  `${status.charAt(0).toUpperCase()}${status.slice(1).replaceAll('_', ' ')}`
+export const statusName = (status: string): string => capitalize(status.replaceAll('_', ' '))
 
 /** The status is a word. The colour repeats it. */
 export const StatusChip = ({ status }: { status: string }) => (

@@ -1,23 +1,18 @@
-import { now } from '../api/clock.ts'
-import type { Usage } from '../api/types.ts'
-import { countOf, formatCount, formatDateTime, formatDay, formatTime } from '../app/format.ts'
-import { type RangeName, totalOf, type UsageBar, usageBars, usageRanges } from '../app/usage.ts'
+import { formatCount, formatDateTime, formatDay, formatTime, pluralize } from '../app/format.ts'
+import { type RangeName, totalOf, type UsageBar, usageRanges } from '../app/usage.ts'
 import { Chart } from './Chart.tsx'
 
-const tableRowsMax = 100
-
-type UsageChartProps = { usage: Usage; rangeName: RangeName; heightPx?: number }
+type UsageChartProps = { bars: readonly UsageBar[]; rangeName: RangeName; heightPx?: number }
 
 /** Requests over time, with those that were rejected and those that failed. */
-export function UsageChart({ usage, rangeName, heightPx = 220 }: UsageChartProps) {
+export function UsageChart({ bars, rangeName, heightPx = 220 }: UsageChartProps) {
   const range = usageRanges[rangeName]
-  const bars = usageBars(usage, range, now())
   const total = totalOf(bars)
   const values = (read: (bar: UsageBar) => number) => bars.map(read)
   return (
     <div class="usage-chart">
       <Chart
-        label={`Requests per ${range.step}, last ${range.name}: ${countOf(total.requests, 'request')}, ${formatCount(total.rejected)} rejected, ${countOf(total.errors, 'error')}. The table below has the values.`}
+        label={`Requests per ${range.step}, last ${range.name}: ${pluralize(total.requests, 'request')}, ${formatCount(total.rejected)} rejected, ${pluralize(total.errors, 'error')}. The table below has the values.`}
         times={values(({ at }) => at)}
         series={[
           { name: 'Requests', tone: 'chart', values: values(({ requests }) => requests) },
@@ -60,7 +55,7 @@ function UsageTable({ bars, step }: { bars: readonly UsageBar[]; step: string })
               </tr>
             </thead>
             <tbody>
-              {rows.slice(0, tableRowsMax).map(({ at, requests, rejected, errors }) => (
+              {rows.map(({ at, requests, rejected, errors }) => (
                 <tr key={at}>
                   <td>{formatDateTime(at)}</td>
                   {[requests, rejected, errors].map((count, index) => (

@@ -3,8 +3,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 
 export type Column<T> = {
   name: string
-  /** Hidden on phones. */
-  isWide?: boolean
+  isHiddenOnPhone?: boolean
   isNumeric?: boolean
   /** The name is only for screen readers. */
   isNameHidden?: boolean
@@ -75,7 +74,11 @@ export function VirtualTable<T>(props: VirtualTableProps<T>) {
         <caption class="visually-hidden">{label}</caption>
         <colgroup>
           {columns.map((column) => (
-            <col key={column.name} class={column.isWide ? 'wide' : ''} style={{ width: column.width }} />
+            <col
+              key={column.name}
+              class={column.isHiddenOnPhone ? 'wide' : ''}
+              style={{ width: column.width }}
+            />
           ))}
         </colgroup>
         <thead>
@@ -106,8 +109,8 @@ const Spacer = ({ height, columns }: { height: number; columns: number }) =>
     </tr>
   ) : null
 
-const cellClass = <T,>({ isWide, isNumeric }: Column<T>) =>
-  `${isWide ? 'wide' : ''} ${isNumeric ? 'numeric' : ''}`
+const cellClass = <T,>({ isHiddenOnPhone, isNumeric }: Column<T>) =>
+  `${isHiddenOnPhone ? 'wide' : ''} ${isNumeric ? 'numeric' : ''}`
 
 type Anchor = { length: number; topIndex: number; rowHeight: number }
 /** How far the row at the top is looked for after a change. */

@@ -1,21 +1,23 @@
 import { useState } from 'preact/hooks'
 import { isPetTransitionAllowed, petNameLengthMax, petStatuses } from '../../../../src/pets/pet.ts'
+import { Submission } from '../../api/client.ts'
 import { type RequestError, toRequestError } from '../../api/errors.ts'
 import { parseId } from '../../api/json.ts'
 import type { Pet, PetStatus } from '../../api/types.ts'
 import { categoryName, categoryOptions, createCategory } from '../../app/categories.ts'
+import { changedFields } from '../../app/changedFields.ts'
 import { hasScope } from '../../app/session.ts'
 import { showToast } from '../../app/toasts.ts'
 import { Button } from '../../components/Button.tsx'
 import { Dialog } from '../../components/Dialog.tsx'
-import { ErrorNotice } from '../../components/ErrorNotice.tsx'
 import { SelectField, TextField } from '../../components/Field.tsx'
+import { FormError } from '../../components/FormError.tsx'
 import { Name } from '../../components/Name.tsx'
 import { Notice } from '../../components/Notice.tsx'
 import { statusName } from '../../components/StatusChip.tsx'
 import { explain, named } from './messages.tsx'
-import { createPet, type PetList, updatePet } from './pets.ts'
-import { useFollowedPet } from './useFollowedPet.ts'
+import { createPet, type PetChange, type PetList, updatePet } from './pets.ts'
+import { usePetVersion } from './useFollowedPet.ts'
 
 const newCategory = 'new'
 
@@ -34,41 +36,61 @@ export function AnimalDialog({ list, pet, onClose }: AnimalDialogProps) {
   const [errors, setErrors] = useState<FormErrors>({})
   const [error, setError] = useState<RequestError>()
   const [isBusy, setBusy] = useState(false)
+  const [submission] = useState(() => new Submission())
   const set = (changes: Partial<Form>) => setForm((current) => ({ ...current, ...changes }))
+  const { version, loadVersion } = usePetVersion(pet)
+  const current = version?.pet
+  const isRemoved = current === 'removed'
 
+  /** Creates the category that the form names. Sending the form again uses it. */
+  async function createFormCategory(): Promise<string> {
+    const { id } = await createCategory(form.categoryName.trim(), submission)
+    set({ category: String(id), categoryName: '' })
+    return String(id)
+  }
+  async function save(category: string) {
+    const values = { name: form.name.trim(), categoryId: parseId(category), status: form.status }
+    if (pet) await saveChanges(list, pet, values, { version, loadVersion })
+    else await createPet(values, submission)
+  }
   async function submit() {
     const problems = validate(form)
     setErrors(problems)
     setError(undefined)
     if (Object.keys(problems).length > 0 || isBusy || isRemoved) return
     setBusy(true)
+    let step: 'category' | 'animal' = 'category'
     try {
-      await save(list, pet, form)
+      const category = form.category === newCategory ? await createFormCategory() : form.category
+      step = 'animal'
+      await save(category)
       showToast(named(form.name.trim(), pet ? 'saved.' : 'added.'))
       onClose()
     } catch (thrown) {
       const failed = toRequestError(thrown)
-      const details = {
-        name: failed.detail('/name'),
-        category: failed.detail('/categoryId'),
-        status: failed.detail('/status'),
-      }
-      setErrors(details)
-      if (Object.values(details).every((detail) => detail === undefined)) setError(failed)
+      if (step === 'category') setErrors({ categoryName: failed.detail('/name') })
+      else
+        setErrors({
+          name: failed.detail('/name'),
+          category: failed.detail('/categoryId'),
+          status: failed.detail('/status'),
+        })
+      setError(failed)
       setBusy(false)
     }
   }
-  const current = useFollowedPet(pet)
-  const isRemoved = current === 'removed'
   const statuses = petStatuses.filter((status) => !pet || isPetTransitionAllowed(pet.status, status))
   return (
     <Dialog
       title={pet ? `Edit ${pet.name}` : 'Add an animal'}
       onClose={onClose}
-      onSubmit={() => void submit()}
+      isBusy={isBusy}
+      onSubmit={submit}
       actions={
         <>
-          <Button onClick={onClose}>{isRemoved ? 'Close' : 'Cancel'}</Button>
+          <Button onClick={onClose} disabled={isBusy}>
+            {isRemoved ? 'Close' : 'Cancel'}
+          </Button>
           {!isRemoved && (
             <Button kind="primary" type="submit" isBusy={isBusy}>
               {pet ? 'Save' : 'Add animal'}
@@ -77,9 +99,16 @@ export function AnimalDialog({ list, pet, onClose }: AnimalDialogProps) {
         </>
       }
     >
-      {error && !isRemoved && <ErrorNotice error={error}>{explain(error, { name: form.name })}</ErrorNotice>}
+      {error && !isRemoved && error.code !== 'precondition_failed' && (
+        <FormError error={error} fields={['/name', '/categoryId', '/status']}>
+          {explain(error, { name: form.name })}
+        </FormError>
+      )}
       {isRemoved && <Notice tone="danger">Someone else has removed this animal.</Notice>}
       {pet && current && !isRemoved && !isBusy && <ChangedMeanwhile pet={pet} current={current} />}
+      {error?.code === 'precondition_failed' && (
+        <Notice tone="danger">Nothing was saved. Check the changes, and save again.</Notice>
+      )}
       <TextField label="Name" value={form.name} error={errors.name} onValue={(name) => set({ name })} />
       <CategoryFields form={form} errors={errors} pet={pet} set={set} />
       <SelectField
@@ -160,18 +189,22 @@ function validate({ name, category, categoryName }: Form): FormErrors {
   return errors
 }
 
-async function save(list: PetList, pet: Pet | undefined, form: Form): Promise<void> {
-  const categoryId =
-    form.category === newCategory
-      ? (await createCategory(form.categoryName.trim())).id
-      : parseId(form.category)
-  const values = { name: form.name.trim(), categoryId, status: form.status }
-  if (!pet) {
-    await createPet(list, values)
-    return
+/** Sends what the person has changed, if the animal is still as the dialog shows it. */
+async function saveChanges(
+  list: PetList,
+  pet: Pet,
+  values: PetChange,
+  { version, loadVersion }: ReturnType<typeof usePetVersion>,
+): Promise<void> {
+  const changes = changedFields(values, { ...pet, categoryId: parseId(String(pet.categoryId)) })
+  if (Object.keys(changes).length === 0) return
+  try {
+    await updatePet(list, pet, changes, { ifMatch: version?.etag })
+  } catch (thrown) {
+    if (toRequestError(thrown).code !== 'precondition_failed') throw thrown
+    const current = (await loadVersion())?.pet
+    // The response to an earlier attempt may have been lost.
+    const isSaved = typeof current === 'object' && Object.keys(changedFields(changes, current)).length === 0
+    if (!isSaved) throw thrown
   }
-  const changes = Object.fromEntries(
-    Object.entries(values).filter(([field, value]) => value !== pet[field as keyof typeof values]),
-  )
-  if (Object.keys(changes).length > 0) await updatePet(list, pet, changes)
 }

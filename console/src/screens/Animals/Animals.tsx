@@ -1,4 +1,5 @@
 import { useCallback, useEffect, useMemo, useState } from 'preact/hooks'
+import { isId } from '../../api/json.ts'
 import { streamReady } from '../../api/stream.ts'
 import type { PetStatus } from '../../api/types.ts'
 import { loadCategories } from '../../app/categories.ts'
@@ -75,7 +76,7 @@ function useToolbar(): [ToolbarValues, (changes: Partial<ToolbarValues>) => void
 /** Digits are an id, which the API finds. Other text is a part of a name, among the loaded animals. */
 function usePetList({ status, categoryId, text }: ToolbarValues): { list: PetList; isName: boolean } {
   const searched = useDebounced(text.trim())
-  const id = /^\d{1,18}$/.test(searched) ? searched : ''
+  const id = isId(searched) ? searched : ''
   const name = id === '' ? searched.toLocaleLowerCase() : ''
   const list = useMemo(() => createPetList({ status, categoryId, id }), [status, categoryId, id])
   useEffect(() => {

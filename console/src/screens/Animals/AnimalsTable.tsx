@@ -3,13 +3,14 @@ import { isPetTransitionAllowed, petStatuses } from '../../../../src/pets/pet.ts
 import type { Pet } from '../../api/types.ts'
 import { categoryName } from '../../app/categories.ts'
 import { keepFocus } from '../../app/focus.ts'
-import { countOf, formatCount } from '../../app/format.ts'
+import { formatCount, pluralize } from '../../app/format.ts'
 import { hasScope } from '../../app/session.ts'
 import { Button } from '../../components/Button.tsx'
 import { EmptyState } from '../../components/EmptyState.tsx'
 import { ErrorState } from '../../components/ErrorState.tsx'
 import { LoadingRows } from '../../components/Loading.tsx'
 import { Menu, type MenuItem } from '../../components/Menu.tsx'
+import { MissingRows } from '../../components/MissingRows.tsx'
 import { Name } from '../../components/Name.tsx'
 import { StatusChip } from '../../components/StatusChip.tsx'
 import { type Column, VirtualTable } from '../../components/VirtualTable.tsx'
@@ -43,6 +44,7 @@ export function AnimalsTable(props: AnimalsTableProps) {
   if (length === 0 && !(isNameSearch && state !== 'end')) return <NoAnimals {...props} />
   return (
     <div class="table-card">
+      <MissingRows list={list} />
       <VirtualTable
         label="Animals"
         columns={columnsFor(list, onDialog)}
@@ -75,7 +77,7 @@ function Footer({ list, isNameSearch }: { list: PetList; isNameSearch: boolean }
     )
   return (
     <p class="table-footer" role="status">
-      {state === 'end' && countOf(length, 'animal')}
+      {state === 'end' && pluralize(length, 'animal')}
       {state === 'more' && `${count} loaded, more as you scroll`}
       {state === 'loading' && `${count} loaded, loading more`}
     </p>
@@ -109,7 +111,12 @@ function NoAnimals({ isFiltered, onClear, onDialog }: AnimalsTableProps) {
 }
 
 const columnsFor = (list: PetList, onDialog: (dialog: OpenDialog) => void): Column<Pet>[] => [
-  { name: 'Id', width: '7rem', isWide: true, render: ({ id }) => <span class="muted">{String(id)}</span> },
+  {
+    name: 'Id',
+    width: '7rem',
+    isHiddenOnPhone: true,
+    render: ({ id }) => <span class="muted">{String(id)}</span>,
+  },
   {
     name: 'Name',
     render: (pet) => (
@@ -126,7 +133,7 @@ const columnsFor = (list: PetList, onDialog: (dialog: OpenDialog) => void): Colu
   {
     name: 'Category',
     width: '22%',
-    isWide: true,
+    isHiddenOnPhone: true,
     render: ({ categoryId }) => <span title={categoryName(categoryId)}>{categoryName(categoryId)}</span>,
   },
   { name: 'Status', width: '8.5rem', render: ({ status }) => <StatusChip status={status} /> },
@@ -152,7 +159,7 @@ function RowActions({ list, pet, onDialog }: RowActionsProps) {
       if (status !== pet.status && isPetTransitionAllowed(pet.status, status))
         items.push({ label: `Mark as ${status}`, onSelect: () => void changeStatus(list, pet, status) })
     const remove = () => {
-      removePet(list, pet)
+      removePet(pet)
       keepFocus()
     }
     items.push({ label: 'Remove', isDanger: true, onSelect: remove })

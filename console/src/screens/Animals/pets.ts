@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import { call, send } from '../../api/client.ts'
+import { call, callWithHeaders, type Submission } from '../../api/client.ts'
 import { toRequestError } from '../../api/errors.ts'
 import { onEvent, onResync } from '../../api/stream.ts'
 import type { Pet, PetStatus } from '../../api/types.ts'
@@ -20,15 +20,18 @@ const highlightMs = 2_400
 export type PetList = PagedList<Pet>
 export type PetChange = Partial<Pick<Pet, 'name' | 'categoryId' | 'status'>>
 
-/** Animals whose removal can still be undone. They stay hidden when the screen is left and shown again. */
+/** Animals whose removal can still be undone. Every list hides them, also one with other filters. */
 const removals = new Set<number>()
 onSignOut(() => removals.clear())
+
+/** The lists that are shown. */
+const followed = new Set<PetList>()
 
 /** Animals that have just changed. */
 export const changedIds = signal<ReadonlySet<number>>(new Set())
 
-export function createPetList({ status, categoryId, id }: PetFilters): PetList {
-  const list = new PagedList<Pet>({
+export const createPetList = ({ status, categoryId, id }: PetFilters): PetList =>
+  new PagedList<Pet>({
     async load(cursor, signal) {
       const query = { limit: pageSize, status: status || undefined, cursor }
       // As text: an id may be beyond 2^53.
@@ -36,17 +39,18 @@ export function createPetList({ status, categoryId, id }: PetFilters): PetList {
         categoryId?: number
         id?: number[]
       }
-      const { data, nextCursor } = await send('listPets', { query: { ...query, ...texts }, signal })
+      const { data, nextCursor } = await callWithHeaders('listPets', {
+        query: { ...query, ...texts },
+        signal,
+      })
       return { data: data as Pet[], nextCursor }
     },
     accepts: (pet) =>
       (status === '' || pet.status === status) &&
       (categoryId === '' || String(pet.categoryId) === categoryId) &&
       (id === '' || String(pet.id) === id),
+    isHidden: (petId) => removals.has(petId),
   })
-  for (const petId of removals) list.hide(petId)
-  return list
-}
 
 /** Keeps the list current while it is shown. Returns a function that ends it. */
 export function followPets(list: PetList): () => void {
@@ -60,7 +64,9 @@ export function followPets(list: PetList): () => void {
     }),
     onResync(() => void list.reload()),
   ]
+  followed.add(list)
   return () => {
+    followed.delete(list)
     for (const end of ends) end()
   }
 }
@@ -74,37 +80,58 @@ function highlight(id: number): void {
   }, highlightMs)
 }
 
+type UpdateOptions = { ifMatch?: string | undefined }
+
 /** Shows the change at once. If the API rejects it, the list shows the old values again, and the error is thrown. */
-export async function updatePet(list: PetList, pet: Pet, changes: PetChange): Promise<void> {
-  list.change(pet.id, changes)
+export async function updatePet(
+  list: PetList,
+  { id }: Pet,
+  body: PetChange,
+  { ifMatch }: UpdateOptions = {},
+): Promise<void> {
+  // An event that arrives before the response may be newer. The event of this change arrives as well.
+  let hasEvent = false
+  const end = onEvent(({ type, data }) => {
+    if (type.startsWith('pet.') && data.id === id) hasEvent = true
+  })
+  list.change(id, body)
   try {
-    list.upsert((await call('updatePet', { params: { petId: pet.id }, body: changes })) as Pet)
-    highlight(pet.id)
+    const updated = (await call('updatePet', { params: { petId: id }, body, ifMatch })) as Pet
+    if (!hasEvent) for (const shown of followed) shown.upsert(updated)
+    highlight(id)
   } finally {
-    list.change(pet.id, undefined)
+    end()
+    list.change(id, undefined)
   }
 }
 
+/** Animals whose status is being changed. */
+const changing = new Set<number>()
+
 export async function changeStatus(list: PetList, pet: Pet, status: PetStatus): Promise<void> {
+  if (changing.has(pet.id)) return
+  changing.add(pet.id)
   try {
     await updatePet(list, pet, { status })
   } catch (error) {
     showError(explain(toRequestError(error), pet))
+  } finally {
+    changing.delete(pet.id)
   }
 }
 
-export async function createPet(list: PetList, pet: Required<PetChange>): Promise<Pet> {
-  const created = (await call('createPet', { body: pet })) as Pet
-  list.upsert(created)
+export async function createPet(body: Required<PetChange>, submission: Submission): Promise<void> {
+  const created = (await call('createPet', { body, submission })) as Pet
+  for (const list of followed) list.upsert(created)
   highlight(created.id)
-  return created
 }
 
 /** Hides the animal now, and removes it when the undo time ends. */
-export function removePet(list: PetList, pet: Pet): void {
-  const show = () => {
-    removals.delete(pet.id)
-    list.hide(pet.id, false)
+export function removePet(pet: Pet): void {
+  const setHidden = (isHidden: boolean) => {
+    if (isHidden) removals.add(pet.id)
+    else removals.delete(pet.id)
+    for (const list of followed) list.updateHidden()
   }
   async function sendRemoval(isLeaving: boolean) {
     try {
@@ -112,19 +139,18 @@ export function removePet(list: PetList, pet: Pet): void {
     } catch (thrown) {
       const error = toRequestError(thrown)
       if (error.code !== 'pet_not_found') {
-        show()
+        setHidden(false)
         showError([named(pet.name, 'was not removed.'), ' ', explain(error, pet)])
         return
       }
     }
-    list.remove(pet.id)
-    show()
+    for (const list of followed) list.remove(pet.id)
+    setHidden(false)
   }
-  removals.add(pet.id)
-  list.hide(pet.id)
+  setHidden(true)
   runWithUndo({
     text: named(pet.name, 'removed.'),
-    undo: show,
+    undo: () => setHidden(false),
     commit: (isLeaving) => void sendRemoval(isLeaving),
   })
 }

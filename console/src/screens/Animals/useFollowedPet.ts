@@ -1,4 +1,6 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useCallback, useEffect, useState } from 'preact/hooks'
+import { callWithHeaders } from '../../api/client.ts'
+import { toRequestError } from '../../api/errors.ts'
 import { onEvent } from '../../api/stream.ts'
 import type { Pet } from '../../api/types.ts'
 
@@ -14,4 +16,31 @@ export function useFollowedPet<T extends Pet | undefined>(pet: T): T | Pet | 're
     [pet?.id],
   )
   return current
+}
+
+export type PetVersion = { readonly pet: Pet | 'removed'; readonly etag: string | undefined }
+
+/** The animal as the API has it, with its ETag, loaded when the dialog opens and again when others change the animal. */
+export function usePetVersion(pet: Pet | undefined): {
+  version: PetVersion | undefined
+  loadVersion(): Promise<PetVersion | undefined>
+} {
+  const [version, setVersion] = useState<PetVersion>()
+  const followed = useFollowedPet(pet)
+  const loadVersion = useCallback(async () => {
+    if (!pet) return undefined
+    // A change of nothing returns the animal with its ETag. The operation that only reads it is deprecated.
+    const loaded = await callWithHeaders('updatePet', { params: { petId: pet.id }, body: {} }).then(
+      ({ data, etag }): PetVersion => ({ pet: data as Pet, etag }),
+      (thrown: unknown): PetVersion | undefined =>
+        toRequestError(thrown).code === 'pet_not_found' ? { pet: 'removed', etag: undefined } : undefined,
+    )
+    if (loaded) setVersion(loaded)
+    return loaded
+  }, [pet?.id])
+  useEffect(() => {
+    if (followed === 'removed') setVersion({ pet: 'removed', etag: undefined })
+    else void loadVersion()
+  }, [followed, loadVersion])
+  return { version, loadVersion }
 }

@@ -1,5 +1,5 @@
 import { useEffect, useMemo } from 'preact/hooks'
-import { send } from '../../api/client.ts'
+import { callWithHeaders } from '../../api/client.ts'
 import { onEvent } from '../../api/stream.ts'
 import type { AuditEntry } from '../../api/types.ts'
 import { formatDateTime } from '../../app/format.ts'
@@ -13,7 +13,7 @@ import { PagedRows } from '../../components/PagedRows.tsx'
 import { PageHeader } from '../../components/PageHeader.tsx'
 import { TimeAgo } from '../../components/TimeAgo.tsx'
 import './audit.css'
-import { loadKeyNames, sentenceOf } from './entries.ts'
+import { sentenceOf } from './entries.ts'
 
 const pageSize = 50
 const collectMs = 500
@@ -22,19 +22,21 @@ export default function Audit() {
   const list = useMemo(
     () =>
       new PagedList<AuditEntry>({
-        load: (cursor, signal) => send('listAuditEntries', { query: { limit: pageSize, cursor }, signal }),
+        load: (cursor, signal) =>
+          callWithHeaders('listAuditEntries', { query: { limit: pageSize, cursor }, signal }),
       }),
     [],
   )
   useEffect(() => {
-    void loadKeyNames()
     void list.reload()
     let timer: ReturnType<typeof setTimeout> | undefined
     // A change of a key has an entry. The other entries have no event.
     const end = onEvent(({ type }) => {
       if (!type.startsWith('key.')) return
-      clearTimeout(timer)
-      timer = setTimeout(() => void list.reload(), collectMs)
+      timer ??= setTimeout(() => {
+        timer = undefined
+        void list.refresh()
+      }, collectMs)
     })
     return () => {
       end()

@@ -1,6 +1,7 @@
-import { signal } from '@preact/signals'
 import { call } from '../../api/client.ts'
-import type { AuditEntry, Key } from '../../api/types.ts'
+import type { AuditEntry } from '../../api/types.ts'
+import { capitalize } from '../../app/format.ts'
+import { NameCache } from '../../app/nameCache.ts'
 import { onSignOut } from '../../app/session.ts'
 
 /** The entries of the audit log as sentences. */
@@ -26,54 +27,35 @@ const verbs: Record<string, string> = {
   'database.restored': 'was restored from a backup',
 }
 
-/** The names of keys. The ids are shown until they are known. */
-const keyNames = signal<ReadonlyMap<number, string>>(new Map())
 const keysRead = 100
-const requested = new Set<number>()
 
-/** The newest keys are loaded together, others one by one when an entry names them. */
-export async function loadKeyNames(): Promise<void> {
-  const keys = await call('listKeys', { query: { limit: keysRead } }).catch(() => [])
-  remember(keys)
-}
-
-function remember(keys: readonly Pick<Key, 'id' | 'name'>[]): void {
-  for (const { id } of keys) requested.add(id)
-  keyNames.value = new Map([...keyNames.value, ...keys.map(({ id, name }) => [id, name] as const)])
-}
-
-function nameOf(id: number): string | undefined {
-  const name = keyNames.value.get(id)
-  if (name === undefined && keyNames.value.size > 0 && !requested.has(id)) {
-    requested.add(id)
-    void call('getKey', { params: { keyId: id } }).then(
-      (key) => remember([key]),
-      () => {},
-    )
-  }
-  return name
-}
-
-onSignOut(() => {
-  keyNames.value = new Map()
-  requested.clear()
+/** The names of keys. The ids are shown until they are known. */
+const keyNames = new NameCache(async (ids) => {
+  // The newest keys are loaded together, older ones one by one.
+  const keys = await call('listKeys', { query: { limit: keysRead } })
+  const known = new Set(keys.map(({ id }) => id))
+  const others = ids.filter((id) => !known.has(id))
+  const loaded = await Promise.all(
+    others.map((keyId) => call('getKey', { params: { keyId } }).catch(() => undefined)),
+  )
+  return [...keys, ...loaded.filter((key) => key !== undefined)]
 })
+
+onSignOut(() => keyNames.clear())
 
 /** "Key 3 “Website”" */
 export function nameOfKey(id: number): string {
-  const name = nameOf(id)
+  const name = keyNames.get(id)
   return name === undefined ? `Key ${id}` : `Key ${id} “${name}”`
 }
 
 export type Sentence = { subject: string; href: string | undefined; verb: string; actor: string }
 
-const capitalized = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
-
 export function sentenceOf({ action, subject, actor }: AuditEntry): Sentence {
   const [, kind, id] = /^(key|webhook) (\d+)/.exec(subject) ?? []
   const isKey = subject === `key ${id}`
   return {
-    subject: isKey ? nameOfKey(Number(id)) : capitalized(subject),
+    subject: isKey ? nameOfKey(Number(id)) : capitalize(subject),
     href: kind === undefined || action === 'webhook.deleted' ? undefined : `${kind}s/${id}`,
     verb: verbs[action] ?? `: ${action}`,
     actor: actorOf(actor),

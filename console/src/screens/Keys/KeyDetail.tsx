@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { effectiveLimits } from '../../../../src/limits/plans.ts'
 import { call } from '../../api/client.ts'
 import { toRequestError } from '../../api/errors.ts'
-import { parseId } from '../../api/json.ts'
+import { isId, parseId } from '../../api/json.ts'
 import { onEvent } from '../../api/stream.ts'
 import type { Key, KeyWithSecret } from '../../api/types.ts'
 import { formatCount, formatDateTime } from '../../app/format.ts'
@@ -29,7 +29,7 @@ const parent = { path: 'keys', name: 'Keys' }
 type OpenDialog = 'edit' | 'rotate' | 'revoke'
 
 export function KeyDetail({ keyId }: { keyId: string }) {
-  const params = { keyId: parseId(/^\d{1,18}$/.test(keyId) ? keyId : '0') }
+  const params = { keyId: parseId(isId(keyId) ? keyId : '0') }
   const {
     data: key,
     error,
@@ -92,7 +92,7 @@ function LoadedKey({ apiKey, onChange, onReload }: LoadedKeyProps) {
           onSaved={(saved) => {
             onChange(saved)
             close()
-            showToast('The key is changed.')
+            showToast('Key saved.')
             if (isOwnKey(saved)) void refreshSession().catch(() => {})
           }}
         />
@@ -140,7 +140,7 @@ function Ban({ apiKey, onLifted }: { apiKey: Key; onLifted(): void }) {
     setBusy(true)
     try {
       await call('liftKeyBan', { params: { keyId: apiKey.id } })
-      showToast('The ban is lifted.')
+      showToast('Ban lifted.')
     } catch (thrown) {
       showError(toRequestError(thrown).message)
     }

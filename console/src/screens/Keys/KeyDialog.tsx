@@ -1,26 +1,35 @@
 import { useState } from 'preact/hooks'
 import { scopes } from '../../../../src/keys/key.ts'
 import { planLimits, planNames } from '../../../../src/limits/plans.ts'
-import { call } from '../../api/client.ts'
+import { call, Submission } from '../../api/client.ts'
 import { type RequestError, toRequestError } from '../../api/errors.ts'
 import type { Key, KeyWithSecret, Plan } from '../../api/types.ts'
-import { countOf, formatCount } from '../../app/format.ts'
+import { capitalize, formatCount, pluralize } from '../../app/format.ts'
 import { Button } from '../../components/Button.tsx'
 import { CheckGroup } from '../../components/CheckGroup.tsx'
 import { Dialog } from '../../components/Dialog.tsx'
-import { ErrorNotice } from '../../components/ErrorNotice.tsx'
 import { SelectField, TextField } from '../../components/Field.tsx'
+import { FormError } from '../../components/FormError.tsx'
 import { Notice } from '../../components/Notice.tsx'
-import { statusName } from '../../components/StatusChip.tsx'
-import { bodyOf, fieldError, formOf, type KeyForm, ownKeyWarning } from './keyForm.ts'
+import { changedKeyBody, formOf, type KeyForm, newKeyBody, ownKeyWarning } from './keyForm.ts'
 import { isOwnKey } from './keyList.ts'
 
-const planOptions = planNames.map((plan) => ({ value: plan, label: statusName(plan) }))
+const planOptions = planNames.map((plan) => ({ value: plan, label: capitalize(plan) }))
 /** "300 requests a minute, 10,000 a day, 10 event streams" */
 const describePlan = (plan: Plan): string => {
   const { perMinute, perDay, streams } = planLimits[plan]
-  return `${countOf(perMinute, 'request')} a minute, ${formatCount(perDay)} a day, ${countOf(streams, 'event stream')}.`
+  return `${pluralize(perMinute, 'request')} a minute, ${formatCount(perDay)} a day, ${pluralize(streams, 'event stream')}.`
 }
+const limitPaths = ['/limits/perMinute', '/limits/perDay', '/limits/streams']
+const fieldPaths = ['/name', '/plan', ...limitPaths, '/scopes', '/origins', '/expiresAt']
+
+/** An open dialog gets the key again when an event says that it has changed. */
+const isChangedByOthers = (apiKey: Key, initial: KeyForm): boolean =>
+  JSON.stringify(formOf(apiKey)) !== JSON.stringify(initial)
+
+const update = (apiKey: Key, body: ReturnType<typeof changedKeyBody>): Key | Promise<Key> =>
+  Object.keys(body).length === 0 ? apiKey : call('updateKey', { params: { keyId: apiKey.id }, body })
+
 const scopeOptions = scopes.map((scope) => ({ value: scope, label: scope }))
 
 type KeyDialogProps = {
@@ -32,10 +41,12 @@ type KeyDialogProps = {
 
 /** Creates a key, or changes one. */
 export function KeyDialog({ apiKey, onSaved, onClose }: KeyDialogProps) {
-  const [form, setForm] = useState(() => formOf(apiKey))
+  const [initial] = useState(() => formOf(apiKey))
+  const [form, setForm] = useState(initial)
   const [nameError, setNameError] = useState<string>()
   const [error, setError] = useState<RequestError>()
   const [isBusy, setBusy] = useState(false)
+  const [submission] = useState(() => new Submission())
   const set = (changes: Partial<KeyForm>) => setForm({ ...form, ...changes })
   const warning = apiKey && isOwnKey(apiKey) ? ownKeyWarning(form) : undefined
 
@@ -46,11 +57,9 @@ export function KeyDialog({ apiKey, onSaved, onClose }: KeyDialogProps) {
     setBusy(true)
     setError(undefined)
     try {
-      const body = bodyOf(form, apiKey)
-      // A new key has no fields to remove, so no field is null.
       const saved = apiKey
-        ? await call('updateKey', { params: { keyId: apiKey.id }, body })
-        : await call('createKey', { body: body as Parameters<typeof call<'createKey'>>[1]['body'] })
+        ? await update(apiKey, changedKeyBody(form, initial))
+        : await call('createKey', { body: newKeyBody(form), submission })
       onSaved(saved)
     } catch (thrown) {
       setError(toRequestError(thrown))
@@ -61,17 +70,25 @@ export function KeyDialog({ apiKey, onSaved, onClose }: KeyDialogProps) {
     <Dialog
       title={apiKey ? `Edit key ${apiKey.id}` : 'Create a key'}
       onClose={onClose}
-      onSubmit={() => void submit()}
+      isBusy={isBusy}
+      onSubmit={submit}
       actions={
         <>
-          <Button onClick={onClose}>Cancel</Button>
+          <Button onClick={onClose} disabled={isBusy}>
+            Cancel
+          </Button>
           <Button kind="primary" type="submit" isBusy={isBusy}>
             {apiKey ? 'Save' : 'Create key'}
           </Button>
         </>
       }
     >
-      {error && error.details.length === 0 && <ErrorNotice error={error} />}
+      <FormError error={error} fields={fieldPaths} />
+      {apiKey && !isBusy && isChangedByOthers(apiKey, initial) && (
+        <Notice tone="warning">
+          Someone else has changed this key. Only the fields that you change are saved.
+        </Notice>
+      )}
       <TextField
         label="Name"
         hint="What the key is for, such as Web site or Partner feed."
@@ -80,7 +97,7 @@ export function KeyDialog({ apiKey, onSaved, onClose }: KeyDialogProps) {
           setNameError(undefined)
           set({ name })
         }}
-        error={nameError ?? fieldError(error, '/name')}
+        error={nameError ?? error?.detail('/name')}
       />
       <PlanFields form={form} set={set} error={error} />
       <CheckGroup
@@ -88,7 +105,7 @@ export function KeyDialog({ apiKey, onSaved, onClose }: KeyDialogProps) {
         options={scopeOptions}
         values={form.scopes}
         onValues={(values) => set({ scopes: values })}
-        error={fieldError(error, '/scopes')}
+        error={error?.detail('/scopes')}
       />
       {warning !== undefined && <Notice tone="warning">{warning}</Notice>}
       <AccessFields form={form} set={set} error={error} />
@@ -110,7 +127,7 @@ const PlanFields = ({ form, set, error }: FieldsProps) => (
       onValue={(plan) => set({ plan: plan as Plan })}
       options={planOptions}
       hint={describePlan(form.plan)}
-      error={fieldError(error, '/plan')}
+      error={error?.detail('/plan')}
     />
     {form.plan === 'enterprise' && (
       <div class="key-limits">
@@ -128,7 +145,7 @@ const PlanFields = ({ form, set, error }: FieldsProps) => (
             placeholder={formatCount(planLimits.enterprise[name])}
             value={form[name]}
             onValue={(value) => set({ [name]: value })}
-            error={fieldError(error, `/limits/${name}`)}
+            error={error?.detail(`/limits/${name}`)}
           />
         ))}
       </div>
@@ -146,7 +163,7 @@ const AccessFields = ({ form, set, error }: FieldsProps) => (
       hint="One per line. A key with origins is publishable: web pages of these origins can contain it, and it can only read."
       value={form.origins}
       onValue={(origins) => set({ origins })}
-      error={fieldError(error, '/origins')}
+      error={error?.detail('/origins')}
     />
     <TextField
       label="Expires"
@@ -155,7 +172,7 @@ const AccessFields = ({ form, set, error }: FieldsProps) => (
       hint="Without a time the key is valid until it is revoked."
       value={form.expiresAt}
       onValue={(expiresAt) => set({ expiresAt })}
-      error={fieldError(error, '/expiresAt')}
+      error={error?.detail('/expiresAt')}
     />
   </>
 )

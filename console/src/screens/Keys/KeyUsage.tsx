@@ -1,9 +1,10 @@
 import { call } from '../../api/client.ts'
+import { now } from '../../api/clock.ts'
 import { formatCount } from '../../app/format.ts'
 import { usePolling, useResource } from '../../app/resource.ts'
-import { countsOf } from '../../app/usage.ts'
+import { countsOf, usageBars, usageRanges } from '../../app/usage.ts'
 import { Card } from '../../components/Card.tsx'
-import { Loaded } from '../../components/Loaded.tsx'
+import { ResourceView } from '../../components/ResourceView.tsx'
 import { UsageChart } from '../../components/UsageChart.tsx'
 import { WindowMeter } from '../../components/WindowMeter.tsx'
 
@@ -18,24 +19,28 @@ export function KeyUsage({ keyId, isRevoked }: { keyId: number; isRevoked: boole
     <>
       {!isRevoked && <WindowsCard keyId={keyId} />}
       <Card title="Last 24 hours" text="Requests per 15 minutes" class="cards-full">
-        <Loaded resource={usage} name="usage">
-          {(data) => <UsageChart usage={data} rangeName="day" heightPx={150} />}
-        </Loaded>
+        <ResourceView resource={usage} name="usage">
+          {(data) => (
+            <UsageChart bars={usageBars(data, usageRanges.day, now())} rangeName="day" heightPx={150} />
+          )}
+        </ResourceView>
       </Card>
       <Card
         title="Rejected requests"
-        text="Requests that the service refused because of this key, in the last 24 hours, by error code"
+        text="Requests that the service rejected because of this key, in the last 24 hours, by error code"
       >
-        <Loaded resource={usage} name="usage">
-          {({ minutes }) => <Counts counts={countsOf(minutes, 'rejected')} none="No request was rejected." />}
-        </Loaded>
+        <ResourceView resource={usage} name="usage">
+          {({ minutes }) => (
+            <CountList counts={countsOf(minutes, 'rejected')} none="No request was rejected." />
+          )}
+        </ResourceView>
       </Card>
       <Card title="Deprecated operations" text="Uses in the last 30 days">
-        <Loaded resource={usage} name="usage">
+        <ResourceView resource={usage} name="usage">
           {({ hours }) => (
-            <Counts counts={countsOf(hours, 'deprecated')} none="This key uses no deprecated operation." />
+            <CountList counts={countsOf(hours, 'deprecated')} none="This key uses no deprecated operation." />
           )}
-        </Loaded>
+        </ResourceView>
       </Card>
     </>
   )
@@ -46,14 +51,14 @@ function WindowsCard({ keyId }: { keyId: number }) {
   usePolling(limits, pollMs)
   return (
     <Card title="Now" class="cards-full">
-      <Loaded resource={limits} name="limits">
+      <ResourceView resource={limits} name="limits">
         {({ minute, day }) => (
           <div class="meters">
             <WindowMeter name="This minute" window={minute} onReset={limits.reload} />
             <WindowMeter name="This day" window={day} onReset={limits.reload} />
           </div>
         )}
-      </Loaded>
+      </ResourceView>
     </Card>
   )
 }
@@ -66,7 +71,7 @@ const reasons: Readonly<Record<string, string>> = {
   origin_not_allowed: 'from a web page of another origin',
 }
 
-const Counts = ({ counts, none }: { counts: readonly [string, number][]; none: string }) =>
+const CountList = ({ counts, none }: { counts: readonly [string, number][]; none: string }) =>
   counts.length === 0 ? (
     <p class="muted">{none}</p>
   ) : (

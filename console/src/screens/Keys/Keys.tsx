@@ -7,6 +7,7 @@ import { EmptyState } from '../../components/EmptyState.tsx'
 import { ErrorState } from '../../components/ErrorState.tsx'
 import { LiveIndicator } from '../../components/LiveIndicator.tsx'
 import { LoadingRows } from '../../components/Loading.tsx'
+import { MissingRows } from '../../components/MissingRows.tsx'
 import { Name } from '../../components/Name.tsx'
 import { PageHeader } from '../../components/PageHeader.tsx'
 import { SecretDialog } from '../../components/SecretDialog.tsx'
@@ -72,7 +73,7 @@ function AllKeys() {
         <SecretDialog
           title={
             <>
-              Key “<Name>{created.name}</Name>” is created
+              Key “<Name>{created.name}</Name>” created
             </>
           }
           label="API key"
@@ -101,6 +102,7 @@ function KeysTable({ list }: { list: KeyList }) {
   const noun = length === 1 ? 'key' : 'keys'
   return (
     <div class="table-card">
+      <MissingRows list={list} />
       <VirtualTable
         label="Keys"
         columns={columns}
@@ -142,17 +144,17 @@ const columns: Column<Key>[] = [
       </>
     ),
   },
-  { name: 'Plan', width: '7.5rem', isWide: true, render: ({ plan }) => plan },
+  { name: 'Plan', width: '7.5rem', isHiddenOnPhone: true, render: ({ plan }) => plan },
   {
     name: 'Scopes',
     width: '26%',
-    isWide: true,
+    isHiddenOnPhone: true,
     render: (key) => <span title={key.scopes.join(', ')}>{describeScopes(key.scopes)}</span>,
   },
   {
     name: 'Last used',
     width: '10rem',
-    isWide: true,
+    isHiddenOnPhone: true,
     render: ({ lastUsedAt }) => <LastUsed at={lastUsedAt} />,
   },
   { name: 'Status', width: '8rem', render: (key) => <StatusChip status={keyStatus(key)} /> },

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
-import { call } from '../../api/client.ts'
+import { call, Submission } from '../../api/client.ts'
 import type { Key, KeyWithSecret } from '../../api/types.ts'
-import { replaceSecret, signOut } from '../../app/session.ts'
+import { rotateOwnKey, signOut } from '../../app/session.ts'
 import { showToast } from '../../app/toasts.ts'
 import { ConfirmDialog } from '../../components/ConfirmDialog.tsx'
 import { SelectField } from '../../components/Field.tsx'
@@ -28,11 +28,12 @@ export function RotateDialog({
   onRotated,
 }: ActionProps & { onRotated(key: KeyWithSecret): void }) {
   const [overlap, setOverlap] = useState(String(24 * hourS))
+  const [submission] = useState(() => new Submission())
   async function rotate() {
     const params = { keyId: apiKey.id }
-    const rotated = await call('rotateKey', { params, body: { overlapSeconds: Number(overlap) } })
-    if (isOwnKey(apiKey)) replaceSecret(rotated.key)
-    onRotated(rotated)
+    const body = { overlapSeconds: Number(overlap) }
+    const send = () => call('rotateKey', { params, body, submission })
+    onRotated(isOwnKey(apiKey) ? await rotateOwnKey(send) : await send())
   }
   return (
     <ConfirmDialog

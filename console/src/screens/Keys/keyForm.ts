@@ -1,6 +1,6 @@
 import { defaultScopes } from '../../../../src/keys/key.ts'
-import type { RequestError } from '../../api/errors.ts'
 import type { Key, Plan, Scope } from '../../api/types.ts'
+import { changedFields } from '../../app/changedFields.ts'
 
 /** The fields of the form as text, and the body of the request. */
 
@@ -44,33 +44,45 @@ const parseLimit = (text: string): number | undefined => {
 
 export const originsOf = (text: string): string[] => text.split(/[\s,]+/).filter((origin) => origin !== '')
 
-/** The body for a new key, or the changes of an existing one. */
-export function bodyOf(form: KeyForm, key: Key | undefined) {
+/** The limits of the form. They belong to the plan `enterprise`. Undefined if there are none. */
+function limitsOf({ plan, perMinute, perDay, streams }: KeyForm) {
   const limits = {
-    perMinute: parseLimit(form.perMinute),
-    perDay: parseLimit(form.perDay),
-    streams: parseLimit(form.streams),
+    perMinute: parseLimit(perMinute),
+    perDay: parseLimit(perDay),
+    streams: parseLimit(streams),
   }
-  const hasLimits = form.plan === 'enterprise' && Object.values(limits).some((limit) => limit !== undefined)
-  // A time that is not changed may lie in the past.
-  const isExpiryChanged = form.expiresAt !== toLocal(key?.expiresAt)
+  const hasLimits = plan === 'enterprise' && Object.values(limits).some((limit) => limit !== undefined)
+  return hasLimits ? limits : undefined
+}
+
+const fieldsOf = (form: KeyForm) => ({
+  name: form.name.trim(),
+  plan: form.plan,
+  scopes: form.scopes as Scope[],
+  origins: originsOf(form.origins),
+})
+
+/** The body for a new key. */
+export function newKeyBody(form: KeyForm) {
+  const limits = limitsOf(form)
   return {
-    name: form.name.trim(),
-    plan: form.plan,
-    scopes: form.scopes as Scope[],
-    origins: originsOf(form.origins),
-    ...(hasLimits && { limits }),
-    ...(!hasLimits && key?.limits && { limits: null }),
-    ...(isExpiryChanged && {
-      expiresAt: form.expiresAt === '' ? null : new Date(form.expiresAt).toISOString(),
-    }),
+    ...fieldsOf(form),
+    ...(limits && { limits }),
+    ...(form.expiresAt !== '' && { expiresAt: new Date(form.expiresAt).toISOString() }),
   }
 }
 
-/** The first error of a field or of what is in it. */
-export const fieldError = (error: RequestError | undefined, path: string): string | undefined => {
-  const found = error?.details.find((detail) => detail.path === path || detail.path.startsWith(`${path}/`))
-  return found && error?.detail(found.path)
+/** The changes of an existing key, which was shown as `initial`. */
+export function changedKeyBody(form: KeyForm, initial: KeyForm) {
+  const limits = limitsOf(form)
+  const areLimitsChanged = JSON.stringify(limits) !== JSON.stringify(limitsOf(initial))
+  return {
+    ...changedFields(fieldsOf(form), fieldsOf(initial)),
+    ...(areLimitsChanged && { limits: limits ?? null }),
+    ...(form.expiresAt !== initial.expiresAt && {
+      expiresAt: form.expiresAt === '' ? null : new Date(form.expiresAt).toISOString(),
+    }),
+  }
 }
 
 /** What the person loses by the change of the key that they are signed in with. */

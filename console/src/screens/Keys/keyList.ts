@@ -1,8 +1,9 @@
 import { scopes } from '../../../../src/keys/key.ts'
-import { send } from '../../api/client.ts'
+import { callWithHeaders } from '../../api/client.ts'
 import { now } from '../../api/clock.ts'
 import { onEvent, onResync } from '../../api/stream.ts'
 import type { Key, Scope } from '../../api/types.ts'
+import { summarizeList } from '../../app/format.ts'
 import { PagedList } from '../../app/pagedList.ts'
 import { session } from '../../app/session.ts'
 
@@ -12,7 +13,7 @@ const pageSize = 100
 
 export const createKeyList = (): KeyList =>
   new PagedList<Key>({
-    load: (cursor, signal) => send('listKeys', { query: { limit: pageSize, cursor }, signal }),
+    load: (cursor, signal) => callWithHeaders('listKeys', { query: { limit: pageSize, cursor }, signal }),
   })
 
 /** Takes over changes by others. */
@@ -47,9 +48,7 @@ export const isOwnKey = ({ id }: Pick<Key, 'id'>): boolean => session.value?.key
 /** "All scopes", "pets:read and 2 more". */
 export function describeScopes(granted: readonly Scope[]): string {
   if (granted.length === scopes.length) return 'All scopes'
-  const [first, ...rest] = granted
-  if (first === undefined) return 'No scopes'
-  return rest.length === 0 ? first : `${first} and ${rest.length} more`
+  return granted.length === 0 ? 'No scopes' : summarizeList(granted)
 }
 
 /** A command that shows that the key works. */

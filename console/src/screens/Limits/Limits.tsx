@@ -2,21 +2,21 @@ import { effectiveLimits } from '../../../../src/limits/plans.ts'
 import { call } from '../../api/client.ts'
 import { streamState } from '../../api/stream.ts'
 import type { Key, Limits as KeyLimits } from '../../api/types.ts'
-import { countOf, formatCount, formatDateTime } from '../../app/format.ts'
+import { formatCount, formatDateTime, pluralize } from '../../app/format.ts'
 import { usePolling, useResource } from '../../app/resource.ts'
 import { hasScope, session } from '../../app/session.ts'
 import { Card } from '../../components/Card.tsx'
 import { Countdown } from '../../components/Countdown.tsx'
-import { Loaded } from '../../components/Loaded.tsx'
 import { Name } from '../../components/Name.tsx'
 import { Notice } from '../../components/Notice.tsx'
 import { PageHeader } from '../../components/PageHeader.tsx'
+import { ResourceView } from '../../components/ResourceView.tsx'
 import { StatusChip } from '../../components/StatusChip.tsx'
 import { Tags } from '../../components/Tags.tsx'
 import { WindowMeter } from '../../components/WindowMeter.tsx'
 import './limits.css'
 
-/** 60 requests a minute are free. */
+/** The first 60 requests a minute to this operation do not count. */
 const pollMs = 5_000
 
 /** Only an operator can read when the key expires and how many streams it may open. */
@@ -41,7 +41,7 @@ export default function Limits() {
           </>
         }
       />
-      <Loaded resource={limits} name="limits" rows={4}>
+      <ResourceView resource={limits} name="limits" rows={4}>
         {(data) => (
           <div class="cards">
             {error && <StaleNotice isOffline={error.isOffline} />}
@@ -50,7 +50,7 @@ export default function Limits() {
             <ThisKey limits={data} ownKey={ownKey} />
           </div>
         )}
-      </Loaded>
+      </ResourceView>
     </>
   )
 }
@@ -88,7 +88,8 @@ const streamTexts = {
   live: 'This tab has one open.',
   connecting: 'This tab is opening one.',
   reconnecting: 'This tab is reconnecting.',
-  refused: 'The service refused the stream of this tab.',
+  limited: 'This tab has none: all streams of the key are open.',
+  rejected: 'The service rejected the stream of this tab.',
   off: 'This tab has none: the key lacks the scope events:read.',
 }
 
@@ -100,7 +101,7 @@ function Streams({ limits, ownKey }: { limits: KeyLimits; ownKey: Key | undefine
       <p>
         {isKnown ? (
           <>
-            Up to <strong>{countOf(streams, 'stream')}</strong> at a time on each instance of the service.
+            Up to <strong>{pluralize(streams, 'stream')}</strong> at a time on each instance of the service.
           </>
         ) : (
           `As many as an operator has set for this key. An enterprise key without such a setting has ${formatCount(streams)} on each instance of the service.`

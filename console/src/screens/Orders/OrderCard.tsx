@@ -25,7 +25,8 @@ export function OrderCard({ board, order, onErase }: OrderCardProps) {
   const name = petName(order.petId)
   const canWrite = hasScope('orders:write')
   const items: MenuItem[] = []
-  if (canWrite && canCancel(order.status))
+  const isMoving = board.isMoving(order.id)
+  if (canWrite && !isMoving && canCancel(order.status))
     items.push({ label: 'Cancel order', isDanger: true, onSelect: () => void board.move(order, 'cancelled') })
   if (canWrite && order.customer)
     items.push({ label: "Erase adopter's data", isDanger: true, onSelect: () => onErase(order) })
@@ -46,7 +47,12 @@ export function OrderCard({ board, order, onErase }: OrderCardProps) {
       )}
       {order.cancelReason === holdExpiredReason && <p class="order-hold">The hold expired.</p>}
       {canWrite && next && (
-        <Button size="small" class="order-step" onClick={() => void board.move(order, next)}>
+        <Button
+          size="small"
+          class="order-step"
+          isBusy={isMoving}
+          onClick={() => void board.move(order, next)}
+        >
           {stepNames[next]}
         </Button>
       )}

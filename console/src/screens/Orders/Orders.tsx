@@ -14,7 +14,7 @@ import { PageHeader } from '../../components/PageHeader.tsx'
 import { statusName } from '../../components/StatusChip.tsx'
 import './orders.css'
 import { OrderCard } from './OrderCard.tsx'
-import { OrderBoard } from './orderBoard.ts'
+import { columnOrdersMax, OrderBoard } from './orderBoard.ts'
 
 const emptyTexts: Record<OrderStatus, string> = {
   placed: 'New orders appear here.',
@@ -70,9 +70,10 @@ export default function Orders() {
   )
 }
 
-const countOf = (board: OrderBoard, status: OrderStatus): string => {
-  const { state, orders } = board.column(status)
-  return `${orders.length}${state === 'more' ? '+' : ''}`
+/** "12", or "50+" if there are more. */
+const columnCount = (board: OrderBoard, status: OrderStatus): string => {
+  const { state, isTruncated, orders } = board.column(status)
+  return `${orders.length}${state === 'more' || isTruncated ? '+' : ''}`
 }
 
 /** On a phone one column is shown at a time. */
@@ -90,7 +91,7 @@ const ColumnSwitch = (props: {
         aria-pressed={status === props.shown}
         onClick={() => props.onShow(status)}
       >
-        {statusName(status)} <span>{countOf(props.board, status)}</span>
+        {statusName(status)} <span>{columnCount(props.board, status)}</span>
       </button>
     ))}
   </fieldset>
@@ -99,12 +100,12 @@ const ColumnSwitch = (props: {
 type ColumnProps = { board: OrderBoard; status: OrderStatus; isShown: boolean; onErase(order: Order): void }
 
 function Column({ board, status, isShown, onErase }: ColumnProps) {
-  const { state, error, orders } = board.column(status)
+  const { state, error, isTruncated, orders } = board.column(status)
   return (
     <section class={`column ${isShown ? 'column-shown' : ''}`} aria-label={statusName(status)}>
       <header class="column-header">
         <h2>{statusName(status)}</h2>
-        <span class="column-count">{countOf(board, status)}</span>
+        <span class="column-count">{columnCount(board, status)}</span>
       </header>
       {orders.length > 0 && (
         <ul class="column-orders">
@@ -129,13 +130,16 @@ function Column({ board, status, isShown, onErase }: ColumnProps) {
           Load more
         </Button>
       )}
+      {isTruncated && (
+        <p class="column-empty">The newest {columnOrdersMax} are shown. The API lists all orders.</p>
+      )}
     </section>
   )
 }
 
 function EraseDialog({ board, order, onClose }: { board: OrderBoard; order: Order; onClose(): void }) {
   async function erase() {
-    await board.eraseCustomer(order)
+    await board.eraseCustomer(order.id)
     showToast(`The adopter's data of order ${order.id} is erased.`)
     onClose()
   }

@@ -1,12 +1,12 @@
 import { useState } from 'preact/hooks'
-import { call } from '../../api/client.ts'
+import { call, Submission } from '../../api/client.ts'
 import { type RequestError, toRequestError } from '../../api/errors.ts'
 import type { Pet } from '../../api/types.ts'
 import { showToast } from '../../app/toasts.ts'
 import { Button } from '../../components/Button.tsx'
 import { Dialog } from '../../components/Dialog.tsx'
-import { ErrorNotice } from '../../components/ErrorNotice.tsx'
 import { TextField } from '../../components/Field.tsx'
+import { FormError } from '../../components/FormError.tsx'
 import { Name } from '../../components/Name.tsx'
 import { Notice } from '../../components/Notice.tsx'
 import { useFollowedPet } from '../Animals/useFollowedPet.ts'
@@ -21,6 +21,7 @@ export function PlaceOrderDialog({ pet, onPlaced, onClose }: PlaceOrderDialogPro
   const [nameError, setNameError] = useState<string>()
   const [error, setError] = useState<RequestError>()
   const [isBusy, setBusy] = useState(false)
+  const [submission] = useState(() => new Submission())
   const current = useFollowedPet(pet)
   // The order of this dialog changes the animal too.
   const lost = lostReason(error, isBusy ? pet : current)
@@ -34,13 +35,12 @@ export function PlaceOrderDialog({ pet, onPlaced, onClose }: PlaceOrderDialogPro
     try {
       const customer = { name: name.trim(), ...(email.trim() !== '' && { email: email.trim() }) }
       const body = { petId: pet.id, customer, ...(note.trim() !== '' && { note: note.trim() }) }
-      const order = await call('createOrder', { body })
+      const order = await call('createOrder', { body, submission })
       onPlaced({ ...pet, status: 'pending' })
       showToast(
         <>
           Order {String(order.id)} placed for <Name>{pet.name}</Name>.
         </>,
-        { tone: 'success' },
       )
       onClose()
     } catch (thrown) {
@@ -57,7 +57,8 @@ export function PlaceOrderDialog({ pet, onPlaced, onClose }: PlaceOrderDialogPro
           : 'The animal is held for the adopter until the order is approved or the hold expires.'
       }
       onClose={onClose}
-      onSubmit={() => void submit()}
+      isBusy={isBusy}
+      onSubmit={submit}
       actions={
         lost !== undefined ? (
           <Button kind="primary" onClick={onClose}>
@@ -65,7 +66,9 @@ export function PlaceOrderDialog({ pet, onPlaced, onClose }: PlaceOrderDialogPro
           </Button>
         ) : (
           <>
-            <Button onClick={onClose}>Cancel</Button>
+            <Button onClick={onClose} disabled={isBusy}>
+              Cancel
+            </Button>
             <Button kind="primary" type="submit" isBusy={isBusy}>
               Place order
             </Button>
@@ -74,7 +77,9 @@ export function PlaceOrderDialog({ pet, onPlaced, onClose }: PlaceOrderDialogPro
       }
     >
       {lost !== undefined && <Notice tone="danger">{lost}</Notice>}
-      {lost === undefined && error?.details.length === 0 && <ErrorNotice error={error} />}
+      {lost === undefined && (
+        <FormError error={error} fields={['/customer/name', '/customer/email', '/note']} />
+      )}
       {lost === undefined && (
         <>
           <TextField

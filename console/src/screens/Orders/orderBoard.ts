@@ -1,9 +1,10 @@
 import { signal } from '@preact/signals'
 import { isOpenOrderStatus, nextOrderStatuses, orderStatuses } from '../../../../src/orders/order.ts'
-import { call, send } from '../../api/client.ts'
+import { call, callWithHeaders } from '../../api/client.ts'
 import { isAbort, type RequestError, toRequestError } from '../../api/errors.ts'
 import { onEvent, onResync } from '../../api/stream.ts'
 import type { Order, OrderStatus, StoreEvent } from '../../api/types.ts'
+import { ChangesDuringLoad } from '../../app/changesDuringLoad.ts'
 import { petName } from '../../app/petNames.ts'
 import { showError } from '../../app/toasts.ts'
 import { explain } from './messages.tsx'
@@ -11,8 +12,8 @@ import { explain } from './messages.tsx'
 /** The orders of the board by status, with their live changes. */
 
 const pageSize = 50
-/** Bounds the document. Older orders are found by their animal. */
-const columnOrdersMax = 200
+/** Bounds the document. Older orders of the column are not shown. */
+export const columnOrdersMax = 200
 /** Orders that are placed within this time are loaded together. */
 const collectMs = 300
 /** More new orders than this are loaded as a page. */
@@ -22,8 +23,10 @@ type ColumnState = {
   state: 'loading' | 'more' | 'end' | 'error'
   error?: RequestError | undefined
   nextCursor?: string | undefined
+  /** There are older orders than those that are shown, and they cannot be loaded. */
+  isTruncated?: boolean
 }
-export type BoardColumn = Pick<ColumnState, 'state' | 'error'> & { orders: readonly Order[] }
+export type BoardColumn = Pick<ColumnState, 'state' | 'error' | 'isTruncated'> & { orders: readonly Order[] }
 
 export class OrderBoard {
   readonly #orders = new Map<number, Order>()
@@ -35,7 +38,8 @@ export class OrderBoard {
     orderStatuses.map((status) => [status, { state: 'loading' }]),
   )
   readonly #controller = new AbortController()
-  readonly #placed = new Set<number>()
+  readonly #unknownIds = new Set<number>()
+  readonly #changesDuringLoad = new ChangesDuringLoad<true>()
 
   /** The state of a column and its orders, newest first. */
   column(status: OrderStatus): BoardColumn {
@@ -52,11 +56,16 @@ export class OrderBoard {
     this.#setColumn(status, { state: 'loading', nextCursor: cursor })
     try {
       const query = { status, limit: pageSize, cursor: isFirst ? undefined : cursor }
-      const { data, nextCursor } = await send('listOrders', { query, signal: this.#controller.signal })
-      if (isFirst) for (const { id } of this.#ordersOf(status)) this.#orders.delete(id)
-      for (const order of data) this.#orders.set(order.id, order)
+      const { result, changes } = await this.#changesDuringLoad.during(() =>
+        callWithHeaders('listOrders', { query, signal: this.#controller.signal }),
+      )
+      const { data, nextCursor } = result
+      // What changed during the load is newer than the response.
+      if (isFirst) for (const { id } of this.#ordersOf(status)) if (!changes.has(id)) this.#orders.delete(id)
+      for (const order of data) if (!changes.has(order.id)) this.#orders.set(order.id, order)
       const isFull = this.#ordersOf(status).length >= columnOrdersMax
-      this.#setColumn(status, { state: nextCursor === undefined || isFull ? 'end' : 'more', nextCursor })
+      const state = nextCursor === undefined || isFull ? 'end' : 'more'
+      this.#setColumn(status, { state, nextCursor, isTruncated: isFull && nextCursor !== undefined })
     } catch (thrown) {
       if (!isAbort(thrown)) this.#setColumn(status, { state: 'error', error: toRequestError(thrown) })
     }
@@ -64,10 +73,11 @@ export class OrderBoard {
 
   /** Shows the order in its new column at once, and back in the old one if the API rejects the change. */
   async move(order: Order, status: OrderStatus): Promise<void> {
+    if (this.isMoving(order.id)) return
     this.#moves.set(order.id, status)
     this.#changed()
     try {
-      this.#keep(await call('updateOrder', { params: { orderId: order.id }, body: { status } }))
+      this.#keepIfNewer(await call('updateOrder', { params: { orderId: order.id }, body: { status } }))
     } catch (thrown) {
       const error = toRequestError(thrown)
       showError(explain(error, petName(order.petId)))
@@ -78,8 +88,15 @@ export class OrderBoard {
     }
   }
 
-  async eraseCustomer(order: Order): Promise<void> {
-    await call('eraseOrderCustomer', { params: { orderId: order.id } })
+  /** Whether a change of the order is not confirmed yet. */
+  isMoving(orderId: number): boolean {
+    return this.#moves.has(orderId)
+  }
+
+  async eraseCustomer(orderId: number): Promise<void> {
+    await call('eraseOrderCustomer', { params: { orderId } })
+    const order = this.#orders.get(orderId)
+    if (!order) return
     const { customer: _customer, note: _note, ...rest } = order
     this.#keep(rest)
   }
@@ -115,29 +132,38 @@ export class OrderBoard {
       })
       return
     }
-    if (this.#placed.size === 0) setTimeout(() => void this.#loadPlaced(), collectMs)
-    this.#placed.add(data.id)
+    if (this.#unknownIds.size === 0) setTimeout(() => void this.#loadUnknown(), collectMs)
+    this.#unknownIds.add(data.id)
   }
 
-  async #loadPlaced(): Promise<void> {
-    const ids = [...this.#placed]
-    this.#placed.clear()
+  async #loadUnknown(): Promise<void> {
+    const ids = [...this.#unknownIds]
+    this.#unknownIds.clear()
     if (ids.length > singleLoadsMax) await this.reload()
     else for (const id of ids) await this.#loadOrder(id)
   }
 
   async #loadOrder(orderId: number): Promise<void> {
     try {
-      this.#keep(await call('getOrder', { params: { orderId }, signal: this.#controller.signal }))
+      this.#keepIfNewer(await call('getOrder', { params: { orderId }, signal: this.#controller.signal }))
     } catch {
       // The next reload shows it.
     }
   }
 
+  /** An event may have overtaken a response. */
+  #keepIfNewer(order: Order): void {
+    const known = this.#orders.get(order.id)
+    if (!known || Date.parse(known.updatedAt) <= Date.parse(order.updatedAt)) this.#keep(order)
+  }
+
   #keep(order: Order): void {
+    this.#changesDuringLoad.record(order.id, true)
     this.#orders.set(order.id, order)
     const extra = this.#ordersOf(order.status).slice(columnOrdersMax)
     for (const { id } of extra) this.#orders.delete(id)
+    const column = this.#columns.get(order.status)
+    if (column && extra.length > 0) this.#columns.set(order.status, { ...column, isTruncated: true })
     this.#changed()
   }
 
@@ -156,8 +182,8 @@ export class OrderBoard {
   #changed(): void {
     this.#shown.value = new Map(
       orderStatuses.map((status) => {
-        const { state, error } = this.#columns.get(status) ?? { state: 'loading' as const }
-        return [status, { state, error, orders: this.#ordersOf(status) }]
+        const column = this.#columns.get(status) ?? { state: 'loading' as const }
+        return [status, { ...column, orders: this.#ordersOf(status) }]
       }),
     )
   }

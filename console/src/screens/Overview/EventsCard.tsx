@@ -1,4 +1,5 @@
 import { useEffect, useMemo } from 'preact/hooks'
+import { reconnectNow } from '../../api/stream.ts'
 import type { StoreEvent } from '../../api/types.ts'
 import { Card } from '../../components/Card.tsx'
 import { EmptyState } from '../../components/EmptyState.tsx'
@@ -14,9 +15,13 @@ export function EventsCard() {
   useEffect(() => latest.follow(), [latest])
   const events = latest.events.value
   const error = latest.error.value
+  const retry = () => {
+    reconnectNow()
+    void latest.load()
+  }
   return (
     <Card title="Latest events" class="overview-events">
-      {events === undefined && error && <ErrorState error={error} onRetry={() => void latest.load()} />}
+      {events === undefined && error && <ErrorState error={error} onRetry={retry} />}
       {events === undefined && !error && <LoadingRows count={6} label="Loading events" />}
       {events?.length === 0 && (
         <EmptyState

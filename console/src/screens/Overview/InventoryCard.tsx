@@ -3,12 +3,12 @@ import { petStatuses } from '../../../../src/pets/pet.ts'
 import { call } from '../../api/client.ts'
 import { onEvent, onResync, streamState } from '../../api/stream.ts'
 import type { Inventory } from '../../api/types.ts'
-import { countOf, formatCount } from '../../app/format.ts'
+import { formatCount, pluralize } from '../../app/format.ts'
 import { usePolling, useResource } from '../../app/resource.ts'
 import { hrefOf } from '../../app/router.ts'
 import { Card } from '../../components/Card.tsx'
 import { EmptyState } from '../../components/EmptyState.tsx'
-import { Loaded } from '../../components/Loaded.tsx'
+import { ResourceView } from '../../components/ResourceView.tsx'
 import { statusName } from '../../components/StatusChip.tsx'
 
 /** Changes within this time are counted together. */
@@ -21,8 +21,10 @@ export function InventoryCard() {
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined
     const reload = () => {
-      clearTimeout(timer)
-      timer = setTimeout(inventory.reload, collectMs)
+      timer ??= setTimeout(() => {
+        timer = undefined
+        inventory.reload()
+      }, collectMs)
     }
     const end = onEvent(({ type }) => {
       if (type.startsWith('pet.')) reload()
@@ -36,10 +38,10 @@ export function InventoryCard() {
   }, [])
   const total = inventory.data ? totalOf(inventory.data) : 0
   return (
-    <Card title="Inventory" {...(total > 0 && { text: countOf(total, 'animal') })}>
-      <Loaded resource={inventory} name="inventory">
+    <Card title="Inventory" {...(total > 0 && { text: pluralize(total, 'animal') })}>
+      <ResourceView resource={inventory} name="inventory">
         {(data) => (total === 0 ? <NoAnimals /> : <Figures inventory={data} />)}
-      </Loaded>
+      </ResourceView>
     </Card>
   )
 }

@@ -5,7 +5,7 @@ import { formatCount } from '../../app/format.ts'
 import { usePolling, useResource } from '../../app/resource.ts'
 import { type RangeName, totalOf, usageBars, usageRanges } from '../../app/usage.ts'
 import { Card } from '../../components/Card.tsx'
-import { Loaded } from '../../components/Loaded.tsx'
+import { ResourceView } from '../../components/ResourceView.tsx'
 import { Segments } from '../../components/Segments.tsx'
 import { UsageChart } from '../../components/UsageChart.tsx'
 
@@ -23,17 +23,18 @@ export function RequestsCard() {
   usePolling(usage, pollMs)
   const { data } = usage
   const range = usageRanges[rangeName]
+  const bars = data && usageBars(data, range, now())
   return (
     <Card
       title="Requests"
-      text={`Of all keys, per ${range.step}${data ? `. ${share(totalOf(usageBars(data, range, now())))}` : ''}`}
+      text={`Of all keys, per ${range.step}${bars ? `. ${share(totalOf(bars))}` : ''}`}
       actions={
         <Segments label="Time" options={options} value={rangeName} onValue={(name) => setRangeName(name)} />
       }
     >
-      <Loaded resource={usage} name="requests" rows={4}>
-        {(loaded) => <UsageChart usage={loaded} rangeName={rangeName} />}
-      </Loaded>
+      <ResourceView resource={usage} name="requests" rows={4}>
+        {() => bars && <UsageChart bars={bars} rangeName={rangeName} />}
+      </ResourceView>
     </Card>
   )
 }

@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
 import { call } from '../../api/client.ts'
 import { isAbort, RequestError, toRequestError } from '../../api/errors.ts'
-import { newestEventId, onEvent, onResync, streamReady } from '../../api/stream.ts'
+import { newestEventId, onEvent, onResync, streamError, streamReady } from '../../api/stream.ts'
 import type { StoreEvent } from '../../api/types.ts'
 import { petName } from '../../app/petNames.ts'
 import type { IconName } from '../../components/Icon.tsx'
@@ -35,7 +35,9 @@ export class LatestEvents {
     try {
       await streamReady()
       const newest = newestEventId()
-      if (newest === undefined) throw new RequestError('network_error', 'The event stream is not open.')
+      // Without the stream the id of the newest event is unknown. When it opens, listeners of `onResync` are called.
+      if (newest === undefined)
+        throw streamError.value ?? new RequestError('network_error', 'The event stream is not open.')
       const query = { after: Math.max(0, newest - idsRead), limit: 100 }
       const events = await call('listEvents', { query, signal }).catch((thrown: unknown) => {
         // No event of this range is left.

@@ -45,11 +45,11 @@ export function SignIn() {
         >
           <h1>Sign in</h1>
           <p class="sign-in-text">Use the API key that an operator gave you.</p>
-          <div aria-live="assertive">{error && <Refusal error={error} />}</div>
+          <div aria-live="assertive">{error && <SignInError error={error} />}</div>
           <Field
             label="API key"
             error={fieldError}
-            hint={`A key of this service starts with ${keyPrefix}. It is kept in this tab only.`}
+            hint={`A key of this service starts with ${keyPrefix}. It is kept in this tab until you sign out.`}
           >
             {(control) => (
               <input
@@ -88,7 +88,7 @@ const titles: Readonly<Record<string, string>> = {
 }
 
 /** What is wrong with the key, and what to do. The API says most of it. */
-function Refusal({ error }: { error: RequestError }) {
+function SignInError({ error }: { error: RequestError }) {
   const text =
     error.code === 'origin_not_allowed'
       ? 'It works only in the web pages that it was made for. Sign in with a secret key.'

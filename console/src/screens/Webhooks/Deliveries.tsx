@@ -3,7 +3,7 @@ import { call } from '../../api/client.ts'
 import { now } from '../../api/clock.ts'
 import { toRequestError } from '../../api/errors.ts'
 import type { Delivery, Webhook } from '../../api/types.ts'
-import { countOf } from '../../app/format.ts'
+import { pluralize } from '../../app/format.ts'
 import type { PagedList } from '../../app/pagedList.ts'
 import { showError, showToast } from '../../app/toasts.ts'
 import { Button, IconButton } from '../../components/Button.tsx'
@@ -30,7 +30,7 @@ type DeliveriesProps = {
 
 /** The messages to a webhook with the outcome of their attempts. */
 export function Deliveries({ webhook, list, onSettled }: DeliveriesProps) {
-  useFollowed(list, onSettled)
+  useFollowed(webhook, list, onSettled)
   return (
     <Card
       title="Deliveries"
@@ -61,22 +61,23 @@ export function Deliveries({ webhook, list, onSettled }: DeliveriesProps) {
   )
 }
 
-/** Loads the first page again while it has a message whose attempt is due. */
-function useFollowed(list: DeliveryList, onSettled: () => void): void {
+/** Takes over changes of the first page while it has a message whose attempt is due. A paused webhook sends none. */
+function useFollowed({ status }: Webhook, list: DeliveryList, onSettled: () => void): void {
   useEffect(() => {
     void list.reload()
+    return () => list.dispose()
+  }, [list])
+  useEffect(() => {
+    if (status !== 'enabled') return
     const timer = setInterval(() => {
       const isLimited = (list.error.value?.retryAt ?? 0) > now()
       if (document.visibilityState !== 'visible' || isLimited || !hasDue(list)) return
-      void list.reload().then(() => {
+      void list.refresh().then(() => {
         if (!hasDue(list)) onSettled()
       })
     }, pollMs)
-    return () => {
-      clearInterval(timer)
-      list.dispose()
-    }
-  }, [list])
+    return () => clearInterval(timer)
+  }, [list, status])
 }
 
 const firstItems = 50
@@ -142,7 +143,7 @@ function Outcome({ delivery }: { delivery: Delivery }) {
   const next = nextAttemptAt === undefined ? undefined : Date.parse(nextAttemptAt)
   return (
     <>
-      {attempts === 0 ? 'Not sent yet' : countOf(attempts, 'attempt')}
+      {attempts === 0 ? 'Not sent yet' : pluralize(attempts, 'attempt')}
       {lastStatus !== undefined && ` · Response ${lastStatus}`}
       {lastStatus === undefined && lastError !== undefined && ` · ${lastError}`}
       {status === 'pending' && next !== undefined && next > now() && (

@@ -1,7 +1,7 @@
 import { useMemo, useState } from 'preact/hooks'
-import { call, send } from '../../api/client.ts'
+import { call, callWithHeaders } from '../../api/client.ts'
 import { toRequestError } from '../../api/errors.ts'
-import { parseId } from '../../api/json.ts'
+import { isId, parseId } from '../../api/json.ts'
 import type { Delivery, Webhook, WebhookWithSecret } from '../../api/types.ts'
 import { formatDateTime } from '../../app/format.ts'
 import { PagedList } from '../../app/pagedList.ts'
@@ -25,7 +25,7 @@ const parent = { path: 'webhooks', name: 'Webhooks' }
 const pageSize = 50
 
 export function WebhookDetail({ webhookId }: { webhookId: string }) {
-  const params = { webhookId: parseId(/^\d{1,18}$/.test(webhookId) ? webhookId : '0') }
+  const params = { webhookId: parseId(isId(webhookId) ? webhookId : '0') }
   const webhook = useResource((signal) => call('getWebhook', { params, signal }), [webhookId])
   const { data, error, reload, set } = webhook
   if (!data)
@@ -36,7 +36,11 @@ export function WebhookDetail({ webhookId }: { webhookId: string }) {
 const createDeliveryList = (webhookId: number): DeliveryList =>
   new PagedList<Delivery>({
     load: (cursor, signal) =>
-      send('listDeliveries', { params: { webhookId }, query: { limit: pageSize, cursor }, signal }),
+      callWithHeaders('listDeliveries', {
+        params: { webhookId },
+        query: { limit: pageSize, cursor },
+        signal,
+      }),
   })
 
 type LoadedWebhookProps = { webhook: Webhook; onChange(webhook: Webhook): void; onReload(): void }
@@ -79,7 +83,7 @@ function LoadedWebhook({ webhook, onChange, onReload }: LoadedWebhookProps) {
           onSaved={(saved) => {
             onChange(saved)
             close()
-            showToast('The webhook is changed.')
+            showToast('Webhook saved.')
           }}
         />
       )}
@@ -185,7 +189,7 @@ const DeleteDialog = ({ webhook, onClose }: DialogProps) => (
     isDanger
     run={async () => {
       await call('deleteWebhook', { params: { webhookId: webhook.id } })
-      showToast('The webhook is deleted.')
+      showToast('Webhook deleted.')
       navigate('webhooks')
     }}
     onClose={onClose}

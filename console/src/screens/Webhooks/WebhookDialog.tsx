@@ -1,14 +1,15 @@
 import { useState } from 'preact/hooks'
 import { eventTypes, isPrivateEvent } from '../../../../src/events/event.ts'
-import { call } from '../../api/client.ts'
+import { call, Submission } from '../../api/client.ts'
 import { type RequestError, toRequestError } from '../../api/errors.ts'
 import type { KnownEventType, Webhook, WebhookWithSecret } from '../../api/types.ts'
+import { changedFields } from '../../app/changedFields.ts'
 import { hasScope } from '../../app/session.ts'
 import { Button } from '../../components/Button.tsx'
 import { CheckGroup } from '../../components/CheckGroup.tsx'
 import { Dialog } from '../../components/Dialog.tsx'
-import { ErrorNotice } from '../../components/ErrorNotice.tsx'
 import { TextField } from '../../components/Field.tsx'
+import { FormError } from '../../components/FormError.tsx'
 
 type WebhookDialogProps = {
   /** Undefined for a new webhook. */
@@ -23,12 +24,21 @@ const typeOptions = () =>
     .filter((type) => !isPrivateEvent(type) || hasScope('keys:manage'))
     .map((type) => ({ value: type, label: type }))
 
+type WebhookFields = { url: string; events: KnownEventType[] }
+const update = (webhook: Webhook, body: Partial<WebhookFields>): Webhook | Promise<Webhook> =>
+  Object.keys(body).length === 0
+    ? webhook
+    : call('updateWebhook', { params: { webhookId: webhook.id }, body })
+
 export function WebhookDialog({ webhook, onSaved, onClose }: WebhookDialogProps) {
-  const [url, setUrl] = useState(webhook?.url ?? '')
-  const [events, setEvents] = useState<readonly string[]>(webhook?.events ?? [])
+  // The webhook may be loaded again while the dialog is open.
+  const [initial] = useState({ url: webhook?.url ?? '', events: webhook?.events ?? [] })
+  const [url, setUrl] = useState(initial.url)
+  const [events, setEvents] = useState<readonly string[]>(initial.events)
   const [missing, setMissing] = useState<{ url?: string | undefined; events?: string | undefined }>({})
   const [error, setError] = useState<RequestError>()
   const [isBusy, setBusy] = useState(false)
+  const [submission] = useState(() => new Submission())
 
   async function submit() {
     if (isBusy) return
@@ -43,31 +53,32 @@ export function WebhookDialog({ webhook, onSaved, onClose }: WebhookDialogProps)
     const body = { url: url.trim(), events: events as KnownEventType[] }
     try {
       const saved = webhook
-        ? await call('updateWebhook', { params: { webhookId: webhook.id }, body })
-        : await call('createWebhook', { body })
+        ? await update(webhook, changedFields(body, initial))
+        : await call('createWebhook', { body, submission })
       onSaved(saved)
     } catch (thrown) {
       setError(toRequestError(thrown))
       setBusy(false)
     }
   }
-  const eventsError = error?.details.find(({ path }) => path.startsWith('/events'))
-  const isExplained = error?.details.some(({ path }) => path !== '') ?? false
   return (
     <Dialog
       title={webhook ? `Edit webhook ${webhook.id}` : 'Register a webhook'}
       onClose={onClose}
-      onSubmit={() => void submit()}
+      isBusy={isBusy}
+      onSubmit={submit}
       actions={
         <>
-          <Button onClick={onClose}>Cancel</Button>
+          <Button onClick={onClose} disabled={isBusy}>
+            Cancel
+          </Button>
           <Button kind="primary" type="submit" isBusy={isBusy}>
             {webhook ? 'Save' : 'Register'}
           </Button>
         </>
       }
     >
-      {error && !isExplained && <ErrorNotice error={error}>{error.detail('')}</ErrorNotice>}
+      <FormError error={error} fields={['/url', '/events']} />
       <TextField
         label="Address"
         type="url"
@@ -88,7 +99,7 @@ export function WebhookDialog({ webhook, onSaved, onClose }: WebhookDialogProps)
           setMissing({ ...missing, events: undefined })
           setEvents(types)
         }}
-        error={missing.events ?? (eventsError && error?.detail(eventsError.path))}
+        error={missing.events ?? error?.detail('/events')}
       />
       <button
         type="button"

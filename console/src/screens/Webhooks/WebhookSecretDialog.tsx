@@ -5,7 +5,7 @@ type WebhookSecretDialogProps = { webhook: WebhookWithSecret; isRotated?: boolea
 
 export const WebhookSecretDialog = ({ webhook, isRotated, onClose }: WebhookSecretDialogProps) => (
   <SecretDialog
-    title={isRotated ? 'New signing secret' : 'The webhook is registered'}
+    title={isRotated ? 'New signing secret' : 'Webhook registered'}
     label="Signing secret"
     secret={webhook.secret}
     onClose={onClose}

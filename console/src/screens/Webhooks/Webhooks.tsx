@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
-import { send } from '../../api/client.ts'
+import { callWithHeaders } from '../../api/client.ts'
 import type { Webhook, WebhookWithSecret } from '../../api/types.ts'
+import { summarizeList } from '../../app/format.ts'
 import { PagedList } from '../../app/pagedList.ts'
 import { hrefOf, screenArgument } from '../../app/router.ts'
 import { Button, IconButton } from '../../components/Button.tsx'
@@ -25,7 +26,8 @@ function AllWebhooks() {
   const list = useMemo(
     () =>
       new PagedList<Webhook>({
-        load: (cursor, signal) => send('listWebhooks', { query: { limit: pageSize, cursor }, signal }),
+        load: (cursor, signal) =>
+          callWithHeaders('listWebhooks', { query: { limit: pageSize, cursor }, signal }),
       }),
     [],
   )
@@ -82,10 +84,6 @@ function AllWebhooks() {
   )
 }
 
-/** "pet.created and 2 more" */
-const describeTypes = ([first, ...rest]: readonly string[]): string =>
-  rest.length === 0 ? (first ?? '') : `${first} and ${rest.length} more`
-
 const WebhooksTable = ({ webhooks }: { webhooks: readonly Webhook[] }) => (
   <div class="table-card table-card-plain">
     <table class="table">
@@ -118,7 +116,7 @@ const WebhooksTable = ({ webhooks }: { webhooks: readonly Webhook[] }) => (
               <span class="cell-detail-always">Webhook {String(id)}</span>
             </td>
             <td class="wide" title={events.join(', ')}>
-              {describeTypes(events)}
+              {summarizeList(events)}
             </td>
             <td class="wide">
               <TimeAgo at={createdAt} />

@@ -3,7 +3,7 @@ import type { Resource } from '../app/resource.ts'
 import { ErrorState } from './ErrorState.tsx'
 import { LoadingRows } from './Loading.tsx'
 
-type LoadedProps<T> = {
+type ResourceViewProps<T> = {
   resource: Resource<T>
   /** What is loaded, such as "inventory". */
   name: string
@@ -13,7 +13,7 @@ type LoadedProps<T> = {
 }
 
 /** Something that is loaded, in each of its states. */
-export function Loaded<T>({ resource, name, rows = 2, children }: LoadedProps<T>) {
+export function ResourceView<T>({ resource, name, rows = 2, children }: ResourceViewProps<T>) {
   const { data, error, reload } = resource
   if (data !== undefined) return <>{children(data)}</>
   if (error) return <ErrorState error={error} onRetry={reload} />

@@ -1,0 +1,28 @@
+/**
+ * Changes that arrive while something is loaded. The response may be older than they are, so they are applied again after
+ * it. Only the last change of each id is kept. A load has a timeout, which bounds their number.
+ */
+export class ChangesDuringLoad<Change> {
+  readonly #loads = new Set<Map<number, Change>>()
+
+  record(id: number, change: Change): void {
+    for (const changes of this.#loads) {
+      // The last change is applied last.
+      changes.delete(id)
+      changes.set(id, change)
+    }
+  }
+
+  /** Runs a load. Returns its result, and what changed meanwhile. */
+  async during<Result>(
+    load: () => Promise<Result>,
+  ): Promise<{ result: Result; changes: ReadonlyMap<number, Change> }> {
+    const changes = new Map<number, Change>()
+    this.#loads.add(changes)
+    try {
+      return { result: await load(), changes }
+    } finally {
+      this.#loads.delete(changes)
+    }
+  }
+}

@@ -1,0 +1,175 @@
+/** The pages of a `PagedList` in memory. Items are in descending order of id. */
+
+/** About 10 MB of animals. */
+const itemsMax = 20_000
+
+export type Item = { readonly id: number }
+
+export type Page<T> = {
+  cursor: string | undefined
+  /** Undefined while the page is dropped. */
+  items: T[] | undefined
+  /** The items that are shown. */
+  visible: readonly T[]
+  /** How many items are shown without a filter, also while the page is dropped. */
+  countUnfiltered: number
+  /** The lowest id of the page. Its range ends below the previous page's lowest id. */
+  lowestId: number
+  isLoading: boolean
+  /** The dropped page failed to load. It is not loaded again by itself. */
+  hasFailed: boolean
+}
+
+export class ListPages<T extends Item> {
+  readonly #isHidden: (id: number) => boolean
+  #pages: Page<T>[] = []
+  #shownPage = 0
+  #matches: ((item: T) => boolean) | undefined
+  readonly #unconfirmed = new Map<number, Partial<T>>()
+
+  constructor(isHidden: (id: number) => boolean) {
+    this.#isHidden = isHidden
+  }
+
+  clear(): void {
+    this.#pages = []
+  }
+
+  get newestId(): number | undefined {
+    return this.#pages[0]?.items?.[0]?.id
+  }
+
+  /** The item at a position, and its page. The item is undefined while its page is dropped. */
+  at(index: number): { item: T | undefined; page: Page<T> } | undefined {
+    let start = 0
+    for (const [number, page] of this.#pages.entries()) {
+      const count = this.#countShown(page)
+      if (index < start + count) {
+        this.#shownPage = number
+        return { item: page.visible[index - start], page }
+      }
+      start += count
+    }
+    return undefined
+  }
+
+  find(id: number): T | undefined {
+    const found = this.#pageOf(id)?.items?.find((item) => item.id === id)
+    return found && this.#withChanges(found)
+  }
+
+  filter(matches: ((item: T) => boolean) | undefined): void {
+    this.#matches = matches
+    this.updateAll()
+  }
+
+  updateAll(): void {
+    for (const page of this.#pages) this.#update(page)
+  }
+
+  /** Adds or replaces an item, unless its page is not loaded. Returns the number of items of its page. */
+  put(item: T): number {
+    const page = this.#pageOf(item.id)
+    if (!page?.items) return 0
+    const at = page.items.findIndex(({ id }) => id <= item.id)
+    if (at === -1) page.items.push(item)
+    else if (page.items[at]?.id === item.id) page.items[at] = item
+    else page.items.splice(at, 0, item)
+    this.#update(page)
+    return page.items.length
+  }
+
+  remove(id: number): void {
+    const page = this.#pageOf(id)
+    if (!page?.items) return
+    page.items = page.items.filter((item) => item.id !== id)
+    this.#update(page)
+  }
+
+  change(id: number, changes: Partial<T> | undefined): void {
+    if (changes) this.#unconfirmed.set(id, changes)
+    else this.#unconfirmed.delete(id)
+    const page = this.#pageOf(id)
+    if (page) this.#update(page)
+  }
+
+  append(cursor: string | undefined, data: readonly T[], isLast: boolean): void {
+    const lowestId = isLast ? Number.NEGATIVE_INFINITY : (data.at(-1)?.id ?? 0)
+    const page = { ...droppedPage<T>(cursor, lowestId), items: [...data] }
+    this.#pages.push(page)
+    this.#update(page)
+    this.#dropFarPages()
+  }
+
+  /** Takes over a dropped page that was loaded again. Items may have been added or removed in its range since then. */
+  restore(page: Page<T>, data: readonly T[], nextCursor: string | undefined): void {
+    const last = data.at(-1)
+    page.items = data.filter(({ id }) => id >= page.lowestId)
+    if (last && last.id > page.lowestId && nextCursor !== undefined) {
+      // The range has more items than one page by now: the rest becomes a page of its own.
+      const rest = { ...droppedPage<T>(nextCursor, page.lowestId), countUnfiltered: 1 }
+      page.lowestId = last.id
+      this.#pages.splice(this.#pages.indexOf(page) + 1, 0, rest)
+    }
+    this.#update(page)
+    this.#dropFarPages()
+  }
+
+  allowRetry(): void {
+    for (const page of this.#pages) page.hasFailed = false
+  }
+
+  countLoaded(): number {
+    return this.#pages.reduce((sum, { items }) => sum + (items?.length ?? 0), 0)
+  }
+
+  get length(): number {
+    return this.#pages.reduce((sum, page) => sum + this.#countShown(page), 0)
+  }
+
+  #dropFarPages(): void {
+    const loaded = this.#pages
+      .map((page, number) => ({ page, distance: Math.abs(number - this.#shownPage) }))
+      .filter(({ page }) => page.items)
+      .sort((a, b) => b.distance - a.distance)
+    let count = this.countLoaded()
+    for (const { page } of loaded) {
+      if (count <= itemsMax) return
+      count -= page.items?.length ?? 0
+      page.items = undefined
+      page.visible = []
+    }
+  }
+
+  #pageOf(id: number): Page<T> | undefined {
+    return this.#pages.find(({ lowestId }) => id >= lowestId)
+  }
+
+  #update(page: Page<T>): void {
+    if (!page.items) return
+    const shown = page.items.filter(({ id }) => !this.#isHidden(id)).map((item) => this.#withChanges(item))
+    page.countUnfiltered = shown.length
+    page.visible = this.#matches ? shown.filter(this.#matches) : shown
+  }
+
+  /** While a filter is set, dropped pages are not counted: which of their items match is unknown. */
+  #countShown({ items, visible, countUnfiltered }: Page<T>): number {
+    if (items) return visible.length
+    return this.#matches ? 0 : countUnfiltered
+  }
+
+  #withChanges(item: T): T {
+    const changes = this.#unconfirmed.get(item.id)
+    return changes ? { ...item, ...changes } : item
+  }
+}
+
+const droppedPage = <T>(cursor: string | undefined, lowestId: number): Page<T> => ({
+  cursor,
+  items: undefined,
+  visible: [],
+  countUnfiltered: 0,
+  lowestId,
+  isLoading: false,
+  hasFailed: false,
+})
