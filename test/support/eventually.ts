@@ -6,7 +6,7 @@ const pollMs = 20
 export async function eventually<T>(
   what: string,
   send: () => T | Promise<T>,
-  boundMs = 10_000,
+  boundMs = 30_000,
 ): Promise<Exclude<T, false | undefined>> {
   const deadline = performance.now() + boundMs
   for (;;) {
