@@ -4,7 +4,7 @@ import { systemClock } from '../../clock.ts'
 import type { Database } from '../../database/database.ts'
 import { Progress } from '../output/progress.ts'
 import { ExternalIdError } from './applyPets.ts'
-import { applyRecords } from './applyRecords.ts'
+import { applyRecords, transactionMaxMs } from './applyRecords.ts'
 import type { Batch } from './batch.ts'
 import type { CheckedFile } from './checkFile.ts'
 import type { ImportInput } from './input.ts'
@@ -70,6 +70,7 @@ class BatchWriter {
   #bytes = 0
   /** The audit entry is part of the first transaction, because an import that stops keeps what it has applied. */
   #isRecorded = false
+  #yieldedAt = performance.now()
   written = 0
 
   constructor(database: Database, digest: string) {
@@ -105,6 +106,10 @@ class BatchWriter {
       this.#isRecorded = true
       // After each batch, so that the next reader of the feed does not wait for all of them.
       await database.readableThrough()
+      if (performance.now() - this.#yieldedAt > transactionMaxMs) {
+        await database.yieldToServer()
+        this.#yieldedAt = performance.now()
+      }
       this.#records = this.#records.slice(applied)
       this.#lines = this.#lines.slice(applied)
       this.written += applied
