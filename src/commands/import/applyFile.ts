@@ -4,7 +4,7 @@ import { systemClock } from '../../clock.ts'
 import type { Database } from '../../database/database.ts'
 import { Progress } from '../output/progress.ts'
 import { ExternalIdError } from './applyPets.ts'
-import { applyRecords, transactionMaxMs } from './applyRecords.ts'
+import { applyRecords, petsPerStatement, transactionMaxMs } from './applyRecords.ts'
 import type { Batch } from './batch.ts'
 import type { CheckedFile } from './checkFile.ts'
 import type { ImportInput } from './input.ts'
@@ -12,7 +12,7 @@ import { readRecords } from './readRecords.ts'
 import type { ExportRecord } from './records.ts'
 import { committedLine, forgetImport, recordLine } from './resume.ts'
 
-const batchRecordsMax = 2_500
+const batchRecordsMax = 5_000
 const batchBytesMax = 4 * 1024 * 1024
 
 type ApplyOptions = {
@@ -88,17 +88,21 @@ class BatchWriter {
     }
     this.#bytes += bytes
     // Bounded in bytes too: a name cut out of a line keeps the text of its chunk in memory.
-    if (this.#records.length >= batchRecordsMax || this.#bytes >= batchBytesMax) await this.flush()
+    if (this.#bytes >= batchBytesMax) await this.flush()
+    else if (this.#records.length >= batchRecordsMax)
+      await this.flush(this.#records.length % petsPerStatement)
   }
 
-  async flush(): Promise<void> {
+  /** Some records can be left for the next batch: statements for fewer pets than usual are not prepared. */
+  async flush(leftMax = 0): Promise<void> {
     const database = this.#database
-    while (this.#records.length > 0) {
+    while (this.#records.length > leftMax) {
+      const records = this.#records.slice(0, this.#records.length - leftMax)
       const { applied, keys } = await database
         .write(async (trx) => {
           const now = systemClock()
           if (!this.#isRecorded) await recordAudit(trx, byImport(now), 'database.imported', 'database')
-          const result = await applyRecords(trx, database.dialect, this.#records, now)
+          const result = await applyRecords(trx, database.dialect, records, now)
           await recordLine(trx, this.#digest, this.#lines[result.applied - 1] as number, now)
           return result
         })

@@ -15,7 +15,7 @@ import {
 
 /** Other writers wait while the records of one transaction are applied. */
 export const transactionMaxMs = 100
-const petsPerStatement = 500
+export const petsPerStatement = 500
 
 /** Applies the records that fit into one transaction, with the events of their changes. Returns how many these are. */
 export async function applyRecords(
