@@ -116,6 +116,19 @@ describe('an import of CSV', { concurrency: 2 }, () => {
   })
 })
 
+test('an export with --json prints the counts to standard error', async (t) => {
+  const cli = await cliOnNewDatabase(t)
+  await cli.ok(['import'], [1, 2].map((id) => JSON.stringify({ id, name: 'x', categoryId: 1 })).join('\n'))
+  const exported = await cli.ok(['export', '--without-keys'])
+  const ndjson = await cli.run(['export', '--without-keys', '--json'])
+  assert.deepEqual(
+    [ndjson.stdout, JSON.parse(ndjson.stderr)],
+    [exported, { pets: 2, categories: 1, orders: 0, keys: 0 }],
+  )
+  const asCsv = await cli.run(['export', '--format', 'csv', '--json'])
+  assert.deepEqual(JSON.parse(asCsv.stderr), { pets: 2 })
+})
+
 describe('an external id', { concurrency: 2 }, () => {
   test('identifies an animal, is exported, and is not part of the API or of events', async (t) => {
     const cli = await cliOnNewDatabase(t)

@@ -88,7 +88,7 @@ function addExport(program: Command): void {
   })
     .addOption(new Option('--format <format>', 'csv or ndjson (default: ndjson)').choices(['csv', 'ndjson']))
     .option('--without-keys', 'leave out keys and counters; "petstore import" then needs no --with-keys')
-    .addOption(jsonOption('accepted for scripts; the output is the data'))
+    .addOption(jsonOption('print the number of records as one line of JSON to standard error'))
 }
 
 function addBackups(program: Command): void {
