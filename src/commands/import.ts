@@ -33,7 +33,7 @@ export async function run({ env, options, args: [file] }: Call<Options>): Promis
   setFlagsFromString('--heap-growing-percent=100')
   const read = readOptions(options, file)
   const input = await openInput(file)
-  const problems = new Problems(options.report)
+  const problems = new Problems(options.report, file)
   const externalIds = new ExternalIds()
   try {
     const checked = await checkFile(input, read, externalIds, problems)

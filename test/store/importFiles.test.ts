@@ -77,6 +77,12 @@ describe('an import of CSV', { concurrency: 2 }, () => {
     )
   })
 
+  test('reads a byte order mark before a quoted header', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    await cli.ok(['import', '--format', 'csv'], csv('\ufeff"name","categoryId"', 'Milo,3'))
+    assert.equal((await petsIn(cli))[0].name, 'Milo')
+  })
+
   const wrong: [what: string, args: string[], text: string, code: number, message: RegExp][] = [
     ['no name', [], csv('a,categoryId', 'x,1'), 1, /^The header has no column name\..*--map HEADER=name/],
     ['an unknown header', ['--map', 'Pet=name'], csv('name,categoryId', 'x,1'), 1, /no column "Pet"/],
@@ -276,6 +282,17 @@ describe('wrong lines', { concurrency: 2 }, () => {
       (await petsIn(cli)).map(({ name }) => name),
       ['a', 'b'],
     )
+  })
+
+  test('are not reported to the file that is imported, or to one that cannot be written', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    const file = join(folderFor(t), 'animals.ndjson')
+    writeFileSync(file, good('a'))
+    const run = (report: string) => cli.run(['import', file, '--report', report])
+    assertCommandFails(await run(file), 1, /^The report must be another file than the import\.\n$/)
+    assert.equal(readFileSync(file, 'utf8'), good('a'))
+    assertCommandFails(await run(join(file, 'x')), 1, /^The report cannot be written \(ENOTDIR.*\)\.\n$/)
+    assert.deepEqual(await petsIn(cli), [])
   })
 
   test('an open order for an animal that is nowhere is one of them', async (t) => {
