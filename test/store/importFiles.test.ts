@@ -88,6 +88,7 @@ describe('an import of CSV', { concurrency: 2 }, () => {
     ['an unknown header', ['--map', 'Pet=name'], csv('name,categoryId', 'x,1'), 1, /no column "Pet"/],
     ['an unknown field', ['--map', 'a=breed'], csv('a'), 2, /^--map must be HEADER=FIELD with one of/],
     ['two names', ['--map', 'a=name', '--map', 'b=name'], csv('a,b,categoryId'), 1, /two columns for name/],
+    ['a NUL character', [], csv('name,categoryId', 'a\0b,1'), 1, /^Line 2: has a NUL character\n/],
     [
       'wrong lines',
       [],

@@ -125,6 +125,8 @@ function toPet(cells: readonly string[], columns: Columns): PetRecord {
     const numbers = { id: id === undefined ? undefined : Number(id), categoryId: BigInt(categoryId) }
     return { type: 'pet', name, status: status as PetStatus | undefined, externalId, ...numbers }
   }
+  // As in JSON: PostgreSQL cannot store it.
+  if (`${name}${externalId}`.includes('\u0000')) throw new LineError('has a NUL character')
   const integerOf = (text: string | undefined) =>
     text === undefined ? undefined : (parseInt64(text) ?? text)
   const fields = { id: integerOf(id), categoryId: integerOf(cell('categoryId')), status, externalId }
