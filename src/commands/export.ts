@@ -3,7 +3,7 @@ import { parseJson, toJson } from '../api/json.ts'
 import { withDatabase } from './database.ts'
 import { ExportCopy } from './export/copy.ts'
 import { copyDatabase } from './export/copyDatabase.ts'
-import { type Counters, readCounters, readLines } from './export/sections.ts'
+import { type Counters, type RecordType, readCounters, readLines } from './export/sections.ts'
 import { formatCsvRecord } from './import/csv.ts'
 import { csvFields } from './import/readCsv.ts'
 import { formatVersion } from './import/records.ts'
@@ -12,12 +12,19 @@ import { Progress } from './output/progress.ts'
 
 type Options = { readonly withoutKeys?: boolean; readonly format?: 'csv' | 'ndjson' }
 type Lines = AsyncIterable<string> | Iterable<string>
+/** The number of lines of each type. Types without a number are left out. */
+type Counts = { [Type in RecordType]?: number }
+
+const typeAt = '{"type":"'.length
 
 export async function run({ env, options }: Call<Options>): Promise<void> {
   const isCsv = options.format === 'csv'
   const withKeys = !options.withoutKeys && !isCsv
-  const write = (counters: Counters, lines: Lines) =>
-    writeLines(isCsv ? toCsv(lines) : toNdjson(withKeys && counters, lines))
+  const counts: Counts = isCsv ? { pet: 0 } : { pet: 0, category: 0, order: 0, key: 0 }
+  const write = (counters: Counters, lines: Lines) => {
+    const counted = countLines(lines, counts)
+    return writeLines(isCsv ? toCsv(counted) : toNdjson(withKeys && counters, counted))
+  }
   const copy = new ExportCopy()
   try {
     const counters = await withDatabase(env, async (database) => {
@@ -30,8 +37,22 @@ export async function run({ env, options }: Call<Options>): Promise<void> {
     })
     // After the database was closed: the reader of the output may be slow.
     if (counters) await write(counters, copy.lines())
+    const { pet: pets, category: categories, order: orders, key: keys } = counts
+    // Standard output has the data.
+    if (options.json) console.error(JSON.stringify({ pets, categories, orders, keys }))
   } finally {
     copy.close()
+  }
+}
+
+/** The lines of the types to be counted. */
+async function* countLines(lines: Lines, counts: Counts): AsyncGenerator<string> {
+  for await (const line of lines) {
+    const type = line.slice(typeAt, line.indexOf('"', typeAt)) as RecordType
+    const count = counts[type]
+    if (count === undefined) continue
+    counts[type] = count + 1
+    yield line
   }
 }
 
@@ -44,7 +65,6 @@ async function* toNdjson(counters: Counters | false, lines: Lines): AsyncGenerat
 async function* toCsv(lines: Lines): AsyncGenerator<string> {
   yield formatCsvRecord(csvFields)
   for await (const line of lines) {
-    if (!line.startsWith('{"type":"pet"')) continue
     const pet = parseJson(line) as Record<string, unknown>
     yield formatCsvRecord(csvFields.map((field) => String(pet[field] ?? '')))
   }

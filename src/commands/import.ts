@@ -1,15 +1,17 @@
 import { setFlagsFromString } from 'node:v8'
 import type { Database } from '../database/database.ts'
-import { findStoredPets } from '../pets/queries.ts'
 import { printResult, UsageError } from './cli.ts'
 import { MissingDatabaseError, withDatabase } from './database.ts'
 import { applyFile } from './import/applyFile.ts'
 import type { ReadOptions } from './import/batch.ts'
 import { type CheckedFile, checkFile } from './import/checkFile.ts'
-import { DryRun } from './import/dryRun.ts'
+import { findChanges } from './import/dryRun.ts'
+import { ExternalIds } from './import/externalIds.ts'
+import { findConflicts } from './import/findConflicts.ts'
 import { type ImportInput, openInput } from './import/input.ts'
 import { Problems } from './import/problems.ts'
 import { csvFields } from './import/readCsv.ts'
+import { readRecords } from './import/readRecords.ts'
 import type { Call } from './interface/define.ts'
 
 type Options = {
@@ -24,7 +26,6 @@ type Options = {
 
 /** Lines were left out. */
 const skippedLinesCode = 3
-const petsPerQuery = 500
 
 export async function run({ env, options, args: [file] }: Call<Options>): Promise<void> {
   // Otherwise the process grows to 250 MB, mostly of garbage.
@@ -32,11 +33,14 @@ export async function run({ env, options, args: [file] }: Call<Options>): Promis
   setFlagsFromString('--heap-growing-percent=100')
   const read = readOptions(options, file)
   const input = await openInput(file)
-  const problems = new Problems(options.report)
+  const problems = new Problems(options.report, file)
+  const externalIds = new ExternalIds()
   try {
-    if (options.dryRun) await dryRun(env, input, read, problems, options.json)
-    else await importFile(env, input, read, problems, options)
+    const checked = await checkFile(input, read, externalIds, problems)
+    if (options.dryRun) await dryRun(env, input, checked, problems, options.json)
+    else await importFile(env, input, checked, problems, options)
   } finally {
+    externalIds.close()
     problems.close()
     input.close()
   }
@@ -60,20 +64,19 @@ function readOptions({ format, map = [], externalId, withKeys = false }: Options
 async function importFile(
   env: NodeJS.ProcessEnv,
   input: ImportInput,
-  read: ReadOptions,
+  checked: CheckedFile,
   problems: Problems,
   { skipBad: skipsBad = false, json }: Call<Options>['options'],
 ): Promise<void> {
-  const checked = await checkFile(input, read, problems)
   const reject = () => {
     if (problems.count > 0 && !skipsBad) throw new Error(`${problems}\nNothing was imported.`)
   }
   // Before a database is created.
   reject()
   const work = async (database: Database) => {
-    const skippedLines = await findOrdersWithoutPet(database, checked, problems)
+    const skippedLines = await findConflicts(database.read, checked, problems)
     reject()
-    return applyFile(database, input, checked, { read, skipsBad, skippedLines })
+    return applyFile(database, input, checked, { skipsBad, skippedLines })
   }
   const counts = await withDatabase(env, work, { mayCreate: true })
   if (problems.count > 0) {
@@ -84,44 +87,16 @@ async function importFile(
   printResult(json, result, summary(result))
 }
 
-/** An open order holds its animal, so the animal must be in the file or in the database. */
-async function findOrdersWithoutPet(
-  database: Database | undefined,
-  { ordersWithoutPet }: CheckedFile,
-  problems: Problems,
-): Promise<Set<number>> {
-  const wrong = new Set<number>()
-  const petIds = [...ordersWithoutPet.keys()]
-  for (let from = 0; from < petIds.length; from += petsPerQuery) {
-    const some = petIds.slice(from, from + petsPerQuery)
-    const found = database ? await findStoredPets(database.read, some) : []
-    const isStored = new Set(found.map(({ id }) => id))
-    for (const petId of some.filter((id) => !isStored.has(id))) {
-      for (const line of ordersWithoutPet.get(petId) ?? []) {
-        problems.add({ line, reason: `the order is open, but there is no animal ${petId}` })
-        wrong.add(line)
-      }
-    }
-  }
-  return wrong
-}
-
 async function dryRun(
   env: NodeJS.ProcessEnv,
   input: ImportInput,
-  read: ReadOptions,
+  checked: CheckedFile,
   problems: Problems,
   isJson: boolean | undefined,
 ): Promise<void> {
   const check = async (database?: Database) => {
-    const dry = new DryRun(database, problems)
-    try {
-      const checked = await checkFile(input, read, problems, (batch) => dry.add(batch))
-      await findOrdersWithoutPet(database, checked, problems)
-      return dry.changes
-    } finally {
-      dry.close()
-    }
+    const skippedLines = await findConflicts(database?.read, checked, problems)
+    return findChanges(database?.read, readRecords(input.open(), checked.options), skippedLines)
   }
   const changes = await withDatabase(env, check, { isReadOnly: true }).catch((error: unknown) => {
     if (error instanceof MissingDatabaseError) return check()

@@ -42,6 +42,8 @@ export type Database = {
   onStorageFault(listener: (fault: StorageFault) => void): void
   /** Removes deleted data from the write-ahead log as soon as no transaction reads it. */
   truncateWal(): void
+  /** Leaves the lock of the writer to a server for a moment. For a command whose transactions follow each other closely. */
+  yieldToServer(): Promise<void>
   /** Calls back when another process has changed the database, or may have. */
   onExternalChange(listener: () => void): void
   stats(): DatabaseStats

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { acquireServerLock, isServerRunning } from '../../src/database/sqlite/serverLock.ts'
 import { assertCommandFails, cliOn } from '../support/commands.ts'
 import { runPetstore } from '../support/process.ts'
-import { folderFor, serverFor } from '../support/servers.ts'
+import { folderFor, serverFor, stopped } from '../support/servers.ts'
 
 test('the first start creates the data folder, which only its owner can read', async (t) => {
   const dataDir = join(folderFor(t), 'not', 'there', 'yet')
@@ -25,6 +26,19 @@ test('a second server on the same data folder exits with a clear message, and th
   assert.ok(second.stderr.includes(first.dataDir))
   assert.doesNotMatch(second.stderr, /\n {4}at /)
   assert.equal((await first.request('GET', '/v1/pets', { key: first.operatorKey })).status, 200)
+})
+
+test('another process can tell whether a server runs, without preventing its start', async (t) => {
+  const server = await serverFor(t)
+  assert.equal(isServerRunning(server.dataDir), true)
+  await stopped(server)
+  assert.equal(isServerRunning(server.dataDir), false)
+  const folder = folderFor(t)
+  assert.equal(isServerRunning(folder), false)
+  const release = acquireServerLock(folder)
+  assert.equal(isServerRunning(folder), true)
+  release()
+  assert.equal(isServerRunning(folder), false)
 })
 
 test('a folder that cannot hold a database is rejected without a stack trace', async (t) => {

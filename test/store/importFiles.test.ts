@@ -23,6 +23,11 @@ const petsIn = async (cli: Cli): Promise<any[]> =>
     .filter((line) => line.includes('"type":"pet"'))
     .map((line) => JSON.parse(line))
 
+const openOrder = (id: number, petId: number) => ({
+  ...{ type: 'order', id, petId, status: 'approved', customer: null, note: null },
+  ...{ placedAt: 1, updatedAt: 2, holdExpiresAt: null, cancelReason: null },
+})
+
 const csv = (...rows: string[]) => rows.map((row) => `${row}\r\n`).join('')
 
 describe('an import of CSV', { concurrency: 2 }, () => {
@@ -72,11 +77,18 @@ describe('an import of CSV', { concurrency: 2 }, () => {
     )
   })
 
+  test('reads a byte order mark before a quoted header', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    await cli.ok(['import', '--format', 'csv'], csv('\ufeff"name","categoryId"', 'Milo,3'))
+    assert.equal((await petsIn(cli))[0].name, 'Milo')
+  })
+
   const wrong: [what: string, args: string[], text: string, code: number, message: RegExp][] = [
     ['no name', [], csv('a,categoryId', 'x,1'), 1, /^The header has no column name\..*--map HEADER=name/],
     ['an unknown header', ['--map', 'Pet=name'], csv('name,categoryId', 'x,1'), 1, /no column "Pet"/],
     ['an unknown field', ['--map', 'a=breed'], csv('a'), 2, /^--map must be HEADER=FIELD with one of/],
     ['two names', ['--map', 'a=name', '--map', 'b=name'], csv('a,b,categoryId'), 1, /two columns for name/],
+    ['a NUL character', [], csv('name,categoryId', 'a\0b,1'), 1, /^Line 2: has a NUL character\n/],
     [
       'wrong lines',
       [],
@@ -109,6 +121,19 @@ describe('an import of CSV', { concurrency: 2 }, () => {
     assert.equal(await second.ok(['export', '--format', 'csv']), exported)
     assert.deepEqual(await petsIn(second), await petsIn(cli))
   })
+})
+
+test('an export with --json prints the counts to standard error', async (t) => {
+  const cli = await cliOnNewDatabase(t)
+  await cli.ok(['import'], [1, 2].map((id) => JSON.stringify({ id, name: 'x', categoryId: 1 })).join('\n'))
+  const exported = await cli.ok(['export', '--without-keys'])
+  const ndjson = await cli.run(['export', '--without-keys', '--json'])
+  assert.deepEqual(
+    [ndjson.stdout, JSON.parse(ndjson.stderr)],
+    [exported, { pets: 2, categories: 1, orders: 0, keys: 0 }],
+  )
+  const asCsv = await cli.run(['export', '--format', 'csv', '--json'])
+  assert.deepEqual(JSON.parse(asCsv.stderr), { pets: 2 })
 })
 
 describe('an external id', { concurrency: 2 }, () => {
@@ -145,19 +170,71 @@ describe('an external id', { concurrency: 2 }, () => {
     assert.equal((await petsIn(cli))[0].status, 'sold', 'a line without a status leaves it')
   })
 
-  test('of one animal cannot be given to another one', async (t) => {
+  const pet = (fields: object) => JSON.stringify({ name: 'x', categoryId: 1, ...fields })
+
+  test('of another animal makes a line wrong, in the database and in the file', async (t) => {
     const cli = await cliOnNewDatabase(t)
-    await cli.ok(['import'], '{"externalId":"a","name":"one","categoryId":1}\n{"name":"two","categoryId":1}')
-    assertCommandFails(
-      await cli.run(['import'], '{"id":2,"externalId":"a","name":"two","categoryId":1}'),
-      1,
-      /^Animal 2 cannot have the external id "a", because animal 1 has it\.\n$/,
+    await cli.ok(['import'], [pet({ id: 1, externalId: 'a' }), pet({ id: 2 })].join('\n'))
+    const text = [
+      ...Array.from({ length: 3_000 }, () => pet({})),
+      pet({ id: 2, externalId: 'a' }),
+      pet({ id: 5_001, externalId: 'b' }),
+      pet({ externalId: 'b', name: 'the same' }),
+      pet({ id: 5_002, externalId: 'b' }),
+      pet({ externalId: 'c' }),
+      pet({ id: 5_003, externalId: 'c' }),
+      JSON.stringify(openOrder(1, 5_002)),
+      pet({ id: 5_004, externalId: 'd' }),
+      JSON.stringify(openOrder(2, 5_004)),
+    ].join('\n')
+    const wrong =
+      'Line 3001: Animal 2 cannot have the external id "a", because animal 1 has it.\n' +
+      'Line 3004: Animal 5002 cannot have the external id "b", because animal 5001 has it.\n' +
+      'Line 3006: Animal 5003 cannot have the external id "c", because line 3005 adds an animal with it.\n' +
+      'Line 3007: the order is open, but there is no animal 5002\n'
+    const before = await contentsOf(cli.env)
+    const failed = await cli.run(['import'], text)
+    assert.deepEqual([failed.code, failed.stderr], [1, `${wrong}Nothing was imported.\n`])
+    const dry = await cli.run(['import', '--dry-run'], text)
+    assert.deepEqual([dry.code, dry.stderr], [1, wrong])
+    assert.match(
+      dry.stdout,
+      /^This would add 3003 animals, update 1 and leave 0 unchanged\..* 4 lines are wrong/,
     )
-    const dry = await cli.run(
-      ['import', '--dry-run'],
-      '\n{"id":2,"externalId":"a","name":"two","categoryId":1}',
+    assert.deepEqual(await contentsOf(cli.env), before)
+    const skipped = await cli.run(['import', '--skip-bad'], text)
+    assert.deepEqual([skipped.code, skipped.stderr], [3, wrong])
+    assert.match(skipped.stdout, /^Imported 3004 animals, 0 categories, 1 orders/)
+    assert.deepEqual(
+      (await petsIn(cli)).flatMap(({ id, name, externalId }) => (externalId ? [[id, name, externalId]] : [])),
+      [
+        [1, 'x', 'a'],
+        [5_001, 'the same', 'b'],
+        [5_004, 'x', 'd'],
+        [8_005, 'x', 'c'],
+      ],
     )
-    assert.match(dry.stderr, /^Line 2: Animal 2 cannot have the external id "a"/)
+  })
+
+  test('that an earlier line gives up is free', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    await cli.ok(['import'], [pet({ id: 1, externalId: 'a' }), pet({ id: 2, externalId: 'b' })].join('\n'))
+    const text = [
+      pet({ id: 1, externalId: 'c' }),
+      pet({ id: 2, externalId: 'a' }),
+      pet({ id: 1, externalId: 'b' }),
+      pet({ id: 3, externalId: 'c' }),
+    ].join('\n')
+    assert.match(await cli.ok(['import', '--dry-run'], text), /^This would add 1 animals, update 3 /)
+    await cli.ok(['import'], text)
+    assert.deepEqual(
+      (await petsIn(cli)).map(({ id, externalId }) => [id, externalId]),
+      [
+        [1, 'b'],
+        [2, 'a'],
+        [3, 'c'],
+      ],
+    )
   })
 
   test('can be any field of a line', async (t) => {
@@ -208,11 +285,20 @@ describe('wrong lines', { concurrency: 2 }, () => {
     )
   })
 
+  test('are not reported to the file that is imported, or to one that cannot be written', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    const file = join(folderFor(t), 'animals.ndjson')
+    writeFileSync(file, good('a'))
+    const run = (report: string) => cli.run(['import', file, '--report', report])
+    assertCommandFails(await run(file), 1, /^The report must be another file than the import\.\n$/)
+    assert.equal(readFileSync(file, 'utf8'), good('a'))
+    assertCommandFails(await run(join(file, 'x')), 1, /^The report cannot be written \(ENOTDIR.*\)\.\n$/)
+    assert.deepEqual(await petsIn(cli), [])
+  })
+
   test('an open order for an animal that is nowhere is one of them', async (t) => {
     const cli = await cliOnNewDatabase(t)
-    const order = { type: 'order', id: 1, petId: 7, status: 'approved', customer: null, note: null }
-    const times = { placedAt: 1, updatedAt: 2, holdExpiresAt: null, cancelReason: null }
-    const text = [good('a'), JSON.stringify({ ...order, ...times })].join('\n')
+    const text = [good('a'), JSON.stringify(openOrder(1, 7))].join('\n')
     const message = /^Line 2: the order is open, but there is no animal 7\nNothing was imported\.\n$/
     assertCommandFails(await cli.run(['import'], text), 1, message)
     assert.deepEqual(await petsIn(cli), [])
@@ -265,11 +351,11 @@ describe('a dry run', { concurrency: 2 }, () => {
 
 test('an interrupted import continues after the last line that it has committed', async (t) => {
   const cli = await cliOnNewDatabase(t)
-  await cli.ok(['import'], '{"id":1,"name":"first","categoryId":1,"externalId":"taken"}')
+  await cli.ok(['import'], `{"id":1,"name":"first","categoryId":1}\n${JSON.stringify(openOrder(1, 1))}`)
   const added = Array.from({ length: 12_000 }, (_, at) => `{"name":"new ${at}","categoryId":1}`)
-  const conflict = '{"id":9000000,"name":"x","categoryId":1,"externalId":"taken"}'
+  const conflict = JSON.stringify(openOrder(2, 1))
   const text = [...added, conflict, ...added].join('\n')
-  assertCommandFails(await cli.run(['import'], text), 1, /^Animal 9000000 cannot have/)
+  assertCommandFails(await cli.run(['import'], text), 1, /^Order 2 cannot be approved/)
   const interrupted = (await petsIn(cli)).length - 1
   assert.ok(interrupted > 0 && interrupted <= 12_000)
   const [record] = (await contentsOf(cli.env)).imports as [string]
@@ -277,12 +363,12 @@ test('an interrupted import continues after the last line that it has committed'
 
   await inDatabase(cli.env, (database) =>
     database.write((trx) =>
-      trx.updateTable('pets').set({ external_id: 'other' }).where('id', '=', 1).execute(),
+      trx.updateTable('orders').set({ status: 'delivered' }).where('id', '=', 1).execute(),
     ),
   )
   const { resumedAfterLine, pets } = await cli.json(['import'], text)
-  assert.deepEqual([resumedAfterLine, pets], [interrupted, 24_001 - interrupted])
-  assert.equal((await petsIn(cli)).length, 24_002)
+  assert.deepEqual([resumedAfterLine, pets], [interrupted, 24_000 - interrupted])
+  assert.equal((await petsIn(cli)).length, 24_001)
   assert.deepEqual((await contentsOf(cli.env)).imports, [])
 })
 

@@ -3,19 +3,19 @@ import { recordAudit } from '../../audit/queries.ts'
 import { systemClock } from '../../clock.ts'
 import type { Database } from '../../database/database.ts'
 import { Progress } from '../output/progress.ts'
-import { applyRecords } from './applyRecords.ts'
-import type { Batch, ReadOptions } from './batch.ts'
+import { ExternalIdError } from './applyPets.ts'
+import { applyRecords, petsPerStatement, transactionMaxMs } from './applyRecords.ts'
+import type { Batch } from './batch.ts'
 import type { CheckedFile } from './checkFile.ts'
 import type { ImportInput } from './input.ts'
 import { readRecords } from './readRecords.ts'
 import type { ExportRecord } from './records.ts'
 import { committedLine, forgetImport, recordLine } from './resume.ts'
 
-const batchRecordsMax = 2_500
+const batchRecordsMax = 5_000
 const batchBytesMax = 4 * 1024 * 1024
 
 type ApplyOptions = {
-  readonly read: ReadOptions
   /** Wrong lines are left out. Otherwise the file has none. */
   readonly skipsBad: boolean
   /** Correct lines that are left out too. */
@@ -26,8 +26,8 @@ type ApplyOptions = {
 export async function applyFile(
   database: Database,
   input: ImportInput,
-  { digest, highestIds }: CheckedFile,
-  { read, skipsBad, skippedLines }: ApplyOptions,
+  { options, digest, highestIds }: CheckedFile,
+  { skipsBad, skippedLines }: ApplyOptions,
 ) {
   // The events so far get their ids before the feed continues after those of the file.
   await database.readableThrough()
@@ -38,7 +38,7 @@ export async function applyFile(
   const writer = new BatchWriter(database, digest)
   const progress = new Progress('Importing')
   let bytesRead = 0
-  for await (const batch of readRecords(input.open(), read)) {
+  for await (const batch of readRecords(input.open(), options)) {
     const [problem] = batch.problems
     if (problem && !skipsBad)
       throw new Error(`Line ${problem.line}: ${problem.reason}. The file was changed during the import.`)
@@ -49,7 +49,14 @@ export async function applyFile(
   await writer.flush()
   progress.end()
   await database.write((trx) => forgetImport(trx, digest, systemClock()))
-  return { ...writer.counts(read.withKeys), ...(resumedAfter > 0 && { resumedAfterLine: resumedAfter }) }
+  return { ...writer.counts(options.withKeys), ...(resumedAfter > 0 && { resumedAfterLine: resumedAfter }) }
+}
+
+function explainConflict(error: unknown): never {
+  if (!(error instanceof ExternalIdError)) throw error
+  const advice =
+    'The database was changed during the import. Correct the file or the animal, and run it again.'
+  throw new Error(`${error.message} ${advice}`, { cause: error })
 }
 
 /** Collects records and writes them in transactions, together with the number of the last line. */
@@ -63,6 +70,7 @@ class BatchWriter {
   #bytes = 0
   /** The audit entry is part of the first transaction, because an import that stops keeps what it has applied. */
   #isRecorded = false
+  #yieldedAt = performance.now()
   written = 0
 
   constructor(database: Database, digest: string) {
@@ -80,22 +88,32 @@ class BatchWriter {
     }
     this.#bytes += bytes
     // Bounded in bytes too: a name cut out of a line keeps the text of its chunk in memory.
-    if (this.#records.length >= batchRecordsMax || this.#bytes >= batchBytesMax) await this.flush()
+    if (this.#bytes >= batchBytesMax) await this.flush()
+    else if (this.#records.length >= batchRecordsMax)
+      await this.flush(this.#records.length % petsPerStatement)
   }
 
-  async flush(): Promise<void> {
+  /** Some records can be left for the next batch: statements for fewer pets than usual are not prepared. */
+  async flush(leftMax = 0): Promise<void> {
     const database = this.#database
-    while (this.#records.length > 0) {
-      const { applied, keys } = await database.write(async (trx) => {
-        const now = systemClock()
-        if (!this.#isRecorded) await recordAudit(trx, byImport(now), 'database.imported', 'database')
-        const result = await applyRecords(trx, database.dialect, this.#records, now)
-        await recordLine(trx, this.#digest, this.#lines[result.applied - 1] as number, now)
-        return result
-      })
+    while (this.#records.length > leftMax) {
+      const records = this.#records.slice(0, this.#records.length - leftMax)
+      const { applied, keys } = await database
+        .write(async (trx) => {
+          const now = systemClock()
+          if (!this.#isRecorded) await recordAudit(trx, byImport(now), 'database.imported', 'database')
+          const result = await applyRecords(trx, database.dialect, records, now)
+          await recordLine(trx, this.#digest, this.#lines[result.applied - 1] as number, now)
+          return result
+        })
+        .catch(explainConflict)
       this.#isRecorded = true
       // After each batch, so that the next reader of the feed does not wait for all of them.
       await database.readableThrough()
+      if (performance.now() - this.#yieldedAt > transactionMaxMs) {
+        await database.yieldToServer()
+        this.#yieldedAt = performance.now()
+      }
       this.#records = this.#records.slice(applied)
       this.#lines = this.#lines.slice(applied)
       this.written += applied

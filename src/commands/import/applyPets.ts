@@ -5,8 +5,10 @@ import type { Db } from '../../database/tables.ts'
 import { type OrderStatus, petStatusForOrder } from '../../orders/order.ts'
 import { lockPetAndOrder } from '../../orders/queries.ts'
 import { createPets, findStoredPets, type StoredPet, updatePets } from '../../pets/queries.ts'
-import { LineError } from './problems.ts'
 import type { PetRecord } from './records.ts'
+
+/** An external id that was free when the file was checked. */
+export class ExternalIdError extends Error {}
 
 /**
  * Adds new pets and changes existing ones, with a number of statements that does not depend on the number of pets, unless
@@ -38,6 +40,11 @@ export async function applyPets(
   const changed: StoredPet[] = []
   for (const record of pets) {
     const existing = stored.find(record)
+    const holder = stored.holderOf(record)
+    if (holder && holder.id !== existing?.id)
+      throw new ExternalIdError(
+        `Animal ${record.id} cannot have the external id "${record.externalId}", because animal ${holder.id} has it.`,
+      )
     const order = openOrders.get(existing?.id ?? record.id ?? 0)
     // A pet with an open order has the status that the order gives it, not that of the record.
     const status = order ? petStatusForOrder[order.status] : record.status
@@ -84,28 +91,23 @@ export const isSame = (a: StoredPet, b: StoredPet): boolean =>
 export function storedIndex(stored: readonly StoredPet[]) {
   const byId = new Map(stored.map((pet) => [pet.id, pet]))
   const byExternalId = new Map(stored.map((pet) => [pet.externalId, pet]))
-  const find = ({ id, externalId }: PetRecord): StoredPet | undefined => {
-    const holder = externalId === undefined ? undefined : byExternalId.get(externalId)
-    if (id === undefined) return holder
-    if (holder && holder.id !== id)
-      throw new LineError(
-        `Animal ${id} cannot have the external id "${externalId}", because animal ${holder.id} has it.`,
-      )
-    return byId.get(id)
-  }
-  /** The index of the first record whose pet an earlier record has. */
+  const holderOf = ({ externalId }: PetRecord): StoredPet | undefined =>
+    externalId === undefined ? undefined : byExternalId.get(externalId)
+  const find = (record: PetRecord): StoredPet | undefined =>
+    record.id === undefined ? holderOf(record) : byId.get(record.id)
+  /** The index of the first record whose pet, or the pet with its external id, an earlier record has. */
   const firstRepeated = (pets: readonly PetRecord[]): number | undefined => {
     if (isAscending(pets)) return undefined
     const seen = new Set<number | string>()
     for (const [at, record] of pets.entries()) {
       const { id, externalId } = record
       const keys = [find(record)?.id ?? id, externalId].filter((key) => key !== undefined)
-      if (keys.some((key) => seen.has(key))) return at
+      if ([...keys, holderOf(record)?.id ?? 0].some((key) => seen.has(key))) return at
       for (const key of keys) seen.add(key)
     }
     return undefined
   }
-  return { find, firstRepeated }
+  return { find, holderOf, firstRepeated }
 }
 
 /** Whether all ids are different, as in an export. */
@@ -121,7 +123,7 @@ function isAscending(pets: readonly PetRecord[]): boolean {
 type OpenOrder = { readonly status: 'placed' | 'approved'; readonly holdExpiresAt: number | null }
 
 /** The ids of existing pets, and of all pets that the records name. */
-export async function findStoredIds(db: Db, pets: readonly PetRecord[]) {
+export async function findStoredIds(db: Db, pets: readonly Pick<PetRecord, 'id' | 'externalId'>[]) {
   const given = pets.flatMap(({ id }) => id ?? [])
   const externalIds = pets.flatMap(({ externalId }) => externalId ?? [])
   const selectIds = db.selectFrom('pets').select('id')

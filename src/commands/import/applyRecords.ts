@@ -14,8 +14,8 @@ import {
 } from './records.ts'
 
 /** Other writers wait while the records of one transaction are applied. */
-const transactionMaxMs = 500
-const petsPerStatement = 500
+export const transactionMaxMs = 100
+export const petsPerStatement = 500
 
 /** Applies the records that fit into one transaction, with the events of their changes. Returns how many these are. */
 export async function applyRecords(

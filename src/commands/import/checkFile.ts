@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto'
 import type { IdentityTable } from '../../database/tables.ts'
 import { isOpenOrderStatus } from '../../orders/order.ts'
 import { Progress } from '../output/progress.ts'
-import type { Batch, ReadOptions } from './batch.ts'
+import type { ReadOptions } from './batch.ts'
+import type { ExternalIds } from './externalIds.ts'
 import { IdRanges } from './idRanges.ts'
 import type { ImportInput } from './input.ts'
 import type { Problems } from './problems.ts'
@@ -12,20 +13,24 @@ import { isPetRecord } from './records.ts'
 const tables = { pet: 'pets', order: 'orders', key: 'api_keys' } as const
 
 export type CheckedFile = {
+  readonly options: ReadOptions
   /** Identifies the file and the options that decide how it is read. */
   readonly digest: string
   /** The highest id for each table whose ids the database assigns. */
   readonly highestIds: ReadonlyMap<IdentityTable, number>
-  /** Lines of open orders by their pet, if the pet is not in the file. */
-  readonly ordersWithoutPet: ReadonlyMap<number, number[]>
+  /** The pets of the file, except those with an external id, which is yet to be checked. */
+  readonly petIds: IdRanges
+  readonly externalIds: ExternalIds
+  /** Lines of open orders by their pet. */
+  readonly openOrders: ReadonlyMap<number, number[]>
 }
 
-/** Validates every line. Calls back with what is read, for a dry run. */
+/** Validates every line. What depends on the database or on other lines is left to `findConflicts`. */
 export async function checkFile(
   input: ImportInput,
   options: ReadOptions,
+  externalIds: ExternalIds,
   problems: Problems,
-  onBatch?: (batch: Batch) => Promise<void>,
 ): Promise<CheckedFile> {
   const progress = new Progress('Checking')
   const hash = createHash('sha256').update(JSON.stringify({ ...options, map: [...options.map] }))
@@ -39,21 +44,20 @@ export async function checkFile(
     for (const [at, record] of batch.records.entries()) {
       if (record.type === 'petstore' || record.type === 'category') continue
       const { type = 'pet', id } = record
+      const line = batch.lines[at] as number
+      if (isPetRecord(record)) externalIds.add(line, record)
       if (id === undefined) continue
       const table = tables[type]
       if (id > (highestIds.get(table) ?? 0)) highestIds.set(table, id)
-      if (isPetRecord(record)) petIds.add(id)
-      else if (record.type === 'order' && isOpenOrderStatus(record.status)) {
-        const lines = openOrders.get(record.petId) ?? []
-        openOrders.set(record.petId, [...lines, batch.lines[at] as number])
-      }
+      if (isPetRecord(record)) {
+        if (record.externalId === undefined) petIds.add(id)
+      } else if (record.type === 'order' && isOpenOrderStatus(record.status))
+        openOrders.set(record.petId, [...(openOrders.get(record.petId) ?? []), line])
     }
-    await onBatch?.(batch)
     bytesRead += batch.bytes
     checked += batch.records.length
     progress.show(checked, 'lines', bytesRead / input.bytes)
   }
   progress.end()
-  const ordersWithoutPet = new Map([...openOrders].filter(([petId]) => !petIds.has(petId)))
-  return { digest: hash.digest('hex'), highestIds, ordersWithoutPet }
+  return { options, digest: hash.digest('hex'), highestIds, petIds, externalIds, openOrders }
 }

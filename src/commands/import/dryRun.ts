@@ -1,12 +1,10 @@
 import { DatabaseSync } from 'node:sqlite'
 import { findCategory } from '../../categories/queries.ts'
-import type { Database } from '../../database/database.ts'
 import type { Db } from '../../database/tables.ts'
-import { findStoredPets, type StoredPet } from '../../pets/queries.ts'
+import { findStoredPets } from '../../pets/queries.ts'
 import { findStoredIds, isSame, merge, storedIndex } from './applyPets.ts'
 import type { Batch } from './batch.ts'
-import { type Problems, problemOf } from './problems.ts'
-import { type CategoryRecord, isPetRecord, type PetRecord } from './records.ts'
+import { type CategoryRecord, type ExportRecord, isPetRecord, type PetRecord } from './records.ts'
 
 type Changes = { added: number; updated: number; unchanged: number }
 const noChanges = (): Changes => ({ added: 0, updated: 0, unchanged: 0 })
@@ -14,21 +12,32 @@ const noChanges = (): Changes => ({ added: 0, updated: 0, unchanged: 0 })
 const petsPerQuery = 500
 
 /** Counts what an import would change. Without a database, everything would be added. */
-export class DryRun {
+export async function findChanges(
+  db: Db | undefined,
+  batches: AsyncIterable<Batch>,
+  skippedLines: ReadonlySet<number>,
+) {
+  const counter = new ChangeCounter(db)
+  try {
+    for await (const { records, lines } of batches)
+      await counter.add(records.filter((_, at) => !skippedLines.has(lines[at] as number)))
+    return counter.changes
+  } finally {
+    counter.close()
+  }
+}
+
+class ChangeCounter {
   readonly changes = { pets: noChanges(), categories: noChanges(), orders: 0, keys: 0 }
   readonly #db: Db | undefined
-  readonly #problems: Problems
   readonly #seen = new SeenPets()
 
-  constructor(database: Database | undefined, problems: Problems) {
-    this.#db = database?.read
-    this.#problems = problems
+  constructor(db: Db | undefined) {
+    this.#db = db
   }
 
-  async add({ records, lines }: Batch): Promise<void> {
-    const pets = records.flatMap((record, at) =>
-      isPetRecord(record) ? { record, line: lines[at] as number } : [],
-    )
+  async add(records: readonly ExportRecord[]): Promise<void> {
+    const pets = records.filter(isPetRecord)
     for (let from = 0; from < pets.length; from += petsPerQuery)
       await this.#addPets(pets.slice(from, from + petsPerQuery))
     for (const record of records) {
@@ -38,19 +47,14 @@ export class DryRun {
     }
   }
 
-  async #addPets(pets: readonly { record: PetRecord; line: number }[]): Promise<void> {
-    const records = pets.map(({ record }) => record)
-    const { storedIds } = this.#db ? await findStoredIds(this.#db, records) : { storedIds: [] }
-    const index = storedIndex(this.#db ? await findStoredPets(this.#db, storedIds) : [])
-    for (const { record, line } of pets) {
+  async #addPets(pets: readonly PetRecord[]): Promise<void> {
+    const stored = this.#db
+      ? await findStoredPets(this.#db, (await findStoredIds(this.#db, pets)).storedIds)
+      : []
+    const index = storedIndex(stored)
+    for (const record of pets) {
       const isRepeated = this.#seen.add(record)
-      let existing: StoredPet | undefined
-      try {
-        existing = index.find(record)
-      } catch (error) {
-        this.#problems.add({ line, reason: problemOf(error) })
-        continue
-      }
+      const existing = index.find(record)
       if (!existing) this.changes.pets[isRepeated ? 'updated' : 'added']++
       else this.changes.pets[isSame(existing, merge(existing, record)) ? 'unchanged' : 'updated']++
     }
@@ -80,10 +84,11 @@ class SeenPets {
     this.#insert = this.#database.prepare('INSERT OR IGNORE INTO seen VALUES (?)')
   }
 
-  /** Returns whether an earlier record was about the same pet. */
+  /** Returns whether an earlier record was about the same pet. Its id decides, if it has one. */
   add({ id, externalId }: PetRecord): boolean {
     const keys = [id, externalId].filter((key) => key !== undefined)
-    return keys.map((key) => this.#insert.run(key).changes === 0).includes(true)
+    const [isRepeated = false] = keys.map((key) => this.#insert.run(key).changes === 0)
+    return isRepeated
   }
 
   close(): void {

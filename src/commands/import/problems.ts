@@ -1,4 +1,4 @@
-import { closeSync, openSync, writeSync } from 'node:fs'
+import { closeSync, fstatSync, ftruncateSync, openSync, statSync, writeSync } from 'node:fs'
 import { ApiError } from '../../api/errors.ts'
 import { JsonError } from '../../api/json.ts'
 
@@ -14,8 +14,8 @@ export class Problems {
   readonly #report: number | undefined
   #count = 0
 
-  constructor(reportFile: string | undefined) {
-    this.#report = reportFile === undefined ? undefined : openSync(reportFile, 'w', 0o600)
+  constructor(reportFile: string | undefined, inputFile: string | undefined) {
+    this.#report = reportFile === undefined ? undefined : openReport(reportFile, inputFile)
   }
 
   get count(): number {
@@ -38,6 +38,23 @@ export class Problems {
   close(): void {
     if (this.#report !== undefined) closeSync(this.#report)
   }
+}
+
+function openReport(file: string, inputFile = '-'): number {
+  const input = statSync(inputFile, { throwIfNoEntry: false })
+  try {
+    // Without emptying it yet.
+    const report = openSync(file, 'a', 0o600)
+    const { ino, dev } = fstatSync(report)
+    if (ino !== input?.ino || dev !== input.dev) {
+      if (fstatSync(report).isFile()) ftruncateSync(report)
+      return report
+    }
+    closeSync(report)
+  } catch (cause) {
+    throw new Error(`The report cannot be written (${(cause as Error).message}).`, { cause })
+  }
+  throw new Error('The report must be another file than the import.')
 }
 
 /** A line is wrong. */

@@ -24,7 +24,7 @@ export async function* readCsv(
   for await (const chunk of chunks) {
     if (rest === '') line = chunk.line
     const batch: Batch = { records: [], lines: [], problems: [...chunk.problems], bytes: chunk.bytes }
-    const text = rest + chunk.text
+    const text = rest + (chunk.line === 1 ? chunk.text.replace(/^\ufeff/, '') : chunk.text)
     rest = ''
     for (let start = 0; start < text.length; ) {
       const parsed = parseCsvRecord(text, start, columns?.delimiter ?? findDelimiter(firstLine(text)))
@@ -60,7 +60,7 @@ function linesIn(text: string, start: number, end: number): number {
 }
 
 function readHeader(cells: readonly string[], line: string, options: ReadOptions): Columns {
-  const headers = cells.map((cell) => cell.replace(/^\ufeff/, '').trim())
+  const headers = cells.map((cell) => cell.trim())
   const found: { [Name in Field]?: number } = {}
   for (const [at, header] of headers.entries()) {
     const field = fieldOf(header, options)
@@ -125,6 +125,8 @@ function toPet(cells: readonly string[], columns: Columns): PetRecord {
     const numbers = { id: id === undefined ? undefined : Number(id), categoryId: BigInt(categoryId) }
     return { type: 'pet', name, status: status as PetStatus | undefined, externalId, ...numbers }
   }
+  // As in JSON: PostgreSQL cannot store it.
+  if (`${name}${externalId}`.includes('\u0000')) throw new LineError('has a NUL character')
   const integerOf = (text: string | undefined) =>
     text === undefined ? undefined : (parseInt64(text) ?? text)
   const fields = { id: integerOf(id), categoryId: integerOf(cell('categoryId')), status, externalId }

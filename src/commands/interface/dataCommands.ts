@@ -24,7 +24,7 @@ NDJSON has one JSON object on each line, such as {"name":"Milo","categoryId":3,"
 
 An animal with an id, or with an external id that is known already, replaces the existing one. An animal without either is added. An external id is your own name for an animal. It is stored beside the animal and exported, and it is not part of the API. An animal with an open order keeps the status that the order gives it.
 
-Every line is checked before anything is changed. If any is wrong, nothing is imported and the exit code is 1, unless --skip-bad is given. The lines are then written in batches. An import that was interrupted continues after the last batch if it is started again with the same file and options.
+Every line is checked before anything is changed. A line is also wrong if another animal has its external id. If any is wrong, nothing is imported and the exit code is 1, unless --skip-bad is given. The lines are then written in batches. An import that was interrupted continues after the last batch if it is started again with the same file and options.
 
 With --with-keys, an existing key (with the same secret, or the same id and creation time) is updated as the API could update it: it stays revoked, and expired secrets stay expired. Keys that can manage keys in this database are never changed. A key whose id belongs to another key gets a new id.
 
@@ -88,7 +88,7 @@ function addExport(program: Command): void {
   })
     .addOption(new Option('--format <format>', 'csv or ndjson (default: ndjson)').choices(['csv', 'ndjson']))
     .option('--without-keys', 'leave out keys and counters; "petstore import" then needs no --with-keys')
-    .addOption(jsonOption('accepted for scripts; the output is the data'))
+    .addOption(jsonOption('print the number of records as one line of JSON to standard error'))
 }
 
 function addBackups(program: Command): void {

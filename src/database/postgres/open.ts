@@ -70,6 +70,7 @@ export function openPostgres({ url, poolMax, replica: replicaOptions }: Postgres
     onStorageFault() {},
     // PostgreSQL removes old row versions itself: see docs/guides/personal-data.md.
     truncateWal() {},
+    async yieldToServer() {},
     onExternalChange: externalChanges.listen,
     stats: () => ({
       writesWaiting: writer.waiting,

@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Database, DatabaseUnavailableError, type StorageFault } from '../database.ts'
 import { sqliteDialect } from '../dialect.ts'
 import type { Db } from '../tables.ts'
@@ -10,7 +11,8 @@ import { sqliteConnectionOf, sqliteKysely } from './driver.ts'
 import { Durability, defaultSyncMaxMs } from './durability.ts'
 import { createFolder, restrictFileModes } from './files.ts'
 import { needsRecovery, recoverDatabase } from './recovery.ts'
-import { sqliteWriteEngine } from './writeEngine.ts'
+import { isServerRunning } from './serverLock.ts'
+import { sqliteWriteEngine, writerTurnMs } from './writeEngine.ts'
 
 const openWaitMaxMs = 5_000
 const readWaitMaxMs = 50
@@ -78,6 +80,9 @@ export function openSqlite(
     onStorageFault: (listener) => void faultListeners.push(listener),
     // In a command, the last connection to close truncates the log.
     truncateWal: () => durability?.truncateWal(),
+    async yieldToServer() {
+      if (isServerRunning(dataDir)) await sleep(writerTurnMs)
+    },
     onExternalChange: externalChanges.listen,
     stats: () => ({
       writesWaiting: queue.length,

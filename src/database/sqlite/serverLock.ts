@@ -3,15 +3,20 @@ import { DatabaseSync } from 'node:sqlite'
 import { isLocked } from './driver.ts'
 import { createFolder, restrictFileModes } from './files.ts'
 
+/** Longer than `isServerRunning` takes, which locks the file for a moment. */
+const lockWaitMs = 100
+
+const lockFile = (dataDir: string): string => join(dataDir, 'server.lock')
+
 /**
  * Prevents a second server on the same data folder: each would count only its share of the requests. The operating system
  * releases the lock when the process dies.
  */
 export function acquireServerLock(dataDir: string): () => void {
   createFolder(dataDir)
-  const file = join(dataDir, 'server.lock')
+  const file = lockFile(dataDir)
   restrictFileModes(file)
-  const lock = new DatabaseSync(file, { timeout: 0 })
+  const lock = new DatabaseSync(file, { timeout: lockWaitMs })
   try {
     lock.exec('BEGIN EXCLUSIVE')
   } catch (error) {
@@ -20,4 +25,16 @@ export function acquireServerLock(dataDir: string): () => void {
     throw new Error(`Another petstore server is running on ${dataDir}: stop it, or set PETSTORE_DATA_DIR.`)
   }
   return () => lock.close()
+}
+
+/** Whether a server runs on the data folder. */
+export function isServerRunning(dataDir: string): boolean {
+  try {
+    using lock = new DatabaseSync(lockFile(dataDir), { readOnly: true, timeout: 0 })
+    lock.prepare('SELECT 1 FROM sqlite_schema').get()
+    return false
+  } catch (error) {
+    // Any other error means that there is no such file.
+    return isLocked(error)
+  }
 }

@@ -6,6 +6,9 @@ import type { Durability } from './durability.ts'
 
 const lockRetry = { waitMaxMs: 5_000, retryMs: 20, isRetryable: isLocked }
 
+/** In this time, a writer of another process that waits for the lock tries to take it. */
+export const writerTurnMs = 1.5 * lockRetry.retryMs
+
 type SqliteWriteOptions = {
   /** Present in a server, which syncs commits in another thread. */
   durability(): Durability | undefined
