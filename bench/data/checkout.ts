@@ -52,6 +52,7 @@ export const petstore = ({ dir }: Checkout, ...args: string[]): string[] => [
 export const rateLimit = 1_000_000_000
 
 export async function createKey(checkout: Checkout, env: Env, ...options: string[]): Promise<string> {
+  await runProgram(petstore(checkout, 'migrate'), env)
   const limits = ['--plan', 'enterprise', '--per-minute', String(rateLimit), '--per-day', String(rateLimit)]
   const command = petstore(checkout, 'keys', 'create', '--name', 'bench', ...limits, ...options, '--json')
   return JSON.parse(await runProgram(command, env)).key
