@@ -114,7 +114,7 @@ class TypeWriter {
       .filter((parameter) => parameter.in === place)
       .map(
         ({ name, required, schema, description }) =>
-          // A parameter takes whatever id a response has.
+          // A parameter accepts every id that a response can contain.
           `${commentOf(description)}${this.#field(name, { ...schema, maximum: undefined }, required)}`,
       )
     return fields.length === 0 ? 'undefined' : `{\n${fields.join('\n')}\n}`

@@ -98,7 +98,7 @@ describe('keys', () => {
     }),
   )
 
-  browserTest('are changed, without overwriting what another operator changes meanwhile', async () => {
+  browserTest('are changed, without overwriting concurrent changes of another operator', async () => {
     const { id } = await service.makeKey({ name: 'Feed' })
     await visit(`keys/${id}`, async ({ page }) => {
       await page.getByRole('button', { name: 'Edit' }).click()

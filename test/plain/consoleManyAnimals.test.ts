@@ -34,7 +34,7 @@ async function heapBytes(page: Page): Promise<number> {
   return usedSize
 }
 
-/** Scrolls to the end as often as a new page makes the list longer. Returns the largest number of rows meanwhile. */
+/** Scrolls to the end as often as a new page makes the list longer. Returns the largest number of rows on the way. */
 const scrollThroughAll = (page: Page) =>
   page.evaluate<number>(`(async () => {
     const region = document.querySelector('.table-scroll')

@@ -13,7 +13,7 @@ export class ChangesDuringLoad<Change> {
     }
   }
 
-  /** Runs a load. Returns its result, and what changed meanwhile. */
+  /** Runs a load. Returns its result, and what changed during it. */
   async during<Result>(
     load: () => Promise<Result>,
   ): Promise<{ result: Result; changes: ReadonlyMap<number, Change> }> {

@@ -67,7 +67,7 @@ export function Dialog(props: DialogProps) {
       aria-labelledby={titleId}
       {...(ignoresEscape && { closedby: 'none' })}
       onKeyDown={(event) => {
-        // Browsers close a dialog at the second Escape, whatever the cancel event says.
+        // Browsers close a dialog at the second Escape, even if the cancel event was prevented.
         if (event.key === 'Escape' && staysOpen) event.preventDefault()
       }}
       onCancel={(event) => {
