@@ -49,7 +49,7 @@ export async function run({ env, options }: Pick<Call, 'env' | 'options'>): Prom
   for (const warning of unknownSettingWarnings(env)) log.warn(warning)
   // Printed last: from here on the service can be stopped cleanly.
   log.info({ port: started.port, environment: config.environment }, 'started')
-  console.log(options.json ? JSON.stringify(addresses(config, started)) : greeting(config, started))
+  console.log(options.json ? JSON.stringify(addresses(config, started)) : startMessage(config, started))
 }
 
 /** Returns whether a thread is left that cannot be stopped. */
@@ -77,7 +77,7 @@ function addresses(config: Config, { port, newOperatorKey }: Service) {
   return { environment, ...pages, data, operatorKey: newOperatorKey }
 }
 
-function greeting(config: Config, service: Service): string {
+function startMessage(config: Config, service: Service): string {
   const { api, console, docs, data, operatorKey } = addresses(config, service)
   return `Petstore is up (${config.environment}).
 
@@ -107,10 +107,12 @@ For the examples in the guides, run this in another terminal:
 
 `
 
+/** The petstore command, as the operator can type it. In a checkout there is none, and npm runs it. */
+const petstore = process.env.npm_lifecycle_event === 'start' ? 'npm run -s petstore --' : 'petstore'
+
 const lostKeyHint = ({ adminKey }: Config) =>
   adminKey === undefined
-    ? `Lost your key? "npm run -s petstore -- keys list" shows its id, and "npm run -s petstore -- keys rotate ID" prints a
-new secret.
+    ? `Lost your key? "${petstore} keys list" shows its id, and "${petstore} keys rotate ID" prints a new secret.
 
 `
     : ''

@@ -1,19 +1,9 @@
-import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { RequestProblem } from '../api/request.ts'
-import type { NodeRequest } from './nodeAdapter.ts'
+import { Connection, type ConnectionHandlers } from './connection.ts'
 import type { ConnectionCloseReason } from './server.ts'
 
 /** When fewer connections than this are left, unused ones are closed. */
 const connectionsSpare = 100
-/** Reading pauses while more pipelined requests than this wait. */
-const waitingPauseMax = 100
-/** What was read before the pause can still exceed it. Beyond these bounds the connection is closed. */
-const waitingMax = 2_000
-/** Of all connections together: each takes about 4 KB. */
-const waitingTotalMax = 20_000
-
-type Exchange = { readonly request: NodeRequest; readonly response: ServerResponse }
 
 type ConnectionBounds = {
   readonly connectionsMax: number
@@ -21,131 +11,6 @@ type ConnectionBounds = {
   readonly unfinishedMs: number
   addressGroup(remoteAddress: string): string | undefined
   onClosed(reason: ConnectionCloseReason, address: string): void
-}
-
-type ConnectionHandlers = {
-  serve(exchange: Exchange): void
-  /** Responds to bytes that are not a request, and closes the connection. */
-  reject(socket: Socket, problem: RequestProblem): void
-}
-
-/** Serves the requests of a connection one after another: a pipelined request sees the effects of those before it. */
-class Connection {
-  readonly socket: Socket
-  readonly openedAt = performance.now()
-  readonly #connections: Connections
-  readonly #waiting: Exchange[] = []
-  #current: Exchange | undefined
-  /** The last exchange that was served or is being served. */
-  #last: Exchange | undefined
-  #problem: RequestProblem | undefined
-  #hasCompleted = false
-  #isPauseScheduled = false
-  #bytesRead = 0
-  #idleSweeps = 0
-  /** The number of its last request, of all requests of the server. */
-  lastUsed = 0
-
-  constructor(socket: Socket, connections: Connections) {
-    this.socket = socket
-    this.#connections = connections
-  }
-
-  get isServing(): boolean {
-    return this.#current !== undefined
-  }
-
-  /** Whether no request has arrived completely so far. */
-  get isUnfinished(): boolean {
-    // A request can become complete after its response.
-    this.#hasCompleted ||= this.#last?.request.isComplete ?? false
-    return !this.#hasCompleted
-  }
-
-  add(exchange: Exchange): void {
-    // What was read is parsed to its end, also after the connection is closed.
-    if (this.socket.destroyed) return
-    this.lastUsed = ++this.#connections.requests
-    exchange.response.once('close', () => this.#next(exchange))
-    if (!this.#current) return void this.#serve(exchange)
-    this.#waiting.push(exchange)
-    const total = ++this.#connections.waiting
-    if (this.#waiting.length > waitingMax || total > waitingTotalMax) this.socket.destroy()
-    else if (this.#waiting.length > waitingPauseMax) this.#schedulePause()
-  }
-
-  /** The bytes that follow cannot be read. Complete requests get their responses first. */
-  fail(problem: RequestProblem): void {
-    const { socket } = this
-    if (this.#problem || socket.destroyed || socket.writableEnded) return
-    // Reading may be paused in the middle of a request: then the client is not slow.
-    if (problem === 'timeout' && this.#waiting.length > 0) return
-    this.#problem = problem
-    socket.pause()
-    const last = this.#waiting.at(-1) ?? this.#last
-    const isBodyBroken = last !== undefined && !last.request.isComplete
-    if (isBodyBroken && !last.response.headersSent) last.request.fail(problem)
-    else if (isBodyBroken) socket.destroySoon()
-    else if (!this.#current) this.#connections.handlers.reject(socket, problem)
-    // A stream has no end to wait for.
-    else if (this.#current.response.headersSent && !this.#current.response.writableEnded) socket.destroy()
-  }
-
-  /** Closes the connection if it is idle in more than this many sweeps in a row. */
-  sweep(idleSweepsMax: number): void {
-    const { bytesRead } = this.socket
-    const isIdle = !this.isUnfinished && !this.#current && bytesRead === this.#bytesRead
-    this.#idleSweeps = isIdle ? this.#idleSweeps + 1 : 0
-    this.#bytesRead = bytesRead
-    if (this.#idleSweeps > idleSweepsMax) this.socket.destroy()
-  }
-
-  close(): void {
-    this.#connections.waiting -= this.#waiting.length
-    this.#waiting.length = 0
-  }
-
-  #serve(exchange: Exchange): void {
-    this.#current = exchange
-    this.#last = exchange
-    this.#connections.handlers.serve(exchange)
-  }
-
-  #next({ request }: Exchange): void {
-    this.#hasCompleted ||= request.isComplete
-    this.#current = undefined
-    const next = this.#waiting.shift()
-    if (!next) {
-      if (this.#problem && request.isComplete && !this.socket.writableEnded)
-        this.#connections.handlers.reject(this.socket, this.#problem)
-      return
-    }
-    this.#connections.waiting--
-    this.#current = next
-    this.#schedulePause()
-    // One request per connection and turn of the event loop: other connections are served in between.
-    setImmediate(() => {
-      if (this.socket.destroyed) return
-      this.#pauseOrResume()
-      this.#serve(next)
-    })
-  }
-
-  /** Node resumes reading with every complete request, body and response, in a tick before the microtasks. */
-  #schedulePause(): void {
-    if (this.#isPauseScheduled) return
-    this.#isPauseScheduled = true
-    queueMicrotask(() => {
-      this.#isPauseScheduled = false
-      this.#pauseOrResume()
-    })
-  }
-
-  #pauseOrResume(): void {
-    if (this.#problem) return
-    if (this.#waiting.length > waitingPauseMax) this.socket.pause()
-    else if (this.socket.isPaused()) this.socket.resume()
-  }
 }
 
 /** The open connections of a server and their bounds: in total, and per address. */
@@ -174,6 +39,12 @@ export class Connections {
 
   hasServing(): boolean {
     return this.#open.values().some(({ isServing }) => isServing)
+  }
+
+  /** Whether a connection that is idle now was opened or used within this time. */
+  hasRecentlyActive(ms: number): boolean {
+    const since = performance.now() - ms
+    return this.#open.values().some(({ idleSince }) => idleSince !== undefined && idleSince > since)
   }
 
   add(socket: Socket): void {
@@ -231,10 +102,10 @@ export class Connections {
 
   /** Searched only when needed: keeping connections in order would cost time with every request. */
   #longestIdle(): Connection | undefined {
-    let found: Connection | undefined
+    let [found, since] = [undefined as Connection | undefined, Infinity]
     for (const connection of this.#open.values()) {
-      if (connection.lastUsed === 0 || connection.isServing) continue
-      if (!found || connection.lastUsed < found.lastUsed) found = connection
+      const { isServing, respondedAt = Infinity } = connection
+      if (!isServing && respondedAt < since) [found, since] = [connection, respondedAt]
     }
     return found
   }

@@ -1,5 +1,6 @@
-import { createServer, type IncomingMessage, type ServerOptions, type ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerOptions, ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import { http } from '../nodeHttp.ts'
 import { Connections } from './connections.ts'
 import { lingeringClose } from './lingeringClose.ts'
 import { closeIfStalled, NodeRequest, writeResponse } from './nodeAdapter.ts'
@@ -48,7 +49,7 @@ export async function listenOnNode(
   async function serve(request: NodeRequest, response: ServerResponse): Promise<void> {
     try {
       if (shutdown.listenerClosed) await shutdown.listenerClosed
-      writeResponse(request, response, await handle(request), shutdown.listenerClosed !== undefined)
+      writeResponse(request, response, await handle(request), shutdown.isStopping)
       closeIfStalled(response, bounds.stalledMs)
     } catch {
       // The client must not wait for a response that cannot be written.
@@ -69,7 +70,7 @@ export async function listenOnNode(
     connections.get(message.socket)?.add({ request: new NodeRequest(message, response), response })
   const { headersMs = defaultHeadersMs } = bounds
   const timeouts = { headersTimeout: headersMs, connectionsCheckingInterval: headersMs / 5 }
-  const server = createServer({ ...serverOptions, ...timeouts }, onRequest)
+  const server = http.createServer({ ...serverOptions, ...timeouts }, onRequest)
   const shutdown = new Shutdown(server, connections)
   server.maxConnections = connectionsMax
   server.on('connection', (socket) => connections.add(socket))

@@ -1,8 +1,8 @@
-import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { ApiRequest, RequestProblem } from '../api/request.ts'
 import type { ApiResponse } from '../api/response.ts'
 import { systemClock } from '../clock.ts'
+import { http } from '../nodeHttp.ts'
 
 const problems: Readonly<Record<string, RequestProblem>> = {
   HPE_HEADER_OVERFLOW: 'headers_too_large',
@@ -27,7 +27,7 @@ export const unreadableRequest = ({ remoteAddress = '' }: Socket, problem: Reque
 /** Node has no response object for what it could not parse, so this response is written to the socket. */
 export function writeToSocket(socket: Socket, { status, headers, callerHeaders, body }: ApiResponse): void {
   const all = [...headers, ...callerHeaders, 'Date', new Date(systemClock()).toUTCString()]
-  let head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`
+  let head = `HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\n`
   for (let index = 0; index < all.length; index += 2) head += `${all[index]}: ${all[index + 1]}\r\n`
   socket.write(`${head}\r\n`)
   if (body !== undefined) socket.write(body)

@@ -3,6 +3,8 @@ import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promi
 import type { Connections } from './connections.ts'
 
 const deadlineMs = 10_000
+/** A client that was active within this time may already be sending its next request. */
+const recentMs = 1_000
 /** How long to wait at most for a moment without new connections and requests. */
 const quietWaitMaxMs = 500
 /** How long that moment lasts: clients on a busy machine are late by as much. */
@@ -13,6 +15,7 @@ const pollMs = 20
 export class Shutdown {
   readonly #server: Server
   readonly #connections: Connections
+  #isStopping = false
   #listenerClosed: Promise<void> | undefined
 
   constructor(server: Server, connections: Connections) {
@@ -20,17 +23,26 @@ export class Shutdown {
     this.#connections = connections
   }
 
-  /** Defined while stopping; requests are served once it has resolved, with `Connection: close`. */
+  /** Whether every response is the last of its connection. */
+  get isStopping(): boolean {
+    return this.#isStopping
+  }
+
+  /** Requests that arrive after this is defined are served once it has resolved. */
   get listenerClosed(): Promise<void> | undefined {
     return this.#listenerClosed
   }
 
   async stop(): Promise<void> {
+    this.#isStopping = true
+    await waitWhile(() => this.#connections.hasRecentlyActive(recentMs), recentMs)
     const { promise: closed, resolve } = Promise.withResolvers<void>()
     this.#listenerClosed = this.#waitForQuiet().then(() => void this.#server.close(() => resolve()))
     await this.#listenerClosed
-    const deadline = performance.now() + deadlineMs
-    while (this.#connections.hasServing() && performance.now() < deadline) await pause(pollMs)
+    await waitWhile(
+      () => this.#connections.hasServing() || this.#connections.hasRecentlyActive(recentMs),
+      deadlineMs,
+    )
     this.#server.closeAllConnections()
     await closed
   }
@@ -50,4 +62,9 @@ export class Shutdown {
       await nextTurn()
     } while (arrivals() > before && performance.now() < deadline)
   }
+}
+
+async function waitWhile(condition: () => boolean, maxMs: number): Promise<void> {
+  const deadline = performance.now() + maxMs
+  while (condition() && performance.now() < deadline) await pause(pollMs)
 }

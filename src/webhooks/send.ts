@@ -1,6 +1,6 @@
-import { request as httpRequest } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { type BlockList, isIP, type LookupFunction } from 'node:net'
+import { http } from '../nodeHttp.ts'
 import { isAllowedAddress, isPublicAddress } from './addresses.ts'
 import { ResolveError, resolveHost } from './resolveHost.ts'
 import { type AttemptOutcome, attemptTimeoutMs } from './webhook.ts'
@@ -52,7 +52,7 @@ export function sendMessage(
   }
 
   return new Promise((resolve) => {
-    const outgoing = (isHttps ? httpsRequest : httpRequest)(target, {
+    const outgoing = (isHttps ? httpsRequest : http.request)(target, {
       method: 'POST',
       headers: { ...headers, 'Content-Length': String(Buffer.byteLength(body)) },
       lookup,

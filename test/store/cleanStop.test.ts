@@ -6,6 +6,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { eventually } from '../support/eventually.ts'
 import { openRawConnection, type RawConnection } from '../support/rawConnection.ts'
+import { repetitions } from '../support/repetitions.ts'
 import { type Server, serverFor } from '../support/servers.ts'
 
 /** After this time the server closes the remaining connections. With well-behaved clients a stop takes far less. */
@@ -61,7 +62,7 @@ async function keepCalling(base: string, key: string, name: string, keepAlive: b
 }
 
 describe('SIGTERM under load breaks no request and loses nothing', () => {
-  const rounds = 6
+  const rounds = repetitions(6)
   const callers = 8
 
   for (const [kind, keepAlive] of [
@@ -121,6 +122,9 @@ async function withRequestInFlight(t: TestContext) {
   return { server, slow, other, finish: () => slow.socket.write(body.slice(10)) }
 }
 
+const petsRequest = (server: Server) =>
+  `GET /v1/pets HTTP/1.1\r\nHost: petstore\r\nAuthorization: Bearer ${server.operatorKey}\r\n\r\n`
+
 const ready = async (caller: RawConnection) => {
   caller.socket.write('GET /readyz HTTP/1.1\r\nHost: petstore\r\n\r\n')
   return caller.response()
@@ -155,6 +159,32 @@ describe('while it stops', { concurrency: 2 }, () => {
     assert.equal((await server.ended).code, 0)
     const next = await serverFor(t, server.databaseEnv)
     assert.deepEqual([...(await allPets(next, server.operatorKey as string)).values()], ['slow'])
+  })
+
+  test('a client that sends its next request a moment later gets its response', async (t) => {
+    const { server, other } = await withRequestInFlight(t)
+    const second = await openRawConnection(server.base)
+    t.after(() => second.socket.destroy())
+    assert.equal((await ready(second)).status, 200)
+    server.child.kill('SIGTERM')
+    // The pause is the scenario: a client that computes between two requests, on a busy machine.
+    await pause(300)
+    for (const caller of [other, second]) {
+      caller.socket.write(petsRequest(server))
+      const { status, head } = await caller.response()
+      assert.equal(status, 200)
+      assert.match(head, /^connection: close$/im)
+    }
+  })
+
+  test('a connection that is opened a moment before and has sent nothing gets its response', async (t) => {
+    const { server, other } = await withRequestInFlight(t)
+    const fresh = await openRawConnection(server.base)
+    t.after(() => fresh.socket.destroy())
+    server.child.kill('SIGTERM')
+    await untilStopping(other)
+    fresh.socket.write(petsRequest(server))
+    assert.equal((await fresh.response()).status, 200)
   })
 
   test('idle connections are closed without a reset, and do not delay it', async (t) => {
