@@ -52,13 +52,13 @@ function resolve<T extends { $ref?: string }>(value: T): T {
 /** How the types of a target refer to a schema, and which type an integer has. */
 type Style = { refer(name: string): string; integer(schema: Schema): string }
 
-/** The console treats every id as opaque. */
+/** The console treats ids as opaque, so their type does not matter. */
 const consoleStyle: Style = {
   refer: (name) => `Schemas[${JSON.stringify(name)}]`,
   integer: () => 'number',
 }
 
-/** An int64 that can be beyond 2^53 is a bigint there (decision 31). */
+/** An integer that can be beyond 2^53 has the type `Int64` of the client (decision 31). */
 const clientStyle: Style = {
   refer: (name) => name,
   integer: ({ format, maximum = Number.POSITIVE_INFINITY }) =>

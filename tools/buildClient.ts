@@ -7,8 +7,8 @@ import { globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { build } from 'vite'
 import { writeClientTypes } from './apiTypes.ts'
+import { root } from './project.ts'
 
-const root = fileURLToPath(new URL('../', import.meta.url))
 const folder = `${root}client`
 const tsc = fileURLToPath(new URL('bin/tsc', import.meta.resolve('typescript/package.json')))
 

@@ -1,16 +1,18 @@
-/** Time and chance. Tests replace them. */
+import { abortable } from './abort.ts'
+
+/** Time and randomness. Tests replace them. */
 export type Clock = {
-  /** Milliseconds, rising. */
+  /** Milliseconds, monotonic. */
   now(): number
   /** Rejects with the reason of the signal when it is aborted. */
   sleep(ms: number, signal: AbortSignal | undefined): Promise<void>
   /** From 0 to 1. */
   random(): number
-  /** The maximum silence of an event stream. The service sends something every 15 seconds. */
-  readonly streamSilenceMs: number
+  /** An event stream without data for this long is lost. The service sends something every 15 seconds. */
+  readonly streamIdleTimeoutMs: number
 }
 
-/** A timer for longer than this would end at once. */
+/** A timer for longer than this would fire at once. */
 export const timerMaxMs = 2 ** 31 - 1
 
 export const systemClock: Clock = {
@@ -24,51 +26,9 @@ export const systemClock: Clock = {
     }
   },
   random: Math.random,
-  streamSilenceMs: 40_000,
+  streamIdleTimeoutMs: 40_000,
 }
 
 /** The time before the next attempt: exponential with full jitter. */
 export const backoffMs = (clock: Clock, attempt: number, minMs: number, maxMs: number): number =>
   Math.min(minMs * 2 ** attempt, maxMs) * clock.random()
-
-/** A promise that the signal can reject. */
-export async function abortable<T>(
-  signal: AbortSignal | undefined,
-  start: (resolve: (value: T) => void) => void,
-): Promise<T> {
-  signal?.throwIfAborted()
-  let stop = () => {}
-  try {
-    return await new Promise<T>((resolve, reject) => {
-      stop = onAbort(signal, () => reject(signal?.reason))
-      start(resolve)
-    })
-  } finally {
-    stop()
-  }
-}
-
-type Listeners = { callbacks: Set<() => void>; listener: () => void }
-const listenersOf = new WeakMap<AbortSignal, Listeners>()
-
-/**
- * Calls back when the signal is aborted, until the returned function is called. All callbacks of a signal share one
- * listener: Node warns of more than ten, and many are slow.
- */
-export function onAbort(signal: AbortSignal | undefined, callback: () => void): () => void {
-  if (!signal) return () => {}
-  let listeners = listenersOf.get(signal)
-  if (!listeners) {
-    const callbacks = new Set<() => void>()
-    listeners = { callbacks, listener: () => callbacks.forEach((call) => void call()) }
-    listenersOf.set(signal, listeners)
-    signal.addEventListener('abort', listeners.listener)
-  }
-  const { callbacks, listener } = listeners
-  callbacks.add(callback)
-  return () => {
-    if (!callbacks.delete(callback) || callbacks.size > 0) return
-    listenersOf.delete(signal)
-    signal.removeEventListener('abort', listener)
-  }
-}

@@ -1,8 +1,9 @@
-import { backoffMs, type Clock, onAbort, timerMaxMs } from './clock.ts'
+import { onAbort } from './abort.ts'
+import { backoffMs, type Clock, timerMaxMs } from './clock.ts'
 import { ConnectionError, PetstoreError, TimeoutError } from './errors.ts'
-import { Gate } from './gate.ts'
 import { toExactText, toJson } from './json.ts'
 import { errorOf, isRetryableStatus, readJson } from './response.ts'
+import { RequestScheduler } from './scheduler.ts'
 import { type ErrorCode, type Operations, operations } from './schema.ts'
 
 export type PetstoreOptions = {
@@ -15,7 +16,7 @@ export type PetstoreOptions = {
   timeoutMs?: number
   /** How often a failed request is repeated, if that is safe. The default is 5. */
   maxRetries?: number
-  /** Requests at the same time, others wait. The default is 8. More than 50 requires `throttle`. */
+  /** The maximum number of concurrent requests. Others wait. The default is 8. More than 50 requires `throttle`. */
   maxConcurrent?: number
   /** The maximum time of one wait for the rate limit. A request that would wait longer fails. The default is two minutes. */
   maxWaitMs?: number
@@ -73,7 +74,7 @@ export const headersOf = (result: object): Headers | undefined => headersOfResul
 export class Http {
   readonly #options: PetstoreOptions
   readonly clock: Clock
-  readonly gate: Gate
+  readonly scheduler: RequestScheduler
   readonly #baseUrl: string
   readonly #maxWaitMs: number
 
@@ -90,9 +91,9 @@ export class Http {
     this.#options = options
     this.#maxWaitMs = maxWaitMs
     this.clock = clock
-    this.gate = new Gate({ maxConcurrent, maxWaitMs, throttle }, clock, async () => {
-      await this.#attempt(this.#request('getLimits', {}, {}), {}, readJson, (headers) =>
-        this.gate.observe(headers),
+    this.scheduler = new RequestScheduler({ maxConcurrent, maxWaitMs, throttle }, clock, async () => {
+      await this.#attempt(this.#prepare('getLimits', {}, {}), {}, readJson, (headers) =>
+        this.scheduler.observe(headers),
       )
     })
   }
@@ -115,8 +116,8 @@ export class Http {
     read: Read<T>,
   ): Promise<Result<T>> {
     const { signal, maxRetries = this.#options.maxRetries ?? 5 } = options
-    const request = this.#request(id, input, options)
-    const isFree = id === 'getLimits'
+    const request = this.#prepare(id, input, options)
+    const isExempt = id === 'getLimits'
     /** The error of an attempt that the service may have processed. */
     let unknownOutcome: PetstoreError | undefined
     for (let attempt = 0; ; attempt++) {
@@ -126,7 +127,7 @@ export class Http {
         return this.#attempt(request, options, read, observe)
       }
       try {
-        return await (isFree ? this.gate.runFree(signal, send) : this.gate.run(signal, send))
+        return await (isExempt ? this.scheduler.runExempt(signal, send) : this.scheduler.run(signal, send))
       } catch (error) {
         if (!isSent || !(error instanceof PetstoreError)) throw error
         // The earlier attempt has removed it.
@@ -136,25 +137,25 @@ export class Http {
         if (unknownOutcome && error.status === 412) throw unknownOutcome
         if (!isRetryable(error)) throw error
         const delayMs = this.#delayMs(attempt, error)
-        const isPause = error.status === 429 && error.code !== 'too_many_streams' && !isFree
-        if (isPause) this.gate.pause(delayMs, error)
-        // The body of the error may be lost because of it.
+        const isPause = error.status === 429 && error.code !== 'too_many_streams' && !isExempt
+        if (isPause) this.scheduler.pause(delayMs, error)
+        // If an abort cuts off the body of an error, the error has only its status.
         signal?.throwIfAborted()
         if (attempt >= maxRetries || delayMs > this.#maxWaitMs) throw error
         if (error instanceof ConnectionError || error.status >= 500) unknownOutcome ??= error
-        // The gate waits for the end of a pause.
+        // The scheduler waits for the end of a pause.
         if (!isPause) await this.clock.sleep(delayMs, signal)
       }
     }
   }
 
-  /** The time before the next attempt, after the time that the service asks for. */
+  /** The time before the next attempt. A 429 names the exact time. Otherwise a random time is added. */
   #delayMs(attempt: number, { retryAfterMs = 0, status }: PetstoreError): number {
     if (status === 429 && retryAfterMs > 0) return retryAfterMs
     return retryAfterMs + backoffMs(this.clock, attempt, backoffMinMs, backoffMaxMs)
   }
 
-  #request(
+  #prepare(
     id: OperationId,
     { params, query, body }: Input<OperationId>,
     options: AnyOptions,

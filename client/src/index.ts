@@ -6,7 +6,6 @@ export {
   TimeoutError,
   WebhookVerificationError,
 } from './errors.ts'
-export type { RateLimit } from './gate.ts'
 export {
   type ChangeOptions,
   type CreateOptions,
@@ -16,6 +15,7 @@ export {
 } from './http.ts'
 export type { List, Page } from './list.ts'
 export { Petstore } from './petstore.ts'
+export type { RateLimit } from './scheduler.ts'
 export type * from './schema.ts'
 export type { StreamOptions } from './stream.ts'
 export { type VerifyOptions, verifyWebhook } from './webhook.ts'

@@ -11,6 +11,8 @@ export type Page<T> = {
 /** The `cursor` of a page, or its `after`. */
 type Position = Record<string, string>
 
+type PageAndNext<T> = { page: Page<T>; next: Position | undefined }
+
 /** A list. Iterating it reads all pages, one after the other. */
 export class List<T> implements AsyncIterable<T> {
   readonly #load: (position: Position) => Promise<T[]>
@@ -22,14 +24,14 @@ export class List<T> implements AsyncIterable<T> {
 
   /** The first page, or the one at the `cursor` of the list. */
   async page(): Promise<Page<T>> {
-    return (await this.#read({}))[0]
+    return (await this.#read({})).page
   }
 
   async *pages(): AsyncGenerator<Page<T>, void, undefined> {
-    for (let next: Position | undefined = {}; next; ) {
-      const [page, following]: [Page<T>, Position | undefined] = await this.#read(next)
+    for (let position: Position | undefined = {}; position; ) {
+      const { page, next }: PageAndNext<T> = await this.#read(position)
       yield page
-      next = following
+      position = next
     }
   }
 
@@ -37,16 +39,16 @@ export class List<T> implements AsyncIterable<T> {
     for await (const { items } of this.pages()) yield* items
   }
 
-  async #read(position: Position): Promise<[Page<T>, Position | undefined]> {
+  async #read(position: Position): Promise<PageAndNext<T>> {
     const items = await this.#load(position)
     const headers = headersOf(items) as Headers
-    const following = positionOf(headers.get('link'))
-    return [{ items, nextCursor: following && Object.values(following)[0], headers }, following]
+    const next = nextPosition(headers.get('link'))
+    return { page: { items, nextCursor: next && Object.values(next)[0], headers }, next }
   }
 }
 
 /** The position of the next page. The other parameters stay as they were given. */
-function positionOf(link: string | null): Position | undefined {
+function nextPosition(link: string | null): Position | undefined {
   const search = /<[^>?]*\?([^>]*)>; rel="next"/.exec(link ?? '')?.[1]
   if (search === undefined) return undefined
   const parameters = new URLSearchParams(search)
@@ -62,11 +64,11 @@ export function listOf<Id extends ListId, T>(
   id: Id,
   { params, query }: Input<Id>,
   options: RequestOptions | undefined,
-  limit = 100,
+  limitDefault = 100,
 ): List<T> {
   return new List((position) => {
-    const { limit: ownLimit = limit, ...filters } = (query ?? {}) as { limit?: number | undefined }
-    const input = { params, query: { limit: ownLimit, ...filters, ...position } } as Input<Id>
+    const { limit = limitDefault, ...filters } = (query ?? {}) as { limit?: number | undefined }
+    const input = { params, query: { limit, ...filters, ...position } } as Input<Id>
     return http.call(id, input, options, readList) as Promise<T[]>
   })
 }

@@ -1,10 +1,10 @@
 import { type Clock, systemClock } from './clock.ts'
-import type { RateLimit } from './gate.ts'
 import { Http, type PetstoreOptions } from './http.ts'
 import { Events, Webhooks } from './resources/changes.ts'
 import { Audit, Keys, Limits, Usage } from './resources/operator.ts'
 import { Pets } from './resources/pets.ts'
 import { Categories, Inventory, Orders } from './resources/store.ts'
+import type { RateLimit } from './scheduler.ts'
 
 /** A client of the Petstore API. Create one for each API key and share it: it respects the limits of the key. */
 export class Petstore {
@@ -40,6 +40,6 @@ export class Petstore {
 
   /** The rate limit of the key after the last response. Undefined before the first. */
   get rateLimit(): RateLimit | undefined {
-    return this.#http.gate.rateLimit
+    return this.#http.scheduler.rateLimit
   }
 }

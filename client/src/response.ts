@@ -1,9 +1,9 @@
 import { PetstoreError, RateLimitError } from './errors.ts'
-import { rateLimitWindows } from './gate.ts'
 import { parseJson } from './json.ts'
+import { rateLimitWindows } from './scheduler.ts'
 import type { Error as ErrorBody, ErrorCode } from './schema.ts'
 
-/** How long a 429 lasts that does not say it. */
+/** The pause after a 429 that does not say how long to wait. */
 const unknownRetryAfterMs = 60_000
 
 export const isRetryableStatus = (status: number): boolean =>
@@ -17,7 +17,7 @@ export async function readJson(response: Response): Promise<unknown> {
   try {
     data = parseJson(text)
   } catch (error) {
-    // Not complete, like a lost connection.
+    // Incomplete JSON is treated as a lost connection.
     if (/\bjson\b/i.test(response.headers.get('content-type') ?? '')) throw error
   }
   if (typeof data !== 'object' || data === null) throw unexpectedResponse(response)
@@ -50,11 +50,11 @@ export async function errorOf(response: Response): Promise<PetstoreError> {
   try {
     body = Object(JSON.parse(text))
   } catch {
-    // A proxy has sent this response.
+    // Not JSON, for example from a proxy.
   }
   const code = typeof body.code === 'string' ? (body.code as ErrorCode) : 'unexpected_response'
-  const type = status === 429 ? RateLimitError : PetstoreError
-  return new type(
+  const ErrorClass = status === 429 ? RateLimitError : PetstoreError
+  return new ErrorClass(
     code,
     typeof body.message === 'string'
       ? body.message
@@ -77,7 +77,7 @@ function retryAfterMs(header: string | null): number | undefined {
   return ms >= 0 ? ms : undefined
 }
 
-/** When the windows without requests left have ended. */
+/** The time until the windows without requests left have ended. */
 function windowEndMs(headers: Headers): number {
   const full = rateLimitWindows(headers).filter(({ left }) => left === 0)
   return full.length === 0 ? unknownRetryAfterMs : Math.max(...full.map(({ endsInMs }) => endsInMs))

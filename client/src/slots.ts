@@ -1,6 +1,6 @@
-import { abortable } from './clock.ts'
+import { abortable } from './abort.ts'
 
-/** Bounds the tasks at the same time. Others wait in order. */
+/** Bounds the number of concurrent tasks. Others wait in order. */
 export class Slots {
   readonly #max: number
   #used = 0
@@ -13,7 +13,7 @@ export class Slots {
   async run<T>(signal: AbortSignal | undefined, task: () => Promise<T>): Promise<T> {
     signal?.throwIfAborted()
     if (this.#used < this.#max) this.#used++
-    else await this.#nextTurn(signal)
+    else await this.#waitForSlot(signal)
     try {
       return await task()
     } finally {
@@ -21,21 +21,21 @@ export class Slots {
     }
   }
 
-  #nextTurn(signal: AbortSignal | undefined): Promise<void> {
-    let turn = () => {}
+  #waitForSlot(signal: AbortSignal | undefined): Promise<void> {
+    let take = () => {}
     return abortable<void>(signal, (resolve) => {
-      turn = resolve
-      this.#waiting.push(turn)
+      take = resolve
+      this.#waiting.push(take)
     }).catch((error: unknown) => {
-      const index = this.#waiting.indexOf(turn)
-      // Not in the queue: the slot was handed over at the same time.
+      const index = this.#waiting.indexOf(take)
+      // Not in the queue: it has got the slot already.
       if (index === -1) this.#release()
       else this.#waiting.splice(index, 1)
       throw error
     })
   }
 
-  /** The next in the queue takes over the slot. */
+  /** Gives the slot to the next task in the queue, if any. */
   #release(): void {
     const next = this.#waiting.shift()
     if (next) next()

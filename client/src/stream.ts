@@ -1,4 +1,5 @@
-import { backoffMs, onAbort } from './clock.ts'
+import { onAbort } from './abort.ts'
+import { backoffMs } from './clock.ts'
 import { ConnectionError, PetstoreError, RateLimitError } from './errors.ts'
 import type { Http, RequestOptions } from './http.ts'
 import { parseJson, toExactText } from './json.ts'
@@ -12,7 +13,7 @@ export type StreamOptions = RequestOptions & {
 
 const backoffMinMs = 500
 const backoffMaxMs = 30_000
-/** A connection that lasts for this long is not a failure, also if it has brought no event. */
+/** A connection that lasts for this long is not a failure, even without an event. */
 const stableMs = 10_000
 
 /**
@@ -29,7 +30,12 @@ export async function* streamEvents(
   for (let isResumed = false; ; isResumed = true) {
     let body: ReadableStream<Uint8Array> | null = null
     try {
-      const { response } = await http.send('listEvents', {}, withPosition(options, position), checkType)
+      const { response } = await http.send(
+        'listEvents',
+        {},
+        withPosition(options, position),
+        checkContentType,
+      )
       body = response.body
       position ??= response.headers.get('last-event-id') ?? undefined
     } catch (error) {
@@ -38,7 +44,7 @@ export async function* streamEvents(
     }
     if (body) {
       const connectedAt = http.clock.now()
-      for await (const text of blocks(body, http.clock.streamSilenceMs, options.signal)) {
+      for await (const text of blocks(body, http.clock.streamIdleTimeoutMs, options.signal)) {
         if (http.clock.now() - connectedAt > stableMs) failures = 0
         const { id, data } = fieldsOf(text)
         if (id === undefined || data === undefined) continue
@@ -62,7 +68,7 @@ const withPosition = (options: RequestOptions, position: string | undefined): Re
   },
 })
 
-async function checkType(response: Response): Promise<void> {
+async function checkContentType(response: Response): Promise<void> {
   if (/^text\/event-stream\b/i.test(response.headers.get('content-type') ?? '')) return
   await response.body?.cancel()
   throw unexpectedResponse(response)
@@ -73,10 +79,10 @@ const isTemporary = (error: unknown): boolean =>
   error instanceof ConnectionError ||
   (error instanceof PetstoreError && error.status >= 500)
 
-/** The blocks of a stream of server-sent events, which end with an empty line. It ends with the connection. */
+/** The blocks of a stream of server-sent events. A block ends with an empty line. Ends when the connection does. */
 async function* blocks(
   body: ReadableStream<Uint8Array>,
-  silenceMs: number,
+  idleTimeoutMs: number,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<string> {
   const reader = body.getReader()
@@ -86,7 +92,7 @@ async function* blocks(
   let rest = ''
   try {
     while (!signal?.aborted) {
-      const timer = setTimeout(cancel, silenceMs)
+      const timer = setTimeout(cancel, idleTimeoutMs)
       const { done, value } = await reader.read().finally(() => clearTimeout(timer))
       if (done) return
       const parts = (rest + decoder.decode(value, { stream: true })).split(/\r?\n\r?\n/)

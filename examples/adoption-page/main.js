@@ -39,7 +39,7 @@ async function showCategories() {
 
 async function showPets() {
   const { signal } = loading
-  const chosen = filter.elements.category.value ?? ''
+  const chosen = filter.elements.category.value
   more.disabled = true
   more.textContent = 'Show more'
   try {
@@ -50,7 +50,7 @@ async function showPets() {
       .page()
     const cards = page.items.map(cardOf)
     list.append(...cards)
-    // The button moves or disappears: the reader continues with the first new animal.
+    // The button moves or disappears, so the focus moves to the first new animal.
     if (nextCursor !== undefined) cards[0]?.focus()
     nextCursor = page.nextCursor
     more.hidden = nextCursor === undefined
@@ -58,7 +58,7 @@ async function showPets() {
   } catch (error) {
     if (!signal.aborted) showError(error)
   } finally {
-    // After an abort, the next load has the button.
+    // After an abort, the next load enables the button.
     if (!signal.aborted) more.disabled = false
   }
 }

@@ -6,7 +6,7 @@ import { useService } from '../support/useService.ts'
 
 const service = useService()
 
-/** A client with an own key of these limits. `statuses` has the responses, except those of `GET /limits`. */
+/** A client with its own key, which has these limits. `statuses` has the responses, except those of `GET /limits`. */
 async function limitedClient(
   limits: { perMinute?: number; perDay?: number },
   options: Partial<PetstoreOptions> = {},
@@ -135,7 +135,7 @@ describe('rate limits', () => {
     }
   })
 
-  test('a client that starts hundreds of requests does not earn a ban', async () => {
+  test('hundreds of requests at the same time do not cause a ban', async () => {
     const { store, id } = await limitedClient({ perMinute: 5 }, { maxWaitMs: 0, maxConcurrent: 50 })
     await Promise.allSettled(Array.from({ length: 500 }, () => store.inventory.get()))
     assert.equal((await clientOf(service).keys.limits(id)).bannedUntil, null)
@@ -145,8 +145,8 @@ describe('rate limits', () => {
     const { store, key, statuses } = await limitedClient({ perMinute: 1 })
     for (let rejected = 0; rejected <= 100; rejected++)
       await service.request('GET', '/v1/store/inventory', { key })
-    const codeOf = (error: RateLimitError) => error.code === 'key_banned'
-    for (let call = 0; call < 20; call++) await assert.rejects(store.inventory.get(), codeOf)
+    const isBanned = (error: RateLimitError) => error.code === 'key_banned'
+    for (let call = 0; call < 20; call++) await assert.rejects(store.inventory.get(), isBanned)
     assert.deepEqual(statuses, [429])
   })
 

@@ -3,9 +3,9 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { describe, test } from 'node:test'
 import { systemClock } from '../../client/src/clock.ts'
 import { ConnectionError, Petstore, PetstoreError } from '../../client/src/index.ts'
+import { hasCode } from '../support/petstoreClient.ts'
 import { sendError, sendJson, startScriptedServer } from '../support/scriptedServer.ts'
 
-const codeOf = (code: string) => (error: unknown) => error instanceof PetstoreError && error.code === code
 const pet = { name: 'Milo', categoryId: 3 }
 
 describe('requests of the client', () => {
@@ -68,7 +68,8 @@ describe('requests of the client', () => {
       sendJson(response, 200, []),
     )
     await storeWith().pets.list({ limit: undefined }).page()
-    assert.deepEqual(requests, ['GET /v1/pets?limit=100'])
+    await storeWith().events.list().page()
+    assert.deepEqual(requests, ['GET /v1/pets?limit=100', 'GET /v1/events?limit=1000'])
   })
 
   test('times beyond 2^31 ms are not cut short', async (t) => {
@@ -122,7 +123,7 @@ describe('responses to the client', () => {
       }) as Response
     }
     const store = new Petstore({ baseUrl: 'http://test', apiKey: 'a-key', fetch })
-    await assert.rejects(store.inventory.get(), codeOf('unexpected_response'))
+    await assert.rejects(store.inventory.get(), hasCode('unexpected_response'))
     assert.equal(count, 1)
   })
 
@@ -148,7 +149,7 @@ describe('responses to the client', () => {
       path: () => store.pets.delete(999),
     })) {
       code = `${name}_not_found`
-      await assert.rejects(remove(), codeOf(code))
+      await assert.rejects(remove(), hasCode(code))
     }
   })
 

@@ -9,7 +9,8 @@ import {
 } from '../../client/src/index.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Fault, randomFrom, startFaultProxy } from '../support/faultProxy.ts'
-import { clientOf } from '../support/petstoreClient.ts'
+import { clientOf, hasCode } from '../support/petstoreClient.ts'
+import { sendError, sendJson, startScriptedServer } from '../support/scriptedServer.ts'
 import { useService } from '../support/useService.ts'
 
 const service = useService()
@@ -90,12 +91,12 @@ describe('retries', () => {
     const { store } = await clientWithFaults(t, 'DELETE', ['resetAfterWork'])
     const { id } = await store.pets.create({ name: 'Milo', categoryId: 3 })
     await store.pets.delete(id)
-    await assert.rejects(store.pets.delete(id), (error: PetstoreError) => error.code === 'pet_not_found')
+    await assert.rejects(store.pets.delete(id), hasCode('pet_not_found'))
   })
 
   test('a 429 does not make a missing animal a removed one', async (t) => {
     const { store } = await clientWithFaults(t, 'DELETE', ['429'])
-    await assert.rejects(store.pets.delete(999_999), (error: PetstoreError) => error.code === 'pet_not_found')
+    await assert.rejects(store.pets.delete(999_999), hasCode('pet_not_found'))
   })
 
   test('a PATCH is repeated; with ifMatch a lost response stays an unknown outcome', async (t) => {
@@ -116,6 +117,22 @@ describe('retries', () => {
     const { headers } = await service.request('GET', `/v1/pets/${id}`, { key: service.operatorKey })
     return String(headers.etag)
   }
+
+  test('a 408, a 409 idempotency_in_progress and a 5xx are repeated after growing delays', async (t) => {
+    const errors: [status: number, code: string, headers?: Record<string, string>][] = [
+      [503, 'unavailable', { 'retry-after': '7' }],
+      [408, 'request_timeout'],
+      [409, 'idempotency_in_progress'],
+      [500, 'internal_error'],
+    ]
+    const { storeWith, requests, clock } = await startScriptedServer(t, (_request, response) => {
+      const error = errors[requests.length - 1]
+      if (error) sendError(response, ...error)
+      else sendJson(response, 201, {})
+    })
+    await storeWith().pets.create({ name: 'Milo', categoryId: 3 })
+    assert.deepEqual(clock.sleeps, [7_000 + 250, 500, 1_000, 2_000])
+  })
 
   test('other errors are not repeated', async (t) => {
     const { store, requests } = await clientWithFaults(t, 'POST', [])

@@ -4,7 +4,7 @@ import { type Event, Petstore, PetstoreError } from '../../client/src/index.ts'
 import { eventually } from '../support/eventually.ts'
 import { startFaultProxy } from '../support/faultProxy.ts'
 import { clientOf } from '../support/petstoreClient.ts'
-import { instantClock } from '../support/scriptedServer.ts'
+import { instantClock, startScriptedServer } from '../support/scriptedServer.ts'
 import { useService } from '../support/useService.ts'
 
 const service = useService()
@@ -69,7 +69,7 @@ describe('the event stream of the client', () => {
     await stream.return()
   })
 
-  test('reconnects after a silence', bounded, async (t) => {
+  test('reconnects if nothing arrives', bounded, async (t) => {
     let connections = 0
     const store = clientOf(
       service,
@@ -80,7 +80,7 @@ describe('the event stream of the client', () => {
           return new Response(new ReadableStream(), { headers })
         },
       },
-      { ...quick, streamSilenceMs: 50 },
+      { ...quick, streamIdleTimeoutMs: 50 },
     )
     const after = await newestEventId()
     await clientOf(service).categories.create({ name: 'Missed' })
@@ -116,7 +116,7 @@ describe('the event stream of the client', () => {
     await assert.rejects(unreachable.events.stream().next(), { code: 'connection_failed' })
   })
 
-  test('does not hold a place of other requests', bounded, async (t) => {
+  test('does not count as a concurrent request', bounded, async (t) => {
     const store = clientOf(service, { maxConcurrent: 1 })
     const after = await newestEventId()
     await store.categories.create({ name: 'First' })
@@ -156,14 +156,27 @@ describe('the bytes of an event stream', () => {
     assert.deepEqual(ids, [1])
   })
 
-  test('connections without an event are further and further apart', bounded, async () => {
-    const greeting = [': connected\n\n']
+  test('the connection is closed when the loop is left', bounded, async (t) => {
+    const closed = Promise.withResolvers<void>()
+    const { storeWith } = await startScriptedServer(t, (_request, response) => {
+      response.once('close', closed.resolve)
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).write(eventText(1))
+    })
+    for await (const { id } of storeWith().events.stream()) {
+      assert.equal(id, 1)
+      break
+    }
+    await closed.promise
+  })
+
+  test('the delay between connections without an event grows', bounded, async () => {
+    const noEvent = [': connected\n\n']
     const { store, clock } = scriptedStream([
-      greeting,
-      greeting,
-      greeting,
+      noEvent,
+      noEvent,
+      noEvent,
       [': connected\n\n', eventText(1)],
-      greeting,
+      noEvent,
       [eventText(2)],
     ])
     const stream = store.events.stream()

@@ -17,11 +17,16 @@ const readJson = (path: string) => JSON.parse(readFileSync(join(root, path), 'ut
 const installed = () => join(packClient().folder, 'node_modules', 'petstore-client')
 const compressedBytesMax = 8 * 1024
 
-/** Node before version 24 on this machine, apart from the one of this project. */
+const programsInPath = (name: string): string[] =>
+  (process.env.PATH ?? '')
+    .split(delimiter)
+    .map((folder) => join(folder, name))
+    .filter((program) => existsSync(program))
+
+/** An older Node on this machine: not the pinned one in node_modules. */
 function findOldNode(): string | undefined {
-  const programs = (process.env.PATH ?? '').split(delimiter).map((folder) => join(folder, 'node'))
-  return programs
-    .filter((program) => !program.includes('node_modules') && existsSync(program))
+  return programsInPath('node')
+    .filter((program) => !program.includes('node_modules'))
     .find((program) => /^v(?:20|22)\./.test(execFileSync(program, ['--version'], { encoding: 'utf8' })))
 }
 
@@ -34,10 +39,16 @@ function findInstalledBun(): string | undefined {
   }
 }
 
-const runtimes = { 'Node 26': process.execPath, 'Node 20 or 22': findOldNode(), Bun: findInstalledBun() }
+/** The program and its arguments before the name of the script. */
+const runtimes: Record<string, [program: string | undefined, ...args: string[]]> = {
+  'the pinned Node': [process.execPath],
+  'Node 20 or 22': [findOldNode()],
+  Bun: [findInstalledBun()],
+  Deno: [programsInPath('deno')[0], 'run', '--allow-all'],
+}
 
 describe('the package of the client', () => {
-  for (const [name, program] of Object.entries(runtimes)) {
+  for (const [name, [program, ...args]] of Object.entries(runtimes)) {
     if (program === undefined) {
       console.error(`${name} is not installed: the client was not tested with it.`)
       continue
@@ -48,7 +59,7 @@ describe('the package of the client', () => {
       const install = ['install', '--silent', '--no-audit', '--no-fund', packClient().tarball]
       await promisify(execFile)('npm', install, { cwd: project, env })
       writeFileSync(join(project, 'example.mjs'), readmeCode())
-      const { stdout } = await promisify(execFile)(program, ['example.mjs'], {
+      const { stdout } = await promisify(execFile)(program, [...args, 'example.mjs'], {
         cwd: project,
         env: {
           ...process.env,

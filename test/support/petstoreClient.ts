@@ -1,4 +1,4 @@
-import { Petstore, type PetstoreOptions } from '../../client/src/index.ts'
+import { Petstore, PetstoreError, type PetstoreOptions } from '../../client/src/index.ts'
 import type { TestService } from './service.ts'
 
 /** A client of the test service, by default with the operator key. */
@@ -7,6 +7,12 @@ export const clientOf = (
   options: Partial<PetstoreOptions> = {},
   clock: ConstructorParameters<typeof Petstore>[1] = {},
 ): Petstore => new Petstore({ baseUrl: service.base, apiKey: service.operatorKey, ...options }, clock)
+
+/** A check for `assert.rejects`. */
+export const hasCode =
+  (code: string) =>
+  (error: unknown): boolean =>
+    error instanceof PetstoreError && error.code === code
 
 /** The clock of a service as that of a client: the time moves to the end of the shortest sleep when all tasks wait. */
 export function sharedClock(service: Pick<TestService, 'now' | 'advance'>) {

@@ -10,7 +10,7 @@ import type {
   NewKey,
   Operations,
   Rotation,
-  Usage as UsageFigures,
+  Usage as UsageCounts,
 } from '../schema.ts'
 import { Resource } from './resource.ts'
 
@@ -61,7 +61,7 @@ export class Keys extends Resource {
   }
 
   /** The requests of a key over time. Beta. */
-  usage(keyId: Int64, options?: RequestOptions): Promise<UsageFigures> {
+  usage(keyId: Int64, options?: RequestOptions): Promise<UsageCounts> {
     return this.http.call('getKeyUsage', { params: { keyId } }, options)
   }
 }
@@ -69,7 +69,7 @@ export class Keys extends Resource {
 /** Requires the scope `keys:manage`. Beta: this part of the API can still change. */
 export class Usage extends Resource {
   /** The requests of all keys over time. */
-  get(options?: RequestOptions): Promise<UsageFigures> {
+  get(options?: RequestOptions): Promise<UsageCounts> {
     return this.http.call('getUsage', {}, options)
   }
 }

@@ -1,4 +1,5 @@
-import { abortable, type Clock } from './clock.ts'
+import { abortable } from './abort.ts'
+import type { Clock } from './clock.ts'
 import { type PetstoreError, RateLimitError } from './errors.ts'
 import { Slots } from './slots.ts'
 
@@ -12,45 +13,45 @@ export type RateLimit = {
   readonly resetsAt: Date
 }
 
-export type GateOptions = {
+export type SchedulerOptions = {
   readonly maxConcurrent: number
   readonly maxWaitMs: number
   readonly throttle: boolean
 }
 
-/** What is left of a rate limit window, and when it has ended for certain. */
+/** The requests left in a rate limit window, and the time at which it has certainly ended. */
 type Window = { left: number; endsAt: number }
 
 /** Passes the headers of a response that counts for this key to `observe`. */
 type Send<T> = (observe: (headers: Headers) => void) => Promise<T>
 
 /**
- * Every attempt passes the gate. It bounds the requests in flight, and it sends nothing while the service has asked this
+ * Decides when an attempt is sent. It bounds the requests in flight, and it sends nothing while the service has asked this
  * client to wait. With `throttle` it also sends no more than what is left of the rate limit.
  */
-export class Gate {
-  readonly #options: GateOptions
+export class RequestScheduler {
+  readonly #options: SchedulerOptions
   readonly #clock: Clock
   /** Sends `GET /limits`. Its headers reach `observe`. */
   readonly #readLimits: () => Promise<void>
   rateLimit: RateLimit | undefined
   readonly #slots: Slots
-  readonly #freeSlots: Slots
+  readonly #exemptSlots: Slots
   #pausedUntil = Number.NEGATIVE_INFINITY
   #pauseError: PetstoreError | undefined
-  /** Attempts without a response so far. `left` may or may not include them. */
-  #sent = 0
+  /** Attempts that wait for a response. `left` may or may not include them. */
+  #inFlight = 0
   readonly #windows = new Map<string, Window>()
   #reading: Promise<void> | undefined
-  /** Wakes attempts that wait for a response to another one. */
+  /** Attempts that wait for the response to another one. */
   readonly #waiting: (() => void)[] = []
 
-  constructor(options: GateOptions, clock: Clock, readLimits: () => Promise<void>) {
+  constructor(options: SchedulerOptions, clock: Clock, readLimits: () => Promise<void>) {
     this.#options = options
     this.#clock = clock
     this.#readLimits = readLimits
     this.#slots = new Slots(options.maxConcurrent)
-    this.#freeSlots = new Slots(options.maxConcurrent)
+    this.#exemptSlots = new Slots(options.maxConcurrent)
   }
 
   /** Runs an attempt when it may be sent. */
@@ -64,7 +65,7 @@ export class Gate {
           this.observe(headers)
         })
       } finally {
-        this.#sent--
+        this.#inFlight--
         // Without the headers it must be assumed that the request has been counted.
         if (!isObserved) for (const window of this.#windows.values()) window.left--
         this.#wakeNext()
@@ -72,9 +73,9 @@ export class Gate {
     })
   }
 
-  /** Runs an attempt that the rate limit does not count. It does not wait for the requests that are counted. */
-  runFree<T>(signal: AbortSignal | undefined, send: Send<T>): Promise<T> {
-    return this.#freeSlots.run(signal, () => send((headers) => this.observe(headers)))
+  /** Runs an attempt that the rate limit does not count. It waits for no pause and no counted attempt. */
+  runExempt<T>(signal: AbortSignal | undefined, send: Send<T>): Promise<T> {
+    return this.#exemptSlots.run(signal, () => send((headers) => this.observe(headers)))
   }
 
   /** Sends nothing for this time. */
@@ -104,8 +105,8 @@ export class Gate {
 
   async #untilReady(signal: AbortSignal | undefined): Promise<void> {
     for (let wait = this.#check(signal); wait; wait = this.#check(signal)) await wait
-    // In the same turn as the last check.
-    this.#sent++
+    // Synchronously after the last check, so that no other attempt is sent in between.
+    this.#inFlight++
   }
 
   /** What an attempt must wait for before it is checked again. */
@@ -119,9 +120,9 @@ export class Gate {
       const reading = this.#reading
       return abortable<void>(signal, (resolve) => void reading.then(resolve))
     }
-    const full = windows.filter(({ left }) => left <= this.#sent)
+    const full = windows.filter(({ left }) => left <= this.#inFlight)
     if (full.length === 0) return undefined
-    if (this.#sent > 0) return abortable<void>(signal, (resolve) => this.#waiting.push(resolve))
+    if (this.#inFlight > 0) return abortable<void>(signal, (resolve) => this.#waiting.push(resolve))
     return this.#wait(Math.max(...full.map(({ endsAt }) => endsAt)) - now, signal)
   }
 
@@ -129,9 +130,9 @@ export class Gate {
   #wakeNext(): void {
     const now = this.#clock.now()
     const windows = [...this.#windows.values()]
-    const waitForResponse = this.#sent > 0 && windows.every(({ endsAt }) => endsAt > now)
+    const waitForResponse = this.#inFlight > 0 && windows.every(({ endsAt }) => endsAt > now)
     const left = Math.min(...windows.map((window) => window.left))
-    const count = waitForResponse ? Math.max(left - this.#sent, 0) : this.#waiting.length
+    const count = waitForResponse ? Math.max(left - this.#inFlight, 0) : this.#waiting.length
     for (const wake of this.#waiting.splice(0, count)) wake()
   }
 
@@ -139,9 +140,9 @@ export class Gate {
     this.#windows.clear()
     await this.#readLimits().catch(() => {})
     this.#reading = undefined
-    // Without the limits, one request at a time tells as much.
+    // If the limits cannot be read, one request is sent at a time: its response has them.
     if (this.#windows.size === 0)
-      this.#windows.set('unknown', { left: this.#sent + 1, endsAt: this.#clock.now() + 1000 })
+      this.#windows.set('unknown', { left: this.#inFlight + 1, endsAt: this.#clock.now() + 1000 })
   }
 
   #wait(ms: number, signal: AbortSignal | undefined, cause?: PetstoreError): Promise<void> {
