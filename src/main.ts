@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { styleText } from 'node:util'
 import { assetUrl, readAsset } from './assets.ts'
-import { UsageError } from './commands/cli.ts'
+import { describeError, UsageError } from './commands/cli.ts'
 import { ConfigError } from './config.ts'
 
 /** As a shell reports a process that SIGPIPE ended. */
@@ -23,15 +23,15 @@ async function main(args: readonly string[]): Promise<void> {
 
 /** The reader of the output may close it at any time, as `| head` does. */
 function onOutputError(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'EPIPE') throw error
-  process.exit(closedPipeCode)
+  if (error.code === 'EPIPE') process.exit(closedPipeCode)
+  console.error(`The output cannot be written (${error.message}).`)
+  process.exit(1)
 }
 
 if (process.stdout.listenerCount('error') === 0) process.stdout.on('error', onOutputError)
 await main(process.argv.slice(2)).catch((error: unknown) => {
   // Help and version are thrown too.
   if ((error as { exitCode?: unknown }).exitCode === 0) return
-  const message = error instanceof Error ? error.message : String(error)
-  console.error(styleText('red', message, { stream: process.stderr }))
+  console.error(styleText('red', describeError(error), { stream: process.stderr }))
   process.exitCode = error instanceof UsageError || error instanceof ConfigError ? 2 : 1
 })

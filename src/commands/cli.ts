@@ -1,3 +1,5 @@
+import { fstatSync, writeSync } from 'node:fs'
+
 /** The command line is wrong: exit code 2. */
 export class UsageError extends Error {}
 
@@ -14,5 +16,48 @@ export function parseInteger(
 
 /** Prints a sentence for people, or with `--json` one line of JSON for scripts. */
 export function printResult(isJson: boolean | undefined, result: object, sentence: string): void {
-  console.log(isJson ? JSON.stringify(result) : sentence)
+  writeOutput(`${isJson ? JSON.stringify(result) : sentence}\n`)
+}
+
+/** A number and its noun: `1 animal`, `2 animals`. */
+export const counted = (count: number, noun: string, plural = `${noun}s`): string =>
+  `${count} ${count === 1 ? noun : plural}`
+
+/** The number of records of each kind, for people. */
+export const describeCounts = (counts: {
+  readonly pets: number
+  readonly categories: number
+  readonly orders: number
+  readonly keys: number
+}): string => {
+  const { pets, categories, orders, keys } = counts
+  const categoryCount = counted(categories, 'category', 'categories')
+  return `${counted(pets, 'animal')}, ${categoryCount}, ${counted(orders, 'order')} and ${counted(keys, 'key')}`
+}
+
+/** The message of an error, with that of its cause if it does not contain it. */
+export function describeError(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const { message, cause } = error
+  if (!(cause instanceof Error) || message.includes(cause.message)) return message
+  return `${message.replace(/\.$/, '')} (${cause.message}).`
+}
+
+const outputFd = 1
+let isFile: boolean | undefined
+
+/**
+ * Writes to standard output. Returns false if the caller has to wait for `drain`. A stream does not notice that a full
+ * disk takes only a part of a text, so a file is written without it.
+ */
+export function writeOutput(text: string): boolean {
+  isFile ??= fstatSync(outputFd).isFile()
+  if (!isFile) return process.stdout.write(text)
+  const bytes = Buffer.from(text)
+  try {
+    for (let written = 0; written < bytes.length; ) written += writeSync(outputFd, bytes, written)
+  } catch (cause) {
+    throw new Error(`The output cannot be written (${(cause as Error).message}).`, { cause })
+  }
+  return true
 }

@@ -13,6 +13,9 @@ type Options = {
 
 export class MissingDatabaseError extends Error {}
 
+export const missingFile = (file: string): MissingDatabaseError =>
+  new MissingDatabaseError(`There is no database at ${file}. Start the service, or set PETSTORE_DATA_DIR.`)
+
 /** The settings of a command. Warns about those that are unknown. */
 export function commandConfig(env: NodeJS.ProcessEnv): Config {
   const config = readConfig(env)
@@ -48,10 +51,7 @@ export const onMissing =
       throw new MissingDatabaseError(
         `There are no tables in ${name}. Start the service or run "petstore migrate", or set DATABASE_URL.`,
       )
-    else
-      throw new MissingDatabaseError(
-        `There is no database at ${file}. Start the service, or set PETSTORE_DATA_DIR.`,
-      )
+    else throw missingFile(file)
   }
 
 /** The data directory, for commands that work only on the embedded database. */

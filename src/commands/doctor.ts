@@ -1,5 +1,6 @@
 import { styleText } from 'node:util'
 import { type Config, ConfigError, readConfig, unknownSettingWarnings } from '../config.ts'
+import { printResult } from './cli.ts'
 import { checkDatabase } from './doctor/checkDatabase.ts'
 import { checkDisk } from './doctor/checkDisk.ts'
 import { checkPort } from './doctor/checkPort.ts'
@@ -9,7 +10,7 @@ import type { Call } from './interface/define.ts'
 export async function run({ env, options }: Call): Promise<void> {
   const findings = await examine(env)
   const isOk = findings.every(({ status }) => status !== 'problem')
-  console.log(options.json ? JSON.stringify({ ok: isOk, findings }) : findings.map(format).join('\n'))
+  printResult(options.json, { ok: isOk, findings }, findings.map(format).join('\n'))
   if (!isOk) process.exitCode = 1
 }
 

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { parseJson, toJson } from '../api/json.ts'
+import { writeOutput } from './cli.ts'
 import { withDatabase } from './database.ts'
 import { ExportCopy } from './export/copy.ts'
 import { copyDatabase } from './export/copyDatabase.ts'
@@ -74,7 +75,7 @@ async function writeLines(lines: AsyncIterable<string>): Promise<void> {
   const progress = new Progress('Exporting')
   let count = 0
   for await (const line of lines) {
-    if (!process.stdout.write(`${line}\n`)) await once(process.stdout, 'drain')
+    if (!writeOutput(`${line}\n`)) await once(process.stdout, 'drain')
     progress.show(++count, 'lines')
   }
   progress.end()

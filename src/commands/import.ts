@@ -1,17 +1,21 @@
 import { setFlagsFromString } from 'node:v8'
 import type { Database } from '../database/database.ts'
-import { printResult, UsageError } from './cli.ts'
+import { isFull } from '../database/sqlite/driver.ts'
+import { counted, describeCounts, printResult, UsageError } from './cli.ts'
 import { MissingDatabaseError, withDatabase } from './database.ts'
 import { applyFile } from './import/applyFile.ts'
-import type { ReadOptions } from './import/batch.ts'
 import { type CheckedFile, checkFile } from './import/checkFile.ts'
+import { ExternalIds } from './import/conflicts/externalIds.ts'
+import { findConflicts } from './import/conflicts/findConflicts.ts'
+import { OrderLines } from './import/conflicts/orderLines.ts'
 import { findChanges } from './import/dryRun.ts'
-import { ExternalIds } from './import/externalIds.ts'
-import { findConflicts } from './import/findConflicts.ts'
 import { type ImportInput, openInput } from './import/input.ts'
 import { Problems } from './import/problems.ts'
 import { csvFields } from './import/readCsv.ts'
 import { readRecords } from './import/readRecords.ts'
+import type { ReadOptions } from './import/records.ts'
+import { rejectOtherFormats } from './import/rejectOtherFormats.ts'
+import { committedLine } from './import/resume.ts'
 import type { Call } from './interface/define.ts'
 
 type Options = {
@@ -24,6 +28,15 @@ type Options = {
   readonly withKeys?: boolean
 }
 
+/** Writes to the database report a full disk as `DatabaseUnavailableError`. */
+class TemporaryFileError extends Error {
+  constructor(cause: unknown) {
+    super(
+      `The temporary files cannot be written (${(cause as Error).message}): set TMPDIR to a folder with enough space.`,
+    )
+  }
+}
+
 /** Lines were left out. */
 const skippedLinesCode = 3
 
@@ -34,13 +47,17 @@ export async function run({ env, options, args: [file] }: Call<Options>): Promis
   const read = readOptions(options, file)
   const input = await openInput(file)
   const problems = new Problems(options.report, file)
-  const externalIds = new ExternalIds()
+  const index = { externalIds: new ExternalIds(), orders: new OrderLines() }
   try {
-    const checked = await checkFile(input, read, externalIds, problems)
+    await rejectOtherFormats(input, read)
+    const checked = await checkFile(input, read, index, problems)
     if (options.dryRun) await dryRun(env, input, checked, problems, options.json)
     else await importFile(env, input, checked, problems, options)
+  } catch (error) {
+    throw isFull(error) ? new TemporaryFileError(error) : error
   } finally {
-    externalIds.close()
+    index.externalIds.close()
+    index.orders.close()
     problems.close()
     input.close()
   }
@@ -66,24 +83,24 @@ async function importFile(
   input: ImportInput,
   checked: CheckedFile,
   problems: Problems,
-  { skipBad: skipsBad = false, json }: Call<Options>['options'],
+  { skipBad = false, json }: Call<Options>['options'],
 ): Promise<void> {
-  const reject = () => {
-    if (problems.count > 0 && !skipsBad) throw new Error(`${problems}\nNothing was imported.`)
+  const rejectWrongLines = () => {
+    if (problems.count > 0 && !skipBad) throw new Error(`${problems}\nNothing was imported.`)
   }
   // Before a database is created.
-  reject()
+  rejectWrongLines()
   const work = async (database: Database) => {
     const skippedLines = await findConflicts(database.read, checked, problems)
-    reject()
-    return applyFile(database, input, checked, { skipsBad, skippedLines })
+    rejectWrongLines()
+    return applyFile(database, input, checked, { skipBad, skippedLines })
   }
   const counts = await withDatabase(env, work, { mayCreate: true })
   if (problems.count > 0) {
     console.error(`${problems}`)
     process.exitCode = skippedLinesCode
   }
-  const result = { ...counts, ...(skipsBad && { skipped: problems.count }) }
+  const result = { ...counts, ...(skipBad && { skipped: problems.count }) }
   printResult(json, result, summary(result))
 }
 
@@ -96,7 +113,10 @@ async function dryRun(
 ): Promise<void> {
   const check = async (database?: Database) => {
     const skippedLines = await findConflicts(database?.read, checked, problems)
-    return findChanges(database?.read, readRecords(input.open(), checked.options), skippedLines)
+    const resumedAfterLine = database ? await committedLine(database.read, checked.digest) : 0
+    const isWanted = (line: number) => line > resumedAfterLine && !skippedLines.has(line)
+    const changes = await findChanges(database?.read, readRecords(input.open(), checked.options), isWanted)
+    return { ...changes, ...(resumedAfterLine > 0 && { resumedAfterLine }) }
   }
   const changes = await withDatabase(env, check, { isReadOnly: true }).catch((error: unknown) => {
     if (error instanceof MissingDatabaseError) return check()
@@ -106,8 +126,14 @@ async function dryRun(
     if (!isJson) console.error(`${problems}`)
     process.exitCode = 1
   }
-  const { pets, categories, orders, keys } = changes
-  const sentence = `This would add ${pets.added} animals, update ${pets.updated} and leave ${pets.unchanged} unchanged. It has ${categories.added + categories.updated + categories.unchanged} categories (${categories.added} new, ${categories.updated} changed), ${orders} orders and ${keys} keys. ${problems.count} lines are wrong. Nothing was changed.`
+  const { pets, categories, orders, keys, resumedAfterLine } = changes
+  const resumed = resumedAfterLine
+    ? `The import would continue after line ${resumedAfterLine}, where it was interrupted. `
+    : ''
+  const categoryCount = categories.added + categories.updated + categories.unchanged
+  const categoryText = `${counted(categoryCount, 'category', 'categories')} (${categories.added} new, ${categories.updated} changed)`
+  const wrong = problems.count === 1 ? '1 line is wrong' : `${problems.count} lines are wrong`
+  const sentence = `${resumed}This would add ${counted(pets.added, 'animal')}, update ${pets.updated} and leave ${pets.unchanged} unchanged. It has ${categoryText}, ${counted(orders, 'order')} and ${counted(keys, 'key')}. ${wrong}. Nothing was changed.`
   const { count: wrongLines, listed } = problems
   printResult(isJson, { dryRun: true, ...changes, wrongLines, problems: listed }, sentence)
 }
@@ -115,15 +141,14 @@ async function dryRun(
 type Result = Awaited<ReturnType<typeof applyFile>> & { readonly skipped?: number }
 
 function summary(result: Result): string {
-  const { pets, categories, orders, keys, keysRenumbered, keysUnchanged } = result
-  const { skipped, resumedAfterLine } = result
+  const { keysRenumbered, keysUnchanged, skipped, resumedAfterLine } = result
   const sentences = [
     resumedAfterLine && `Continued after line ${resumedAfterLine}, where the import was interrupted.`,
-    `Imported ${pets} animals, ${categories} categories, ${orders} orders and ${keys} keys.`,
-    keysRenumbered && `${keysRenumbered} keys got a new id, because another key has their id.`,
+    `Imported ${describeCounts(result)}.`,
+    keysRenumbered && `${counted(keysRenumbered, 'key')} got a new id, because another key has the same id.`,
     keysUnchanged &&
-      `${keysUnchanged} keys can manage keys in this database and were not changed. See "petstore keys list".`,
-    skipped && `Left out ${skipped} wrong lines.`,
+      `${counted(keysUnchanged, 'key')} that can manage keys in this database stayed as before. See "petstore keys list".`,
+    skipped && `Left out ${counted(skipped, 'wrong line')}.`,
   ]
   return sentences.filter(Boolean).join('\n')
 }

@@ -23,7 +23,7 @@ import {
   updatedKeySettings,
 } from '../keys/schemas.ts'
 import { customLimitMax, customStreamsMax } from '../limits/plans.ts'
-import { parseInteger, printResult, UsageError } from './cli.ts'
+import { parseInteger, printResult, UsageError, writeOutput } from './cli.ts'
 import { withDatabase } from './database.ts'
 import { formatKeys } from './formatKeys.ts'
 import type { Call } from './interface/define.ts'
@@ -49,70 +49,70 @@ type Invocation = {
   readonly now: number
   readonly audit: AuditContext
 }
-type Action = { run(invocation: Invocation): Promise<void> }
+type Action = (invocation: Invocation) => Promise<void>
 
-const actions: Record<string, Action> = {
-  create: {
-    async run({ database, config, values, now, audit }) {
-      const settings = newKeySettings(validate(newKeySchema, toRequestBody(values), 'body'), now)
-      const { environment } = config
-      const { key, secret } = await database.write((trx) => createKey(trx, settings, environment, audit))
-      printSecret(values.json, key, secret, now)
-    },
-  },
-  list: {
-    async run({ database, values, now }) {
-      const keys = await listKeys(database.read, Number.MAX_SAFE_INTEGER)
-      if (values.json) for (const key of keys) console.log(JSON.stringify(serializeKey(key, now)))
-      else if (keys.length > 0) console.log(formatKeys(keys, now))
-    },
-  },
-  update: {
-    async run({ database, values, id, now, audit }) {
-      if (Object.keys(values).every((option) => option === 'json'))
-        throw new UsageError(
-          `keys update needs something to change. Run "petstore keys update --help" for the settings.`,
-        )
-      const body = validate(keyUpdateSchema, toRequestBody(values), 'body')
-      const key = await changeKey(database, id, (trx, before) =>
-        updateKey(trx, before, updatedKeySettings(before, body, now), audit),
-      )
-      printResult(values.json, serializeKey(key, now), `Updated key ${id}:\n${formatKeys([key], now)}`)
-    },
-  },
+const create: Action = async ({ database, config, values, now, audit }) => {
+  const settings = newKeySettings(validate(newKeySchema, toRequestBody(values), 'body'), now)
+  const { environment } = config
+  const { key, secret } = await database.write((trx) => createKey(trx, settings, environment, audit))
+  printSecret(values.json, key, secret, now)
+}
+
+const list: Action = async ({ database, values, now }) => {
+  const keys = await listKeys(database.read, Number.MAX_SAFE_INTEGER)
+  if (values.json) for (const key of keys) writeOutput(`${JSON.stringify(serializeKey(key, now))}\n`)
+  else if (keys.length > 0) writeOutput(`${formatKeys(keys, now)}\n`)
+}
+
+const update: Action = async ({ database, values, id, now, audit }) => {
+  if (Object.keys(values).every((option) => option === 'json'))
+    throw new UsageError(
+      `keys update needs something to change. Run "petstore keys update --help" for the settings.`,
+    )
+  const body = validate(keyUpdateSchema, toRequestBody(values), 'body')
+  const key = await changeKey(database, id, (trx, before) =>
+    updateKey(trx, before, updatedKeySettings(before, body, now), audit),
+  )
+  printResult(values.json, serializeKey(key, now), `Updated key ${id}:\n${formatKeys([key], now)}`)
+}
+
+const rotate: Action = async ({ database, config, values, id, now, audit }) => {
+  const overlapSeconds =
+    parseInteger('overlap-seconds', values.overlapSeconds, 0, secretOverlapSecondsMax) ?? 0
+  const { key, secret } = await changeKey(database, id, async (trx, { revokedAt }) => {
+    if (revokedAt !== undefined)
+      throw new Error(`Key ${id} is revoked. Revocation is permanent: create a new key.`)
+    return rotateKey(trx, id, config.environment, overlapSeconds * 1000, audit)
+  })
+  printSecret(values.json, key, secret, now)
+}
+
+const stateChange =
+  (change: typeof revokeKey, result: string): Action =>
+  async ({ database, values, id, now, audit }) => {
+    const key = await changeKey(database, id, (trx, before) => change(trx, before, audit))
+    printResult(values.json, serializeKey(key, now), `Key ${id} (${key.name}) ${result}.`)
+  }
+
+const actions = {
+  create,
+  list,
+  update,
+  rotate,
   revoke: stateChange(revokeKey, 'is revoked'),
-  rotate: {
-    async run({ database, config, values, id, now, audit }) {
-      const overlap = parseInteger('overlap-seconds', values.overlapSeconds, 0, secretOverlapSecondsMax)
-      const { key, secret } = await changeKey(database, id, async (trx, { revokedAt }) => {
-        if (revokedAt !== undefined)
-          throw new Error(`Key ${id} is revoked. Revocation is permanent: create a new key.`)
-        return rotateKey(trx, id, config.environment, (overlap ?? 0) * 1000, audit)
-      })
-      printSecret(values.json, key, secret, now)
-    },
-  },
   unban: stateChange(unbanKey, 'is no longer banned'),
 }
-
-function stateChange(change: typeof revokeKey, result: string): Action {
-  return {
-    async run({ database, values, id, now, audit }) {
-      const key = await changeKey(database, id, (trx, before) => change(trx, before, audit))
-      printResult(values.json, serializeKey(key, now), `Key ${id} (${key.name}) ${result}.`)
-    },
-  }
-}
+export type ActionName = keyof typeof actions
 
 /** Returns the function that runs "petstore keys NAME". */
 export const runAction =
-  (name: string) =>
+  (name: ActionName) =>
   async ({ env, options: values, args: [idText] }: Call<Values>): Promise<void> => {
     const id = idText === undefined ? 0 : parseKeyId(idText)
     try {
       await withDatabase(env, async (database, config) => {
         const now = systemClock()
-        await actions[name]?.run({ database, config, values, id, now, audit: byCommand(`keys ${name}`, now) })
+        await actions[name]({ database, config, values, id, now, audit: byCommand(`keys ${name}`, now) })
       })
     } catch (error) {
       throw error instanceof ApiError && error.details ? new UsageError(optionProblems(error.details)) : error

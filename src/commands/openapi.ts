@@ -6,17 +6,18 @@ import type { RateLimiter } from '../limits/rateLimiter.ts'
 import { formatDocument, openApiDocument } from '../openapi/document.ts'
 import { toYaml } from '../openapi/yaml.ts'
 import { createOperations } from '../operations.ts'
+import { writeOutput } from './cli.ts'
 import { commandConfig } from './database.ts'
 import type { Call } from './interface/define.ts'
 
 type Options = { readonly yaml?: boolean; readonly output?: string }
 
-export async function run({ env, options }: Call<Options>): Promise<void> {
+export function run({ env, options }: Call<Options>): void {
   const document = buildOpenApiDocument(env)
   const text = options.yaml
     ? toYaml(document)
     : `${options.json ? JSON.stringify(document) : formatDocument(document)}\n`
-  if (options.output === undefined) process.stdout.write(text)
+  if (options.output === undefined) writeOutput(text)
   else writeFileSync(options.output, text)
 }
 

@@ -4,11 +4,11 @@ import { carryOverAuditEntries, recordAudit } from '../audit/queries.ts'
 import { systemClock } from '../clock.ts'
 import type { Database } from '../database/database.ts'
 import { type ReplacedDatabase, restoreDatabase } from '../database/sqlite/backup.ts'
+import { isFull } from '../database/sqlite/driver.ts'
 import { createFolder } from '../database/sqlite/files.ts'
 import { databaseFile } from '../database/sqlite/open.ts'
 import { restartFeed } from '../events/queries.ts'
-import { describeRows } from './backup.ts'
-import { printResult } from './cli.ts'
+import { describeCounts, printResult } from './cli.ts'
 import { embeddedDataDir } from './database.ts'
 import type { Call } from './interface/define.ts'
 import { Progress } from './output/progress.ts'
@@ -35,12 +35,15 @@ export async function run({ env, options, args: [file = ''] }: Call<Options>): P
   }
   const { bytes, rows } = await restoreDatabase(file, dataDir, now, prepare, (pages, share) =>
     progress.show(pages, 'pages', share),
-  )
+  ).catch((error: unknown) => {
+    if (!isFull(error)) throw error
+    throw new Error(`Nothing was restored: the disk of ${dataDir} has no space left.`)
+  })
   progress.end()
   const loss = isAuditLogLost ? ' The audit log of the replaced database could not be read.' : ''
   printResult(
     options.json,
     { file, bytes, rows, ...(isAuditLogLost && { isAuditLogLost }) },
-    `Restored ${bytes} bytes from ${file}: ${describeRows(rows)}.${loss}`,
+    `Restored ${bytes} bytes from ${file}: ${describeCounts(rows)}.${loss}`,
   )
 }

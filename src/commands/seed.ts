@@ -4,7 +4,7 @@ import type { Database } from '../database/database.ts'
 import type { Db } from '../database/tables.ts'
 import { type PetStatus, petStatuses } from '../pets/pet.ts'
 import { createPets } from '../pets/queries.ts'
-import { parseInteger, printResult } from './cli.ts'
+import { counted, parseInteger, printResult } from './cli.ts'
 import { withDatabase } from './database.ts'
 import type { Call } from './interface/define.ts'
 import { Progress } from './output/progress.ts'
@@ -34,7 +34,7 @@ export async function run({ env, options }: Call<{ readonly count?: string }>): 
     progress.end()
   }
   await withDatabase(env, addAll, { mayCreate: true })
-  printResult(options.json, { added: count }, `Added ${count} animals.`)
+  printResult(options.json, { added: count }, `Added ${counted(count, 'animal')}.`)
 }
 
 /** Deterministic: every run adds the same animals. */

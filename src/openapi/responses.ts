@@ -1,6 +1,6 @@
-import { STATUS_CODES } from 'node:http'
 import { type ErrorCode, errorCatalogue, errorCodes } from '../api/errors.ts'
 import type { Operation } from '../api/operation.ts'
+import { http } from '../nodeHttp.ts'
 import { describeCodes, errorExample, errorsByStatus } from './errors.ts'
 import { errorHeaders, mergeHeaders, successHeaders } from './headers.ts'
 import { componentName, type Json, jsonSchema } from './jsonSchema.ts'
@@ -23,7 +23,7 @@ const emptyBodyDescriptions: Readonly<Record<string, string>> = {
 /** The names of RFC 9110. Node has older ones for two of them. */
 const statusName = (status: string): string =>
   ({ 413: 'ContentTooLarge', 422: 'UnprocessableContent' })[status] ??
-  String(STATUS_CODES[status]).replaceAll(' ', '')
+  String(http.STATUS_CODES[status]).replaceAll(' ', '')
 
 /**
  * The responses of each operation, as references to components. Errors with the same status share one component, and so

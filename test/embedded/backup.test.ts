@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, type TestContext, test } from 'node:test'
-import { restoreDatabase } from '../../src/database/sqlite/backup.ts'
+import { backupDatabase, restoreDatabase } from '../../src/database/sqlite/backup.ts'
 import {
   assertCommandFails,
   assertSameExport,
@@ -53,7 +53,7 @@ describe('backup and restore', { concurrency: 2 }, () => {
     const file = join(folder, 'copy.db')
     assert.match(
       await cli.ok(['backup', file]),
-      /^Backed up \d+ bytes to .*copy\.db: 3 animals, 5 categories, 1 orders and 1 keys\.\n$/,
+      /^Backed up \d+ bytes to .*copy\.db: 3 animals, 5 categories, 1 order and 1 key\.\n$/,
     )
     assert.deepEqual(readdirSync(folder), ['copy.db'])
     assert.equal(statSync(file).mode & 0o077, 0, 'only the owner can read the key hashes')
@@ -211,6 +211,34 @@ describe('backup and restore', { concurrency: 2 }, () => {
     )
     await lock.release()
     assert.equal(await cli.export(), before)
+  })
+
+  test('a second backup to the same file at the same time is rejected', async (t) => {
+    const folder = folderFor(t)
+    const cli = cliIn(join(folder, 'data'))
+    await cli.ok(['seed', '--count', '3'])
+    const target = join(folder, 'copy.db')
+    const first = backupDatabase(join(cli.dataDir, 'petstore.db'), target)
+    await assert.rejects(backupDatabase(join(cli.dataDir, 'petstore.db'), target), {
+      message: `Another backup to ${target} is running.`,
+    })
+    assert.equal((await first).rows.pets, 3)
+    assert.deepEqual(readdirSync(folder).sort(), ['copy.db', 'data'])
+  })
+
+  test('a second restore at the same time is rejected, and does not disturb the first one', async (t) => {
+    const folder = folderFor(t)
+    const cli = cliIn(join(folder, 'data'))
+    await cli.ok(['seed', '--count', '3'])
+    const backup = join(folder, 'copy.db')
+    await cli.ok(['backup', backup])
+    await cli.ok(['seed', '--count', '3'])
+    const { rows } = await restoreDatabase(backup, cli.dataDir, Date.now(), async () => {
+      const second = await cli.run(['restore', backup, '--replace'])
+      assertCommandFails(second, 1, /^Another restore of \S+ is running: try again later\.\n$/)
+    })
+    assert.equal(rows.pets, 3)
+    assert.equal(lines(await cli.ok(['export', '--format', 'csv'])).length, 1 + 3)
   })
 
   /** A database with three pets whose file is then overwritten, and a backup from before. */

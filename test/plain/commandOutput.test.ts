@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { describeError } from '../../src/commands/cli.ts'
 import { Progress, progressLine } from '../../src/commands/output/progress.ts'
 import { formatTable } from '../../src/commands/output/table.ts'
 
@@ -50,4 +51,19 @@ describe('progress', () => {
       if (isTTY) assert.equal(written[1], '\r\x1b[K')
     }
   })
+
+  test('fits the width of the terminal, so that the next update replaces it', () => {
+    const written: string[] = []
+    const write = (text: string | Uint8Array) => written.push(String(text)) > 0
+    new Progress('Importing', { isTTY: true, columns: 20, write }).show(123_456, 'lines', 0.5)
+    assert.equal(written[0], '\r\x1b[KImporting: 50 %, 12')
+  })
+})
+
+test('an error states its cause once', () => {
+  const cause = new Error('database or disk is full')
+  const text = 'The change was not accepted (database or disk is full).'
+  assert.equal(describeError(new Error('The change was not accepted.', { cause })), text)
+  assert.equal(describeError(new Error(text, { cause })), text)
+  assert.equal(describeError('text'), 'text')
 })

@@ -57,6 +57,7 @@ describe('wrong usage exits with status 2 and prints the problem', { concurrency
   const scenarios: [args: string[], message: RegExp][] = [
     [[], /^Usage: petstore [\s\S]*Choose a command: serve, /],
     [['adopt'], /^Unknown command "adopt"\.\nRun "petstore --help"/],
+    [['completion', 'tcsh'], /Allowed choices are bash, zsh, fish\.\nRun "petstore completion --help"/],
     [['constructor'], /^Unknown command "constructor"\./],
     [['imprt'], /^Unknown command "imprt"\. Did you mean import\?\n/],
     [['help', 'adopt'], /^There is no command "petstore adopt"/],

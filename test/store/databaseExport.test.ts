@@ -298,7 +298,10 @@ describe('an import into a database with an open order', { concurrency: 2 }, () 
     await cli.import(pet('pending'), order)
     const { code, stderr } = await cli.run(['import'], JSON.stringify({ ...approved, id: 2 }))
     assert.equal(code, 1)
-    assert.equal(stderr, 'Order 2 cannot be approved, because animal 1 has the open order 1.\n')
+    assert.equal(
+      stderr,
+      'Line 1: the order is open, but animal 1 has the open order 1\nNothing was imported.\n',
+    )
     assert.equal((await cli.records('order')).length, 1)
   })
 })

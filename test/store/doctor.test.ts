@@ -62,6 +62,20 @@ describe('doctor', { concurrency: 2 }, () => {
     }
   })
 
+  test('reports a data folder that is a file', async (t) => {
+    if (engine === 'postgres') return
+    const file = join(folderFor(t), 'file')
+    writeFileSync(file, '')
+    for (const dataDir of [file, join(file, 'data')]) {
+      const { code, stdout } = await cliOn({ PETSTORE_DATA_DIR: dataDir }, { PORT: '0' }).run(['doctor'])
+      assert.equal(code, 1)
+      assert.match(
+        stdout,
+        /^problem {2}folder {9}\S+\/file is not a folder\.\n {24}Set PETSTORE_DATA_DIR\.$/m,
+      )
+    }
+  })
+
   test('reports a damaged database, and one that others can read', async (t) => {
     if (engine === 'postgres') return
     const dataDir = folderFor(t)

@@ -100,8 +100,15 @@ test('the second start prints no key, and the first key still works', async (t) 
   const second = await serverFor(t, first.databaseEnv)
   assert.doesNotMatch(second.output.stdout, anyKey)
   assert.doesNotMatch(second.output.stdout, /curl|operator key/)
-  assert.match(second.output.stdout, /^Lost your key\? "npm run -s petstore -- keys list"/m)
+  assert.match(second.output.stdout, /^Lost your key\? "petstore keys list"/m)
   assert.equal((await second.request('GET', '/v1/keys', { key: first.operatorKey })).status, 200)
+})
+
+test('after npm start, the hint names commands of npm', async (t) => {
+  const first = await firstServer(t)
+  assert.equal((await stopped(first)).code, 0)
+  const second = await serverFor(t, { ...first.databaseEnv, npm_lifecycle_event: 'start' })
+  assert.match(second.output.stdout, /^Lost your key\? "npm run -s petstore -- keys list"/m)
 })
 
 describe('PETSTORE_ADMIN_KEY', () => {

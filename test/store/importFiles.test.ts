@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import { sql } from 'kysely'
 import {
   assertCommandFails,
   assertSameExport,
@@ -123,6 +125,26 @@ describe('an import of CSV', { concurrency: 2 }, () => {
   })
 })
 
+const pet = '{"name":"Milo","categoryId":3}'
+const otherFormats = [
+  ['gzip', 'pets.ndjson.gz', gzipSync(pet), /compressed with gzip/],
+  ['a spreadsheet', 'pets.csv', Buffer.from('PK\x03\x04\x14\x00'), /ZIP archive or a spreadsheet/],
+  ['UTF-16 with a byte order mark', 'pets.csv', Buffer.from('\ufeffname,categoryId\n', 'utf16le'), /UTF-16/],
+  ['UTF-16 without one', 'pets.ndjson', Buffer.from(pet, 'utf16le'), /UTF-16/],
+  ['a JSON array', 'pets.json', Buffer.from(` [\n${pet}\n]`), /JSON array/],
+  ['lines that end with CR', 'pets.csv', Buffer.from('name,categoryId\rMilo,3\r'), /CR alone/],
+] as const
+
+for (const [what, name, content, message] of otherFormats) {
+  test(`an import says what is wrong with ${what}, and creates no database`, async (t) => {
+    const file = join(folderFor(t), name)
+    writeFileSync(file, content)
+    const cli = await cliOnNewDatabase(t, {}, { isBare: true })
+    assertCommandFails(await cli.run(['import', file]), 1, message)
+    assertCommandFails(await cli.run(['export']), 1, /no (?:database|tables)/)
+  })
+}
+
 test('an export with --json prints the counts to standard error', async (t) => {
   const cli = await cliOnNewDatabase(t)
   await cli.ok(['import'], [1, 2].map((id) => JSON.stringify({ id, name: 'x', categoryId: 1 })).join('\n'))
@@ -204,7 +226,7 @@ describe('an external id', { concurrency: 2 }, () => {
     assert.deepEqual(await contentsOf(cli.env), before)
     const skipped = await cli.run(['import', '--skip-bad'], text)
     assert.deepEqual([skipped.code, skipped.stderr], [3, wrong])
-    assert.match(skipped.stdout, /^Imported 3004 animals, 0 categories, 1 orders/)
+    assert.match(skipped.stdout, /^Imported 3004 animals, 0 categories, 1 order /)
     assert.deepEqual(
       (await petsIn(cli)).flatMap(({ id, name, externalId }) => (externalId ? [[id, name, externalId]] : [])),
       [
@@ -225,7 +247,7 @@ describe('an external id', { concurrency: 2 }, () => {
       pet({ id: 1, externalId: 'b' }),
       pet({ id: 3, externalId: 'c' }),
     ].join('\n')
-    assert.match(await cli.ok(['import', '--dry-run'], text), /^This would add 1 animals, update 3 /)
+    assert.match(await cli.ok(['import', '--dry-run'], text), /^This would add 1 animal, update 3 /)
     await cli.ok(['import'], text)
     assert.deepEqual(
       (await petsIn(cli)).map(({ id, externalId }) => [id, externalId]),
@@ -234,6 +256,19 @@ describe('an external id', { concurrency: 2 }, () => {
         [2, 'a'],
         [3, 'c'],
       ],
+    )
+  })
+
+  test('has no spaces around it, in both formats', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    const text = '{"name":"Milo","categoryId":1,"externalId":" a b\\t"}\n'
+    await cli.ok(['import'], text)
+    await cli.ok(['import', '--external-id', 'chip'], '{"name":"Luna","categoryId":1,"chip":" a b"}')
+    await cli.ok(['import', '--format', 'csv'], csv('externalId,name,categoryId', '" a b ",Rex,1'))
+    await cli.ok(['import'], '{"name":"Last","categoryId":1,"externalId":"a b "}\n')
+    assert.deepEqual(
+      (await petsIn(cli)).map(({ id, name, externalId }) => [id, name, externalId]),
+      [[1, 'Last', 'a b']],
     )
   })
 
@@ -309,6 +344,35 @@ describe('wrong lines', { concurrency: 2 }, () => {
   })
 })
 
+test('a second open order for an animal is a wrong line, and nothing is imported', async (t) => {
+  const cli = await cliOnNewDatabase(t)
+  const pet = (id: number) => `{"id":${id},"name":"Pet ${id}","categoryId":1}`
+  const order = (id: number, petId: number, status = 'approved') =>
+    JSON.stringify({ ...openOrder(id, petId), status })
+  const reason = (id: number) => `the order is open, but animal 1 has the open order ${id}`
+  const text = [pet(1), pet(2), order(1, 1), order(2, 1), order(3, 2)].join('\n')
+  const { code, stdout } = await cli.run(['import', '--dry-run', '--json'], text)
+  assert.deepEqual([code, JSON.parse(stdout).problems], [1, [{ line: 4, reason: reason(1) }]])
+  const message = new RegExp(`^Line 4: ${reason(1)}\nNothing was imported\\.\n$`)
+  assertCommandFails(await cli.run(['import'], text), 1, message)
+  assert.deepEqual(await petsIn(cli), [])
+  assert.equal((await cli.run(['import', '--skip-bad'], text)).code, 3)
+  assert.equal((await petsIn(cli)).length, 2)
+  // The other order is in the database.
+  const conflict = new RegExp(`^Line 1: ${reason(1)}\nNothing was imported\\.\n$`)
+  assertCommandFails(await cli.run(['import'], order(4, 1)), 1, conflict)
+  // An earlier line can end an order, or move it to another animal.
+  await cli.ok(
+    ['import'],
+    [order(1, 1, 'delivered'), order(4, 1), pet(3), order(4, 3), order(5, 1)].join('\n'),
+  )
+  await cli.ok(['import'], [order(5, 1), order(5, 1, 'cancelled'), order(6, 1)].join('\n'))
+  // An order whose hold has expired is not open.
+  const held = { ...openOrder(6, 1), status: 'placed', holdExpiresAt: 3 }
+  await cli.ok(['import'], [JSON.stringify(held), order(7, 1)].join('\n'))
+  await cli.ok(['import'], order(7, 1))
+})
+
 describe('a dry run', { concurrency: 2 }, () => {
   test('shows what would change, and changes nothing', async (t) => {
     const cli = await cliOnNewDatabase(t)
@@ -334,7 +398,7 @@ describe('a dry run', { concurrency: 2 }, () => {
     assert.equal(code, 1)
     assert.match(
       await cli.ok(['import', '--dry-run'], '{"name":"x","categoryId":1}'),
-      /^This would add 1 animals, /,
+      /^This would add 1 animal, /,
     )
     assert.deepEqual(await contentsOf(cli.env), before)
   })
@@ -344,31 +408,38 @@ describe('a dry run', { concurrency: 2 }, () => {
     for (const _ of [1, 2])
       assert.match(
         await cli.ok(['import', '--dry-run'], '{"name":"x","categoryId":1}'),
-        /^This would add 1 animals, /,
+        /^This would add 1 animal, /,
       )
   })
 })
 
 test('an interrupted import continues after the last line that it has committed', async (t) => {
   const cli = await cliOnNewDatabase(t)
-  await cli.ok(['import'], `{"id":1,"name":"first","categoryId":1}\n${JSON.stringify(openOrder(1, 1))}`)
+  await cli.ok(['import'], '{"name":"stop","categoryId":1}')
+  const change = (text: string) =>
+    inDatabase(cli.env, (database) => database.write((trx) => sql.raw(text).execute(trx)))
+  await change(`CREATE UNIQUE INDEX stop ON pets (name) WHERE name = 'stop'`)
   const added = Array.from({ length: 12_000 }, (_, at) => `{"name":"new ${at}","categoryId":1}`)
-  const conflict = JSON.stringify(openOrder(2, 1))
-  const text = [...added, conflict, ...added].join('\n')
-  assertCommandFails(await cli.run(['import'], text), 1, /^Order 2 cannot be approved/)
+  const text = [...added, '{"name":"stop","categoryId":1}', ...added].join('\n')
+  const { code } = await cli.run(['import'], text)
+  assert.equal(code, 1)
   const interrupted = (await petsIn(cli)).length - 1
   assert.ok(interrupted > 0 && interrupted <= 12_000)
   const [record] = (await contentsOf(cli.env)).imports as [string]
   assert.equal(record.split(',')[1], String(interrupted))
 
-  await inDatabase(cli.env, (database) =>
-    database.write((trx) =>
-      trx.updateTable('orders').set({ status: 'delivered' }).where('id', '=', 1).execute(),
+  const dryRun = await cli.json(['import', '--dry-run'], text)
+  assert.deepEqual([dryRun.resumedAfterLine, dryRun.pets.added], [interrupted, 24_001 - interrupted])
+  assert.match(
+    await cli.ok(['import', '--dry-run'], text),
+    new RegExp(
+      `^The import would continue after line ${interrupted}, where it was interrupted\\. This would add `,
     ),
   )
+  await change('DROP INDEX stop')
   const { resumedAfterLine, pets } = await cli.json(['import'], text)
-  assert.deepEqual([resumedAfterLine, pets], [interrupted, 24_000 - interrupted])
-  assert.equal((await petsIn(cli)).length, 24_001)
+  assert.deepEqual([resumedAfterLine, pets], [interrupted, 24_001 - interrupted])
+  assert.equal((await petsIn(cli)).length, 24_002)
   assert.deepEqual((await contentsOf(cli.env)).imports, [])
 })
 
@@ -389,7 +460,7 @@ test('a large file is imported in bounded memory while a server answers', async 
   const reader = (async () => {
     while (isImporting) {
       statuses.add((await server.request('GET', '/v1/pets?limit=5', { key: adminKey })).status)
-      const body = { name: 'meanwhile', categoryId: 1 }
+      const body = { name: 'during the import', categoryId: 1 }
       statuses.add((await server.request('POST', '/v1/pets', { key: adminKey, body })).status)
     }
   })()

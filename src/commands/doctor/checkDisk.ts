@@ -21,7 +21,9 @@ const othersMask = 0o077
 
 /** The folder of the embedded database: free space, speed of a sync, owner and modes. */
 export function checkDisk(dataDir: string): Finding[] {
-  const existing = existsSync(dataDir) ? dataDir : nearestFolder(dataDir)
+  const existing = nearestExisting(dataDir)
+  if (!statSync(existing).isDirectory())
+    return [problem('folder', `${existing} is not a folder.`, 'Set PETSTORE_DATA_DIR.')]
   const space = checkSpace(existing)
   if (existing !== dataDir)
     return [
@@ -31,8 +33,8 @@ export function checkDisk(dataDir: string): Finding[] {
   return [checkSync(dataDir), space, checkPermissions(dataDir)]
 }
 
-const nearestFolder = (folder: string): string =>
-  existsSync(folder) || dirname(folder) === folder ? folder : nearestFolder(dirname(folder))
+const nearestExisting = (path: string): string =>
+  existsSync(path) || dirname(path) === path ? path : nearestExisting(dirname(path))
 
 function checkSync(dataDir: string): Finding {
   const file = join(dataDir, `doctor-${process.pid}`)
@@ -55,10 +57,13 @@ function checkSync(dataDir: string): Finding {
       ? ok('disk', message)
       : warning('disk', message, 'Every change waits for a sync. Use a faster disk, not a network folder.')
   } catch (error) {
+    const { message, code = '' } = error as NodeJS.ErrnoException
+    const cause = { ENOSPC: 'Free space on the disk', EROFS: 'Mount the file system for writing' }[code]
+    const advice = cause ?? 'Give the folder to the user that runs the service (chown)'
     return problem(
       'disk',
-      `${dataDir} cannot be written (${(error as Error).message}).`,
-      'Give the folder to the user that runs the service (chown), or set PETSTORE_DATA_DIR.',
+      `${dataDir} cannot be written (${message}).`,
+      `${advice}, or set PETSTORE_DATA_DIR.`,
     )
   } finally {
     rmSync(file, { force: true })

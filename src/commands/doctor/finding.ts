@@ -9,10 +9,14 @@ export type Finding = {
 
 export const ok = (check: string, message: string): Finding => ({ check, status: 'ok', message })
 export const warning = (check: string, message: string, advice: string): Finding => ({
-  ...{ check, status: 'warning', message },
+  check,
+  status: 'warning',
+  message,
   advice,
 })
 export const problem = (check: string, message: string, advice: string): Finding => ({
-  ...{ check, status: 'problem', message },
+  check,
+  status: 'problem',
+  message,
   advice,
 })

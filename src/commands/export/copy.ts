@@ -1,22 +1,13 @@
-import { DatabaseSync } from 'node:sqlite'
+import { openTemporaryDatabase } from '../temporaryDatabase.ts'
 import { type ExportLine, fileOrder, type RecordType } from './sections.ts'
 
 /** The lines of an export, which can be replaced until they are written. */
 export class ExportCopy {
-  // Without a name, SQLite creates a file in the folder for temporary files, and removes its name at once: the file is
-  // deleted when the process ends, even after a crash.
-  readonly #database = new DatabaseSync('')
-  readonly #insert
-  readonly #delete
-
-  constructor() {
-    this.#database.exec(`
-      PRAGMA journal_mode = OFF;
-      PRAGMA synchronous = OFF;
-      CREATE TABLE lines (type TEXT, id INTEGER, is_open INTEGER, text TEXT, PRIMARY KEY (type, id)) WITHOUT ROWID`)
-    this.#insert = this.#database.prepare('INSERT OR REPLACE INTO lines VALUES (?, ?, ?, ?)')
-    this.#delete = this.#database.prepare('DELETE FROM lines WHERE type = ? AND id = ?')
-  }
+  readonly #database = openTemporaryDatabase(
+    'CREATE TABLE lines (type TEXT, id INTEGER, is_open INTEGER, text TEXT, PRIMARY KEY (type, id)) WITHOUT ROWID',
+  )
+  readonly #insert = this.#database.prepare('INSERT OR REPLACE INTO lines VALUES (?, ?, ?, ?)')
+  readonly #delete = this.#database.prepare('DELETE FROM lines WHERE type = ? AND id = ?')
 
   /** Replaces the lines with these ids. */
   replace(type: RecordType, ids: Iterable<number | bigint>, lines: readonly ExportLine[]): void {

@@ -67,7 +67,7 @@ async function catchUp(database: Database, copy: ExportCopy, start: number): Pro
   return position
 }
 
-/** Reads the rows again that events after one id and up to another are about. */
+/** Reads again the rows of the events with ids after `after` and up to `through`. */
 async function applyEvents(snapshot: Snapshot, copy: ExportCopy, after: number, through: number) {
   for (let position = after; ; ) {
     const events = await snapshot((db) => eventsAfter(db, position, pageRowsMax, true, through))

@@ -1,15 +1,16 @@
 import { byImport } from '../../audit/audit.ts'
 import { recordAudit } from '../../audit/queries.ts'
 import { systemClock } from '../../clock.ts'
-import type { Database } from '../../database/database.ts'
+import { type Database, DatabaseUnavailableError } from '../../database/database.ts'
+import { describeError } from '../cli.ts'
 import { Progress } from '../output/progress.ts'
-import { ExternalIdError } from './applyPets.ts'
-import { applyRecords, petsPerStatement, transactionMaxMs } from './applyRecords.ts'
-import type { Batch } from './batch.ts'
+import { petsPerStatement } from './applyPets.ts'
+import { applyRecords, transactionMaxMs } from './applyRecords.ts'
 import type { CheckedFile } from './checkFile.ts'
 import type { ImportInput } from './input.ts'
+import { ConflictError } from './problems.ts'
 import { readRecords } from './readRecords.ts'
-import type { ExportRecord } from './records.ts'
+import type { Batch, ExportRecord } from './records.ts'
 import { committedLine, forgetImport, recordLine } from './resume.ts'
 
 const batchRecordsMax = 5_000
@@ -17,7 +18,7 @@ const batchBytesMax = 4 * 1024 * 1024
 
 type ApplyOptions = {
   /** Wrong lines are left out. Otherwise the file has none. */
-  readonly skipsBad: boolean
+  readonly skipBad: boolean
   /** Correct lines that are left out too. */
   readonly skippedLines: ReadonlySet<number>
 }
@@ -27,7 +28,7 @@ export async function applyFile(
   database: Database,
   input: ImportInput,
   { options, digest, highestIds }: CheckedFile,
-  { skipsBad, skippedLines }: ApplyOptions,
+  { skipBad, skippedLines }: ApplyOptions,
 ) {
   // The events so far get their ids before the feed continues after those of the file.
   await database.readableThrough()
@@ -35,28 +36,40 @@ export async function applyFile(
   for (const [table, id] of highestIds)
     await database.write((trx) => database.dialect.reserveIds(trx, table, id))
   const resumedAfter = await committedLine(database.read, digest)
-  const writer = new BatchWriter(database, digest)
+  const writer = new BatchWriter(database, digest, resumedAfter)
   const progress = new Progress('Importing')
   let bytesRead = 0
-  for await (const batch of readRecords(input.open(), options)) {
-    const [problem] = batch.problems
-    if (problem && !skipsBad)
-      throw new Error(`Line ${problem.line}: ${problem.reason}. The file was changed during the import.`)
-    await writer.add(batch, (line) => line > resumedAfter && !skippedLines.has(line))
-    bytesRead += batch.bytes
-    progress.show(writer.written, 'lines', bytesRead / input.bytes)
+  try {
+    for await (const batch of readRecords(input.open(), options)) {
+      // Its lines would not be those that were checked.
+      input.assertUnchanged()
+      const [problem] = batch.problems
+      if (problem && !skipBad) throw new Error(`Line ${problem.line}: ${problem.reason}.`)
+      await writer.add(batch, (line) => line > resumedAfter && !skippedLines.has(line))
+      bytesRead += batch.bytes
+      progress.show(writer.written, 'lines', bytesRead / input.bytes)
+    }
+    await writer.flush()
+  } catch (error) {
+    throw explain(error, writer.committedLine)
+  } finally {
+    progress.end()
   }
-  await writer.flush()
-  progress.end()
   await database.write((trx) => forgetImport(trx, digest, systemClock()))
   return { ...writer.counts(options.withKeys), ...(resumedAfter > 0 && { resumedAfterLine: resumedAfter }) }
 }
 
-function explainConflict(error: unknown): never {
-  if (!(error instanceof ExternalIdError)) throw error
-  const advice =
-    'The database was changed during the import. Correct the file or the animal, and run it again.'
-  throw new Error(`${error.message} ${advice}`, { cause: error })
+/** Why the import has stopped, and what it has done. */
+function explain(error: unknown, committedLine: number): Error {
+  const sentences = [describeError(error)]
+  if (error instanceof ConflictError)
+    sentences.push(
+      'The database was changed during the import. Correct the file or the database, and run it again.',
+    )
+  const message = sentences.join(' ')
+  const done = committedLine > 0 ? `\nThe lines up to ${committedLine} are imported.` : ''
+  const next = error instanceof DatabaseUnavailableError ? ' Start the import again to continue.' : ''
+  return new Error(`${message}${done}${done && next}`)
 }
 
 /** Collects records and writes them in transactions, together with the number of the last line. */
@@ -72,8 +85,10 @@ class BatchWriter {
   #isRecorded = false
   #yieldedAt = performance.now()
   written = 0
+  committedLine: number
 
-  constructor(database: Database, digest: string) {
+  constructor(database: Database, digest: string, committedLine: number) {
+    this.committedLine = committedLine
     this.#database = database
     this.#digest = digest
   }
@@ -93,20 +108,20 @@ class BatchWriter {
       await this.flush(this.#records.length % petsPerStatement)
   }
 
-  /** Some records can be left for the next batch: statements for fewer pets than usual are not prepared. */
+  /** Leaves up to `leftMax` records for the next batch: statements for fewer pets than usual are not prepared. */
   async flush(leftMax = 0): Promise<void> {
     const database = this.#database
     while (this.#records.length > leftMax) {
       const records = this.#records.slice(0, this.#records.length - leftMax)
-      const { applied, keys } = await database
-        .write(async (trx) => {
-          const now = systemClock()
-          if (!this.#isRecorded) await recordAudit(trx, byImport(now), 'database.imported', 'database')
-          const result = await applyRecords(trx, database.dialect, records, now)
-          await recordLine(trx, this.#digest, this.#lines[result.applied - 1] as number, now)
-          return result
-        })
-        .catch(explainConflict)
+      const { applied, keys } = await database.write(async (trx) => {
+        const now = systemClock()
+        if (!this.#isRecorded) await recordAudit(trx, byImport(now), 'database.imported', 'database')
+        const result = await applyRecords(trx, database.dialect, records, now)
+        const line = this.#lines[result.applied - 1] as number
+        await recordLine(trx, this.#digest, { previous: this.committedLine, line }, now)
+        return result
+      })
+      this.committedLine = this.#lines[applied - 1] as number
       this.#isRecorded = true
       // After each batch, so that the next reader of the feed does not wait for all of them.
       await database.readableThrough()
@@ -125,9 +140,7 @@ class BatchWriter {
   counts(withKeys: boolean) {
     const { pet, category, order, key } = this.#counts
     const { renumbered: keysRenumbered, unchanged: keysUnchanged } = this.#keys
-    return {
-      ...{ pets: pet, categories: category, orders: order, keys: key },
-      ...(withKeys && { keysRenumbered, keysUnchanged }),
-    }
+    const counts = { pets: pet, categories: category, orders: order, keys: key }
+    return { ...counts, ...(withKeys && { keysRenumbered, keysUnchanged }) }
   }
 }

@@ -2,16 +2,19 @@ import type { Db } from '../../database/tables.ts'
 import { recordEvent } from '../../events/queries.ts'
 import { isOpenOrderStatus } from '../../orders/order.ts'
 import { lockOrder, lockPetAndOrder, syncPetStatus } from '../../orders/queries.ts'
+import { ConflictError } from './problems.ts'
 import type { OrderRecord } from './records.ts'
 
 export async function applyOrder(trx: Db, record: OrderRecord, now: number): Promise<void> {
   const { id, petId, status, cancelReason } = record
   // First: it may expire the hold of the existing order.
   const { openOrder } = await lockPetAndOrder(trx, BigInt(petId), now)
-  const open = isOpenOrderStatus(status) ? openOrder : undefined
+  const isOpen = isOpenOrderStatus(status)
   const existing = (await lockOrder(trx, id, Number.NEGATIVE_INFINITY))?.order
-  if (open && open.id !== id)
-    throw new Error(`Order ${id} cannot be ${status}, because animal ${petId} has the open order ${open.id}.`)
+  if (isOpen && openOrder && openOrder.id !== id)
+    throw new ConflictError(
+      `Order ${id} cannot be ${status}, because animal ${petId} has the open order ${openOrder.id}.`,
+    )
   const row = {
     pet_id: petId,
     status,
@@ -38,5 +41,5 @@ export async function applyOrder(trx: Db, record: OrderRecord, now: number): Pro
   // Only an order that is open, or was open in this database, changes its pet. Otherwise the record of the pet does.
   if (existing && isOpenOrderStatus(existing.status))
     await syncPetStatus(trx, existing.petId, existing.petId === petId ? status : 'cancelled', now)
-  if (isOpenOrderStatus(status)) await syncPetStatus(trx, petId, status, now)
+  if (isOpen) await syncPetStatus(trx, petId, status, now)
 }

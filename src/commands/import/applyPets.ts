@@ -5,10 +5,10 @@ import type { Db } from '../../database/tables.ts'
 import { type OrderStatus, petStatusForOrder } from '../../orders/order.ts'
 import { lockPetAndOrder } from '../../orders/queries.ts'
 import { createPets, findStoredPets, type StoredPet, updatePets } from '../../pets/queries.ts'
+import { ConflictError } from './problems.ts'
 import type { PetRecord } from './records.ts'
 
-/** An external id that was free when the file was checked. */
-export class ExternalIdError extends Error {}
+export const petsPerStatement = 500
 
 /**
  * Adds new pets and changes existing ones, with a number of statements that does not depend on the number of pets, unless
@@ -42,7 +42,7 @@ export async function applyPets(
     const existing = stored.find(record)
     const holder = stored.holderOf(record)
     if (holder && holder.id !== existing?.id)
-      throw new ExternalIdError(
+      throw new ConflictError(
         `Animal ${record.id} cannot have the external id "${record.externalId}", because animal ${holder.id} has it.`,
       )
     const order = openOrders.get(existing?.id ?? record.id ?? 0)
@@ -95,7 +95,7 @@ export function storedIndex(stored: readonly StoredPet[]) {
     externalId === undefined ? undefined : byExternalId.get(externalId)
   const find = (record: PetRecord): StoredPet | undefined =>
     record.id === undefined ? holderOf(record) : byId.get(record.id)
-  /** The index of the first record whose pet, or the pet with its external id, an earlier record has. */
+  /** The index of the first record that has the pet or the external id of an earlier one. */
   const firstRepeated = (pets: readonly PetRecord[]): number | undefined => {
     if (isAscending(pets)) return undefined
     const seen = new Set<number | string>()
@@ -123,7 +123,7 @@ function isAscending(pets: readonly PetRecord[]): boolean {
 type OpenOrder = { readonly status: 'placed' | 'approved'; readonly holdExpiresAt: number | null }
 
 /** The ids of existing pets, and of all pets that the records name. */
-export async function findStoredIds(db: Db, pets: readonly Pick<PetRecord, 'id' | 'externalId'>[]) {
+async function findStoredIds(db: Db, pets: readonly Pick<PetRecord, 'id' | 'externalId'>[]) {
   const given = pets.flatMap(({ id }) => id ?? [])
   const externalIds = pets.flatMap(({ externalId }) => externalId ?? [])
   const selectIds = db.selectFrom('pets').select('id')
@@ -140,6 +140,12 @@ export async function findStoredIds(db: Db, pets: readonly Pick<PetRecord, 'id' 
   const found = [...byId.filter(({ id }) => isGiven.has(id)), ...byExternalId].map(({ id }) => id)
   return { storedIds: [...new Set(found)], petIds: [...new Set([...given, ...found])] }
 }
+
+/** The stored pets that the records name. Without a database, there are none. */
+export const findPetsOf = async (
+  db: Db | undefined,
+  pets: readonly Pick<PetRecord, 'id' | 'externalId'>[],
+): Promise<StoredPet[]> => (db ? findStoredPets(db, (await findStoredIds(db, pets)).storedIds) : [])
 
 async function findOpenOrders(trx: Db, petIds: readonly number[]): Promise<Map<number, OpenOrder>> {
   if (petIds.length === 0) return new Map()

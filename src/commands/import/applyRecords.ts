@@ -4,7 +4,7 @@ import type { Db } from '../../database/tables.ts'
 import { continueFeed, recordEvent } from '../../events/queries.ts'
 import { applyKey, type KeyOutcome } from './applyKey.ts'
 import { applyOrder } from './applyOrder.ts'
-import { applyPets } from './applyPets.ts'
+import { applyPets, petsPerStatement } from './applyPets.ts'
 import {
   type CategoryRecord,
   type ExportRecord,
@@ -15,7 +15,6 @@ import {
 
 /** Other writers wait while the records of one transaction are applied. */
 export const transactionMaxMs = 100
-export const petsPerStatement = 500
 
 /** Applies the records that fit into one transaction, with the events of their changes. Returns how many these are. */
 export async function applyRecords(

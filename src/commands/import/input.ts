@@ -21,6 +21,8 @@ export type ImportInput = {
   readonly bytes: number
   /** Reads it from its start. */
   open(): AsyncIterable<Buffer>
+  /** Fails if the file was changed since it was opened. */
+  assertUnchanged(): void
   close(): void
 }
 
@@ -42,11 +44,19 @@ export async function openInput(given: string | undefined): Promise<ImportInput>
   return inputOf(descriptor)
 }
 
-const inputOf = (descriptor: number): ImportInput => ({
-  bytes: fstatSync(descriptor).size,
-  open: () => readChunks(descriptor),
-  close: () => closeSync(descriptor),
-})
+function inputOf(descriptor: number): ImportInput {
+  const { size: bytes, mtimeMs } = fstatSync(descriptor)
+  return {
+    bytes,
+    open: () => readChunks(descriptor),
+    assertUnchanged: () => {
+      const now = fstatSync(descriptor)
+      if (now.size !== bytes || now.mtimeMs !== mtimeMs)
+        throw new Error('The file was changed during the import.')
+    },
+    close: () => closeSync(descriptor),
+  }
+}
 
 const readAt = promisify(read)
 

@@ -3,7 +3,7 @@ import type { PetRecord } from './records.ts'
 
 /** A valid pet as an export writes it, or without an id as most programs do. */
 const plainPet =
-  /\{(?:"type": ?"pet", ?)?(?:"id": ?([1-9]\d{0,14}), ?)?"name": ?"(?!\s*")([^"\\\p{Cc}\p{Cs}]{1,255})", ?"categoryId": ?(-?[1-9]\d{0,14}|0)(?:, ?"status": ?"(available|pending|sold)")?(?:, ?"externalId": ?"(?!\s*")([^"\\\p{Cc}\p{Cs}]{1,255})")?\}\n/uy
+  /\{(?:"type": ?"pet", ?)?(?:"id": ?([1-9]\d{0,14}), ?)?"name": ?"(?!\s*")([^"\\\p{Cc}\p{Cs}]{1,255})", ?"categoryId": ?(-?[1-9]\d{0,14}|0)(?:, ?"status": ?"(available|pending|sold)")?(?:, ?"externalId": ?"(?!\s)([^"\\\p{Cc}\p{Cs}]{1,255})(?<!\s)")?\}\n/uy
 
 /**
  * Reads a line of the usual form without the JSON parser and the schema. An import of a million pets takes 18 s of CPU

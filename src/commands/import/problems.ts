@@ -1,6 +1,7 @@
 import { closeSync, fstatSync, ftruncateSync, openSync, statSync, writeSync } from 'node:fs'
 import { ApiError } from '../../api/errors.ts'
 import { JsonError } from '../../api/json.ts'
+import { counted } from '../cli.ts'
 
 /** A line that cannot be imported. */
 export type Problem = { readonly line: number; readonly reason: string }
@@ -32,7 +33,10 @@ export class Problems {
   toString(): string {
     const lines = this.listed.map(({ line, reason }) => `Line ${line}: ${reason}`)
     const more = this.#count - this.listed.length
-    return [...lines, ...(more > 0 ? [`${more} more wrong lines. --report FILE lists all.`] : [])].join('\n')
+    return [
+      ...lines,
+      ...(more > 0 ? [`${counted(more, 'more wrong line')}. --report FILE lists all.`] : []),
+    ].join('\n')
   }
 
   close(): void {
@@ -43,7 +47,7 @@ export class Problems {
 function openReport(file: string, inputFile = '-'): number {
   const input = statSync(inputFile, { throwIfNoEntry: false })
   try {
-    // Without emptying it yet.
+    // For appending, which does not empty the file: it may be the input.
     const report = openSync(file, 'a', 0o600)
     const { ino, dev } = fstatSync(report)
     if (ino !== input?.ino || dev !== input.dev) {
@@ -60,8 +64,11 @@ function openReport(file: string, inputFile = '-'): number {
 /** A line is wrong. */
 export class LineError extends Error {}
 
-/** Stops the import also with --skip-bad: what follows cannot be understood, or is not wanted. */
+/** Stops the import, even with --skip-bad: the format is unknown, or the file needs --with-keys. */
 export class FatalLineError extends Error {}
+
+/** A line that was correct when the file was checked conflicts with the database. */
+export class ConflictError extends Error {}
 
 /** What is wrong with a line. Rethrows all other errors. */
 export function problemOf(error: unknown): string {

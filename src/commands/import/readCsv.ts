@@ -1,16 +1,17 @@
 import { parseInt64 } from '../../api/json.ts'
 import { validate } from '../../api/validation.ts'
 import { type PetStatus, petStatuses } from '../../pets/pet.ts'
-import type { Batch, ReadOptions } from './batch.ts'
 import { findDelimiter, parseCsvRecord } from './csv.ts'
 import { LineError, problemOf } from './problems.ts'
-import { lineBytesMax, type TextChunk } from './readText.ts'
-import { type PetRecord, petSchema } from './records.ts'
+import { countLineFeeds, lineBytesMax, type TextChunk } from './readText.ts'
+import { type Batch, type PetRecord, petSchema, type ReadOptions } from './records.ts'
 
 export const csvFields = ['id', 'externalId', 'name', 'categoryId', 'status'] as const
 type Field = (typeof csvFields)[number]
 
-/** The place of each field in a row. */
+const unclosedQuote = 'a quotation mark is not closed'
+
+/** The index of each field in a row. */
 type Columns = { readonly [Name in Field]?: number } & { readonly count: number; readonly delimiter: string }
 
 /** Reads animals from CSV. A record can have several lines, within quotation marks. */
@@ -32,32 +33,25 @@ export async function* readCsv(
         rest = text.slice(start)
         break
       }
-      // A quotation mark that is never closed spoils one line only.
+      // A quotation mark that is never closed makes only its own line wrong.
       const end = parsed?.end ?? nextLine(text, start)
-      if (!parsed) batch.problems.push({ line, reason: 'a quotation mark is not closed' })
+      if (!parsed) batch.problems.push({ line, reason: unclosedQuote })
       else if (!isBlank(parsed.cells)) {
         if (!columns) columns = readHeader(parsed.cells, firstLine(text), options)
         else readRow(parsed.cells, columns, line, batch)
       }
-      line += parsed ? linesIn(text, start, end) : 1
+      // The record may lack the line feed at its end.
+      line += 1 + (parsed ? countLineFeeds(text, start, end - 1) : 0)
       start = end
     }
     yield batch
   }
-  if (rest === '') return
-  const reason = 'a quotation mark is not closed'
-  yield { records: [], lines: [], problems: [{ line, reason }], bytes: 0 }
+  if (rest !== '') yield { records: [], lines: [], problems: [{ line, reason: unclosedQuote }], bytes: 0 }
 }
 
 const firstLine = (text: string): string => text.slice(0, nextLine(text, 0))
 const nextLine = (text: string, from: number): number => text.indexOf('\n', from) + 1 || text.length
 const isBlank = (cells: readonly string[]): boolean => cells.length === 1 && cells[0]?.trim() === ''
-
-function linesIn(text: string, start: number, end: number): number {
-  let count = 1
-  for (let at = text.indexOf('\n', start); at !== -1 && at < end - 1; at = text.indexOf('\n', at + 1)) count++
-  return count
-}
 
 function readHeader(cells: readonly string[], line: string, options: ReadOptions): Columns {
   const headers = cells.map((cell) => cell.trim())
@@ -110,18 +104,17 @@ const plainId = /^[1-9]\d{0,14}$/
 function toPet(cells: readonly string[], columns: Columns): PetRecord {
   const cell = (field: Field) => cells[columns[field] ?? cells.length]?.trim() || undefined
   const name = cells[columns.name ?? 0] ?? ''
-  const [id, categoryId = '', status, externalId] = [
-    ...[cell('id'), cell('categoryId')],
-    ...[cell('status'), cell('externalId')],
-  ]
+  const [id, categoryId] = [cell('id'), cell('categoryId')]
+  const [status, externalId] = [cell('status'), cell('externalId')]
   // Without the schema, which takes several times as long.
-  const isPlain =
+  if (
     plainName.test(name) &&
+    categoryId !== undefined &&
     plainId.test(categoryId) &&
     (id === undefined || plainId.test(id)) &&
     (externalId === undefined || plainName.test(externalId)) &&
     (status === undefined || petStatuses.includes(status as PetStatus))
-  if (isPlain) {
+  ) {
     const numbers = { id: id === undefined ? undefined : Number(id), categoryId: BigInt(categoryId) }
     return { type: 'pet', name, status: status as PetStatus | undefined, externalId, ...numbers }
   }
@@ -129,6 +122,6 @@ function toPet(cells: readonly string[], columns: Columns): PetRecord {
   if (`${name}${externalId}`.includes('\u0000')) throw new LineError('has a NUL character')
   const integerOf = (text: string | undefined) =>
     text === undefined ? undefined : (parseInt64(text) ?? text)
-  const fields = { id: integerOf(id), categoryId: integerOf(cell('categoryId')), status, externalId }
+  const fields = { id: integerOf(id), categoryId: integerOf(categoryId), status, externalId }
   return validate(petSchema, { name: name === '' ? undefined : name, ...fields }, 'body')
 }

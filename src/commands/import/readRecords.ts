@@ -1,11 +1,16 @@
 import { parseJson } from '../../api/json.ts'
 import { validate } from '../../api/validation.ts'
-import type { Batch, ReadOptions } from './batch.ts'
 import { parsePetFast } from './parsePetFast.ts'
 import { FatalLineError, LineError, type Problem, problemOf } from './problems.ts'
 import { readCsv } from './readCsv.ts'
 import { readText, type TextChunk } from './readText.ts'
-import { contentRequiringWithKeys, type ExportRecord, recordSchema } from './records.ts'
+import {
+  type Batch,
+  contentRequiringWithKeys,
+  type ExportRecord,
+  type ReadOptions,
+  recordSchema,
+} from './records.ts'
 
 /** Reads and validates a file in chunks. */
 export async function* readRecords(
@@ -51,7 +56,7 @@ function parseLine(
   }
 }
 
-const needsFlag =
+const needsWithKeys =
   'is imported only with --with-keys. To move all data from a source that you trust, use "petstore import --with-keys". To import only animals, categories and orders, create the file with "petstore export --without-keys".'
 
 function parseRecord(text: string, line: number, { withKeys, externalId }: ReadOptions): ExportRecord {
@@ -61,11 +66,11 @@ function parseRecord(text: string, line: number, { withKeys, externalId }: ReadO
   if (!schema)
     throw new LineError('expected an object whose type, if any, is petstore, category, pet, order or key')
   const privileged = withKeys ? undefined : contentRequiringWithKeys(fields)
-  if (privileged !== undefined) throw new FatalLineError(`Line ${line}: ${privileged} ${needsFlag}`)
-  const own = externalId === undefined ? undefined : fields[externalId]
-  const named = own === undefined || own === null ? fields : { ...fields, externalId: String(own) }
+  if (privileged !== undefined) throw new FatalLineError(`Line ${line}: ${privileged} ${needsWithKeys}`)
+  const id = externalId === undefined ? undefined : fields[externalId]
+  const record = id === undefined || id === null ? fields : { ...fields, externalId: String(id) }
   try {
-    return validate(schema, named, 'body')
+    return validate(schema, record, 'body')
   } catch (error) {
     if (fields.type === 'petstore') throw new FatalLineError(`Line ${line}: ${problemOf(error)}`)
     throw error

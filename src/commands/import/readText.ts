@@ -41,7 +41,7 @@ export async function* readText(
     rest = Buffer.from(all.subarray(end))
     const chunk = toText(all.subarray(0, end), line)
     if (end > 0) yield chunk
-    line += countLines(chunk.text)
+    line += countLineFeeds(chunk.text)
     if (rest.length > lineBytesMax) {
       yield { text: '', line, bytes: 0, problems: [tooLong(line)] }
       rest = Buffer.alloc(0)
@@ -75,8 +75,8 @@ function toText(bytes: Buffer, line: number): TextChunk {
 
 const tooLong = (line: number): Problem => ({ line, reason: `longer than ${lineBytesMax} bytes` })
 
-function countLines(text: string): number {
+export function countLineFeeds(text: string, start = 0, end = text.length): number {
   let count = 0
-  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) count++
+  for (let at = text.indexOf('\n', start); at !== -1 && at < end; at = text.indexOf('\n', at + 1)) count++
   return count
 }

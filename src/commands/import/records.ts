@@ -10,6 +10,7 @@ import { holdExpiredReason, orderStatuses } from '../../orders/order.ts'
 import { customerSchema, noteSchema } from '../../orders/schemas.ts'
 import { petStatuses } from '../../pets/pet.ts'
 import { petNameSchema } from '../../pets/schemas.ts'
+import type { Problem } from './problems.ts'
 
 /** The records of an export, one JSON object per line. Times are in milliseconds since the Unix epoch. */
 
@@ -29,8 +30,10 @@ const counters = {
   lastEventId: counter,
 }
 
-/** The name of an animal in another system. */
-const externalIdSchema = nonBlankText(255, 'Identifies the animal in another system.')
+/** The name of an animal in another system. Without spaces around it, which CSV does not keep. */
+const externalIdSchema = nonBlankText(255, 'Identifies the animal in another system.').transform((text) =>
+  text.trim(),
+)
 
 const secretSchema = z.object({
   hash: z.string().regex(/^[0-9a-f]{64}$/),
@@ -131,4 +134,22 @@ export function contentRequiringWithKeys(value: { readonly [name: string]: unkno
   if (value.type !== 'petstore') return undefined
   const counter = Object.keys(value).find((name) => Object.hasOwn(counters, name))
   return counter && `a counter (${counter})`
+}
+
+export type ReadOptions = {
+  readonly format: 'csv' | 'ndjson'
+  /** Keys and counters are rejected without it. */
+  readonly withKeys: boolean
+  /** Fields by the headers of a CSV file. */
+  readonly map: ReadonlyMap<string, string>
+  /** The column or field with the external id. */
+  readonly externalId: string | undefined
+}
+
+/** Some records of a file, with the line of each, and the wrong lines among them. */
+export type Batch = {
+  readonly records: ExportRecord[]
+  readonly lines: number[]
+  readonly problems: Problem[]
+  readonly bytes: number
 }

@@ -9,13 +9,36 @@ export async function committedLine(db: Db, digest: string): Promise<number> {
   return row?.line ?? 0
 }
 
-/** To be called in the transaction that writes the lines. */
-export async function recordLine(trx: Db, digest: string, line: number, now: number): Promise<void> {
-  await trx
-    .insertInto('imports')
-    .values({ digest, line, updated_at: now })
-    .onConflict((conflict) => conflict.column('digest').doUpdateSet({ line, updated_at: now }))
-    .execute()
+/** Two imports of one file would add its animals twice. */
+class ConcurrentImportError extends Error {
+  constructor() {
+    super('Another import of this file is running, or has just ended.')
+  }
+}
+
+/** To be called in the transaction that writes the lines after `previous`. Fails if another import has written them. */
+export async function recordLine(
+  trx: Db,
+  digest: string,
+  { previous, line }: { readonly previous: number; readonly line: number },
+  now: number,
+): Promise<void> {
+  const recorded =
+    previous === 0
+      ? await trx
+          .insertInto('imports')
+          .values({ digest, line, updated_at: now })
+          .onConflict((conflict) => conflict.column('digest').doNothing())
+          .returning('line')
+          .executeTakeFirst()
+      : await trx
+          .updateTable('imports')
+          .set({ line, updated_at: now })
+          .where('digest', '=', digest)
+          .where('line', '=', previous)
+          .returning('line')
+          .executeTakeFirst()
+  if (!recorded) throw new ConcurrentImportError()
 }
 
 /** The import has ended. Also removes the records of imports that were not continued. */

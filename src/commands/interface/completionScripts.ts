@@ -14,7 +14,7 @@ function wordsByCommand(command: Command, path: readonly string[] = []): [path: 
 export function completionScript(shell: string, program: Command): string {
   if (shell === 'fish') return fishScript(program)
   const bash = bashScript(program)
-  // Zsh runs completions of bash by this function of its own.
+  // With bashcompinit, zsh runs completions of bash.
   return shell === 'bash' ? bash : `#compdef petstore\nautoload -U +X bashcompinit && bashcompinit\n${bash}`
 }
 

@@ -22,13 +22,13 @@ const importDescription = `Reads animals from a CSV file or an NDJSON file, or e
 
 NDJSON has one JSON object on each line, such as {"name":"Milo","categoryId":3,"status":"available"}. CSV has a header with the same names: id, externalId, name, categoryId, status. Other columns are ignored, unless --map gives them one of these names.
 
-An animal with an id, or with an external id that is known already, replaces the existing one. An animal without either is added. An external id is your own name for an animal. It is stored beside the animal and exported, and it is not part of the API. An animal with an open order keeps the status that the order gives it.
+A line with the id or the external id of an existing animal updates that animal. What the line leaves out stays as it is. Any other line adds an animal. An external id identifies the animal in another system. It is stored and exported with the animal, but it is not part of the API. An animal with an open order keeps the status that the order gives it.
 
-Every line is checked before anything is changed. A line is also wrong if another animal has its external id. If any is wrong, nothing is imported and the exit code is 1, unless --skip-bad is given. The lines are then written in batches. An import that was interrupted continues after the last batch if it is started again with the same file and options.
+Every line is checked before anything is changed. A line is also wrong if another animal has its external id, or if its order is open and its animal has another open order. If any line is wrong, nothing is imported and the exit code is 1, unless --skip-bad is given. The lines are then written in batches. An import that was interrupted continues after the last batch if it is started again with the same file and options.
 
 With --with-keys, an existing key (with the same secret, or the same id and creation time) is updated as the API could update it: it stays revoked, and expired secrets stay expired. Keys that can manage keys in this database are never changed. A key whose id belongs to another key gets a new id.
 
-A conflict with the database, such as a second open order for an animal, stops the import. The lines before it stay imported.`
+If the database is changed at the same time so that a line conflicts with it, the import stops. The lines before it stay imported.`
 
 function addImport(program: Command): void {
   define(program, {
@@ -36,7 +36,7 @@ function addImport(program: Command): void {
     summary: 'read data from CSV or NDJSON',
     description: importDescription,
     examples: [
-      ['petstore import animals.ndjson', 'Add or replace animals.'],
+      ['petstore import animals.ndjson', 'Add or update animals.'],
       ['petstore import animals.csv --dry-run', 'Show what would change, and every wrong line.'],
       [
         'petstore import shelter.csv --map "Pet name=name" --map Kind=categoryId --external-id Chip',

@@ -34,7 +34,7 @@ export const examplesOf = (command: Command): readonly Example[] => examplesByCo
 export function define(parent: Command, definition: Definition): Command {
   const { name, summary, description, examples, load, isPublic = false } = definition
   const command = parent.command(name).summary(summary).description(description)
-  prepare(command, examples)
+  addHelpAndErrors(command, examples)
   if (load) {
     command.action(async () => {
       // Databases, backups and temporary files must be readable only by the user.
@@ -46,8 +46,8 @@ export function define(parent: Command, definition: Definition): Command {
   return command
 }
 
-/** Examples in the help, and errors of the command line as `UsageError`. */
-export function prepare(command: Command, examples: readonly Example[]): void {
+/** Adds examples to the help, and makes errors of the command line a `UsageError`. */
+export function addHelpAndErrors(command: Command, examples: readonly Example[]): void {
   examplesByCommand.set(command, examples)
   const text = examples.map(([line, explanation]) => `  ${line}\n      ${explanation}`).join('\n')
   command
@@ -72,7 +72,7 @@ function describe(command: Command, { code, message }: CommanderError): string {
   const sentence =
     code === 'commander.excessArguments'
       ? `Unexpected argument "${excess}".`
-      : `${problem.slice(0, 1).toUpperCase()}${problem.slice(1)}.`
+      : `${problem.slice(0, 1).toUpperCase()}${problem.slice(1).replace(/\.$/, '')}.`
   const suggestion = hint?.replace(/^\((.*)\)$/, ' $1') ?? ''
   return `${sentence.replaceAll("'", '"')}${suggestion}\nRun "${name} --help" for its usage.`
 }

@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander'
 import { planNames } from '../../limits/plans.ts'
-import { type Call, define, jsonOption, repeatable } from './define.ts'
+import type { ActionName } from '../keys.ts'
+import { define, jsonOption, repeatable } from './define.ts'
 
 /** Adds the subcommands of "petstore keys". */
 export function addKeyCommands(program: Command): void {
@@ -13,11 +14,6 @@ export function addKeyCommands(program: Command): void {
       ['petstore keys create --name "Web site" --plan pro', 'Create a key and print its secret.'],
     ],
   }).usage('<command> [options]')
-  const load = (name: string) => async () => {
-    const { runAction } = await import('../keys.ts')
-    return { run: runAction(name) }
-  }
-
   addSettings(
     define(keys, {
       name: 'create',
@@ -59,13 +55,16 @@ export function addKeyCommands(program: Command): void {
       load: load('update'),
     }).argument('<id>', 'the id of the key'),
   )
-  addStateChanges(keys, load)
+  addStateChanges(keys)
 }
 
-function addStateChanges(
-  keys: Command,
-  load: (name: string) => () => Promise<{ run(call: Call): Promise<void> }>,
-) {
+/** Loads the action of a subcommand on demand. */
+const load = (name: ActionName) => async () => {
+  const { runAction } = await import('../keys.ts')
+  return { run: runAction(name) }
+}
+
+function addStateChanges(keys: Command): void {
   define(keys, {
     name: 'revoke',
     summary: 'revoke a key',

@@ -2,9 +2,11 @@ import { styleText } from 'node:util'
 import { Command } from 'commander'
 import { UsageError } from '../cli.ts'
 import { addDataCommands } from './dataCommands.ts'
-import { define, fullName, prepare } from './define.ts'
+import { addHelpAndErrors, define, fullName } from './define.ts'
 import { addKeyCommands } from './keyCommands.ts'
 import { addServiceCommands } from './serviceCommands.ts'
+
+const cyan = (text: string): string => styleText('cyan', text, { validateStream: false })
 
 export const exitCodes: readonly (readonly [code: number, meaning: string])[] = [
   [0, 'success'],
@@ -24,13 +26,13 @@ export function createProgram(version: string): Command {
   program.description(description).version(version, '-V, --version', 'show the version')
   program.configureOutput({ outputError: () => {} }).configureHelp({
     styleTitle: (text) => styleText('bold', text, { validateStream: false }),
-    styleCommandText: (text) => styleText('cyan', text, { validateStream: false }),
-    styleSubcommandText: (text) => styleText('cyan', text, { validateStream: false }),
-    styleOptionText: (text) => styleText('cyan', text, { validateStream: false }),
-    styleArgumentText: (text) => styleText('cyan', text, { validateStream: false }),
+    styleCommandText: cyan,
+    styleSubcommandText: cyan,
+    styleOptionText: cyan,
+    styleArgumentText: cyan,
     subcommandTerm: (command) => command.name(),
   })
-  prepare(program, [
+  addHelpAndErrors(program, [
     ['petstore serve', 'Start the service.'],
     ['petstore help import', 'Show the help of a command, here of "import".'],
   ])

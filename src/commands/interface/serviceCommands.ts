@@ -21,7 +21,7 @@ export function addServiceCommands(program: Command): void {
     name: 'migrate',
     summary: 'migrate the database schema',
     description:
-      'Migrates the schema of the database to this version, and creates the database if there is none. "serve" does so at its start unless PETSTORE_AUTO_MIGRATE is false. It is safe to run several at the same time. A migration cannot be undone: make a backup first.',
+      'Migrates the schema of the database to this version, and creates the database if there is none. "serve" does this at its start unless PETSTORE_AUTO_MIGRATE is false. Several can run at the same time. A migration cannot be undone: make a backup first.',
     examples: [['petstore migrate', 'Migrate the database that the settings name.']],
     load: () => import('../migrate.ts'),
   }).addOption(jsonOption())
@@ -58,7 +58,7 @@ export function addServiceCommands(program: Command): void {
     name: 'doctor',
     summary: 'check configuration, disk and database',
     description:
-      'Checks the configuration, the data folder and its disk, the database, the clock, file permissions and the port, and says what to do about each problem. It changes nothing, except that it writes and removes a small file in the data folder. The exit code is 1 if there is a problem; a warning is none.',
+      'Checks the configuration, the data folder and its disk, the database, the clock, file permissions and the port, and says what to do about each problem. It changes nothing, except that it writes and removes a small file in the data folder. The exit code is 1 if there is a problem, and 0 if there are only warnings.',
     examples: [
       ['petstore doctor', 'Check the installation that the settings name.'],
       ['petstore doctor --json', 'Print the findings for a script.'],

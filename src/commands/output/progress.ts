@@ -1,6 +1,6 @@
 const updateMs = 200
 
-type Output = Pick<NodeJS.WriteStream, 'isTTY' | 'write'>
+type Output = Pick<NodeJS.WriteStream, 'isTTY' | 'write'> & { readonly columns?: number }
 
 /** Shows how far a long command is, with rate and time left, on standard error if that is a terminal. */
 export class Progress {
@@ -20,7 +20,12 @@ export class Progress {
     if (!this.#output.isTTY || now - this.#shownAt < updateMs) return
     this.#shownAt = now
     const seconds = (now - this.#startedAt) / 1000
-    this.#output.write(`\r\x1b[K${progressLine(this.#label, done, unit, seconds, share)}`)
+    // A line that wraps would not be replaced by the next one.
+    const line = progressLine(this.#label, done, unit, seconds, share).slice(
+      0,
+      (this.#output.columns || 80) - 1,
+    )
+    this.#output.write(`\r\x1b[K${line}`)
   }
 
   /** Removes the line. */

@@ -18,11 +18,11 @@ export function formatTable(rows: readonly (readonly string[])[], width?: number
   // A name must not contain control sequences of the terminal.
   const cells = rows.map((row) => row.map((cell) => cell.replaceAll(/\p{Cc}/gu, '\ufffd')))
   const widths = (cells[0] ?? []).map((_, at) => Math.max(...cells.map((row) => widthOf(row[at] ?? ''))))
-  if (width !== undefined) fit(widths, width)
+  if (width !== undefined) shrinkColumns(widths, width)
   return cells
     .map((row) =>
       row
-        .map((cell, at) => pad(cell, widths[at] ?? 0))
+        .map((cell, at) => padOrShorten(cell, widths[at] ?? 0))
         .join(' '.repeat(gap))
         .trimEnd(),
     )
@@ -30,7 +30,7 @@ export function formatTable(rows: readonly (readonly string[])[], width?: number
 }
 
 /** Makes the widest columns narrower until the row fits. */
-function fit(widths: number[], width: number): void {
+function shrinkColumns(widths: number[], width: number): void {
   let excess = widths.reduce((sum, each) => sum + each + gap, -gap) - width
   while (excess > 0) {
     const widest = Math.max(...widths)
@@ -40,9 +40,9 @@ function fit(widths: number[], width: number): void {
   }
 }
 
-function pad(cell: string, width: number): string {
-  const own = widthOf(cell)
-  if (own <= width) return cell + ' '.repeat(width - own)
+function padOrShorten(cell: string, width: number): string {
+  const cellWidth = widthOf(cell)
+  if (cellWidth <= width) return cell + ' '.repeat(width - cellWidth)
   let shown = ''
   let used = 0
   for (const character of cell) {

@@ -1,5 +1,4 @@
-import { existsSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
-import { mkdtemp } from 'node:fs/promises'
+import { existsSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
 import type { Database } from '../database.ts'
@@ -10,7 +9,7 @@ import { changeLogTable, type Db } from '../tables.ts'
 import { isLocked, sqliteKysely } from './driver.ts'
 import { repairModes, restrictFileModes, syncFile, syncFolder } from './files.ts'
 import { databaseFile } from './open.ts'
-import { acquireServerLock } from './serverLock.ts'
+import { acquireLock, acquireServerLock, isLockHeld } from './serverLock.ts'
 
 const lockWaitMs = 10_000
 const lockRetryMs = 20
@@ -32,6 +31,8 @@ export async function backupDatabase(
   onProgress: OnProgress = () => {},
 ): Promise<Backup> {
   const unfinished = `${target}.unfinished`
+  const lock = `${unfinished}.lock`
+  const releaseLock = acquireLock(lock, `Another backup to ${target} is running.`)
   try {
     rmSync(unfinished, { force: true })
     const rows = await copyPages(source, unfinished, onProgress)
@@ -52,6 +53,8 @@ export async function backupDatabase(
     return { bytes: statSync(target).size, rows }
   } finally {
     for (const suffix of ['', '-journal', '-wal', '-shm']) rmSync(`${unfinished}${suffix}`, { force: true })
+    releaseLock()
+    rmSync(lock, { force: true })
   }
 }
 
@@ -118,11 +121,12 @@ export async function restoreDatabase(
   prepare: (restored: Database, replaced: ReplacedDatabase) => Promise<void>,
   onProgress: OnProgress = () => {},
 ): Promise<Backup> {
+  if (integrityProblem(file) !== undefined || !isPetstore(file))
+    throw new Error(`${file} is not a complete backup of a petstore database.`)
   removeStaging(dataDir)
-  const staging = await mkdtemp(join(dataDir, stagingPrefix))
+  const staging = mkdtempSync(join(dataDir, stagingPrefix))
+  const releaseLock = acquireLock(stagingLock(staging), 'The staging folder is locked.')
   try {
-    if (integrityProblem(file) !== undefined || !isPetstore(file))
-      throw new Error(`${file} is not a complete backup of a petstore database.`)
     const rows = await copyPages(file, databaseFile(staging), onProgress)
     const database = await openMigrated({ dataDir: staging }, now)
     await renewIdentity(database)
@@ -139,6 +143,7 @@ export async function restoreDatabase(
     syncFolder(dataDir)
     return { bytes, rows }
   } finally {
+    releaseLock()
     rmSync(staging, { recursive: true, force: true })
   }
 }
@@ -172,10 +177,16 @@ function lastChangeIdIn(connection: DatabaseSync): number {
   }
 }
 
+/** The operating system releases it when the process dies. */
+const stagingLock = (staging: string): string => join(staging, 'lock')
+
 /** Removes the staging folders of restores that were killed. */
 function removeStaging(dataDir: string): void {
-  for (const name of readdirSync(dataDir)) {
-    if (name.startsWith(stagingPrefix)) rmSync(join(dataDir, name), { recursive: true, force: true })
+  for (const name of readdirSync(dataDir).filter((each) => each.startsWith(stagingPrefix))) {
+    const staging = join(dataDir, name)
+    if (isLockHeld(stagingLock(staging)))
+      throw new Error(`Another restore of ${dataDir} is running: try again later.`)
+    rmSync(staging, { recursive: true, force: true })
   }
 }
 

@@ -130,6 +130,9 @@ const lockCodes: number[] = [codes.busy, codes.locked]
 const unavailableCodes: number[] = Object.values(codes)
 const codeOf = (error: unknown): number => ((error as { errcode?: number }).errcode ?? 0) % 256
 
+/** The disk has no space left. */
+export const isFull = (error: unknown): boolean => codeOf(error) === codes.full
+
 /** Another connection holds a conflicting lock. */
 export const isLocked = (error: unknown): boolean => lockCodes.includes(codeOf(error))
 

@@ -14,7 +14,14 @@ const lockFile = (dataDir: string): string => join(dataDir, 'server.lock')
  */
 export function acquireServerLock(dataDir: string): () => void {
   createFolder(dataDir)
-  const file = lockFile(dataDir)
+  return acquireLock(
+    lockFile(dataDir),
+    `Another petstore server is running on ${dataDir}: stop it, or set PETSTORE_DATA_DIR.`,
+  )
+}
+
+/** Fails with the message if another process holds the lock. */
+export function acquireLock(file: string, message: string): () => void {
   restrictFileModes(file)
   const lock = new DatabaseSync(file, { timeout: lockWaitMs })
   try {
@@ -22,15 +29,17 @@ export function acquireServerLock(dataDir: string): () => void {
   } catch (error) {
     lock.close()
     if (!isLocked(error)) throw error
-    throw new Error(`Another petstore server is running on ${dataDir}: stop it, or set PETSTORE_DATA_DIR.`)
+    throw new Error(message)
   }
   return () => lock.close()
 }
 
 /** Whether a server runs on the data folder. */
-export function isServerRunning(dataDir: string): boolean {
+export const isServerRunning = (dataDir: string): boolean => isLockHeld(lockFile(dataDir))
+
+export function isLockHeld(file: string): boolean {
   try {
-    using lock = new DatabaseSync(lockFile(dataDir), { readOnly: true, timeout: 0 })
+    using lock = new DatabaseSync(file, { readOnly: true, timeout: 0 })
     lock.prepare('SELECT 1 FROM sqlite_schema').get()
     return false
   } catch (error) {
