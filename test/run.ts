@@ -33,6 +33,7 @@ import { ensureClientTypes, ensureConsoleBuilt } from './support/consoleBuild.ts
 import { installHint, noBrowserReason } from './support/findBrowser.ts'
 import { findBun } from './support/findBun.ts'
 import { startPostgres } from './support/postgres.ts'
+import { bundleProgram } from './support/programBundle.ts'
 import { collectResults, noResults, type Results } from './support/testResults.ts'
 
 type Engine = 'sqlite' | 'postgres'
@@ -118,6 +119,7 @@ async function runProgram(engine: Engine, program: string, adminUrl: string | un
       ...process.env,
       NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(folder, 'compiled'),
       PETSTORE_TEST_ENGINE: engine,
+      PETSTORE_TEST_PROGRAM: petstore,
       ...(bunPath && { PETSTORE_TEST_BUN: bunPath }),
       ...(engine === 'postgres' && { PETSTORE_TEST_POSTGRES_URL: adminUrl }),
     },
@@ -133,6 +135,7 @@ const programs = interleaved(
 // Before the tests: several processes would build it at the same time.
 ensureConsoleBuilt()
 ensureClientTypes()
+const petstore = await bundleProgram()
 const postgres = plan.some(({ engine }) => engine === 'postgres') ? await startPostgres() : undefined
 try {
   if (postgres) {

@@ -7,7 +7,7 @@ import { benchSources, importsOf, type Source, sources } from '../support/source
 const features = ['pets', 'categories', 'keys', 'orders', 'inventory', 'events', 'webhooks', 'usage', 'audit']
 
 /** What any part may import. */
-const everywhere = ['assets', 'clock', 'editDistance', 'maybePromise']
+const everywhere = ['assets', 'clock', 'editDistance', 'maybePromise', 'nodeHttp']
 const foundation = [...everywhere, 'api', 'database']
 /** Everything except the commands and what starts them. */
 const parts = [
@@ -41,13 +41,14 @@ const arrows: Record<string, readonly string[]> = {
   ...Object.fromEntries(features.map((feature) => [feature, [...features, ...foundation, 'auth', 'limits']])),
   auth: [...foundation, 'limits'],
   limits: foundation,
-  openapi: ['api'],
+  openapi: ['api', 'nodeHttp'],
   server: [...everywhere, 'api'],
   api: [...everywhere, 'database'],
   database: everywhere,
   startup: [],
   assets: [],
   maybePromise: [],
+  nodeHttp: [],
   clock: [],
   editDistance: [],
 }
@@ -84,6 +85,11 @@ const filesOf = Map.groupBy(sources, partOf)
 describe('imports in src/', () => {
   test('every part has a rule', () => {
     for (const part of filesOf.keys()) assert.ok(part in arrows, `src/${part} is missing in this test.`)
+  })
+
+  test('node:http is imported for its types only, because src/nodeHttp.ts is faster', () => {
+    for (const { path, text } of sources)
+      assert.doesNotMatch(text, /^import (?!type ).* from 'node:http'$/m, `${path} imports node:http.`)
   })
 
   for (const [part, files] of filesOf) {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { beforeEach, describe, mock, test } from 'node:test'
+import { beforeEach, describe, mock, type TestContext, test } from 'node:test'
 
 /** The modules of the console that send requests, with a fetch that the tests answer. */
 
@@ -125,7 +125,8 @@ describe('the event stream of the console', () => {
     assert.equal(streamState.value, 'live')
   })
 
-  test('that opens after screens have loaded lets them load again, once', async (t) => {
+  /** Starts the stream, and counts how often it lets the screens load again. */
+  function startCountedStream(t: TestContext): () => number {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     t.after(stopStream)
     let resyncs = 0
@@ -135,26 +136,23 @@ describe('the event stream of the console', () => {
       }),
     )
     startStream()
+    return () => resyncs
+  }
+
+  test('that opens after screens have loaded lets them load again, once', async (t) => {
+    const resyncCount = startCountedStream(t)
     const ready = streamReady()
     t.mock.timers.tick(1_500)
     await ready
     open()
     await settled()
-    assert.equal(resyncs, 1)
+    assert.equal(resyncCount(), 1)
     await streamReady()
-    assert.equal(resyncs, 1)
+    assert.equal(resyncCount(), 1)
   })
 
   test('whose position has expired lets screens load again', async (t) => {
-    t.mock.timers.enable({ apis: ['setTimeout'] })
-    t.after(stopStream)
-    let resyncs = 0
-    t.after(
-      onResync(() => {
-        resyncs++
-      }),
-    )
-    startStream()
+    const resyncCount = startCountedStream(t)
     const body = Promise.withResolvers<void>()
     const stream = new ReadableStream({
       start: (controller) => void body.promise.then(() => controller.close()),
@@ -171,9 +169,9 @@ describe('the event stream of the console', () => {
     t.mock.timers.tick(0)
     await settled()
     assert.equal(requests.at(-1)?.init.headers['Last-Event-ID'], undefined)
-    assert.equal(resyncs, 0)
+    assert.equal(resyncCount(), 0)
     open()
     await settled()
-    assert.equal(resyncs, 1)
+    assert.equal(resyncCount(), 1)
   })
 })

@@ -265,6 +265,14 @@ test('the reader of the output may close it: the command ends quietly', async (t
   }
 })
 
+test('output that cannot be written is an error without a stack', async (t) => {
+  const file = join(folderFor(t), 'openapi.json')
+  // The unit of the limit is 512 bytes.
+  const line = `{ ulimit -f 8; "$NODE" "$MAIN" openapi > "${file}"; echo "$?" >&2; }`
+  const { stderr } = await runShell(line)
+  assert.match(stderr, /^The output cannot be written \(EFBIG[^\n]*\)\.\n1\n$/)
+})
+
 describe('seed', () => {
   test('adds animals that a running server returns', async (t) => {
     const server = await serverFor(t)
@@ -302,7 +310,7 @@ describe('export and import', { concurrency: 2 }, () => {
     const second = await cliOnNewDatabase(t)
     assert.match(
       await second.ok(['import', '--with-keys'], exported),
-      /^Imported 3 animals, 5 categories, 1 orders and 1 keys\.\n$/,
+      /^Imported 3 animals, 5 categories, 1 order and 1 key\.\n$/,
     )
     assertSameExport(await second.export(), exported)
 

@@ -3,9 +3,10 @@ import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { assertIntegrity, type DatabaseEnv, databaseFor, inDatabase } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
+import { repetitions } from '../support/repetitions.ts'
 import { type Server, serverFor } from '../support/servers.ts'
 
-const rounds = 20
+const rounds = repetitions(20)
 const callers = 8
 const adminKey = 'the-admin-key-of-the-crashing-test'
 

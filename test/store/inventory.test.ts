@@ -9,6 +9,7 @@ import type { Client } from '../support/client.ts'
 import { cliOn } from '../support/commands.ts'
 import { databaseFor, inDatabase } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
+import { repetitions } from '../support/repetitions.ts'
 import { amplePlan, assertError, assertResponseHeaders } from '../support/responses.ts'
 import { type Server, serverFor } from '../support/servers.ts'
 import { startTestService } from '../support/service.ts'
@@ -179,7 +180,7 @@ test('seed, import and export keep the inventory correct, also with a running se
 })
 
 const adminKey = 'the-admin-key-of-the-inventory-test'
-const rounds = 6
+const rounds = repetitions(6)
 const callers = 6
 
 /** Adds, orders, sells and removes pets until the connection closes. */

@@ -5,6 +5,7 @@ import { timestamp } from '../../src/clock.ts'
 import { orderStatuses } from '../../src/orders/order.ts'
 import { type ClientResponse, createClient } from '../support/client.ts'
 import { holdMs, type OrderClient, startOrderClient } from '../support/orderClient.ts'
+import { repetitions } from '../support/repetitions.ts'
 import { amplePlan, assertError, nextPage } from '../support/responses.ts'
 
 let orderClient: OrderClient
@@ -440,7 +441,7 @@ test('reading and writing orders require different scopes', async () => {
 })
 
 const simultaneous = 500
-const contests = 20
+const contests = repetitions(20)
 test(`exactly one of ${simultaneous} simultaneous orders for one pet is placed (${contests} times)`, async () => {
   // Two clients, because one has at most 256 connections.
   const clients = [createClient(orderClient.service.base), createClient(orderClient.service.base)] as const

@@ -3,10 +3,11 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { type PetStatus, petStatuses } from '../../src/pets/pet.ts'
 import type { ClientResponse } from '../support/client.ts'
+import { repetitions } from '../support/repetitions.ts'
 import { amplePlan, assertError, nextPage } from '../support/responses.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 
-const runs = 20
+const runs = repetitions(20)
 const operationsPerRun = 260
 
 type Pet = { id: number; name: string; categoryId: bigint; status: PetStatus }
@@ -285,5 +286,5 @@ test(`the service agrees with a model over ${runs * operationsPerRun} random ope
     // Shrinking repeats whole runs. The seed and the step are enough to reproduce a failure.
     { numRuns: runs, endOnFailure: true },
   )
-  assert.ok(operations >= 5_000)
+  assert.ok(operations >= repetitions(5_000))
 })

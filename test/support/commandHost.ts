@@ -5,6 +5,8 @@
 import { Readable } from 'node:stream'
 import type { CommandRequest, CommandResult } from './commandHosts.ts'
 
+/** The URL of the program's main module. */
+const main = process.argv[2]
 const initialMask = process.umask()
 const exit = process.exit.bind(process)
 let count = 0
@@ -39,7 +41,7 @@ async function runCommand({ args, env, input }: CommandRequest): Promise<Command
   process.exitCode = undefined
   process.umask(initialMask)
   // The query makes it a new module, which runs again; what it imports is already loaded.
-  await import(`../../src/main.ts?run=${count++}`)
+  await import(`${main}?run=${count++}`)
   const code = exitCode ?? Number(process.exitCode ?? 0)
   process.exitCode = undefined
   return {

@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { mainFile } from './mainFile.ts'
 
 export type CommandRequest = {
   readonly args: readonly string[]
@@ -9,6 +10,7 @@ export type CommandRequest = {
 export type CommandResult = { readonly code: number; readonly stdout: string; readonly stderr: string }
 
 const script = fileURLToPath(new URL('./commandHost.ts', import.meta.url))
+const main = pathToFileURL(mainFile).href
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const idle: ChildProcess[] = []
 
@@ -35,5 +37,10 @@ export async function runInHost(request: CommandRequest): Promise<CommandResult>
 
 /** It ends when this process ends: its channel closes then. */
 function startHost(env: NodeJS.ProcessEnv): ChildProcess {
-  return fork(script, { cwd: root, env, stdio: ['ignore', 'inherit', 'inherit', 'ipc'], execArgv: [] })
+  return fork(script, [main], {
+    cwd: root,
+    env,
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    execArgv: [],
+  })
 }

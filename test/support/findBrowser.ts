@@ -6,7 +6,14 @@ type FoundBrowser = { kind: 'installed'; path: string } | { kind: 'packaged' }
 
 type Machine = { env: NodeJS.ProcessEnv; platform: string; arch: string }
 
-const programs = ['chromium', 'google-chrome', 'google-chrome-stable', 'chromium-browser']
+/** The headless shell first: the tests take half the CPU time with it. */
+const programs = [
+  'chromium-headless-shell',
+  'chromium',
+  'google-chrome',
+  'google-chrome-stable',
+  'chromium-browser',
+]
 const macPath = '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome'
 
 /** The value of PETSTORE_TEST_BROWSER that stands for a machine without a browser. */
@@ -16,7 +23,7 @@ const none = 'none'
 export const noBrowserReason = 'No browser was found on this machine.'
 
 export const installHint =
-  'Install one with "apt-get install chromium" (Debian), "snap install chromium" (Ubuntu) or "brew install --cask google-chrome" (macOS), or set PETSTORE_TEST_BROWSER to its path.'
+  'Install one with "apt-get install chromium-headless-shell" (Debian), "snap install chromium" (Ubuntu) or "brew install --cask google-chrome" (macOS), or set PETSTORE_TEST_BROWSER to its path.'
 
 const thisMachine: Machine = process
 

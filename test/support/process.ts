@@ -5,8 +5,8 @@ import { promisify } from 'node:util'
 import { createClient } from './client.ts'
 import { runInHost } from './commandHosts.ts'
 import { databaseEnvIn, engine, newDatabase } from './engine.ts'
+import { mainFile } from './mainFile.ts'
 
-const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
 export type ProcessResult = {
@@ -57,7 +57,7 @@ const limited = (bytes: number, ...command: string[]) => [
 export function spawnPetstore(args: string[], env: Record<string, string> = {}, how: SpawnOptions = {}) {
   const { nodeOptions = [], fileBytesMax, program, cwd = root } = how
   const command =
-    program === undefined ? [process.execPath, ...nodeOptions, main, ...args] : [program, ...args]
+    program === undefined ? [process.execPath, ...nodeOptions, mainFile, ...args] : [program, ...args]
   const options = { cwd, env: environment(env) }
   const child =
     fileBytesMax === undefined
@@ -84,7 +84,7 @@ export function spawnPetstore(args: string[], env: Record<string, string> = {}, 
 export async function runShell(line: string, env: Record<string, string> = {}) {
   return promisify(execFile)('sh', ['-c', line], {
     cwd: root,
-    env: { ...environment(env), NODE: process.execPath, MAIN: main },
+    env: { ...environment(env), NODE: process.execPath, MAIN: mainFile },
   })
 }
 
