@@ -1,24 +1,19 @@
 /**
  * Writes everything that a release publishes to artifacts/: `npm run build:artifacts [-- --target linux-x64 --target
- * linux-arm64]`. Without a target, it is the machine at hand. See docs/releasing.md.
+ * linux-arm64]`. Without a target, it builds for this machine. See docs/releasing.md.
  */
 import { execFileSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { buildBinary, type Target, targetOf } from './buildBinary.ts'
 import { buildDeb, type Compression } from './buildDeb.ts'
+import { readJson, readVersion, root, run, sha256 } from './project.ts'
 
-const root = fileURLToPath(new URL('../', import.meta.url))
 /** What the console contains. These are development dependencies, because the console is built before it is packed. */
 export const consolePackages = ['preact', '@preact/signals', '@preact/signals-core', 'uplot']
 
-const run = (command: string, ...args: string[]): string =>
-  execFileSync(command, args, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] }).trim()
-const sha256 = (file: string): string => createHash('sha256').update(readFileSync(file)).digest('hex')
-const isThere = (command: string): boolean => {
+const isInstalled = (command: string): boolean => {
   try {
     execFileSync(command, ['--version'], { stdio: 'ignore' })
     return true
@@ -37,7 +32,7 @@ type Locked = { version: string; dev?: boolean; devOptional?: boolean; link?: bo
 
 /** `name@version` of the packages that are delivered. */
 function deliveredPackages(): Set<string> {
-  const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'))
+  const { packages } = readJson('package-lock.json')
   const folder = 'node_modules/'
   const installed = Object.entries<Locked>(packages).filter(([path]) => path.startsWith(folder))
   const named = installed.map(([path, entry]) => ({
@@ -45,21 +40,20 @@ function deliveredPackages(): Set<string> {
     name: path.slice(path.lastIndexOf(folder) + folder.length),
   }))
   const delivered = named.filter(
-    ({ name, dev, devOptional, link }) =>
-      consolePackages.includes(name) || !(dev === true || devOptional === true || link === true),
+    ({ name, dev, devOptional, link }) => consolePackages.includes(name) || !(dev || devOptional || link),
   )
   return new Set(delivered.map(({ name, version }) => `${name}@${version}`))
 }
 
 /**
- * CycloneDX. Not with --omit=dev, which also omits each dependency that a development dependency shares. The lock file has
- * no addresses of a registry, so the result has none.
+ * The software bill of materials, in the format CycloneDX. `npm sbom --omit=dev` is not used: it also omits dependencies
+ * that a development dependency shares. The lock file has no addresses of a registry, so the result has none.
  */
 function sbom(nodeVersion: string): Sbom {
   const args = ['--sbom-format=cyclonedx', '--sbom-type=application', '--package-lock-only']
   const document: Sbom = JSON.parse(run('npm', 'sbom', ...args))
   const { component } = document.metadata
-  // npm names it after the folder.
+  // npm uses the name of the folder.
   component.name = 'petstore'
   const delivered = deliveredPackages()
   const isDelivered = (ref: string): boolean => delivered.has(ref) || ref === component['bom-ref']
@@ -104,7 +98,7 @@ SHA256SUMS has the checksums: \`sha256sum --check SHA256SUMS\`.
 
 /** Writes the artifacts. The console must have been built. */
 export async function buildArtifacts(folder: string, targets: readonly Target[], compression: Compression) {
-  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const version = readVersion()
   const commit = run('git', 'rev-parse', 'HEAD')
   const isClean = run('git', 'status', '--porcelain') === ''
   rmSync(folder, { recursive: true, force: true })
@@ -115,7 +109,7 @@ export async function buildArtifacts(folder: string, targets: readonly Target[],
   for (const target of targets) {
     const executable = join(folder, `petstore-${version}-${target}`)
     await buildBinary(target, executable)
-    if (isThere('dpkg-deb')) buildDeb(executable, target, `${executable}.deb`, compression)
+    if (isInstalled('dpkg-deb')) buildDeb(executable, target, `${executable}.deb`, compression)
   }
   copyFileSync(join(root, 'openapi.json'), join(folder, 'openapi.json'))
   writeFileSync(join(folder, 'sbom.cdx.json'), `${JSON.stringify(sbom(process.versions.node), null, 2)}\n`)

@@ -7,12 +7,11 @@ import { createHash } from 'node:crypto'
 import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { build } from 'rolldown'
 import { loadScalar } from '../src/pages/reference.ts'
+import { readJson, readVersion, root, unbundledPackages } from './project.ts'
 
-const root = fileURLToPath(new URL('../', import.meta.url))
 const targets = ['linux-x64', 'linux-arm64'] as const
 export type Target = (typeof targets)[number]
 
@@ -31,7 +30,7 @@ async function bundle(file: string): Promise<void> {
   await build({
     input: join(root, 'src/main.ts'),
     platform: 'node',
-    external: ['@scalar/fastify-api-reference', 'pg-native', 'bun:jsc'],
+    external: unbundledPackages,
     logLevel: 'warn',
     output: { file, format: 'esm', codeSplitting: false },
   })
@@ -41,8 +40,7 @@ async function bundle(file: string): Promise<void> {
 function nodeFor(target: Target, folder: string): string {
   if (target === `${process.platform}-${process.arch}`) return process.execPath
   const name = `node-${target}`
-  const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'))
-  const { version, integrity } = lock.packages[`node_modules/${name}`]
+  const { version, integrity } = readJson('package-lock.json').packages[`node_modules/${name}`]
   execFileSync('npm', ['pack', '--silent', '--pack-destination', folder, `${name}@${version}`], { cwd: root })
   const tarball = join(folder, `${name}-${version}.tgz`)
   const digest = createHash('sha512').update(readFileSync(tarball)).digest('base64')
@@ -79,7 +77,7 @@ export async function buildBinary(target: Target, output: string): Promise<void>
   }
 }
 
-/** The target with this name, by default the machine at hand. */
+/** The target with this name, by default this machine. */
 export function targetOf(name = `${process.platform}-${process.arch}`): Target {
   const target = targets.find((known) => known === name)
   if (target === undefined) throw new Error(`The target must be one of ${targets.join(', ')}, not ${name}.`)
@@ -88,8 +86,7 @@ export function targetOf(name = `${process.platform}-${process.arch}`): Target {
 
 /** Builds the console and the executable, and returns its path in artifacts/. */
 export async function buildArtifactBinary(target: Target): Promise<string> {
-  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-  const output = join(root, 'artifacts', `petstore-${version}-${target}`)
+  const output = join(root, 'artifacts', `petstore-${readVersion()}-${target}`)
   mkdirSync(join(root, 'artifacts'), { recursive: true })
   execFileSync(process.execPath, ['tools/buildConsole.js'], { cwd: root, stdio: 'inherit' })
   await buildBinary(target, output)

@@ -6,11 +6,10 @@ import { execFileSync } from 'node:child_process'
 import { chmodSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { buildArtifactBinary, type Target, targetOf } from './buildBinary.ts'
+import { readVersion, root, run } from './project.ts'
 
-const root = fileURLToPath(new URL('../', import.meta.url))
 const architectures: Record<Target, string> = { 'linux-x64': 'amd64', 'linux-arm64': 'arm64' }
 export type Compression = 'zstd' | 'none'
 
@@ -68,7 +67,6 @@ export function buildDeb(executable: string, target: Target, output: string, com
     chmodSync(file, mode)
   }
   try {
-    const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
     const program = readFileSync(executable)
     add('usr/bin/petstore', program, 0o755)
     add('usr/lib/systemd/system/petstore.service', unit())
@@ -76,14 +74,14 @@ export function buildDeb(executable: string, target: Target, output: string, com
     add('usr/share/doc/petstore/copyright', readFileSync(join(root, 'LICENSE')))
     for (const path of globSync('docs/guides/*.md', { cwd: root }))
       add(`usr/share/doc/petstore/${path.slice('docs/'.length)}`, readFileSync(join(root, path)))
-    add('DEBIAN/control', control(version, target, Math.ceil(program.length / 1024)))
+    add('DEBIAN/control', control(readVersion(), target, Math.ceil(program.length / 1024)))
     add('DEBIAN/conffiles', '/etc/default/petstore\n')
     for (const name of ['postinst', 'prerm', 'postrm'])
       add(`DEBIAN/${name}`, readFileSync(join(root, 'deploy/debian', name)), 0o755)
-    chmodSync(folder, 0o755)
+    // Independent of the umask, and of the mode of a temporary folder.
     execFileSync('find', [folder, '-type', 'd', '-exec', 'chmod', '0755', '{}', '+'])
     // The time of the files in the package: the same commit makes the same package.
-    const time = execFileSync('git', ['log', '-1', '--format=%ct'], { cwd: root, encoding: 'utf8' }).trim()
+    const time = run('git', 'log', '-1', '--format=%ct')
     const level = compression === 'zstd' ? ['-z9'] : []
     execFileSync(
       'dpkg-deb',

@@ -6,9 +6,8 @@
 import { cpSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { root } from './project.ts'
 
-const root = fileURLToPath(new URL('../', import.meta.url))
 const folder = join(root, 'dist')
 const localImport = /(?<=\b(?:from |import |import\()'\.{1,2}\/[^'\n]+\.)ts(?=')/g
 

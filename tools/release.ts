@@ -3,13 +3,10 @@
  *
  * Everything that can fail happens before the commit. A failure restores the working tree, which was clean before.
  */
-import { execFileSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { readJson, root, run, sha256 } from './project.ts'
 
-const root = fileURLToPath(new URL('../', import.meta.url))
 const branch = 'main'
 /** Digests of released files, and the files that a release adds to it. */
 const frozenFile = 'test/fixtures/frozen.json'
@@ -21,12 +18,10 @@ const imageVersion = /(\bpetstore:|^ARG VERSION=)\d[\w.-]*/gm
 /** The name of a job, which cannot contain dots. */
 const jobVersion = /(\bpetstore-migrate-)\d[\w-]*/g
 
-const run = (command: string, ...args: string[]): string =>
-  execFileSync(command, args, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] }).trim()
 const git = (...args: string[]): string => run('git', ...args)
 const read = (path: string): string => readFileSync(`${root}${path}`, 'utf8')
 const write = (path: string, text: string): void => writeFileSync(`${root}${path}`, text)
-const digestOf = (path: string): string => createHash('sha256').update(read(path)).digest('hex')
+const digestOf = (path: string): string => sha256(`${root}${path}`)
 const linesOf = (text: string): string[] => text.split('\n').filter((line) => line !== '')
 
 /** The numbers of a version X.Y.Z, or undefined for any other text. */
@@ -61,7 +56,7 @@ function checkRelease(version: string): void {
     if (released !== undefined && !isNewer(parsed, released))
       throw new Error(`Version ${version} is not newer than ${tag}.`)
   }
-  for (const [path, digest] of Object.entries(JSON.parse(read(frozenFile))))
+  for (const [path, digest] of Object.entries(readJson(frozenFile)))
     if (digestOf(path) !== digest) throw new Error(`${path} belongs to an earlier release and has changed.`)
   if (!/^- /m.test(unreleasedNotes(read('CHANGELOG.md'))))
     throw new Error('CHANGELOG.md lists no unreleased changes.')
@@ -94,7 +89,7 @@ function updateFiles(version: string, date: string): void {
  */
 function freeze(version: string): void {
   const document = read('openapi.json')
-  const released = Object.keys(JSON.parse(read(frozenFile)))
+  const released = Object.keys(readJson(frozenFile))
   const isRecorded = released.some((path) => path.startsWith('docs/openapi/') && read(path) === document)
   if (!isRecorded) write(`docs/openapi/${version}.json`, document)
   const paths = globSync(frozenPatterns, { cwd: root }).sort()
