@@ -127,7 +127,7 @@ async function open(location: DatabaseLocation & ServingOptions): Promise<Databa
   }
   if (!existsSync(databaseFile(dataDir))) onMissing?.()
   try {
-    return openSqlite(dataDir, options)
+    return await openSqlite(dataDir, options)
   } catch (error) {
     throw new Error(
       `The database in ${dataDir} cannot be opened (${(error as Error).message}): see PETSTORE_DATA_DIR, or restore a backup.`,

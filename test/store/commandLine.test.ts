@@ -206,15 +206,6 @@ describe('keys, also while a server is running', { concurrency: 2 }, () => {
   })
 })
 
-test('concurrent commands on a database that does not exist yet all succeed', async (t) => {
-  const cli = await cliOnNewDatabase(t, {}, { isBare: true })
-  const made = await Promise.all(
-    ['a', 'b', 'c', 'd', 'e', 'f'].map(() => cli.run(['seed', '--count', '1', '--json'])),
-  )
-  for (const { code, stdout } of made) assert.deepEqual([code, oneLine(stdout)], [0, { added: 1 }])
-  assert.equal(lines(await cli.export()).filter((line) => line.includes('"type":"pet"')).length, 6)
-})
-
 describe('without a database', { concurrency: 2 }, () => {
   for (const args of [['migrate'], ['seed', '--count', '1'], ['import']]) {
     test(`${args[0]} creates it and says so`, async (t) => {

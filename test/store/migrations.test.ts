@@ -38,11 +38,11 @@ async function schemaOf(database: Database): Promise<string> {
 }
 
 /** Opens a database without migrating it. */
-const openUnmigrated = ({ PETSTORE_DATA_DIR, DATABASE_URL }: DatabaseEnv): Database =>
+const openUnmigrated = ({ PETSTORE_DATA_DIR, DATABASE_URL }: DatabaseEnv): Database | Promise<Database> =>
   DATABASE_URL === undefined ? openSqlite(PETSTORE_DATA_DIR) : openPostgres({ url: DATABASE_URL, poolMax: 1 })
 
 async function unmigratedFor(t: TestContext): Promise<Database> {
-  const database = openUnmigrated(await databaseFor(t, { isBare: true }))
+  const database = await openUnmigrated(await databaseFor(t, { isBare: true }))
   t.after(() => database.close())
   return database
 }
@@ -122,7 +122,7 @@ describe('a database of a newer version', () => {
   test('is not opened on any attempt, and not changed', async (t) => {
     const env = await newerFor(t)
     for (const _ of [1, 2]) await assert.rejects(openTestDatabase(env), SchemaTooNewError)
-    const database = openUnmigrated(env)
+    const database = await openUnmigrated(env)
     t.after(() => database.close())
     assert.equal((await versionsOf(database)).length, migrations.length + 1)
     assert.deepEqual(await database.read.selectFrom('pets').selectAll().execute(), [])
@@ -156,7 +156,7 @@ describe('a database of an unreleased version', () => {
 
   async function unreleasedFor(t: TestContext, names: readonly string[]): Promise<DatabaseEnv> {
     const env = await databaseFor(t, { isBare: true })
-    const database = openUnmigrated(env)
+    const database = await openUnmigrated(env)
     const rows = names.map((name, index) => `(${index + 1}, '${name}', 0)`).join()
     await database.migrate((_trx, runScript) =>
       runScript(`
@@ -171,7 +171,7 @@ describe('a database of an unreleased version', () => {
     test(`with ${names.length} migrations is not opened, and not changed`, async (t) => {
       const env = await unreleasedFor(t, names)
       await assert.rejects(openTestDatabase(env), UnreleasedSchemaError)
-      const database = openUnmigrated(env)
+      const database = await openUnmigrated(env)
       t.after(() => database.close())
       assert.equal((await versionsOf(database)).length, names.length)
       assert.equal(await database.dialect.hasTable(database.read, 'pets'), false)

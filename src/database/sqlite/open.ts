@@ -4,10 +4,11 @@ import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Database, DatabaseUnavailableError, type StorageFault } from '../database.ts'
 import { sqliteDialect } from '../dialect.ts'
+import { withRetry } from '../retry.ts'
 import type { Db } from '../tables.ts'
 import { WriteQueue } from '../writeQueue.ts'
 import { databaseVersionReader, RowChanges, watchExternalChanges } from './changes.ts'
-import { sqliteConnectionOf, sqliteKysely } from './driver.ts'
+import { isLocked, sqliteConnectionOf, sqliteKysely } from './driver.ts'
 import { Durability, defaultSyncMaxMs } from './durability.ts'
 import { createFolder, restrictFileModes } from './files.ts'
 import { needsRecovery, recoverDatabase } from './recovery.ts'
@@ -15,6 +16,8 @@ import { isServerRunning } from './serverLock.ts'
 import { sqliteWriteEngine, writerTurnMs } from './writeEngine.ts'
 
 const openWaitMaxMs = 5_000
+/** SQLite does not wait if several connections turn on WAL mode in a new database at the same time: one succeeds. */
+const openRetry = { waitMaxMs: openWaitMaxMs, retryMs: 20, isRetryable: isLocked }
 const readWaitMaxMs = 50
 
 export const databaseFile = (dataDir: string): string => join(dataDir, 'petstore.db')
@@ -28,16 +31,16 @@ type SqliteOptions = {
  * One connection that writes and one that reads, on one file in WAL mode. The disk must not block a server, so another
  * thread syncs its commits before they are confirmed. A command syncs in COMMIT.
  */
-export function openSqlite(
+export async function openSqlite(
   dataDir: string,
   { isServing, syncMaxMs = defaultSyncMaxMs }: SqliteOptions = {},
-): Database {
+): Promise<Database> {
   createFolder(dataDir)
   const file = databaseFile(dataDir)
   restrictFileModes(file)
   const isRecovered = isServing || needsRecovery(file) ? recoverDatabase(file) : false
   // The write engine waits for locks, because SQLite would block the event loop.
-  const writer = connect(file, 0)
+  const writer = await withRetry(() => connect(file, 0), openRetry)
   const reader = connect(file, readWaitMaxMs)
   reader.exec('PRAGMA query_only = ON')
   const inode = statSync(file).ino
@@ -117,12 +120,17 @@ async function snapshot<T>(file: string, work: (db: Db) => Promise<T>): Promise<
 /** Creating a database, and closing its last connection, takes an exclusive lock, which opening waits for. */
 function connect(file: string, lockWaitMs: number): DatabaseSync {
   const connection = new DatabaseSync(file, { timeout: openWaitMaxMs })
-  connection.exec(`
-    PRAGMA journal_mode = WAL;
-    PRAGMA synchronous = FULL;
-    PRAGMA foreign_keys = ON;
-    PRAGMA secure_delete = ON;
-    PRAGMA busy_timeout = ${lockWaitMs};
-  `)
-  return connection
+  try {
+    connection.exec(`
+      PRAGMA journal_mode = WAL;
+      PRAGMA synchronous = FULL;
+      PRAGMA foreign_keys = ON;
+      PRAGMA secure_delete = ON;
+      PRAGMA busy_timeout = ${lockWaitMs};
+    `)
+    return connection
+  } catch (error) {
+    connection.close()
+    throw error
+  }
 }
