@@ -26,6 +26,7 @@ import {
   tally,
 } from '../support/instances.ts'
 import { runPetstore } from '../support/process.ts'
+import { repetitions } from '../support/repetitions.ts'
 import { nextPage } from '../support/responses.ts'
 import { reverseCleanup } from '../support/reverseCleanup.ts'
 import { startTestService, type TestService } from '../support/service.ts'
@@ -390,7 +391,7 @@ const migrateSchema: Fault = async ({ instances, known }, isOver) => {
 }
 
 test('concurrent writers at three instances leave the inventory, the orders and the feed consistent', async (t) => {
-  const { known, replay } = await run(t, { turns: 100 })
+  const { known, replay } = await run(t, { turns: repetitions(100) })
   assert.equal(known.unknown.size, 0)
   const { effects, expiries } = replay
   const happened = (pattern: RegExp) => [...effects.keys()].filter((effect) => pattern.test(effect)).length
@@ -400,22 +401,22 @@ test('concurrent writers at three instances leave the inventory, the orders and 
     /^category \d+ removed$/,
     /^key \d+ revoked$/,
   ])
-    assert.ok(happened(pattern) > 5, String(pattern))
-  assert.ok(expiries.size > 5)
+    assert.ok(happened(pattern) > repetitions(5), String(pattern))
+  assert.ok(expiries.size > repetitions(5))
 })
 
 test('the same while connections are terminated: nothing confirmed is lost, and nothing is doubled', async (t) => {
-  const { known, faults } = await run(t, { turns: 45, fault: killConnections })
-  assert.ok(faults > 10 && known.responses.includes('503 unavailable'))
+  const { known, faults } = await run(t, { turns: repetitions(45), fault: killConnections })
+  assert.ok(faults > repetitions(10) && known.responses.includes('503 unavailable'))
 })
 
 test('the same while connections break when a statement was sent: nothing is doubled', async (t) => {
-  const { known, faults } = await run(t, { turns: 45, fault: cutConnections, isProxied: true })
-  assert.ok(faults > 10 && known.unknown.size > 5)
+  const { known, faults } = await run(t, { turns: repetitions(45), fault: cutConnections, isProxied: true })
+  assert.ok(faults > repetitions(10) && known.unknown.size > repetitions(5))
 })
 
 test('the same while the schema is migrated: instances that do not know the new version lose and double nothing', async (t) => {
-  const { known, faults } = await run(t, { turns: 60, fault: migrateSchema })
+  const { known, faults } = await run(t, { turns: repetitions(60), fault: migrateSchema })
   assert.equal(faults, 1)
   assert.equal(known.unknown.size, 0)
 })

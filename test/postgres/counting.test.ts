@@ -21,6 +21,7 @@ import { startService } from '../../src/service.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { createClient } from '../support/client.ts'
 import { type DatabaseEnv, openDatabaseFor } from '../support/engine.ts'
+import { repetitions } from '../support/repetitions.ts'
 import { folderFor } from '../support/servers.ts'
 
 const start = Date.UTC(2026, 10, 15)
@@ -215,7 +216,7 @@ test('PostgreSQL counts keys exactly as memory does: every decision and every st
   const plays = fc.array(play, { minLength: concurrentPlays, maxLength: concurrentPlays })
   await fc.assert(
     fc.asyncProperty(plays, async (each) => void (await Promise.all(each.map(run)))),
-    { numRuns: 50, endOnFailure: true },
+    { numRuns: repetitions(50), endOnFailure: true },
   )
   t.diagnostic(`${lastId} sequences, ${calls} calls: ${JSON.stringify(Object.fromEntries(outcomes))}`)
   for (const outcome of [
@@ -226,7 +227,7 @@ test('PostgreSQL counts keys exactly as memory does: every decision and every st
     'wrong origin',
     'exempt, counted for the address',
   ])
-    assert.ok((outcomes.get(outcome) ?? 0) > 100, `${outcome} was hardly tried`)
+    assert.ok((outcomes.get(outcome) ?? 0) > repetitions(100), `${outcome} was hardly tried`)
 })
 
 test('PostgreSQL counts addresses exactly as memory does, for any token and when the clock is set back', async (t) => {
@@ -270,11 +271,11 @@ test('PostgreSQL counts addresses exactly as memory does, for any token and when
         assert.deepEqual(actual, expected, 'a request that is not counted sees the same windows')
       }
     }),
-    { numRuns: 25, endOnFailure: true },
+    { numRuns: repetitions(25), endOnFailure: true },
   )
   t.diagnostic(`${sequences} sequences: ${JSON.stringify(Object.fromEntries(outcomes))}`)
   for (const outcome of ['admitted', 'limited'])
-    assert.ok((outcomes.get(outcome) ?? 0) > 10, `${outcome} was hardly tried`)
+    assert.ok((outcomes.get(outcome) ?? 0) > repetitions(10), `${outcome} was hardly tried`)
 })
 
 test('an address with no requests left waits at most a minute after the clock is set back', async (t) => {

@@ -5,12 +5,13 @@ import { before, test } from 'node:test'
 import { parseJson } from '../../src/api/json.ts'
 import type { ClientResponse } from '../support/client.ts'
 import { bodyOf, sendRaw, statusOf } from '../support/rawSocket.ts'
+import { repetitions } from '../support/repetitions.ts'
 import { amplePlan, assertResponseHeaders } from '../support/responses.ts'
 import { useService } from '../support/useService.ts'
 
 const readers = 6
-const readsEach = 500
-const writes = 2_000
+const readsEach = repetitions(500)
+const writes = repetitions(2_000)
 
 const service = useService()
 let key: string
