@@ -8,6 +8,7 @@ import {
   desktop,
   goTo,
   hostile,
+  nextFrame,
   phone,
   screenshot,
 } from '../support/console.ts'
@@ -285,6 +286,48 @@ describe('a screen', () => {
     }
     await visit('overview', look, { service: empty }).finally(() => empty.stop())
   })
+})
+
+/** Does what is animated: grey rows, a button, a dialog and a row that changes. Returns what has moved. */
+async function recordMotion(page: Page): Promise<string[]> {
+  await page.locator('main.content').waitFor()
+  await page.evaluate(`
+    globalThis.motion = []
+    document.addEventListener('animationstart', ({ animationName }) => motion.push(animationName))
+    document.addEventListener('transitionrun', ({ propertyName }) => motion.push(propertyName))
+  `)
+  const held = Promise.withResolvers<void>()
+  await page.route('**/v1/pets?*', (route) => held.promise.then(() => route.continue()))
+  await goTo(page, 'animals')
+  await page.getByRole('status', { name: 'Loading animals' }).waitFor()
+  await nextFrame(page)
+  held.resolve()
+  const row = page.getByRole('row').filter({ hasText: 'Rocky' })
+  await row.waitFor()
+  const { status } = await api('GET', '/pets/9')
+  await api('PATCH', '/pets/9', { status: status === 'available' ? 'pending' : 'available' })
+  await page.locator('.row-changed').waitFor()
+  await page.getByRole('button', { name: 'Add animal' }).hover()
+  await page.getByRole('button', { name: 'Add animal' }).click()
+  await page.getByRole('dialog').waitFor()
+  await nextFrame(page)
+  return page.evaluate<string[]>('motion')
+}
+
+describe('motion', () => {
+  const names = ['pulse', 'row-changed', 'background-color', 'rise']
+  browserTest('shows what changes', () =>
+    visit('limits', async ({ page }) => {
+      const motion = await recordMotion(page)
+      for (const name of names) assert.ok(motion.includes(name), `${name} is not among ${motion}`)
+    }),
+  )
+
+  browserTest('does not run for a person who prefers less of it', () =>
+    visit('limits', async ({ page }) => assert.deepEqual(await recordMotion(page), []), {
+      reducedMotion: 'reduce',
+    }),
+  )
 })
 
 describe('the overview', () => {
