@@ -178,6 +178,75 @@ describe('a screen', () => {
     ),
   )
 
+  browserTest('that fails on a response explains it, and the navigation still works', () =>
+    visit('animals', async (opened) => {
+      const { page, consoleErrors } = opened
+      // A proxy that changes the body.
+      await page.route(requests.limits as RegExp, (route) => route.fulfill({ json: {} }))
+      await goTo(page, 'limits')
+      await page.getByRole('heading', { name: 'This screen cannot be shown' }).waitFor()
+      assert.ok(consoleErrors.splice(0).some((text) => /undefined/.test(text)))
+      await assertSound(opened)
+      await screenshot(page, 'screen-error')
+      await page.unroute(requests.limits as RegExp)
+      await page.getByRole('button', { name: 'Try again' }).click()
+      await page.getByText('This day').waitFor()
+      // One thing of a list is left by the link to the list.
+      await page.route(`**/v1/keys/${usedKeyId}`, (route) => route.fulfill({ json: {} }))
+      await page.getByRole('link', { name: 'Keys' }).click()
+      await page.getByRole('link', { name: 'Web site' }).click()
+      await page.getByRole('heading', { name: 'This screen cannot be shown' }).waitFor()
+      await page.getByRole('link', { name: 'Keys' }).click()
+      await page.getByRole('link', { name: 'Web site' }).waitFor()
+    }),
+  )
+
+  browserTest('whose code an update has replaced says so, and is shown after a reload', () =>
+    visit('animals', async (opened) => {
+      const { page } = opened
+      const pattern = /\/assets\/Limits-[^/]*\.js/
+      // After an update, the service has its code under another name.
+      await page.route(pattern, (route) =>
+        route.continue({ url: `${service.base}/console/assets/Limits-replaced.js` }),
+      )
+      await goTo(page, 'limits')
+      await page.getByRole('heading', { name: 'A new version is available' }).waitFor()
+      await assertSound(opened)
+      await screenshot(page, 'screen-outdated')
+      await page.unroute(pattern)
+      await page.getByRole('button', { name: 'Reload' }).click()
+      await page.getByText('This day').waitFor()
+    }),
+  )
+
+  browserTest('is not covered by the navigation of a phone that was open when it was turned', () =>
+    visit(
+      'limits',
+      async (opened) => {
+        const { page } = opened
+        const drawer = page.getByRole('dialog', { name: 'Navigation' })
+        await page.getByRole('button', { name: 'Open navigation' }).click()
+        await drawer.waitFor()
+        // A small phone in landscape still has a drawer. All of it can be reached.
+        await page.setViewportSize({ width: 667, height: 375 })
+        await drawer.getByRole('button', { name: 'Sign out' }).click({ trial: true })
+        await screenshot(page, 'navigation-landscape')
+        await assertSound(opened)
+        // A large one does not.
+        await page.setViewportSize({ width: 932, height: 430 })
+        await drawer.waitFor({ state: 'detached' })
+        await page.getByRole('link', { name: 'How limits work' }).click({ trial: true })
+        await page.getByRole('link', { name: 'Keys' }).click()
+        await page.getByRole('link', { name: 'Web site' }).waitFor()
+        await screenshot(page, 'keys-landscape')
+        await page.setViewportSize(phone.viewport)
+        await page.getByRole('link', { name: 'Web site' }).click()
+        await page.getByRole('heading', { name: 'Web site' }).waitFor()
+      },
+      phone,
+    ),
+  )
+
   browserTest('that does not exist says so', (t) =>
     visit('limits', async (opened) => {
       const { page } = opened
