@@ -247,6 +247,21 @@ describe('a screen', () => {
     ),
   )
 
+  browserTest('has room for names in its table at every width', () =>
+    visit('keys', async ({ page }) => {
+      for (const path of ['animals', 'keys', 'webhooks']) {
+        await goTo(page, path)
+        const name = page.getByRole('columnheader', { name: /^(Name|Address)$/ })
+        await name.waitFor()
+        for (const width of [360, 640, 641, 860, 861, 1080, 1081]) {
+          await page.setViewportSize({ width, height: 800 })
+          const found = (await name.boundingBox())?.width ?? 0
+          assert.ok(found >= 110, `${path}: ${found} of ${width} pixels`)
+        }
+      }
+    }),
+  )
+
   browserTest('that does not exist says so', (t) =>
     visit('limits', async (opened) => {
       const { page } = opened
