@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { RequestError } from '../../console/src/api/errors.ts'
-import { type LoadedPage, PagedList } from '../../console/src/app/pagedList.ts'
+import { type ListOptions, type LoadedPage, PagedList } from '../../console/src/app/pagedList.ts'
 
 type Row = { id: number; name: string }
 
 const pageSize = 100
 
 /** A list over rows in memory. `hold` keeps the responses back until it is released, as they were when requested. */
-function makeList(count: number, isHidden?: (id: number) => boolean) {
+function makeList(count: number, options: Partial<ListOptions<Row>> = {}) {
   const rows = new Map<number, Row>()
   for (let id = 1; id <= count; id++) rows.set(id, { id, name: `Row ${id}` })
   const server = { rows, requests: [] as (string | undefined)[], isFailing: false, held: Promise.resolve() }
@@ -24,7 +24,7 @@ function makeList(count: number, isHidden?: (id: number) => boolean) {
       if (isFailing) throw new RequestError('network_error', 'The service cannot be reached.')
       return { data, nextCursor }
     },
-    ...(isHidden && { isHidden }),
+    ...options,
   })
   function hold(): () => void {
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -104,7 +104,7 @@ describe('a list of pages', () => {
 
   test('a hidden row is hidden on every page, and shown again', async () => {
     const hidden = new Set([2])
-    const { list } = makeList(3, (id) => hidden.has(id))
+    const { list } = makeList(3, { isHidden: (id) => hidden.has(id) })
     await list.reload()
     assert.deepEqual(shownIds(list), [3, 1])
     hidden.clear()
@@ -150,5 +150,104 @@ describe('dropped pages', () => {
     assert.ok(found.every((id) => id !== undefined && id % 1_000 === 0))
     list.filter(undefined)
     assert.equal(list.size.value.length, count)
+  })
+})
+
+describe('a list that shows all that is in memory', () => {
+  const count = 1_050
+  const windowMax = 400
+  const makeWindow = () => makeList(count, { windowMax })
+
+  /** What is shown are all rows between the first and the last that are shown, newest first. Returns their ids. */
+  function windowIds({ list, server }: ReturnType<typeof makeWindow>): number[] {
+    const { items } = list.window()
+    const ids = items.map(({ id }) => id)
+    const [first = 0] = ids
+    const last = ids.at(-1) ?? 0
+    const expected = [...server.rows.keys()].filter((id) => id <= first && id >= last).sort((a, b) => b - a)
+    assert.deepEqual(ids, expected)
+    return ids
+  }
+
+  /** Loads pages until there are no more. Returns all ids that were shown. */
+  async function walk(test: ReturnType<typeof makeWindow>, direction: 'newer' | 'older') {
+    const seen = new Set(windowIds(test))
+    const { list } = test
+    while (direction === 'newer' ? list.window().hasNewer : list.window().hasOlder) {
+      await (direction === 'newer' ? list.loadNewer() : list.loadOlder())
+      const { loadedCount } = list.size.value
+      assert.ok(loadedCount <= windowMax, `${loadedCount} rows`)
+      for (const id of windowIds(test)) seen.add(id)
+    }
+    return seen
+  }
+
+  test('reaches every row, downwards and back, with a bounded number in memory', async () => {
+    const test = makeWindow()
+    await test.list.reload()
+    assert.equal(test.list.window().hasNewer, false)
+    assert.equal((await walk(test, 'older')).size, count)
+    assert.equal(test.list.window().hasNewer, true)
+    assert.equal(test.list.window().items.at(-1)?.id, 1)
+    assert.equal((await walk(test, 'newer')).size, count)
+    assert.equal(test.list.window().items[0]?.id, count)
+    await walk(test, 'older')
+    await test.list.reload()
+    assert.equal(windowIds(test)[0], count)
+  })
+
+  test('shows changes within it, and those outside of it when they are loaded', async () => {
+    const test = makeWindow()
+    const { list, server } = test
+    const change = (id: number, isRemoved = false) => {
+      const row = { id, name: 'Changed' }
+      if (isRemoved) server.rows.delete(id)
+      else server.rows.set(id, row)
+      if (isRemoved) list.remove(id)
+      else list.upsert(row)
+    }
+    await list.reload()
+    await walk(test, 'older')
+    const shown = windowIds(test)
+    assert.equal(list.covers(count + 1), false)
+    assert.equal(list.covers(shown[5] as number), true)
+    // Above the window, and within it: between two rows, and at their place.
+    change(count + 1)
+    for (let id = 900; id < 901; id += 1 / 256) change(id)
+    change((shown[10] as number) + 0.5)
+    change(shown[20] as number, true)
+    assert.equal(windowIds(test).length, shown.length)
+    const seen = await walk(test, 'newer')
+    assert.ok(seen.has(count + 1))
+    assert.ok([...server.rows.keys()].filter((id) => id > (shown[0] as number)).every((id) => seen.has(id)))
+    await walk(test, 'older')
+  })
+
+  test('keeps what it shows if a page cannot be loaded, and loads it when asked again', async () => {
+    const test = makeWindow()
+    const { list, server } = test
+    await list.reload()
+    await walk(test, 'older')
+    const shown = windowIds(test)
+    server.isFailing = true
+    await list.loadNewer()
+    assert.equal(list.pageError.value?.code, 'network_error')
+    assert.deepEqual(windowIds(test), shown)
+    server.isFailing = false
+    await list.loadNewer()
+    assert.equal(list.pageError.value, undefined)
+    assert.equal(windowIds(test)[0], (shown[0] as number) + pageSize)
+  })
+
+  test('starts again when new rows have made a page as long as it may be', async () => {
+    const { list, server } = makeWindow()
+    await list.reload()
+    for (let id = count + 1; list.size.value.length <= windowMax; id++) {
+      server.rows.set(id, { id, name: 'New' })
+      list.upsert({ id, name: 'New' })
+    }
+    await settled()
+    assert.equal(list.window().items.length, pageSize)
+    assert.equal(list.window().items[0]?.name, 'New')
   })
 })

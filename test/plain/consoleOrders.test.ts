@@ -1,13 +1,24 @@
 import assert from 'node:assert/strict'
 import { describe } from 'node:test'
 import type { Page } from 'playwright-core'
+import { createPets } from '../../src/pets/queries.ts'
 import { browserTest, type PageVisit } from '../support/browser.ts'
-import { assertSound, assertSoundInBoth, desktop, hostile, phone, screenshot } from '../support/console.ts'
+import {
+  assertFits,
+  assertSound,
+  assertSoundInBoth,
+  desktop,
+  hostile,
+  phone,
+  screenshot,
+} from '../support/console.ts'
 import { eventually } from '../support/eventually.ts'
 import { startTestService } from '../support/service.ts'
 import { useConsole } from '../support/useConsole.ts'
 
 const hourMs = 60 * 60 * 1000
+/** The most cards of a column after a load. */
+const cardsMax = 200
 
 const { api, service, visit } = useConsole({}, async ({ api }) => {
   await api('POST', '/categories', { name: 'Dogs' })
@@ -26,6 +37,45 @@ const addPet = (name: string) => api('POST', '/pets', { name, categoryId: 1 })
 async function addOrder(name: string, customer = { name: 'Ada Example', email: 'ada@example.com' }) {
   const { id: petId } = await addPet(name)
   return api('POST', '/store/orders', { petId, customer, note: 'Has a garden.' })
+}
+
+/** Adds orders without the API, one for each of as many animals. Returns their ids, newest first. */
+async function addApprovedOrders(count: number): Promise<number[]> {
+  const database = await service.openDatabase()
+  const now = service.now()
+  const petIds = Array.from({ length: count }, (_, index) => 10_000 + index)
+  const pets = petIds.map((id) => ({
+    id,
+    name: `Animal ${id}`,
+    categoryId: 1n,
+    status: 'pending' as const,
+  }))
+  const orders = petIds.map((pet_id) => ({
+    pet_id,
+    status: 'approved',
+    customer_name: 'Ada Example',
+    placed_at: now,
+    updated_at: now,
+  }))
+  const added = await database.write(async (trx) => {
+    await createPets(trx, database.dialect, pets, now)
+    return trx.insertInto('orders').values(orders).returning('id').execute()
+  })
+  return added.map(({ id }) => id).sort((a, b) => b - a)
+}
+
+/** A column whose newest orders are not shown, on each size of screen and in each colour scheme. */
+async function assertLongColumnFits(page: Page): Promise<void> {
+  for (const [size, { viewport }] of Object.entries({ phone, desktop })) {
+    await page.setViewportSize(viewport)
+    if (size === 'phone') await page.getByRole('button', { name: /^Approved/ }).click()
+    await column(page, 'Approved').getByRole('button', { name: 'Load newer' }).scrollIntoViewIfNeeded()
+    await assertFits(page)
+    for (const colorScheme of ['dark', 'light'] as const) {
+      await page.emulateMedia({ colorScheme })
+      await screenshot(page, `orders-newer-${size}-${colorScheme}`)
+    }
+  }
 }
 
 const column = (page: Page, name: string) => page.getByRole('region', { name, exact: true })
@@ -198,6 +248,55 @@ describe('orders', () => {
       await card(page, 'Placed', 'Olive').waitFor()
       service.advance(73 * hourMs)
       await card(page, 'Cancelled', 'Olive').getByText('The hold expired.').waitFor({ timeout: 60_000 })
+    })
+  })
+
+  browserTest('every order of a long column can be reached, and what others change stays right', async () => {
+    const ids = await addApprovedOrders(320)
+    await visit('orders', async ({ page }) => {
+      const approved = column(page, 'Approved')
+      const cards = approved.getByRole('listitem')
+      const order = (status: string, id: number | undefined) =>
+        column(page, status)
+          .getByRole('listitem')
+          .filter({ hasText: `Order ${id} ·` })
+      const click = (name: string) => approved.getByRole('button', { name }).click()
+      for (const last of [50, 100, 150, 200]) {
+        await order('Approved', ids[last - 1]).waitFor()
+        await approved.getByRole('button', { name: 'Load more' }).scrollIntoViewIfNeeded()
+        const place = await order('Approved', ids[last - 1]).boundingBox()
+        await click('Load more')
+        await order('Approved', ids[last]).waitFor()
+        // What was read stays in its place, also when the newest cards are dropped.
+        assert.deepEqual(await order('Approved', ids[last - 1]).boundingBox(), place)
+      }
+      assert.equal(await cards.count(), cardsMax)
+      await screenshot(page, 'orders-many')
+      // Changes of an order in the column, of one above it, and a new one.
+      for (const id of [ids[60], ids[10]]) {
+        await api('PATCH', `/store/orders/${id}`, { status: 'delivered' })
+        await order('Delivered', id).waitFor()
+      }
+      const added = await addOrder('Saffron')
+      await order('Placed', added.id).waitFor()
+      await api('PATCH', `/store/orders/${added.id}`, { status: 'approved' })
+      await order('Placed', added.id).waitFor({ state: 'detached' })
+      assert.equal(await order('Approved', ids[60]).count(), 0)
+      assert.equal(await cards.count(), cardsMax - 1)
+      await click('Load more')
+      await order('Approved', ids[250]).waitFor()
+      await click('Load more')
+      await order('Approved', ids.at(-1)).waitFor()
+      assert.equal(await approved.getByRole('button', { name: 'Load more' }).count(), 0)
+      await assertLongColumnFits(page)
+      await click('Load newer')
+      await order('Approved', ids[100]).waitFor()
+      assert.ok((await cards.count()) <= cardsMax)
+      await click('Newest')
+      await order('Approved', added.id).waitFor()
+      assert.equal(await cards.count(), 50)
+      assert.equal(await approved.getByRole('button', { name: /newe/i }).count(), 0)
+      await page.waitForFunction(`document.activeElement.id === 'content'`)
     })
   })
 })

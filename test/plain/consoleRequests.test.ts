@@ -100,6 +100,12 @@ describe('a request of the console', () => {
     respond(new Response(body))
     await assert.rejects(sent, { code: 'network_error' })
   })
+
+  test('whose response was replaced by a page says so', async () => {
+    const sent = call('getLimits')
+    respond(new Response('<!doctype html><title>Sign in to the network</title>'))
+    await assert.rejects(sent, { code: 'internal_error', message: /^The response is not from the service\./ })
+  })
 })
 
 describe('the event stream of the console', () => {

@@ -8,6 +8,7 @@ import {
   desktop,
   goTo,
   hostile,
+  nextFrame,
   phone,
   screenshot,
 } from '../support/console.ts'
@@ -177,6 +178,90 @@ describe('a screen', () => {
     ),
   )
 
+  browserTest('that fails on a response explains it, and the navigation still works', () =>
+    visit('animals', async (opened) => {
+      const { page, consoleErrors } = opened
+      // A proxy that changes the body.
+      await page.route(requests.limits as RegExp, (route) => route.fulfill({ json: {} }))
+      await goTo(page, 'limits')
+      await page.getByRole('heading', { name: 'This screen cannot be shown' }).waitFor()
+      assert.ok(consoleErrors.splice(0).some((text) => /undefined/.test(text)))
+      await assertSound(opened)
+      await screenshot(page, 'screen-error')
+      await page.unroute(requests.limits as RegExp)
+      await page.getByRole('button', { name: 'Try again' }).click()
+      await page.getByText('This day').waitFor()
+      // One thing of a list is left by the link to the list.
+      await page.route(`**/v1/keys/${usedKeyId}`, (route) => route.fulfill({ json: {} }))
+      await page.getByRole('link', { name: 'Keys' }).click()
+      await page.getByRole('link', { name: 'Web site' }).click()
+      await page.getByRole('heading', { name: 'This screen cannot be shown' }).waitFor()
+      await page.getByRole('link', { name: 'Keys' }).click()
+      await page.getByRole('link', { name: 'Web site' }).waitFor()
+    }),
+  )
+
+  browserTest('whose code an update has replaced says so, and is shown after a reload', () =>
+    visit('animals', async (opened) => {
+      const { page } = opened
+      const pattern = /\/assets\/Limits-[^/]*\.js/
+      // After an update, the service has its code under another name.
+      await page.route(pattern, (route) =>
+        route.continue({ url: `${service.base}/console/assets/Limits-replaced.js` }),
+      )
+      await goTo(page, 'limits')
+      await page.getByRole('heading', { name: 'A new version is available' }).waitFor()
+      await assertSound(opened)
+      await screenshot(page, 'screen-outdated')
+      await page.unroute(pattern)
+      await page.getByRole('button', { name: 'Reload' }).click()
+      await page.getByText('This day').waitFor()
+    }),
+  )
+
+  browserTest('is not covered by the navigation of a phone that was open when it was turned', () =>
+    visit(
+      'limits',
+      async (opened) => {
+        const { page } = opened
+        const drawer = page.getByRole('dialog', { name: 'Navigation' })
+        await page.getByRole('button', { name: 'Open navigation' }).click()
+        await drawer.waitFor()
+        // A small phone in landscape still has a drawer. All of it can be reached.
+        await page.setViewportSize({ width: 667, height: 375 })
+        await drawer.getByRole('button', { name: 'Sign out' }).click({ trial: true })
+        await screenshot(page, 'navigation-landscape')
+        await assertSound(opened)
+        // A large one does not.
+        await page.setViewportSize({ width: 932, height: 430 })
+        await drawer.waitFor({ state: 'detached' })
+        await page.getByRole('link', { name: 'How limits work' }).click({ trial: true })
+        await page.getByRole('link', { name: 'Keys' }).click()
+        await page.getByRole('link', { name: 'Web site' }).waitFor()
+        await screenshot(page, 'keys-landscape')
+        await page.setViewportSize(phone.viewport)
+        await page.getByRole('link', { name: 'Web site' }).click()
+        await page.getByRole('heading', { name: 'Web site' }).waitFor()
+      },
+      phone,
+    ),
+  )
+
+  browserTest('has room for names in its table at every width', () =>
+    visit('keys', async ({ page }) => {
+      for (const path of ['animals', 'keys', 'webhooks']) {
+        await goTo(page, path)
+        const name = page.getByRole('columnheader', { name: /^(Name|Address)$/ })
+        await name.waitFor()
+        for (const width of [360, 640, 641, 860, 861, 1080, 1081]) {
+          await page.setViewportSize({ width, height: 800 })
+          const found = (await name.boundingBox())?.width ?? 0
+          assert.ok(found >= 110, `${path}: ${found} of ${width} pixels`)
+        }
+      }
+    }),
+  )
+
   browserTest('that does not exist says so', (t) =>
     visit('limits', async (opened) => {
       const { page } = opened
@@ -285,6 +370,48 @@ describe('a screen', () => {
     }
     await visit('overview', look, { service: empty }).finally(() => empty.stop())
   })
+})
+
+/** Does what is animated: grey rows, a button, a dialog and a row that changes. Returns what has moved. */
+async function recordMotion(page: Page): Promise<string[]> {
+  await page.locator('main.content').waitFor()
+  await page.evaluate(`
+    globalThis.motion = []
+    document.addEventListener('animationstart', ({ animationName }) => motion.push(animationName))
+    document.addEventListener('transitionrun', ({ propertyName }) => motion.push(propertyName))
+  `)
+  const held = Promise.withResolvers<void>()
+  await page.route('**/v1/pets?*', (route) => held.promise.then(() => route.continue()))
+  await goTo(page, 'animals')
+  await page.getByRole('status', { name: 'Loading animals' }).waitFor()
+  await nextFrame(page)
+  held.resolve()
+  const row = page.getByRole('row').filter({ hasText: 'Rocky' })
+  await row.waitFor()
+  const { status } = await api('GET', '/pets/9')
+  await api('PATCH', '/pets/9', { status: status === 'available' ? 'pending' : 'available' })
+  await page.locator('.row-changed').waitFor()
+  await page.getByRole('button', { name: 'Add animal' }).hover()
+  await page.getByRole('button', { name: 'Add animal' }).click()
+  await page.getByRole('dialog').waitFor()
+  await nextFrame(page)
+  return page.evaluate<string[]>('motion')
+}
+
+describe('motion', () => {
+  const names = ['pulse', 'row-changed', 'background-color', 'rise']
+  browserTest('shows what changes', () =>
+    visit('limits', async ({ page }) => {
+      const motion = await recordMotion(page)
+      for (const name of names) assert.ok(motion.includes(name), `${name} is not among ${motion}`)
+    }),
+  )
+
+  browserTest('does not run for a person who prefers less of it', () =>
+    visit('limits', async ({ page }) => assert.deepEqual(await recordMotion(page), []), {
+      reducedMotion: 'reduce',
+    }),
+  )
 })
 
 describe('the overview', () => {

@@ -96,12 +96,17 @@ export function recordPublicText(page: Page): string[] {
   return texts
 }
 
+/** Waits until what has changed is drawn. */
+export async function nextFrame(page: Page): Promise<void> {
+  await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))')
+}
+
 /** Saves a picture of the screen if PETSTORE_TEST_SCREENSHOTS names a folder. */
 export async function screenshot(page: Page, name: string): Promise<void> {
   const folder = process.env.PETSTORE_TEST_SCREENSHOTS
   if (folder === undefined) return
   mkdirSync(folder, { recursive: true })
   // Charts are drawn again after the colours have changed.
-  await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))')
+  await nextFrame(page)
   await page.screenshot({ path: join(folder, `${name}.png`), animations: 'disabled' })
 }

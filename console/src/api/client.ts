@@ -115,9 +115,21 @@ export async function callWithHeaders<Id extends OperationId>(
   // The next session must not see what this one has loaded.
   if (session !== sessionNumber) throw new DOMException('The session has ended.', 'AbortError')
   return {
-    data: (received === '' ? undefined : parseJson(received)) as Operations[Id]['response'],
+    data: parseBody(received) as Operations[Id]['response'],
     etag: response.headers.get('etag') ?? undefined,
     nextCursor: nextCursor(response.headers.get('link')),
+  }
+}
+
+/** A proxy, or the sign-in page of a network, can replace a response. */
+function parseBody(text: string): unknown {
+  try {
+    return text === '' ? undefined : parseJson(text)
+  } catch {
+    throw new RequestError(
+      'internal_error',
+      'The response is not from the service. A proxy or the network may have replaced it.',
+    )
   }
 }
 

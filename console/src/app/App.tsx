@@ -48,11 +48,34 @@ export function App() {
   )
 }
 
-/** A defect of a screen is shown in its place. The navigation still works. */
+/** A defect of a screen is shown in its place. The navigation still works, also to another page of the screen. */
 function ScreenBoundary({ children }: { children: ComponentChildren }) {
-  const [thrown, reset] = useErrorBoundary()
+  const [thrown, reset] = useErrorBoundary((error) => console.error(error))
+  useEffect(reset, [path.value])
   if (thrown === undefined) return <>{children}</>
-  return <ErrorState error={toRequestError(thrown)} onRetry={reset} />
+  return (
+    <>
+      <PageHeader title={screens.find((screen) => screen.path === screenName.value)?.name ?? 'Petstore'} />
+      <EmptyState
+        icon="alert"
+        tone="danger"
+        title="This screen cannot be shown"
+        text={
+          <>
+            The service sent something that the console does not expect, or the console has a defect.
+            <span class="state-request">
+              <code>{toRequestError(thrown).message}</code>
+            </span>
+          </>
+        }
+        action={
+          <Button icon="refresh" onClick={reset}>
+            Try again
+          </Button>
+        }
+      />
+    </>
+  )
 }
 
 const Splash = () => (
@@ -108,18 +131,24 @@ function LazyScreen({ screen }: { screen: Screen }) {
     )
   }
   useEffect(load, [])
-  if (failure === 'outdated')
-    return (
-      <EmptyState
-        icon="refresh"
-        title="A new version is available"
-        text="The service was updated. Reload the page to go on."
-        action={<Button onClick={() => location.reload()}>Reload</Button>}
-      />
-    )
   if (failure)
     return (
-      <ErrorState error={new RequestError('network_error', 'The screen was not loaded.')} onRetry={load} />
+      <>
+        <PageHeader title={screen.name} />
+        {failure === 'outdated' ? (
+          <EmptyState
+            icon="refresh"
+            title="A new version is available"
+            text="The service was updated. Reload the page to go on."
+            action={<Button onClick={() => location.reload()}>Reload</Button>}
+          />
+        ) : (
+          <ErrorState
+            error={new RequestError('network_error', 'The screen was not loaded.')}
+            onRetry={load}
+          />
+        )}
+      </>
     )
   return Loaded ? <Loaded /> : <LoadingRows />
 }

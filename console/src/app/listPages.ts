@@ -2,6 +2,8 @@
 
 /** About 10 MB of animals. */
 const itemsMax = 20_000
+/** A page grows by new items. */
+const pageItemsMax = 1_000
 
 export type Item = { readonly id: number }
 
@@ -20,19 +22,43 @@ export type Page<T> = {
   hasFailed: boolean
 }
 
+/** Loaded pages without a gap, and the dropped pages before and after them. */
+export type PageWindow<T> = {
+  pages: readonly Page<T>[]
+  newer: Page<T> | undefined
+  older: Page<T> | undefined
+}
+
 export class ListPages<T extends Item> {
   readonly #isHidden: (id: number) => boolean
+  readonly #windowMax: number | undefined
   #pages: Page<T>[] = []
   #shownPage = 0
   #matches: ((item: T) => boolean) | undefined
   readonly #unconfirmed = new Map<number, Partial<T>>()
 
-  constructor(isHidden: (id: number) => boolean) {
+  /** With `windowMax`, all items in memory are shown, and not only those that `at` returns. */
+  constructor(isHidden: (id: number) => boolean, windowMax?: number) {
     this.#isHidden = isHidden
+    this.#windowMax = windowMax
   }
 
   clear(): void {
     this.#pages = []
+    this.#shownPage = 0
+  }
+
+  /** The loaded pages around the one that was loaded last. */
+  get window(): PageWindow<T> {
+    let first = this.#shownPage
+    let last = this.#shownPage
+    while (this.#pages[first - 1]?.items) first--
+    while (this.#pages[last + 1]?.items) last++
+    return {
+      pages: this.#pages.slice(first, last + 1),
+      newer: this.#pages[first - 1],
+      older: this.#pages[last + 1],
+    }
   }
 
   get newestId(): number | undefined {
@@ -58,6 +84,12 @@ export class ListPages<T extends Item> {
     return found && this.#withChanges(found)
   }
 
+  /** Whether the page that the id belongs to is loaded, or is being loaded again. */
+  covers(id: number): boolean {
+    const page = this.#pageOf(id)
+    return page !== undefined && (page.items !== undefined || page.isLoading)
+  }
+
   filter(matches: ((item: T) => boolean) | undefined): void {
     this.#matches = matches
     this.updateAll()
@@ -67,16 +99,16 @@ export class ListPages<T extends Item> {
     for (const page of this.#pages) this.#update(page)
   }
 
-  /** Adds or replaces an item, unless its page is not loaded. Returns the number of items of its page. */
-  put(item: T): number {
+  /** Adds or replaces an item, unless its page is not loaded. Returns whether its page has too many items by now. */
+  put(item: T): boolean {
     const page = this.#pageOf(item.id)
-    if (!page?.items) return 0
+    if (!page?.items) return false
     const at = page.items.findIndex(({ id }) => id <= item.id)
     if (at === -1) page.items.push(item)
     else if (page.items[at]?.id === item.id) page.items[at] = item
     else page.items.splice(at, 0, item)
     this.#update(page)
-    return page.items.length
+    return page.items.length > (this.#windowMax ?? pageItemsMax)
   }
 
   remove(id: number): void {
@@ -97,8 +129,7 @@ export class ListPages<T extends Item> {
     const lowestId = isLast ? Number.NEGATIVE_INFINITY : (data.at(-1)?.id ?? 0)
     const page = { ...droppedPage<T>(cursor, lowestId), items: [...data] }
     this.#pages.push(page)
-    this.#update(page)
-    this.#dropFarPages()
+    this.#loaded(page)
   }
 
   /** Takes over a dropped page that was loaded again. Items may have been added or removed in its range since then. */
@@ -111,8 +142,7 @@ export class ListPages<T extends Item> {
       page.lowestId = last.id
       this.#pages.splice(this.#pages.indexOf(page) + 1, 0, rest)
     }
-    this.#update(page)
-    this.#dropFarPages()
+    this.#loaded(page)
   }
 
   allowRetry(): void {
@@ -127,6 +157,12 @@ export class ListPages<T extends Item> {
     return this.#pages.reduce((sum, page) => sum + this.#countShown(page), 0)
   }
 
+  #loaded(page: Page<T>): void {
+    if (this.#windowMax !== undefined) this.#shownPage = this.#pages.indexOf(page)
+    this.#update(page)
+    this.#dropFarPages()
+  }
+
   #dropFarPages(): void {
     const loaded = this.#pages
       .map((page, number) => ({ page, distance: Math.abs(number - this.#shownPage) }))
@@ -134,7 +170,7 @@ export class ListPages<T extends Item> {
       .sort((a, b) => b.distance - a.distance)
     let count = this.countLoaded()
     for (const { page } of loaded) {
-      if (count <= itemsMax) return
+      if (count <= (this.#windowMax ?? itemsMax)) return
       count -= page.items?.length ?? 0
       page.items = undefined
       page.visible = []

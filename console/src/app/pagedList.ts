@@ -8,8 +8,8 @@ import { type Item, ListPages, type Page } from './listPages.ts'
  * are dropped, and loaded again by their cursor when they are shown. Items are in descending order of id.
  */
 
-/** The first page grows by new items. Beyond this number the list is loaded again. */
-const firstPageItemsMax = 1_000
+/** If more pages than this are new before the window, it moves to the newest of them. */
+const newerPagesMax = 4
 
 export type { Item }
 export type LoadedPage<T> = { data: readonly T[]; nextCursor: string | undefined }
@@ -20,6 +20,8 @@ export type ListOptions<T> = {
   accepts?(item: T): boolean
   /** Whether an item is not shown, for example because its removal can be undone. */
   isHidden?(id: number): boolean
+  /** All items in memory are shown, see `window`. After a load they are at most this many. */
+  windowMax?: number
 }
 
 /** `loadedCount` is the number of items in memory, whether shown or not. */
@@ -48,7 +50,7 @@ export class PagedList<T extends Item> {
 
   constructor(options: ListOptions<T>) {
     this.#options = options
-    this.#pages = new ListPages((id) => options.isHidden?.(id) ?? false)
+    this.#pages = new ListPages((id) => options.isHidden?.(id) ?? false, options.windowMax)
   }
 
   /** Loads the first page. What is shown stays until it has arrived. */
@@ -116,6 +118,42 @@ export class PagedList<T extends Item> {
     return this.#pages.find(id)
   }
 
+  /** What is in memory around the page that was loaded last, without a gap. For a list with `windowMax`. */
+  window(): { items: readonly T[]; hasNewer: boolean; hasOlder: boolean } {
+    // A component that calls this is rendered again with every change.
+    void this.size.value
+    const { pages, newer, older } = this.#pages.window
+    const hasOlder = older !== undefined || this.#nextCursor !== undefined
+    return { items: pages.flatMap(({ visible }) => visible), hasNewer: newer !== undefined, hasOlder }
+  }
+
+  /** Loads the page before the window. Sets `pageError` if that fails. */
+  async loadNewer(): Promise<void> {
+    const { signal } = this.#controller
+    const { pages: before, newer } = this.#pages.window
+    let page = newer
+    this.pageError.value = undefined
+    for (let count = 0; page && count < newerPagesMax; count++) {
+      await this.#loadAgain(page)
+      const { pages, older } = this.#pages.window
+      if (signal.aborted || this.pageError.value || pages.some((one) => before.includes(one))) return
+      // Its range has more items than one page by now. The rest is between it and the window.
+      page = older
+    }
+  }
+
+  /** Loads the page after the window. Sets `pageError` or `error` if that fails. */
+  async loadOlder(): Promise<void> {
+    const { older } = this.#pages.window
+    this.pageError.value = undefined
+    await (older ? this.#loadAgain(older) : this.loadMore())
+  }
+
+  /** Whether an item with this id is in memory, if the list has one, or may be in a response that is on its way. */
+  covers(id: number): boolean {
+    return this.state.value === 'loading' || this.#pages.covers(id)
+  }
+
   /** Shows only the items that match, among those in memory. */
   filter(matches: ((item: T) => boolean) | undefined): void {
     this.#pages.filter(matches)
@@ -135,7 +173,7 @@ export class PagedList<T extends Item> {
       return
     }
     this.#changesDuringLoad.record(item.id, item)
-    if (this.#pages.put(item) > firstPageItemsMax) void this.reload()
+    if (this.#pages.put(item)) void this.reload()
     this.#changed()
   }
 

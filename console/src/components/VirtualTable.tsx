@@ -4,6 +4,8 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 export type Column<T> = {
   name: string
   isHiddenOnPhone?: boolean
+  /** On a phone, too. */
+  isHiddenOnTablet?: boolean
   isNumeric?: boolean
   /** The name is only for screen readers. */
   isNameHidden?: boolean
@@ -74,11 +76,7 @@ export function VirtualTable<T>(props: VirtualTableProps<T>) {
         <caption class="visually-hidden">{label}</caption>
         <colgroup>
           {columns.map((column) => (
-            <col
-              key={column.name}
-              class={column.isHiddenOnPhone ? 'wide' : ''}
-              style={{ width: column.width }}
-            />
+            <col key={column.name} class={widthClass(column)} style={{ width: column.width }} />
           ))}
         </colgroup>
         <thead>
@@ -109,8 +107,10 @@ const Spacer = ({ height, columns }: { height: number; columns: number }) =>
     </tr>
   ) : null
 
-const cellClass = <T,>({ isHiddenOnPhone, isNumeric }: Column<T>) =>
-  `${isHiddenOnPhone ? 'wide' : ''} ${isNumeric ? 'numeric' : ''}`
+const widthClass = <T,>({ isHiddenOnPhone, isHiddenOnTablet }: Column<T>) =>
+  isHiddenOnTablet ? 'wider' : isHiddenOnPhone ? 'wide' : ''
+
+const cellClass = <T,>(column: Column<T>) => `${widthClass(column)} ${column.isNumeric ? 'numeric' : ''}`
 
 type Anchor = { length: number; topIndex: number; rowHeight: number }
 /** How far the row at the top is looked for after a change. */

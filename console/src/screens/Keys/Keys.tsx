@@ -148,7 +148,7 @@ const columns: Column<Key>[] = [
   {
     name: 'Scopes',
     width: '26%',
-    isHiddenOnPhone: true,
+    isHiddenOnTablet: true,
     render: (key) => <span title={key.scopes.join(', ')}>{describeScopes(key.scopes)}</span>,
   },
   {

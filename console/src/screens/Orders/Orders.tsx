@@ -1,7 +1,8 @@
-import { useEffect, useMemo, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { orderStatuses } from '../../../../src/orders/order.ts'
 import { streamReady } from '../../api/stream.ts'
 import type { Order, OrderStatus } from '../../api/types.ts'
+import { keepFocus } from '../../app/focus.ts'
 import { hrefOf } from '../../app/router.ts'
 import { showToast } from '../../app/toasts.ts'
 import { Button } from '../../components/Button.tsx'
@@ -14,7 +15,7 @@ import { PageHeader } from '../../components/PageHeader.tsx'
 import { statusName } from '../../components/StatusChip.tsx'
 import './orders.css'
 import { OrderCard } from './OrderCard.tsx'
-import { columnOrdersMax, OrderBoard } from './orderBoard.ts'
+import { OrderBoard } from './orderBoard.ts'
 
 const emptyTexts: Record<OrderStatus, string> = {
   placed: 'New orders appear here.',
@@ -32,9 +33,7 @@ export default function Orders() {
     void streamReady().then(() => board.reload())
     return end
   }, [board])
-  const isEmpty = orderStatuses
-    .map((status) => board.column(status))
-    .every(({ state, orders }) => state === 'end' && orders.length === 0)
+  const isEmpty = orderStatuses.every((status) => board.column(status).isEmpty)
   return (
     <>
       <PageHeader title="Orders" actions={<LiveIndicator onRefresh={() => void board.reload()} />} />
@@ -72,8 +71,8 @@ export default function Orders() {
 
 /** "12", or "50+" if there are more. */
 const columnCount = (board: OrderBoard, status: OrderStatus): string => {
-  const { state, isTruncated, orders } = board.column(status)
-  return `${orders.length}${state === 'more' || isTruncated ? '+' : ''}`
+  const { orders, hasNewer, hasOlder } = board.column(status)
+  return `${orders.length}${hasNewer || hasOlder ? '+' : ''}`
 }
 
 /** On a phone one column is shown at a time. */
@@ -100,15 +99,30 @@ const ColumnSwitch = (props: {
 type ColumnProps = { board: OrderBoard; status: OrderStatus; isShown: boolean; onErase(order: Order): void }
 
 function Column({ board, status, isShown, onErase }: ColumnProps) {
-  const { state, error, isTruncated, orders } = board.column(status)
+  const { state, error, orders, hasNewer, hasOlder, isEmpty } = board.column(status)
+  const cards = useRef<HTMLUListElement>(null)
+  const keepInPlace = useKeptPlace(`${orders[0]?.id} ${orders.at(-1)?.id}`)
   return (
     <section class={`column ${isShown ? 'column-shown' : ''}`} aria-label={statusName(status)}>
       <header class="column-header">
         <h2>{statusName(status)}</h2>
         <span class="column-count">{columnCount(board, status)}</span>
       </header>
+      {hasNewer && (
+        <div class="column-newer">
+          <LoadButton
+            load={() => {
+              keepInPlace(cards.current?.firstElementChild)
+              return board.loadNewer(status)
+            }}
+          >
+            Load newer
+          </LoadButton>
+          <LoadButton load={() => board.showNewest(status)}>Newest</LoadButton>
+        </div>
+      )}
       {orders.length > 0 && (
-        <ul class="column-orders">
+        <ul class="column-orders" ref={cards}>
           {orders.map((order) => (
             <OrderCard key={order.id} board={board} order={order} onErase={onErase} />
           ))}
@@ -118,23 +132,52 @@ function Column({ board, status, isShown, onErase }: ColumnProps) {
         <LoadingRows count={3} label={`Loading ${status} orders`} />
       )}
       {state === 'error' && error && (
-        <ErrorState
-          error={error}
-          hasContent={orders.length > 0}
-          onRetry={() => void board.load(status, true)}
-        />
+        <ErrorState error={error} hasContent={orders.length > 0} onRetry={() => void board.retry(status)} />
       )}
-      {state === 'end' && orders.length === 0 && <p class="column-empty">{emptyTexts[status]}</p>}
-      {state === 'more' && (
-        <Button size="small" onClick={() => void board.load(status, false)}>
+      {isEmpty && <p class="column-empty">{emptyTexts[status]}</p>}
+      {hasOlder && state !== 'error' && (
+        <LoadButton
+          load={() => {
+            keepInPlace(cards.current?.lastElementChild)
+            return board.loadOlder(status)
+          }}
+        >
           Load more
-        </Button>
-      )}
-      {isTruncated && (
-        <p class="column-empty">The newest {columnOrdersMax} are shown. The API lists all orders.</p>
+        </LoadButton>
       )}
     </section>
   )
+}
+
+function LoadButton({ load, children }: { load(): Promise<void>; children: string }) {
+  const [isBusy, setBusy] = useState(false)
+  async function run() {
+    setBusy(true)
+    await load()
+    setBusy(false)
+    keepFocus()
+  }
+  return (
+    <Button size="small" isBusy={isBusy} onClick={() => void run()}>
+      {children}
+    </Button>
+  )
+}
+
+/** Keeps a card in its place on the screen when cards above it are added or dropped. `ends` changes when that happens. */
+function useKeptPlace(ends: string): (card: Element | null | undefined) => void {
+  const kept = useRef<Element | null | undefined>(undefined)
+  // What the document is like before the change.
+  const top = kept.current?.getBoundingClientRect().top
+  useLayoutEffect(() => {
+    const card = kept.current
+    kept.current = undefined
+    const content = card?.closest('.content')
+    if (card && content && top !== undefined) content.scrollTop += card.getBoundingClientRect().top - top
+  }, [ends])
+  return (card) => {
+    kept.current = card
+  }
 }
 
 function EraseDialog({ board, order, onClose }: { board: OrderBoard; order: Order; onClose(): void }) {

@@ -1,10 +1,11 @@
 import { signal } from '@preact/signals'
 import { isOpenOrderStatus, nextOrderStatuses, orderStatuses } from '../../../../src/orders/order.ts'
 import { call, callWithHeaders } from '../../api/client.ts'
-import { isAbort, type RequestError, toRequestError } from '../../api/errors.ts'
+import { type RequestError, toRequestError } from '../../api/errors.ts'
 import { onEvent, onResync } from '../../api/stream.ts'
 import type { Order, OrderStatus, StoreEvent } from '../../api/types.ts'
 import { ChangesDuringLoad } from '../../app/changesDuringLoad.ts'
+import { type ListState, PagedList } from '../../app/pagedList.ts'
 import { petName } from '../../app/petNames.ts'
 import { showError } from '../../app/toasts.ts'
 import { explain } from './messages.tsx'
@@ -12,93 +13,107 @@ import { explain } from './messages.tsx'
 /** The orders of the board by status, with their live changes. */
 
 const pageSize = 50
-/** Bounds the document. Older orders of the column are not shown. */
-export const columnOrdersMax = 200
+/** Bounds the document. Beyond it, the cards at the other end of the column are dropped. */
+const columnOrdersMax = 200
 /** Orders that are placed within this time are loaded together. */
 const collectMs = 300
-/** More new orders than this are loaded as a page. */
+/** If more orders than this are new, their columns are loaded again. */
 const singleLoadsMax = 3
 
-type ColumnState = {
-  state: 'loading' | 'more' | 'end' | 'error'
-  error?: RequestError | undefined
-  nextCursor?: string | undefined
-  /** There are older orders than those that are shown, and they cannot be loaded. */
-  isTruncated?: boolean
+/** The orders that are shown are a part of those with the status, newest first. */
+export type BoardColumn = {
+  state: ListState
+  error: RequestError | undefined
+  orders: readonly Order[]
+  hasNewer: boolean
+  hasOlder: boolean
+  /** There are no orders with the status. */
+  isEmpty: boolean
 }
-export type BoardColumn = Pick<ColumnState, 'state' | 'error' | 'isTruncated'> & { orders: readonly Order[] }
+
+const createList = (status: OrderStatus) =>
+  new PagedList<Order>({
+    load: (cursor, signal) =>
+      callWithHeaders('listOrders', { query: { status, limit: pageSize, cursor }, signal }),
+    accepts: (order) => order.status === status,
+    windowMax: columnOrdersMax,
+  })
 
 export class OrderBoard {
-  readonly #orders = new Map<number, Order>()
-  /** Statuses that are not confirmed yet. */
-  readonly #moves = new Map<number, OrderStatus>()
-  /** What is shown, made again with every change: a component that reads it is rendered again. */
-  readonly #shown = signal<ReadonlyMap<OrderStatus, BoardColumn>>(new Map())
-  readonly #columns = new Map<OrderStatus, ColumnState>(
-    orderStatuses.map((status) => [status, { state: 'loading' }]),
-  )
+  readonly #lists: Readonly<Record<OrderStatus, PagedList<Order>>> = {
+    placed: createList('placed'),
+    approved: createList('approved'),
+    delivered: createList('delivered'),
+    cancelled: createList('cancelled'),
+  }
+  /** Orders whose new status is not confirmed yet, with that status. */
+  readonly #moves = signal<ReadonlyMap<number, Order>>(new Map())
   readonly #controller = new AbortController()
-  readonly #unknownIds = new Set<number>()
+  readonly #unknownOrders = new Map<number, OrderStatus>()
   readonly #changesDuringLoad = new ChangesDuringLoad<true>()
 
-  /** The state of a column and its orders, newest first. */
   column(status: OrderStatus): BoardColumn {
-    return this.#shown.value.get(status) ?? { state: 'loading', orders: [] }
+    const list = this.#lists[status]
+    const { items, hasNewer, hasOlder } = list.window()
+    const moves = this.#moves.value
+    const movedHere = [...moves.values()].filter((order) => order.status === status)
+    const orders = [...items.filter(({ id }) => !moves.has(id)), ...movedHere].sort((a, b) => b.id - a.id)
+    const state = list.state.value
+    const isEmpty = state === 'end' && orders.length === 0 && !hasNewer && !hasOlder
+    return { state, error: list.error.value, orders, hasNewer, hasOlder, isEmpty }
   }
 
   async reload(): Promise<void> {
-    await Promise.all(orderStatuses.map((status) => this.load(status, true)))
+    await Promise.all(orderStatuses.map((status) => this.showNewest(status)))
   }
 
-  /** Loads the first or the next page of a column. */
-  async load(status: OrderStatus, isFirst: boolean): Promise<void> {
-    const cursor = this.#columns.get(status)?.nextCursor
-    this.#setColumn(status, { state: 'loading', nextCursor: cursor })
-    try {
-      const query = { status, limit: pageSize, cursor: isFirst ? undefined : cursor }
-      const { result, changes } = await this.#changesDuringLoad.during(() =>
-        callWithHeaders('listOrders', { query, signal: this.#controller.signal }),
-      )
-      const { data, nextCursor } = result
-      // What changed during the load is newer than the response.
-      if (isFirst) for (const { id } of this.#ordersOf(status)) if (!changes.has(id)) this.#orders.delete(id)
-      for (const order of data) if (!changes.has(order.id)) this.#orders.set(order.id, order)
-      const isFull = this.#ordersOf(status).length >= columnOrdersMax
-      const state = nextCursor === undefined || isFull ? 'end' : 'more'
-      this.#setColumn(status, { state, nextCursor, isTruncated: isFull && nextCursor !== undefined })
-    } catch (thrown) {
-      if (!isAbort(thrown)) this.#setColumn(status, { state: 'error', error: toRequestError(thrown) })
-    }
+  showNewest(status: OrderStatus): Promise<void> {
+    return this.#lists[status].reload()
+  }
+
+  async loadNewer(status: OrderStatus): Promise<void> {
+    await this.#lists[status].loadNewer()
+    this.#showPageError(status)
+  }
+
+  /** Repeats a load of a column that failed. */
+  retry(status: OrderStatus): Promise<void> {
+    return this.#lists[status].loadMore()
+  }
+
+  async loadOlder(status: OrderStatus): Promise<void> {
+    await this.#lists[status].loadOlder()
+    this.#showPageError(status)
   }
 
   /** Shows the order in its new column at once, and back in the old one if the API rejects the change. */
   async move(order: Order, status: OrderStatus): Promise<void> {
     if (this.isMoving(order.id)) return
-    this.#moves.set(order.id, status)
-    this.#changed()
+    this.#moves.value = new Map(this.#moves.value).set(order.id, { ...order, status })
     try {
-      this.#keepIfNewer(await call('updateOrder', { params: { orderId: order.id }, body: { status } }))
+      await this.#take(() => call('updateOrder', { params: { orderId: order.id }, body: { status } }))
     } catch (thrown) {
       const error = toRequestError(thrown)
       showError(explain(error, petName(order.petId)))
       if (error.code === 'illegal_transition') await this.#loadOrder(order.id)
     } finally {
-      this.#moves.delete(order.id)
-      this.#changed()
+      const moves = new Map(this.#moves.value)
+      moves.delete(order.id)
+      this.#moves.value = moves
     }
   }
 
   /** Whether a change of the order is not confirmed yet. */
   isMoving(orderId: number): boolean {
-    return this.#moves.has(orderId)
+    return this.#moves.value.has(orderId)
   }
 
   async eraseCustomer(orderId: number): Promise<void> {
     await call('eraseOrderCustomer', { params: { orderId } })
-    const order = this.#orders.get(orderId)
+    const order = this.#find(orderId)
     if (!order) return
     const { customer: _customer, note: _note, ...rest } = order
-    this.#keep(rest)
+    this.#put(rest)
   }
 
   /** Keeps the board current while it is shown. Returns a function that ends it. */
@@ -107,10 +122,10 @@ export class OrderBoard {
     return () => {
       this.#controller.abort()
       for (const end of ends) end()
+      for (const list of Object.values(this.#lists)) list.dispose()
     }
   }
 
-  /** An event has no personal data, so a new order is loaded. */
   #apply({ type, data, createdAt }: StoreEvent): void {
     if (
       type !== 'order.placed' &&
@@ -119,73 +134,75 @@ export class OrderBoard {
       type !== 'order.cancelled'
     )
       return
-    const known = this.#orders.get(data.id)
-    if (known) {
-      const { holdExpiresAt, ...rest } = known
-      const { status, cancelReason } = data
-      this.#keep({
-        ...rest,
-        status,
-        cancelReason,
-        updatedAt: createdAt,
-        ...(status === 'placed' && { holdExpiresAt }),
-      })
+    const { id, status, cancelReason } = data
+    const known = this.#find(id)
+    if (!known) {
+      this.#addUnknown(id, status)
       return
     }
-    if (this.#unknownIds.size === 0) setTimeout(() => void this.#loadUnknown(), collectMs)
-    this.#unknownIds.add(data.id)
+    const { holdExpiresAt, ...rest } = known
+    this.#put({
+      ...rest,
+      status,
+      cancelReason,
+      updatedAt: createdAt,
+      ...(status === 'placed' && { holdExpiresAt }),
+    })
+  }
+
+  /** An event has no personal data, so the order is loaded, if its column shows it. */
+  #addUnknown(id: number, newStatus: OrderStatus): void {
+    this.#changesDuringLoad.record(id, true)
+    // A response that is on its way may still have it in another column.
+    for (const status of orderStatuses) if (status !== newStatus) this.#lists[status].remove(id)
+    if (!this.#lists[newStatus].covers(id)) return
+    if (this.#unknownOrders.size === 0) setTimeout(() => void this.#loadUnknown(), collectMs)
+    this.#unknownOrders.set(id, newStatus)
   }
 
   async #loadUnknown(): Promise<void> {
-    const ids = [...this.#unknownIds]
-    this.#unknownIds.clear()
-    if (ids.length > singleLoadsMax) await this.reload()
-    else for (const id of ids) await this.#loadOrder(id)
+    const orders = new Map(this.#unknownOrders)
+    this.#unknownOrders.clear()
+    if (orders.size > singleLoadsMax)
+      await Promise.all([...new Set(orders.values())].map((status) => this.showNewest(status)))
+    else for (const id of orders.keys()) await this.#loadOrder(id)
   }
 
   async #loadOrder(orderId: number): Promise<void> {
     try {
-      this.#keepIfNewer(await call('getOrder', { params: { orderId }, signal: this.#controller.signal }))
+      await this.#take(() => call('getOrder', { params: { orderId }, signal: this.#controller.signal }))
     } catch {
       // The next reload shows it.
     }
   }
 
-  /** An event may have overtaken a response. */
-  #keepIfNewer(order: Order): void {
-    const known = this.#orders.get(order.id)
-    if (!known || Date.parse(known.updatedAt) <= Date.parse(order.updatedAt)) this.#keep(order)
+  /** Takes over the response of a request, unless an event has overtaken it. */
+  async #take(request: () => Promise<Order>): Promise<void> {
+    const { result, changes } = await this.#changesDuringLoad.during(request)
+    const known = this.#find(result.id)
+    const isNewer = known
+      ? Date.parse(known.updatedAt) <= Date.parse(result.updatedAt)
+      : !changes.has(result.id)
+    if (isNewer) this.#put(result)
   }
 
-  #keep(order: Order): void {
+  #find(id: number): Order | undefined {
+    for (const list of Object.values(this.#lists)) {
+      const found = list.find(id)
+      if (found) return found
+    }
+    return undefined
+  }
+
+  /** Shows an order in the column of its status, and in no other. */
+  #put(order: Order): void {
     this.#changesDuringLoad.record(order.id, true)
-    this.#orders.set(order.id, order)
-    const extra = this.#ordersOf(order.status).slice(columnOrdersMax)
-    for (const { id } of extra) this.#orders.delete(id)
-    const column = this.#columns.get(order.status)
-    if (column && extra.length > 0) this.#columns.set(order.status, { ...column, isTruncated: true })
-    this.#changed()
+    for (const list of Object.values(this.#lists)) list.upsert(order)
   }
 
-  #setColumn(status: OrderStatus, column: ColumnState): void {
-    this.#columns.set(status, column)
-    this.#changed()
-  }
-
-  #ordersOf(status: OrderStatus): Order[] {
-    return [...this.#orders.values()]
-      .map((order) => ({ ...order, status: this.#moves.get(order.id) ?? order.status }))
-      .filter((order) => order.status === status)
-      .sort((a, b) => b.id - a.id)
-  }
-
-  #changed(): void {
-    this.#shown.value = new Map(
-      orderStatuses.map((status) => {
-        const column = this.#columns.get(status) ?? { state: 'loading' as const }
-        return [status, { ...column, orders: this.#ordersOf(status) }]
-      }),
-    )
+  #showPageError(status: OrderStatus): void {
+    const error = this.#lists[status].pageError.value
+    if (error) showError(error.message)
   }
 }
 

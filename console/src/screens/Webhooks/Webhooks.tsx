@@ -91,7 +91,7 @@ const WebhooksTable = ({ webhooks }: { webhooks: readonly Webhook[] }) => (
       <colgroup>
         <col />
         <col class="wide" style={{ width: '28%' }} />
-        <col class="wide" style={{ width: '10rem' }} />
+        <col class="wider" style={{ width: '10rem' }} />
         <col style={{ width: '8rem' }} />
       </colgroup>
       <thead>
@@ -100,7 +100,7 @@ const WebhooksTable = ({ webhooks }: { webhooks: readonly Webhook[] }) => (
           <th scope="col" class="wide">
             Events
           </th>
-          <th scope="col" class="wide">
+          <th scope="col" class="wider">
             Registered
           </th>
           <th scope="col">Status</th>
@@ -118,7 +118,7 @@ const WebhooksTable = ({ webhooks }: { webhooks: readonly Webhook[] }) => (
             <td class="wide" title={events.join(', ')}>
               {summarizeList(events)}
             </td>
-            <td class="wide">
+            <td class="wider">
               <TimeAgo at={createdAt} />
             </td>
             <td>
