@@ -9,7 +9,7 @@ import { changeLogTable, type Db } from '../tables.ts'
 import { isLocked, sqliteKysely } from './driver.ts'
 import { repairModes, restrictFileModes, syncFile, syncFolder } from './files.ts'
 import { databaseFile } from './open.ts'
-import { acquireLock, acquireServerLock, isLockHeld } from './serverLock.ts'
+import { acquireServerLock, isFileLocked, lockFile } from './fileLock.ts'
 
 const lockWaitMs = 10_000
 const lockRetryMs = 20
@@ -32,7 +32,7 @@ export async function backupDatabase(
 ): Promise<Backup> {
   const unfinished = `${target}.unfinished`
   const lock = `${unfinished}.lock`
-  const releaseLock = acquireLock(lock, `Another backup to ${target} is running.`)
+  const releaseLock = lockFile(lock, `Another backup to ${target} is running.`)
   try {
     rmSync(unfinished, { force: true })
     const rows = await copyPages(source, unfinished, onProgress)
@@ -125,7 +125,7 @@ export async function restoreDatabase(
     throw new Error(`${file} is not a complete backup of a petstore database.`)
   removeStaging(dataDir)
   const staging = mkdtempSync(join(dataDir, stagingPrefix))
-  const releaseLock = acquireLock(stagingLock(staging), 'The staging folder is locked.')
+  const releaseLock = lockFile(stagingLock(staging), 'The staging folder is locked.')
   try {
     const rows = await copyPages(file, databaseFile(staging), onProgress)
     const database = await openMigrated({ dataDir: staging }, now)
@@ -184,7 +184,7 @@ const stagingLock = (staging: string): string => join(staging, 'lock')
 function removeStaging(dataDir: string): void {
   for (const name of readdirSync(dataDir).filter((each) => each.startsWith(stagingPrefix))) {
     const staging = join(dataDir, name)
-    if (isLockHeld(stagingLock(staging)))
+    if (isFileLocked(stagingLock(staging)))
       throw new Error(`Another restore of ${dataDir} is running: try again later.`)
     rmSync(staging, { recursive: true, force: true })
   }

@@ -3,25 +3,14 @@ import { DatabaseSync } from 'node:sqlite'
 import { isLocked } from './driver.ts'
 import { createFolder, restrictFileModes } from './files.ts'
 
-/** Longer than `isServerRunning` takes, which locks the file for a moment. */
+/** Longer than `isFileLocked` takes, which locks the file for a moment. */
 const lockWaitMs = 100
 
-const lockFile = (dataDir: string): string => join(dataDir, 'server.lock')
-
 /**
- * Prevents a second server on the same data folder: each would count only its share of the requests. The operating system
- * releases the lock when the process dies.
+ * Creates the file if needed and locks it, or fails with the message if another process has locked it. The operating system
+ * releases the lock when the process dies. Node cannot lock files, so SQLite does it.
  */
-export function acquireServerLock(dataDir: string): () => void {
-  createFolder(dataDir)
-  return acquireLock(
-    lockFile(dataDir),
-    `Another petstore server is running on ${dataDir}: stop it, or set PETSTORE_DATA_DIR.`,
-  )
-}
-
-/** Fails with the message if another process holds the lock. */
-export function acquireLock(file: string, message: string): () => void {
+export function lockFile(file: string, message: string): () => void {
   restrictFileModes(file)
   const lock = new DatabaseSync(file, { timeout: lockWaitMs })
   try {
@@ -34,10 +23,8 @@ export function acquireLock(file: string, message: string): () => void {
   return () => lock.close()
 }
 
-/** Whether a server runs on the data folder. */
-export const isServerRunning = (dataDir: string): boolean => isLockHeld(lockFile(dataDir))
-
-export function isLockHeld(file: string): boolean {
+/** Whether a process has locked the file. */
+export function isFileLocked(file: string): boolean {
   try {
     using lock = new DatabaseSync(file, { readOnly: true, timeout: 0 })
     lock.prepare('SELECT 1 FROM sqlite_schema').get()
@@ -47,3 +34,17 @@ export function isLockHeld(file: string): boolean {
     return isLocked(error)
   }
 }
+
+const serverLockFile = (dataDir: string): string => join(dataDir, 'server.lock')
+
+/** Prevents a second server on the same data folder: each would count only its share of the requests. */
+export function acquireServerLock(dataDir: string): () => void {
+  createFolder(dataDir)
+  return lockFile(
+    serverLockFile(dataDir),
+    `Another petstore server is running on ${dataDir}: stop it, or set PETSTORE_DATA_DIR.`,
+  )
+}
+
+/** Whether a server runs on the data folder. */
+export const isServerRunning = (dataDir: string): boolean => isFileLocked(serverLockFile(dataDir))

@@ -12,7 +12,7 @@ import { isLocked, sqliteConnectionOf, sqliteKysely } from './driver.ts'
 import { Durability, defaultSyncMaxMs } from './durability.ts'
 import { createFolder, restrictFileModes } from './files.ts'
 import { needsRecovery, recoverDatabase } from './recovery.ts'
-import { isServerRunning } from './serverLock.ts'
+import { isServerRunning } from './fileLock.ts'
 import { sqliteWriteEngine, writerTurnMs } from './writeEngine.ts'
 
 const openWaitMaxMs = 5_000
