@@ -4,8 +4,8 @@ import { claimEnvironment } from './metadata.ts'
 import { isMigrated, migrate } from './migrate.ts'
 import { isConfigurationError, rootCauseMessage } from './postgres/errors.ts'
 import { withRetry } from './retry.ts'
-import { databaseFile, openSqlite } from './sqlite/open.ts'
 import { acquireServerLock } from './sqlite/fileLock.ts'
+import { databaseFile, openSqlite } from './sqlite/open.ts'
 
 /** A folder for SQLite, or the URL of a PostgreSQL database. */
 type DatabaseLocation = {

@@ -7,9 +7,9 @@ import { openMigrated } from '../open.ts'
 import { withRetry } from '../retry.ts'
 import { changeLogTable, type Db } from '../tables.ts'
 import { isLocked, sqliteKysely } from './driver.ts'
+import { acquireServerLock, isFileLocked, lockFile } from './fileLock.ts'
 import { repairModes, restrictFileModes, syncFile, syncFolder } from './files.ts'
 import { databaseFile } from './open.ts'
-import { acquireServerLock, isFileLocked, lockFile } from './fileLock.ts'
 
 const lockWaitMs = 10_000
 const lockRetryMs = 20
