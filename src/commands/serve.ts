@@ -6,6 +6,7 @@ import { DiskUnresponsiveError } from '../database/database.ts'
 import { urlWithoutCredentials } from '../database/open.ts'
 import { type Service, startService } from '../service.ts'
 import { createLog, type Log } from '../telemetry/log.ts'
+import { explainDatabaseError } from './database.ts'
 import type { Call } from './interface/define.ts'
 
 /** Ctrl-C arrives twice, from the terminal and through npm. Within this time it counts once. */
@@ -39,7 +40,7 @@ export async function run({ env, options }: Pick<Call, 'env' | 'options'>): Prom
   process.on('SIGTERM', onSignal)
   process.on('SIGINT', onSignal)
   const started = await startService({ config, clock: systemClock, log }).catch((error: unknown) => {
-    throw addressError(error, config)
+    throw explainDatabaseError(addressError(error, config), config)
   })
   service = started
   void started.failed.then(() => {

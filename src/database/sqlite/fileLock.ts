@@ -40,10 +40,8 @@ const serverLockFile = (dataDir: string): string => join(dataDir, 'server.lock')
 /** Prevents a second server on the same data folder: each would count only its share of the requests. */
 export function acquireServerLock(dataDir: string): () => void {
   createFolder(dataDir)
-  return lockFile(
-    serverLockFile(dataDir),
-    `Another petstore server is running on ${dataDir}: stop it, or set PETSTORE_DATA_DIR.`,
-  )
+  const message = `Another petstore server is running on ${dataDir}: stop it, or set PETSTORE_DATA_DIR.`
+  return lockFile(serverLockFile(dataDir), message)
 }
 
 /** Whether a server runs on the data folder. */
