@@ -7,6 +7,7 @@ import { explainUnwritable, otherDataFolder, UnwritableError } from '../database
 import { describeCounts, printResult } from './cli.ts'
 import { embeddedDataDir, missingFile } from './database.ts'
 import type { Call } from './interface/define.ts'
+import { interruptible } from './interruption.ts'
 import { Progress } from './output/progress.ts'
 
 export async function run({ env, options, args: [file = ''] }: Call): Promise<void> {
@@ -14,7 +15,10 @@ export async function run({ env, options, args: [file = ''] }: Call): Promise<vo
   if (!existsSync(dirname(file)))
     throw new Error(`The folder ${dirname(file)} does not exist. Create it first, or choose another one.`)
   const dataDir = embeddedDataDir(env)
-  const { bytes, rows } = await backUp(databaseFile(dataDir), file).catch((error: unknown) => {
+  const { bytes, rows } = await interruptible(
+    () => 'no backup was written',
+    (signal) => backUp(databaseFile(dataDir), file, signal),
+  ).catch((error: unknown) => {
     throw explain(error, file, dataDir)
   })
   printResult(
@@ -24,13 +28,13 @@ export async function run({ env, options, args: [file = ''] }: Call): Promise<vo
   )
 }
 
-async function backUp(source: string, file: string): Promise<Backup> {
+async function backUp(source: string, file: string, signal: AbortSignal): Promise<Backup> {
   if (!exists(source)) throw missingFile(source)
   // Reading the database creates files next to it, which get its mode.
   repairModes(source)
-  const progress = new Progress('Copying')
+  using progress = new Progress('Copying')
   const onProgress = (pages: number, share: number) => progress.show(pages, 'pages', share)
-  return backupDatabase(source, file, { onProgress }).finally(() => progress.end())
+  return await backupDatabase(source, file, { onProgress, signal })
 }
 
 function explain(error: unknown, file: string, dataDir: string): unknown {

@@ -10,6 +10,7 @@ import { restartFeed } from '../events/queries.ts'
 import { describeCounts, printResult } from './cli.ts'
 import { embeddedDataDir } from './database.ts'
 import type { Call } from './interface/define.ts'
+import { interruptible } from './interruption.ts'
 import { Progress } from './output/progress.ts'
 
 type Options = { readonly replace?: boolean }
@@ -23,7 +24,6 @@ export async function run({ env, options, args: [file = ''] }: Call<Options>): P
   if (!isReplacing) console.error(`Creating the database ${databaseFile(dataDir)}.`)
   const now = systemClock()
   let isAuditLogLost = isReplacing
-  const progress = new Progress('Copying')
   const prepare = async (restored: Database, replaced: ReplacedDatabase) => {
     await restored.write((trx) => restartFeed(trx, restored.dialect, replaced.lastChangeId))
     if (replaced.db) isAuditLogLost = !(await carryOverAuditEntries(restored, replaced.db))
@@ -31,15 +31,19 @@ export async function run({ env, options, args: [file = ''] }: Call<Options>): P
       recordAudit(trx, byCommand('restore', now), 'database.restored', 'database'),
     )
   }
-  const onProgress = (pages: number, share: number) => progress.show(pages, 'pages', share)
-  const { bytes, rows } = await restoreDatabase(file, dataDir, now, prepare, { onProgress })
-    .catch((error: unknown) => {
+  const restore = async (signal: AbortSignal) => {
+    using progress = new Progress('Copying')
+    const onProgress = (pages: number, share: number) => progress.show(pages, 'pages', share)
+    return await restoreDatabase(file, dataDir, now, prepare, { onProgress, signal })
+  }
+  const { bytes, rows } = await interruptible(() => 'nothing was restored', restore).catch(
+    (error: unknown) => {
       const explained = explainUnwritable(error, dataDir, otherDataFolder)
       throw explained instanceof UnwritableError
         ? new Error(`Nothing was restored. ${explained.message}`)
         : error
-    })
-    .finally(() => progress.end())
+    },
+  )
   const loss = isAuditLogLost ? ' The audit log of the replaced database could not be read.' : ''
   printResult(
     options.json,

@@ -8,9 +8,8 @@ import { type Service, startService } from '../service.ts'
 import { createLog, type Log } from '../telemetry/log.ts'
 import { explainDatabaseError } from './database.ts'
 import type { Call } from './interface/define.ts'
+import { sameSignalMs } from './interruption.ts'
 
-/** Ctrl-C arrives twice, from the terminal and through npm. Within this time it counts once. */
-const sameSignalMs = 100
 /** Longer than clients have to read their responses, so only a thread that waits for the disk can exceed it. */
 const stopMaxMs = 15_000
 

@@ -94,7 +94,7 @@ describe('progress', () => {
       const progress = new Progress('Importing', { isTTY, write })
       progress.show(1, 'lines', 0.5)
       progress.show(2, 'lines', 0.6)
-      progress.end()
+      progress[Symbol.dispose]()
       assert.equal(written.length, isTTY ? 2 : 0)
       if (isTTY) assert.equal(written[1], '\r\x1b[K')
     }
