@@ -2,6 +2,7 @@
 import { styleText } from 'node:util'
 import { assetUrl, readAsset } from './assets.ts'
 import { describeError, UsageError } from './commands/cli.ts'
+import { InterruptedError } from './commands/interruption.ts'
 import { ConfigError } from './config.ts'
 
 /** As a shell reports a process that SIGPIPE ended. */
@@ -21,6 +22,11 @@ async function main(args: readonly string[]): Promise<void> {
   await program.parseAsync(args, { from: 'user' })
 }
 
+function exitCodeOf(error: unknown): number {
+  if (error instanceof InterruptedError) return error.exitCode
+  return error instanceof UsageError || error instanceof ConfigError ? 2 : 1
+}
+
 /** The reader of the output may close it at any time, as `| head` does. */
 function onOutputError(error: NodeJS.ErrnoException): void {
   if (error.code === 'EPIPE') process.exit(closedPipeCode)
@@ -33,5 +39,5 @@ await main(process.argv.slice(2)).catch((error: unknown) => {
   // Help and version are thrown too.
   if ((error as { exitCode?: unknown }).exitCode === 0) return
   console.error(styleText('red', describeError(error), { stream: process.stderr }))
-  process.exitCode = error instanceof UsageError || error instanceof ConfigError ? 2 : 1
+  process.exitCode = exitCodeOf(error)
 })

@@ -50,6 +50,8 @@ export type RequestLog = Pick<
   Received,
   'requestId' | 'isRequestIdGenerated' | 'method' | 'path' | 'operation' | 'address'
 > & {
+  /** Outside the API. */
+  readonly isPage: boolean
   readonly principal: Principal | undefined
   readonly status: number
   /** The error code, if the response is an error. */
@@ -140,7 +142,7 @@ export class Pipeline {
     return this.#executor.execute({ ...received, operation, params, principal, databaseVersion })
   }
 
-  /** Logged only if it fails. */
+  /** Logged and counted only if it fails, or if it rejects a key. */
   async #servePage(received: Received): Promise<ApiResponse> {
     const { request, route, requestId } = received
     let outcome: Outcome
@@ -148,7 +150,8 @@ export class Pipeline {
       outcome = { response: await this.#runPage(received) } // 404, 405, 429
     } catch (thrown) {
       outcome = failure(thrown, noHeaders)
-      if (outcome.fault !== undefined) this.#report(received, outcome, outcome.response.status)
+      if (outcome.fault !== undefined || route?.page?.requiresKey)
+        this.#report(received, outcome, outcome.response.status)
     }
     const cors = route?.page?.isPublic ? publicHeaders : noHeaders
     const callerHeaders = ['X-Request-Id', requestId, ...headerBlock(cors)]
@@ -174,6 +177,7 @@ export class Pipeline {
 
   #receive(request: ApiRequest): Received {
     const { method, target } = request
+    const { trustedProxies, clock } = this.#options
     const given = parseRequestId(request.header('x-request-id'))
     const end = target.indexOf('?')
     const path = end === -1 ? target : target.slice(0, end)
@@ -185,33 +189,29 @@ export class Pipeline {
       startedAt: performance.now(),
       requestId: given ?? newRequestId(),
       isRequestIdGenerated: given === undefined,
-      address: clientAddress(
-        request.remoteAddress,
-        request.header('x-forwarded-for'),
-        this.#options.trustedProxies,
-      ),
+      address: clientAddress(request.remoteAddress, request.header('x-forwarded-for'), trustedProxies),
       path,
       route,
       operation,
       common: (operation && this.#commonHeaders.get(operation)) ?? noHeaders,
-      now: this.#options.clock(),
+      now: clock(),
     }
   }
 
   #report(received: Received, { code, fault }: Outcome, status: number, principal?: Principal): void {
-    const seconds = (performance.now() - received.startedAt) / 1000
-    const { requestId, isRequestIdGenerated, method, path, operation, address } = received
+    const { requestId, isRequestIdGenerated, method, path, route, operation, address } = received
     this.#options.onFinished({
       requestId,
       isRequestIdGenerated,
       method,
       path,
+      isPage: route?.page !== undefined,
       operation,
       address,
       principal,
       status,
       code,
-      seconds,
+      seconds: (performance.now() - received.startedAt) / 1000,
       error: fault,
     })
   }

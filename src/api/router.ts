@@ -12,6 +12,8 @@ export type Page = {
   readonly path: string
   /** GET and HEAD take nothing from the allowance of the client's address. */
   readonly isExempt?: boolean
+  /** Requires a key. Requests that are rejected are logged and counted, as in the API. */
+  readonly requiresKey?: boolean
   /** Any browser origin may read it. */
   readonly isPublic?: boolean
   serve(request: ApiRequest, address: string): MaybePromise<PreparedResponse>

@@ -1,33 +1,47 @@
 import { existsSync } from 'node:fs'
-import { dirname } from 'node:path'
-import { backupDatabase } from '../database/sqlite/backup.ts'
-import { isFull } from '../database/sqlite/driver.ts'
-import { repairModes } from '../database/sqlite/files.ts'
+import { dirname, resolve } from 'node:path'
+import { type Backup, backupDatabase } from '../database/sqlite/backup.ts'
+import { exists, repairModes } from '../database/sqlite/files.ts'
 import { databaseFile } from '../database/sqlite/open.ts'
+import { explainUnwritable, otherDataFolder, UnwritableError } from '../database/sqlite/unwritable.ts'
 import { describeCounts, printResult } from './cli.ts'
 import { embeddedDataDir, missingFile } from './database.ts'
 import type { Call } from './interface/define.ts'
+import { interruptible } from './interruption.ts'
 import { Progress } from './output/progress.ts'
 
 export async function run({ env, options, args: [file = ''] }: Call): Promise<void> {
   if (existsSync(file)) throw new Error(`${file} exists already. Choose another name, or move the file away.`)
   if (!existsSync(dirname(file)))
     throw new Error(`The folder ${dirname(file)} does not exist. Create it first, or choose another one.`)
-  const source = databaseFile(embeddedDataDir(env))
-  if (!existsSync(source)) throw missingFile(source)
-  // Reading the database creates files next to it, which get its mode.
-  repairModes(source)
-  const progress = new Progress('Copying')
-  const { bytes, rows } = await backupDatabase(source, file, (pages, share) =>
-    progress.show(pages, 'pages', share),
+  const dataDir = embeddedDataDir(env)
+  const { bytes, rows } = await interruptible(
+    () => 'no backup was written',
+    (signal) => backUp(databaseFile(dataDir), file, signal),
   ).catch((error: unknown) => {
-    if (!isFull(error)) throw error
-    throw new Error(`No backup was written: the disk of ${file} has no space left.`)
+    throw explain(error, file, dataDir)
   })
-  progress.end()
   printResult(
     options.json,
     { file, bytes, rows },
     `Backed up ${bytes} bytes to ${file}: ${describeCounts(rows)}.`,
   )
+}
+
+async function backUp(source: string, file: string, signal: AbortSignal): Promise<Backup> {
+  if (!exists(source)) throw missingFile(source)
+  // Reading the database creates files next to it, which get its mode.
+  repairModes(source)
+  using progress = new Progress('Copying')
+  const onProgress = (pages: number, share: number) => progress.show(pages, 'pages', share)
+  return await backupDatabase(source, file, { onProgress, signal })
+}
+
+function explain(error: unknown, file: string, dataDir: string): unknown {
+  const ofTarget = explainUnwritable(error, dirname(resolve(file)), 'choose another folder')
+  // Reading the database creates files next to it.
+  const explained = explainUnwritable(ofTarget, dataDir, otherDataFolder)
+  return explained instanceof UnwritableError
+    ? new Error(`No backup was written. ${explained.message}`)
+    : error
 }

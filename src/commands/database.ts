@@ -1,8 +1,9 @@
 import { systemClock } from '../clock.ts'
 import { type Config, readConfig, unknownSettingWarnings } from '../config.ts'
-import type { Database } from '../database/database.ts'
+import { type Database, DatabaseUnavailableError, OutcomeUnknownError } from '../database/database.ts'
 import { openDatabase, urlWithoutCredentials } from '../database/open.ts'
 import { databaseFile } from '../database/sqlite/open.ts'
+import { explainUnwritable, otherDataFolder } from '../database/sqlite/unwritable.ts'
 
 type Options = {
   /** Otherwise a missing database is an error: the settings probably name the wrong one. */
@@ -35,10 +36,20 @@ export async function withDatabase<T>(
   const database = await openDatabase({ ...options, isAutoMigrate }, systemClock())
   try {
     return await work(database, config)
+  } catch (error) {
+    throw explainDatabaseError(error, config)
   } finally {
     await database.close()
   }
 }
+
+/** The error to throw. If the data folder cannot be written, it says why. */
+export const explainDatabaseError = (error: unknown, { databaseUrl, dataDir }: Config): unknown =>
+  databaseUrl === undefined &&
+  error instanceof DatabaseUnavailableError &&
+  !(error instanceof OutcomeUnknownError)
+    ? explainUnwritable(error, dataDir, otherDataFolder)
+    : error
 
 /** Fails if there is no database, or says that the command creates it. */
 export const onMissing =

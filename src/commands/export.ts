@@ -72,11 +72,10 @@ async function* toCsv(lines: Lines): AsyncGenerator<string> {
 }
 
 async function writeLines(lines: AsyncIterable<string>): Promise<void> {
-  const progress = new Progress('Exporting')
+  using progress = new Progress('Exporting')
   let count = 0
   for await (const line of lines) {
     if (!writeOutput(`${line}\n`)) await once(process.stdout, 'drain')
     progress.show(++count, 'lines')
   }
-  progress.end()
 }

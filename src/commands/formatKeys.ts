@@ -3,11 +3,15 @@ import { serializeKey } from '../keys/schemas.ts'
 import { effectiveLimits } from '../limits/plans.ts'
 import { formatTable } from './output/table.ts'
 
-const headings = ['ID', 'PLAN', 'STATUS', 'EXPIRES', 'LIMITS', 'LAST USED', 'NAME', 'SCOPES', 'ORIGINS']
+const headings = ['ID', 'NAME', 'PLAN', 'STATUS', 'LIMITS', 'EXPIRES', 'LAST USED', 'SCOPES', 'ORIGINS']
 
-/** A table of keys with headings. */
+/** A table of keys, or a block for each of them if the terminal is too narrow. */
 export const formatKeys = (keys: readonly Key[], now: number, width = process.stdout.columns): string =>
-  formatTable([headings, ...keys.map((key) => columns(key, now))], width)
+  formatTable(
+    headings,
+    keys.map((key) => columns(key, now)),
+    width,
+  )
 
 function columns(key: Key, now: number): string[] {
   const { bannedUntil, lastUsedAt, expiresAt } = serializeKey(key, now)
@@ -18,12 +22,12 @@ function columns(key: Key, now: number): string[] {
   const list = (values: readonly string[]) => values.join(',') || '-'
   return [
     String(key.id),
+    key.name,
     key.plan,
     status,
-    expiresAt ?? 'never',
     `${perMinute}/min ${perDay}/day ${streams} streams`,
+    expiresAt ?? 'never',
     lastUsedAt ?? 'never',
-    key.name,
     list(key.scopes),
     list(key.origins),
   ]

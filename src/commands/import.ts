@@ -17,6 +17,7 @@ import type { ReadOptions } from './import/records.ts'
 import { rejectOtherFormats } from './import/rejectOtherFormats.ts'
 import { committedLine } from './import/resume.ts'
 import type { Call } from './interface/define.ts'
+import { interruptible } from './interruption.ts'
 
 type Options = {
   readonly format?: 'csv' | 'ndjson'
@@ -48,11 +49,14 @@ export async function run({ env, options, args: [file] }: Call<Options>): Promis
   const input = await openInput(file)
   const problems = new Problems(options.report, file)
   const index = { externalIds: new ExternalIds(), orders: new OrderLines() }
-  try {
+  const work = async (signal: AbortSignal) => {
     await rejectOtherFormats(input, read)
-    const checked = await checkFile(input, read, index, problems)
+    const checked = await checkFile(input, read, index, problems, signal)
     if (options.dryRun) await dryRun(env, input, checked, problems, options.json)
-    else await importFile(env, input, checked, problems, options)
+    else await importFile(env, input, checked, problems, { ...options, signal })
+  }
+  try {
+    await interruptible(() => 'nothing was imported', work)
   } catch (error) {
     throw isFull(error) ? new TemporaryFileError(error) : error
   } finally {
@@ -83,7 +87,7 @@ async function importFile(
   input: ImportInput,
   checked: CheckedFile,
   problems: Problems,
-  { skipBad = false, json }: Call<Options>['options'],
+  { skipBad = false, json, signal }: Call<Options>['options'] & { readonly signal: AbortSignal },
 ): Promise<void> {
   const rejectWrongLines = () => {
     if (problems.count > 0 && !skipBad) throw new Error(`${problems}\nNothing was imported.`)
@@ -93,7 +97,7 @@ async function importFile(
   const work = async (database: Database) => {
     const skippedLines = await findConflicts(database.read, checked, problems)
     rejectWrongLines()
-    return applyFile(database, input, checked, { skipBad, skippedLines })
+    return applyFile(database, input, checked, { skipBad, skippedLines, signal })
   }
   const counts = await withDatabase(env, work, { mayCreate: true })
   if (problems.count > 0) {

@@ -1,6 +1,8 @@
 import { writeFileSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import type { ApiKeyCache } from '../auth/apiKeyCache.ts'
 import type { Database } from '../database/database.ts'
+import { explainUnwritable } from '../database/sqlite/unwritable.ts'
 import type { EventBroadcaster } from '../events/broadcaster.ts'
 import type { RateLimiter } from '../limits/rateLimiter.ts'
 import { formatDocument, openApiDocument } from '../openapi/document.ts'
@@ -18,7 +20,17 @@ export function run({ env, options }: Call<Options>): void {
     ? toYaml(document)
     : `${options.json ? JSON.stringify(document) : formatDocument(document)}\n`
   if (options.output === undefined) writeOutput(text)
-  else writeFileSync(options.output, text)
+  else writeFile(options.output, text)
+}
+
+function writeFile(file: string, text: string): void {
+  try {
+    writeFileSync(file, text)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EISDIR')
+      throw new Error(`${file} is a folder, not a file.`)
+    throw explainUnwritable(error, dirname(resolve(file)), 'choose another folder')
+  }
 }
 
 /** Describing operations does not call their dependencies, so placeholders are enough. */

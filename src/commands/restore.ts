@@ -3,14 +3,14 @@ import { byCommand } from '../audit/audit.ts'
 import { carryOverAuditEntries, recordAudit } from '../audit/queries.ts'
 import { systemClock } from '../clock.ts'
 import type { Database } from '../database/database.ts'
-import { type ReplacedDatabase, restoreDatabase } from '../database/sqlite/backup.ts'
-import { isFull } from '../database/sqlite/driver.ts'
-import { createFolder } from '../database/sqlite/files.ts'
 import { databaseFile } from '../database/sqlite/open.ts'
+import { type ReplacedDatabase, restoreDatabase } from '../database/sqlite/restore.ts'
+import { explainUnwritable, otherDataFolder, UnwritableError } from '../database/sqlite/unwritable.ts'
 import { restartFeed } from '../events/queries.ts'
 import { describeCounts, printResult } from './cli.ts'
 import { embeddedDataDir } from './database.ts'
 import type { Call } from './interface/define.ts'
+import { interruptible } from './interruption.ts'
 import { Progress } from './output/progress.ts'
 
 type Options = { readonly replace?: boolean }
@@ -22,10 +22,8 @@ export async function run({ env, options, args: [file = ''] }: Call<Options>): P
   if (isReplacing && !options.replace)
     throw new Error(`There is already a database in ${dataDir}. Use --replace to replace it entirely.`)
   if (!isReplacing) console.error(`Creating the database ${databaseFile(dataDir)}.`)
-  createFolder(dataDir)
   const now = systemClock()
   let isAuditLogLost = isReplacing
-  const progress = new Progress('Copying')
   const prepare = async (restored: Database, replaced: ReplacedDatabase) => {
     await restored.write((trx) => restartFeed(trx, restored.dialect, replaced.lastChangeId))
     if (replaced.db) isAuditLogLost = !(await carryOverAuditEntries(restored, replaced.db))
@@ -33,13 +31,19 @@ export async function run({ env, options, args: [file = ''] }: Call<Options>): P
       recordAudit(trx, byCommand('restore', now), 'database.restored', 'database'),
     )
   }
-  const { bytes, rows } = await restoreDatabase(file, dataDir, now, prepare, (pages, share) =>
-    progress.show(pages, 'pages', share),
-  ).catch((error: unknown) => {
-    if (!isFull(error)) throw error
-    throw new Error(`Nothing was restored: the disk of ${dataDir} has no space left.`)
-  })
-  progress.end()
+  const restore = async (signal: AbortSignal) => {
+    using progress = new Progress('Copying')
+    const onProgress = (pages: number, share: number) => progress.show(pages, 'pages', share)
+    return await restoreDatabase(file, dataDir, now, prepare, { onProgress, signal })
+  }
+  const { bytes, rows } = await interruptible(() => 'nothing was restored', restore).catch(
+    (error: unknown) => {
+      const explained = explainUnwritable(error, dataDir, otherDataFolder)
+      throw explained instanceof UnwritableError
+        ? new Error(`Nothing was restored. ${explained.message}`)
+        : error
+    },
+  )
   const loss = isAuditLogLost ? ' The audit log of the replaced database could not be read.' : ''
   printResult(
     options.json,

@@ -7,6 +7,7 @@ import { createPets } from '../pets/queries.ts'
 import { counted, parseInteger, printResult } from './cli.ts'
 import { withDatabase } from './database.ts'
 import type { Call } from './interface/define.ts'
+import { interruptible } from './interruption.ts'
 import { Progress } from './output/progress.ts'
 
 const countDefault = 100
@@ -20,20 +21,25 @@ const surnames = ['', ' the Brave', ' of the Barn', ' Junior', ' Whiskers', ' Lo
 
 export async function run({ env, options }: Call<{ readonly count?: string }>): Promise<void> {
   const count = parseInteger('count', options.count, 1, countMax) ?? countDefault
-  const addAll = async (database: Database) => {
-    const progress = new Progress('Adding')
+  let added = 0
+  const addAll = async (database: Database, signal: AbortSignal) => {
+    using progress = new Progress('Adding')
     await database.write(nameCategories)
-    for (let done = 0; done < count; done += rowsPerWrite) {
-      const length = Math.min(rowsPerWrite, count - done)
-      const pets = Array.from({ length }, (_, index) => samplePet(done + index))
+    while (added < count) {
+      signal.throwIfAborted()
+      const length = Math.min(rowsPerWrite, count - added)
+      const pets = Array.from({ length }, (_, index) => samplePet(added + index))
       await database.write((trx) => createPets(trx, database.dialect, pets, systemClock()))
+      added += length
       // After each batch, so that the next reader of the feed does not wait for all of them.
       await database.readableThrough()
-      progress.show(done + length, 'animals', (done + length) / count)
+      progress.show(added, 'animals', added / count)
     }
-    progress.end()
   }
-  await withDatabase(env, addAll, { mayCreate: true })
+  await interruptible(
+    () => `of ${counted(count, 'animal')}, ${added} were added`,
+    (signal) => withDatabase(env, (database) => addAll(database, signal), { mayCreate: true }),
+  )
   printResult(options.json, { added: count }, `Added ${counted(count, 'animal')}.`)
 }
 

@@ -6,10 +6,10 @@ import { DiskUnresponsiveError } from '../database/database.ts'
 import { urlWithoutCredentials } from '../database/open.ts'
 import { type Service, startService } from '../service.ts'
 import { createLog, type Log } from '../telemetry/log.ts'
+import { explainDatabaseError } from './database.ts'
 import type { Call } from './interface/define.ts'
+import { sameSignalMs } from './interruption.ts'
 
-/** Ctrl-C arrives twice, from the terminal and through npm. Within this time it counts once. */
-const sameSignalMs = 100
 /** Longer than clients have to read their responses, so only a thread that waits for the disk can exceed it. */
 const stopMaxMs = 15_000
 
@@ -39,7 +39,7 @@ export async function run({ env, options }: Pick<Call, 'env' | 'options'>): Prom
   process.on('SIGTERM', onSignal)
   process.on('SIGINT', onSignal)
   const started = await startService({ config, clock: systemClock, log }).catch((error: unknown) => {
-    throw addressError(error, config)
+    throw explainDatabaseError(addressError(error, config), config)
   })
   service = started
   void started.failed.then(() => {

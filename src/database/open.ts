@@ -1,11 +1,12 @@
-import { existsSync } from 'node:fs'
 import { type Database, DatabaseUnavailableError, LockTimeoutError } from './database.ts'
 import { claimEnvironment } from './metadata.ts'
 import { isMigrated, migrate } from './migrate.ts'
 import { isConfigurationError, rootCauseMessage } from './postgres/errors.ts'
 import { withRetry } from './retry.ts'
+import { acquireServerLock } from './sqlite/fileLock.ts'
+import { exists } from './sqlite/files.ts'
 import { databaseFile, openSqlite } from './sqlite/open.ts'
-import { acquireServerLock } from './sqlite/serverLock.ts'
+import { explainUnwritable, otherDataFolder } from './sqlite/unwritable.ts'
 
 /** A folder for SQLite, or the URL of a PostgreSQL database. */
 type DatabaseLocation = {
@@ -39,7 +40,7 @@ const startRetry = {
 
 /** Opens the database of an environment. Creates and migrates it if needed. */
 export function openDatabase(options: OpenOptions, now: number): Promise<Database> {
-  return openAndPrepare(options, async (database) => {
+  const prepare = async (database: Database) => {
     if (options.isAutoMigrate ?? true) await migrate(database, now)
     else if (!(await isMigrated(database))) {
       throw new Error(
@@ -47,13 +48,14 @@ export function openDatabase(options: OpenOptions, now: number): Promise<Databas
       )
     }
     await claimEnvironment(database, options.environment)
-  })
+  }
+  return explained(options, () => openAndPrepare(options, prepare))
 }
 
 /** Opens a database for a server. With SQLite there is one server at a time. */
 export async function openForServing(options: OpenOptions, now: number): Promise<Database> {
   if (options.databaseUrl !== undefined) return openDatabase(options, now)
-  const release = acquireServerLock(options.dataDir)
+  const release = await explained(options, async () => acquireServerLock(options.dataDir))
   try {
     const database = await openDatabase({ ...options, isServing: true }, now)
     // If closing fails, the database is still in use, and the lock is held until the process exits.
@@ -72,11 +74,21 @@ export function openMigrated(location: DatabaseLocation, now: number): Promise<D
 /** Applies the missing migrations and returns their names. */
 export async function migrateDatabase(location: DatabaseLocation, now: number): Promise<string[]> {
   let names: string[] = []
-  const database = await openAndPrepare(location, async (opened) => {
-    names = await migrate(opened, now)
-  })
+  const prepare = async (database: Database) => {
+    names = await migrate(database, now)
+  }
+  const database = await explained(location, () => openAndPrepare(location, prepare))
   await database.close()
   return names
+}
+
+/** If the data folder cannot be written, the error says why. */
+async function explained<T>({ databaseUrl, dataDir }: DatabaseLocation, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    throw databaseUrl === undefined ? explainUnwritable(error, dataDir, otherDataFolder) : error
+  }
 }
 
 async function openAndPrepare(
@@ -125,12 +137,13 @@ async function open(location: DatabaseLocation & ServingOptions): Promise<Databa
       databaseReadUrl === undefined ? undefined : { url: databaseReadUrl, lagMaxMs: replicaLagMaxMs }
     return openPostgres({ url: databaseUrl, poolMax: databasePoolMax, replica })
   }
-  if (!existsSync(databaseFile(dataDir))) onMissing?.()
+  if (!exists(databaseFile(dataDir))) onMissing?.()
   try {
     return await openSqlite(dataDir, options)
   } catch (error) {
     throw new Error(
       `The database in ${dataDir} cannot be opened (${(error as Error).message}): see PETSTORE_DATA_DIR, or restore a backup.`,
+      { cause: error },
     )
   }
 }

@@ -10,6 +10,7 @@ import type { Metrics } from '../telemetry/metrics.ts'
 export const metricsPage = (metrics: Metrics, authenticator: Authenticator, isOpen: boolean): Page => ({
   path: '/metrics',
   isExempt: !isOpen,
+  requiresKey: !isOpen,
   async serve(request, address) {
     if (!isOpen) {
       const authorization = request.header('authorization')

@@ -3,7 +3,8 @@ import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, type TestContext, test } from 'node:test'
-import { backupDatabase, restoreDatabase } from '../../src/database/sqlite/backup.ts'
+import { backupDatabase } from '../../src/database/sqlite/backup.ts'
+import { restoreDatabase } from '../../src/database/sqlite/restore.ts'
 import {
   assertCommandFails,
   assertSameExport,

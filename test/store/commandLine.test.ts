@@ -147,8 +147,8 @@ describe('keys, also while a server is running', { concurrency: 2 }, () => {
     const defaults = 'pets:read,pets:write,categories:read,categories:write,orders:read,orders:write'
     const limits = '60/min 1000/day 2 streams'
     const table = (name: string) =>
-      `ID  PLAN  STATUS  EXPIRES  ${'LIMITS'.padEnd(limits.length)}  LAST USED  NAME  ${'SCOPES'.padEnd(defaults.length)}  ORIGINS
-1   free  active  never    ${limits}  never      ${name}   ${defaults}  -
+      `ID  NAME  PLAN  STATUS  ${'LIMITS'.padEnd(limits.length)}  EXPIRES  LAST USED  ${'SCOPES'.padEnd(defaults.length)}  ORIGINS
+1   ${name}   free  active  ${limits}  never    never      ${defaults}  -
 `
     assert.equal(await cli.ok(['keys', 'list']), table('Zoë'))
     assert.equal(await cli.ok(['keys', 'update', '1', '--name', 'Zoe']), `Updated key 1:\n${table('Zoe')}`)

@@ -327,7 +327,11 @@ describe('wrong lines', { concurrency: 2 }, () => {
     const run = (report: string) => cli.run(['import', file, '--report', report])
     assertCommandFails(await run(file), 1, /^The report must be another file than the import\.\n$/)
     assert.equal(readFileSync(file, 'utf8'), good('a'))
-    assertCommandFails(await run(join(file, 'x')), 1, /^The report cannot be written \(ENOTDIR.*\)\.\n$/)
+    assertCommandFails(
+      await run(join(file, 'x')),
+      1,
+      /^The folder \S+ cannot be written, because \S+ is not a folder: move that file away, or choose another folder\.\n$/,
+    )
     assert.deepEqual(await petsIn(cli), [])
   })
 

@@ -24,10 +24,11 @@ async function checkedFileFor(t: TestContext) {
   t.after(() => input.close())
   const index = { externalIds: new ExternalIds(), orders: new OrderLines() }
   const options = { format: 'ndjson', withKeys: false, map: new Map(), externalId: undefined } as const
-  const checked = await checkFile(input, options, index, new Problems(undefined, file))
+  const { signal } = new AbortController()
+  const checked = await checkFile(input, options, index, new Problems(undefined, file), signal)
   const apply = (interfere?: () => Promise<unknown> | unknown) => {
     const source: ImportInput = interfere ? { ...input, open: () => pausing(input, interfere) } : input
-    return applyFile(database, source, checked, { skipBad: false, skippedLines: new Set() })
+    return applyFile(database, source, checked, { skipBad: false, skippedLines: new Set(), signal })
   }
   const countPets = async () => (await database.read.selectFrom('pets').select('id').execute()).length
   return { file, apply, countPets }

@@ -203,6 +203,18 @@ describe('/metrics counts', () => {
       (key) => service.request('GET', '/v1/pets?limit=0', { key }),
     ],
     [
+      'requests to /metrics without a valid key, such as attempts to guess one',
+      'petstore_refusals_total',
+      () => ({ code: 'invalid_api_key' }),
+      () => service.request('GET', '/metrics', { key: 'wrong' }),
+    ],
+    [
+      'requests to /metrics with a key that may not read it',
+      'petstore_refusals_total',
+      () => ({ code: 'insufficient_scope' }),
+      (key) => service.request('GET', '/metrics', { key }),
+    ],
+    [
       'uses of the deprecated operation by key',
       'petstore_deprecated_requests_total',
       (id) => ({ operation: 'getPet', key_id: id }),

@@ -145,10 +145,11 @@ describe('the usage of a key', () => {
 })
 
 describe('the usage of all keys', () => {
-  test('includes requests without a valid key, with their errors', async () => {
+  test('includes requests to the API without a valid key, with their errors', async () => {
     const start = startHour()
     const { key } = await service.makeKey()
     await list(key)
+    assert.equal((await service.request('GET', '/metrics')).status, 401)
     assertError(await list(), 401, 'missing_api_key')
     assertError(await list('ps_live_nonsense'), 401, 'invalid_api_key')
     const counts = { requests: 4, rejected: { invalid_api_key: 1, missing_api_key: 1 } }
@@ -185,6 +186,7 @@ const finished = {
   isRequestIdGenerated: true,
   method: 'GET',
   path: '/v1/pets',
+  isPage: false,
   operation: undefined,
   address: '192.0.2.1',
   principal: undefined,

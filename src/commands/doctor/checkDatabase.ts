@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { sql } from 'kysely'
 import { systemClock } from '../../clock.ts'
@@ -8,6 +7,7 @@ import { readMetadata } from '../../database/metadata.ts'
 import { migrations } from '../../database/migrate.ts'
 import { openDatabase, urlWithoutCredentials } from '../../database/open.ts'
 import { sqliteKysely } from '../../database/sqlite/driver.ts'
+import { exists } from '../../database/sqlite/files.ts'
 import { databaseFile } from '../../database/sqlite/open.ts'
 import type { Db } from '../../database/tables.ts'
 import { type Finding, ok, problem, warning } from './finding.ts'
@@ -21,15 +21,15 @@ export const checkDatabase = (config: Config): Promise<Finding[]> =>
 
 async function checkSqlite({ dataDir, environment }: Config): Promise<Finding[]> {
   const file = databaseFile(dataDir)
-  if (!existsSync(file))
-    return [
-      warning(
-        'database',
-        `There is no database at ${file} yet.`,
-        'Start the service, or set PETSTORE_DATA_DIR.',
-      ),
-    ]
   try {
+    if (!exists(file))
+      return [
+        warning(
+          'database',
+          `There is no database at ${file} yet.`,
+          'Start the service, or set PETSTORE_DATA_DIR.',
+        ),
+      ]
     using connection = new DatabaseSync(file, { readOnly: true, timeout: 5_000 })
     const damage = String(connection.prepare('PRAGMA quick_check(1)').get()?.quick_check)
     if (damage !== 'ok')

@@ -1,15 +1,7 @@
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  openSync,
-  readdirSync,
-  rmSync,
-  statfsSync,
-  statSync,
-  writeSync,
-} from 'node:fs'
-import { dirname, join } from 'node:path'
+import { closeSync, fsyncSync, openSync, readdirSync, rmSync, statfsSync, statSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { nearestExisting } from '../../database/sqlite/files.ts'
+import { adviceFor, findWriteProblem } from '../../database/sqlite/unwritable.ts'
 import { type Finding, ok, problem, warning } from './finding.ts'
 
 const mebibyte = 1024 * 1024
@@ -25,6 +17,8 @@ export function checkDisk(dataDir: string): Finding[] {
   if (!statSync(existing).isDirectory())
     return [problem('folder', `${existing} is not a folder.`, 'Set PETSTORE_DATA_DIR.')]
   const space = checkSpace(existing)
+  const unwritable = checkWritable(existing)
+  if (unwritable) return [unwritable, space]
   if (existing !== dataDir)
     return [
       warning('folder', `${dataDir} does not exist yet.`, 'Start the service, or set PETSTORE_DATA_DIR.'),
@@ -33,8 +27,16 @@ export function checkDisk(dataDir: string): Finding[] {
   return [checkSync(dataDir), space, checkPermissions(dataDir)]
 }
 
-const nearestExisting = (path: string): string =>
-  existsSync(path) || dirname(path) === path ? path : nearestExisting(dirname(path))
+function checkWritable(folder: string): Finding | undefined {
+  const found = findWriteProblem(folder)
+  if (!found) return undefined
+  const advice = adviceFor(found, 'set PETSTORE_DATA_DIR')
+  return problem(
+    'disk',
+    `${folder} cannot be written, because ${found.reason}.`,
+    `${advice.slice(0, 1).toUpperCase()}${advice.slice(1)}.`,
+  )
+}
 
 function checkSync(dataDir: string): Finding {
   const file = join(dataDir, `doctor-${process.pid}`)
@@ -57,14 +59,8 @@ function checkSync(dataDir: string): Finding {
       ? ok('disk', message)
       : warning('disk', message, 'Every change waits for a sync. Use a faster disk, not a network folder.')
   } catch (error) {
-    const { message, code = '' } = error as NodeJS.ErrnoException
-    const cause = { ENOSPC: 'Free space on the disk', EROFS: 'Mount the file system for writing' }[code]
-    const advice = cause ?? 'Give the folder to the user that runs the service (chown)'
-    return problem(
-      'disk',
-      `${dataDir} cannot be written (${message}).`,
-      `${advice}, or set PETSTORE_DATA_DIR.`,
-    )
+    const { message } = error as Error
+    return problem('disk', `${dataDir} cannot be written (${message}).`, 'Check the disk.')
   } finally {
     rmSync(file, { force: true })
   }

@@ -3,6 +3,7 @@ import { recordAudit } from '../../audit/queries.ts'
 import { systemClock } from '../../clock.ts'
 import { type Database, DatabaseUnavailableError } from '../../database/database.ts'
 import { describeError } from '../cli.ts'
+import { InterruptedError } from '../interruption.ts'
 import { Progress } from '../output/progress.ts'
 import { petsPerStatement } from './applyPets.ts'
 import { applyRecords, transactionMaxMs } from './applyRecords.ts'
@@ -21,6 +22,7 @@ type ApplyOptions = {
   readonly skipBad: boolean
   /** Correct lines that are left out too. */
   readonly skippedLines: ReadonlySet<number>
+  readonly signal: AbortSignal
 }
 
 /** Writes a checked file in batches. An interrupted import continues after its last batch. */
@@ -28,7 +30,7 @@ export async function applyFile(
   database: Database,
   input: ImportInput,
   { options, digest, highestIds }: CheckedFile,
-  { skipBad, skippedLines }: ApplyOptions,
+  { skipBad, skippedLines, signal }: ApplyOptions,
 ) {
   // The events so far get their ids before the feed continues after those of the file.
   await database.readableThrough()
@@ -37,10 +39,11 @@ export async function applyFile(
     await database.write((trx) => database.dialect.reserveIds(trx, table, id))
   const resumedAfter = await committedLine(database.read, digest)
   const writer = new BatchWriter(database, digest, resumedAfter)
-  const progress = new Progress('Importing')
+  using progress = new Progress('Importing')
   let bytesRead = 0
   try {
     for await (const batch of readRecords(input.open(), options)) {
+      signal.throwIfAborted()
       // Its lines would not be those that were checked.
       input.assertUnchanged()
       const [problem] = batch.problems
@@ -52,8 +55,6 @@ export async function applyFile(
     await writer.flush()
   } catch (error) {
     throw explain(error, writer.committedLine)
-  } finally {
-    progress.end()
   }
   await database.write((trx) => forgetImport(trx, digest, systemClock()))
   return { ...writer.counts(options.withKeys), ...(resumedAfter > 0 && { resumedAfterLine: resumedAfter }) }
@@ -61,6 +62,11 @@ export async function applyFile(
 
 /** Why the import has stopped, and what it has done. */
 function explain(error: unknown, committedLine: number): Error {
+  if (error instanceof InterruptedError) {
+    if (committedLine === 0) return error
+    const outcome = `the lines up to ${committedLine} are imported. Start the import again with the same file and options to continue`
+    return new InterruptedError(outcome, error.exitCode)
+  }
   const sentences = [describeError(error)]
   if (error instanceof ConflictError)
     sentences.push(

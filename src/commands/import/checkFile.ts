@@ -30,14 +30,16 @@ export async function checkFile(
   options: ReadOptions,
   index: FileIndex,
   problems: Problems,
+  signal: AbortSignal,
 ): Promise<CheckedFile> {
-  const progress = new Progress('Checking')
+  using progress = new Progress('Checking')
   const hash = createHash('sha256').update(JSON.stringify({ ...options, map: [...options.map] }))
   const highestIds = new Map<IdentityTable, number>()
   const petIds = new IdRanges()
   let bytesRead = 0
   let checked = 0
   for await (const batch of readRecords(input.open(), options, (bytes) => void hash.update(bytes))) {
+    signal.throwIfAborted()
     for (const problem of batch.problems) problems.add(problem)
     for (const [at, record] of batch.records.entries()) {
       if (record.type === 'petstore' || record.type === 'category') continue
@@ -54,6 +56,5 @@ export async function checkFile(
     checked += batch.records.length
     progress.show(checked, 'lines', bytesRead / input.bytes)
   }
-  progress.end()
   return { options, digest: hash.digest('hex'), highestIds, petIds, ...index }
 }

@@ -14,6 +14,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
+import { explainUnwritable } from '../../database/sqlite/unwritable.ts'
 import { chunkBytes } from './readText.ts'
 
 /** A file that can be read several times. */
@@ -76,10 +77,14 @@ async function* readChunks(descriptor: number): AsyncGenerator<Buffer> {
 
 /** Without a name, so that it is deleted when the process ends, even after a crash. */
 function openTemporaryFile(): number {
-  const folder = mkdtempSync(join(tmpdir(), 'petstore-import-'))
   try {
-    return openSync(join(folder, 'input'), 'wx+', 0o600)
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
+    const folder = mkdtempSync(join(tmpdir(), 'petstore-import-'))
+    try {
+      return openSync(join(folder, 'input'), 'wx+', 0o600)
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
+  } catch (error) {
+    throw explainUnwritable(error, tmpdir(), 'set TMPDIR to another folder')
   }
 }

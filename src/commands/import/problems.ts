@@ -1,6 +1,8 @@
 import { closeSync, fstatSync, ftruncateSync, openSync, statSync, writeSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import { ApiError } from '../../api/errors.ts'
 import { JsonError } from '../../api/json.ts'
+import { explainUnwritable } from '../../database/sqlite/unwritable.ts'
 import { counted } from '../cli.ts'
 
 /** A line that cannot be imported. */
@@ -55,8 +57,10 @@ function openReport(file: string, inputFile = '-'): number {
       return report
     }
     closeSync(report)
-  } catch (cause) {
-    throw new Error(`The report cannot be written (${(cause as Error).message}).`, { cause })
+  } catch (error) {
+    const explained = explainUnwritable(error, dirname(resolve(file)), 'choose another folder')
+    if (explained !== error) throw explained
+    throw new Error(`The report cannot be written (${(error as Error).message}).`, { cause: error })
   }
   throw new Error('The report must be another file than the import.')
 }

@@ -96,7 +96,7 @@ function addBackups(program: Command): void {
     name: 'backup',
     summary: 'copy the embedded database',
     description:
-      'Writes a consistent copy of the embedded database to a file, which must not exist. The copy is verified. A server can use the database at the same time. For PostgreSQL, use its own tools, such as pg_dump.',
+      'Writes a consistent copy of the embedded database to a file, which must not exist. The copy is verified. A server can use the database at the same time. If the command fails or is interrupted, it leaves no file. For PostgreSQL, use its own tools, such as pg_dump.',
     examples: [['petstore backup petstore-2027-01-31.db', 'Write a backup.']],
     load: () => import('../backup.ts'),
   })
@@ -106,7 +106,7 @@ function addBackups(program: Command): void {
     name: 'restore',
     summary: 'restore a backup',
     description:
-      'Restores the embedded database from a file that "petstore backup" wrote. The file is verified before anything is changed. An existing database is replaced entirely, and only with --replace, except that the entries of its audit log are kept. A running server continues with the restored database.',
+      'Restores the embedded database from a file that "petstore backup" wrote. The file is verified before anything is changed. An existing database is replaced entirely, and only with --replace, except that the entries of its audit log are kept. A running server continues with the restored database. If the command fails or is interrupted, nothing is changed.',
     examples: [['petstore restore petstore-2027-01-31.db --replace', 'Replace the database.']],
     load: () => import('../restore.ts'),
   })

@@ -3,7 +3,7 @@ const updateMs = 200
 type Output = Pick<NodeJS.WriteStream, 'isTTY' | 'write'> & { readonly columns?: number }
 
 /** Shows how far a long command is, with rate and time left, on standard error if that is a terminal. */
-export class Progress {
+export class Progress implements Disposable {
   readonly #output: Output
   readonly #startedAt = performance.now()
   readonly #label: string
@@ -29,7 +29,7 @@ export class Progress {
   }
 
   /** Removes the line. */
-  end(): void {
+  [Symbol.dispose](): void {
     if (this.#output.isTTY && this.#shownAt > 0) this.#output.write('\r\x1b[K')
   }
 }

@@ -1,6 +1,4 @@
-const gap = 2
-/** A column is not made narrower than this. */
-const columnMin = 6
+const gap = '  '
 
 /** Characters that terminals show in two columns. */
 const wide =
@@ -13,43 +11,50 @@ const widthOf = (text: string): number => {
   return width
 }
 
-/** Text in rows and columns. Without `width`, no cell is shortened. */
-export function formatTable(rows: readonly (readonly string[])[], width?: number): string {
+const pad = (text: string, width: number): string => text + ' '.repeat(Math.max(0, width - widthOf(text)))
+
+/**
+ * A table with headings. If it does not fit into `width`, each row becomes a block with one line for each column, because
+ * shortened cells would hide what they say.
+ */
+export function formatTable(
+  headings: readonly string[],
+  rows: readonly (readonly string[])[],
+  width = Number.POSITIVE_INFINITY,
+): string {
   // A name must not contain control sequences of the terminal.
   const cells = rows.map((row) => row.map((cell) => cell.replaceAll(/\p{Cc}/gu, '\ufffd')))
-  const widths = (cells[0] ?? []).map((_, at) => Math.max(...cells.map((row) => widthOf(row[at] ?? ''))))
-  if (width !== undefined) shrinkColumns(widths, width)
-  return cells
-    .map((row) =>
-      row
-        .map((cell, at) => padOrShorten(cell, widths[at] ?? 0))
-        .join(' '.repeat(gap))
-        .trimEnd(),
+  const lines = [headings, ...cells]
+  const widths = headings.map((_, at) => Math.max(...lines.map((row) => widthOf(row[at] ?? ''))))
+  const table = lines.map((row) => row.map((cell, at) => pad(cell, widths[at] ?? 0)).join(gap))
+  if (widthOf(table[0] ?? '') <= width) return table.map((line) => line.trimEnd()).join('\n')
+  return cells.map((row) => formatBlock(headings, row, widths[0] ?? 0, width)).join('\n\n')
+}
+
+/** The first cell, and beside it the others with their headings. */
+function formatBlock(
+  [, ...headings]: readonly string[],
+  [first = '', ...others]: readonly string[],
+  firstWidth: number,
+  width: number,
+): string {
+  const headingWidth = Math.max(...headings.map(widthOf))
+  const cellWidth = width - firstWidth - headingWidth - 2 * gap.length
+  return others
+    .flatMap((cell, at) => wrap(cell, cellWidth).map((text, line) => [line === 0 ? headings[at] : '', text]))
+    .map(([heading = '', text], line) =>
+      [pad(line === 0 ? first : '', firstWidth), pad(heading, headingWidth), text].join(gap),
     )
     .join('\n')
 }
 
-/** Makes the widest columns narrower until the row fits. */
-function shrinkColumns(widths: number[], width: number): void {
-  let excess = widths.reduce((sum, each) => sum + each + gap, -gap) - width
-  while (excess > 0) {
-    const widest = Math.max(...widths)
-    if (widest <= columnMin) return
-    widths[widths.lastIndexOf(widest)] = widest - 1
-    excess--
+/** Breaks a text after spaces and commas. A longer part stays whole, so that it can be copied. */
+function wrap(text: string, width: number): string[] {
+  const lines = ['']
+  for (const part of text.split(/(?<=[ ,])/)) {
+    const line = lines.at(-1) ?? ''
+    if (line !== '' && widthOf((line + part).trimEnd()) > width) lines.push(part)
+    else lines[lines.length - 1] = line + part
   }
-}
-
-function padOrShorten(cell: string, width: number): string {
-  const cellWidth = widthOf(cell)
-  if (cellWidth <= width) return cell + ' '.repeat(width - cellWidth)
-  let shown = ''
-  let used = 0
-  for (const character of cell) {
-    const next = widthOf(character)
-    if (used + next > width - 1) break
-    shown += character
-    used += next
-  }
-  return `${shown}…${' '.repeat(width - 1 - used)}`
+  return lines.map((line) => line.trimEnd())
 }

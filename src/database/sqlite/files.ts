@@ -1,4 +1,4 @@
-import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync, statSync } from 'node:fs'
+import { chmodSync, closeSync, existsSync, fsyncSync, mkdirSync, openSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 /** The database holds customer names and key hashes, so only the owner may read its files. */
@@ -36,6 +36,13 @@ export function createFolder(folder: string): void {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   }
 }
+
+/** Whether something exists. Throws if the folder may not be read, which `existsSync` would report as false. */
+export const exists = (path: string): boolean => statSync(path, { throwIfNoEntry: false }) !== undefined
+
+/** The path itself, or the nearest folder above it that exists. */
+export const nearestExisting = (path: string): string =>
+  existsSync(path) || dirname(path) === path ? path : nearestExisting(dirname(path))
 
 function createPrivate(file: string): void {
   if (statSync(file, { throwIfNoEntry: false })) return

@@ -10,9 +10,9 @@ import { WriteQueue } from '../writeQueue.ts'
 import { databaseVersionReader, RowChanges, watchExternalChanges } from './changes.ts'
 import { isLocked, sqliteConnectionOf, sqliteKysely } from './driver.ts'
 import { Durability, defaultSyncMaxMs } from './durability.ts'
+import { isServerRunning } from './fileLock.ts'
 import { createFolder, restrictFileModes } from './files.ts'
 import { needsRecovery, recoverDatabase } from './recovery.ts'
-import { isServerRunning } from './serverLock.ts'
 import { sqliteWriteEngine, writerTurnMs } from './writeEngine.ts'
 
 const openWaitMaxMs = 5_000
