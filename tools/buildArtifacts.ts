@@ -103,7 +103,7 @@ export async function buildArtifacts(folder: string, targets: readonly Target[],
   const isClean = run('git', 'status', '--porcelain') === ''
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
-  run(process.execPath, '--disable-warning=ExperimentalWarning', 'tools/buildJavaScript.ts')
+  run('npm', 'run', '--silent', 'prepack')
   run('npm', 'pack', '--silent', '--ignore-scripts', '--pack-destination', folder)
   run('npm', 'pack', '--silent', '--pack-destination', folder, './client')
   for (const target of targets) {

@@ -49,12 +49,6 @@ describe('the packages', () => {
     })
   }
 
-  test('the service has no script that npm reports when a user installs its package', () => {
-    const { scripts } = readJson('package.json')
-    for (const event of ['preinstall', 'install', 'postinstall', 'prepare'])
-      assert.ok(!(event in scripts), event)
-  })
-
   test('bring one Node for each platform, for development only', () => {
     const { version } = readJson('tools/node/package.json')
     assert.equal(readFileSync(new URL('.nvmrc', root), 'utf8').trim(), version)
