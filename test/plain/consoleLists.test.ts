@@ -48,6 +48,21 @@ async function loadAll(list: PagedList<Row>) {
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
 describe('a list of pages', () => {
+  test('a dropped page that arrives after a reload is ignored', async () => {
+    const { list, server, hold } = makeList(500, { windowMax: 200 })
+    await list.reload()
+    for (let page = 0; page < 2; page++) await list.loadOlder()
+    assert.ok(list.window().hasNewer)
+    // The range of the dropped page gets more rows than one page has.
+    for (let id = 501; id <= 650; id++) server.rows.set(id, { id, name: `Row ${id}` })
+    const release = hold()
+    const loads = [list.reload(), list.loadNewer()]
+    release()
+    await Promise.all(loads)
+    const { items, hasNewer, hasOlder } = list.window()
+    assert.deepEqual([items[0]?.id, items.length, hasNewer, hasOlder], [650, pageSize, false, true])
+  })
+
   test('a retry after a failed reload does not repeat the rows', async () => {
     const { list, server } = makeList(3)
     await list.reload()

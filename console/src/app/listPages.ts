@@ -134,13 +134,16 @@ export class ListPages<T extends Item> {
 
   /** Takes over a dropped page that was loaded again. Items may have been added or removed in its range since then. */
   restore(page: Page<T>, data: readonly T[], nextCursor: string | undefined): void {
+    const at = this.#pages.indexOf(page)
+    // The list was loaded again in the meantime.
+    if (at === -1) return
     const last = data.at(-1)
     page.items = data.filter(({ id }) => id >= page.lowestId)
     if (last && last.id > page.lowestId && nextCursor !== undefined) {
       // The range has more items than one page by now: the rest becomes a page of its own.
       const rest = { ...droppedPage<T>(nextCursor, page.lowestId), countUnfiltered: 1 }
       page.lowestId = last.id
-      this.#pages.splice(this.#pages.indexOf(page) + 1, 0, rest)
+      this.#pages.splice(at + 1, 0, rest)
     }
     this.#loaded(page)
   }

@@ -8,7 +8,7 @@ import { type Item, ListPages, type Page } from './listPages.ts'
  * are dropped, and loaded again by their cursor when they are shown. Items are in descending order of id.
  */
 
-/** If more pages than this are new before the window, it moves to the newest of them. */
+/** `loadNewer` loads at most this many pages, until the window has no gap. */
 const newerPagesMax = 4
 
 export type { Item }
@@ -20,7 +20,7 @@ export type ListOptions<T> = {
   accepts?(item: T): boolean
   /** Whether an item is not shown, for example because its removal can be undone. */
   isHidden?(id: number): boolean
-  /** All items in memory are shown, see `window`. After a load they are at most this many. */
+  /** For a list that is read with `window`: at most this many items stay in memory after a load. */
   windowMax?: number
 }
 
@@ -118,13 +118,14 @@ export class PagedList<T extends Item> {
     return this.#pages.find(id)
   }
 
-  /** What is in memory around the page that was loaded last, without a gap. For a list with `windowMax`. */
-  window(): { items: readonly T[]; hasNewer: boolean; hasOlder: boolean } {
+  /** What is in memory around the last load. `isAtEnd`: what follows was never loaded. For a list with `windowMax`. */
+  window(): { items: readonly T[]; hasNewer: boolean; hasOlder: boolean; isAtEnd: boolean } {
     // A component that calls this is rendered again with every change.
     void this.size.value
     const { pages, newer, older } = this.#pages.window
+    const items = pages.flatMap(({ visible }) => visible)
     const hasOlder = older !== undefined || this.#nextCursor !== undefined
-    return { items: pages.flatMap(({ visible }) => visible), hasNewer: newer !== undefined, hasOlder }
+    return { items, hasNewer: newer !== undefined, hasOlder, isAtEnd: older === undefined }
   }
 
   /** Loads the page before the window. Sets `pageError` if that fails. */
@@ -144,6 +145,7 @@ export class PagedList<T extends Item> {
 
   /** Loads the page after the window. Sets `pageError` or `error` if that fails. */
   async loadOlder(): Promise<void> {
+    if (this.#isReloadDue) return this.reload()
     const { older } = this.#pages.window
     this.pageError.value = undefined
     await (older ? this.#loadAgain(older) : this.loadMore())

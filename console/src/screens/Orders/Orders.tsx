@@ -101,7 +101,7 @@ type ColumnProps = { board: OrderBoard; status: OrderStatus; isShown: boolean; o
 function Column({ board, status, isShown, onErase }: ColumnProps) {
   const { state, error, orders, hasNewer, hasOlder, isEmpty } = board.column(status)
   const cards = useRef<HTMLUListElement>(null)
-  const keepInPlace = useKeptPlace(`${orders[0]?.id} ${orders.at(-1)?.id}`)
+  const keepInPlace = useScrollAnchor(`${orders[0]?.id} ${orders.at(-1)?.id}`)
   return (
     <section class={`column ${isShown ? 'column-shown' : ''}`} aria-label={statusName(status)}>
       <header class="column-header">
@@ -164,17 +164,17 @@ function LoadButton({ load, children }: { load(): Promise<void>; children: strin
   )
 }
 
-/** Keeps a card in its place on the screen when cards above it are added or dropped. `ends` changes when that happens. */
-function useKeptPlace(ends: string): (card: Element | null | undefined) => void {
+/** Keeps a card in its place on the screen when cards above it are added or dropped. `shown` changes when that happens. */
+function useScrollAnchor(shown: string): (card: Element | null | undefined) => void {
   const kept = useRef<Element | null | undefined>(undefined)
-  // What the document is like before the change.
+  // Measured while rendering, before the document changes.
   const top = kept.current?.getBoundingClientRect().top
   useLayoutEffect(() => {
     const card = kept.current
     kept.current = undefined
     const content = card?.closest('.content')
     if (card && content && top !== undefined) content.scrollTop += card.getBoundingClientRect().top - top
-  }, [ends])
+  }, [shown])
   return (card) => {
     kept.current = card
   }

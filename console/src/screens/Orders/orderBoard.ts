@@ -7,7 +7,7 @@ import type { Order, OrderStatus, StoreEvent } from '../../api/types.ts'
 import { ChangesDuringLoad } from '../../app/changesDuringLoad.ts'
 import { type ListState, PagedList } from '../../app/pagedList.ts'
 import { petName } from '../../app/petNames.ts'
-import { showError } from '../../app/toasts.ts'
+import { showError, showToast } from '../../app/toasts.ts'
 import { explain } from './messages.tsx'
 
 /** The orders of the board by status, with their live changes. */
@@ -54,11 +54,12 @@ export class OrderBoard {
 
   column(status: OrderStatus): BoardColumn {
     const list = this.#lists[status]
-    const { items, hasNewer, hasOlder } = list.window()
+    const { items, hasNewer, hasOlder, isAtEnd } = list.window()
     const moves = this.#moves.value
     const movedHere = [...moves.values()].filter((order) => order.status === status)
     const orders = [...items.filter(({ id }) => !moves.has(id)), ...movedHere].sort((a, b) => b.id - a.id)
-    const state = list.state.value
+    // The page that failed to load is not the next one.
+    const state = list.state.value === 'error' && !isAtEnd ? 'more' : list.state.value
     const isEmpty = state === 'end' && orders.length === 0 && !hasNewer && !hasOlder
     return { state, error: list.error.value, orders, hasNewer, hasOlder, isEmpty }
   }
@@ -78,7 +79,7 @@ export class OrderBoard {
 
   /** Repeats a load of a column that failed. */
   retry(status: OrderStatus): Promise<void> {
-    return this.#lists[status].loadMore()
+    return this.#lists[status].loadOlder()
   }
 
   async loadOlder(status: OrderStatus): Promise<void> {
@@ -92,6 +93,8 @@ export class OrderBoard {
     this.#moves.value = new Map(this.#moves.value).set(order.id, { ...order, status })
     try {
       await this.#take(() => call('updateOrder', { params: { orderId: order.id }, body: { status } }))
+      if (!this.#find(order.id))
+        showToast(`Order ${order.id} is now ${status}. The board shows another part of that column.`)
     } catch (thrown) {
       const error = toRequestError(thrown)
       showError(explain(error, petName(order.petId)))
