@@ -50,7 +50,7 @@ export type RequestLog = Pick<
   Received,
   'requestId' | 'isRequestIdGenerated' | 'method' | 'path' | 'operation' | 'address'
 > & {
-  /** Outside the API. */
+  /** The path is a page, not an operation of the API. */
   readonly isPage: boolean
   readonly principal: Principal | undefined
   readonly status: number
@@ -142,7 +142,7 @@ export class Pipeline {
     return this.#executor.execute({ ...received, operation, params, principal, databaseVersion })
   }
 
-  /** Logged and counted only if it fails, or if it rejects a key. */
+  /** Logged and counted only if it fails with a 5xx, or if the page requires a key and the request is rejected. */
   async #servePage(received: Received): Promise<ApiResponse> {
     const { request, route, requestId } = received
     let outcome: Outcome

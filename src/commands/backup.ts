@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { type Backup, backupDatabase } from '../database/sqlite/backup.ts'
+import { type Backup, backupDatabase, TargetExistsError } from '../database/sqlite/backup.ts'
 import { exists, repairModes } from '../database/sqlite/files.ts'
 import { databaseFile } from '../database/sqlite/open.ts'
 import { explainUnwritable, otherDataFolder, UnwritableError } from '../database/sqlite/unwritable.ts'
@@ -11,7 +11,7 @@ import { interruptible } from './interruption.ts'
 import { Progress } from './output/progress.ts'
 
 export async function run({ env, options, args: [file = ''] }: Call): Promise<void> {
-  if (existsSync(file)) throw new Error(`${file} exists already. Choose another name, or move the file away.`)
+  if (existsSync(file)) throw new TargetExistsError(file)
   if (!existsSync(dirname(file)))
     throw new Error(`The folder ${dirname(file)} does not exist. Create it first, or choose another one.`)
   const dataDir = embeddedDataDir(env)

@@ -1,4 +1,5 @@
 import { setFlagsFromString } from 'node:v8'
+import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import { isFull } from '../database/sqlite/driver.ts'
 import { counted, describeCounts, printResult, UsageError } from './cli.ts'
@@ -29,6 +30,8 @@ type Options = {
   readonly withKeys?: boolean
 }
 
+type RunOptions = Call<Options>['options'] & { readonly signal: AbortSignal }
+
 /** Writes to the database report a full disk as `DatabaseUnavailableError`. */
 class TemporaryFileError extends Error {
   constructor(cause: unknown) {
@@ -52,7 +55,7 @@ export async function run({ env, options, args: [file] }: Call<Options>): Promis
   const work = async (signal: AbortSignal) => {
     await rejectOtherFormats(input, read)
     const checked = await checkFile(input, read, index, problems, signal)
-    if (options.dryRun) await dryRun(env, input, checked, problems, options.json)
+    if (options.dryRun) await dryRun(env, input, checked, problems, { ...options, signal })
     else await importFile(env, input, checked, problems, { ...options, signal })
   }
   try {
@@ -87,17 +90,17 @@ async function importFile(
   input: ImportInput,
   checked: CheckedFile,
   problems: Problems,
-  { skipBad = false, json, signal }: Call<Options>['options'] & { readonly signal: AbortSignal },
+  { skipBad = false, json, signal }: RunOptions,
 ): Promise<void> {
   const rejectWrongLines = () => {
     if (problems.count > 0 && !skipBad) throw new Error(`${problems}\nNothing was imported.`)
   }
   // Before a database is created.
   rejectWrongLines()
-  const work = async (database: Database) => {
-    const skippedLines = await findConflicts(database.read, checked, problems)
+  const work = async (database: Database, config: Config) => {
+    const skippedLines = await findConflicts(database.read, checked, problems, signal)
     rejectWrongLines()
-    return applyFile(database, input, checked, { skipBad, skippedLines, signal })
+    return applyFile(database, input, checked, { config, skipBad, skippedLines, signal })
   }
   const counts = await withDatabase(env, work, { mayCreate: true })
   if (problems.count > 0) {
@@ -113,13 +116,14 @@ async function dryRun(
   input: ImportInput,
   checked: CheckedFile,
   problems: Problems,
-  isJson: boolean | undefined,
+  { json: isJson, signal }: RunOptions,
 ): Promise<void> {
   const check = async (database?: Database) => {
-    const skippedLines = await findConflicts(database?.read, checked, problems)
+    const skippedLines = await findConflicts(database?.read, checked, problems, signal)
     const resumedAfterLine = database ? await committedLine(database.read, checked.digest) : 0
     const isWanted = (line: number) => line > resumedAfterLine && !skippedLines.has(line)
-    const changes = await findChanges(database?.read, readRecords(input.open(), checked.options), isWanted)
+    const batches = readRecords(input.open(), checked.options)
+    const changes = await findChanges(database?.read, batches, isWanted, signal)
     return { ...changes, ...(resumedAfterLine > 0 && { resumedAfterLine }) }
   }
   const changes = await withDatabase(env, check, { isReadOnly: true }).catch((error: unknown) => {

@@ -14,8 +14,8 @@ export class InterruptedError extends Error {
 }
 
 /**
- * Runs work that Ctrl-C and SIGTERM abort. The work removes what it made and throws the reason of the abort. The error
- * then says what the outcome is. A second signal ends the process at once.
+ * Runs work that Ctrl-C and SIGTERM abort. The work removes what it made and throws the reason of the abort. `outcome`
+ * says in the error message what is left. A second signal ends the process.
  */
 export async function interruptible<T>(
   outcome: () => string,

@@ -37,7 +37,7 @@ export async function run({ env, options }: Call<{ readonly count?: string }>): 
     }
   }
   await interruptible(
-    () => `of ${counted(count, 'animal')}, ${added} were added`,
+    () => `${added} of ${counted(count, 'animal')} were added`,
     (signal) => withDatabase(env, (database) => addAll(database, signal), { mayCreate: true }),
   )
   printResult(options.json, { added: count }, `Added ${counted(count, 'animal')}.`)

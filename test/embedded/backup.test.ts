@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, type TestContext, test } from 'node:test'
@@ -424,6 +424,16 @@ describe('backup and restore', { concurrency: 2 }, () => {
         assert.ok(!readdirSync(folder).includes(place) || readdirSync(join(folder, place)).length === 0)
       })
     }
+
+    test('a folder', async () => {
+      const place = join(folder, 'new-for-folder')
+      assertCommandFails(
+        await cliIn(place).run(['restore', folder]),
+        1,
+        new RegExp(`${RegExp.escape(folder)} is not a complete backup of a petstore database`),
+      )
+      assert.ok(!existsSync(place))
+    })
 
     function otherDatabase(): Buffer {
       const database = new DatabaseSync(':memory:')

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { cpSync, existsSync, readdirSync, watch } from 'node:fs'
+import { cpSync, existsSync, readdirSync, readFileSync, watch, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, type TestContext, test } from 'node:test'
@@ -207,4 +207,26 @@ describe('a restore that is killed while it overwrites leaves the old database o
       await cli.ok(['restore', backup, '--replace'])
       assert.ok(isRestored(file))
     })
+})
+
+test('a restore over a damaged database that is killed at its last step leaves a database in place', async (t) => {
+  const { dataDir, cli, backup } = backedUp(t)
+  const damage = Buffer.from('no database '.repeat(1_000))
+  writeFileSync(databaseFile(dataDir), damage)
+  const killAtRename = `
+    import fs from 'node:fs'
+    import { syncBuiltinESMExports } from 'node:module'
+    const { renameSync } = fs
+    fs.renameSync = (from, to) => {
+      if (to.endsWith('petstore.db')) process.kill(process.pid, 'SIGKILL')
+      renameSync(from, to)
+    }
+    syncBuiltinESMExports()`
+  const { signal } = await runInProcess(['restore', backup, '--replace'], cli.env, '', {
+    nodeOptions: [`--import=data:text/javascript,${encodeURIComponent(killAtRename)}`],
+  })
+  assert.equal(signal, 'SIGKILL')
+  assert.deepEqual(readFileSync(databaseFile(dataDir)), damage)
+  await cli.ok(['restore', backup, '--replace'])
+  assert.equal((await contentsOf(cli.env)).pets?.length, petCount)
 })

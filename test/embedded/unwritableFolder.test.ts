@@ -26,7 +26,7 @@ const unwritableFolders = (t: TestContext): [folder: string, reason: RegExp][] =
   [fileFor(t), isFile],
   [join(fileFor(t), 'below'), isFile],
   // The reason depends on the system and the user.
-  ['/proc/none', /its file system |this user does not have the permission/],
+  ['/proc/none', /its file system |this user has no permission/],
 ]
 
 /** One sentence in words, without codes of the operating system. */
@@ -111,7 +111,7 @@ function failIn(t: TestContext, folder: string, code: string): void {
 
 describe('each reason is explained', () => {
   const noPermission = (folder: string) =>
-    `this user does not have the permission: run petstore as the owner of ${folder} or change the owner`
+    `this user has no permission: run petstore as the owner of ${folder} or change the owner`
   const reasons: [code: string, explanation: (folder: string) => string][] = [
     ['EROFS', () => 'its file system is read-only: mount it for writing'],
     ['EACCES', noPermission],

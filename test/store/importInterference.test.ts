@@ -8,6 +8,7 @@ import { ExternalIds } from '../../src/commands/import/conflicts/externalIds.ts'
 import { OrderLines } from '../../src/commands/import/conflicts/orderLines.ts'
 import { type ImportInput, openInput } from '../../src/commands/import/input.ts'
 import { Problems } from '../../src/commands/import/problems.ts'
+import { readConfig } from '../../src/config.ts'
 import { openDatabaseFor } from '../support/engine.ts'
 import { folderFor } from '../support/servers.ts'
 
@@ -17,7 +18,7 @@ const halfBytes = 6_000 * '{"name":"Milo","categoryId":1}\n'.length
 
 /** A checked file of new animals, and a database. `apply` runs `interfere` in the middle of the file. */
 async function checkedFileFor(t: TestContext) {
-  const { database } = await openDatabaseFor(t)
+  const { env, database } = await openDatabaseFor(t)
   const file = join(folderFor(t), 'animals.ndjson')
   writeFileSync(file, '{"name":"Milo","categoryId":1}\n'.repeat(count))
   const input = await openInput(file)
@@ -28,7 +29,8 @@ async function checkedFileFor(t: TestContext) {
   const checked = await checkFile(input, options, index, new Problems(undefined, file), signal)
   const apply = (interfere?: () => Promise<unknown> | unknown) => {
     const source: ImportInput = interfere ? { ...input, open: () => pausing(input, interfere) } : input
-    return applyFile(database, source, checked, { skipBad: false, skippedLines: new Set(), signal })
+    const config = readConfig(env)
+    return applyFile(database, source, checked, { config, skipBad: false, skippedLines: new Set(), signal })
   }
   const countPets = async () => (await database.read.selectFrom('pets').select('id').execute()).length
   return { file, apply, countPets }

@@ -22,6 +22,9 @@ const interrupt = (args: string[], env: Record<string, string>, check: number) =
   })
 
 const count = 20_000
+const line = '{"name":"Milo","categoryId":1}\n'
+/** A file is read twice: the first pass checks it, the second one writes. */
+const checksPerPass = Math.ceil((count * line.length) / 65_536)
 
 describe('Ctrl-C says what a command has done', { concurrency: 2 }, () => {
   test('an import that checks its file has changed nothing', async (t) => {
@@ -31,11 +34,16 @@ describe('Ctrl-C says what a command has done', { concurrency: 2 }, () => {
     assert.equal((await contentsOf(env)).pets?.length, 0)
   })
 
+  test('a dry run that counts the changes has changed nothing', async (t) => {
+    const { env, file } = await importOf(t)
+    const { code, stderr } = await interrupt(['import', file, '--dry-run'], env, checksPerPass + 2)
+    assert.deepEqual([code, stderr], [130, 'Interrupted: nothing was imported.\n'])
+  })
+
   test('an import that writes continues after the last batch', async (t) => {
     const { env, ok, file } = await importOf(t)
-    // The second half of the checks is that of the pass that writes.
-    const checks = Math.ceil((count * line.length) / 65_536)
-    const { code, stderr } = await interrupt(['import', file], env, checks + Math.floor(checks / 2))
+    const check = checksPerPass + Math.floor(checksPerPass / 2)
+    const { code, stderr } = await interrupt(['import', file], env, check)
     assert.equal(code, 130, stderr)
     const [, last = ''] =
       /^Interrupted: the lines up to (\d+) are imported\. Start the import again with the same file and options to continue\.\n$/.exec(
@@ -51,13 +59,11 @@ describe('Ctrl-C says what a command has done', { concurrency: 2 }, () => {
     const { env } = await cliOnNewDatabase(t)
     const { code, stderr } = await interrupt(['seed', '--count', String(count)], env, 2)
     assert.equal(code, 130)
-    const [, added] = /^Interrupted: of 20000 animals, (\d+) were added\.\n$/.exec(stderr) ?? []
+    const [, added] = /^Interrupted: (\d+) of 20000 animals were added\.\n$/.exec(stderr) ?? []
     assert.ok(Number(added) < count, stderr)
     assert.equal((await contentsOf(env)).pets?.length, Number(added))
   })
 })
-
-const line = '{"name":"Milo","categoryId":1}\n'
 
 async function importOf(t: Parameters<typeof folderFor>[0]) {
   const file = join(folderFor(t), 'animals.ndjson')

@@ -1,8 +1,10 @@
 import { byImport } from '../../audit/audit.ts'
 import { recordAudit } from '../../audit/queries.ts'
 import { systemClock } from '../../clock.ts'
+import type { Config } from '../../config.ts'
 import { type Database, DatabaseUnavailableError } from '../../database/database.ts'
 import { describeError } from '../cli.ts'
+import { explainDatabaseError } from '../database.ts'
 import { InterruptedError } from '../interruption.ts'
 import { Progress } from '../output/progress.ts'
 import { petsPerStatement } from './applyPets.ts'
@@ -18,6 +20,7 @@ const batchRecordsMax = 5_000
 const batchBytesMax = 4 * 1024 * 1024
 
 type ApplyOptions = {
+  readonly config: Config
   /** Wrong lines are left out. Otherwise the file has none. */
   readonly skipBad: boolean
   /** Correct lines that are left out too. */
@@ -30,7 +33,7 @@ export async function applyFile(
   database: Database,
   input: ImportInput,
   { options, digest, highestIds }: CheckedFile,
-  { skipBad, skippedLines, signal }: ApplyOptions,
+  { config, skipBad, skippedLines, signal }: ApplyOptions,
 ) {
   // The events so far get their ids before the feed continues after those of the file.
   await database.readableThrough()
@@ -54,20 +57,20 @@ export async function applyFile(
     }
     await writer.flush()
   } catch (error) {
-    throw explain(error, writer.committedLine)
+    throw explain(error, writer.committedLine, config)
   }
   await database.write((trx) => forgetImport(trx, digest, systemClock()))
   return { ...writer.counts(options.withKeys), ...(resumedAfter > 0 && { resumedAfterLine: resumedAfter }) }
 }
 
 /** Why the import has stopped, and what it has done. */
-function explain(error: unknown, committedLine: number): Error {
+function explain(error: unknown, committedLine: number, config: Config): Error {
   if (error instanceof InterruptedError) {
     if (committedLine === 0) return error
     const outcome = `the lines up to ${committedLine} are imported. Start the import again with the same file and options to continue`
     return new InterruptedError(outcome, error.exitCode)
   }
-  const sentences = [describeError(error)]
+  const sentences = [describeError(explainDatabaseError(error, config))]
   if (error instanceof ConflictError)
     sentences.push(
       'The database was changed during the import. Correct the file or the database, and run it again.',

@@ -12,11 +12,14 @@ export async function findChanges(
   db: Db | undefined,
   batches: AsyncIterable<Batch>,
   isWanted: (line: number) => boolean,
+  signal: AbortSignal,
 ) {
   const counter = new ChangeCounter(db)
   try {
-    for await (const { records, lines } of batches)
+    for await (const { records, lines } of batches) {
+      signal.throwIfAborted()
       await counter.add(records.filter((_, at) => isWanted(lines[at] as number)))
+    }
     return counter.changes
   } finally {
     counter.close()

@@ -3,9 +3,9 @@ import { dirname } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { lockFile } from './fileLock.ts'
-import { restrictFileModes, syncFile, syncFolder } from './files.ts'
+import { exists, filesOf, restrictFileModes, syncFile, syncFolder } from './files.ts'
 
-const lockWaitMs = 10_000
+export const lockWaitMs = 10_000
 /** The event loop runs between the steps. */
 const pagesPerStep = 1_000
 
@@ -18,6 +18,12 @@ export type CopyOptions = {
 
 export type Backup = { readonly bytes: number; readonly rows: RowCounts }
 
+export class TargetExistsError extends Error {
+  constructor(target: string) {
+    super(`${target} exists already. Choose another name, or move the file away.`)
+  }
+}
+
 /** Writes a consistent copy of the database. The target appears only when it is complete, checked and durable. */
 export async function backupDatabase(
   source: string,
@@ -28,6 +34,8 @@ export async function backupDatabase(
   const lock = `${unfinished}.lock`
   const releaseLock = lockFile(lock, `Another backup to ${target} is running.`)
   try {
+    // With the lock, no other backup can create it.
+    if (exists(target)) throw new TargetExistsError(target)
     // Left by a backup that was killed.
     removeFiles(unfinished)
     const rows = await copyDatabase(source, unfinished, options)
@@ -56,7 +64,7 @@ export async function backupDatabase(
 
 /** Removes a database. A journal that is left would be applied to the next one with the same name. */
 function removeFiles(database: string): void {
-  for (const suffix of ['', '-journal', '-wal', '-shm']) rmSync(`${database}${suffix}`, { force: true })
+  for (const file of filesOf(database)) rmSync(file, { force: true })
 }
 
 /** Returns the number of rows, which is the same in the source and in the copy. */
@@ -114,8 +122,8 @@ function countRows(connection: DatabaseSync): RowCounts {
  * compare indexes with their tables. A restore runs the same check, so a backup that passes here passes there.
  */
 export function integrityProblem(file: string): string | undefined {
-  using connection = new DatabaseSync(file, { readOnly: true })
   try {
+    using connection = new DatabaseSync(file, { readOnly: true })
     const result = String(connection.prepare('PRAGMA integrity_check(1)').get()?.integrity_check)
     return result === 'ok' ? undefined : result.replaceAll(/\s+/g, ' ')
   } catch (error) {

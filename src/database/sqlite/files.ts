@@ -5,8 +5,10 @@ import { dirname } from 'node:path'
 const privateMode = 0o600
 const othersMask = 0o077
 
-/** SQLite gives these files the mode of the database file, but only when it creates them. */
+/** A database has up to four files. SQLite gives the others the mode of the first, but only when it creates them. */
 const suffixes = ['', '-wal', '-shm', '-journal']
+
+export const filesOf = (database: string): string[] => suffixes.map((suffix) => `${database}${suffix}`)
 
 /**
  * Creates a database file that only its owner can read, or restricts the modes of an existing one. An existing file is
@@ -19,7 +21,7 @@ export function restrictFileModes(database: string): void {
 
 /** Restricts the modes of an existing database. */
 export function repairModes(database: string): void {
-  for (const suffix of suffixes) repairMode(`${database}${suffix}`)
+  for (const file of filesOf(database)) repairMode(file)
 }
 
 /**

@@ -1,4 +1,13 @@
-import { existsSync, mkdtempSync, readdirSync, renameSync, rmdirSync, rmSync, statSync } from 'node:fs'
+import {
+  existsSync,
+  linkSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Database } from '../database.ts'
@@ -12,14 +21,14 @@ import {
   copyDatabase,
   copyPages,
   integrityProblem,
+  lockWaitMs,
   throwIfAborted,
 } from './backup.ts'
 import { isLocked, sqliteKysely } from './driver.ts'
 import { acquireServerLock, isFileLocked, lockFile } from './fileLock.ts'
-import { createFolder, repairModes, syncFile, syncFolder } from './files.ts'
+import { createFolder, filesOf, repairModes, syncFile, syncFolder } from './files.ts'
 import { databaseFile } from './open.ts'
 
-const lockWaitMs = 10_000
 const lockRetryMs = 20
 const stagingPrefix = 'restore-'
 /** The default of SQLite, which every database of the service uses. */
@@ -39,23 +48,36 @@ export async function restoreDatabase(
   prepare: (restored: Database, replaced: ReplacedDatabase) => Promise<void>,
   options: CopyOptions = {},
 ): Promise<Backup> {
-  if (integrityProblem(file) !== undefined || !isPetstore(file))
-    throw new Error(`${file} is not a complete backup of a petstore database.`)
+  const problem = integrityProblem(file)
+  if (problem !== undefined || !isPetstore(file)) {
+    const reason = problem === undefined ? '' : ` (${problem})`
+    throw new Error(`${file} is not a complete backup of a petstore database${reason}.`)
+  }
   const isNewFolder = !existsSync(dataDir)
   createFolder(dataDir)
-  removeStaging(dataDir)
+  try {
+    removeStaging(dataDir)
+    return await restoreChecked(file, dataDir, now, prepare, options)
+  } finally {
+    if (isNewFolder) removeIfEmpty(dataDir)
+  }
+}
+
+async function restoreChecked(...args: Parameters<typeof restoreDatabase>): Promise<Backup> {
+  const [file, dataDir, now, prepare, options = {}] = args
   const staging = mkdtempSync(join(dataDir, stagingPrefix))
   const releaseLock = lockFile(stagingLock(staging), 'The staging folder is locked.')
   try {
     const rows = await copyDatabase(file, databaseFile(staging), options)
     const database = await openMigrated({ dataDir: staging }, now)
-    await renewIdentity(database)
-    {
+    try {
+      await renewIdentity(database)
       using connection = openReplaced(databaseFile(dataDir))
       const lastChangeId = connection ? lastChangeIdIn(connection) : 0
       await prepare(database, { db: connection && sqliteKysely(connection), lastChangeId })
+    } finally {
+      await database.close()
     }
-    await database.close()
     const { size: bytes } = statSync(databaseFile(staging))
     await throwIfAborted(options.signal)
     repairModes(databaseFile(dataDir))
@@ -67,7 +89,6 @@ export async function restoreDatabase(
   } finally {
     releaseLock()
     rmSync(staging, { recursive: true, force: true })
-    if (isNewFolder) removeIfEmpty(dataDir)
   }
 }
 
@@ -131,18 +152,29 @@ function isOverwritable(file: string): boolean {
   }
 }
 
-/** Keeps a damaged database beside the restored one. No server may have it open. */
+/**
+ * Keeps a damaged database beside the restored one. No server may have it open. There is always a database in place:
+ * otherwise a server that starts after a crash would create an empty one.
+ */
 function moveIntoPlace(source: string, dataDir: string, now: number): void {
   const release = acquireServerLock(dataDir)
   try {
-    for (const suffix of ['', '-wal', '-shm']) {
-      const file = `${databaseFile(dataDir)}${suffix}`
-      if (existsSync(file)) renameSync(file, `${file}.damaged-${now}`)
-    }
     syncFile(source)
-    renameSync(source, databaseFile(dataDir))
+    const [database = '', ...others] = filesOf(databaseFile(dataDir))
+    if (existsSync(database)) keepAs(database, `${database}.damaged-${now}`)
+    for (const file of others) if (existsSync(file)) renameSync(file, `${file}.damaged-${now}`)
+    renameSync(source, database)
   } finally {
     release()
+  }
+}
+
+/** Gives the file a second name, or only the new one if the file system has no links. */
+function keepAs(file: string, name: string): void {
+  try {
+    linkSync(file, name)
+  } catch {
+    renameSync(file, name)
   }
 }
 

@@ -7,7 +7,7 @@ import { nearestExisting } from './files.ts'
 type WriteProblem = { readonly reason: string; readonly remedy?: string }
 
 const noPermission = (path: string): WriteProblem => ({
-  reason: 'this user does not have the permission',
+  reason: 'this user has no permission',
   remedy: `run petstore as the owner of ${path} or change the owner`,
 })
 

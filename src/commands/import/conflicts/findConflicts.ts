@@ -12,6 +12,7 @@ export async function findConflicts(
   db: Db | undefined,
   { digest, petIds, externalIds, orders }: CheckedFile,
   problems: Problems,
+  signal: AbortSignal,
 ): Promise<Set<number>> {
   const wrong = new Set<number>()
   const add = (line: number, reason: string) => {
@@ -20,10 +21,14 @@ export async function findConflicts(
   }
   const committed = db ? await committedLine(db, digest) : 0
   for await (const { line, id, reason } of externalIds.check(db, committed)) {
+    signal.throwIfAborted()
     if (reason !== undefined) add(line, reason)
     else if (id !== undefined) petIds.add(id)
   }
   const context = { db, committed, hasPet: (id: number) => petIds.has(id), now: systemClock() }
-  for await (const { line, reason } of orders.check(context)) add(line, reason)
+  for await (const { line, reason } of orders.check(context)) {
+    signal.throwIfAborted()
+    add(line, reason)
+  }
   return wrong
 }
