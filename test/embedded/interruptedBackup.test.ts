@@ -158,6 +158,7 @@ describe('what a killed command leaves is removed', { concurrency: 2 }, () => {
 
 describe('a restore that is killed while it overwrites leaves the old database or the new one', () => {
   const rounds = 6
+  const attemptsMax = 4 * rounds
 
   /** Whether the database is the restored one, in which all pets have one name. Fails if it is a mixture. */
   function isRestored(file: string): boolean {
@@ -193,17 +194,22 @@ describe('a restore that is killed while it overwrites leaves the old database o
         return { changes, isKilled: signal === 'SIGKILL' }
       }
 
+      let { changes } = await restore(Number.POSITIVE_INFINITY)
       let killed = 0
-      const { changes } = await restore(Number.POSITIVE_INFINITY)
-      for (let round = 0; round < rounds; round++) {
+      for (let attempt = 1; killed < rounds; attempt++) {
+        assert.ok(attempt <= attemptsMax, `${killed} of ${attemptsMax} were killed`)
         if (isRestored(file)) await cli.ok(['restore', old, '--replace'])
-        const { isKilled } = await restore(1 + Math.floor((changes * round) / rounds))
-        if (isKilled) killed++
-        else assert.ok(isRestored(file))
+        const { isKilled } = await restore(1 + Math.floor((changes * killed) / rounds))
+        if (isKilled) {
+          killed++
+        } else {
+          // A busy machine notices fewer of the changes, and later.
+          assert.ok(isRestored(file))
+          changes = Math.floor(changes * 0.7)
+        }
         assertIntegrity(cli.env)
         if (server) assert.equal((await server.request('GET', '/readyz')).status, 200)
       }
-      assert.ok(killed > rounds / 2, `${killed} killed`)
       await cli.ok(['restore', backup, '--replace'])
       assert.ok(isRestored(file))
     })
