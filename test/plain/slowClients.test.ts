@@ -93,6 +93,7 @@ describe('a slow client is disconnected', { concurrency: true }, () => {
     const allAreDisconnected = Promise.all(slow.map((caller) => caller.closed)).then(() => {
       isOver = true
     })
+    const startedAt = performance.now()
     let served = 0
     let longestMs = 0
     while (!isOver) {
@@ -108,8 +109,9 @@ describe('a slow client is disconnected', { concurrency: true }, () => {
       if (served >= 5_000) break
     }
     await allAreDisconnected
+    const slowMs = performance.now() - startedAt
     assert.ok(served > 100, `${served} served`)
-    assert.ok(longestMs < 2_000, `the longest took ${longestMs} ms`)
+    assert.ok(longestMs < slowMs / 4, `the longest took ${longestMs} ms, the slow ones ${slowMs} ms`)
   })
 
   test('and one that does not read its response does not delay others', async () => {
