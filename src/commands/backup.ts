@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { dirname } from 'node:path'
 import { type Backup, backupDatabase, TargetExistsError } from '../database/sqlite/backup.ts'
 import { exists, repairModes } from '../database/sqlite/files.ts'
 import { databaseFile } from '../database/sqlite/open.ts'
-import { explainUnwritable, otherDataFolder, UnwritableError } from '../database/sqlite/unwritable.ts'
+import { explainUnwritable, explainUnwritableFile, otherDataFolder } from '../database/sqlite/unwritable.ts'
 import { describeCounts, printResult } from './cli.ts'
-import { embeddedDataDir, missingFile } from './database.ts'
+import { embeddedDataDir, missingFile, withOutcome } from './database.ts'
 import type { Call } from './interface/define.ts'
 import { interruptible } from './interruption.ts'
 import { Progress } from './output/progress.ts'
@@ -19,7 +19,9 @@ export async function run({ env, options, args: [file = ''] }: Call): Promise<vo
     () => 'no backup was written',
     (signal) => backUp(databaseFile(dataDir), file, signal),
   ).catch((error: unknown) => {
-    throw explain(error, file, dataDir)
+    // Reading the database creates files next to it.
+    const explained = explainUnwritable(explainUnwritableFile(error, file), dataDir, otherDataFolder)
+    throw withOutcome('No backup was written.', explained)
   })
   printResult(
     options.json,
@@ -35,13 +37,4 @@ async function backUp(source: string, file: string, signal: AbortSignal): Promis
   using progress = new Progress('Copying')
   const onProgress = (pages: number, share: number) => progress.show(pages, 'pages', share)
   return await backupDatabase(source, file, { onProgress, signal })
-}
-
-function explain(error: unknown, file: string, dataDir: string): unknown {
-  const ofTarget = explainUnwritable(error, dirname(resolve(file)), 'choose another folder')
-  // Reading the database creates files next to it.
-  const explained = explainUnwritable(ofTarget, dataDir, otherDataFolder)
-  return explained instanceof UnwritableError
-    ? new Error(`No backup was written. ${explained.message}`)
-    : error
 }

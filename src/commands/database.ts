@@ -3,7 +3,7 @@ import { type Config, readConfig, unknownSettingWarnings } from '../config.ts'
 import { type Database, DatabaseUnavailableError, OutcomeUnknownError } from '../database/database.ts'
 import { openDatabase, urlWithoutCredentials } from '../database/open.ts'
 import { databaseFile } from '../database/sqlite/open.ts'
-import { explainUnwritable, otherDataFolder } from '../database/sqlite/unwritable.ts'
+import { explainUnwritable, otherDataFolder, UnwritableError } from '../database/sqlite/unwritable.ts'
 
 type Options = {
   /** Otherwise a missing database is an error: the settings probably name the wrong one. */
@@ -50,6 +50,10 @@ export const explainDatabaseError = (error: unknown, { databaseUrl, dataDir }: C
   !(error instanceof OutcomeUnknownError)
     ? explainUnwritable(error, dataDir, otherDataFolder)
     : error
+
+/** Returns the error to throw. If a folder cannot be written, its message begins with the outcome of the command. */
+export const withOutcome = (outcome: string, error: unknown): unknown =>
+  error instanceof UnwritableError ? new Error(`${outcome} ${error.message}`) : error
 
 /** Fails if there is no database, or says that the command creates it. */
 export const onMissing =

@@ -32,15 +32,6 @@ type Options = {
 
 type RunOptions = Call<Options>['options'] & { readonly signal: AbortSignal }
 
-/** Writes to the database report a full disk as `DatabaseUnavailableError`. */
-class TemporaryFileError extends Error {
-  constructor(cause: unknown) {
-    super(
-      `The temporary files cannot be written (${(cause as Error).message}): set TMPDIR to a folder with enough space.`,
-    )
-  }
-}
-
 /** Lines were left out. */
 const skippedLinesCode = 3
 
@@ -61,7 +52,12 @@ export async function run({ env, options, args: [file] }: Call<Options>): Promis
   try {
     await interruptible(() => 'nothing was imported', work)
   } catch (error) {
-    throw isFull(error) ? new TemporaryFileError(error) : error
+    // Of the temporary files: for the database, it is a `DatabaseUnavailableError`.
+    if (!isFull(error)) throw error
+    const { message } = error as Error
+    throw new Error(
+      `The temporary files cannot be written (${message}): set TMPDIR to a folder with enough space.`,
+    )
   } finally {
     index.externalIds.close()
     index.orders.close()

@@ -1,8 +1,7 @@
 import { writeFileSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
 import type { ApiKeyCache } from '../auth/apiKeyCache.ts'
 import type { Database } from '../database/database.ts'
-import { explainUnwritable } from '../database/sqlite/unwritable.ts'
+import { explainUnwritableFile } from '../database/sqlite/unwritable.ts'
 import type { EventBroadcaster } from '../events/broadcaster.ts'
 import type { RateLimiter } from '../limits/rateLimiter.ts'
 import { formatDocument, openApiDocument } from '../openapi/document.ts'
@@ -29,7 +28,7 @@ function writeFile(file: string, text: string): void {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EISDIR')
       throw new Error(`${file} is a folder, not a file.`)
-    throw explainUnwritable(error, dirname(resolve(file)), 'choose another folder')
+    throw explainUnwritableFile(error, file)
   }
 }
 

@@ -5,10 +5,10 @@ import { systemClock } from '../clock.ts'
 import type { Database } from '../database/database.ts'
 import { databaseFile } from '../database/sqlite/open.ts'
 import { type ReplacedDatabase, restoreDatabase } from '../database/sqlite/restore.ts'
-import { explainUnwritable, otherDataFolder, UnwritableError } from '../database/sqlite/unwritable.ts'
+import { explainUnwritable, otherDataFolder } from '../database/sqlite/unwritable.ts'
 import { restartFeed } from '../events/queries.ts'
 import { describeCounts, printResult } from './cli.ts'
-import { embeddedDataDir } from './database.ts'
+import { embeddedDataDir, withOutcome } from './database.ts'
 import type { Call } from './interface/define.ts'
 import { interruptible } from './interruption.ts'
 import { Progress } from './output/progress.ts'
@@ -38,10 +38,7 @@ export async function run({ env, options, args: [file = ''] }: Call<Options>): P
   }
   const { bytes, rows } = await interruptible(() => 'nothing was restored', restore).catch(
     (error: unknown) => {
-      const explained = explainUnwritable(error, dataDir, otherDataFolder)
-      throw explained instanceof UnwritableError
-        ? new Error(`Nothing was restored. ${explained.message}`)
-        : error
+      throw withOutcome('Nothing was restored.', explainUnwritable(error, dataDir, otherDataFolder))
     },
   )
   const loss = isAuditLogLost ? ' The audit log of the replaced database could not be read.' : ''

@@ -102,10 +102,13 @@ export class Connections {
 
   /** Searched only when needed: keeping connections in order would cost time with every request. */
   #longestIdle(): Connection | undefined {
-    let [found, since] = [undefined as Connection | undefined, Infinity]
+    let found: Connection | undefined
+    let foundAt = Number.POSITIVE_INFINITY
     for (const connection of this.#open.values()) {
-      const { isServing, respondedAt = Infinity } = connection
-      if (!isServing && respondedAt < since) [found, since] = [connection, respondedAt]
+      const { isServing, respondedAt } = connection
+      if (isServing || respondedAt === undefined || respondedAt >= foundAt) continue
+      found = connection
+      foundAt = respondedAt
     }
     return found
   }

@@ -6,7 +6,7 @@ import { after, before, describe, type TestContext, test } from 'node:test'
 import { databaseFile } from '../../src/database/sqlite/open.ts'
 import { cliOn } from '../support/commands.ts'
 import { assertIntegrity, contentsOf } from '../support/engine.ts'
-import { runInProcess, spawnPetstore } from '../support/process.ts'
+import { preloadOption, runInProcess, spawnPetstore } from '../support/process.ts'
 import { folderFor, SuiteCleanup, serverFor } from '../support/servers.ts'
 
 /** In which part of a command the process sends itself a signal. */
@@ -33,10 +33,6 @@ AbortSignal.prototype.throwIfAborted = function () {
   return throwIfAborted.call(this)
 }`
 
-const nodeOptionsFor = (signal: NodeJS.Signals, moment: Moment) => [
-  `--import=data:text/javascript,${encodeURIComponent(preload(signal, moment))}`,
-]
-
 /** More than fit into two steps. */
 const petCount = 40_000
 const cleanup = new SuiteCleanup()
@@ -56,7 +52,7 @@ function backedUp(t: TestContext) {
   const dataDir = join(folder, 'data')
   const cli = cliOn({ PETSTORE_DATA_DIR: dataDir })
   const interrupt = (args: string[], signal: NodeJS.Signals, moment: Moment, env = cli.env) =>
-    runInProcess(args, env, '', { nodeOptions: nodeOptionsFor(signal, moment) })
+    runInProcess(args, env, '', { nodeOptions: [preloadOption(preload(signal, moment))] })
   return { folder, dataDir, cli, backup: join(folder, 'copy.db'), interrupt }
 }
 
@@ -229,7 +225,7 @@ test('a restore over a damaged database that is killed at its last step leaves a
     }
     syncBuiltinESMExports()`
   const { signal } = await runInProcess(['restore', backup, '--replace'], cli.env, '', {
-    nodeOptions: [`--import=data:text/javascript,${encodeURIComponent(killAtRename)}`],
+    nodeOptions: [preloadOption(killAtRename)],
   })
   assert.equal(signal, 'SIGKILL')
   assert.deepEqual(readFileSync(databaseFile(dataDir)), damage)

@@ -11,8 +11,6 @@ import { assertCommandFails, cliOn } from '../support/commands.ts'
 import { databaseFor } from '../support/engine.ts'
 import { folderFor } from '../support/servers.ts'
 
-const escaped = (text: string) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
-
 /** A file in place of a folder. */
 function fileFor(t: TestContext): string {
   const file = join(folderFor(t), 'a-file')
@@ -32,7 +30,7 @@ const unwritableFolders = (t: TestContext): [folder: string, reason: RegExp][] =
 /** One sentence in words, without codes of the operating system. */
 const sentence = (folder: string, reason: RegExp, alternative: string, before = '') =>
   new RegExp(
-    `^${before}The folder ${escaped(folder)} cannot be written, because (?=[^\\n]*${reason.source})[^\\n]*${alternative}\\.\\n$`,
+    `^${before}The folder ${RegExp.escape(folder)} cannot be written, because (?=[^\\n]*${reason.source})[^\\n]*${alternative}\\.\\n$`,
   )
 
 describe('a command says why a folder cannot be written, and what to do', { concurrency: 2 }, () => {

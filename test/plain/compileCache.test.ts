@@ -15,6 +15,7 @@ import { after, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { temporaryFolder } from '../support/engine.ts'
+import { preloadOption } from '../support/process.ts'
 
 type CompileCache = { compileCacheFolder(env: object, uid: number): string | undefined }
 const { compileCacheFolder }: CompileCache = await import('../../bin/compileCache.js' as string)
@@ -42,8 +43,7 @@ function cacheWith(mode: number, parentMode = 0o700): string {
 
 /** The folder that the command uses for compiled code, or "none". */
 async function cacheOf(env: Record<string, string>): Promise<string> {
-  const flags = ['--import', `data:text/javascript,${encodeURIComponent(preload)}`]
-  const { stderr } = await promisify(execFile)(process.execPath, [...flags, program, 'help'], {
+  const { stderr } = await promisify(execFile)(process.execPath, [preloadOption(preload), program, 'help'], {
     env: { PATH: String(process.env.PATH), ...env },
   })
   return String(/^cache=(.*)$/m.exec(stderr)?.[1])

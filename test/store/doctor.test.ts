@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { chmodSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { cliOn, cliOnNewDatabase, oneLine } from '../support/commands.ts'
 import { engine } from '../support/engine.ts'
-import { folderFor, serverFor } from '../support/servers.ts'
+import { serverFor } from '../support/servers.ts'
 
 type Finding = { check: string; status: string; message: string; advice?: string }
 const statuses = (findings: Finding[]) =>
@@ -60,33 +58,5 @@ describe('doctor', { concurrency: 2 }, () => {
       const { findings } = oneLine((await cli.run(['doctor', '--json'])).stdout)
       assert.equal(statuses(findings).database, engine === 'sqlite' ? 'warning' : 'problem')
     }
-  })
-
-  test('reports a data folder that is a file', async (t) => {
-    if (engine === 'postgres') return
-    const file = join(folderFor(t), 'file')
-    writeFileSync(file, '')
-    for (const dataDir of [file, join(file, 'data')]) {
-      const { code, stdout } = await cliOn({ PETSTORE_DATA_DIR: dataDir }, { PORT: '0' }).run(['doctor'])
-      assert.equal(code, 1)
-      assert.match(
-        stdout,
-        /^problem {2}folder {9}\S+\/file is not a folder\.\n {24}Set PETSTORE_DATA_DIR\.$/m,
-      )
-    }
-  })
-
-  test('reports a damaged database, and one that others can read', async (t) => {
-    if (engine === 'postgres') return
-    const dataDir = folderFor(t)
-    const file = join(dataDir, 'petstore.db')
-    writeFileSync(file, 'not a database, but longer than the header of one. '.repeat(100))
-    chmodSync(file, 0o644)
-    const { code, stdout } = await cliOn({ PETSTORE_DATA_DIR: dataDir }, { PORT: '0' }).run([
-      'doctor',
-      '--json',
-    ])
-    const found = statuses(oneLine(stdout).findings)
-    assert.deepEqual([code, found.database, found.permissions], [1, 'problem', 'warning'])
   })
 })

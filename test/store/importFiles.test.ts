@@ -12,7 +12,7 @@ import {
   lines,
 } from '../support/commands.ts'
 import { contentsOf, inDatabase } from '../support/engine.ts'
-import { spawnPetstore } from '../support/process.ts'
+import { preloadOption, spawnPetstore } from '../support/process.ts'
 import { folderFor, serverFor } from '../support/servers.ts'
 
 const adminKey = 'the-admin-key-of-the-large-import'
@@ -457,7 +457,7 @@ test('a large file is imported in bounded memory while a server answers', async 
   // In KiB.
   const report = 'process.on("exit",()=>console.log(process.resourceUsage().maxRSS))'
   const { ended } = spawnPetstore(['import', file, '--json'], server.databaseEnv, {
-    nodeOptions: ['--import', `data:text/javascript,${report}`],
+    nodeOptions: [preloadOption(report)],
   })
   let isImporting = true
   const statuses = new Set<number>()

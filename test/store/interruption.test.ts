@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { cliOnNewDatabase } from '../support/commands.ts'
 import { contentsOf } from '../support/engine.ts'
-import { runInProcess } from '../support/process.ts'
+import { preloadOption, runInProcess } from '../support/process.ts'
 import { folderFor } from '../support/servers.ts'
 
 /** The process sends itself SIGINT at the given check for one. A command checks before each batch. */
@@ -18,7 +18,7 @@ AbortSignal.prototype.throwIfAborted = function () {
 
 const interrupt = (args: string[], env: Record<string, string>, check: number) =>
   runInProcess(args, env, '', {
-    nodeOptions: [`--import=data:text/javascript,${encodeURIComponent(preload(check))}`],
+    nodeOptions: [preloadOption(preload(check))],
   })
 
 const count = 20_000

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { newDatabase } from '../support/engine.ts'
-import { spawnPetstore } from '../support/process.ts'
+import { preloadOption, spawnPetstore } from '../support/process.ts'
 
 /** The process sends itself the signal in the same turn in which the start ends, before it prints anything. */
 const preload = (signal: NodeJS.Signals) => `const { log } = console
@@ -13,7 +13,7 @@ console.log = function (...args) {
 describe('a signal to stop', () => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     test(`${signal}, at the end of the start, is not lost`, { timeout: 120_000 }, async (t) => {
-      const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(preload(signal))}`
+      const NODE_OPTIONS = preloadOption(preload(signal))
       const { child, ended } = spawnPetstore(['serve'], { ...(await newDatabase()), PORT: '0', NODE_OPTIONS })
       t.after(() => child.kill('SIGKILL'))
       const { code, stderr } = await ended

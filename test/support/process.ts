@@ -45,6 +45,10 @@ export type SpawnOptions = {
   cwd?: string
 }
 
+/** The option of Node that runs this module before the program. */
+export const preloadOption = (source: string): string =>
+  `--import=data:text/javascript,${encodeURIComponent(source)}`
+
 /** The unit of `ulimit -f` is 512 bytes. */
 const limited = (bytes: number, ...command: string[]) => [
   '-c',

@@ -1,8 +1,7 @@
 import { closeSync, fstatSync, ftruncateSync, openSync, statSync, writeSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
 import { ApiError } from '../../api/errors.ts'
 import { JsonError } from '../../api/json.ts'
-import { explainUnwritable } from '../../database/sqlite/unwritable.ts'
+import { explainUnwritableFile } from '../../database/sqlite/unwritable.ts'
 import { counted } from '../cli.ts'
 
 /** A line that cannot be imported. */
@@ -58,7 +57,7 @@ function openReport(file: string, inputFile = '-'): number {
     }
     closeSync(report)
   } catch (error) {
-    const explained = explainUnwritable(error, dirname(resolve(file)), 'choose another folder')
+    const explained = explainUnwritableFile(error, file)
     if (explained !== error) throw explained
     throw new Error(`The report cannot be written (${(error as Error).message}).`, { cause: error })
   }

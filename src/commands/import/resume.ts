@@ -9,13 +9,6 @@ export async function committedLine(db: Db, digest: string): Promise<number> {
   return row?.line ?? 0
 }
 
-/** Two imports of one file would add its animals twice. */
-class ConcurrentImportError extends Error {
-  constructor() {
-    super('Another import of this file is running, or has just ended.')
-  }
-}
-
 /** To be called in the transaction that writes the lines after `previous`. Fails if another import has written them. */
 export async function recordLine(
   trx: Db,
@@ -38,7 +31,8 @@ export async function recordLine(
           .where('line', '=', previous)
           .returning('line')
           .executeTakeFirst()
-  if (!recorded) throw new ConcurrentImportError()
+  // Two imports of one file would add its animals twice.
+  if (!recorded) throw new Error('Another import of this file is running, or has just ended.')
 }
 
 /** The import has ended. Also removes the records of imports that were not continued. */

@@ -40,12 +40,15 @@ export type ReplacedDatabase = {
   readonly lastChangeId: number
 }
 
+/** Called with the restored database before it replaces the other one. */
+type Prepare = (restored: Database, replaced: ReplacedDatabase) => Promise<void>
+
 /** Replaces the database with a backup, which is checked, migrated and prepared in a staging folder first. */
 export async function restoreDatabase(
   file: string,
   dataDir: string,
   now: number,
-  prepare: (restored: Database, replaced: ReplacedDatabase) => Promise<void>,
+  prepare: Prepare,
   options: CopyOptions = {},
 ): Promise<Backup> {
   const problem = integrityProblem(file)
@@ -63,8 +66,13 @@ export async function restoreDatabase(
   }
 }
 
-async function restoreChecked(...args: Parameters<typeof restoreDatabase>): Promise<Backup> {
-  const [file, dataDir, now, prepare, options = {}] = args
+async function restoreChecked(
+  file: string,
+  dataDir: string,
+  now: number,
+  prepare: Prepare,
+  options: CopyOptions,
+): Promise<Backup> {
   const staging = mkdtempSync(join(dataDir, stagingPrefix))
   const releaseLock = lockFile(stagingLock(staging), 'The staging folder is locked.')
   try {

@@ -1,5 +1,5 @@
 import { accessSync, constants, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { isFull } from './driver.ts'
 import { nearestExisting } from './files.ts'
 
@@ -47,6 +47,10 @@ export function explainUnwritable(error: unknown, folder: string, alternative: s
   const advice = adviceFor(problem, alternative)
   return new UnwritableError(`The folder ${folder} cannot be written, because ${problem.reason}: ${advice}.`)
 }
+
+/** The same for the folder of a file. */
+export const explainUnwritableFile = (error: unknown, file: string): unknown =>
+  explainUnwritable(error, dirname(resolve(file)), 'choose another folder')
 
 /** What to do: one of two things, or the alternative alone. */
 export const adviceFor = ({ remedy }: WriteProblem, alternative: string): string =>

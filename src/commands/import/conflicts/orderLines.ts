@@ -119,7 +119,7 @@ class OpenOrders {
 
   #petOf(id: number): number | undefined {
     const changed = this.#file.petOf.get(id)
-    if (changed) return changed.pet_id as number
+    if (changed) return changed.petId as number
     const petId = this.#byId.get(id)?.petId
     return petId === undefined || this.#file.orderOf.get(petId) ? undefined : petId
   }
@@ -133,13 +133,13 @@ class TemporaryFile {
     CREATE TABLE lines (
       line INTEGER PRIMARY KEY, id INTEGER, petId INTEGER, isOpen INTEGER, holdExpiresAt INTEGER
     ) STRICT;
-    CREATE TABLE open_orders (pet_id INTEGER PRIMARY KEY, id INTEGER, holdExpiresAt INTEGER) STRICT;
+    CREATE TABLE open_orders (petId INTEGER PRIMARY KEY, id INTEGER, holdExpiresAt INTEGER) STRICT;
     CREATE INDEX open_orders_by_id ON open_orders (id) WHERE id IS NOT NULL;
     BEGIN`)
   readonly #selectLines = this.#database.prepare('SELECT * FROM lines WHERE line > ? ORDER BY line LIMIT ?')
   readonly insertLine = this.#database.prepare('INSERT INTO lines VALUES (?, ?, ?, ?, ?)')
-  readonly orderOf = this.#database.prepare('SELECT id, holdExpiresAt FROM open_orders WHERE pet_id = ?')
-  readonly petOf = this.#database.prepare('SELECT pet_id FROM open_orders WHERE id = ?')
+  readonly orderOf = this.#database.prepare('SELECT id, holdExpiresAt FROM open_orders WHERE petId = ?')
+  readonly petOf = this.#database.prepare('SELECT petId FROM open_orders WHERE id = ?')
   readonly setOrder = this.#database.prepare('INSERT OR REPLACE INTO open_orders VALUES (?, ?, ?)')
 
   linesAfter(line: number): Line[] {
