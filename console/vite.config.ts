@@ -11,6 +11,8 @@ export default defineConfig({
     outDir: 'dist',
     emptyOutDir: true,
     target: 'es2023',
+    // The styles of a screen whose stylesheet could not be loaded would be missing until the next reload.
+    cssCodeSplit: false,
     // A data: URL needs a weaker policy.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },

@@ -14,7 +14,8 @@ import {
 } from '../support/console.ts'
 import { addAnimals, addRequests } from '../support/consoleData.ts'
 import { eventually } from '../support/eventually.ts'
-import { startTestService } from '../support/service.ts'
+import { startTestService, type TestService } from '../support/service.ts'
+import { proxyFor } from '../support/tcpProxy.ts'
 import { type ConsoleTest, useConsole } from '../support/useConsole.ts'
 import { loopbackAllowed, startWebhookReceiver, type WebhookReceiver } from '../support/webhookReceiver.ts'
 
@@ -83,6 +84,24 @@ const screens: Screen[] = [
   { name: 'audit', path: () => 'audit', ready: (page) => page.getByText('was rotated').waitFor() },
   { name: 'limits', path: () => 'limits', ready: (page) => page.getByText('This day').waitFor() },
 ]
+
+const ordersScreen: Screen = {
+  name: 'orders',
+  path: () => 'orders',
+  ready: (page) => page.getByRole('button', { name: 'Approve' }).first().waitFor(),
+}
+
+/** How the first element of each kind looks. */
+const stylesOf = (page: Page) =>
+  page.evaluate<Record<string, string>>(`(() => {
+    const styles = {}
+    for (const element of document.querySelectorAll('main.content *')) {
+      const { display, padding, gap, borderRadius, fontSize } = getComputedStyle(element)
+      const selector = element.localName + '.' + (element.getAttribute('class') ?? '')
+      styles[selector] ??= [display, padding, gap, borderRadius, fontSize].join(', ')
+    }
+    return styles
+  })()`)
 
 for (const [size, options] of Object.entries({ phone, desktop })) {
   browserTest(`every screen is sound on a ${size}`, (t) =>
@@ -177,6 +196,35 @@ describe('a screen', () => {
       desktop,
     ),
   )
+
+  browserTest('that is first opened during an outage looks the same as after a reload', async (t) => {
+    const proxy = await proxyFor(t, service.base)
+    const { origin } = new URL(proxy.through(service.base))
+    const proxied: TestService = Object.create(service, { base: { value: origin } })
+    const look = async ({ page }: PageVisit) => {
+      await page.getByText('Live', { exact: true }).waitFor()
+      // A list has the code and the stylesheet of its details.
+      const first = [...screens, ordersScreen].filter(({ name }) => name !== 'keys' && name !== 'webhooks')
+      for (const { name, path, ready } of first) {
+        await t.test(name, async () => {
+          await proxy.refuse()
+          await goTo(page, path())
+          await page.getByText('The service cannot be reached').first().waitFor()
+          await proxy.accept()
+          await page.evaluate(`dispatchEvent(new Event('online'))`)
+          await ready(page)
+          const found = await stylesOf(page)
+          await page.reload()
+          await ready(page)
+          const expected = await stylesOf(page)
+          const selectors = Object.keys(expected).filter((selector) => selector in found)
+          assert.ok(selectors.length > 8, `${selectors}`)
+          for (const selector of selectors) assert.equal(found[selector], expected[selector], selector)
+        })
+      }
+    }
+    await visit('animals', look, { service: proxied, ...desktop })
+  })
 
   browserTest('that fails on a response explains it, and the navigation still works', () =>
     visit('animals', async (opened) => {
