@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core'
 import { ensureCategory } from '../../src/categories/queries.ts'
 import { createPets } from '../../src/pets/queries.ts'
 import { browserTest } from '../support/browser.ts'
-import { desktop } from '../support/console.ts'
+import { assertFits, desktop, goTo, nextFrame, screenshot } from '../support/console.ts'
 import { repetitions } from '../support/repetitions.ts'
 import { useConsole } from '../support/useConsole.ts'
 
@@ -15,7 +15,7 @@ const heapBytesMax = 60 * 1024 * 1024
 /** The list is shown again after each page, so few rows save time. */
 const smallWindow = { viewport: { width: 390, height: 480 } }
 
-const { visit } = useConsole({}, async ({ service }) => {
+const { api, service, visit } = useConsole({}, async ({ service }) => {
   const database = await service.openDatabase()
   await database.write((trx) => ensureCategory(trx, 1n, service.now()))
   for (let done = 0; done < count; done += rowsPerWrite) {
@@ -85,6 +85,102 @@ browserTest(
         await scrollTo(page, 0.5)
         const middle = new RegExp(`^Animal number (${count / 2_000 - 1}|${count / 2_000})\\d{3}$`)
         await page.getByText(middle).first().waitFor()
+      },
+      smallWindow,
+    ),
+)
+
+/** 20 characters, wider than most names of this length. */
+const longName = 'Wilhelmina Woofworth'
+const longAddress = 'https://woofworth.eu'
+const widths = [320, 360, 390, 430, 600, 768, 1_024]
+
+/** Lists that are longer than the screen. */
+async function addLongLists(): Promise<void> {
+  for (let number = 0; number < 40; number++) {
+    await service.makeKey({ name: `Key number ${number}` })
+    await api('POST', '/webhooks', { url: `https://partner.example/${number}`, events: ['pet.created'] })
+  }
+  for (const name of ['W'.repeat(100), longName]) {
+    await api('POST', '/pets', { name, categoryId: 1 })
+    await service.makeKey({ name })
+  }
+  for (const url of [`${longAddress}/${'w'.repeat(255)}`, longAddress])
+    await api('POST', '/webhooks', { url, events: ['pet.created'] })
+}
+
+type Box = { left: number; right: number; isCut: boolean; text: string }
+type TableBoxes = {
+  frame: Box
+  table: Box
+  headers: Box[]
+  named: Box[]
+  statuses: Box[]
+  rowHeights: number[]
+}
+
+/** The places of the visible table, of the heads of its columns, and of what has the text `name`. */
+const measureTable = (page: Page, name: string) =>
+  page.evaluate<TableBoxes>(`(() => {
+    const isShown = (element) => element.getClientRects().length > 0
+    const table = [...document.querySelectorAll('.content table')].find(isShown)
+    const box = (element) => {
+      const { left, right } = element.getBoundingClientRect()
+      const isCut = element.scrollWidth > element.clientWidth || element.scrollHeight > element.clientHeight
+      return { left, right, isCut, text: element.innerText }
+    }
+    const all = (selector) => [...table.querySelectorAll(selector)].filter(isShown)
+    const leaves = all('td *, td').filter(({ children }) => children.length === 0)
+    return {
+      frame: box(table.parentElement),
+      table: box(table),
+      headers: all('th').map(box),
+      named: leaves.filter(({ textContent }) => textContent === ${JSON.stringify(name)}).map(box),
+      statuses: all('td:has(.chip)').map(box),
+      rowHeights: all('tbody tr:not(.table-spacer)').map((row) => row.getBoundingClientRect().height),
+    }
+  })()`)
+
+async function assertTableFits(page: Page, name: string, width: number): Promise<void> {
+  await assertFits(page)
+  const { frame, table, headers, named, statuses, rowHeights } = await measureTable(page, name)
+  const starts = headers.map(({ left }) => left)
+  const ends = headers.map(({ right }) => right)
+  assert.deepEqual(starts, [table.left, ...ends.slice(0, -1)], 'The columns have gaps.')
+  assert.ok(Math.abs(table.right - (ends.at(-1) ?? 0)) < 1, 'The columns do not fill the table.')
+  assert.ok(frame.right <= width, 'The table is wider than the screen.')
+  assert.equal(named.length, 1)
+  const cut = [...named, ...statuses].filter(({ isCut }) => isCut)
+  assert.deepEqual(cut, [], 'A name or a status is cut off.')
+  const heights = new Set(rowHeights)
+  assert.equal(heights.size, 1, `The rows have the heights ${[...heights]}.`)
+}
+
+browserTest(
+  'the columns of every table fill it, and a name of 20 characters can be read, at every width',
+  (t) =>
+    visit(
+      'overview',
+      async ({ page }) => {
+        await addLongLists()
+        await page.reload()
+        const firstTime = async () => {
+          await page.getByText('Show as a table').click()
+          return page.locator('.content td').first().innerText()
+        }
+        const names = { overview: firstTime, animals: longName, keys: longName, webhooks: longAddress }
+        for (const [path, found] of Object.entries(names)) {
+          await goTo(page, path)
+          const name = typeof found === 'string' ? found : await found()
+          await page.getByText(name, { exact: true }).waitFor()
+          for (const width of widths)
+            await t.test(`${path} at ${width} px`, async () => {
+              await page.setViewportSize({ width, height: 700 })
+              await nextFrame(page)
+              await screenshot(page, `long-${path}-${width}`)
+              await assertTableFits(page, name, width)
+            })
+        }
       },
       smallWindow,
     ),

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { isPhone } from '../app/viewport.ts'
 
 export type Column<T> = {
   name: string
@@ -30,7 +31,6 @@ type VirtualTableProps<T> = {
 
 /** Equal to --row-height in tokens.css. */
 const rowHeights = { desktop: 52, phone: 64 }
-const phoneQuery = matchMedia('(max-width: 640px)')
 /** Rows above and below what is visible. */
 const overscan = 8
 /** The next page is loaded when fewer rows than this are left. */
@@ -40,7 +40,8 @@ const endDistance = 40
 export function VirtualTable<T>(props: VirtualTableProps<T>) {
   const { label, columns, length, itemAt, keyOf, onEnd, footer, rowClass } = props
   const container = useRef<HTMLDivElement>(null)
-  const { top, height, rowHeight } = useViewport(container)
+  const { top, height } = useViewport(container)
+  const rowHeight = isPhone.value ? rowHeights.phone : rowHeights.desktop
   const first = Math.min(Math.max(0, Math.floor(top / rowHeight) - overscan), Math.max(0, length - 1))
   const last = Math.min(length, Math.ceil((top + height) / rowHeight) + overscan)
   useAnchor(container, { length, topIndex: Math.floor(top / rowHeight), rowHeight }, (index) => {
@@ -89,9 +90,9 @@ export function VirtualTable<T>(props: VirtualTableProps<T>) {
           </tr>
         </thead>
         <tbody>
-          <Spacer height={first * rowHeight} columns={columns.length} />
+          <Spacer height={first * rowHeight} />
           {rows}
-          <Spacer height={(length - last) * rowHeight} columns={columns.length} />
+          <Spacer height={(length - last) * rowHeight} />
         </tbody>
       </table>
       {footer}
@@ -99,11 +100,12 @@ export function VirtualTable<T>(props: VirtualTableProps<T>) {
   )
 }
 
-const Spacer = ({ height, columns }: { height: number; columns: number }) =>
+/** It has one cell. A cell that spans more columns than are shown makes room for those that are hidden. */
+const Spacer = ({ height }: { height: number }) =>
   height > 0 ? (
     // biome-ignore lint/a11y/noAriaHiddenOnFocusable: the row has no content and is not focusable
     <tr class="table-spacer" aria-hidden="true">
-      <td colSpan={columns} style={{ height: `${height}px` }} />
+      <td style={{ height: `${height}px` }} />
     </tr>
   ) : null
 
@@ -141,16 +143,11 @@ function useAnchor(
 }
 
 function useViewport(container: { current: HTMLElement | null }) {
-  const [viewport, setViewport] = useState({ top: 0, height: 600, rowHeight: rowHeights.desktop })
+  const [viewport, setViewport] = useState({ top: 0, height: 600 })
   useLayoutEffect(() => {
     const element = container.current
     if (!element) return
-    const measure = () =>
-      setViewport({
-        top: element.scrollTop,
-        height: element.clientHeight,
-        rowHeight: phoneQuery.matches ? rowHeights.phone : rowHeights.desktop,
-      })
+    const measure = () => setViewport({ top: element.scrollTop, height: element.clientHeight })
     measure()
     element.addEventListener('scroll', measure, { passive: true })
     const observer = new ResizeObserver(measure)

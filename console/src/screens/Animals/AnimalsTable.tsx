@@ -5,6 +5,7 @@ import { categoryName } from '../../app/categories.ts'
 import { keepFocus } from '../../app/focus.ts'
 import { formatCount, pluralize } from '../../app/format.ts'
 import { hasScope } from '../../app/session.ts'
+import { isPhone } from '../../app/viewport.ts'
 import { Button } from '../../components/Button.tsx'
 import { EmptyState } from '../../components/EmptyState.tsx'
 import { ErrorState } from '../../components/ErrorState.tsx'
@@ -110,6 +111,12 @@ function NoAnimals({ isFiltered, onClear, onDialog }: AnimalsTableProps) {
   )
 }
 
+const statusColumn: Column<Pet> = {
+  name: 'Status',
+  width: 'var(--status-width)',
+  render: ({ status }) => <StatusChip status={status} />,
+}
+
 const columnsFor = (list: PetList, onDialog: (dialog: OpenDialog) => void): Column<Pet>[] => [
   {
     name: 'Id',
@@ -124,9 +131,11 @@ const columnsFor = (list: PetList, onDialog: (dialog: OpenDialog) => void): Colu
         <span class="cell-title" title={pet.name}>
           {pet.name}
         </span>
-        <span class="cell-detail">
-          <Name>{categoryName(pet.categoryId)}</Name> · {String(pet.id)}
-        </span>
+        {isPhone.value && (
+          <span class="cell-detail">
+            <StatusChip status={pet.status} /> <Name>{categoryName(pet.categoryId)}</Name> · {String(pet.id)}
+          </span>
+        )}
       </>
     ),
   },
@@ -136,7 +145,8 @@ const columnsFor = (list: PetList, onDialog: (dialog: OpenDialog) => void): Colu
     isHiddenOnPhone: true,
     render: ({ categoryId }) => <span title={categoryName(categoryId)}>{categoryName(categoryId)}</span>,
   },
-  { name: 'Status', width: '8.5rem', render: ({ status }) => <StatusChip status={status} /> },
+  // On a phone it is below the name, which needs the room.
+  ...(isPhone.value ? [] : [statusColumn]),
   {
     name: 'Actions',
     isNameHidden: true,

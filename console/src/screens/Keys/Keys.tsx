@@ -157,5 +157,5 @@ const columns: Column<Key>[] = [
     isHiddenOnPhone: true,
     render: ({ lastUsedAt }) => <LastUsed at={lastUsedAt} />,
   },
-  { name: 'Status', width: '8rem', render: (key) => <StatusChip status={keyStatus(key)} /> },
+  { name: 'Status', width: 'var(--status-width)', render: (key) => <StatusChip status={keyStatus(key)} /> },
 ]

@@ -92,7 +92,7 @@ const WebhooksTable = ({ webhooks }: { webhooks: readonly Webhook[] }) => (
         <col />
         <col class="wide" style={{ width: '28%' }} />
         <col class="wider" style={{ width: '10rem' }} />
-        <col style={{ width: '8rem' }} />
+        <col style={{ width: 'var(--status-width)' }} />
       </colgroup>
       <thead>
         <tr>
