@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { RequestError } from '../../console/src/api/errors.ts'
+import { foldText } from '../../console/src/app/fold.ts'
 import { type ListOptions, type LoadedPage, PagedList } from '../../console/src/app/pagedList.ts'
 
 type Row = { id: number; name: string }
@@ -264,5 +265,28 @@ describe('a list that shows all that is in memory', () => {
     await settled()
     assert.equal(list.window().items.length, pageSize)
     assert.equal(list.window().items[0]?.name, 'New')
+  })
+})
+
+describe('a comparison of names', () => {
+  const same = [
+    ['Zoë', 'ZOE'],
+    ['Żółw', 'zolw'],
+    ['Smørrebrød', 'SMORREBROD'],
+    ['Weiß', 'weiss'],
+    ['İstanbul', 'istanbul'],
+    ['ΜΙΛΟΣ', 'μίλος'],
+    ['Æsop', 'aesop'],
+    ['O’Malley', "o'malley"],
+    ['ﬁ', 'FI'],
+  ] as const
+  for (const [one, other] of same)
+    test(`${one} is ${other}`, () => assert.equal(foldText(one), foldText(other)))
+
+  test('keeps what makes names different', () => {
+    assert.notEqual(foldText('Milo'), foldText('Mila'))
+    // A sign of its own, not an accent.
+    assert.ok(!foldText('が').includes(foldText('か')))
+    assert.notEqual(foldText('कि'), foldText('की'))
   })
 })

@@ -17,6 +17,7 @@ import { startTestService } from '../support/service.ts'
 import { useConsole } from '../support/useConsole.ts'
 
 const hourMs = 60 * 60 * 1000
+const undoMs = 6_000
 /** The most cards of a column after a load. */
 const cardsMax = 200
 
@@ -34,10 +35,15 @@ const { api, service, visit } = useConsole({}, async ({ api }) => {
   }
 })
 const addPet = (name: string) => api('POST', '/pets', { name, categoryId: 1 })
-async function addOrder(name: string, customer = { name: 'Ada Example', email: 'ada@example.com' }) {
+async function addOrder(
+  name: string,
+  customer = { name: 'Ada Example', email: 'ada@example.com' },
+  note = 'Has a garden.',
+) {
   const { id: petId } = await addPet(name)
-  return api('POST', '/store/orders', { petId, customer, note: 'Has a garden.' })
+  return api('POST', '/store/orders', { petId, customer, note })
 }
+const statusOf = async (orderId: number) => (await api('GET', `/store/orders/${orderId}`)).status
 
 /** Adds orders without the API, one for each of as many animals. Returns their ids, newest first. */
 async function addApprovedOrders(count: number): Promise<number[]> {
@@ -104,9 +110,14 @@ describe('orders', () => {
       await page.getByRole('dialog').getByRole('button', { name: 'Place order' }).click()
       await page.getByText('Order 1 placed for Milo.').waitFor()
       await page.getByRole('link', { name: 'Orders' }).click()
+      await page.clock.install()
       await card(page, 'Placed', 'Milo').getByRole('button', { name: 'Approve' }).click()
+      await page.getByText('Order 1 for Milo approved.').waitFor()
       await card(page, 'Approved', 'Milo').getByRole('button', { name: 'Mark as delivered' }).click()
+      await page.getByText('Order 1 for Milo delivered.').waitFor()
       await card(page, 'Delivered', 'Milo').waitFor()
+      await screenshot(page, 'orders-undo')
+      await page.clock.fastForward(undoMs)
       await eventually('the adoption', async () => {
         const { json } = await empty.request('GET', '/v1/pets', { key: empty.operatorKey })
         return json[0].status === 'sold'
@@ -124,6 +135,89 @@ describe('orders', () => {
       await hazel.getByText('Ada Example').waitFor()
       await hazel.getByText('Has a garden.').waitFor()
     })
+  })
+
+  browserTest('a long note is shortened until it is opened, and an e-mail address is a link', async () => {
+    const note = 'Has a garden.\n'.repeat(20)
+    const order = await addOrder('Maple', { name: 'Ada', email: 'ada+cats@example.com' }, note)
+    await visit('orders', async (opened) => {
+      const { page } = opened
+      const maple = card(page, 'Placed', 'Maple')
+      const link = maple.getByRole('link', { name: 'ada+cats@example.com' })
+      assert.equal(await link.getAttribute('href'), 'mailto:ada%2Bcats@example.com')
+      const text = maple.getByText('Has a garden.')
+      const heightOf = async () => (await text.boundingBox())?.height ?? 0
+      await maple.getByRole('button', { name: 'Show whole note' }).waitFor()
+      const shortened = await heightOf()
+      await assertSoundInBoth(opened, 'orders-note')
+      await page.setViewportSize(phone.viewport)
+      await screenshot(page, 'orders-note-phone')
+      await maple.getByRole('button', { name: 'Show whole note' }).click()
+      await maple.getByRole('button', { name: 'Show less' }).waitFor()
+      assert.ok((await heightOf()) > 6 * shortened, `${shortened}, ${await heightOf()}`)
+      assert.equal(await card(page, 'Placed', 'Nutmeg').getByRole('button', { name: /note/ }).count(), 0)
+    })
+    await api('PATCH', `/store/orders/${order.id}`, { status: 'cancelled' })
+  })
+
+  browserTest(
+    'a delivery and a cancellation can be undone, and are sent when the time for that ends',
+    async () => {
+      const { id } = await addOrder('Rowan')
+      await api('PATCH', `/store/orders/${id}`, { status: 'approved' })
+      await visit('orders', async (opened) => {
+        const { page } = opened
+        const deliver = () =>
+          card(page, 'Approved', 'Rowan').getByRole('button', { name: 'Mark as delivered' }).click()
+        await card(page, 'Approved', 'Rowan').waitFor()
+        await page.clock.install()
+        const requests: (string | null)[] = []
+        page.on(
+          'request',
+          (request) => void (request.method() === 'PATCH' && requests.push(request.postData())),
+        )
+        await deliver()
+        await card(page, 'Delivered', 'Rowan').waitFor()
+        await page.getByText(`Order ${id} for Rowan delivered.`).waitFor()
+        await assertSound(opened)
+        await page.getByRole('button', { name: 'Undo' }).click()
+        await card(page, 'Approved', 'Rowan').waitFor()
+        await page.getByRole('button', { name: `Actions for order ${id}` }).click()
+        await page.getByRole('menuitem', { name: 'Cancel order' }).click()
+        await card(page, 'Cancelled', 'Rowan').waitFor()
+        await page.getByText(`Order ${id} for Rowan cancelled.`).waitFor()
+        await page.keyboard.press('Control+z')
+        await card(page, 'Approved', 'Rowan').waitFor()
+        await page.clock.fastForward(2 * undoMs)
+        assert.deepEqual(requests, [])
+        assert.equal(await statusOf(id), 'approved')
+        // The time goes on when the screen is left, and the board shows the same when it is opened again.
+        await deliver()
+        await card(page, 'Delivered', 'Rowan').waitFor()
+        await page.getByRole('link', { name: 'Limits' }).click()
+        await page.getByText('This day').waitFor()
+        await page.getByRole('link', { name: 'Orders' }).click()
+        await card(page, 'Delivered', 'Rowan').waitFor()
+        assert.equal(await card(page, 'Approved', 'Rowan').count(), 0)
+        await page.mouse.move(5, 5)
+        await page.clock.fastForward(undoMs)
+        await eventually('the delivery', async () => (await statusOf(id)) === 'delivered')
+        assert.deepEqual(requests, ['{"status":"delivered"}'])
+        await card(page, 'Delivered', 'Rowan').waitFor()
+      })
+    },
+  )
+
+  browserTest('a cancellation is sent when the page is closed before the time for undoing ends', async () => {
+    const { id } = await addOrder('Sorrel')
+    await visit('orders', async ({ page }) => {
+      await page.getByRole('button', { name: `Actions for order ${id}` }).click()
+      await page.getByRole('menuitem', { name: 'Cancel order' }).click()
+      await card(page, 'Cancelled', 'Sorrel').waitFor()
+      assert.equal(await statusOf(id), 'placed')
+      await page.goto('about:blank').catch(() => {})
+    })
+    await eventually('the cancellation', async () => (await statusOf(id)) === 'cancelled')
   })
 
   browserTest('two people reserve the same animal: the second is told that it was taken', async () => {
@@ -192,8 +286,11 @@ describe('orders', () => {
           await card(second, 'Placed', 'Mango').getByRole('button', { name: 'Approve' }).click()
           await second.getByText(/Someone else changed the order for Mango first/).waitFor()
           for (const page of [first, second]) await card(page, 'Cancelled', 'Mango').waitFor()
+          await first.clock.install()
           await first.getByRole('button', { name: `Actions for order ${order.id}` }).click()
           await first.getByRole('menuitem', { name: 'Cancel order' }).click()
+          await card(first, 'Cancelled', 'Poppy').waitFor()
+          await first.clock.fastForward(undoMs)
           await card(second, 'Cancelled', 'Poppy').waitFor()
         })
       })

@@ -1,7 +1,7 @@
 /** The pages of a `PagedList` in memory. Items are in descending order of id. */
 
 /** About 10 MB of animals. */
-const itemsMax = 20_000
+export const itemsMax = 20_000
 /** A page grows by new items. */
 const pageItemsMax = 1_000
 

@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
 import { isAbort, type RequestError, toRequestError } from '../api/errors.ts'
 import { ChangesDuringLoad } from './changesDuringLoad.ts'
-import { type Item, ListPages, type Page } from './listPages.ts'
+import { type Item, itemsMax, ListPages, type Page } from './listPages.ts'
 
 /**
  * A list that is loaded page by page, with a bounded number of items in memory. Pages that are far from what is shown
@@ -11,7 +11,7 @@ import { type Item, ListPages, type Page } from './listPages.ts'
 /** `loadNewer` loads at most this many pages, until the window has no gap. */
 const newerPagesMax = 4
 
-export type { Item }
+export { type Item, itemsMax }
 export type LoadedPage<T> = { data: readonly T[]; nextCursor: string | undefined }
 
 export type ListOptions<T> = {

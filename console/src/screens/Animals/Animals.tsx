@@ -1,8 +1,9 @@
-import { useCallback, useEffect, useMemo, useState } from 'preact/hooks'
+import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { isId } from '../../api/json.ts'
 import { streamReady } from '../../api/stream.ts'
 import type { PetStatus } from '../../api/types.ts'
 import { loadCategories } from '../../app/categories.ts'
+import { foldText } from '../../app/fold.ts'
 import { navigate, search } from '../../app/router.ts'
 import { hasScope } from '../../app/session.ts'
 import { Button } from '../../components/Button.tsx'
@@ -12,14 +13,15 @@ import { PlaceOrderDialog } from '../Orders/PlaceOrderDialog.tsx'
 import { AnimalDialog } from './AnimalDialog.tsx'
 import { AnimalsTable, type OpenDialog } from './AnimalsTable.tsx'
 import { AnimalsToolbar, type ToolbarValues } from './AnimalsToolbar.tsx'
-import { createPetList, followPets, type PetList } from './pets.ts'
+import { createPetList, filterPets, followPets, type PetList } from './pets.ts'
 
-/** A pause in typing, before the API is asked for an id. */
+/** A pause in typing, before the search begins. */
 const typingMs = 250
 
 export default function Animals() {
   const [values, setValues] = useToolbar()
-  const { list, isName } = usePetList(values)
+  const { list, isName } = usePetList()
+  const hasFilters = values.status !== '' || values.categoryId !== ''
   const [dialog, setDialog] = useState<OpenDialog>()
   const close = useCallback(() => setDialog(undefined), [])
   return (
@@ -42,7 +44,8 @@ export default function Animals() {
         list={list}
         onDialog={setDialog}
         onClear={() => setValues({ status: '', categoryId: '', text: '' })}
-        isFiltered={values.status !== '' || values.categoryId !== '' || values.text.trim() !== ''}
+        isFiltered={hasFilters || values.text.trim() !== ''}
+        hasFilters={hasFilters}
         isNameSearch={isName}
       />
       {dialog?.kind === 'add' && <AnimalDialog list={list} onClose={close} />}
@@ -54,30 +57,59 @@ export default function Animals() {
   )
 }
 
-/** The filters are in the URL, so that a link shows the same animals. The search text is not. */
-function useToolbar(): [ToolbarValues, (changes: Partial<ToolbarValues>) => void] {
-  const [text, setText] = useState('')
+function valuesInUrl(): ToolbarValues {
   const query = new URLSearchParams(search.value)
-  const status = query.get('status') as PetStatus | null
-  const values = { status: status ?? ('' as const), categoryId: query.get('category') ?? '', text }
-  const set = (changes: Partial<ToolbarValues>) => {
-    const next = { ...values, ...changes }
-    setText(next.text)
-    if (next.status === values.status && next.categoryId === values.categoryId) return
-    const filters = new URLSearchParams()
-    if (next.status !== '') filters.set('status', next.status)
-    if (next.categoryId !== '') filters.set('category', next.categoryId)
-    const filterText = filters.toString()
-    navigate(`animals${filterText === '' ? '' : `?${filterText}`}`, { replace: true })
+  const status = (query.get('status') ?? '') as PetStatus | ''
+  return { status, categoryId: query.get('category') ?? '', text: query.get('q') ?? '' }
+}
+
+const urlOf = ({ status, categoryId, text }: ToolbarValues): string => {
+  const query = new URLSearchParams()
+  if (status !== '') query.set('status', status)
+  if (categoryId !== '') query.set('category', categoryId)
+  if (text.trim() !== '') query.set('q', text.trim())
+  return query.size === 0 ? 'animals' : `animals?${query}`
+}
+
+/** The filters and the search are in the URL, so that a link, a reload and the way back show the same animals. */
+function useToolbar(): [ToolbarValues, (changes: Partial<ToolbarValues>) => void] {
+  const { text: searched, ...filters } = valuesInUrl()
+  const [text, setText] = useState(searched)
+  /** What this function has written to the URL. */
+  const written = useRef(searched)
+  const write = (values: ToolbarValues) => {
+    written.current = values.text.trim()
+    navigate(urlOf(values), { replace: true })
   }
-  return [values, set]
+  useEffect(() => {
+    if (searched === written.current) return
+    written.current = searched
+    setText(searched)
+  }, [searched])
+  // Browsers limit how often the URL changes.
+  useEffect(() => {
+    if (text.trim() === written.current) return
+    const timer = setTimeout(() => write({ ...valuesInUrl(), text }), typingMs)
+    return () => clearTimeout(timer)
+  }, [text])
+  const values = { ...filters, text }
+  return [
+    values,
+    (changes) => {
+      const next = { ...values, ...changes }
+      setText(next.text)
+      if (next.status !== values.status || next.categoryId !== values.categoryId) write(next)
+    },
+  ]
 }
 
 /** Digits are an id, which the API finds. Other text is a part of a name, among the loaded animals. */
-function usePetList({ status, categoryId, text }: ToolbarValues): { list: PetList; isName: boolean } {
-  const searched = useDebounced(text.trim())
+function usePetList(): { list: PetList; isName: boolean } {
+  // The URL has the search after a pause in typing.
+  const { status, categoryId, text } = valuesInUrl()
+  const searched = text.trim()
   const id = isId(searched) ? searched : ''
-  const name = id === '' ? searched.toLocaleLowerCase() : ''
+  const name = id === '' ? foldText(searched) : ''
   const list = useMemo(() => createPetList({ status, categoryId, id }), [status, categoryId, id])
   useEffect(() => {
     void loadCategories()
@@ -91,16 +123,7 @@ function usePetList({ status, categoryId, text }: ToolbarValues): { list: PetLis
     }
   }, [list])
   useEffect(() => {
-    list.filter(name === '' ? undefined : (pet) => pet.name.toLocaleLowerCase().includes(name))
+    filterPets(list, name === '' ? undefined : (pet) => foldText(pet.name).includes(name))
   }, [list, name])
   return { list, isName: name !== '' }
-}
-
-function useDebounced(value: string): string {
-  const [settled, setSettled] = useState(value)
-  useEffect(() => {
-    const timer = setTimeout(setSettled, typingMs, value)
-    return () => clearTimeout(timer)
-  }, [value])
-  return settled
 }

@@ -1,4 +1,4 @@
-import { useCallback } from 'preact/hooks'
+import { useCallback, useState } from 'preact/hooks'
 import { isPetTransitionAllowed, petStatuses } from '../../../../src/pets/pet.ts'
 import type { Pet } from '../../api/types.ts'
 import { categoryName } from '../../app/categories.ts'
@@ -15,7 +15,8 @@ import { MissingRows } from '../../components/MissingRows.tsx'
 import { Name } from '../../components/Name.tsx'
 import { StatusChip } from '../../components/StatusChip.tsx'
 import { type Column, VirtualTable } from '../../components/VirtualTable.tsx'
-import { changedIds, changeStatus, type PetList, removePet } from './pets.ts'
+import { Coverage, NameSearch } from './NameSearch.tsx'
+import { changedIds, changeStatus, type PetList, removePet, searchOlder } from './pets.ts'
 
 /** The dialog that is open. */
 export type OpenDialog = { kind: 'edit' | 'order'; pet: Pet } | { kind: 'add' }
@@ -23,28 +24,46 @@ export type OpenDialog = { kind: 'edit' | 'order'; pet: Pet } | { kind: 'add' }
 type AnimalsTableProps = {
   list: PetList
   isFiltered: boolean
+  /** Whether a status or a category is chosen. */
+  hasFilters: boolean
   isNameSearch: boolean
   onDialog(dialog: OpenDialog): void
   onClear(): void
 }
 
 export function AnimalsTable(props: AnimalsTableProps) {
-  const { list, isNameSearch, onDialog } = props
+  const { list, isNameSearch, hasFilters, onDialog } = props
   const { length, loadedCount } = list.size.value
   const state = list.state.value
   const onEnd = useCallback(() => {
     // After an error, and while a name is searched for, the person decides when to load more.
     if (list.state.value === 'more' && !isNameSearch) void list.loadMore()
   }, [list, isNameSearch])
+  const [isSearching, setSearching] = useState(false)
+  async function searchMore() {
+    setSearching(true)
+    await searchOlder(list)
+    setSearching(false)
+  }
   if (length === 0 && state !== 'end' && !(isNameSearch && loadedCount > 0))
     return state === 'error' && list.error.value ? (
       <ErrorState error={list.error.value} onRetry={() => void list.reload()} />
     ) : (
       <LoadingRows label="Loading animals" />
     )
-  if (length === 0 && !(isNameSearch && state !== 'end')) return <NoAnimals {...props} />
+  if (length === 0 && state === 'end') return <NoAnimals {...props} />
+  const search = isNameSearch && (
+    <NameSearch
+      list={list}
+      hasFilters={hasFilters}
+      isSearching={isSearching}
+      onSearch={() => void searchMore()}
+    />
+  )
+  if (length === 0) return search
   return (
     <div class="table-card">
+      {search}
       <MissingRows list={list} />
       <VirtualTable
         label="Animals"
@@ -63,19 +82,11 @@ export function AnimalsTable(props: AnimalsTableProps) {
 function Footer({ list, isNameSearch }: { list: PetList; isNameSearch: boolean }) {
   const state = list.state.value
   const error = list.error.value
-  const { length, loadedCount } = list.size.value
+  const { length } = list.size.value
   const count = formatCount(length)
   if (state === 'error' && error)
     return <ErrorState error={error} hasContent onRetry={() => void list.loadMore()} />
-  if (isNameSearch && state === 'more')
-    return (
-      <p class="table-footer">
-        Found {count} among the {formatCount(loadedCount)} animals that are loaded.{' '}
-        <button type="button" class="link" onClick={() => void list.loadMore()}>
-          Load more
-        </button>
-      </p>
-    )
+  if (isNameSearch) return null
   return (
     <p class="table-footer" role="status">
       {state === 'end' && pluralize(length, 'animal')}
@@ -85,13 +96,19 @@ function Footer({ list, isNameSearch }: { list: PetList; isNameSearch: boolean }
   )
 }
 
-function NoAnimals({ isFiltered, onClear, onDialog }: AnimalsTableProps) {
+function NoAnimals({ list, isFiltered, hasFilters, isNameSearch, onClear, onDialog }: AnimalsTableProps) {
   if (isFiltered)
     return (
       <EmptyState
         icon="search"
         title="No animals match"
-        text="No animal has this name, id, status and category."
+        text={
+          isNameSearch ? (
+            <Coverage list={list} hasFilters={hasFilters} />
+          ) : (
+            'No animal has this id, status and category.'
+          )
+        }
         action={<Button onClick={onClear}>Clear search and filters</Button>}
       />
     )

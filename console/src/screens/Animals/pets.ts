@@ -3,7 +3,7 @@ import { call, callWithHeaders, type Submission } from '../../api/client.ts'
 import { toRequestError } from '../../api/errors.ts'
 import { onEvent, onResync } from '../../api/stream.ts'
 import type { Pet, PetStatus } from '../../api/types.ts'
-import { PagedList } from '../../app/pagedList.ts'
+import { itemsMax, PagedList } from '../../app/pagedList.ts'
 import { onSignOut } from '../../app/session.ts'
 import { showError } from '../../app/toasts.ts'
 import { runWithUndo } from '../../app/undo.ts'
@@ -51,6 +51,26 @@ export const createPetList = ({ status, categoryId, id }: PetFilters): PetList =
       (id === '' || String(pet.id) === id),
     isHidden: (petId) => removals.has(petId),
   })
+
+/** A search by name covers the animals in memory. It loads this many more pages on request. */
+const searchPagesMax = 10
+export const searchStep = searchPagesMax * pageSize
+
+/** Pages are dropped from memory beyond that, so a search ends there. */
+export const canSearchOlder = (list: PetList): boolean =>
+  list.state.value === 'more' && list.size.value.loadedCount + pageSize <= itemsMax
+
+export async function searchOlder(list: PetList): Promise<void> {
+  for (let page = 0; page < searchPagesMax && canSearchOlder(list); page++) await list.loadMore()
+}
+
+/** Shows the animals that match, among those in memory, which are the newest without a gap. */
+export function filterPets(list: PetList, matches: ((pet: Pet) => boolean) | undefined): void {
+  const { length, loadedCount } = list.size.peek()
+  // Pages were dropped from memory.
+  if (matches && length > loadedCount) void list.reload()
+  list.filter(matches)
+}
 
 /** Keeps the list current while it is shown. Returns a function that ends it. */
 export function followPets(list: PetList): () => void {

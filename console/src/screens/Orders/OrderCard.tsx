@@ -1,5 +1,6 @@
 import { holdExpiredReason } from '../../../../src/orders/order.ts'
 import type { Order, OrderStatus } from '../../api/types.ts'
+import { keepFocus } from '../../app/focus.ts'
 import { petName } from '../../app/petNames.ts'
 import { hasScope } from '../../app/session.ts'
 import { tick } from '../../app/tick.ts'
@@ -8,6 +9,7 @@ import { Countdown } from '../../components/Countdown.tsx'
 import { Icon } from '../../components/Icon.tsx'
 import { Menu, type MenuItem } from '../../components/Menu.tsx'
 import { TimeAgo } from '../../components/TimeAgo.tsx'
+import { OrderNote } from './OrderNote.tsx'
 import { canCancel, nextStep, type OrderBoard } from './orderBoard.ts'
 
 /** A hold that ends within this time is marked. */
@@ -26,8 +28,12 @@ export function OrderCard({ board, order, onErase }: OrderCardProps) {
   const canWrite = hasScope('orders:write')
   const items: MenuItem[] = []
   const isMoving = board.isMoving(order.id)
+  const move = (status: OrderStatus) => {
+    board.move(order, status)
+    keepFocus()
+  }
   if (canWrite && !isMoving && canCancel(order.status))
-    items.push({ label: 'Cancel order', isDanger: true, onSelect: () => void board.move(order, 'cancelled') })
+    items.push({ label: 'Cancel order', isDanger: true, onSelect: () => move('cancelled') })
   if (canWrite && order.customer)
     items.push({ label: "Erase adopter's data", isDanger: true, onSelect: () => onErase(order) })
   return (
@@ -40,25 +46,27 @@ export function OrderCard({ board, order, onErase }: OrderCardProps) {
         Order {String(order.id)} · <TimeAgo at={order.placedAt} />
       </p>
       {order.customer && <p class="order-customer">{order.customer.name}</p>}
-      {order.customer?.email !== undefined && <p class="order-email">{order.customer.email}</p>}
-      {order.note !== undefined && <p class="order-note">{order.note}</p>}
+      {order.customer?.email !== undefined && (
+        <p class="order-email">
+          <a href={mailtoOf(order.customer.email)}>{order.customer.email}</a>
+        </p>
+      )}
+      {order.note !== undefined && <OrderNote text={order.note} />}
       {order.status === 'placed' && order.holdExpiresAt !== undefined && (
         <Hold until={Date.parse(order.holdExpiresAt)} />
       )}
       {order.cancelReason === holdExpiredReason && <p class="order-hold">The hold expired.</p>}
       {canWrite && next && (
-        <Button
-          size="small"
-          class="order-step"
-          isBusy={isMoving}
-          onClick={() => void board.move(order, next)}
-        >
+        <Button size="small" class="order-step" isBusy={isMoving} onClick={() => move(next)}>
           {stepNames[next]}
         </Button>
       )}
     </li>
   )
 }
+
+/** Some characters of an address have another meaning in a URL. */
+const mailtoOf = (email: string): string => `mailto:${email.split('@').map(encodeURIComponent).join('@')}`
 
 function Hold({ until }: { until: number }) {
   const left = until - tick.value

@@ -1,6 +1,14 @@
 import type { ComponentChildren } from 'preact'
 import type { RequestError } from '../../api/errors.ts'
+import type { Order, OrderStatus } from '../../api/types.ts'
 import { Name } from '../../components/Name.tsx'
+
+/** "Order 5 for Milo delivered." */
+export const moved = ({ id }: Order, name: string, status: OrderStatus): ComponentChildren => (
+  <>
+    Order {String(id)} for <Name>{name}</Name> {status}.
+  </>
+)
 
 /** What an error means for the person who moves the order for an animal. */
 export function explain(error: RequestError, name: string): ComponentChildren {

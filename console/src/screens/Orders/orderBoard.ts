@@ -1,5 +1,9 @@
-import { signal } from '@preact/signals'
-import { isOpenOrderStatus, nextOrderStatuses, orderStatuses } from '../../../../src/orders/order.ts'
+import {
+  isOpenOrderStatus,
+  nextOrderStatuses,
+  orderStatuses,
+  withoutPersonalData,
+} from '../../../../src/orders/order.ts'
 import { call, callWithHeaders } from '../../api/client.ts'
 import { type RequestError, toRequestError } from '../../api/errors.ts'
 import { onEvent, onResync } from '../../api/stream.ts'
@@ -8,7 +12,9 @@ import { ChangesDuringLoad } from '../../app/changesDuringLoad.ts'
 import { type ListState, PagedList } from '../../app/pagedList.ts'
 import { petName } from '../../app/petNames.ts'
 import { showError, showToast } from '../../app/toasts.ts'
-import { explain } from './messages.tsx'
+import { runWithUndo } from '../../app/undo.ts'
+import { explain, moved } from './messages.tsx'
+import { endMove, moves, showMove } from './orderMoves.ts'
 
 /** The orders of the board by status, with their live changes. */
 
@@ -39,6 +45,9 @@ const createList = (status: OrderStatus) =>
     windowMax: columnOrdersMax,
   })
 
+/** The board on the screen. */
+let shownBoard: OrderBoard | undefined
+
 export class OrderBoard {
   readonly #lists: Readonly<Record<OrderStatus, PagedList<Order>>> = {
     placed: createList('placed'),
@@ -46,8 +55,6 @@ export class OrderBoard {
     delivered: createList('delivered'),
     cancelled: createList('cancelled'),
   }
-  /** Orders whose new status is not confirmed yet, with that status. */
-  readonly #moves = signal<ReadonlyMap<number, Order>>(new Map())
   readonly #controller = new AbortController()
   readonly #unknownOrders = new Map<number, OrderStatus>()
   readonly #changesDuringLoad = new ChangesDuringLoad<true>()
@@ -55,9 +62,9 @@ export class OrderBoard {
   column(status: OrderStatus): BoardColumn {
     const list = this.#lists[status]
     const { items, hasNewer, hasOlder, isAtEnd } = list.window()
-    const moves = this.#moves.value
-    const movedHere = [...moves.values()].filter((order) => order.status === status)
-    const orders = [...items.filter(({ id }) => !moves.has(id)), ...movedHere].sort((a, b) => b.id - a.id)
+    const movedHere = [...moves.value.values()].filter((order) => order.status === status)
+    const stay = items.filter(({ id }) => !moves.value.has(id))
+    const orders = [...stay, ...movedHere].sort((a, b) => b.id - a.id)
     // The page that failed to load is not the next one.
     const state = list.state.value === 'error' && !isAtEnd ? 'more' : list.state.value
     const isEmpty = state === 'end' && orders.length === 0 && !hasNewer && !hasOlder
@@ -87,42 +94,41 @@ export class OrderBoard {
     this.#showPageError(status)
   }
 
-  /** Shows the order in its new column at once, and back in the old one if the API rejects the change. */
-  async move(order: Order, status: OrderStatus): Promise<void> {
+  /**
+   * Shows the order in its new column at once, and back in the old one if the API rejects the change. Nothing changes a
+   * delivered or cancelled order back, so these are sent when the time for undo ends.
+   */
+  move(order: Order, status: OrderStatus): void {
     if (this.isMoving(order.id)) return
-    this.#moves.value = new Map(this.#moves.value).set(order.id, { ...order, status })
-    try {
-      await this.#take(() => call('updateOrder', { params: { orderId: order.id }, body: { status } }))
-      if (!this.#find(order.id))
-        showToast(`Order ${order.id} is now ${status}. The board shows another part of that column.`)
-    } catch (thrown) {
-      const error = toRequestError(thrown)
-      showError(explain(error, petName(order.petId)))
-      if (error.code === 'illegal_transition') await this.#loadOrder(order.id)
-    } finally {
-      const moves = new Map(this.#moves.value)
-      moves.delete(order.id)
-      this.#moves.value = moves
-    }
+    showMove({ ...order, status })
+    if (isOpenOrderStatus(status)) void send(order, status)
+    else
+      runWithUndo({
+        text: moved(order, petName(order.petId), status),
+        undo: () => endMove(order.id),
+        commit: (isLeaving) => void send(order, status, isLeaving),
+      })
   }
 
   /** Whether a change of the order is not confirmed yet. */
   isMoving(orderId: number): boolean {
-    return this.#moves.value.has(orderId)
+    return moves.value.has(orderId)
   }
 
   async eraseCustomer(orderId: number): Promise<void> {
     await call('eraseOrderCustomer', { params: { orderId } })
-    const order = this.#find(orderId)
-    if (!order) return
-    const { customer: _customer, note: _note, ...rest } = order
-    this.#put(rest)
+    const order = this.find(orderId)
+    if (order) this.#put(withoutPersonalData(order))
+    const shown = moves.value.get(orderId)
+    if (shown) showMove(withoutPersonalData(shown))
   }
 
   /** Keeps the board current while it is shown. Returns a function that ends it. */
   follow(): () => void {
     const ends = [onEvent((event) => this.#apply(event)), onResync(() => void this.reload())]
+    shownBoard = this
     return () => {
+      if (shownBoard === this) shownBoard = undefined
       this.#controller.abort()
       for (const end of ends) end()
       for (const list of Object.values(this.#lists)) list.dispose()
@@ -138,7 +144,7 @@ export class OrderBoard {
     )
       return
     const { id, status, cancelReason } = data
-    const known = this.#find(id)
+    const known = this.find(id)
     if (!known) {
       this.#addUnknown(id, status)
       return
@@ -168,28 +174,28 @@ export class OrderBoard {
     this.#unknownOrders.clear()
     if (orders.size > singleLoadsMax)
       await Promise.all([...new Set(orders.values())].map((status) => this.showNewest(status)))
-    else for (const id of orders.keys()) await this.#loadOrder(id)
+    else for (const id of orders.keys()) await this.loadOrder(id)
   }
 
-  async #loadOrder(orderId: number): Promise<void> {
+  async loadOrder(orderId: number): Promise<void> {
     try {
-      await this.#take(() => call('getOrder', { params: { orderId }, signal: this.#controller.signal }))
+      await this.take(() => call('getOrder', { params: { orderId }, signal: this.#controller.signal }))
     } catch {
       // The next reload shows it.
     }
   }
 
   /** Takes over the response of a request, unless an event has overtaken it. */
-  async #take(request: () => Promise<Order>): Promise<void> {
+  async take(request: () => Promise<Order>): Promise<void> {
     const { result, changes } = await this.#changesDuringLoad.during(request)
-    const known = this.#find(result.id)
+    const known = this.find(result.id)
     const isNewer = known
       ? Date.parse(known.updatedAt) <= Date.parse(result.updatedAt)
       : !changes.has(result.id)
     if (isNewer) this.#put(result)
   }
 
-  #find(id: number): Order | undefined {
+  find(id: number): Order | undefined {
     for (const list of Object.values(this.#lists)) {
       const found = list.find(id)
       if (found) return found
@@ -206,6 +212,25 @@ export class OrderBoard {
   #showPageError(status: OrderStatus): void {
     const error = this.#lists[status].pageError.value
     if (error) showError(error.message)
+  }
+}
+
+/** Sends a move that is shown. The screen may have been left since then. */
+async function send(order: Order, status: OrderStatus, keepalive = false): Promise<void> {
+  const { id } = order
+  const name = petName(order.petId)
+  const request = () => call('updateOrder', { params: { orderId: id }, body: { status }, keepalive })
+  try {
+    await (shownBoard ? shownBoard.take(request) : request())
+    const isOutside = shownBoard !== undefined && !shownBoard.find(id)
+    if (isOutside) showToast([moved(order, name, status), ' The board shows another part of that column.'])
+    else if (isOpenOrderStatus(status)) showToast(moved(order, name, status))
+  } catch (thrown) {
+    const error = toRequestError(thrown)
+    showError(explain(error, name))
+    if (error.code === 'illegal_transition') await shownBoard?.loadOrder(id)
+  } finally {
+    endMove(id)
   }
 }
 
