@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core'
 import { ensureCategory } from '../../src/categories/queries.ts'
 import { createPets } from '../../src/pets/queries.ts'
 import { browserTest } from '../support/browser.ts'
-import { assertFits, desktop, goTo, nextFrame, screenshot } from '../support/console.ts'
+import { assertFits, assertSoundInBoth, desktop, goTo, nextFrame, screenshot } from '../support/console.ts'
 import { repetitions } from '../support/repetitions.ts'
 import { useConsole } from '../support/useConsole.ts'
 
@@ -94,7 +94,8 @@ browserTest(
 )
 
 browserTest('a search by name says what was searched, goes on when asked, and stays in the URL', () =>
-  visit('animals', async ({ page }) => {
+  visit('animals', async (opened) => {
+    const { page } = opened
     const field = page.getByLabel('Search by name or id')
     const older = `Animal number ${count - 500}`
     const searchMore = page.getByRole('button', { name: 'Search 1,000 more' })
@@ -109,7 +110,10 @@ browserTest('a search by name says what was searched, goes on when asked, and st
     await page.getByText('Found 1. Only the newest 1,100 animals were searched.').waitFor()
     await page.getByText(older, { exact: true }).waitFor()
     assert.equal(loads.length, 10)
-    await screenshot(page, 'animals-search')
+    await assertSoundInBoth(opened, 'animals-search')
+    await page.setViewportSize({ width: 320, height: 640 })
+    await assertSoundInBoth(opened, 'animals-search-narrow')
+    await page.setViewportSize(desktop.viewport)
     // The search outlives a reload and the way back from another screen, and can be shared.
     await page.reload()
     await page.getByText('Only the newest 100 animals were searched.').waitFor()
