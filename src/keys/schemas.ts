@@ -6,6 +6,7 @@ import { optionalTimestamp, timestamp } from '../clock.ts'
 import { customLimitMax, customStreamsMax, planNames } from '../limits/plans.ts'
 import {
   defaultScopes,
+  hasWildcard,
   isOrigin,
   type Key,
   type KeySettings,
@@ -45,11 +46,16 @@ export const scopesSchema = z
   .array(scope)
   .max(scopes.length)
   .meta({ description: 'The permissions of the key.' })
-const origin = z.string().refine(isOrigin, 'must be an origin such as https://example.com').meta({
-  format: 'uri',
-  maxLength: originLengthMax,
-  pattern: '^https?://[^\\sA-Z/?#@]+$',
-})
+const storedOrigin = z.string().refine(isOrigin, 'must be an origin such as https://example.com')
+const origin = storedOrigin
+  .refine((text) => !isOrigin(text) || !hasWildcard(text), 'must be one host, without "*": list each origin')
+  .meta({
+    format: 'uri',
+    maxLength: originLengthMax,
+    pattern: '^https?://[^\\sA-Z/?#@]+$',
+  })
+/** For imports: version 1.0.0 accepted origins with a wildcard, so exports can contain them. */
+export const storedOriginsSchema = z.array(storedOrigin).max(originsMax)
 export const originsSchema = z.array(origin).max(originsMax).meta({
   id: 'Origins',
   description:

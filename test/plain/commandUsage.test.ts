@@ -108,6 +108,14 @@ describe('wrong usage exits with status 2 and prints the problem', { concurrency
       /^--origin must be an origin such as https:\/\/example\.com\.$/m,
     ],
     [
+      ['keys', 'create', '--name', 'x', '--origin', 'https://*.example'],
+      /^--origin must be one host, without "\*": list each origin\.$/m,
+    ],
+    [
+      ['keys', 'update', '1', '--origin', 'https://a.example', '--origin', 'https://*.example'],
+      /^--origin must be one host, without "\*": list each origin\.$/m,
+    ],
+    [
       ['keys', 'create', '--name', 'x', ...Array(21).fill('--origin=https://a.example')],
       /^The --origin options must be at most 20\.$/m,
     ],

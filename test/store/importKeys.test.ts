@@ -289,6 +289,19 @@ describe('a key that exists in both databases', { concurrency: 2 }, () => {
     assert.deepEqual(keysIn(await cli.export()), [changed])
   })
 
+  test('keeps an origin with a wildcard, which earlier versions accepted', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    const wildcard = { ...shared, origins: ['https://*.example', 'https://shop.example'] }
+    await cli.ok(['import', '--with-keys'], ndjson(wildcard))
+    const exported = await cli.export()
+    assert.deepEqual(keysIn(exported), [wildcard])
+    const other = await cliOnNewDatabase(t)
+    await other.ok(['import', '--with-keys'], exported)
+    // A change of something else does not need other origins.
+    await other.ok(['keys', 'update', '1', '--name', 'Renamed'])
+    assert.deepEqual(keysIn(await other.export()), [{ ...wildcard, name: 'Renamed' }])
+  })
+
   test('stays revoked, and its expired secrets stay expired', async (t) => {
     const cli = await cliOnNewDatabase(t)
     await cli.ok(['import', '--with-keys'], ndjson(shared))

@@ -233,6 +233,9 @@ describe('invalid keys', () => {
       'https://SHELTER.example',
       'https://shelter.example:443',
       'https://user@shelter.example',
+      'https://*.example',
+      'https://*',
+      'http://shelter*.example:8080',
       'ftp://shelter.example',
       'file:///',
     ].map((origin) => ({

@@ -4,7 +4,7 @@ import { categoryNameSchema } from '../../categories/schemas.ts'
 import { timeMaxMs } from '../../clock.ts'
 import { type KeySettings, validateKeySettings } from '../../keys/key.ts'
 import { customLimits, secretsPerKeyMax } from '../../keys/queries.ts'
-import { keyNameSchema, originsSchema, planSchema, scopesSchema } from '../../keys/schemas.ts'
+import { keyNameSchema, planSchema, scopesSchema, storedOriginsSchema } from '../../keys/schemas.ts'
 import { customLimitMax, customStreamsMax } from '../../limits/plans.ts'
 import { holdExpiredReason, orderStatuses } from '../../orders/order.ts'
 import { customerSchema, noteSchema } from '../../orders/schemas.ts'
@@ -83,7 +83,7 @@ const schemas = {
       message: 'must be set on a placed order, and on no other',
     }),
 
-  /** The rules of the API apply, except that a key can have expired already. */
+  /** The rules of the API apply, except that a key can have expired already, and origins can have wildcards. */
   key: z
     .object({
       type: z.literal('key'),
@@ -94,7 +94,7 @@ const schemas = {
       perDay: integer(1, customLimitMax).nullable(),
       streams: integer(1, customStreamsMax).nullable().default(null),
       scopes: scopesSchema,
-      origins: originsSchema,
+      origins: storedOriginsSchema,
       isFromSetting: z.boolean(),
       createdAt: timeMs,
       expiresAt: timeMs.nullable(),
