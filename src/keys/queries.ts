@@ -70,7 +70,11 @@ export async function unbanKey(trx: Db, { id }: Key, audit: AuditContext): Promi
   return recordKeyChange(trx, 'key.unbanned', id, audit)
 }
 
-/** Adds a new secret. The previous one stays valid for the overlap, and older ones expire now. */
+/**
+ * Adds a new secret. The previous one stays valid for the overlap, and older ones expire now. The previous one is the one
+ * that has no end, independent of `created_at`: that is the clock of the instance that made it. A key has several without
+ * an end only after an import, or if the secret of PETSTORE_ADMIN_KEY was rotated.
+ */
 export async function rotateKey(
   trx: Db,
   id: number,
@@ -83,8 +87,8 @@ export async function rotateKey(
     .selectFrom('api_key_secrets')
     .select(['hash', 'expires_at'])
     .where('key_id', '=', id)
+    .orderBy('expires_at', (order) => order.desc().nullsFirst())
     .orderBy('created_at', 'desc')
-    .orderBy('expires_at', (order) => order.asc().nullsFirst())
     .execute()
   for (const [index, { hash, expires_at }] of previous.entries()) {
     if (index >= secretsPerKeyMax - 1) {

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { generateApiKey, hashApiKey, isWellFormedApiKey } from '../../src/auth/apiKey.ts'
 import { ApiKeyCache } from '../../src/auth/apiKeyCache.ts'
 import { databaseFor, databaseText, openTestDatabase } from '../support/engine.ts'
+import { amplePlan } from '../support/responses.ts'
 import { startTestService } from '../support/service.ts'
 
 test('a key with a wrong checksum is rejected without a database query', async (t) => {
@@ -60,5 +61,27 @@ test('the database stores only the SHA-256 of a key, and the log contains nothin
     assert.ok(service.logLines.length > 0)
   } finally {
     await service.stop()
+  }
+})
+
+test('a rotation ends no secret in use, whatever the clock was at earlier rotations', async (t) => {
+  const service = await startTestService()
+  t.after(() => service.stop())
+  const statusOf = async (key: string) => (await service.request('GET', '/v1/pets', { key })).status
+  const { id, key } = await service.makeKey(amplePlan)
+  const secrets = [key]
+  // The clock of a command, or of another instance, can differ: here it is up to 10 s ahead of or behind the last one.
+  for (const aheadMs of [10_000, -10_000, 0, 10_000, -20_000, 10_000, 0]) {
+    service.advance(aheadMs)
+    const rotated = await service.request('POST', `/v1/keys/${id}/rotate`, {
+      key: service.operatorKey,
+      body: { overlapSeconds: 60 },
+    })
+    assert.equal(rotated.status, 200, rotated.text)
+    secrets.push(rotated.json.key)
+    const [newest, previous, ...older] = secrets.toReversed()
+    assert.equal(await statusOf(newest as string), 200, 'the new secret')
+    assert.equal(await statusOf(previous as string), 200, 'the secret that was current until then')
+    for (const secret of older) assert.equal(await statusOf(secret), 401, 'an older secret')
   }
 })
