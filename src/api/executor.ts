@@ -155,11 +155,14 @@ export class Executor {
     const optionsFor = (valid: AnyInput): WriteOptions => ({
       onDurable,
       subject: operation.subject?.(valid),
-      precheck: async () =>
-        operation.precheck?.(valid, {
-          ...this.#contextOf(call, principal),
-          db: this.#options.database.read,
-        }),
+      precheck: operation.precheck && {
+        name: operation.id,
+        run: async () =>
+          operation.precheck?.(valid, {
+            ...this.#contextOf(call, principal),
+            db: this.#options.database.read,
+          }),
+      },
     })
     const key = request.method === 'POST' ? parseIdempotencyKey(request.header('idempotency-key')) : undefined
     if (key === undefined) {

@@ -138,7 +138,10 @@ type OperationDefinition<P extends z.ZodObject, Q extends z.ZodObject, B extends
   allowsReplica?: boolean
   /** What a write locks first. At most two with the same subject run at the same time in a process. */
   subject?(input: Input<P, Q, B>): string
-  /** Throws an error of `write` that committed data already causes. See `WriteOptions.precheck`. */
+  /**
+   * Throws an error of `write` that committed data already causes. One call decides for all requests with the same subject
+   * that wait, so it depends on nothing but the subject and the time. See `Precheck`.
+   */
   precheck?(input: Input<P, Q, B>, context: ReadContext): Promise<void>
   read?(input: Input<P, Q, B>, context: ReadContext): MaybePromise<OperationResult>
   write?(input: Input<P, Q, B>, context: WriteContext): Promise<OperationResult>

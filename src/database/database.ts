@@ -70,11 +70,16 @@ export type WriteOptions = {
   readonly onDurable?: (() => void) | undefined
   /** What the write locks first. At most two writes with the same subject run at the same time in this process. */
   readonly subject?: string | undefined
-  /**
-   * Rejects if committed data already makes the write fail. Called while other writes with the same subject run, so that
-   * many that must fail do not wait for the same lock one after another.
-   */
-  readonly precheck?: (() => Promise<void>) | undefined
+  /** May be called while the write waits for others with the same subject. */
+  readonly precheck?: Precheck | undefined
+}
+
+/** Lets many writes that must fail do so without waiting for the same lock one after another. */
+export type Precheck = {
+  /** One check decides for all writes with the same subject and name that arrived before it. */
+  readonly name: string
+  /** Rejects if committed data already makes the write fail. */
+  run(): Promise<void>
 }
 
 /** A copy of the database that is a few moments behind. */

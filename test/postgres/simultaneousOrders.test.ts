@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { databaseFor } from '../support/engine.ts'
+import { eventually } from '../support/eventually.ts'
+import { clientFor, untilWaiting } from '../support/lockWaiters.ts'
+import { amplePlan, assertError } from '../support/responses.ts'
+import { startTestService } from '../support/service.ts'
+import { proxyFor } from '../support/tcpProxy.ts'
+
+/** A setting of the connections that read. */
+const readSetting = 'SET statement_timeout = 2500'
+const orders = 100
+
+test('orders that wait for one animal share a check: it takes a few reads, not one for each', async (t) => {
+  const env = await databaseFor(t)
+  const proxy = await proxyFor(t, env.DATABASE_URL as string)
+  const readRoundTrips = proxy.countRoundTrips(readSetting)
+  const service = await startTestService({
+    ...env,
+    DATABASE_URL: proxy.through(env.DATABASE_URL as string),
+    PETSTORE_DATABASE_POOL: '1',
+  })
+  t.after(() => service.stop())
+  const { key } = await service.makeKey(amplePlan)
+  const pet = await service.request('POST', '/v1/pets', { key, body: { name: 'Milo', categoryId: 1 } })
+  const { id: petId } = pet.json
+  const order = () => service.request('POST', '/v1/store/orders', { key, body: { petId } })
+  const writesWaiting = async () => {
+    const { text } = await service.request('GET', '/metrics', { key: service.operatorKey })
+    return Number(/^petstore_writes_waiting (\d+)$/m.exec(text)?.[1])
+  }
+  const holder = await clientFor(t, env)
+  await holder.query('BEGIN')
+  await holder.query('SELECT 1 FROM pets WHERE id = $1 FOR UPDATE', [petId])
+  const responses = [order()]
+  await untilWaiting(holder)
+  while (responses.length < orders) responses.push(order())
+  // All but the first, which has the only connection.
+  await eventually('the others wait', async () => (await writesWaiting()) === orders - 1)
+  const before = readRoundTrips()
+  await holder.query('ROLLBACK')
+  const [first, ...others] = await Promise.all(responses)
+  assert.equal(first?.status, 201, first?.text)
+  for (const response of others) assertError(response, 409, 'pet_unavailable')
+  const reads = readRoundTrips() - before
+  // Background work reads as well.
+  assert.ok(reads < orders / 4, `${reads} reads`)
+})
