@@ -4,6 +4,7 @@ import type { KeyEnvironment } from './apiKey.ts'
 import { ApiKeyCache } from './apiKeyCache.ts'
 import { type AuthenticatorOptions, createAuthenticator } from './authenticator.ts'
 import { embeddedKeyStore } from './embeddedKeyStore.ts'
+import { KnownSecrets } from './knownSecrets.ts'
 import { postgresKeyStore } from './postgresKeyStore.ts'
 
 type AuthOptions = Pick<AuthenticatorOptions, 'whenStarted' | 'onBan'> &
@@ -23,6 +24,6 @@ export function createAuth(options: AuthOptions) {
   const keys =
     limiter instanceof MemoryRateLimiter
       ? embeddedKeyStore(cache, limiter, clock)
-      : postgresKeyStore(cache, limiter)
+      : postgresKeyStore(cache, limiter, new KnownSecrets(database))
   return { cache, limiter, authenticator: createAuthenticator({ ...options, keys, cache, limiter }) }
 }

@@ -2,18 +2,25 @@ import type { PostgresRateLimiter } from '../limits/postgresRateLimiter.ts'
 import { hashApiKey, isPossibleApiKey } from './apiKey.ts'
 import { type ApiKeyCache, toApiKey } from './apiKeyCache.ts'
 import type { KeyStore } from './keyStore.ts'
+import type { KnownSecrets } from './knownSecrets.ts'
 
 /** For instances that share a PostgreSQL database. */
-export const postgresKeyStore = (cache: ApiKeyCache, limiter: PostgresRateLimiter): KeyStore => ({
+export const postgresKeyStore = (
+  cache: ApiKeyCache,
+  limiter: PostgresRateLimiter,
+  knownSecrets: KnownSecrets,
+): KeyStore => ({
   async consume(token, credentials) {
-    if (token === undefined || !isPossibleApiKey(token)) return limiter.consumeAddress(credentials.address)
-    const { keyRow, ...result } = await limiter.consume({
-      ...credentials,
-      secretHash: hashApiKey(token),
-      isOtherEnvironment: cache.isOtherEnvironment(token),
-    })
-    if (!keyRow) return result
-    return { ...result, key: toApiKey(keyRow.key_id as number, keyRow, token) }
+    const { address } = credentials
+    if (token === undefined || !isPossibleApiKey(token)) return limiter.consumeAddress(address)
+    const secretHash = hashApiKey(token)
+    if (!(await knownSecrets.has(secretHash, limiter.isExhausted(address))))
+      return limiter.consumeAddress(address)
+    const isOtherEnvironment = cache.isOtherEnvironment(token)
+    const { keyRow, ...result } = await limiter.consume({ ...credentials, secretHash, isOtherEnvironment })
+    if (keyRow) return { ...result, key: toApiKey(keyRow.key_id as number, keyRow, token) }
+    if (!result.isKeyUnchecked) knownSecrets.forget(secretHash)
+    return result
   },
   async find(token) {
     const key = await cache.load(token)

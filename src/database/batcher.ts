@@ -2,24 +2,34 @@ import { setImmediate as nextIteration } from 'node:timers/promises'
 import { DatabaseUnavailableError } from './database.ts'
 
 const batchMax = 256
-const waitingMax = 10_000
-/** Batches that run at the same time. Requests that arrive while they run form the next one. */
-const batchesMax = 4
+const defaultWaitingMax = 10_000
+const defaultBatchesMax = 4
 /** A request that waits for longer is rejected. */
 const waitMaxMs = 10_000
+
+type BatcherOptions = {
+  readonly waitingMax?: number
+  /** Batches that run at the same time. Requests that arrive while they run form the next one. */
+  readonly batchesMax?: number
+}
 
 type Waiting<Q, R> = PromiseWithResolvers<R> & { readonly request: Q; readonly addedAt: number }
 
 /** Runs requests in batches, so that the number of round trips does not grow with the number of requests. */
 export class Batcher<Q, R> {
   readonly #run: (requests: readonly Q[]) => Promise<readonly R[]>
+  readonly #options: Required<BatcherOptions>
   readonly #waiting: Waiting<Q, R>[] = []
   #running = 0
   #isCollecting = false
 
   /** `run` returns one result for each request, in the same order. */
-  constructor(run: (requests: readonly Q[]) => Promise<readonly R[]>) {
+  constructor(
+    run: (requests: readonly Q[]) => Promise<readonly R[]>,
+    { waitingMax = defaultWaitingMax, batchesMax = defaultBatchesMax }: BatcherOptions = {},
+  ) {
     this.#run = run
+    this.#options = { waitingMax, batchesMax }
   }
 
   get waiting(): number {
@@ -27,8 +37,8 @@ export class Batcher<Q, R> {
   }
 
   add(request: Q): Promise<R> {
-    if (this.#waiting.length >= waitingMax)
-      return Promise.reject(new DatabaseUnavailableError('Too many writes are waiting.'))
+    if (this.#waiting.length >= this.#options.waitingMax)
+      return Promise.reject(new DatabaseUnavailableError('Too many requests are waiting.'))
     const waiting = { ...Promise.withResolvers<R>(), request, addedAt: performance.now() }
     this.#waiting.push(waiting)
     this.#start()
@@ -36,7 +46,8 @@ export class Batcher<Q, R> {
   }
 
   #start(): void {
-    if (this.#isCollecting || this.#running >= batchesMax || this.#waiting.length === 0) return
+    const isBusy = this.#isCollecting || this.#running >= this.#options.batchesMax
+    if (isBusy || this.#waiting.length === 0) return
     void this.#runBatch()
   }
 
@@ -61,6 +72,6 @@ export class Batcher<Q, R> {
 
 function rejectExpired({ addedAt, reject }: Pick<Waiting<unknown, never>, 'addedAt' | 'reject'>): boolean {
   if (performance.now() - addedAt <= waitMaxMs) return false
-  reject(new DatabaseUnavailableError('The change waited too long for a commit.'))
+  reject(new DatabaseUnavailableError('The request waited too long for its batch.'))
   return true
 }

@@ -8,6 +8,11 @@ export type Database = {
   readonly dialect: SqlDialect
   /** Reads committed rows without waiting for a writer. */
   readonly read: Db
+  /**
+   * Reads that requests without a known key cause. On PostgreSQL they have few connections of their own, so that any
+   * number of them delays no other read.
+   */
+  readonly isolatedRead: Db
   /** For reads that may be a few moments old. Undefined if none is configured. */
   readonly replica: ReadReplica | undefined
   /**

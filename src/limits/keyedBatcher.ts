@@ -1,9 +1,9 @@
 import { setImmediate as nextIteration } from 'node:timers/promises'
+import { DatabaseUnavailableError } from '../database/database.ts'
 import type { MaybePromise } from '../maybePromise.ts'
 
 const batchMax = 1_000
-/** Batches of one key that run at the same time. More would be smaller, and cost the database more. */
-const batchesMax = 2
+const waitingMax = 10_000
 
 type Pending<Q, R> = PromiseWithResolvers<R> & { readonly request: Q }
 type Queue<Q, R> = { readonly waiting: Pending<Q, R>[]; running: number }
@@ -14,21 +14,28 @@ type Queue<Q, R> = { readonly waiting: Pending<Q, R>[]; running: number }
  */
 export class KeyedBatcher<Q, R> {
   readonly #run: (batch: readonly Q[]) => Promise<readonly MaybePromise<R>[]>
+  readonly #batchesMax: number
   /** By key, while batches of the key run. */
   readonly #queues = new Map<string, Queue<Q, R>>()
 
-  /** `run` returns one result for each request, in the same order. */
-  constructor(run: (batch: readonly Q[]) => Promise<readonly MaybePromise<R>[]>) {
+  /**
+   * `run` returns one result for each request, in the same order. `batchesMax` batches of one key run at the same time. More
+   * would be smaller, and cost the database more.
+   */
+  constructor(run: (batch: readonly Q[]) => Promise<readonly MaybePromise<R>[]>, batchesMax: number) {
     this.#run = run
+    this.#batchesMax = batchesMax
   }
 
   add(key: string, request: Q): Promise<R> {
     const pending = { ...Promise.withResolvers<R>(), request }
     const queue = this.#queues.get(key) ?? { waiting: [], running: 0 }
     this.#queues.set(key, queue)
+    if (queue.waiting.length >= waitingMax)
+      return Promise.reject(new DatabaseUnavailableError('Too many requests are waiting.'))
     queue.waiting.push(pending)
     // The first of the waiting requests starts a batch. The others of this iteration of the event loop join it.
-    if (queue.waiting.length === 1 && queue.running < batchesMax) void this.#runAll(key, queue)
+    if (queue.waiting.length === 1 && queue.running < this.#batchesMax) void this.#runAll(key, queue)
     return pending.promise
   }
 

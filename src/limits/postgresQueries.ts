@@ -11,10 +11,21 @@ export type KeyColumns = Omit<KeyTable, 'id' | 'streams' | 'from_setting' | 'cre
   secret_expires_at: number | null
 }
 
+/** The usage of an address after a count. */
+export type AddressRow = {
+  at: number
+  /** The number of requests that were admitted. Null if none was counted for the address. */
+  address_granted: number | null
+  address_minute_ends_at: number
+  address_minute_used: number
+  address_day_ends_at: number
+  address_day_used: number
+}
+
 /** What the SQL function admit_1 returns for one or more requests with one key. */
 export type AdmitRow = KeyColumns &
+  AddressRow &
   Pick<UsageTable, 'minute_ends_at' | 'minute_used' | 'day_ends_at' | 'day_used' | 'banned_until'> & {
-    at: number
     /** Null if there is no such key. */
     key_id: number | null
     /** Null if no request was counted for the key. */
@@ -26,16 +37,11 @@ export type AdmitRow = KeyColumns &
     /** When the key has exempt requests again; 0 while it has some left. */
     free_used_up_until: number
     database_version: number
-    address_granted: number | null
-    address_minute_ends_at: number
-    address_minute_used: number
-    address_day_ends_at: number
-    address_day_used: number
   }
 
 export const admitRequests = preparedQuery<
   [
-    hash: string | null,
+    hash: string,
     isOtherEnvironment: boolean,
     count: number,
     origins: string[] | null,
@@ -56,6 +62,21 @@ export const admitRequests = preparedQuery<
       db,
     ),
 }))
+
+/** Counts requests for an address. It waits for no disk, because the table is not logged. */
+export const admitAddress = preparedQuery<[address: string, count: number, now: number | null], AddressRow>(
+  (db) => ({
+    compile: () =>
+      sql<AddressRow>`
+      SELECT
+        at, granted AS address_granted,
+        (usage).minute_ends_at AS address_minute_ends_at, (usage).minute_used AS address_minute_used,
+        (usage).day_ends_at AS address_day_ends_at, (usage).day_used AS address_day_used
+      FROM admit_address_1(
+        ${''}::text, ${sql.lit(addressLimits.perMinute)}, ${sql.lit(addressLimits.perDay)}, ${0}::bigint,
+        ${0}::bigint)`.compile(db),
+  }),
+)
 
 /**
  * The decision on the request at this index of a batch. The first requests are admitted, the next ones are limited, and
@@ -80,13 +101,24 @@ export function decisionAt(row: AdmitRow, index: number): Decision {
   return toDecision(usage, limits, at, outcome, row.is_new_ban && index === admitted + limited)
 }
 
-export const addressUsage = (row: AdmitRow): Usage => ({
+export const addressUsage = (row: AddressRow): Usage => ({
   ...emptyUsage,
   minuteEndsAt: row.address_minute_ends_at,
   minuteUsed: row.address_minute_used,
   dayEndsAt: row.address_day_ends_at,
   dayUsed: row.address_day_used,
 })
+
+/** The decision on the request at this index of a batch of one address. */
+export function addressDecisionAt(row: AddressRow, index: number): Decision {
+  const granted = row.address_granted ?? 0
+  const isAdmitted = index < granted
+  const admittedLater = isAdmitted ? granted - 1 - index : 0
+  const usage = addressUsage(row)
+  const { minuteUsed, dayUsed } = usage
+  const then = { ...usage, minuteUsed: minuteUsed - admittedLater, dayUsed: dayUsed - admittedLater }
+  return toDecision(then, addressLimits, row.at, isAdmitted ? 'admitted' : 'limited')
+}
 
 const addressRowsMax = 100_000
 export const deleteRowsMax = 1_000

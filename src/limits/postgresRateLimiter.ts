@@ -5,8 +5,11 @@ import { chain, type MaybePromise } from '../maybePromise.ts'
 import { BoundedMap } from './boundedMap.ts'
 import { KeyedBatcher } from './keyedBatcher.ts'
 import {
+  type AddressRow,
   type AdmitRow,
+  addressDecisionAt,
   addressUsage,
+  admitAddress,
   admitRequests,
   decisionAt,
   deleteExpiredAddresses,
@@ -25,6 +28,9 @@ import {
 } from './window.ts'
 
 const cachedMax = 10_000
+const batchesPerSecret = 2
+/** All batches of an address lock the same row. */
+const batchesPerAddress = 1
 
 export type PostgresRateLimiterOptions = RateLimiterOptions & {
   /** Replaces the clock of the database. */
@@ -51,7 +57,14 @@ export class PostgresRateLimiter implements RateLimiter {
   readonly #addresses = new BoundedMap<string, Usage>(cachedMax)
   /** By the hash of the secret. */
   readonly #exemptUsedUpUntil = new BoundedMap<string, number>(cachedMax)
-  readonly #batcher = new KeyedBatcher((batch: readonly HashedRequest[]) => this.#consumeBatch(batch))
+  readonly #batcher = new KeyedBatcher(
+    (batch: readonly HashedRequest[]) => this.#consumeBatch(batch),
+    batchesPerSecret,
+  )
+  readonly #addressBatcher = new KeyedBatcher(
+    (batch: readonly string[]) => this.#consumeAddressBatch(batch),
+    batchesPerAddress,
+  )
   /** How far the clock of the database is ahead of the local clock, as of the last response. */
   #clockOffsetMs = 0
 
@@ -64,10 +77,15 @@ export class PostgresRateLimiter implements RateLimiter {
     return this.#options.clock() + this.#clockOffsetMs
   }
 
-  /** Counts a request without a key, or with a malformed one, for its address. */
+  /** Counts a request without a key, or with an unknown or malformed one, for its address. */
   async consumeAddress(address: string): Promise<AddressResult> {
     const group = addressGroup(address)
-    return this.#rejectFromCache(group) ?? this.#addressResult(await this.#admit([], group), group)
+    return this.#rejectFromCache(group) ?? this.#addressBatcher.add(group, group)
+  }
+
+  /** Whether an address is known to have no requests left. */
+  isExhausted(address: string): boolean {
+    return this.#rejectFromCache(addressGroup(address)) !== undefined
   }
 
   /** Finds the key and counts the request for it, or for its address if the key is not usable. */
@@ -98,7 +116,8 @@ export class PostgresRateLimiter implements RateLimiter {
 
   /** All requests of a batch have the same key, and all are exempt or none is. */
   async #consumeBatch(batch: readonly HashedRequest[]): Promise<MaybePromise<PostgresResult>[]> {
-    const [only] = batch.length === 1 ? batch : []
+    // Counting an address locks its row, so one that has no requests left is not counted.
+    const [only] = batch.length === 1 ? batch.filter(({ address }) => !this.isExhausted(address)) : []
     const row = await this.#admit(batch, only && addressGroup(only.address))
     const origins: string[] = row.key_id === null ? [] : JSON.parse(row.origins)
     let index = 0
@@ -106,6 +125,19 @@ export class PostgresRateLimiter implements RateLimiter {
       const isCounted = row.admitted !== null && isOriginAllowed({ origins }, request.origin)
       return this.#result(row, request, isCounted ? index++ : undefined, request === only)
     })
+  }
+
+  /** All requests of a batch have the same address. */
+  async #consumeAddressBatch(batch: readonly string[]): Promise<AddressResult[]> {
+    const [group = ''] = batch
+    // The batch before may have used up the address.
+    const rejected = this.#rejectFromCache(group)
+    if (rejected) return batch.map(() => rejected)
+    const { database, clock, limitClock } = this.#options
+    const [row] = await admitAddress(database.isolatedRead, group, batch.length, limitClock?.() ?? null)
+    if (!row) throw new Error('Invariant violated: admit_address_1 returned no row.')
+    this.#clockOffsetMs = row.at - clock()
+    return batch.map((_, index) => this.#addressResult(row, group, index))
   }
 
   #result(
@@ -122,7 +154,7 @@ export class PostgresRateLimiter implements RateLimiter {
     }
     if (index !== undefined && (!rateLimitExempt || index < row.free)) return result
     const counted = isAddressCounted
-      ? this.#addressResult(row, addressGroup(address))
+      ? this.#addressResult(row, addressGroup(address), 0)
       : this.consumeAddress(address)
     return chain<AddressResult, PostgresResult>(counted, (byAddress) => ({ ...result, ...byAddress }))
   }
@@ -130,11 +162,11 @@ export class PostgresRateLimiter implements RateLimiter {
   /** One round trip for any number of requests with one key. An address is counted if its request is not counted for the key. */
   async #admit(batch: readonly HashedRequest[], address: string | undefined): Promise<AdmitRow> {
     const { database, clock, limitClock, banAfterRejections } = this.#options
-    const { secretHash, isOtherEnvironment = false, rateLimitExempt = false } = batch[0] ?? {}
+    const [{ secretHash, isOtherEnvironment, rateLimitExempt }] = batch as [HashedRequest]
     const origins = batch.flatMap(({ origin }) => origin ?? [])
     const [row] = await admitRequests(
       database.read,
-      secretHash ?? null,
+      secretHash,
       isOtherEnvironment,
       batch.length,
       origins.length > 0 ? origins : null,
@@ -145,19 +177,17 @@ export class PostgresRateLimiter implements RateLimiter {
     )
     if (!row) throw new Error('Invariant violated: admit_1 returned no row.')
     this.#clockOffsetMs = row.at - clock()
-    if (secretHash !== undefined && row.free_used_up_until > 0)
-      this.#exemptUsedUpUntil.set(secretHash, row.free_used_up_until)
+    if (row.free_used_up_until > 0) this.#exemptUsedUpUntil.set(secretHash, row.free_used_up_until)
     return row
   }
 
-  #addressResult(row: AdmitRow, address: string): AddressResult {
+  #addressResult(row: AddressRow, address: string, index: number): AddressResult {
     const usage = addressUsage(row)
     // Results of concurrent calls can arrive out of order. Within one window the highest count is the newest.
     const cached = this.#addresses.get(address)
     const isOlder = cached?.minuteEndsAt === usage.minuteEndsAt && cached.minuteUsed > usage.minuteUsed
     if (!isOlder) this.#addresses.set(address, usage)
-    const outcome = row.address_granted === 1 ? 'admitted' : 'limited'
-    return { now: row.at, addressDecision: toDecision(usage, addressLimits, row.at, outcome) }
+    return { now: row.at, addressDecision: addressDecisionAt(row, index) }
   }
 
   /** Rejects without a round trip if the address is known to have no requests left. */

@@ -6,6 +6,7 @@ import { generateApiKey, hashApiKey } from '../../src/auth/apiKey.ts'
 import { type ApiKey, ApiKeyCache } from '../../src/auth/apiKeyCache.ts'
 import { embeddedKeyStore } from '../../src/auth/embeddedKeyStore.ts'
 import type { KeyResult, KeyStore } from '../../src/auth/keyStore.ts'
+import { KnownSecrets } from '../../src/auth/knownSecrets.ts'
 import { postgresKeyStore } from '../../src/auth/postgresKeyStore.ts'
 import type { Clock } from '../../src/clock.ts'
 import { readConfig } from '../../src/config.ts'
@@ -37,7 +38,7 @@ type Side = { database: Database; cache: ApiKeyCache; limiter: RateLimiter; keys
 function postgresSide(database: Database, clock: Clock, banAfterRejections: number): Side {
   const cache = new ApiKeyCache(database, 'production')
   const limiter = new PostgresRateLimiter({ database, banAfterRejections, clock, limitClock: clock })
-  return { database, cache, limiter, keys: postgresKeyStore(cache, limiter) }
+  return { database, cache, limiter, keys: postgresKeyStore(cache, limiter, new KnownSecrets(database)) }
 }
 
 function memorySide(database: Database, clock: Clock, banAfterRejections: number): Side {

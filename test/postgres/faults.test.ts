@@ -330,6 +330,20 @@ describe('a PostgreSQL that is degraded', { concurrency: 2 }, () => {
     assert.equal(load.rejections(), 0)
   })
 
+  test('a PostgreSQL without a connection left for the lookup of a key: one of the others is used', async (t) => {
+    const undo = reverseCleanup(t)
+    const databaseEnv = await ownedDatabaseFor(undo)
+    const { service, key } = await serviceOn(undo, databaseEnv)
+    const { username, pathname } = new URL(databaseEnv.DATABASE_URL as string)
+    const own = `FROM pg_stat_activity WHERE datname = '${pathname.slice(1)}' AND usename = '${username}'`
+    const lookup = "query LIKE 'SELECT hash FROM api_key_secrets%'"
+    const ended = await administer(`SELECT pg_terminate_backend(pid, 10000) ${own} AND ${lookup}`)
+    assert.equal(ended.rows.length, 1)
+    const { rows } = await administer(`SELECT count(*) ${own}`)
+    await administer(`ALTER ROLE ${username} CONNECTION LIMIT ${rows[0].count}`)
+    assert.equal((await service.request('GET', '/v1/pets', { key })).status, 200)
+  })
+
   test('connections that are cut repeatedly during queries: each request succeeds or fails as a whole', async (t) => {
     const undo = reverseCleanup(t)
     const faulty = await proxiedService(undo, 300)

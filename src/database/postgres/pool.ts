@@ -110,5 +110,15 @@ export function connectionSource(pool: Pool, timeoutMs: () => number): Connectio
   }
 }
 
+/** Uses a connection of the other source if the server has none left for this one. Both release to the pool of the connection. */
+export const withFallback = (source: ConnectionSource, other: ConnectionSource): ConnectionSource => ({
+  ...source,
+  acquire: () =>
+    source.acquire().catch((error: Error) => {
+      if (!isTooManyConnections(error.cause)) throw error
+      return other.acquire()
+    }),
+})
+
 /** The query that was running reports the error. */
 const ignoreError = () => {}

@@ -66,6 +66,7 @@ export async function openSqlite(
   return {
     dialect: sqliteDialect,
     read,
+    isolatedRead: read,
     replica: undefined,
     write: (work, options) => queue.add(work, options?.onDurable),
     run: (query) => queue.add(async (trx) => (await trx.executeQuery(query)).rows),

@@ -1,0 +1,47 @@
+import { sql } from 'kysely'
+import { Batcher } from '../database/batcher.ts'
+import type { Database } from '../database/database.ts'
+import { preparedQuery } from '../database/preparedQuery.ts'
+import { BoundedMap } from '../limits/boundedMap.ts'
+import type { MaybePromise } from '../maybePromise.ts'
+
+const knownMax = 100_000
+
+const findHashes = preparedQuery<[hashes: readonly string[]], { hash: string }>((db) => ({
+  compile: () =>
+    sql<{ hash: string }>`SELECT hash FROM api_key_secrets WHERE hash = ANY(${[]}::text[])`.compile(db),
+}))
+
+/**
+ * Finds out whether a secret exists, usable or not, before anything is counted or locked for it. Made-up secrets are all
+ * different, so only those that exist are remembered. The others are looked up in batches, on connections that no valid key
+ * needs once it was seen. See docs/decisions/0034-lookup-of-unknown-secrets.md.
+ */
+export class KnownSecrets {
+  readonly #known = new BoundedMap<string, true>(knownMax)
+  /** Lookups for addresses that have requests left do not wait for those of addresses that have none. */
+  readonly #lookups: Batcher<string, boolean>
+  readonly #exhaustedLookups: Batcher<string, boolean>
+
+  constructor(database: Database, options: { readonly waitingMax?: number } = {}) {
+    const lookUp = async (hashes: readonly string[]) => {
+      const found = new Set((await findHashes(database.isolatedRead, hashes)).map(({ hash }) => hash))
+      for (const hash of found) this.#known.set(hash, true)
+      return hashes.map((hash) => found.has(hash))
+    }
+    const bounds = { ...options, batchesMax: 1 }
+    this.#lookups = new Batcher(lookUp, bounds)
+    this.#exhaustedLookups = new Batcher(lookUp, bounds)
+  }
+
+  /** Rejects if too many lookups wait: then the secret may be valid, which only a retry can tell. */
+  has(hash: string, isAddressExhausted: boolean): MaybePromise<boolean> {
+    if (this.#known.has(hash)) return true
+    return (isAddressExhausted ? this.#exhaustedLookups : this.#lookups).add(hash)
+  }
+
+  /** For a secret that no longer exists. */
+  forget(hash: string): void {
+    this.#known.delete(hash)
+  }
+}
