@@ -33,4 +33,8 @@ export const measurements: readonly Measurement[] = [
     run: async (context) => (await import('./eventStreams.ts')).eventStreams.run(context),
   },
   importSpeed,
+  {
+    rows: [rows.madeUpKeysPostgres],
+    run: async (context) => (await import('./invalidKeys.ts')).invalidKeys.run(context),
+  },
 ]
