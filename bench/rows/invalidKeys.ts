@@ -109,18 +109,23 @@ async function measureCaller(
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
   if ((await lines.next()).done) throw new Error('The connections with invalid keys could not be opened.')
   const startedAt = performance.now()
-  const output = await runProgram(pinned(cores, cores.load, load('closedLoopReaders.ts')), {
-    ...common,
-    BENCH_CONNECTIONS: String(callerCount),
-    BENCH_AUTHORIZATION: headers.Authorization ?? '',
-    BENCH_SECONDS: String(seconds),
-  })
-  child.kill('SIGTERM')
-  const elapsedSeconds = (performance.now() - startedAt) / 1000
-  const { value } = await lines.next()
-  await exited
-  await sleep(drainMs)
-  const { 401: invalid = 0, 429: limited = 0, ...others } = JSON.parse(value ?? '{}')
-  if (limited === 0 || Object.keys(others).length > 0) throw new Error(`Responses to invalid keys: ${value}`)
-  return { ...JSON.parse(output), rejectedPerSecond: (invalid + limited) / elapsedSeconds }
+  try {
+    const output = await runProgram(pinned(cores, cores.load, load('closedLoopReaders.ts')), {
+      ...common,
+      BENCH_CONNECTIONS: String(callerCount),
+      BENCH_AUTHORIZATION: headers.Authorization ?? '',
+      BENCH_SECONDS: String(seconds),
+    })
+    child.kill('SIGTERM')
+    const elapsedSeconds = (performance.now() - startedAt) / 1000
+    const { value } = await lines.next()
+    const { 401: invalid = 0, 429: limited = 0, ...others } = JSON.parse(value ?? '{}')
+    if (limited === 0 || Object.keys(others).length > 0)
+      throw new Error(`Responses to invalid keys: ${value}`)
+    return { ...JSON.parse(output), rejectedPerSecond: (invalid + limited) / elapsedSeconds }
+  } finally {
+    child.kill('SIGTERM')
+    await exited
+    await sleep(drainMs)
+  }
 }
