@@ -29,7 +29,30 @@ export type SqlDialect = {
    * it, because a snapshot may stay open for long.
    */
   watchSilentOrderChanges?(db: Db): Promise<(db: Db) => Promise<number[]>>
+  /** Undefined if the id of a change says which changes were committed before it. */
+  readonly logPositions?: LogPositions
 }
+
+/**
+ * Positions in the change log that do not depend on ids, which changes get after their commit, and not in the order of
+ * the commits.
+ */
+type LogPositions = {
+  /** The position after all changes that are committed, as JSON text. */
+  current(trx: Db): Promise<string>
+  /**
+   * Compares positions with the changes with ids after one id and up to another. Returns, for each key, the ids of changes
+   * before its position, and whether all changes with higher ids than these are after it.
+   */
+  compare(
+    trx: Db,
+    positions: readonly { readonly key: number; readonly position: string }[],
+    after: number,
+    through: number,
+  ): Promise<Map<number, ComparedPosition>>
+}
+
+export type ComparedPosition = { readonly idsBefore: ReadonlySet<number>; readonly isPassed: boolean }
 
 export const sqliteDialect: SqlDialect = {
   engine: 'sqlite',
@@ -105,6 +128,35 @@ export const postgresDialect: SqlDialect = {
   },
   async reserveIds(trx, table, upTo) {
     await sql`CALL reserve_ids_1(${table}, ${upTo})`.execute(trx)
+  },
+  logPositions: {
+    // Both of the same snapshot. A sequence number draws a line below changes of a database that was restored into another
+    // server, whose transaction ids start again.
+    async current(trx) {
+      const query = sql<{ position: string }>`
+        SELECT json_build_object('seq', coalesce((SELECT max(seq) FROM events), 0),
+          'snapshot', pg_current_snapshot())::text AS position`
+      return (await query.execute(trx)).rows[0]?.position as string
+    },
+    /** Ids are given in the order of "seq": all events before a position have lower ids than the first with a higher "seq". */
+    async compare(trx, positions, after, through) {
+      const rows = positions.map(({ key, position }) => ({ key, ...JSON.parse(position) }))
+      const query = sql<{ key: number; id: number; is_later: boolean }>`
+        SELECT key, id, events.seq > positions.seq AS is_later
+        FROM json_to_recordset(${JSON.stringify(rows)}::json) AS positions (key bigint, seq bigint, snapshot pg_snapshot)
+        JOIN events ON id > ${after} AND id <= ${through}
+          AND (events.seq > positions.seq OR pg_visible_in_snapshot(xid, snapshot))`
+      const compared = new Map(
+        positions.map(({ key }) => [key, { idsBefore: new Set<number>(), isPassed: false }]),
+      )
+      for (const { key, id, is_later } of (await query.execute(trx)).rows) {
+        const position = compared.get(key)
+        if (!position) continue
+        if (is_later) position.isPassed = true
+        else position.idsBefore.add(id)
+      }
+      return compared
+    },
   },
   async watchSilentOrderChanges(db) {
     const query = sql<{ oldest: string }>`SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS oldest`
