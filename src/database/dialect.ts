@@ -1,4 +1,4 @@
-import { type SelectQueryBuilder, sql } from 'kysely'
+import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely'
 import type { Db, IdentityTable } from './tables.ts'
 
 type Counter = 'available' | 'pending' | 'sold'
@@ -16,6 +16,8 @@ export type SqlDialect = {
     filters: readonly (readonly [column: string, value: unknown])[],
     belowId: number,
   ): SelectQueryBuilder<DB, TB, O>
+  /** Rows with this value in this column and an id in a range. They are found in the index on the column and the id. */
+  keysetRange(column: string, value: unknown, from: number, through: number): RawBuilder<boolean>
   /** The highest id ever assigned, including deleted rows. */
   lastAssignedId(db: Db, table: IdentityTable): Promise<number>
   /** The number of pets with each status. */
@@ -65,6 +67,8 @@ export const sqliteDialect: SqlDialect = {
       .reduce((narrowed, [column, value]) => narrowed.where(sql.ref(column), '=', value), query)
       .where(sql.ref('id'), '<', belowId)
       .orderBy(sql.ref('id'), 'desc'),
+  keysetRange: (column, value, from, through) =>
+    sql<boolean>`${sql.ref(column)} = ${value} AND id >= ${from} AND id <= ${through}`,
   async lastAssignedId(db, table) {
     const query = sql<{ seq: number }>`SELECT seq FROM sqlite_sequence WHERE name = ${table}`
     return (await query.execute(db)).rows[0]?.seq ?? 0
@@ -110,6 +114,11 @@ export const postgresDialect: SqlDialect = {
     const within =
       filters.length === 0 ? page : page.where(sql<boolean>`(${sql.join(columns)}) >= (${sql.join(values)})`)
     return [...columns, id].reduce((ordered, column) => ordered.orderBy(column, 'desc'), within)
+  },
+  // As row comparisons, for the same reason. SQLite uses an index for one row comparison only.
+  keysetRange(column, value, from, through) {
+    const key = sql`(${sql.ref(column)}, id)`
+    return sql<boolean>`${key} >= (${value}, ${from}) AND ${key} <= (${value}, ${through})`
   },
   async lastAssignedId(db, table) {
     const query = sql<{ last: number }>`SELECT last_assigned_id(${table}) AS last`

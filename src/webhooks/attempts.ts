@@ -1,6 +1,7 @@
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely'
 import { byService } from '../audit/audit.ts'
 import { recordAudit } from '../audit/queries.ts'
+import type { SqlDialect } from '../database/dialect.ts'
 import type { Db, Tables } from '../database/tables.ts'
 import type { Delivery } from './deliveries.ts'
 import { lockDispatch } from './dispatch.ts'
@@ -111,6 +112,7 @@ export async function claimDelivery(
 /** Records the outcome of an attempt: delivered, to be retried, or failed, which disables the webhook. */
 export async function finishAttempt(
   trx: Db,
+  dialect: SqlDialect,
   claim: ClaimedDelivery,
   outcome: AttemptOutcome,
   now: number,
@@ -157,7 +159,7 @@ export async function finishAttempt(
       ? 'The endpoint responded with 410 Gone.'
       : `Delivery ${delivery.id} failed ${attempts} times. Last error: ${error}`
   await updateWebhook(trx, webhook.id, { status: 'disabled', status_reason: reason })
-  await beginEnding(trx, webhook.id, now)
+  await beginEnding(trx, dialect, webhook.id, now)
   await recordAudit(trx, byService(now), 'webhook.disabled', `webhook ${webhook.id}`)
 }
 

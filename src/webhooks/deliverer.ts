@@ -119,7 +119,9 @@ export class Deliverer {
     const isAborted = signal.aborted && 'error' in outcome
     if (!isAborted) onAttempt(outcome)
     await database.writeUnlogged((trx) =>
-      isAborted ? releaseDelivery(trx, claim) : finishAttempt(trx, claim, outcome, clock(), Math.random()),
+      isAborted
+        ? releaseDelivery(trx, claim)
+        : finishAttempt(trx, database.dialect, claim, outcome, clock(), Math.random()),
     )
     return true
   }

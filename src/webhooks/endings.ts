@@ -1,7 +1,8 @@
-import { sql } from 'kysely'
+import type { RawBuilder } from 'kysely'
 import type { Clock } from '../clock.ts'
 import { writeCursor } from '../database/cursors.ts'
 import type { Database } from '../database/database.ts'
+import type { SqlDialect } from '../database/dialect.ts'
 import type { Db } from '../database/tables.ts'
 import type { Delivery } from './deliveries.ts'
 import { deleteWebhook } from './queries.ts'
@@ -68,32 +69,34 @@ export const ended = (reason: string, now: number | null) => ({
  */
 export async function beginEnding(
   trx: Db,
+  dialect: SqlDialect,
   webhookId: number,
   now: number,
   eventTypes: readonly string[] = [allTypes],
 ): Promise<void> {
-  const newest = await deliveriesBetween(trx, webhookId, 0, Number.MAX_SAFE_INTEGER)
-    .select('id')
-    .limit(1)
-    .executeTakeFirst()
+  const newest = await deliveriesThrough(trx, dialect, webhookId, Number.MAX_SAFE_INTEGER).executeTakeFirst()
   for (const eventType of eventTypes)
     await writeCursor(trx, `${prefixOf(webhookId)}${eventType}`, newest?.id ?? 0)
-  await endSome(trx, webhookId, now)
+  await endSome(trx, dialect, webhookId, now)
 }
 
-/** The deliveries of a webhook with these ids, newest first. Only one index fits the comparison and the order. */
-const deliveriesBetween = (db: Db, webhookId: number, from: number, through: number) =>
+/** The newest deliveries of a webhook up to this id. */
+const deliveriesThrough = (db: Db, dialect: SqlDialect, webhookId: number, through: number) =>
   db
     .selectFrom('webhook_deliveries')
-    .where(isBetween(webhookId, from, through))
+    .select('id')
+    .where(dialect.keysetRange('webhook_id', webhookId, 0, through))
     .orderBy('webhook_id', 'desc')
     .orderBy('id', 'desc')
-
-const isBetween = (webhookId: number, from: number, through: number) =>
-  sql<boolean>`(webhook_id, id) >= (${webhookId}, ${from}) and (webhook_id, id) <= (${webhookId}, ${through})`
+    .limit(1)
 
 /** Takes one step. Returns whether there is more to do. A webhook that was deleted loses its deliveries, then its row. */
-export async function endSome(trx: Db, webhookId: number, now: number): Promise<boolean> {
+export async function endSome(
+  trx: Db,
+  dialect: SqlDialect,
+  webhookId: number,
+  now: number,
+): Promise<boolean> {
   // Before its endings are read: other instances take steps, and a change may add endings.
   const webhook = await trx
     .selectFrom('webhooks')
@@ -105,20 +108,16 @@ export async function endSome(trx: Db, webhookId: number, now: number): Promise<
   if (endings.length === 0) return false
   const isDeleted = webhook?.status === deletedStatus
   const through = Math.max(...endings.map((ending) => ending.through))
-  const oldest = await deliveriesBetween(trx, webhookId, 0, through)
-    .select('id')
-    .limit(1)
+  const oldest = await deliveriesThrough(trx, dialect, webhookId, through)
     .offset(endedPerStepMax - 1)
     .executeTakeFirst()
   const from = oldest?.id ?? 0
+  const isInStep = (to: number) => dialect.keysetRange('webhook_id', webhookId, from, to)
   if (isDeleted) {
-    await trx
-      .deleteFrom('webhook_deliveries')
-      .where(isBetween(webhookId, from, through))
-      .execute()
+    await trx.deleteFrom('webhook_deliveries').where(isInStep(through)).execute()
   } else {
-    for (const ending of endings.filter((one) => one.through >= from))
-      await endRange(trx, webhookId, ending, from, now)
+    for (const ending of endings)
+      if (ending.through >= from) await endWhere(trx, ending, isInStep(ending.through), now)
   }
   if (oldest) {
     const rest = trx.updateTable('cursors').set({ value: from - 1 })
@@ -139,18 +138,12 @@ export async function endSome(trx: Db, webhookId: number, now: number): Promise<
   return false
 }
 
-async function endRange(
-  trx: Db,
-  webhookId: number,
-  ending: Ending,
-  from: number,
-  now: number,
-): Promise<void> {
-  const { eventType, through } = ending
+async function endWhere(trx: Db, ending: Ending, isInStep: RawBuilder<boolean>, now: number): Promise<void> {
+  const { eventType } = ending
   await trx
     .updateTable('webhook_deliveries')
     .set(ended(reasonOf(ending), now))
-    .where(isBetween(webhookId, from, through))
+    .where(isInStep)
     .where('next_attempt_at', 'is not', null)
     .$if(eventType !== allTypes, (query) => query.where('event_type', '=', eventType))
     .execute()
@@ -158,14 +151,14 @@ async function endRange(
 
 /** Continues all endings until they are complete or the service stops. */
 export async function continueEndings(
-  { read, writeUnlogged }: Database,
+  { read, dialect, writeUnlogged }: Database,
   clock: Clock,
   signal: AbortSignal,
 ): Promise<void> {
   const rows = await endingRows(read, namePrefix).select('name').execute()
   const webhookIds = new Set(rows.map(({ name }) => Number(name.slice(namePrefix.length).split('.')[0])))
   for (const webhookId of webhookIds) {
-    while (!signal.aborted && (await writeUnlogged((trx) => endSome(trx, webhookId, clock())))) {
+    while (!signal.aborted && (await writeUnlogged((trx) => endSome(trx, dialect, webhookId, clock())))) {
       // There are more.
     }
   }

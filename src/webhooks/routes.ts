@@ -134,7 +134,7 @@ export function webhookRoutes(options: WebhookRoutesOptions): Operation[] {
         })
         if (isReenabled) await recordStart(trx, database.dialect, id)
         const endedTypes = typesToEnd(webhook, updated, principal)
-        if (endedTypes.length > 0) await beginEnding(trx, id, now, endedTypes)
+        if (endedTypes.length > 0) await beginEnding(trx, database.dialect, id, now, endedTypes)
         for (const action of changesOf(webhook, updated))
           await recordAudit(trx, byRequest(context), action, `webhook ${id}`)
         return respond(200, serializeWebhook(updated))
@@ -151,7 +151,7 @@ export function webhookRoutes(options: WebhookRoutesOptions): Operation[] {
         const webhook = await webhookToChange(trx, params.webhookId)
         requireEventAccess(webhook.events, principal)
         await markWebhookDeleted(trx, webhook.id)
-        await beginEnding(trx, webhook.id, now)
+        await beginEnding(trx, database.dialect, webhook.id, now)
         await recordAudit(trx, byRequest(context), 'webhook.deleted', `webhook ${webhook.id}`)
         return respond(204)
       },

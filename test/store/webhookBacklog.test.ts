@@ -209,7 +209,7 @@ describe('deliveries that are being ended', () => {
     const settings = { url: 'https://shelter.example/', events: ['pet.created', 'pet.updated'] as const }
     const { id } = await database.write((trx) => createWebhook(trx, settings, 0, 0))
     await addBacklog(database, id, ['pet.created', 'pet.updated'], startOfTests)
-    await database.write((trx) => beginEnding(trx, id, startOfTests, ['pet.created']))
+    await database.write((trx) => beginEnding(trx, database.dialect, id, startOfTests, ['pet.created']))
     const pending = async () => {
       const rows = database.read.selectFrom('webhook_deliveries').select('event_type')
       return (await rows.where('next_attempt_at', 'is not', null).execute()).map((row) => row.event_type)
@@ -249,7 +249,7 @@ describe('deliveries that are being ended', () => {
 
   test('include those that a second change adds before the first is complete', async (t) => {
     const { database, id, pending } = await interrupted(t)
-    await database.write((trx) => beginEnding(trx, id, startOfTests))
+    await database.write((trx) => beginEnding(trx, database.dialect, id, startOfTests))
     await continueEndings(database, () => startOfTests, never)
     assert.deepEqual(await pending(), [])
   })
