@@ -12,7 +12,7 @@ import { deletedStatus } from './webhook.ts'
 /**
  * A webhook that is disabled, deleted or loses event types ends pending deliveries, of which there may be millions. The
  * change records up to which delivery they are ended. From then on none of them is attempted, and steps of a bounded
- * number of rows end them, the newest first: see docs/decisions/0035-ending-deliveries.md.
+ * number of rows end them, the newest first: see docs/decisions/0035-bounded-webhook-work.md.
  */
 export type Ending = {
   readonly eventType: string
