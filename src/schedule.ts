@@ -10,13 +10,15 @@ import type { Log } from './telemetry/log.ts'
 import type { UsageCounter } from './usage/usageCounter.ts'
 import type { Deliverer } from './webhooks/deliverer.ts'
 import { pruneDeliveries } from './webhooks/deliveries.ts'
+import { continueEndings } from './webhooks/endings.ts'
 
 /** Bounds how many requests of the embedded rate limiter a crash forgets. */
 const limiterFlushIntervalMs = 500
 /** Bounds how late a hold expires, or a webhook is retried. */
 const dueIntervalMs = 1_000
 
-type Job = { readonly intervalMs: number; run(): Promise<void> }
+/** A run ends after its current step when the signal is aborted. The next start continues it. */
+type Job = { readonly intervalMs: number; run(signal: AbortSignal): Promise<void> }
 
 type JobsOptions = {
   readonly database: Database
@@ -37,12 +39,13 @@ export function createJobs(options: JobsOptions): Job[] {
       // Together, so that they share a commit: with SQLite every commit drops the cached pages.
       run: async () => void (await Promise.all([limiter.flush(), usage.flushDue()])),
     },
-    { intervalMs: sweepMs, run: () => idempotencyRecords.sweep(clock()) },
-    { intervalMs: sweepMs, run: () => limiter.sweep() },
-    { intervalMs: sweepMs, run: () => usage.sweep() },
-    { intervalMs: sweepMs, run: () => pruneExpired(database, clock) },
-    { intervalMs: dueIntervalMs, run: () => expireHolds(database, clock) },
+    { intervalMs: sweepMs, run: (signal) => idempotencyRecords.sweep(clock(), signal) },
+    { intervalMs: sweepMs, run: (signal) => limiter.sweep(signal) },
+    { intervalMs: sweepMs, run: (signal) => usage.sweep(signal) },
+    { intervalMs: sweepMs, run: (signal) => pruneExpired(database, clock, signal) },
+    { intervalMs: dueIntervalMs, run: (signal) => expireHolds(database, clock, signal) },
     { intervalMs: dueIntervalMs, run: async () => deliverer.wake() },
+    { intervalMs: dueIntervalMs, run: (signal) => continueEndings(database, clock, signal) },
     { intervalMs: dueIntervalMs, run: async () => void (restore.isPending && (await restore.check())) },
   ]
 }
@@ -52,34 +55,38 @@ export function createJobs(options: JobsOptions): Job[] {
  * function that stops them.
  */
 export function startSchedule(jobs: readonly Job[], log: Log): () => void {
+  const stopping = new AbortController()
   const timers = jobs.map(({ intervalMs, run }) => {
     let isRunning = false
     return setInterval(async () => {
       if (isRunning) return
       isRunning = true
-      await run().catch((error: unknown) => log.error({ err: error }, 'background work failed'))
+      await run(stopping.signal).catch((error: unknown) =>
+        log.error({ err: error }, 'background work failed'),
+      )
       isRunning = false
     }, intervalMs)
   })
   return () => {
+    stopping.abort()
     for (const timer of timers) clearInterval(timer)
   }
 }
 
 /** Deletes events, deliveries and audit entries whose retention has ended, in bounded batches. */
-export async function pruneExpired(database: Database, clock: Clock): Promise<void> {
+export async function pruneExpired(database: Database, clock: Clock, signal?: AbortSignal): Promise<void> {
   // PostgreSQL gives events their ids here, and only events with an id are deleted: there may be no other reader.
-  await database.readableThrough()
+  await database.allReadableThrough(signal)
   for (const prune of [pruneEvents, pruneDeliveries, pruneAuditEntries]) {
-    while ((await database.writeUnlogged((trx) => prune(trx, clock()))) > 0) {
+    while (!signal?.aborted && (await database.writeUnlogged((trx) => prune(trx, clock()))) > 0) {
       // There may be more.
     }
   }
 }
 
 /** Expires holds that are due. Reads first, because there is usually nothing to do. */
-export async function expireHolds(database: Database, clock: Clock): Promise<void> {
-  while (await hasDueHolds(database.read, clock())) {
+export async function expireHolds(database: Database, clock: Clock, signal?: AbortSignal): Promise<void> {
+  while (!signal?.aborted && (await hasDueHolds(database.read, clock()))) {
     const expired = await database.write((trx) => expireDueHolds(trx, clock()))
     // Other transactions have locked the rest.
     if (expired === 0) return

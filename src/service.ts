@@ -1,17 +1,15 @@
 import { connectionGroup } from './api/clientAddress.ts'
 import { IdempotencyRecords } from './api/idempotency.ts'
 import { Pipeline, type RequestLog } from './api/pipeline.ts'
-import { byService } from './audit/audit.ts'
-import { recordAudit } from './audit/queries.ts'
 import { redactor } from './auth/apiKey.ts'
 import { createAuth } from './auth/auth.ts'
-import { type Clock, timestamp } from './clock.ts'
+import { createBanReporter } from './banReporter.ts'
+import type { Clock } from './clock.ts'
 import type { Config } from './config.ts'
 import { type Database, DatabaseUnavailableError } from './database/database.ts'
 import { defaultReplicaLagMaxMs, openForServing } from './database/open.ts'
 import { defaultSyncMaxMs } from './database/sqlite/durability.ts'
 import { EventBroadcaster } from './events/broadcaster.ts'
-import { recordEvent } from './events/queries.ts'
 import { defaultStreamBounds } from './events/stream.ts'
 import { createFindStreamAccess } from './events/streamAccess.ts'
 import { ensureOperatorKey } from './keys/operatorKey.ts'
@@ -24,6 +22,7 @@ import { RestoreDetector } from './restoreDetector.ts'
 import { createJobs, startSchedule } from './schedule.ts'
 import { listen } from './server/listen.ts'
 import { Startup } from './startup.ts'
+import { StopProgress } from './stopProgress.ts'
 import { createCloseReporter } from './telemetry/connectionCloseReporter.ts'
 import type { Log } from './telemetry/log.ts'
 import { Metrics } from './telemetry/metrics.ts'
@@ -41,6 +40,8 @@ export type Service = {
   readonly failed: Promise<void>
   /** Completes requests in progress, writes pending counts, and closes the database. */
   stop(): Promise<void>
+  /** What the stop waits for. */
+  readonly stopProgress: StopProgress
 }
 
 const defaultBounds = {
@@ -95,14 +96,15 @@ async function wire(database: Database, options: WireOptions) {
     return { ...stats, writesWaiting: stats.writesWaiting + pipeline.writesWaiting() }
   })
   const startup = new Startup()
+  const isEmbedded = config.databaseUrl === undefined
   const { cache, limiter, authenticator } = createAuth({
     ...{ database, clock, limitClock: options.limitClock },
     ...{ environment: config.environment, banAfterRejections: config.banAfterRefusals },
-    isEmbedded: config.databaseUrl === undefined,
+    isEmbedded,
     isSameDatabase: (db) => restore.isSameDatabase(db),
     isStale: async (token) => token === config.adminKey && (await restore.check()),
     whenStarted: () => startup.wait(),
-    onBan: reportBan(database, options, metrics),
+    onBan: createBanReporter({ database, clock, log, metrics, isEmbedded }),
   })
   const common = { database, clock }
   const broadcaster = new EventBroadcaster({
@@ -130,7 +132,7 @@ async function wire(database: Database, options: WireOptions) {
   const operations = createOperations({
     ...{ database, broadcaster, config },
     ...{ apiKeyCache: cache, rateLimiter: limiter, flushUsage: () => usage.flushForRead() },
-    createBatch: config.databaseUrl === undefined ? undefined : createPetBatch(database),
+    createBatch: isEmbedded ? undefined : createPetBatch(database),
   })
   const isReady = createReadiness({
     checks: [() => startup.state === 'started', () => !restore.isPending],
@@ -152,26 +154,6 @@ async function wire(database: Database, options: WireOptions) {
   const background = { broadcaster, deliverer, idempotencyRecords, usage }
   return { startup, restore, metrics, cache, limiter, pipeline, ...background }
 }
-
-/** Counts, logs and records the ban of a key. */
-const reportBan =
-  (database: Database, { config, clock, log }: WireOptions, metrics: Metrics) =>
-  (id: number, untilMs: number) => {
-    metrics.bans.increment()
-    const bannedUntil = timestamp(untilMs)
-    log.warn({ keyId: id, until: bannedUntil }, 'key banned')
-    // PostgreSQL records the event and the audit entry together with the ban.
-    if (config.databaseUrl !== undefined) return
-    const event = { id, bannedUntil }
-    void logFailure(
-      log,
-      database.write(async (trx) => {
-        const now = clock()
-        await recordEvent(trx, now, 'key.banned', event)
-        await recordAudit(trx, byService(now), 'key.banned', `key ${id}`)
-      }),
-    )
-  }
 
 /** Opens the port, creates the operator key and starts the jobs. */
 async function serve(
@@ -221,20 +203,22 @@ async function serve(
   startup.finish()
   const stopSchedule = startSchedule(createJobs({ ...parts, database, clock, sweepMs: bounds.sweepMs }), log)
 
+  const stopProgress = new StopProgress()
   async function stop() {
     startup.stop()
     broadcaster.close()
     const delivererStopped = deliverer.stop()
-    await server.stop()
+    await stopProgress.wait('requests in progress', server.stop())
     stopSchedule()
     try {
-      await delivererStopped
-      await Promise.all([limiter.flush(), logFailure(log, usage.flush())])
+      await stopProgress.wait('the delivery of webhooks', delivererStopped)
+      const flushed = Promise.all([limiter.flush(), logFailure(log, usage.flush())])
+      await stopProgress.wait('the write of the counts', flushed)
     } finally {
-      await database.close()
+      await stopProgress.wait('the database to close', database.close())
     }
   }
-  return { port: server.port, newOperatorKey, failed, stop }
+  return { port: server.port, newOperatorKey, failed, stop, stopProgress }
 }
 
 /** Resolves when the disk has failed for good. */

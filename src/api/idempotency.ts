@@ -68,11 +68,11 @@ export class IdempotencyRecords {
   }
 
   /** Deletes records whose retention has ended, in bounded batches. */
-  async sweep(now: number): Promise<void> {
+  async sweep(now: number, signal?: AbortSignal): Promise<void> {
     let deleted: bigint
     do {
       deleted = await this.#database.writeUnlogged((trx) => deleteExpired(trx, now))
-    } while (deleted >= sweepRowsMax)
+    } while (deleted >= sweepRowsMax && !signal?.aborted)
   }
 
   async #runOrReplay(

@@ -5,12 +5,13 @@ import { type Config, readConfig, unknownSettingWarnings } from '../config.ts'
 import { DiskUnresponsiveError } from '../database/database.ts'
 import { urlWithoutCredentials } from '../database/open.ts'
 import { type Service, startService } from '../service.ts'
+import { StopTimeoutError } from '../stopProgress.ts'
 import { createLog, type Log } from '../telemetry/log.ts'
 import { explainDatabaseError } from './database.ts'
 import type { Call } from './interface/define.ts'
 import { sameSignalMs } from './interruption.ts'
 
-/** Longer than clients have to read their responses, so only a thread that waits for the disk can exceed it. */
+/** Longer than clients have to read their responses. */
 const stopMaxMs = 15_000
 
 export async function run({ env, options }: Pick<Call, 'env' | 'options'>): Promise<void> {
@@ -52,10 +53,11 @@ export async function run({ env, options }: Pick<Call, 'env' | 'options'>): Prom
   console.log(options.json ? JSON.stringify(addresses(config, started)) : startMessage(config, started))
 }
 
-/** Returns whether a thread is left that cannot be stopped. */
-async function stopWithin(ms: number, service: Service, log: Log): Promise<boolean> {
+/** Returns whether a thread may be left that cannot be stopped, because it waits for the disk. */
+export async function stopWithin(ms: number, service: Service, log: Log): Promise<boolean> {
   const tooLate = pause(ms).then(() => {
-    throw new DiskUnresponsiveError(`The service did not stop within ${ms} ms.`)
+    const { step } = service.stopProgress
+    throw new StopTimeoutError(`The service did not stop within ${ms} ms: it still waits for ${step}.`)
   })
   try {
     await Promise.race([service.stop(), tooLate])
@@ -64,7 +66,7 @@ async function stopWithin(ms: number, service: Service, log: Log): Promise<boole
   } catch (error) {
     log.error({ err: error }, 'stopping failed')
     process.exitCode = 1
-    return error instanceof DiskUnresponsiveError
+    return error instanceof DiskUnresponsiveError || error instanceof StopTimeoutError
   }
 }
 

@@ -40,9 +40,12 @@ export type Database = {
   onCommit(listener: () => void): void
   /**
    * The id up to which the change log can be read. Later changes are not durable yet: reads can show commits shortly
-   * before that. Includes the commits of other processes, which can take a sync. PostgreSQL gives changes their ids here.
+   * before that. Includes the commits of other processes, which can take a sync. PostgreSQL gives changes their ids here,
+   * a bounded number at a time: if more changes have none, the last of them are left for the next call.
    */
   readableThrough(): MaybePromise<number>
+  /** The same for all changes that were committed before the call, however long that takes, until the signal is aborted. */
+  allReadableThrough(signal?: AbortSignal): MaybePromise<number>
   /** Calls back when the disk fails, becomes unresponsive, or responds again. */
   onStorageFault(listener: (fault: StorageFault) => void): void
   /** Removes deleted data from the write-ahead log as soon as no transaction reads it. */

@@ -1,4 +1,4 @@
-import { type SelectQueryBuilder, sql } from 'kysely'
+import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely'
 import type { Db, IdentityTable } from './tables.ts'
 
 type Counter = 'available' | 'pending' | 'sold'
@@ -16,6 +16,8 @@ export type SqlDialect = {
     filters: readonly (readonly [column: string, value: unknown])[],
     belowId: number,
   ): SelectQueryBuilder<DB, TB, O>
+  /** Rows with this value in this column and an id in a range. They are found in the index on the column and the id. */
+  keysetRange(column: string, value: unknown, from: number, through: number): RawBuilder<boolean>
   /** The highest id ever assigned, including deleted rows. */
   lastAssignedId(db: Db, table: IdentityTable): Promise<number>
   /** The number of pets with each status. */
@@ -29,7 +31,30 @@ export type SqlDialect = {
    * it, because a snapshot may stay open for long.
    */
   watchSilentOrderChanges?(db: Db): Promise<(db: Db) => Promise<number[]>>
+  /** Undefined if the id of a change says which changes were committed before it. */
+  readonly logPositions?: LogPositions
 }
+
+/**
+ * Positions in the change log that do not depend on ids, which changes get after their commit, and not in the order of
+ * the commits.
+ */
+type LogPositions = {
+  /** The position after all changes that are committed, as JSON text. */
+  current(trx: Db): Promise<string>
+  /**
+   * Compares positions with the changes with ids after one id and up to another. Returns, for each key, the ids of changes
+   * before its position, and whether all changes with higher ids than these are after it.
+   */
+  compare(
+    trx: Db,
+    positions: readonly { readonly key: number; readonly position: string }[],
+    after: number,
+    through: number,
+  ): Promise<Map<number, ComparedPosition>>
+}
+
+export type ComparedPosition = { readonly idsBefore: ReadonlySet<number>; readonly isPassed: boolean }
 
 export const sqliteDialect: SqlDialect = {
   engine: 'sqlite',
@@ -42,6 +67,8 @@ export const sqliteDialect: SqlDialect = {
       .reduce((narrowed, [column, value]) => narrowed.where(sql.ref(column), '=', value), query)
       .where(sql.ref('id'), '<', belowId)
       .orderBy(sql.ref('id'), 'desc'),
+  keysetRange: (column, value, from, through) =>
+    sql<boolean>`${sql.ref(column)} = ${value} AND id >= ${from} AND id <= ${through}`,
   async lastAssignedId(db, table) {
     const query = sql<{ seq: number }>`SELECT seq FROM sqlite_sequence WHERE name = ${table}`
     return (await query.execute(db)).rows[0]?.seq ?? 0
@@ -88,6 +115,11 @@ export const postgresDialect: SqlDialect = {
       filters.length === 0 ? page : page.where(sql<boolean>`(${sql.join(columns)}) >= (${sql.join(values)})`)
     return [...columns, id].reduce((ordered, column) => ordered.orderBy(column, 'desc'), within)
   },
+  // As row comparisons, for the same reason. SQLite uses an index for one row comparison only.
+  keysetRange(column, value, from, through) {
+    const key = sql`(${sql.ref(column)}, id)`
+    return sql<boolean>`${key} >= (${value}, ${from}) AND ${key} <= (${value}, ${through})`
+  },
   async lastAssignedId(db, table) {
     const query = sql<{ last: number }>`SELECT last_assigned_id(${table}) AS last`
     return (await query.execute(db)).rows[0]?.last ?? 0
@@ -105,6 +137,35 @@ export const postgresDialect: SqlDialect = {
   },
   async reserveIds(trx, table, upTo) {
     await sql`CALL reserve_ids_1(${table}, ${upTo})`.execute(trx)
+  },
+  logPositions: {
+    // Both of the same snapshot. A sequence number draws a line below changes of a database that was restored into another
+    // server, whose transaction ids start again.
+    async current(trx) {
+      const query = sql<{ position: string }>`
+        SELECT json_build_object('seq', coalesce((SELECT max(seq) FROM events), 0),
+          'snapshot', pg_current_snapshot())::text AS position`
+      return (await query.execute(trx)).rows[0]?.position as string
+    },
+    /** Ids are given in the order of "seq": all events before a position have lower ids than the first with a higher "seq". */
+    async compare(trx, positions, after, through) {
+      const rows = positions.map(({ key, position }) => ({ key, ...JSON.parse(position) }))
+      const query = sql<{ key: number; id: number; is_later: boolean }>`
+        SELECT key, id, events.seq > positions.seq AS is_later
+        FROM json_to_recordset(${JSON.stringify(rows)}::json) AS positions (key bigint, seq bigint, snapshot pg_snapshot)
+        JOIN events ON id > ${after} AND id <= ${through}
+          AND (events.seq > positions.seq OR pg_visible_in_snapshot(xid, snapshot))`
+      const compared = new Map(
+        positions.map(({ key }) => [key, { idsBefore: new Set<number>(), isPassed: false }]),
+      )
+      for (const { key, id, is_later } of (await query.execute(trx)).rows) {
+        const position = compared.get(key)
+        if (!position) continue
+        if (is_later) position.isPassed = true
+        else position.idsBefore.add(id)
+      }
+      return compared
+    },
   },
   async watchSilentOrderChanges(db) {
     const query = sql<{ oldest: string }>`SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS oldest`

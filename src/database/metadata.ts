@@ -3,14 +3,14 @@ import { lockName } from './changes.ts'
 import type { Database } from './database.ts'
 import type { Db } from './tables.ts'
 
-type MetadataName = 'environment' | 'identity'
+type MetadataName = 'environment' | 'identity' | `webhooks.start.${number}`
 
 export async function readMetadata(db: Db, name: MetadataName): Promise<string | undefined> {
   const row = await db.selectFrom('metadata').select('value').where('name', '=', name).executeTakeFirst()
   return row?.value
 }
 
-async function writeMetadata(trx: Db, name: MetadataName, value: string): Promise<void> {
+export async function writeMetadata(trx: Db, name: MetadataName, value: string): Promise<void> {
   await trx
     .insertInto('metadata')
     .values({ name, value })

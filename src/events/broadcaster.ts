@@ -163,7 +163,12 @@ export class EventBroadcaster implements StreamSource {
   async #check(): Promise<void> {
     if (this.#isChecking) return
     this.#isChecking = true
-    await this.#forEachAllowedStream((stream) => stream.check(performance.now(), this.#options.bounds))
+    try {
+      await this.#forEachAllowedStream((stream) => stream.check(performance.now(), this.#options.bounds))
+    } catch (error) {
+      // The next check tries again.
+      this.onFault(error)
+    }
     this.#isChecking = false
   }
 

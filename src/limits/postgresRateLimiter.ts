@@ -106,10 +106,10 @@ export class PostgresRateLimiter implements RateLimiter {
 
   async flush(): Promise<void> {}
 
-  async sweep(): Promise<void> {
+  async sweep(signal?: AbortSignal): Promise<void> {
     const { database, limitClock } = this.#options
     const deleteSome = () => database.writeUnlogged((trx) => deleteExpiredAddresses(trx, limitClock?.()))
-    while ((await deleteSome()) >= deleteRowsMax);
+    while (!signal?.aborted && (await deleteSome()) >= deleteRowsMax);
   }
 
   forgetKeys(): void {}

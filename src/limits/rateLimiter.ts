@@ -26,8 +26,8 @@ export type RateLimiter = {
   peekAddress(address: string): { readonly windows: Windows; readonly now: number }
   /** Writes pending counts to the database. */
   flush(): Promise<void>
-  /** Deletes counts that are no longer needed. */
-  sweep(): Promise<void>
+  /** Deletes counts that are no longer needed, in bounded batches until the signal is aborted. */
+  sweep(signal?: AbortSignal): Promise<void>
   /** Drops everything cached about keys, because the database was replaced. */
   forgetKeys(): void
 }

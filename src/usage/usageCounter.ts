@@ -97,9 +97,9 @@ export class UsageCounter {
   }
 
   /** Deletes counts past their retention, in bounded batches. */
-  async sweep(): Promise<void> {
+  async sweep(signal?: AbortSignal): Promise<void> {
     const { database, clock } = this.#options
-    while ((await database.writeUnlogged((trx) => sweepUsage(trx, clock()))) > 0) {
+    while (!signal?.aborted && (await database.writeUnlogged((trx) => sweepUsage(trx, clock()))) > 0) {
       // There may be more.
     }
   }

@@ -1,8 +1,11 @@
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely'
 import { byService } from '../audit/audit.ts'
 import { recordAudit } from '../audit/queries.ts'
+import type { SqlDialect } from '../database/dialect.ts'
 import type { Db, Tables } from '../database/tables.ts'
-import { type Delivery, failPendingDeliveries } from './deliveries.ts'
+import type { Delivery } from './deliveries.ts'
+import { lockDispatch } from './dispatch.ts'
+import { beginEnding, ended, endReason, findEndings } from './endings.ts'
 import { toWebhook, updateWebhook, type Webhook } from './queries.ts'
 import { type AttemptOutcome, goneStatus, isDelivered, nextAttemptAt } from './webhook.ts'
 
@@ -70,31 +73,36 @@ export type ClaimedDelivery = {
   secrets: readonly string[]
 }
 
-/** Claims the next due delivery of a lane for one attempt. */
+/** Claims the next due delivery of a lane for one attempt. If that delivery is to be ended, it ends it instead. */
 export async function claimDelivery(
   trx: Db,
   { webhookId, lane }: DueLane,
   now: number,
-): Promise<ClaimedDelivery | undefined> {
+): Promise<ClaimedDelivery | 'ended' | undefined> {
+  // Locked: when a change of the webhook is confirmed, no delivery that it ends can still be claimed.
   const webhook = await trx
     .selectFrom('webhooks')
     .selectAll()
     .where('id', '=', webhookId)
     .where('status', '=', 'enabled')
+    .forShare()
     .executeTakeFirst()
   if (!webhook) return undefined
+  const endings = await findEndings(trx, webhookId)
   const deliveries = trx.selectFrom('webhook_deliveries')
   const next = nextInLane(deliveries, sql`${webhookId}`, lane, now).selectAll('webhook_deliveries')
   // First attempts keep their order, so a locked one is waited for. Retries have no order.
   const locked = lane === 'first' ? next.forUpdate() : next.forUpdate().skipLocked()
   const row = await locked.executeTakeFirst()
   if (!row || row.claimed_until > now) return undefined
+  const reason = endReason(endings, row)
   const delivery = await trx
     .updateTable('webhook_deliveries')
-    .set({ claimed_until: now + claimMs })
+    .set(reason === undefined ? { claimed_until: now + claimMs } : ended(reason, now))
     .where('id', '=', row.id)
     .returningAll()
     .executeTakeFirstOrThrow()
+  if (reason !== undefined) return 'ended'
   const { secret, previous_secret, previous_secret_until } = webhook
   const isOverlap = previous_secret !== null && (previous_secret_until ?? 0) > now
   const secrets = isOverlap ? [secret, previous_secret] : [secret]
@@ -104,12 +112,19 @@ export async function claimDelivery(
 /** Records the outcome of an attempt: delivered, to be retried, or failed, which disables the webhook. */
 export async function finishAttempt(
   trx: Db,
+  dialect: SqlDialect,
   claim: ClaimedDelivery,
   outcome: AttemptOutcome,
   now: number,
   random: number,
 ): Promise<void> {
   const { delivery, webhook } = claim
+  const attempts = delivery.attempts + 1
+  const status = 'status' in outcome ? outcome.status : undefined
+  const isDone = isDelivered(outcome)
+  const nextAt = isDone || status === goneStatus ? undefined : nextAttemptAt(attempts, now, random)
+  // A webhook that is disabled waits for a running dispatch, which could still create deliveries.
+  if (!isDone && nextAt === undefined) await lockDispatch(trx)
   const current = await trx
     .selectFrom('webhooks')
     .select(['url', 'status'])
@@ -117,13 +132,9 @@ export async function finishAttempt(
     .forUpdate()
     .executeTakeFirst()
   if (!current) return
-  const attempts = delivery.attempts + 1
-  const status = 'status' in outcome ? outcome.status : undefined
-  const isDone = isDelivered(outcome)
   // The URL was changed during the attempt. A failure at the old URL says nothing about the new one.
   if (!isDone && current.url !== webhook.url) return releaseDelivery(trx, claim)
-  const isFinal = isDone || status === goneStatus || current.status === 'disabled'
-  const retryAt = isFinal ? undefined : nextAttemptAt(attempts, now, random)
+  const retryAt = current.status === 'disabled' ? undefined : nextAt
   const error =
     'error' in outcome ? outcome.error : isDone ? undefined : `The endpoint responded with ${status}.`
   const { numUpdatedRows } = await trx
@@ -139,6 +150,8 @@ export async function finishAttempt(
     })
     .where('id', '=', delivery.id)
     .where('claimed_until', '=', delivery.claimed_until)
+    // One that was ended during the attempt is not retried.
+    .$if(retryAt !== undefined, (query) => query.where('next_attempt_at', 'is not', null))
     .executeTakeFirst()
   if (numUpdatedRows === 0n || isDone || retryAt !== undefined || current.status === 'disabled') return
   const reason =
@@ -146,7 +159,7 @@ export async function finishAttempt(
       ? 'The endpoint responded with 410 Gone.'
       : `Delivery ${delivery.id} failed ${attempts} times. Last error: ${error}`
   await updateWebhook(trx, webhook.id, { status: 'disabled', status_reason: reason })
-  await failPendingDeliveries(trx, webhook.id, 'The webhook was disabled.', now)
+  await beginEnding(trx, dialect, webhook.id, now)
   await recordAudit(trx, byService(now), 'webhook.disabled', `webhook ${webhook.id}`)
 }
 

@@ -59,8 +59,8 @@ export class Deliverer {
         if (!(await hasActiveWebhooks(database.read))) continue
         // Read before writing: every commit wakes the deliverer, so a write without need would never end.
         const through = await database.readableThrough()
-        while (await hasUndispatchedEvents(database.read, through))
-          await database.write((trx) => dispatchEvents(trx, clock(), through))
+        while (!this.#stopping.signal.aborted && (await hasUndispatchedEvents(database.read, through)))
+          await database.write((trx) => dispatchEvents(trx, database.dialect, clock(), through))
         this.#startLanes(await dueLanes(database.read, clock()))
       } catch (error) {
         onFault(error)
@@ -102,12 +102,13 @@ export class Deliverer {
     }
   }
 
-  /** Returns whether there was a delivery to attempt. */
+  /** Returns whether there may be another delivery. */
   async #attemptNext(lane: DueLane): Promise<boolean> {
     const { database, clock, sending, onAttempt } = this.#options
     const { signal } = this.#stopping
     const claim = await database.writeUnlogged((trx) => claimDelivery(trx, lane, clock()))
     if (!claim) return false
+    if (claim === 'ended') return true
     // Loaded on first use: most instances have no webhooks.
     const [{ signedMessage }, { sendMessage }] = await Promise.all([
       import('./signature.ts'),
@@ -118,7 +119,9 @@ export class Deliverer {
     const isAborted = signal.aborted && 'error' in outcome
     if (!isAborted) onAttempt(outcome)
     await database.writeUnlogged((trx) =>
-      isAborted ? releaseDelivery(trx, claim) : finishAttempt(trx, claim, outcome, clock(), Math.random()),
+      isAborted
+        ? releaseDelivery(trx, claim)
+        : finishAttempt(trx, database.dialect, claim, outcome, clock(), Math.random()),
     )
     return true
   }

@@ -70,23 +70,6 @@ export const retryDelivery = (trx: Db, id: number, now: number): Promise<Deliver
     .returningAll()
     .executeTakeFirst()
 
-/** Fails all pending deliveries of a webhook, except those of the event types to keep. */
-export async function failPendingDeliveries(
-  trx: Db,
-  webhookId: number,
-  reason: string,
-  now: number,
-  eventTypesToKeep: readonly string[] = [],
-): Promise<void> {
-  await trx
-    .updateTable('webhook_deliveries')
-    .set({ status: 'failed', next_attempt_at: null, finished_at: now, last_error: reason })
-    .where('webhook_id', '=', webhookId)
-    .where('next_attempt_at', 'is not', null)
-    .$if(eventTypesToKeep.length > 0, (query) => query.where('event_type', 'not in', eventTypesToKeep))
-    .execute()
-}
-
 /** Deletes a bounded number of deliveries past the retention of events, pending ones included. Returns how many. */
 export async function pruneDeliveries(trx: Db, now: number): Promise<number> {
   const oldest = await trx

@@ -6,11 +6,15 @@ import { byRequest } from '../audit/audit.ts'
 import { recordAudit } from '../audit/queries.ts'
 import type { Database } from '../database/database.ts'
 import { createTestDelivery, findDelivery, listDeliveries, retryDelivery } from './deliveries.ts'
+import { afterEndings, endReason, findEndings } from './endings.ts'
 import { requireEventAccess, webhookOrNotFound, webhookToChange } from './guards.ts'
 import { deliveryByIdOperation, deliveryListSchema, deliverySchema, webhookByIdOperation } from './schemas.ts'
 import { serializeDelivery } from './serialize.ts'
 import { testEventType } from './webhook.ts'
 
+const beingEndedMessage =
+  'The service is still ending the deliveries of this webhook, after a change. Retry after "Retry-After".'
+const beingEndedRetrySeconds = '5'
 const deliveryNotFoundMessage =
   'This webhook has no delivery with this id: GET /webhooks/{webhookId}/deliveries lists its deliveries.'
 
@@ -43,7 +47,10 @@ export function deliveryRoutes(database: Database, baseUrl: string): Operation[]
           query,
           async find(limit, belowId) {
             const { id } = await webhookOrNotFound(database.read, webhookId)
-            return listDeliveries(database, id, limit, belowId)
+            // Before the deliveries: those of an ending that completes in between have been ended.
+            const endings = await findEndings(database.read, id)
+            const deliveries = await listDeliveries(database, id, limit, belowId)
+            return deliveries.map((delivery) => afterEndings(endings, delivery))
           },
           serialize: serializeDelivery,
         }),
@@ -55,9 +62,16 @@ export function deliveryRoutes(database: Database, baseUrl: string): Operation[]
       responses: { 202: { description: 'The delivery is queued again.', schema: deliverySchema } },
       async write({ params }, context) {
         const { trx, now, principal } = context
-        const delivery = await findDelivery(trx, Number(params.webhookId), Number(params.deliveryId))
+        const { id } = await webhookOrNotFound(trx, params.webhookId)
+        const endings = await findEndings(trx, id)
+        const delivery = await findDelivery(trx, id, Number(params.deliveryId))
         if (!delivery) throw new ApiError('webhook_not_found', deliveryNotFoundMessage)
         requireEventAccess([delivery.event_type], principal)
+        // It would be ended again.
+        if (endReason(endings, delivery) !== undefined)
+          throw new ApiError('unavailable', beingEndedMessage, {
+            headers: { 'Retry-After': beingEndedRetrySeconds },
+          })
         const retried = await retryDelivery(trx, delivery.id, now)
         // It may have been pruned, or deleted with its webhook, since it was read.
         if (!retried) throw new ApiError('webhook_not_found', deliveryNotFoundMessage)

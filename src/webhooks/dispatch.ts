@@ -1,10 +1,13 @@
 import { sql } from 'kysely'
 import { lockCursor, readCursor, writeCursor } from '../database/cursors.ts'
+import type { SqlDialect } from '../database/dialect.ts'
 import { preparedQuery } from '../database/preparedQuery.ts'
 import type { Db } from '../database/tables.ts'
 import { eventsAfter, lastEventId } from '../events/queries.ts'
 import { insertDeliveries } from './deliveries.ts'
-import { toWebhook } from './queries.ts'
+import { toWebhook, type Webhook } from './queries.ts'
+import { eventsBeforeStarts } from './start.ts'
+import { activeStatuses } from './webhook.ts'
 
 const dispatchCursor = 'webhooks.dispatched'
 /** Per transaction. At least the maximum number of webhooks, so that one event always fits. */
@@ -14,16 +17,25 @@ const deliveriesPerWriteMax = 1_000
 export const lockDispatch = (trx: Db): Promise<number> => lockCursor(trx, dispatchCursor)
 
 /** Creates the deliveries of events up to the id `through`, a bounded number per call. */
-export async function dispatchEvents(trx: Db, now: number, through: number): Promise<void> {
+export async function dispatchEvents(
+  trx: Db,
+  dialect: SqlDialect,
+  now: number,
+  through: number,
+): Promise<void> {
   // Before anything is read: another instance may dispatch the same events.
   const dispatched = await lockDispatch(trx)
-  const rows = await trx.selectFrom('webhooks').selectAll().where('status', '<>', 'disabled').execute()
+  const rows = await trx.selectFrom('webhooks').selectAll().where('status', 'in', activeStatuses).execute()
   const webhooks = rows.map(toWebhook)
   const limit = Math.max(1, Math.floor(deliveriesPerWriteMax / Math.max(1, webhooks.length)))
-  const events = await eventsAfter(trx, await dispatchedThrough(trx), limit, true, through)
+  const after = await dispatchedThrough(trx)
+  const events = await eventsAfter(trx, after, limit, true, through)
+  const starts = await eventsBeforeStarts(trx, dialect, after, events.at(-1)?.id ?? after)
+  const isStarted = (webhook: Webhook, eventId: number) =>
+    eventId > webhook.from_event_id && !starts.get(webhook.id)?.idsBefore.has(eventId)
   const deliveries = events.flatMap(({ id, type, createdAt, data }) =>
     webhooks
-      .filter((webhook) => id > webhook.from_event_id && webhook.events.includes(type))
+      .filter((webhook) => webhook.events.includes(type) && isStarted(webhook, id))
       .map((webhook) => ({
         webhook_id: webhook.id,
         event_id: id,
@@ -40,7 +52,15 @@ export async function dispatchEvents(trx: Db, now: number, through: number): Pro
 }
 
 const selectActiveWebhook = preparedQuery<[], { id: number }>((db) =>
-  db.selectFrom('webhooks').select('id').where('status', '<>', sql.lit('disabled')).limit(sql.lit(1)),
+  db
+    .selectFrom('webhooks')
+    .select('id')
+    .where(
+      'status',
+      'in',
+      activeStatuses.map((status) => sql.lit(status)),
+    )
+    .limit(sql.lit(1)),
 )
 
 /** Without an active webhook, nothing is to be dispatched and nothing is due. */
@@ -56,7 +76,7 @@ async function dispatchedThrough(db: Db): Promise<number> {
   const { first } = await db
     .selectFrom('webhooks')
     .select(({ fn }) => fn.min('from_event_id').as('first'))
-    .where('status', '<>', 'disabled')
+    .where('status', 'in', activeStatuses)
     .executeTakeFirstOrThrow()
   return Math.max(await readCursor(db, dispatchCursor), first ?? Number.MAX_SAFE_INTEGER)
 }

@@ -1,7 +1,7 @@
 import type { Selectable, Updateable } from 'kysely'
 import type { Db, Tables } from '../database/tables.ts'
 import type { EventType } from '../events/event.ts'
-import { generateWebhookSecret } from './webhook.ts'
+import { deletedStatus, generateWebhookSecret } from './webhook.ts'
 
 /** A row, with the list of its event types. */
 export type Webhook = ReturnType<typeof toWebhook>
@@ -11,9 +11,11 @@ export const toWebhook = (row: Selectable<Tables['webhooks']>) => ({
   events: JSON.parse(row.events) as EventType[],
 })
 
+/** All webhooks except those whose deliveries are still being deleted. */
+const existing = (db: Db) => db.selectFrom('webhooks').where('status', '<>', deletedStatus)
+
 export async function countWebhooks(db: Db): Promise<number> {
-  const { count } = await db
-    .selectFrom('webhooks')
+  const { count } = await existing(db)
     .select(({ fn }) => fn.countAll<number>().as('count'))
     .executeTakeFirstOrThrow()
   return Number(count)
@@ -42,19 +44,19 @@ export async function createWebhook(
 }
 
 export async function findWebhook(db: Db, id: number): Promise<Webhook | undefined> {
-  const row = await db.selectFrom('webhooks').selectAll().where('id', '=', id).executeTakeFirst()
+  const row = await existing(db).selectAll().where('id', '=', id).executeTakeFirst()
   return row && toWebhook(row)
 }
 
 /** Locks the webhook until the end of the transaction. */
 export async function findWebhookForUpdate(trx: Db, id: number): Promise<Webhook | undefined> {
-  const row = await trx.selectFrom('webhooks').selectAll().where('id', '=', id).forUpdate().executeTakeFirst()
+  const row = await existing(trx).selectAll().where('id', '=', id).forUpdate().executeTakeFirst()
   return row && toWebhook(row)
 }
 
 /** One page of webhooks, newest first. */
 export async function listWebhooks(db: Db, limit: number, belowId = Number.MAX_SAFE_INTEGER) {
-  const webhooks = db.selectFrom('webhooks').selectAll().where('id', '<', belowId)
+  const webhooks = existing(db).selectAll().where('id', '<', belowId)
   return (await webhooks.orderBy('id', 'desc').limit(limit).execute()).map(toWebhook)
 }
 
@@ -67,6 +69,14 @@ export async function updateWebhook(
   return toWebhook(await updates.returningAll().executeTakeFirstOrThrow())
 }
 
+/** The webhook does not exist any more, except that its deliveries refer to its row. */
+export const markWebhookDeleted = (trx: Db, id: number): Promise<Webhook> =>
+  updateWebhook(trx, id, {
+    ...{ status: deletedStatus, status_reason: null, url: '', events: '[]' },
+    ...{ secret: '', previous_secret: null, previous_secret_until: null },
+  })
+
+/** Deletes the row and the deliveries that it still has. */
 export async function deleteWebhook(trx: Db, id: number): Promise<void> {
   await trx.deleteFrom('webhooks').where('id', '=', id).execute()
 }

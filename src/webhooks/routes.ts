@@ -2,26 +2,27 @@ import { type BlockList, isIP } from 'node:net'
 import { isDeepStrictEqual } from 'node:util'
 import * as z from 'zod'
 import { validationFailed } from '../api/errors.ts'
-import { defineOperation, type Operation, respond } from '../api/operation.ts'
+import { defineOperation, type Operation, type Principal, respond } from '../api/operation.ts'
 import { ListCursor, pageQuery, pageResponse } from '../api/pagination.ts'
 import { type AuditAction, byRequest } from '../audit/audit.ts'
 import { recordAudit } from '../audit/queries.ts'
 import { lockName } from '../database/changes.ts'
 import type { Database } from '../database/database.ts'
 import type { Db } from '../database/tables.ts'
+import { eventTypes, isPrivateEvent, privateEventsScope } from '../events/event.ts'
 import { eventIdMax, lastEventId } from '../events/queries.ts'
 import type { EventKind } from '../events/schemas.ts'
 import { isAllowedAddress, isPublicAddress } from './addresses.ts'
-import { failPendingDeliveries } from './deliveries.ts'
 import { deliveryRoutes } from './deliveryRoutes.ts'
 import { lockDispatch } from './dispatch.ts'
+import { beginEnding } from './endings.ts'
 import { requireEventAccess, webhookOrNotFound, webhookToChange } from './guards.ts'
 import { webhookMessage } from './messageDescription.ts'
 import {
   countWebhooks,
   createWebhook,
-  deleteWebhook,
   listWebhooks,
+  markWebhookDeleted,
   rotateWebhookSecret,
   updateWebhook,
   type Webhook,
@@ -38,7 +39,8 @@ import {
   webhookWithSecretSchema,
 } from './schemas.ts'
 import { serializeWebhook } from './serialize.ts'
-import { testEventType, webhooksMax } from './webhook.ts'
+import { recordStart } from './start.ts'
+import { webhooksMax } from './webhook.ts'
 
 const webhookCursor = new ListCursor('webhooks')
 
@@ -53,8 +55,9 @@ type WebhookRoutesOptions = {
 
 export function webhookRoutes(options: WebhookRoutesOptions): Operation[] {
   const { database, allowed, baseUrl, kinds } = options
+  /** The webhook receives the events after this one that `recordStart` does not exclude. */
   async function newestEventId(trx: Db): Promise<number> {
-    // Gives ids to all events so far.
+    // Gives ids to the events so far, or to some of them.
     await database.readableThrough()
     return lastEventId(trx, eventIdMax)
   }
@@ -90,6 +93,7 @@ export function webhookRoutes(options: WebhookRoutesOptions): Operation[] {
         if ((await countWebhooks(trx)) >= webhooksMax)
           throw validationFailed([{ path: '', message: `exceeds the maximum of ${webhooksMax} webhooks` }])
         const webhook = await createWebhook(trx, body, await newestEventId(trx), now)
+        await recordStart(trx, database.dialect, webhook.id)
         await recordAudit(trx, byRequest(context), 'webhook.created', `webhook ${webhook.id}`)
         const headers = { Location: `${baseUrl}/webhooks/${webhook.id}` }
         return respond(201, { ...serializeWebhook(webhook), secret: webhook.secret }, headers)
@@ -121,7 +125,6 @@ export function webhookRoutes(options: WebhookRoutesOptions): Operation[] {
         if (body.url !== undefined) validateUrl(url, allowed)
         // Includes the previous event types: pending deliveries of these would go to the new URL.
         requireEventAccess([...webhook.events, ...events], principal)
-        await failPendingDeliveries(trx, id, 'The webhook was changed.', now, [...events, testEventType])
         const isReenabled = status === 'enabled' && webhook.status === 'disabled'
         const updated = await updateWebhook(trx, id, {
           url,
@@ -129,6 +132,9 @@ export function webhookRoutes(options: WebhookRoutesOptions): Operation[] {
           ...(status && { status, status_reason: null }),
           ...(isReenabled && { from_event_id: await newestEventId(trx) }),
         })
+        if (isReenabled) await recordStart(trx, database.dialect, id)
+        const endedTypes = typesToEnd(webhook, updated, principal)
+        if (endedTypes.length > 0) await beginEnding(trx, database.dialect, id, now, endedTypes)
         for (const action of changesOf(webhook, updated))
           await recordAudit(trx, byRequest(context), action, `webhook ${id}`)
         return respond(200, serializeWebhook(updated))
@@ -140,10 +146,12 @@ export function webhookRoutes(options: WebhookRoutesOptions): Operation[] {
       summary: 'Delete a webhook',
       responses: { 204: { description: 'The webhook and its deliveries are deleted.' } },
       async write({ params }, context) {
-        const { trx, principal } = context
+        const { trx, now, principal } = context
+        await lockDispatch(trx)
         const webhook = await webhookToChange(trx, params.webhookId)
         requireEventAccess(webhook.events, principal)
-        await deleteWebhook(trx, webhook.id)
+        await markWebhookDeleted(trx, webhook.id)
+        await beginEnding(trx, database.dialect, webhook.id, now)
         await recordAudit(trx, byRequest(context), 'webhook.deleted', `webhook ${webhook.id}`)
         return respond(204)
       },
@@ -173,6 +181,16 @@ export function webhookRoutes(options: WebhookRoutesOptions): Operation[] {
 
     ...deliveryRoutes(database, baseUrl),
   ]
+}
+
+/**
+ * The event types whose pending deliveries an update ends: those that it removes. A retry by hand can also queue one of
+ * a type that was removed earlier. If it is a key event, it must not go to a new URL that a caller without access sets.
+ */
+function typesToEnd(before: Webhook, after: Webhook, { scopes }: Principal): string[] {
+  const isRedirected = before.url !== after.url && !scopes.has(privateEventsScope)
+  const earlier = isRedirected ? eventTypes.filter(isPrivateEvent) : []
+  return [...new Set([...before.events, ...earlier])].filter((type) => !after.events.includes(type))
 }
 
 /** What an update has changed. */

@@ -3,6 +3,10 @@ import { randomBytes } from 'node:crypto'
 /** Webhooks and their rules, without HTTP and SQL. */
 
 export const webhookStatuses = ['enabled', 'paused', 'disabled'] as const
+/** Events are queued for webhooks with these statuses. */
+export const activeStatuses = ['enabled', 'paused'] as const
+/** In the database only: the webhook has been deleted, and its deliveries are being deleted. */
+export const deletedStatus = 'deleted'
 
 export const testEventType = 'webhook.test'
 

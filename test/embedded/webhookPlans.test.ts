@@ -4,6 +4,8 @@ import { test } from 'node:test'
 import { sql } from 'kysely'
 import { databaseFile } from '../../src/database/sqlite/open.ts'
 import { nextInLane } from '../../src/webhooks/attempts.ts'
+import { beginEnding } from '../../src/webhooks/endings.ts'
+import { createWebhook, markWebhookDeleted } from '../../src/webhooks/queries.ts'
 import { openDatabaseFor } from '../support/engine.ts'
 import { startOfTests } from '../support/service.ts'
 
@@ -23,5 +25,36 @@ test('the next delivery of a lane is found by an index alone', async (t) => {
     const details = plan.map(({ detail }) => String(detail)).join('; ')
     assert.match(details, new RegExp(`SEARCH .*USING (?:COVERING )?INDEX ${index}`))
     assert.doesNotMatch(details, /SCAN|TEMP B-TREE/)
+  }
+})
+
+test('the deliveries of one step are found by the index on the webhook and the id', async (t) => {
+  const { env, database } = await openDatabaseFor(t, startOfTests)
+  const connection = new DatabaseSync(databaseFile(env.PETSTORE_DATA_DIR), { readOnly: true })
+  t.after(() => connection.close())
+  const texts = new Set<string>()
+  await database.write(async (trx) => {
+    const { id } = await createWebhook(trx, { url: '', events: ['pet.created'] }, 0, 0)
+    const recorder = trx.withPlugin({
+      transformQuery({ node, queryId }) {
+        texts.add(trx.getExecutor().compileQuery(node, queryId).sql)
+        return node
+      },
+      transformResult: async ({ result }) => result,
+    })
+    await beginEnding(recorder, database.dialect, id, 0, ['pet.created'])
+    await markWebhookDeleted(recorder, id)
+    await beginEnding(recorder, database.dialect, id, 0)
+  })
+  const onDeliveries = [...texts].filter((text) => text.includes('"webhook_deliveries"'))
+  // The newest, the boundary of the step, the update and the deletion.
+  assert.equal(onDeliveries.length, 4)
+  for (const text of onDeliveries) {
+    const details = connection
+      .prepare(`EXPLAIN QUERY PLAN ${text}`)
+      .all()
+      .map(({ detail }) => String(detail))
+    assert.match(details.join('; '), /deliveries_by_webhook \(webhook_id=\? AND id>\? AND id<\?\)/)
+    assert.doesNotMatch(details.join('; '), /SCAN|TEMP B-TREE/)
   }
 })

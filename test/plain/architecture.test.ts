@@ -14,6 +14,7 @@ const parts = [
   ...foundation,
   ...features,
   'auth',
+  'banReporter',
   'config',
   'limits',
   'openapi',
@@ -23,6 +24,7 @@ const parts = [
   'schedule',
   'server',
   'startup',
+  'stopProgress',
   'telemetry',
 ]
 
@@ -31,6 +33,7 @@ const arrows: Record<string, readonly string[]> = {
   main: ['assets', 'commands', 'config'],
   commands: [...parts, 'service'],
   service: parts,
+  banReporter: [...features, ...foundation, 'telemetry'],
   restoreDetector: ['database'],
   schedule: [...features, ...foundation, 'limits', 'restoreDetector', 'telemetry'],
   operations: [...features, ...foundation, 'auth', 'config', 'limits'],
@@ -46,6 +49,7 @@ const arrows: Record<string, readonly string[]> = {
   api: [...everywhere, 'database'],
   database: everywhere,
   startup: [],
+  stopProgress: [],
   assets: [],
   maybePromise: [],
   nodeHttp: [],

@@ -25,6 +25,8 @@ import { findPet, type PetFilter, petsPageQuery } from '../../src/pets/queries.t
 import { claimDelivery, dueLanes } from '../../src/webhooks/attempts.ts'
 import { findDelivery, listDeliveries, pruneDeliveries } from '../../src/webhooks/deliveries.ts'
 import { hasUndispatchedEvents } from '../../src/webhooks/dispatch.ts'
+import { beginEnding } from '../../src/webhooks/endings.ts'
+import { markWebhookDeleted } from '../../src/webhooks/queries.ts'
 import { type DatabaseEnv, newDatabase, openTestDatabase, removeDatabase } from '../support/engine.ts'
 
 const animals = 200_000
@@ -278,6 +280,15 @@ const works: [what: string, work: (db: Kysely<Tables>) => Promise<unknown>, rows
   ],
   ['a page of older deliveries', (db) => listDeliveries({ read: db, dialect: database.dialect }, 8, pageMax)],
   ['one delivery', (db) => findDelivery(db, 8, 7), 1],
+  ['the end of deliveries', (db) => beginEnding(db, database.dialect, 7, 0, ['pet.updated']), pieceMax],
+  [
+    'the deletion of deliveries',
+    async (db) => {
+      await markWebhookDeleted(db, 8)
+      await beginEnding(db, database.dialect, 8, 0)
+    },
+    pieceMax,
+  ],
   ['expired deliveries', (db) => pruneDeliveries(db, Number.MAX_SAFE_INTEGER), 2 * pieceMax],
   ['a page of keys', (db) => listKeys(db, pageMax, 5_000)],
   ['one key', (db) => findKey(db, 5), 1],

@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { StreamChunk, StreamEvents } from '../../src/api/streamBody.ts'
 import { EventBroadcaster } from '../../src/events/broadcaster.ts'
 import { eventIdMax, lastEventId, recordEvents } from '../../src/events/queries.ts'
-import { defaultStreamBounds } from '../../src/events/stream.ts'
+import { defaultStreamBounds, type StreamBounds } from '../../src/events/stream.ts'
 import type { StreamAccess } from '../../src/events/streamAccess.ts'
 import { openDatabaseFor } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
@@ -30,10 +30,11 @@ type Reader = {
   text(): string
 }
 
-async function broadcasterFor(t: TestContext) {
+async function broadcasterFor(t: TestContext, bounds: Partial<StreamBounds> = {}) {
   const { database } = await openDatabaseFor(t)
   let queries = 0
   const fault: { current: Error | undefined } = { current: undefined }
+  const clockFault: { current: Error | undefined } = { current: undefined }
   const read = database.read.withPlugin({
     transformQuery({ node }) {
       queries++
@@ -51,8 +52,11 @@ async function broadcasterFor(t: TestContext) {
   const faults: unknown[] = []
   const broadcaster = new EventBroadcaster({
     database: { ...database, read },
-    clock: () => 0,
-    bounds: defaultStreamBounds,
+    clock() {
+      if (clockFault.current) throw clockFault.current
+      return 0
+    },
+    bounds: { ...defaultStreamBounds, ...bounds },
     async findAccess(token) {
       looks++
       return found.has(token) ? found.get(token) : access
@@ -90,6 +94,7 @@ async function broadcasterFor(t: TestContext) {
     record,
     found,
     fault,
+    clockFault,
     faults,
     newest: newestId,
     counts: () => ({ queries, looks }),
@@ -280,4 +285,23 @@ describe('a database error', () => {
     assert.match(reader.text(), /: internal error, reconnect\n\n$/)
     assert.ok(faults.length > 0)
   })
+})
+
+test('a check of the streams that fails is reported, and the next one sends the heartbeats', async (t) => {
+  const { follow, clockFault, faults } = await broadcasterFor(t, { heartbeatMs: 20 })
+  const rejections: unknown[] = []
+  const onRejection = (error: unknown) => void rejections.push(error)
+  process.on('unhandledRejection', onRejection)
+  t.after(() => process.off('unhandledRejection', onRejection))
+  const reader = await follow()
+  clockFault.current = new Error('no time')
+  await eventually(
+    'the failure is reported',
+    () => faults.includes(clockFault.current) || rejections.length > 0,
+  )
+  const beats = () => reader.text().split(': heartbeat').length
+  const before = beats()
+  clockFault.current = undefined
+  await eventually('a heartbeat is sent', () => beats() > before)
+  assert.deepEqual(rejections, [])
 })

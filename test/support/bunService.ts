@@ -58,7 +58,7 @@ export class BunHost {
     return this.#logLines
   }
 
-  async start(options: HostOptions): Promise<Service> {
+  async start(options: HostOptions): Promise<Omit<Service, 'stopProgress'>> {
     writeFileSync(join(this.#folder, hostFiles.options), JSON.stringify(options))
     const child = spawn(bunPath as string, [script, this.#folder], { stdio: ['pipe', 'pipe', 'inherit'] })
     running.add(child)

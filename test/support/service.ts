@@ -51,7 +51,7 @@ export async function startTestService(
   const logLines: string[] = []
   let time = startAt === 'now' ? Date.now() : startAt
   host?.setTime(time)
-  const start = (more: Record<string, string>): Promise<Service> => {
+  const start = (more: Record<string, string>): Promise<Omit<Service, 'stopProgress'>> => {
     const fullEnv = { PORT: '0', ...databaseEnv, ...env, ...more }
     const common = { bounds, ...(nameServers && { nameServers }) }
     if (host) return host.start({ env: fullEnv, ...common })

@@ -34,7 +34,7 @@ export async function copyDatabase(
 ): Promise<Counters> {
   const { dialect, snapshot } = database
   const silentOrderChanges = await snapshot(async (db) => dialect.watchSilentOrderChanges?.(db))
-  const start = await database.readableThrough()
+  const start = await database.allReadableThrough()
   for (const section of [categories, orders, pets]) await copySection(snapshot, copy, section)
   const position = await catchUp(database, copy, start)
   return snapshot(async (db) => {
@@ -59,7 +59,7 @@ async function copySection(snapshot: Snapshot, copy: ExportCopy, section: Sectio
 async function catchUp(database: Database, copy: ExportCopy, start: number): Promise<number> {
   let position = start
   for (let round = 0; round < catchUpRoundsMax; round++) {
-    const through = await database.readableThrough()
+    const through = await database.allReadableThrough()
     if (through - position <= lastSnapshotEventsMax) break
     await applyEvents(database.snapshot, copy, position, through)
     position = through

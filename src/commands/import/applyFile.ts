@@ -36,7 +36,7 @@ export async function applyFile(
   { config, skipBad, skippedLines, signal }: ApplyOptions,
 ) {
   // The events so far get their ids before the feed continues after those of the file.
-  await database.readableThrough()
+  await database.allReadableThrough()
   // The database must not assign an id that a record of the file has.
   for (const [table, id] of highestIds)
     await database.write((trx) => database.dialect.reserveIds(trx, table, id))

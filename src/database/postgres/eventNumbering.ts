@@ -4,11 +4,18 @@ import type { Db } from '../tables.ts'
 /** The most events that one query gives ids to. */
 const pieceMax = 10_000
 
+type Numbered = {
+  /** The last id of the feed. */
+  readonly lastId: number
+  /** Whether all events that were committed before the query have an id. */
+  readonly isAll: boolean
+}
+
 /** Gives ids to the events that have none yet, with one query at a time. */
 export class EventNumbering {
   readonly #read: Db
-  #running: Promise<number> | undefined
-  #next: Promise<number> | undefined
+  #running: Promise<Numbered> | undefined
+  #next: Promise<Numbered> | undefined
   #lastId = 0
   /** Whether feed_head.settled is of the server that this process is connected to. */
   #isSettledKnown = false
@@ -17,15 +24,30 @@ export class EventNumbering {
     this.#read = read
   }
 
-  /** Returns the last id of the feed. All events that were committed before the call have an id then. */
-  numberEvents(): Promise<number> {
+  /**
+   * Gives ids to one piece of the events, and returns the last id of the feed. Unless there are more than a piece, all
+   * events that were committed before the call have an id then.
+   */
+  async numberSome(): Promise<number> {
+    return (await this.#numberPiece()).lastId
+  }
+
+  /** All events that were committed before the call have an id then, unless the signal is aborted. */
+  async numberAll(signal?: AbortSignal): Promise<number> {
+    for (;;) {
+      const { lastId, isAll } = await this.#numberPiece()
+      if (isAll || signal?.aborted) return lastId
+    }
+  }
+
+  #numberPiece(): Promise<Numbered> {
     if (!this.#running) return this.#start()
     // The running query may not see the latest commits.
     this.#next ??= this.#running.catch(() => {}).then(() => this.#start())
     return this.#next
   }
 
-  #start(): Promise<number> {
+  #start(): Promise<Numbered> {
     this.#next = undefined
     const running = this.#query().finally(() => {
       if (this.#running === running) this.#running = undefined
@@ -38,15 +60,13 @@ export class EventNumbering {
     return running
   }
 
-  async #query(): Promise<number> {
+  async #query(): Promise<Numbered> {
     await this.#forgetSettled()
-    for (;;) {
-      const { rows } = await sql<{ last_id: number }>`SELECT number_events_1() AS last_id`.execute(this.#read)
-      const lastId = rows[0]?.last_id ?? 0
-      const isWhole = lastId - this.#lastId < pieceMax
-      this.#lastId = lastId
-      if (isWhole) return lastId
-    }
+    const { rows } = await sql<{ last_id: number }>`SELECT number_events_1() AS last_id`.execute(this.#read)
+    const lastId = rows[0]?.last_id ?? 0
+    const isAll = lastId - this.#lastId < pieceMax
+    this.#lastId = lastId
+    return { lastId, isAll }
   }
 
   /**

@@ -70,7 +70,8 @@ export function openPostgres({ url, poolMax, replica: replicaOptions }: Postgres
     watchRows: () => undefined,
     onCommit: (listener) => writer.onCommit(listener),
     // An id is returned after a synchronous commit, which also flushes all earlier commits.
-    readableThrough: () => numbering.numberEvents(),
+    readableThrough: () => numbering.numberSome(),
+    allReadableThrough: (signal) => numbering.numberAll(signal),
     onStorageFault() {},
     // PostgreSQL removes old row versions itself: see docs/guides/personal-data.md.
     truncateWal() {},

@@ -63,6 +63,7 @@ export async function openSqlite(
   // The previous process may have crashed between deleting data and truncating the log.
   if (!isRecovered) durability?.truncateWal()
   const externalChanges = watchExternalChanges(writer, durability && (() => durability.syncCommit()))
+  const readableThrough = () => durability?.readableThrough() ?? Number.MAX_SAFE_INTEGER
   return {
     dialect: sqliteDialect,
     read,
@@ -80,7 +81,8 @@ export async function openSqlite(
       return externalVersion
     },
     onCommit: (listener) => queue.onCommit(listener),
-    readableThrough: () => durability?.readableThrough() ?? Number.MAX_SAFE_INTEGER,
+    readableThrough,
+    allReadableThrough: readableThrough,
     onStorageFault: (listener) => void faultListeners.push(listener),
     // In a command, the last connection to close truncates the log.
     truncateWal: () => durability?.truncateWal(),

@@ -1,0 +1,273 @@
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import { sql } from 'kysely'
+import { writeCursor } from '../../src/database/cursors.ts'
+import type { Database } from '../../src/database/database.ts'
+import type { Db } from '../../src/database/tables.ts'
+import { claimDelivery } from '../../src/webhooks/attempts.ts'
+import { beginEnding, continueEndings, endedPerStepMax } from '../../src/webhooks/endings.ts'
+import { createWebhook } from '../../src/webhooks/queries.ts'
+import { engine, openDatabaseFor, openTestDatabase } from '../support/engine.ts'
+import { eventually } from '../support/eventually.ts'
+import { startOfTests, startTestService } from '../support/service.ts'
+import { loopbackAllowed, registerWebhook, startWebhookReceiver } from '../support/webhookReceiver.ts'
+
+/** One step, and the attempt that disables a webhook. */
+const perTransactionMax = endedPerStepMax + 1
+const backlog = 2_500
+
+/** A transaction that changes or deletes more deliveries than `max` fails. */
+const limitTransactions = (
+  database: Database,
+  max: number,
+  also: (trx: Db) => Promise<void> = async () => {},
+): Promise<void> =>
+  database.migrate(async (trx, runScript) => {
+    await runScript(engine === 'sqlite' ? sqliteLimit(max) : postgresLimit(max))
+    await also(trx)
+  })
+
+const removeLimit = (database: Database): Promise<void> =>
+  database.migrate((_, runScript) =>
+    runScript(
+      engine === 'sqlite'
+        ? 'DROP TRIGGER limit_UPDATE; DROP TRIGGER limit_DELETE'
+        : 'DROP TRIGGER limit_changes ON webhook_deliveries',
+    ),
+  )
+
+/** SQLite has no number of the transaction: the count starts again when the position of an ending changes. */
+const sqliteLimit = (max: number) => `
+  CREATE TABLE changed (rows integer NOT NULL);
+  INSERT INTO changed VALUES (0);
+  ${['UPDATE', 'DELETE']
+    .map(
+      (action) => `
+  CREATE TRIGGER limit_${action} AFTER ${action} ON webhook_deliveries BEGIN
+    UPDATE changed SET rows = rows + 1;
+    SELECT RAISE(ABORT, 'too many deliveries in one transaction') FROM changed WHERE rows > ${max};
+  END;
+  CREATE TRIGGER restart_${action} AFTER ${action} ON cursors BEGIN UPDATE changed SET rows = 0; END;`,
+    )
+    .join('')}`
+
+const postgresLimit = (max: number) => `
+  CREATE FUNCTION limit_changes() RETURNS trigger LANGUAGE plpgsql AS $$
+  DECLARE
+    rows int := coalesce(nullif(current_setting('test.rows', true), ''), '0')::int + 1;
+  BEGIN
+    IF rows > ${max} THEN RAISE 'too many deliveries in one transaction'; END IF;
+    PERFORM set_config('test.rows', rows::text, true);
+    RETURN NULL;
+  END $$;
+  CREATE TRIGGER limit_changes AFTER UPDATE OR DELETE ON webhook_deliveries FOR EACH ROW EXECUTE FUNCTION limit_changes()`
+
+/** Adds pending deliveries with one statement, of these types in turn, and half of them to be retried much later. */
+const addBacklog = (database: Database, webhookId: number, types: readonly string[], now: number) =>
+  database.write(async (trx) => {
+    const type = sql.join(
+      types.map(
+        (name, index) => sql`WHEN n % ${sql.lit(types.length)} = ${sql.lit(index)} THEN ${sql.lit(name)}`,
+      ),
+      sql` `,
+    )
+    const [id, at] = [sql.lit(webhookId), sql.lit(now)]
+    await sql`
+      INSERT INTO webhook_deliveries (webhook_id, event_id, event_type, event_at, data, status, attempts,
+        next_attempt_at, claimed_until, created_at)
+      WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${sql.lit(backlog)})
+      SELECT ${id}, n, CASE ${type} END, ${at}, '{"name":"old"}', 'pending', n % 2, ${at} + n % 2 * 3600000, 0, ${at}
+      FROM numbers`.execute(trx)
+  })
+
+async function stage(t: TestContext, events: readonly string[] = ['pet.created', 'pet.updated']) {
+  const receiver = await startWebhookReceiver()
+  const service = await startTestService(loopbackAllowed)
+  t.after(async () => {
+    await receiver.stop()
+    await service.stop()
+  })
+  const database = await service.openDatabase()
+  const { id } = await registerWebhook(service, receiver.url, events)
+  const send = (method: string, path: string, body?: unknown) =>
+    service.request(method, path, { key: service.operatorKey, body })
+  const path = `/v1/webhooks/${id}`
+  /** The rows by status. */
+  async function countRows(): Promise<Record<string, number>> {
+    const rows = await sql<{ status: string; count: number }>`
+      SELECT status, count(*) AS count FROM webhook_deliveries WHERE webhook_id = ${id} GROUP BY status`.execute(
+      database.read,
+    )
+    return Object.fromEntries(rows.rows.map(({ status, count }) => [status, Number(count)]))
+  }
+  const endings = async () =>
+    (
+      await database.read
+        .selectFrom('cursors')
+        .selectAll()
+        .where('name', 'like', 'webhooks.ending.%')
+        .execute()
+    ).length
+  const isEnded = () => eventually('the deliveries are ended', async () => (await endings()) === 0)
+  const addPet = (name: string) => send('POST', '/v1/pets', { name, categoryId: 1 })
+  return { receiver, service, database, id, send, path, countRows, isEnded, addPet }
+}
+
+describe('with many pending deliveries, a transaction changes a bounded number of them', () => {
+  test('when an event type is removed, and those of the type are not sent after it is added again', async (t) => {
+    const { receiver, service, database, id, send, path, countRows, isEnded, addPet } = await stage(t)
+    await send('PATCH', path, { status: 'paused' })
+    await addBacklog(database, id, ['pet.created', 'pet.updated'], service.now())
+    await limitTransactions(database, perTransactionMax)
+    assert.equal((await send('PATCH', path, { events: ['pet.updated'] })).status, 200)
+    const { json: shown } = await send('GET', `${path}/deliveries?limit=2`)
+    const summary = shown.map((one: Record<string, unknown>) => [one.eventType, one.status, one.lastError])
+    assert.deepEqual(summary.sort(), [
+      ['pet.created', 'failed', 'The webhook was changed.'],
+      ['pet.updated', 'pending', undefined],
+    ])
+    assert.equal((await send('PATCH', path, { events: ['pet.created', 'pet.updated'] })).status, 200)
+    await isEnded()
+    await send('PATCH', path, { status: 'enabled' })
+    await addPet('new')
+    assert.equal((await receiver.until(1)).data.name, 'new')
+    await eventually('the new one is delivered', async () => (await countRows()).delivered === 1)
+    assert.deepEqual(await countRows(), { delivered: 1, failed: backlog / 2, pending: backlog / 2 })
+    assert.equal(receiver.received.length, 1)
+  })
+
+  test('when an endpoint is gone, and they are not sent after the webhook is enabled again', async (t) => {
+    const { receiver, service, database, id, send, path, countRows, isEnded, addPet } = await stage(t)
+    await send('PATCH', path, { status: 'paused' })
+    await addBacklog(database, id, ['pet.created'], service.now())
+    await limitTransactions(database, perTransactionMax)
+    receiver.reply = 410
+    await send('PATCH', path, { status: 'enabled' })
+    await receiver.until(1)
+    await eventually(
+      'the webhook is disabled',
+      async () => (await send('GET', path)).json.status === 'disabled',
+    )
+    // In SQLite, the count does not start again with a claim.
+    await removeLimit(database)
+    receiver.reply = 204
+    assert.equal((await send('PATCH', path, { status: 'enabled' })).status, 200)
+    await addPet('new')
+    assert.equal((await receiver.until(2)).data.name, 'new')
+    await isEnded()
+    await eventually('the new one is delivered', async () => (await countRows()).delivered === 1)
+    assert.deepEqual(await countRows(), { delivered: 1, failed: backlog })
+    assert.equal(receiver.received.length, 2)
+  })
+
+  test('when a webhook is deleted, and it is gone at once', async (t) => {
+    const { service, database, id, send, path, countRows } = await stage(t)
+    await send('PATCH', path, { status: 'paused' })
+    await addBacklog(database, id, ['pet.created'], service.now())
+    const { json } = await send('GET', `${path}/deliveries?limit=1`)
+    await limitTransactions(database, perTransactionMax)
+    assert.equal((await send('DELETE', path)).status, 204)
+    for (const [method, tail, body] of [
+      ['GET', ''],
+      ['GET', '/deliveries'],
+      ['POST', `/deliveries/${json[0].id}/retry`],
+      ['POST', '/test'],
+      ['POST', '/rotate'],
+      ['PATCH', '', { status: 'enabled' }],
+      ['DELETE', ''],
+    ] as const) {
+      const response = await send(method, `${path}${tail}`, body)
+      assert.deepEqual([response.status, response.json.code], [404, 'webhook_not_found'], `${method} ${tail}`)
+    }
+    assert.deepEqual((await send('GET', '/v1/webhooks')).json, [])
+    const isGone = async () => (await database.read.selectFrom('webhooks').selectAll().execute()).length === 0
+    await eventually('the rows are deleted', isGone)
+    assert.deepEqual(await countRows(), {})
+    const left = database.read.selectFrom('cursors').selectAll().where('name', 'like', 'webhooks.ending.%')
+    assert.deepEqual(await left.execute(), [])
+  })
+})
+
+test('an update that removes no event type changes no delivery', async (t) => {
+  const { service, database, id, send, path, countRows } = await stage(t)
+  await send('PATCH', path, { status: 'paused' })
+  // A retry by hand can queue a delivery of a type that the webhook does not have.
+  await addBacklog(database, id, ['pet.created', 'pet.deleted'], service.now())
+  await limitTransactions(database, 0)
+  const events = ['pet.created', 'pet.updated', 'pet.deleted']
+  for (const change of [{ status: 'paused' }, { url: 'http://127.0.0.1:9/' }, { events }])
+    assert.equal((await send('PATCH', path, change)).status, 200)
+  assert.deepEqual(await countRows(), { pending: backlog })
+})
+
+describe('deliveries that are being ended', () => {
+  /** The state after the transaction of the change, with no service that continues. */
+  async function interrupted(t: TestContext) {
+    const { env, database } = await openDatabaseFor(t, startOfTests)
+    const other = await openTestDatabase(env)
+    t.after(() => other.close())
+    const settings = { url: 'https://shelter.example/', events: ['pet.created', 'pet.updated'] as const }
+    const { id } = await database.write((trx) => createWebhook(trx, settings, 0, 0))
+    await addBacklog(database, id, ['pet.created', 'pet.updated'], startOfTests)
+    await database.write((trx) => beginEnding(trx, database.dialect, id, startOfTests, ['pet.created']))
+    const pending = async () => {
+      const rows = database.read.selectFrom('webhook_deliveries').select('event_type')
+      return (await rows.where('next_attempt_at', 'is not', null).execute()).map((row) => row.event_type)
+    }
+    return { database, other, id, pending }
+  }
+  const never = new AbortController().signal
+
+  test('are not claimed, and the others are', async (t) => {
+    const { database, id, pending } = await interrupted(t)
+    const claim = (lane: 'first' | 'retry', now: number) =>
+      database.writeUnlogged((trx) => claimDelivery(trx, { webhookId: id, lane }, now))
+    const before = await pending()
+    assert.equal(await claim('first', startOfTests), 'ended')
+    assert.equal((await pending()).length, before.length - 1)
+    const retry = await claim('retry', startOfTests + 3_600_000)
+    assert.ok(retry && retry !== 'ended')
+    assert.equal(retry.delivery.event_type, 'pet.updated')
+  })
+
+  test('are ended by several instances at once, each in steps', async (t) => {
+    const { database, other, pending } = await interrupted(t)
+    assert.equal((await pending()).length, backlog - endedPerStepMax / 2)
+    await Promise.all([database, other].map((one) => continueEndings(one, () => startOfTests, never)))
+    assert.deepEqual(new Set(await pending()), new Set(['pet.updated']))
+    assert.equal((await pending()).length, backlog / 2)
+  })
+
+  test('are ended after the next start if the service stops in between', async (t) => {
+    const { database, other, pending } = await interrupted(t)
+    const stopped = AbortSignal.abort()
+    await continueEndings(database, () => startOfTests, stopped)
+    assert.equal((await pending()).length, backlog - endedPerStepMax / 2)
+    await continueEndings(other, () => startOfTests, never)
+    assert.equal((await pending()).length, backlog / 2)
+  })
+
+  test('include those that a second change adds before the first is complete', async (t) => {
+    const { database, id, pending } = await interrupted(t)
+    await database.write((trx) => beginEnding(trx, database.dialect, id, startOfTests))
+    await continueEndings(database, () => startOfTests, never)
+    assert.deepEqual(await pending(), [])
+  })
+
+  test('cannot be retried until then', async (t) => {
+    const { service, database, id, send, path, isEnded } = await stage(t)
+    await send('PATCH', path, { status: 'paused' })
+    await addBacklog(database, id, ['pet.created'], service.now())
+    const [oldest] = (await send('GET', `${path}/deliveries`)).json
+    const retry = () => send('POST', `${path}/deliveries/${oldest.id}/retry`)
+    await limitTransactions(database, 0, (trx) =>
+      writeCursor(trx, `webhooks.ending.${id}.pet.created`, oldest.id),
+    )
+    const rejected = await retry()
+    assert.deepEqual([rejected.status, rejected.json.code], [503, 'unavailable'])
+    assert.match(String(rejected.headers['retry-after']), /^\d+$/)
+    await removeLimit(database)
+    await isEnded()
+    assert.equal((await retry()).status, 202)
+  })
+})
