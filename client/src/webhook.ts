@@ -4,9 +4,9 @@ import type { WebhookMessage } from './schema.ts'
 
 export type VerifyOptions = {
   /** The maximum difference between the time of the message and now. The default is five minutes. */
-  toleranceSeconds?: number
+  toleranceSeconds?: number | undefined
   /** The time in milliseconds. The default is `Date.now()`. */
-  now?: number
+  now?: number | undefined
 }
 
 type MessageHeaders = Headers | Record<string, string | readonly string[] | undefined>
