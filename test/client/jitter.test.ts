@@ -3,6 +3,8 @@ import { describe, test } from 'node:test'
 import { type PetstoreOptions, RateLimitError } from '../../client/src/index.ts'
 import { instantClock, sendError, sendJson, startScriptedServer } from '../support/scriptedServer.ts'
 
+const bounded = { timeout: 30_000 }
+
 describe('the wait after a 429', () => {
   /** How long a client waits for a request that the service rejects once, if `random()` is this. */
   async function waitMs(
@@ -45,7 +47,7 @@ describe('the wait after a 429', () => {
     })
   })
 
-  test('has one random time for all requests that are rejected together', async (t) => {
+  test('has one random time for all requests that are rejected together', bounded, async (t) => {
     const count = 8
     const { storeWith, requests } = await startScriptedServer(t, (_request, response) => {
       if (requests.length > count) return sendJson(response, 200, {})
@@ -55,8 +57,11 @@ describe('the wait after a 429', () => {
     const randomTimes = [0.5]
     const random = () => randomTimes.shift() ?? 1
     const sleeps: number[] = []
-    const sleep = async (ms: number) => void sleeps.push(ms)
-    // The time moves when all requests wait.
+    const allSleep = Promise.withResolvers<void>()
+    const sleep = (ms: number) => {
+      if (sleeps.push(ms) === count) allSleep.resolve()
+      return allSleep.promise
+    }
     const now = () => (sleeps.length < count ? 0 : 100_000)
     const store = storeWith({ maxConcurrent: count }, { random, sleep, now })
     await Promise.all(Array.from({ length: count }, () => store.inventory.get()))

@@ -102,7 +102,7 @@ describe('an id in a path', () => {
       await assert.rejects(store.webhooks.retryDelivery(1, id), { message: /^deliveryId must be an id/ })
       await assert.rejects(store.webhooks.deliveries(id).page(), { message: /^webhookId must be an id/ })
     }
-    assert.deepEqual(requests, [])
+    assert.equal(requests.length, 0)
     for (const id of ['a/../b', '%2e%2e', '..\\x', '?limit=1', '#', 'é', '...'])
       await store.orders.get(id as unknown as number)
     assert.deepEqual(
