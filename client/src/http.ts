@@ -172,8 +172,11 @@ export class Http {
     const values = params as Record<string, unknown> | undefined
     const path = template.replace(/\{(\w+)\}/g, (_, name: string) => pathSegment(name, values?.[name]))
     const search = new URLSearchParams()
-    for (const [name, value] of Object.entries(query ?? {}))
+    for (const [name, value] of Object.entries(query ?? {})) {
+      if (Array.isArray(value) && value.length === 0)
+        throw new RangeError(`${name} is empty. Without it, the list would not be filtered.`)
       for (const item of [value].flat()) if (item !== undefined) search.append(name, toExactText(item))
+    }
     const headers = new Headers({ Authorization: `Bearer ${this.#options.apiKey}` })
     if (body !== undefined) headers.set('Content-Type', 'application/json')
     if (method === 'POST') headers.set('Idempotency-Key', options.idempotencyKey ?? randomKey())

@@ -79,6 +79,14 @@ describe('the options of the client', () => {
   })
 })
 
+describe('a filter', () => {
+  test('by no ids is an error, because without the filter all animals would be listed', async () => {
+    const store = clientOf(service)
+    await store.pets.create({ name: 'Milo', categoryId: 3 })
+    await assert.rejects(store.pets.list({ id: [] }).page(), { name: 'RangeError', message: /^id is empty/ })
+  })
+})
+
 describe('headersOf', () => {
   test('has the headers of every result, and of no other object', async () => {
     const store = clientOf(service)
