@@ -38,7 +38,7 @@ function projectWith(files: readonly { name: string; code: string }[], lib: read
   symlinkSync(join(root, 'node_modules/@types/node'), join(modules, '@types/node'))
   const compilerOptions = {
     ...{ module: 'nodenext', target: 'es2022', lib, types: ['node'], noEmit: true, strict: true },
-    ...{ exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, skipLibCheck: false },
+    ...{ exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, skipLibCheck: true },
   }
   writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions }))
   writeFileSync(join(project, 'package.json'), '{ "private": true, "type": "module" }')
@@ -68,16 +68,13 @@ describe('the examples that use the client compile with strict', () => {
 
   for (const [where, lib] of Object.entries({ Node: ['es2022'], 'a web page': ['es2022', 'dom'] })) {
     test(`with the types of ${where}`, (t) => {
-      const project = projectWith(examples, lib)
+      // This one does not compile, so the compiler has checked the files.
+      const code = "import { Petstore } from 'petstore-client'\nnew Petstore({ apiKey: 'a-key' })\n"
+      const project = projectWith([...examples, { name: 'wrong.mts', code }], lib)
       t.after(() => rmSync(project, { recursive: true, force: true }))
-      assert.deepEqual(typeErrors(project), [])
+      const [first, ...others] = typeErrors(project).filter((line) => !line.startsWith(' '))
+      assert.match(first ?? '', /wrong\.mts\(2,/)
+      assert.deepEqual(others, [])
     })
   }
-
-  test('an error in one of them is found', (t) => {
-    const code = "import { Petstore } from 'petstore-client'\nnew Petstore({ apiKey: 'a-key' })\n"
-    const project = projectWith([{ name: 'wrong.mts', code }], ['es2022'])
-    t.after(() => rmSync(project, { recursive: true, force: true }))
-    assert.match(typeErrors(project).join('\n'), /wrong\.mts\(2,.*'baseUrl' is missing/)
-  })
 })
