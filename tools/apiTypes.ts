@@ -65,6 +65,9 @@ const clientStyle: Style = {
     format === 'int64' && maximum > Number.MAX_SAFE_INTEGER ? 'Int64' : 'number',
 }
 
+/** Fields that every response has, although the OpenAPI document does not require them (decision 40). */
+const alwaysSent: Record<string, readonly string[]> = { Pet: ['status'] }
+
 const commentOf = (text: string | undefined): string =>
   text === undefined ? '' : `/** ${text.replaceAll('*/', '').replaceAll('\n', '\n * ')} */\n`
 
@@ -178,10 +181,15 @@ ${operationsText(writer)}`
   writeFileSync(new URL('console/src/api/schema.ts', root), text)
 }
 
+function withAlwaysSent(name: string, schema: Schema): Schema {
+  return { ...schema, required: [...(schema.required ?? []), ...(alwaysSent[name] ?? [])] }
+}
+
 export function writeClientTypes(): void {
   const writer = new TypeWriter(clientStyle)
   const types = schemas.map(
-    ([name, schema]) => `${commentOf(schema.description)}export type ${name} = ${writer.typeOf(schema)}`,
+    ([name, schema]) =>
+      `${commentOf(schema.description)}export type ${name} = ${writer.typeOf(withAlwaysSent(name, schema))}`,
   )
   const text = `${header}
 

@@ -32,3 +32,10 @@ export const systemClock: Clock = {
 /** The time before the next attempt: exponential with full jitter. */
 export const backoffMs = (clock: Clock, attempt: number, minMs: number, maxMs: number): number =>
   Math.min(minMs * 2 ** attempt, maxMs) * clock.random()
+
+/**
+ * A time that the service names, and up to a tenth of it or a second more, so that many clients with one key do not
+ * resume together. Never shorter than the time of the service. What is added does not make it longer than `maxMs`.
+ */
+export const jitteredMs = (clock: Clock, ms: number, maxMs: number): number =>
+  Math.max(ms, Math.min(ms + Math.max(ms / 10, 1000) * clock.random(), maxMs))

@@ -54,3 +54,23 @@ export class TimeoutError extends ConnectionError {
 export class WebhookVerificationError extends PetstoreError {
   override readonly name: string = 'WebhookVerificationError'
 }
+
+type Thrown = { name?: unknown; message?: unknown; code?: unknown; cause?: unknown; errors?: Thrown[] }
+
+const causesMax = 5
+
+/**
+ * What the runtime says about a failed request: the innermost cause and its code. A browser says only that the request
+ * failed.
+ */
+export function reasonOf(thrown: unknown): string {
+  let error = Object(thrown) as Thrown
+  // The message of such an error can have a part of the response.
+  if (error.name === 'SyntaxError') return 'invalid JSON'
+  for (let count = 0; count < causesMax && error.cause; count++) error = Object(error.cause) as Thrown
+  // If a host has several addresses, there is one error for each of them.
+  const text = String(error.message || error.errors?.[0]?.message || (error.code ?? thrown))
+    .replace(/\s+/g, ' ')
+    .trim()
+  return typeof error.code === 'string' && !text.includes(error.code) ? `${text} (${error.code})` : text
+}

@@ -1,27 +1,29 @@
 import { onAbort } from './abort.ts'
-import { backoffMs, type Clock, timerMaxMs } from './clock.ts'
-import { ConnectionError, PetstoreError, TimeoutError } from './errors.ts'
+import { checkApiKey, checkedAddress, checkNumbers, pathSegment } from './check.ts'
+import { backoffMs, type Clock, jitteredMs, timerMaxMs } from './clock.ts'
+import { ConnectionError, PetstoreError, reasonOf, TimeoutError } from './errors.ts'
 import { toExactText, toJson } from './json.ts'
 import { errorOf, isRetryableStatus, readJson } from './response.ts'
 import { RequestScheduler } from './scheduler.ts'
 import { type ErrorCode, type Operations, operations } from './schema.ts'
 
 export type PetstoreOptions = {
-  /** The address of the API, such as `https://pets.example/v1`. */
-  baseUrl: string
-  apiKey: string
+  /** The address of the API, such as `https://pets.example/v1`. If it is undefined, the constructor throws. */
+  baseUrl: string | undefined
+  /** If it is undefined, the constructor throws. */
+  apiKey: string | undefined
   /** Replaces the global `fetch`. */
-  fetch?: (url: string, init: RequestInit) => Promise<Response>
+  fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined
   /** The maximum time of one attempt, including its response body. The default is 30 seconds. */
-  timeoutMs?: number
+  timeoutMs?: number | undefined
   /** How often a failed request is repeated, if that is safe. The default is 5. */
-  maxRetries?: number
+  maxRetries?: number | undefined
   /** The maximum number of concurrent requests. Others wait. The default is 8. More than 50 requires `throttle`. */
-  maxConcurrent?: number
+  maxConcurrent?: number | undefined
   /** The maximum time of one wait for the rate limit. A request that would wait longer fails. The default is two minutes. */
-  maxWaitMs?: number
+  maxWaitMs?: number | undefined
   /** Sends no more than what is left of the rate limit, so that no request is rejected. */
-  throttle?: boolean
+  throttle?: boolean | undefined
 }
 
 export type RequestOptions = {
@@ -39,8 +41,8 @@ export type CreateOptions = RequestOptions & {
 }
 
 export type ChangeOptions = RequestOptions & {
-  /** The ETag that the animal must still have. */
-  ifMatch?: string | undefined
+  /** The ETag that the animal must still have. Without one, or with `null`, the change has no condition. */
+  ifMatch?: string | null | undefined
 }
 
 export type OperationId = keyof Operations
@@ -67,8 +69,15 @@ const notFoundCodes: { [Id in OperationId]?: ErrorCode } = {
 
 const headersOfResults = new WeakMap<object, Headers>()
 
-/** The response headers of a result, such as `ETag`, `X-Request-Id` or `Preference-Applied`. */
-export const headersOf = (result: object): Headers | undefined => headersOfResults.get(result)
+/**
+ * The response headers of a result, such as `ETag`, `X-Request-Id` or `Preference-Applied`. A result is what a method
+ * returned, or the `items` of a page. For another object, such as one of the items, it throws a `TypeError`.
+ */
+export function headersOf(result: object): Headers {
+  const headers = headersOfResults.get(result)
+  if (!headers) throw new TypeError('headersOf requires a result of the client, as a method returned it.')
+  return headers
+}
 
 /** Sends requests, and repeats them where that is safe. */
 export class Http {
@@ -79,15 +88,13 @@ export class Http {
   readonly #maxWaitMs: number
 
   constructor(options: PetstoreOptions, clock: Clock) {
-    const { maxConcurrent = 8, maxWaitMs = 120_000, throttle = false } = options
+    const { maxConcurrent = 8, maxWaitMs = 120_000, throttle = false } = options ?? {}
+    this.#baseUrl = checkedAddress(options?.baseUrl)
+    checkApiKey(options.apiKey)
+    checkNumbers({ maxWaitMs, timeoutMs: options.timeoutMs, maxRetries: options.maxRetries })
     const concurrencyMax = throttle ? Number.POSITIVE_INFINITY : unthrottledConcurrencyMax
     if (!(maxConcurrent >= 1 && maxConcurrent <= concurrencyMax))
       throw new RangeError(`maxConcurrent must be from 1 to ${concurrencyMax}.`)
-    if (typeof options.apiKey !== 'string' || !/^[\x21-\x7e]+$/.test(options.apiKey))
-      throw new TypeError('apiKey must be a string of ASCII characters without spaces.')
-    const url = new URL(options.baseUrl, (globalThis as { location?: { href: string } }).location?.href)
-    if (!/^https?:$/.test(url.protocol)) throw new TypeError('baseUrl must begin with http:// or https://.')
-    this.#baseUrl = `${url.origin}${url.pathname.replace(/\/+$/, '') || '/v1'}`
     this.#options = options
     this.#maxWaitMs = maxWaitMs
     this.clock = clock
@@ -115,7 +122,8 @@ export class Http {
     options: AnyOptions,
     read: Read<T>,
   ): Promise<Result<T>> {
-    const { signal, maxRetries = this.#options.maxRetries ?? 5 } = options
+    const { signal, timeoutMs, maxRetries = this.#options.maxRetries ?? 5 } = options
+    checkNumbers({ timeoutMs, maxRetries })
     const request = this.#prepare(id, input, options)
     const isExempt = id === 'getLimits'
     /** The error of an attempt that the service may have processed. */
@@ -138,7 +146,7 @@ export class Http {
         if (!isRetryable(error)) throw error
         const delayMs = this.#delayMs(attempt, error)
         const isPause = error.status === 429 && error.code !== 'too_many_streams' && !isExempt
-        if (isPause) this.scheduler.pause(delayMs, error)
+        if (isPause) this.scheduler.pause(error.retryAfterMs ?? 0, delayMs, error)
         // If an abort cuts off the body of an error, the error has only its status.
         signal?.throwIfAborted()
         if (attempt >= maxRetries || delayMs > this.#maxWaitMs) throw error
@@ -149,9 +157,9 @@ export class Http {
     }
   }
 
-  /** The time before the next attempt. A 429 names the exact time. Otherwise a random time is added. */
+  /** The time before the next attempt: the one that the service names, and a random time. */
   #delayMs(attempt: number, { retryAfterMs = 0, status }: PetstoreError): number {
-    if (status === 429 && retryAfterMs > 0) return retryAfterMs
+    if (status === 429 && retryAfterMs > 0) return jitteredMs(this.clock, retryAfterMs, this.#maxWaitMs)
     return retryAfterMs + backoffMs(this.clock, attempt, backoffMinMs, backoffMaxMs)
   }
 
@@ -162,16 +170,17 @@ export class Http {
   ): PreparedRequest {
     const [method, template] = operations[id]
     const values = params as Record<string, unknown> | undefined
-    const path = template.replace(/\{(\w+)\}/g, (_, name: string) =>
-      encodeURIComponent(toExactText(values?.[name])),
-    )
+    const path = template.replace(/\{(\w+)\}/g, (_, name: string) => pathSegment(name, values?.[name]))
     const search = new URLSearchParams()
-    for (const [name, value] of Object.entries(query ?? {}))
+    for (const [name, value] of Object.entries(query ?? {})) {
+      if (Array.isArray(value) && value.length === 0)
+        throw new RangeError(`${name} is empty. Without it, the list would not be filtered.`)
       for (const item of [value].flat()) if (item !== undefined) search.append(name, toExactText(item))
+    }
     const headers = new Headers({ Authorization: `Bearer ${this.#options.apiKey}` })
     if (body !== undefined) headers.set('Content-Type', 'application/json')
     if (method === 'POST') headers.set('Idempotency-Key', options.idempotencyKey ?? randomKey())
-    if (options.ifMatch !== undefined) headers.set('If-Match', options.ifMatch)
+    if (typeof options.ifMatch === 'string') headers.set('If-Match', options.ifMatch)
     for (const [name, value] of Object.entries(options.headers ?? {})) headers.set(name, value)
     return {
       id,
@@ -203,13 +212,10 @@ export class Http {
     } catch (error) {
       if (error instanceof PetstoreError) throw error
       signal?.throwIfAborted()
+      const what = `No complete response from ${new URL(url).origin}`
       throw controller.signal.aborted
-        ? new TimeoutError('timeout', `There was no complete response within ${timeoutMs} ms.`)
-        : new ConnectionError(
-            'connection_failed',
-            'The connection failed before the response was complete.',
-            { cause: error },
-          )
+        ? new TimeoutError('timeout', `${what} within ${timeoutMs} ms.`)
+        : new ConnectionError('connection_failed', `${what}: ${reasonOf(error)}`, { cause: error })
     } finally {
       clearTimeout(timer)
       stop()

@@ -78,11 +78,12 @@ export class RequestScheduler {
     return this.#exemptSlots.run(signal, () => send((headers) => this.observe(headers)))
   }
 
-  /** Sends nothing for this time. */
-  pause(ms: number, error: PetstoreError): void {
-    const endsAt = this.#clock.now() + ms
-    if (endsAt <= this.#pausedUntil) return
-    this.#pausedUntil = endsAt
+  /** Sends nothing for `delayMs`, which is `namedMs`, the time that the service named, and a random time. */
+  pause(namedMs: number, delayMs: number, error: PetstoreError): void {
+    const now = this.#clock.now()
+    // One random time for all requests that are rejected together: the largest of many is hardly random.
+    if (now + namedMs <= this.#pausedUntil) return
+    this.#pausedUntil = now + delayMs
     this.#pauseError = error
   }
 

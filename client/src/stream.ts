@@ -6,6 +6,7 @@ import { parseJson, toExactText } from './json.ts'
 import { unexpectedResponse } from './response.ts'
 import type { Event, Int64 } from './schema.ts'
 
+/** The `RequestOptions` are here for compatibility. Pass them as the second argument, as in every method. */
 export type StreamOptions = RequestOptions & {
   /** Only events after this id. By default, the stream starts with the next event. */
   after?: Int64 | undefined
@@ -23,7 +24,8 @@ const stableMs = 10_000
  */
 export async function* streamEvents(
   http: Http,
-  { after, ...options }: StreamOptions,
+  after: Int64 | undefined,
+  options: RequestOptions,
 ): AsyncGenerator<Event, void, undefined> {
   let position = after === undefined ? undefined : toExactText(after)
   let failures = 0

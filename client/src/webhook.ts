@@ -4,9 +4,9 @@ import type { WebhookMessage } from './schema.ts'
 
 export type VerifyOptions = {
   /** The maximum difference between the time of the message and now. The default is five minutes. */
-  toleranceSeconds?: number
+  toleranceSeconds?: number | undefined
   /** The time in milliseconds. The default is `Date.now()`. */
-  now?: number
+  now?: number | undefined
 }
 
 type MessageHeaders = Headers | Record<string, string | readonly string[] | undefined>
@@ -21,6 +21,8 @@ export async function verifyWebhook(
   secret: string,
   { toleranceSeconds = 300, now = Date.now() }: VerifyOptions = {},
 ): Promise<WebhookMessage> {
+  const bytes = fromBase64((secret ?? '').replace(/^whsec_/, ''))
+  if (!bytes?.length) throw new TypeError('The secret of a webhook is "whsec_" and base64.')
   const id = headerOf(headers, 'webhook-id')
   const timestamp = headerOf(headers, 'webhook-timestamp')
   const signatures = headerOf(headers, 'webhook-signature')
@@ -28,8 +30,6 @@ export async function verifyWebhook(
     throw invalid('The time of the message is not close to the time of this machine.')
   const text = typeof payload === 'string' ? payload : new TextDecoder().decode(payload)
   const content = new TextEncoder().encode(`${id}.${timestamp}.${text}`)
-  const bytes = fromBase64(secret.replace(/^whsec_/, ''))
-  if (!bytes?.length) throw new TypeError('The secret of a webhook is "whsec_" and base64.')
   const key = await crypto.subtle.importKey('raw', bytes, { name: 'HMAC', hash: 'SHA-256' }, false, [
     'verify',
   ])

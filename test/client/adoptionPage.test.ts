@@ -8,6 +8,7 @@ import { after, before, describe, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { Page, Route } from 'playwright-core'
 import { Webhook } from 'standardwebhooks'
+import type { Limits } from '../../client/src/index.ts'
 import { browserTest, hasBrowser, launchBrowser, type TestBrowser } from '../support/browser.ts'
 import { packClient } from '../support/clientPackage.ts'
 import { assertAccessible, desktop, phone, screenshot } from '../support/console.ts'
@@ -111,6 +112,31 @@ describe('the adoption page', () => {
     })
   }
 
+  browserTest(
+    'makes two requests a visit, so its key allows as many visits as the README says',
+    async (t) => {
+      const readme = readFileSync(join(folder, 'README.md'), 'utf8')
+      const pageKey = apiKey
+      t.after(() => {
+        apiKey = pageKey
+      })
+      for (const plan of ['free', 'pro', 'business']) {
+        apiKey = (await service.makeKey({ origins: [origin], plan })).key
+        const { page } = await open(t)
+        await status(page, 'The 24 newest animals.')
+        const { json } = await service.request('GET', '/v1/limits', { key: apiKey, headers: { origin } })
+        const { minute, day } = json as Limits
+        assert.deepEqual([minute.limit - minute.remaining, day.limit - day.remaining], [2, 2])
+        const [perMinute, perDay] = [minute, day].map(({ limit }) => (limit / 2).toLocaleString('en'))
+        assert.ok(readme.includes(`| \`${plan}\` | ${perMinute} | ${perDay} |`), plan)
+        if (plan !== 'free') continue
+        assert.ok(readme.includes(`${perMinute} visits a minute and ${perDay} visits a day`))
+        const code = readFileSync(join(folder, 'main.js'), 'utf8')
+        assert.ok(code.includes(`${perMinute} visits a minute and ${perDay} a day`))
+      }
+    },
+  )
+
   browserTest('the client reads events in a browser, and verifies signatures', async (t) => {
     const { key } = await service.makeKey({ origins: [origin], scopes: ['events:read'] })
     const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
@@ -178,6 +204,7 @@ describe('the adoption page', () => {
     await page.getByText('All', { exact: true }).click()
     await ended
     await eventually('the second load', () => held.length === 2)
+    await status(page, 'Loading the animals…')
     assert.ok(await page.getByRole('button', { name: 'Show more' }).isDisabled())
     await held[1]?.continue()
     await status(page, 'The 24 newest animals.')

@@ -100,6 +100,16 @@ describe('the event stream of the client', () => {
     assert.deepEqual(await stream.next(), { done: true, value: undefined })
   })
 
+  test('takes options as list does, and also beside the position', async () => {
+    const after = await newestEventId()
+    const reason = new Error('enough')
+    const { events } = clientOf(service)
+    const signal = AbortSignal.abort(reason)
+    await assert.rejects(events.stream({ after }, { signal }).next(), reason)
+    await assert.rejects(events.stream({ after, signal }).next(), reason)
+    await assert.rejects(events.stream(undefined, { signal }).next(), reason)
+  })
+
   test('ends with errors that a new connection does not solve', async () => {
     const isExpired = (error: unknown) => error instanceof PetstoreError && error.code === 'events_expired'
     await assert.rejects(

@@ -93,4 +93,9 @@ describe('verifyWebhook', () => {
     for (const unusable of ['', 'whsec_', 'whsec_?'])
       await assert.rejects(verifyWebhook(payload, signed(), unusable), TypeError)
   })
+
+  test('a missing secret is named, also if the message is not signed', async () => {
+    for (const secret of [undefined, '', 'whsec_'] as string[])
+      await assert.rejects(verifyWebhook('{}', {}, secret), { name: 'TypeError', message: /^The secret/ })
+  })
 })

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { execFile, execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { delimiter, join } from 'node:path'
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
-import { packClient, readmeCode } from '../support/clientPackage.ts'
+import { copySources, firstBlock, packClient } from '../support/clientPackage.ts'
+import { clientRuntimes, ownPath } from '../support/clientRuntimes.ts'
 import { temporaryFolder } from '../support/engine.ts'
-import { findBun } from '../support/findBun.ts'
 import { useService } from '../support/useService.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
@@ -17,48 +17,14 @@ const readJson = (path: string) => JSON.parse(readFileSync(join(root, path), 'ut
 const installed = () => join(packClient().folder, 'node_modules', 'petstore-client')
 const compressedBytesMax = 8 * 1024
 
-const programsInPath = (name: string): string[] =>
-  (process.env.PATH ?? '')
-    .split(delimiter)
-    .map((folder) => join(folder, name))
-    .filter((program) => existsSync(program))
-
-/** An older Node on this machine: not the pinned one in node_modules. */
-function findOldNode(): string | undefined {
-  return programsInPath('node')
-    .filter((program) => !program.includes('node_modules'))
-    .find((program) => /^v(?:20|22)\./.test(execFileSync(program, ['--version'], { encoding: 'utf8' })))
-}
-
-/** Bun comes with the benchmarks. */
-function findInstalledBun(): string | undefined {
-  try {
-    return findBun(root)
-  } catch {
-    return undefined
-  }
-}
-
-/** The program and its arguments before the name of the script. */
-const runtimes: Record<string, [program: string | undefined, ...args: string[]]> = {
-  'the pinned Node': [process.execPath],
-  'Node 20 or 22': [findOldNode()],
-  Bun: [findInstalledBun()],
-  Deno: [programsInPath('deno')[0], 'run', '--allow-all'],
-}
-
 describe('the package of the client', () => {
-  for (const [name, [program, ...args]] of Object.entries(runtimes)) {
-    if (program === undefined) {
-      console.error(`${name} is not installed: the client was not tested with it.`)
-      continue
-    }
+  for (const [name, program, ...args] of clientRuntimes()) {
     test(`works in an empty project on ${name} with the code of its README`, async (t) => {
       const project = emptyProject(t)
       const env = { ...process.env, npm_config_offline: 'true' }
       const install = ['install', '--silent', '--no-audit', '--no-fund', packClient().tarball]
       await promisify(execFile)('npm', install, { cwd: project, env })
-      writeFileSync(join(project, 'example.mjs'), readmeCode())
+      writeFileSync(join(project, 'example.mjs'), firstBlock('client/README.md', 'js'))
       const { stdout } = await promisify(execFile)(program, [...args, 'example.mjs'], {
         cwd: project,
         env: {
@@ -71,6 +37,26 @@ describe('the package of the client', () => {
       assert.match(stdout, /^\d+ Milo\n/)
     })
   }
+
+  test('is installed by the first commands of its README and of the guide', async (t) => {
+    const commands = firstBlock('client/README.md', 'text')
+    assert.match(commands, /^npm pack /)
+    assert.equal(firstBlock('docs/guides/client.md', 'text'), commands)
+    const parent = temporaryFolder()
+    t.after(() => rmSync(parent, { recursive: true, force: true }))
+    copySources(join(parent, 'petstore'))
+    mkdirSync(join(parent, 'my-project'))
+    writeFileSync(join(parent, 'my-project/package.json'), '{ "private": true }')
+    // As in a new terminal: with the Node of this machine instead of the pinned one.
+    await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', commands], {
+      cwd: join(parent, 'petstore'),
+      env: { ...process.env, PATH: ownPath(), npm_config_offline: 'true' },
+    })
+    const { dependencies } = JSON.parse(readFileSync(join(parent, 'my-project/package.json'), 'utf8'))
+    const { version } = readJson('client/package.json')
+    assert.deepEqual(dependencies, { 'petstore-client': `file:petstore-client-${version}.tgz` })
+    assert.ok(readdirSync(join(parent, 'my-project/node_modules/petstore-client/dist')).includes('index.js'))
+  })
 
   test('has no dependencies, and the version of the service', () => {
     const { version, dependencies, license } = readJson('client/package.json')
@@ -122,7 +108,7 @@ function emptyProject(t: TestContext): string {
 }
 
 const typedProgram = `
-import { type Int64, type NewPet, type Pet, Petstore, RateLimitError, verifyWebhook } from 'petstore-client'
+import { headersOf, type Int64, type NewPet, type Pet, type PetStatus, Petstore, RateLimitError, verifyWebhook } from 'petstore-client'
 
 const store = new Petstore({ baseUrl: 'http://127.0.0.1', apiKey: 'key', throttle: true })
 const pet: NewPet = { name: 'Milo', categoryId: 2n ** 60n }
@@ -138,11 +124,21 @@ const message = await verifyWebhook('', new Headers(), 'whsec_')
 if (message.type === 'order.placed') await store.orders.get(message.data.id)
 const { available }: { available: number } = await store.inventory.get()
 store.rateLimit?.resetsAt.toISOString()
+const status: PetStatus = created.status
+await store.pets.update(id, { status }, { ifMatch: headersOf(created).get('etag') })
+for await (const event of store.events.stream({ after: id }, { signal: AbortSignal.timeout(1000) })) event.id
+const newest: Pet[] = await store.pets.list().toArray({ limit: 5 })
+const environment: Record<string, string | undefined> = {}
+new Petstore({ baseUrl: environment.ADDRESS, apiKey: environment.KEY, throttle: undefined })
+// @ts-expect-error The address is missing.
+new Petstore({ apiKey: 'key' })
+// @ts-expect-error The limit is missing.
+await store.pets.list().toArray()
 // @ts-expect-error The status does not exist.
 store.pets.list({ status: 'gone' })
 // @ts-expect-error The id can be a bigint.
 const small: number = created.id
 // @ts-expect-error The clock of tests is not part of the interface.
 new Petstore({ baseUrl: '', apiKey: '' }, {})
-export { available, small, RateLimitError }
+export { available, newest, small, RateLimitError }
 `

@@ -27,8 +27,9 @@ export class Events extends Resource {
    * Events as they occur. A lost connection is resumed after the last event: none is missing and none is repeated. Ends
    * when the loop is left or the signal is aborted.
    */
-  stream(options: StreamOptions = {}): AsyncGenerator<Event, void, undefined> {
-    return streamEvents(this.http, options)
+  stream(query: StreamOptions = {}, options?: RequestOptions): AsyncGenerator<Event, void, undefined> {
+    const { after, ...earlierOptions } = query
+    return streamEvents(this.http, after, { ...earlierOptions, ...options })
   }
 }
 

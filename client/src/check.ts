@@ -1,0 +1,43 @@
+import { toExactText } from './json.ts'
+
+/** The address of the API without a slash at its end. */
+export function checkedAddress(baseUrl: unknown): string {
+  if (baseUrl === undefined || baseUrl === null || baseUrl === '')
+    throw new TypeError('baseUrl is missing. It is the address of the API, such as https://pets.example/v1.')
+  const url = parseUrl(String(baseUrl))
+  if (!/^https?:$/.test(url?.protocol ?? '')) {
+    // A key that was passed as the address must not appear in a log.
+    const found = /^ps_/.test(String(baseUrl)) ? 'an API key' : JSON.stringify(String(baseUrl))
+    throw new TypeError(`baseUrl must be an address that begins with http:// or https://, not ${found}.`)
+  }
+  return `${url?.origin}${url?.pathname.replace(/\/+$/, '') || '/v1'}`
+}
+
+/** In a browser, an address can be relative to the page. */
+function parseUrl(text: string): URL | undefined {
+  try {
+    return new URL(text, (globalThis as { location?: { href: string } }).location?.href)
+  } catch {
+    return undefined
+  }
+}
+
+export function checkApiKey(apiKey: unknown): void {
+  if (apiKey === undefined || apiKey === null || apiKey === '') throw new TypeError('apiKey is missing.')
+  if (typeof apiKey !== 'string' || !/^[\x21-\x7e]+$/.test(apiKey))
+    throw new TypeError('apiKey must be a string of ASCII characters without spaces.')
+}
+
+/** Times and counts. `undefined` is the default. Without this check, NaN would mean forever. */
+export function checkNumbers(values: Record<string, unknown>): void {
+  for (const [name, value] of Object.entries(values))
+    if (value !== undefined && !(typeof value === 'number' && value >= 0))
+      throw new RangeError(`${name} must be a number that is not negative.`)
+}
+
+/** An id as a part of a path. `.`, `..` and nothing would lead to another path, also if they were encoded. */
+export function pathSegment(name: string, id: unknown): string {
+  const text = toExactText(id ?? '')
+  if (/^\.{0,2}$/.test(text)) throw new TypeError(`${name} must be an id, not "${id}".`)
+  return encodeURIComponent(text)
+}
