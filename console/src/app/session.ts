@@ -87,8 +87,8 @@ function store(key: string, isKept: boolean, { scopes }: Limits): void {
 /** Long enough to read two sentences. */
 const reasonMs = 20_000
 const managesKeysText =
-  'You are signed in in this tab only. A key that can manage keys is never kept on a device: everyone who uses the browser could create keys with it.'
-const blockedText = 'You are signed in in this tab only. The browser does not let the console store the key.'
+  'You are signed in only in this tab. A key that can manage keys is never kept on a device: everyone who uses the browser could create keys with it.'
+const blockedText = 'You are signed in only in this tab. The browser does not let the console store the key.'
 
 /** The service does not know the keys of another environment, but their prefix tells it. */
 function otherEnvironmentError(key: string): RequestError | undefined {
@@ -204,7 +204,9 @@ function followKeptKey(): void {
 globalThis.addEventListener('storage', followKeptKey)
 // A page in the background may not be told.
 globalThis.addEventListener('pageshow', followKeptKey)
-document.addEventListener('visibilitychange', followKeptKey)
+document.addEventListener('visibilitychange', () => {
+  if (document.visibilityState === 'visible') followKeptKey()
+})
 setInterval(followKeptKey, 60_000)
 /** What the person does, and not what an open page does by itself, is a use. */
 for (const type of ['pointerdown', 'keydown'])
