@@ -10,9 +10,12 @@ import './styles/shell.css'
 import './styles/screens.css'
 import './styles/details.css'
 import './styles/choices.css'
+import './styles/print.css'
 import { App } from './app/App.tsx'
+import { followPrinting } from './app/printing.ts'
 import { restoreSession } from './app/session.ts'
 
+followPrinting()
 void restoreSession()
 const root = document.getElementById('app')
 if (root) render(<App />, root)
