@@ -12,10 +12,9 @@ import './styles/details.css'
 import './styles/choices.css'
 import './styles/print.css'
 import { App } from './app/App.tsx'
-import { followPrinting } from './app/printing.ts'
+import './app/followPrinting.ts'
 import { restoreSession } from './app/session.ts'
 
-followPrinting()
 void restoreSession()
 const root = document.getElementById('app')
 if (root) render(<App />, root)

@@ -42,7 +42,7 @@ export const categoryList = (): Category[] =>
   [...categories.value.values()].sort((a, b) => {
     if (a.name === undefined || b.name === undefined)
       return Number(b.name === undefined) - Number(a.name === undefined)
-    return a.name.localeCompare(b.name, 'en')
+    return a.name.localeCompare(b.name, 'en', { numeric: true })
   })
 
 /** Loads the categories unless they are loaded. Without the scope, categories have no names. */

@@ -13,7 +13,7 @@ import { isPrinting } from './printing.ts'
 /** `loadNewer` loads at most this many pages, until the window has no gap. */
 const newerPagesMax = 4
 
-export type { Item, ListState, LoadedPage }
+export type { Item, ListOptions, ListState, LoadedPage }
 
 export class PagedList<T extends Item> {
   /** A new object with every change: a component that reads it is rendered again. */

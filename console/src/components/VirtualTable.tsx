@@ -50,6 +50,7 @@ export function VirtualTable<T>(props: VirtualTableProps<T>) {
   const firstShown = Math.min(Math.max(0, Math.floor(top / rowHeight) - overscan), Math.max(0, length - 1))
   const first = isPrinted ? 0 : firstShown
   const last = isPrinted ? length : Math.min(length, Math.ceil((top + height) / rowHeight) + overscan)
+  useKeptScroll(container, isPrinted)
   useAnchor(container, { length, topIndex: Math.floor(top / rowHeight), rowHeight }, (index) => {
     const item = itemAt(index)
     return item && keyOf(item)
@@ -146,6 +147,16 @@ function useAnchor(
     }
   }, [length])
   previous.current = { length, topIndex, key: keyAt(topIndex) }
+}
+
+/** On paper nothing scrolls, and the region forgets where it was. */
+function useKeptScroll(container: { current: HTMLElement | null }, isPrinted: boolean): void {
+  const top = useRef(0)
+  useLayoutEffect(() => {
+    if (!container.current) return
+    if (isPrinted) top.current = container.current.scrollTop
+    else container.current.scrollTop = top.current
+  }, [isPrinted])
 }
 
 function useViewport(container: { current: HTMLElement | null }) {

@@ -9,7 +9,7 @@ import {
   reloadCategories,
 } from '../../app/categories.ts'
 import { formatCount } from '../../app/format.ts'
-import { hrefOf } from '../../app/router.ts'
+import { hrefOf, navigate } from '../../app/router.ts'
 import { hasScope } from '../../app/session.ts'
 import { Button } from '../../components/Button.tsx'
 import { EmptyState } from '../../components/EmptyState.tsx'
@@ -128,7 +128,9 @@ const columnsFor = (onDialog: OnDialog): Column<Category>[] => [
 function RowActions({ category, onDialog }: { category: Category; onDialog: OnDialog }) {
   const { id, name } = category
   const label = name ?? `category ${id}`
+  const animals = `animals?category=${id}`
   const items: MenuItem[] = []
+  if (hasScope('pets:read')) items.push({ label: 'Show animals', onSelect: () => navigate(animals) })
   if (hasScope('categories:write'))
     items.push(
       {
@@ -141,8 +143,8 @@ function RowActions({ category, onDialog }: { category: Category; onDialog: OnDi
     <div class="row-actions">
       {hasScope('pets:read') && (
         <a
-          class="button button-secondary button-small"
-          href={hrefOf(`animals?category=${id}`)}
+          class="button button-secondary button-small wide"
+          href={hrefOf(animals)}
           aria-label={`Animals of ${label}`}
         >
           Animals
