@@ -2,7 +2,6 @@ import { BlockList, isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { apiKeyProblem } from './auth/apiKey.ts'
 import { editDistance } from './editDistance.ts'
-import { operatorKeyLengthMax } from './keys/key.ts'
 
 export type Environment = 'production' | 'staging'
 
@@ -27,6 +26,7 @@ const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 const hourMs = 60 * 60 * 1000
 /** Stored as an unsalted SHA-256: a short key could be guessed from a copy of the database. */
 const adminKeyLengthMin = 32
+const adminKeyLengthMax = 255
 
 /** The only place that reads the environment. */
 export function readConfig(env: Environ) {
@@ -145,8 +145,8 @@ export function unknownSettingWarnings(env: Environ): string[] {
 function readAdminKey(value: string | undefined, environment: Environment, problems: string[]) {
   if (value === undefined || value === '') return undefined
   const problem =
-    !/^[\x21-\x7e]*$/.test(value) || value.length < adminKeyLengthMin || value.length > operatorKeyLengthMax
-      ? `must be ${adminKeyLengthMin} to ${operatorKeyLengthMax} visible ASCII characters without spaces ("openssl rand -hex 24" generates one)`
+    !/^[\x21-\x7e]*$/.test(value) || value.length < adminKeyLengthMin || value.length > adminKeyLengthMax
+      ? `must be ${adminKeyLengthMin} to ${adminKeyLengthMax} visible ASCII characters without spaces ("openssl rand -hex 24" generates one)`
       : apiKeyProblem(value, environment)
   if (problem) problems.push(`PETSTORE_ADMIN_KEY ${problem}.`)
   return value

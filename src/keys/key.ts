@@ -39,8 +39,6 @@ export type Key = KeySettings & {
 }
 
 export const keyNameLengthMax = 100
-/** The longest PETSTORE_ADMIN_KEY. Every other key is shorter. */
-export const operatorKeyLengthMax = 255
 export const originsMax = 20
 /** Scheme, a host name of at most 253 characters, and a port. */
 export const originLengthMax = 'https://'.length + 253 + ':65535'.length

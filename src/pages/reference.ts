@@ -70,7 +70,8 @@ Scalar.createApiReference('#content', {
   url: '/v1/openapi.json',
   agent: { disabled: true },
   onRequestBuilt({ request }) {
-    const unusedMs = Math.abs(Date.now() - Number(localStorage.getItem('petstore.keptKeyUsedAt')))
+    const browserNow = performance.timeOrigin + performance.now()
+    const unusedMs = Math.abs(browserNow - Number(localStorage.getItem('petstore.keptKeyUsedAt')))
     const keptKey = unusedMs < ${unusedMaxMs} ? localStorage.getItem('petstore.keptKey') : null
     const key = sessionStorage.getItem('petstore.key') ?? keptKey
     const isEntered = /^Bearer \\S/.test(request.headers.get('Authorization') ?? '')

@@ -305,25 +305,36 @@ describe('printing', () => {
     ),
   )
 
-  browserTest('of the other lists has no navigation and no buttons either', () =>
-    visit(
+  browserTest('of the other lists has no navigation and no buttons either', async () => {
+    for (const petId of [1, 2])
+      await api('POST', '/store/orders', { petId, customer: { name: 'Ada Example' } })
+    await api('PATCH', '/store/orders/1', { status: 'approved' })
+    await visit(
       'categories',
       async ({ page }) => {
         await page.emulateMedia({ media: 'print' })
-        for (const [path, text] of [
-          ['categories', 'Kind 59'],
+        await page.setViewportSize({ width: 718, height: 1000 })
+        for (const [path, ...texts] of [
+          ['categories', 'Dogs', 'Kind 59'],
           ['keys', 'operator'],
           ['audit', 'Audit log'],
-          ['orders', 'Placed'],
+          [
+            'orders',
+            'Placed',
+            'Approved',
+            'Animal number 0 with a long name',
+            'Animal number 1 with a long name',
+          ],
         ] as const) {
           await goTo(page, path)
-          await page.locator('main').getByText(text).filter({ visible: true }).first().waitFor()
+          for (const text of texts)
+            await page.locator('main').getByText(text).filter({ visible: true }).first().waitFor()
           assert.equal(await page.getByRole('navigation').count(), 0)
           assert.equal(await page.getByRole('button').count(), 0, path)
           await screenshot(page, `print-${path}`)
         }
       },
       desktop,
-    ),
-  )
+    )
+  })
 })
