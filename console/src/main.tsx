@@ -10,7 +10,9 @@ import './styles/shell.css'
 import './styles/screens.css'
 import './styles/details.css'
 import './styles/choices.css'
+import './styles/print.css'
 import { App } from './app/App.tsx'
+import './app/followPrinting.ts'
 import { restoreSession } from './app/session.ts'
 
 void restoreSession()

@@ -1,9 +1,18 @@
 import * as z from 'zod'
 import { ApiError, orNotFound } from '../api/errors.ts'
-import { defineOperation, type Operation, respond } from '../api/operation.ts'
+import { etagOf, matchesIfMatch } from '../api/etag.ts'
+import { toJson } from '../api/json.ts'
+import {
+  defineOperation,
+  type Operation,
+  type OperationResult,
+  respond,
+  type WriteContext,
+} from '../api/operation.ts'
 import { ListCursor, pageQuery, pageResponse } from '../api/pagination.ts'
 import { int64Text } from '../api/validation.ts'
 import type { Db } from '../database/tables.ts'
+import type { Category } from './category.ts'
 import {
   createCategory,
   deleteCategory,
@@ -18,6 +27,8 @@ import { categoryListSchema, categorySchema, categoryUpdateSchema, newCategorySc
 
 const categoryCursor = new ListCursor<object, bigint>('categories', undefined, int64Text())
 const params = z.object({ categoryId: int64Text().meta({ description: 'The id of the category.' }) })
+const ifMatch = { 'If-Match': 'The ETag that the category must still have. Otherwise the response is 412.' }
+const etag = { ETag: 'The ETag of the category, for `If-Match`.' }
 const categoryOperation = { tag: 'Store', stability: 'beta' } as const
 const categoryByIdOperation = { ...categoryOperation, params, notFound: 'category_not_found' } as const
 
@@ -46,10 +57,12 @@ export function categoryRoutes(baseUrl: string): Operation[] {
       body: newCategorySchema,
       // Each of them locks the last id that was assigned.
       subject: () => 'category ids',
-      responses: { 201: { description: 'The category was added.', schema: categorySchema } },
+      responses: {
+        201: { description: 'The category was added.', schema: categorySchema, headers: etag },
+      },
       async write({ body }, { trx, now }) {
         const category = await createCategory(trx, body.name, now)
-        return respond(201, category, { Location: `${baseUrl}/categories/${category.id}` })
+        return categoryResponse(201, category, { Location: `${baseUrl}/categories/${category.id}` })
       },
     }),
 
@@ -59,9 +72,9 @@ export function categoryRoutes(baseUrl: string): Operation[] {
       allowsReplica: true,
       summary: 'Get a category',
       scope: 'categories:read',
-      responses: { 200: { description: 'The category.', schema: categorySchema } },
+      responses: { 200: { description: 'The category.', schema: categorySchema, headers: etag } },
       async read({ params: { categoryId } }, { db }) {
-        return respond(200, await categoryOrNotFound(db, categoryId))
+        return categoryResponse(200, await categoryOrNotFound(db, categoryId))
       },
     }),
 
@@ -70,12 +83,19 @@ export function categoryRoutes(baseUrl: string): Operation[] {
       summary: 'Change a category',
       scope: 'categories:write',
       body: categoryUpdateSchema,
-      responses: { 200: { description: 'The category after the change.', schema: categorySchema } },
-      async write({ params: { categoryId }, body }, { trx, now }) {
-        const { id, name } = orNotFound(await findCategoryToRename(trx, categoryId), 'category_not_found')
+      requestHeaders: ifMatch,
+      responses: {
+        200: { description: 'The category after the change.', schema: categorySchema, headers: etag },
+      },
+      errors: ['precondition_failed'],
+      async write({ params: { categoryId }, body }, context) {
+        const { trx, now } = context
+        const category = orNotFound(await findCategoryToRename(trx, categoryId), 'category_not_found')
+        checkIfMatch(category, context)
+        const { id, name } = category
         const next = { id, name: body.name === undefined ? name : (body.name ?? undefined) }
         if (next.name !== name) await updateCategory(trx, next, now)
-        return respond(200, next)
+        return categoryResponse(200, next)
       },
     }),
 
@@ -84,16 +104,18 @@ export function categoryRoutes(baseUrl: string): Operation[] {
       summary: 'Remove a category',
       description: 'Removes a category that no animal uses.',
       scope: 'categories:write',
+      requestHeaders: ifMatch,
       responses: { 204: { description: 'The category was removed.' } },
-      errors: ['category_in_use'],
-      async write({ params: { categoryId } }, { trx, now }) {
+      errors: ['category_in_use', 'precondition_failed'],
+      async write({ params: { categoryId } }, context) {
+        const { trx, now } = context
         // Before the lock too: while animals are added all the time, a removal could wait for the lock without end.
         if (await isCategoryUsed(trx, categoryId)) throw new ApiError('category_in_use')
         const [category, isUsed] = await Promise.all([
           findCategoryForUpdate(trx, categoryId),
           isCategoryUsed(trx, categoryId),
         ])
-        orNotFound(category, 'category_not_found')
+        checkIfMatch(orNotFound(category, 'category_not_found'), context)
         if (isUsed) throw new ApiError('category_in_use')
         await deleteCategory(trx, categoryId, now)
         return respond(204)
@@ -104,3 +126,18 @@ export function categoryRoutes(baseUrl: string): Operation[] {
 
 const categoryOrNotFound = async (db: Db, id: bigint) =>
   orNotFound(await findCategory(db, id), 'category_not_found')
+
+function categoryResponse(
+  status: number,
+  category: Category,
+  headers: Record<string, string> = {},
+): OperationResult {
+  const json = toJson(category)
+  return { status, json, headers: { ...headers, ETag: etagOf(json) } }
+}
+
+function checkIfMatch(category: Category, { header }: WriteContext): void {
+  const expected = header('if-match')
+  if (expected !== undefined && !matchesIfMatch(expected, etagOf(toJson(category))))
+    throw new ApiError('precondition_failed')
+}

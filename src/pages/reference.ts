@@ -56,8 +56,11 @@ const page = (
 </html>
 `
 
+/** As in console/src/app/keyStorage.ts. */
+const unusedMaxMs = 30 * 24 * 60 * 60_000
+
 /**
- * The console keeps its key and its colours in the storage of the same origin, see console/src/app/session.ts and
+ * The console keeps its key and its colours in the storage of the same origin, see console/src/app/keyStorage.ts and
  * theme.ts. The key is read when a request is sent, so it is never in the document, and no longer used after sign-out.
  * A key that the person has entered in the reference itself is not replaced.
  */
@@ -67,7 +70,10 @@ Scalar.createApiReference('#content', {
   url: '/v1/openapi.json',
   agent: { disabled: true },
   onRequestBuilt({ request }) {
-    const key = sessionStorage.getItem('petstore.key')
+    const browserNow = performance.timeOrigin + performance.now()
+    const unusedMs = Math.abs(browserNow - Number(localStorage.getItem('petstore.keptKeyUsedAt')))
+    const keptKey = unusedMs < ${unusedMaxMs} ? localStorage.getItem('petstore.keptKey') : null
+    const key = sessionStorage.getItem('petstore.key') ?? keptKey
     const isEntered = /^Bearer \\S/.test(request.headers.get('Authorization') ?? '')
     if (key !== null && !isEntered) request.headers.set('Authorization', 'Bearer ' + key)
   },

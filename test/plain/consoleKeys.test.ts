@@ -35,6 +35,7 @@ describe('keys', () => {
           await dialog.getByRole('button', { name: 'Create key' }).click()
           await dialog.getByText('Say what the key is for.').waitFor()
           await dialog.getByLabel('Name').fill(hostile)
+          await dialog.getByLabel('Custom').check()
           await dialog.getByLabel('Plan').selectOption('enterprise')
           await dialog.getByLabel('Per minute').fill('500')
           await dialog.getByLabel('orders:write').uncheck()
@@ -50,6 +51,56 @@ describe('keys', () => {
           await page.getByRole('link', { name: hostile }).first().click()
           await page.getByText('500 requests a minute').waitFor()
           assert.doesNotMatch(await page.content(), secretPattern)
+        },
+        options,
+      ),
+    )
+  }
+
+  const readOnly = ['pets:read', 'categories:read', 'orders:read', 'events:read']
+  const frontDesk = [...readOnly, 'pets:write', 'orders:write']
+  const roles = {
+    'Front desk': { plan: 'business', scopes: frontDesk },
+    Manager: { plan: 'business', scopes: [...frontDesk, 'categories:write', 'webhooks:manage'] },
+    'Read only': { plan: 'business', scopes: readOnly },
+    'Web site': { plan: 'pro', scopes: ['pets:read', 'categories:read'] },
+    'Partner feed': { plan: 'pro', scopes: ['pets:read', 'categories:read', 'events:read'] },
+  }
+  for (const [size, options] of Object.entries({
+    narrow: { ...phone, viewport: { width: 320, height: 640 } },
+    desktop,
+  })) {
+    browserTest(`have a role in plain words, with what it needs, on a ${size} screen`, () =>
+      visit(
+        'keys',
+        async (opened) => {
+          const { page } = opened
+          const dialog = page.getByRole('dialog')
+          for (const [role, expected] of Object.entries(roles)) {
+            await page.getByRole('button', { name: 'Create key' }).click()
+            await dialog.getByRole('radio', { name: role }).check()
+            assert.equal(await dialog.getByRole('checkbox').count(), 0)
+            await dialog.getByLabel('Name').fill(`${role} ${size}`)
+            if (role === 'Web site') {
+              await dialog.getByRole('button', { name: 'Create key' }).click()
+              await dialog.getByText('Enter the address of the web site.').waitFor()
+              await assertSoundInBoth(opened, `key-role-website-${size}`)
+              await dialog.getByLabel('Addresses of the web site').fill('https://shelter.example')
+            }
+            if (role === 'Front desk') await assertSoundInBoth(opened, `key-roles-${size}`)
+            await dialog.getByRole('button', { name: 'Create key' }).click()
+            await dialog.getByText('It is shown only once').waitFor()
+            await dialog.getByRole('button', { name: 'I have saved it' }).click()
+            const keys: { name: string; plan: string; scopes: string[]; origins: string[] }[] = await api(
+              'GET',
+              '/keys?limit=1',
+            )
+            const [created] = keys
+            assert.equal(created?.name, `${role} ${size}`)
+            assert.equal(created?.plan, expected.plan)
+            assert.deepEqual([...(created?.scopes ?? [])].sort(), [...expected.scopes].sort())
+            assert.deepEqual(created?.origins, role === 'Web site' ? ['https://shelter.example'] : [])
+          }
         },
         options,
       ),
@@ -83,6 +134,7 @@ describe('keys', () => {
       await page.getByRole('button', { name: 'Create key' }).click()
       const dialog = page.getByRole('dialog')
       await dialog.getByLabel('Name').fill('Web page')
+      await dialog.getByLabel('Custom').check()
       await dialog.getByLabel('Origins').fill('https://shelter.example/path')
       await dialog.getByRole('button', { name: 'Create key' }).click()
       await dialog.getByText('Must be an origin such as https://example.com').waitFor()
@@ -90,8 +142,7 @@ describe('keys', () => {
       await dialog.getByLabel('Origins').fill('https://shelter.example')
       await dialog.getByRole('button', { name: 'Create key' }).click()
       await dialog.getByText('must all end in ":read"').waitFor()
-      for (const scope of ['pets:write', 'categories:write', 'orders:write'])
-        await dialog.getByLabel(scope).uncheck()
+      for (const scope of ['pets:write', 'orders:write']) await dialog.getByLabel(scope).uncheck()
       await dialog.getByRole('button', { name: 'Create key' }).click()
       await dialog.getByText('It is shown only once').waitFor()
       assert.match(await dialog.innerText(), /-H "Origin: https:\/\/shelter\.example"/)

@@ -65,6 +65,11 @@ const screens: Screen[] = [
       ]),
   },
   {
+    name: 'categories',
+    path: () => 'categories',
+    ready: (page) => page.getByText('Dogs', { exact: true }).waitFor(),
+  },
+  {
     name: 'keys',
     path: () => 'keys',
     ready: (page) => page.getByRole('link', { name: 'Web site' }).waitFor(),
@@ -132,6 +137,7 @@ for (const [size, options] of Object.entries({ phone, desktop })) {
 describe('a screen', () => {
   const requests: Record<string, RegExp> = {
     overview: /\/v1\/store\/inventory/,
+    categories: /\/v1\/categories\?/,
     keys: /\/v1\/keys\?/,
     webhooks: /\/v1\/webhooks\?/,
     audit: /\/v1\/audit\?/,

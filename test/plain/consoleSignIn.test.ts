@@ -59,6 +59,7 @@ describe('sign-in', () => {
       assert.deepEqual(links, [
         'Overview',
         'Animals',
+        'Categories',
         'Orders',
         'Webhooks',
         'Keys',

@@ -20,6 +20,9 @@ const { api, service, visit } = useConsole(loopbackAllowed, async ({ api }) => {
 after(() => receiver?.stop())
 const register = (types: string[]) => registerWebhook(service, receiver.url, types)
 
+/** How often the deliveries are loaded again, with the time to notice it. */
+const deliveriesPollMs = 12_000
+
 describe('webhooks', () => {
   for (const [size, options] of Object.entries({ phone, desktop })) {
     browserTest(`are registered and tested on a ${size}`, () =>
@@ -83,6 +86,34 @@ describe('webhooks', () => {
       await page.getByText('Delivered', { exact: true }).waitFor()
     })
   })
+
+  browserTest(
+    'deliveries appear while their screen is open, and the status of the webhook with them',
+    async () => {
+      receiver.reply = 204
+      const { id } = await register(['category.deleted'])
+      await visit(`webhooks/${id}`, async ({ page }) => {
+        await page.clock.install()
+        await page.reload()
+        await page.getByText('No deliveries yet').waitFor()
+        const remove = async () => {
+          const { id: categoryId } = await api('POST', '/categories', { name: 'Short' })
+          const sent = receiver.received.length
+          await api('DELETE', `/categories/${categoryId}`)
+          await receiver.until(sent + 1)
+        }
+        await remove()
+        await page.clock.fastForward(deliveriesPollMs)
+        await page.getByText('Response 204').waitFor()
+        receiver.reply = 410
+        await remove()
+        await page.clock.fastForward(deliveriesPollMs)
+        await page.getByText('Response 410').waitFor()
+        await page.clock.fastForward(deliveriesPollMs)
+        await page.getByText('The service disabled this webhook').waitFor()
+      })
+    },
+  )
 
   browserTest('are paused and resumed', async () => {
     receiver.reply = 204

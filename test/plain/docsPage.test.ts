@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe } from 'node:test'
-import { browserTest, launchBrowser, openPage, type PageVisit } from '../support/browser.ts'
+import { browserTest, launchBrowser, observe, openPage, type PageVisit } from '../support/browser.ts'
 import {
   assertFits,
   assertKeyHidden,
@@ -127,6 +127,31 @@ describe('the reference', () => {
       await page.goBack()
       await page.locator('main.content').waitFor()
     }),
+  )
+
+  browserTest(
+    'sends requests with the key that the device keeps, until someone signs out or it expires',
+    () =>
+      visit(
+        '/console/limits',
+        async ({ page: consolePage }) => {
+          const { key } = await service.makeKey({ name: 'Front desk', scopes: ['pets:read'] })
+          await consolePage.getByLabel('Keep me signed in on this device').check()
+          await signIn(consolePage, key)
+          const opened = await observe(await consolePage.context().newPage(), service.base)
+          const { page } = opened
+          await page.goto(`${service.base}/docs`)
+          await page.getByRole('heading', { name: 'List animals' }).first().waitFor()
+          assert.equal(await tryIt(opened), `Bearer ${key}`)
+          await page.keyboard.press('Escape')
+          await page.evaluate(`localStorage.setItem('petstore.keptKeyUsedAt', '0')`)
+          assert.ok(!String(await tryIt(opened)).includes(key))
+          await page.keyboard.press('Escape')
+          await consolePage.getByLabel('API key').waitFor()
+          assert.ok(!String(await tryIt(opened)).includes(key))
+        },
+        { ...desktop, key: false },
+      ),
   )
 
   browserTest('that the browser has kept in memory until after sign-out sends no key', () =>

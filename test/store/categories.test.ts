@@ -338,3 +338,33 @@ test('reading and writing require different scopes, and errors are marked as bet
 test('operations on pets are stable and have no X-Stability header', async () => {
   assert.equal((await call('GET', '/v1/pets')).headers['x-stability'], undefined)
 })
+
+test('a category is renamed or removed with If-Match only in the state that its ETag names', async () => {
+  const added = await call('POST', '/v1/categories', { body: { name: 'Hamsters' } })
+  const path = String(added.headers.location)
+  const first = String(added.headers.etag)
+  assert.match(first, /^"[^"]+"$/)
+  assert.equal((await call('GET', path)).headers.etag, first)
+  const rename = (name: string, etag: string) =>
+    call('PATCH', path, { body: { name }, headers: { 'if-match': etag } })
+  const renamed = await rename('Rodents', first)
+  assert.equal(renamed.status, 200)
+  const second = String(renamed.headers.etag)
+  assert.notEqual(second, first)
+  assertError(await rename('Mice', first), 412, 'precondition_failed')
+  assertError(await call('DELETE', path, { headers: { 'if-match': first } }), 412, 'precondition_failed')
+  assert.equal((await call('GET', path)).json.name, 'Rodents')
+  assert.equal((await call('DELETE', path, { headers: { 'if-match': second } })).status, 204)
+})
+
+test('exactly one of several simultaneous new names with the same If-Match succeeds', async () => {
+  const added = await call('POST', '/v1/categories', { body: { name: 'Fish' } })
+  const headers = { 'if-match': String(added.headers.etag) }
+  const results = await Promise.all(
+    Array.from({ length: 8 }, (_, index) =>
+      call('PATCH', String(added.headers.location), { body: { name: `Fish ${index}` }, headers }),
+    ),
+  )
+  const statuses = results.map(({ status }) => status).sort()
+  assert.deepEqual(statuses, [200, 412, 412, 412, 412, 412, 412, 412])
+})

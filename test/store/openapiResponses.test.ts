@@ -177,6 +177,8 @@ describe('the responses of the service match the document', () => {
     await sendRequest('updateCategory', 200, { params, body: { name: 'Hares' } })
     await sendRequest('updateCategory', 200, { params, body: { name: null } })
     await sendRequest('updateCategory', 400, { params, body: { name: 7 } })
+    await sendRequest('updateCategory', 412, { params, body: {}, headers: { 'if-match': '"other"' } })
+    await sendRequest('deleteCategory', 412, { params, headers: { 'if-match': '"other"' } })
     await sendRequest('deleteCategory', 409)
     await sendRequest('deleteCategory', 204, { params })
     for (const id of ['getCategory', 'updateCategory', 'deleteCategory']) {

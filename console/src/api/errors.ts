@@ -1,9 +1,12 @@
 import type { Schemas } from './schema.ts'
 
 export type ErrorDetail = Schemas['ErrorDetail']
-export type ErrorCode = Schemas['ErrorCode'] | 'network_error'
+export type ErrorCode = Schemas['ErrorCode'] | 'network_error' | 'signed_out'
 
-/** An error response of the API, or a request without a response (`network_error`, status 0). */
+/**
+ * An error response of the API, a request without a response (`network_error`, status 0), or why a session has
+ * ended (`signed_out`).
+ */
 export class RequestError extends Error {
   readonly code: ErrorCode
   readonly status: number

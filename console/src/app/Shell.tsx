@@ -4,8 +4,10 @@ import { IconButton } from '../components/Button.tsx'
 import { Icon, type IconName } from '../components/Icon.tsx'
 import { EnvironmentBanner } from './EnvironmentBanner.tsx'
 import { hrefOf, path, screenName } from './router.ts'
+import { ShortcutsDialog } from './ShortcutsDialog.tsx'
 import type { Screen } from './screens.tsx'
 import { session, signOut } from './session.ts'
+import { isShortcutListOpen } from './shortcuts.ts'
 import { theme, themes } from './theme.ts'
 
 /** Equal to the width in shell.css from which the navigation is a drawer. */
@@ -56,6 +58,7 @@ export function Shell({ screens, children }: ShellProps) {
       <main ref={content} class="content" id="content" tabIndex={-1}>
         {children}
       </main>
+      {isShortcutListOpen.value && <ShortcutsDialog />}
     </div>
   )
 }
@@ -117,6 +120,13 @@ function Account() {
         icon={themeIcons[value]}
         onClick={() => {
           theme.value = nextTheme
+        }}
+      />
+      <IconButton
+        label="Keyboard shortcuts"
+        icon="keyboard"
+        onClick={() => {
+          isShortcutListOpen.value = true
         }}
       />
       <IconButton label="Sign out" icon="signOut" onClick={() => signOut()} />

@@ -2,6 +2,8 @@ import { signal } from '@preact/signals'
 import { isAbort, type RequestError, toRequestError } from '../api/errors.ts'
 import { ChangesDuringLoad } from './changesDuringLoad.ts'
 import { type Item, itemsMax, ListPages, type Page } from './listPages.ts'
+import type { ListOptions, ListSize, ListState, LoadedPage } from './listTypes.ts'
+import { isPrinting } from './printing.ts'
 
 /**
  * A list that is loaded page by page, with a bounded number of items in memory. Pages that are far from what is shown
@@ -11,23 +13,7 @@ import { type Item, itemsMax, ListPages, type Page } from './listPages.ts'
 /** `loadNewer` loads at most this many pages, until the window has no gap. */
 const newerPagesMax = 4
 
-export { type Item, itemsMax }
-export type LoadedPage<T> = { data: readonly T[]; nextCursor: string | undefined }
-
-export type ListOptions<T> = {
-  load(cursor: string | undefined, signal: AbortSignal): Promise<LoadedPage<T>>
-  /** Whether a changed item still belongs to the list, by the filters that the API applied. */
-  accepts?(item: T): boolean
-  /** Whether an item is not shown, for example because its removal can be undone. */
-  isHidden?(id: number): boolean
-  /** For a list that is read with `window`: at most this many items stay in memory after a load. */
-  windowMax?: number
-}
-
-/** `loadedCount` is the number of items in memory, whether shown or not. */
-export type ListSize = { readonly length: number; readonly loadedCount: number }
-
-export type ListState = 'loading' | 'more' | 'end' | 'error'
+export { type Item, itemsMax, type ListOptions, type ListState, type LoadedPage }
 
 export class PagedList<T extends Item> {
   /** A new object with every change: a component that reads it is rendered again. */
@@ -71,21 +57,26 @@ export class PagedList<T extends Item> {
     await this.#loadNext(this.#nextCursor)
   }
 
-  /** Takes over what is new on the first page. The pages below it stay. Does nothing while a page is loaded. */
-  async refresh(): Promise<void> {
+  /** Takes over what is new on the first pages. The pages below them stay. Does nothing while a page is loaded. */
+  async refresh(pages = 1): Promise<void> {
     if (this.state.value === 'loading' || this.#isRefreshing) return
-    const { newestId } = this.#pages
-    if (this.#isReloadDue || newestId === undefined) return this.reload()
+    if (this.#isReloadDue) return this.reload()
+    const { newestId = Number.NEGATIVE_INFINITY } = this.#pages
     const { signal } = this.#controller
     this.#isRefreshing = true
     try {
-      const { result, changes } = await this.#load(undefined, signal)
-      if (signal.aborted) return
-      this.error.value = undefined
-      const oldestId = result.data.at(-1)?.id ?? 0
-      // Otherwise more items are new than one page has, and those in between are unknown.
-      if (result.nextCursor !== undefined && oldestId > newestId) return await this.reload()
-      for (const item of result.data) if (!changes.has(item.id)) this.upsert(item)
+      let cursor: string | undefined
+      for (let page = 0; page < pages; page++) {
+        const { result, changes } = await this.#load(cursor, signal)
+        if (signal.aborted) return
+        this.error.value = undefined
+        const oldestId = result.data.at(-1)?.id ?? 0
+        cursor = result.nextCursor
+        // Otherwise more items are new than one page has, and those in between are unknown.
+        if (page === 0 && cursor !== undefined && oldestId > newestId) return await this.reload()
+        for (const item of result.data) if (!changes.has(item.id)) this.upsert(item)
+        if (cursor === undefined) return
+      }
     } catch (thrown) {
       if (!isAbort(thrown) && !signal.aborted) this.error.value = toRequestError(thrown)
     } finally {
@@ -107,10 +98,11 @@ export class PagedList<T extends Item> {
     this.#pages.clear()
   }
 
-  /** The item at a position. Undefined while its page is loaded again. */
+  /** The item at a position. Undefined while its page is loaded again. To print the list, no page is loaded. */
   itemAt(index: number): T | undefined {
     const found = this.#pages.at(index)
-    if (found && !found.page.items && !found.page.hasFailed) void this.#loadAgain(found.page)
+    if (found && !found.page.items && !found.page.hasFailed && !isPrinting.peek())
+      void this.#loadAgain(found.page)
     return found?.item
   }
 

@@ -31,6 +31,13 @@ export const screens: readonly Screen[] = [
     load: () => import('../screens/Animals/Animals.tsx'),
   },
   {
+    path: 'categories',
+    name: 'Categories',
+    icon: 'category',
+    scopes: ['categories:read'],
+    load: () => import('../screens/Categories/Categories.tsx'),
+  },
+  {
     path: 'orders',
     name: 'Orders',
     icon: 'orders',

@@ -1,32 +1,22 @@
 import { signal } from '@preact/signals'
-import { call, handleUnauthorized, setApiKey } from '../api/client.ts'
-import { now } from '../api/clock.ts'
+import { call, currentApiKey, handleUnauthorized, setApiKey } from '../api/client.ts'
 import { RequestError, toRequestError } from '../api/errors.ts'
 import { restartStream, startStream, stopStream, streamState } from '../api/stream.ts'
 import type { KeyWithSecret, Limits, Scope } from '../api/types.ts'
+import { blockedBy } from './blockedBy.ts'
+import {
+  forgetKeptKey,
+  keepKey,
+  readKeptKey,
+  readTabKey,
+  recordUse,
+  unusedDaysMax,
+  writeTabKey,
+} from './keyStorage.ts'
+import { showToast } from './toasts.ts'
 
-/** The key is in sessionStorage: other tabs do not see it. A tab that is duplicated or reopened can still have it. */
-const storageKey = 'petstore.key'
-
-/** A browser can block the storage. Then the session ends with the document. */
-function readStorage(): string | null {
-  try {
-    return sessionStorage.getItem(storageKey)
-  } catch {
-    return null
-  }
-}
-function writeStorage(key: string | undefined): void {
-  try {
-    if (key === undefined) sessionStorage.removeItem(storageKey)
-    else sessionStorage.setItem(storageKey, key)
-  } catch {
-    // See above.
-  }
-}
-
-/** Far longer than a key of any environment. */
-const keyLengthMax = 200
+/** The longest PETSTORE_ADMIN_KEY. Every other key is shorter. */
+const keyLengthMax = 255
 
 /** The key, as the API describes it. Undefined before sign-in and after sign-out. */
 export const session = signal<Limits | undefined>(undefined)
@@ -35,7 +25,7 @@ export const signInError = signal<RequestError | undefined>(undefined)
 /** Why the key of an earlier page load could not be checked. It may still be valid. */
 export const restoreError = signal<RequestError | undefined>(undefined)
 /** While the key of an earlier page load is checked. */
-export const isRestoring = signal(readStorage() !== null)
+export const isRestoring = signal((readTabKey() ?? readKeptKey()) !== undefined)
 
 export const hasScope = (scope: Scope): boolean => session.value?.scopes.includes(scope) ?? false
 
@@ -51,10 +41,16 @@ const cleanups = new Set<Cleanup>()
 /** Calls the function at sign-out, to forget what was loaded. */
 export const onSignOut = (cleanup: Cleanup): void => void cleanups.add(cleanup)
 
+/** The key that this tab shares with all tabs of the device. Undefined if the session is that of this tab alone. */
+let keptKey: string | undefined
+/** A sign-in is not interrupted by one in another tab. */
+let isSigningIn = false
+
 /** Checks the key with the API and signs in. Sets `signInError` if it cannot be used. */
-export async function signIn(text: string): Promise<void> {
+export async function signIn(text: string, { isKept = false } = {}): Promise<void> {
   const key = text.trim()
   signInError.value = undefined
+  isSigningIn = true
   try {
     // Other characters, and longer text, cannot be sent in a header.
     if (!/^[\x21-\x7e]+$/.test(key) || key.length > keyLengthMax)
@@ -66,15 +62,35 @@ export async function signIn(text: string): Promise<void> {
     const limits = await call('getLimits')
     const blocked = blockedBy(limits)
     if (blocked) throw blocked
-    writeStorage(key)
+    store(key, isKept, limits)
     session.value = limits
     if (limits.scopes.includes('events:read')) startStream()
   } catch (thrown) {
     setApiKey(undefined)
     const error = toRequestError(thrown)
     signInError.value = error.code === 'invalid_api_key' ? (otherEnvironmentError(key) ?? error) : error
+  } finally {
+    isSigningIn = false
   }
 }
+
+/** Stores the key for this tab, or for all tabs of the device. */
+function store(key: string, isKept: boolean, { scopes }: Limits): void {
+  const canManageKeys = scopes.includes('keys:manage')
+  // A restored key is not written again: it may have been removed during the check.
+  const isStored = isKept && !canManageKeys && (keptKey === key || keepKey(key))
+  if (isKept && canManageKeys) forgetKept(key)
+  keptKey = isStored ? key : undefined
+  writeTabKey(isStored ? undefined : key)
+  if (isStored) recordUse()
+  else if (isKept) showToast(canManageKeys ? managesKeysText : blockedText, { durationMs: reasonMs })
+}
+
+/** Long enough to read two sentences. */
+const reasonMs = 20_000
+const managesKeysText =
+  'You are signed in only in this tab. A key that can manage keys is never kept on a device: everyone who uses the browser could create keys with it.'
+const blockedText = 'You are signed in only in this tab. The browser does not let the console store the key.'
 
 /** The service does not know the keys of another environment, but their prefix tells it. */
 function otherEnvironmentError(key: string): RequestError | undefined {
@@ -85,28 +101,6 @@ function otherEnvironmentError(key: string): RequestError | undefined {
     `This is a key of the ${other} environment, and this is ${environment}. Use a key that starts with ${keyPrefix}.`,
     { status: 401 },
   )
-}
-
-/** A key that is banned or has used its allowance can read its limits, and nothing else. */
-function blockedBy({ bannedUntil, minute, day }: Limits): RequestError | undefined {
-  if (bannedUntil !== null)
-    return new RequestError(
-      'key_banned',
-      'It repeatedly exceeded its rate limit. An operator can lift the ban.',
-      { status: 429, retryAt: Date.parse(bannedUntil) },
-    )
-  for (const [window, name] of [
-    [day, 'day'],
-    [minute, 'minute'],
-  ] as const) {
-    if (window.remaining > 0 || window.resetsAt === null || Date.parse(window.resetsAt) <= now()) continue
-    return new RequestError(
-      'rate_limit_exceeded',
-      `This key has used all ${window.limit.toLocaleString('en')} requests of its ${name}.`,
-      { status: 429, retryAt: Date.parse(window.resetsAt) },
-    )
-  }
-  return undefined
 }
 
 /** Takes over changes of the signed-in key, such as its scopes. */
@@ -125,7 +119,7 @@ export async function rotateOwnKey(rotate: () => Promise<KeyWithSecret>): Promis
   try {
     const rotated = await rotate()
     setApiKey(rotated.key)
-    writeStorage(rotated.key)
+    writeTabKey(rotated.key)
     if (streamState.value === 'rejected') restartStream()
     return rotated
   } finally {
@@ -133,8 +127,15 @@ export async function rotateOwnKey(rotate: () => Promise<KeyWithSecret>): Promis
   }
 }
 
-export function signOut(reason?: RequestError): void {
-  writeStorage(undefined)
+/** Ends the session of this tab, and the one that all tabs of the device share. */
+export function signOut(): void {
+  forgetKeptKey()
+  endSession(undefined)
+}
+
+function endSession(reason: RequestError | undefined): void {
+  writeTabKey(undefined)
+  keptKey = undefined
   stopStream()
   for (const cleanup of cleanups) cleanup()
   setApiKey(undefined)
@@ -143,21 +144,86 @@ export function signOut(reason?: RequestError): void {
   signInError.value = reason
 }
 
-/** Signs in with the key of an earlier page load of this tab. */
+/** Another key that is kept in the meantime stays. */
+function forgetKept(key: string | undefined): void {
+  if (readKeptKey()?.key === key) forgetKeptKey()
+}
+
+/** Signs in with the key of an earlier page load of this tab, or with the one that the device keeps. */
 export async function restoreSession(): Promise<void> {
-  const key = readStorage()
   restoreError.value = undefined
-  if (key !== null) {
+  const tabKey = readTabKey()
+  if (tabKey === undefined) endExpired()
+  keptKey = tabKey === undefined ? readKeptKey()?.key : undefined
+  const key = tabKey ?? keptKey
+  if (key !== undefined) {
     isRestoring.value = true
-    await signIn(key)
+    await signIn(key, { isKept: keptKey !== undefined })
     const error = signInError.value
-    if (error?.status === 401 || error?.status === 403) writeStorage(undefined)
+    if (error?.status === 401 || error?.status === 403) {
+      writeTabKey(undefined)
+      forgetKept(key)
+      keptKey = undefined
+    }
     // The service cannot be reached, or the key is limited. That ends.
     else if (error) restoreError.value = error
   }
   isRestoring.value = false
+  endIfRemoved()
 }
 
+const signedOut = (text: string) => new RequestError('signed_out', text)
+
+function endExpired(): void {
+  if (!readKeptKey()?.isExpired) return
+  forgetKeptKey()
+  endSession(signedOut(`The key was not used on this device for ${unusedDaysMax} days, so it was removed.`))
+}
+
+/** Ends the session if the kept key was removed by another tab. */
+function endIfRemoved(): void {
+  if (keptKey === undefined || readKeptKey()?.key === keptKey) return
+  endSession(
+    signedOut('You signed out in another tab, or the key no longer works. It is no longer on this device.'),
+  )
+}
+
+/** Does what another tab has done: sign out, or sign in and keep the key. */
+function followKeptKey(): void {
+  if (isSigningIn) return
+  if (keptKey !== undefined) endExpired()
+  endIfRemoved()
+  const kept = readKeptKey()
+  if (kept === undefined || kept.isExpired) return
+  if (session.value === undefined && restoreError.value === undefined) void restoreSession()
+  else if (kept.key === currentApiKey()) {
+    // From now on this session ends with that of the other tabs.
+    keptKey = kept.key
+    writeTabKey(undefined)
+  }
+}
+
+globalThis.addEventListener('storage', followKeptKey)
+// A page in the background may not be told.
+globalThis.addEventListener('pageshow', followKeptKey)
+document.addEventListener('visibilitychange', () => {
+  if (document.visibilityState === 'visible') followKeptKey()
+})
+setInterval(followKeptKey, 60_000)
+/** What the person does, and not what an open page does by itself, is a use. */
+for (const type of ['pointerdown', 'keydown'])
+  document.addEventListener(
+    type,
+    () => {
+      if (keptKey === undefined) return
+      followKeptKey()
+      if (keptKey !== undefined) recordUse()
+    },
+    { capture: true, passive: true },
+  )
+
 handleUnauthorized((error) => {
-  if (session.value && !isRotating) signOut(error)
+  if (!session.value || isRotating) return
+  forgetKept(currentApiKey())
+  endSession(error)
 })

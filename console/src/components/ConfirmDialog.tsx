@@ -14,13 +14,15 @@ type ConfirmDialogProps = {
   /** The person must agree to this before the action. */
   consent?: string
   run(): Promise<void>
+  /** What an error means here, if it is not what the API says. */
+  explain?(error: RequestError): ComponentChildren
   onClose(): void
   children?: ComponentChildren
 }
 
 /** Asks before an action, runs it, and stays open with the reason if it fails. */
 export function ConfirmDialog(props: ConfirmDialogProps) {
-  const { title, text, action, isDanger, consent, run, onClose, children } = props
+  const { title, text, action, isDanger, consent, run, explain, onClose, children } = props
   const [isBusy, setBusy] = useState(false)
   const [hasConsent, setConsent] = useState(consent === undefined)
   const [error, setError] = useState<RequestError>()
@@ -53,7 +55,7 @@ export function ConfirmDialog(props: ConfirmDialogProps) {
         </>
       }
     >
-      {error && <ErrorNotice error={error} />}
+      {error && <ErrorNotice error={error}>{explain?.(error)}</ErrorNotice>}
       {children}
       {consent !== undefined && (
         <label class="check">

@@ -83,6 +83,36 @@ export function TextField(props: TextFieldProps) {
   )
 }
 
+type CheckFieldProps = {
+  label: string
+  hint?: string
+  isChecked: boolean
+  onChecked(isChecked: boolean): void
+}
+
+/** One choice, on or off. */
+export function CheckField({ label, hint, isChecked, onChecked }: CheckFieldProps) {
+  const id = useId()
+  return (
+    <div>
+      <label class="check">
+        <input
+          type="checkbox"
+          checked={isChecked}
+          aria-describedby={hint === undefined ? undefined : id}
+          onChange={(event) => onChecked(event.currentTarget.checked)}
+        />
+        <span>{label}</span>
+      </label>
+      {hint !== undefined && (
+        <p class="field-hint" id={id}>
+          {hint}
+        </p>
+      )}
+    </div>
+  )
+}
+
 export type Option = { value: string; label: string }
 
 export function SelectField({

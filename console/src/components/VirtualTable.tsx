@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { isPrinting } from '../app/printing.ts'
 import { isPhone } from '../app/viewport.ts'
 
 export type Column<T> = {
@@ -36,19 +37,26 @@ const overscan = 8
 /** The next page is loaded when fewer rows than this are left. */
 const endDistance = 40
 
-/** A table that has only the rows around the visible ones in the document, however long it is. */
+/**
+ * A table that has only the rows around the visible ones in the document, however long it is. While it is printed, it has
+ * all rows in memory, and no column of actions.
+ */
 export function VirtualTable<T>(props: VirtualTableProps<T>) {
-  const { label, columns, length, itemAt, keyOf, onEnd, footer, rowClass } = props
+  const { label, length, itemAt, keyOf, onEnd, footer, rowClass } = props
+  const isPrinted = isPrinting.value
+  const columns = props.columns.filter(({ isNameHidden }) => !(isPrinted && isNameHidden))
   const container = useRef<HTMLDivElement>(null)
   const { top, height } = useViewport(container)
   const rowHeight = isPhone.value ? rowHeights.phone : rowHeights.desktop
-  const first = Math.min(Math.max(0, Math.floor(top / rowHeight) - overscan), Math.max(0, length - 1))
-  const last = Math.min(length, Math.ceil((top + height) / rowHeight) + overscan)
+  const firstShown = Math.min(Math.max(0, Math.floor(top / rowHeight) - overscan), Math.max(0, length - 1))
+  const first = isPrinted ? 0 : firstShown
+  const last = isPrinted ? length : Math.min(length, Math.ceil((top + height) / rowHeight) + overscan)
+  useKeptScroll(container, isPrinted)
   useAnchor(container, { length, topIndex: Math.floor(top / rowHeight), rowHeight }, (index) => {
     const item = itemAt(index)
     return item && keyOf(item)
   })
-  const isNearEnd = length - last < endDistance
+  const isNearEnd = !isPrinted && length - last < endDistance
   useEffect(() => {
     if (isNearEnd) onEnd()
   }, [isNearEnd, length, onEnd])
@@ -56,6 +64,7 @@ export function VirtualTable<T>(props: VirtualTableProps<T>) {
   const rows = Array.from({ length: Math.max(0, last - first) }, (_, offset) => {
     const index = first + offset
     const item = itemAt(index)
+    if (isPrinted && !item) return null
     return (
       <tr
         key={item ? keyOf(item) : `row-${index}`}
@@ -140,6 +149,16 @@ function useAnchor(
     }
   }, [length])
   previous.current = { length, topIndex, key: keyAt(topIndex) }
+}
+
+/** On paper nothing scrolls, and the region forgets where it was. */
+function useKeptScroll(container: { current: HTMLElement | null }, isPrinted: boolean): void {
+  const top = useRef(0)
+  useLayoutEffect(() => {
+    if (!container.current) return
+    if (isPrinted) top.current = container.current.scrollTop
+    else container.current.scrollTop = top.current
+  }, [isPrinted])
 }
 
 function useViewport(container: { current: HTMLElement | null }) {

@@ -4,22 +4,27 @@ import { planLimits, planNames } from '../../../../src/limits/plans.ts'
 import { call, Submission } from '../../api/client.ts'
 import { type RequestError, toRequestError } from '../../api/errors.ts'
 import type { Key, KeyWithSecret, Plan } from '../../api/types.ts'
-import { capitalize, formatCount, pluralize } from '../../app/format.ts'
+import { capitalize, formatCount } from '../../app/format.ts'
 import { Button } from '../../components/Button.tsx'
 import { CheckGroup } from '../../components/CheckGroup.tsx'
 import { Dialog } from '../../components/Dialog.tsx'
 import { SelectField, TextField } from '../../components/Field.tsx'
 import { FormError } from '../../components/FormError.tsx'
 import { Notice } from '../../components/Notice.tsx'
-import { changedKeyBody, formOf, type KeyForm, newKeyBody, ownKeyWarning } from './keyForm.ts'
+import {
+  changedKeyBody,
+  type FormErrors,
+  formOf,
+  type KeyForm,
+  newKeyBody,
+  ownKeyWarning,
+  validate,
+} from './keyForm.ts'
 import { isOwnKey } from './keyList.ts'
+import { describePlan } from './plans.ts'
+import { RoleField } from './RoleField.tsx'
 
 const planOptions = planNames.map((plan) => ({ value: plan, label: capitalize(plan) }))
-/** "300 requests a minute, 10,000 a day, 10 event streams" */
-const describePlan = (plan: Plan): string => {
-  const { perMinute, perDay, streams } = planLimits[plan]
-  return `${pluralize(perMinute, 'request')} a minute, ${formatCount(perDay)} a day, ${pluralize(streams, 'event stream')}.`
-}
 const limitPaths = ['/limits/perMinute', '/limits/perDay', '/limits/streams']
 const fieldPaths = ['/name', '/plan', ...limitPaths, '/scopes', '/origins', '/expiresAt']
 
@@ -43,17 +48,21 @@ type KeyDialogProps = {
 export function KeyDialog({ apiKey, onSaved, onClose }: KeyDialogProps) {
   const [initial] = useState(() => formOf(apiKey))
   const [form, setForm] = useState(initial)
-  const [nameError, setNameError] = useState<string>()
+  const [errors, setErrors] = useState<FormErrors>({})
   const [error, setError] = useState<RequestError>()
   const [isBusy, setBusy] = useState(false)
   const [submission] = useState(() => new Submission())
-  const set = (changes: Partial<KeyForm>) => setForm({ ...form, ...changes })
+  const set = (changes: Partial<KeyForm>) => {
+    setErrors({})
+    setForm({ ...form, ...changes })
+  }
   const warning = apiKey && isOwnKey(apiKey) ? ownKeyWarning(form) : undefined
 
   async function submit() {
     if (isBusy) return
-    setNameError(form.name.trim() === '' ? 'Say what the key is for.' : undefined)
-    if (form.name.trim() === '') return
+    const problems = validate(form)
+    setErrors(problems)
+    if (Object.keys(problems).length > 0) return
     setBusy(true)
     setError(undefined)
     try {
@@ -89,26 +98,17 @@ export function KeyDialog({ apiKey, onSaved, onClose }: KeyDialogProps) {
           Someone else has changed this key. Only the fields that you change are saved.
         </Notice>
       )}
+      {!apiKey && <RoleField form={form} set={set} />}
       <TextField
         label="Name"
-        hint="What the key is for, such as Web site or Partner feed."
+        hint="Who or what uses the key, such as Anna or Web site."
         value={form.name}
-        onValue={(name) => {
-          setNameError(undefined)
-          set({ name })
-        }}
-        error={nameError ?? error?.detail('/name')}
+        onValue={(name) => set({ name })}
+        error={errors.name ?? error?.detail('/name')}
       />
-      <PlanFields form={form} set={set} error={error} />
-      <CheckGroup
-        label="Scopes"
-        options={scopeOptions}
-        values={form.scopes}
-        onValues={(values) => set({ scopes: values })}
-        error={error?.detail('/scopes')}
-      />
+      {form.role === 'custom' && <CustomFields form={form} set={set} error={error} />}
       {warning !== undefined && <Notice tone="warning">{warning}</Notice>}
-      <AccessFields form={form} set={set} error={error} />
+      <AccessFields form={form} set={set} error={error} originsError={errors.origins} />
     </Dialog>
   )
 }
@@ -118,6 +118,19 @@ type FieldsProps = {
   set(changes: Partial<KeyForm>): void
   error: RequestError | undefined
 }
+
+const CustomFields = ({ form, set, error }: FieldsProps) => (
+  <>
+    <PlanFields form={form} set={set} error={error} />
+    <CheckGroup
+      label="Scopes"
+      options={scopeOptions}
+      values={form.scopes}
+      onValues={(values) => set({ scopes: values })}
+      error={error?.detail('/scopes')}
+    />
+  </>
+)
 
 const PlanFields = ({ form, set, error }: FieldsProps) => (
   <>
@@ -153,18 +166,26 @@ const PlanFields = ({ form, set, error }: FieldsProps) => (
   </>
 )
 
-const AccessFields = ({ form, set, error }: FieldsProps) => (
+type AccessFieldsProps = FieldsProps & { originsError: string | undefined }
+
+const AccessFields = ({ form, set, error, originsError }: AccessFieldsProps) => (
   <>
-    <TextField
-      label="Origins"
-      isOptional
-      isMultiline
-      placeholder="https://shelter.example"
-      hint="One per line. A key with origins is publishable: web pages of these origins can contain it, and it can only read."
-      value={form.origins}
-      onValue={(origins) => set({ origins })}
-      error={error?.detail('/origins')}
-    />
+    {(form.role === 'website' || form.role === 'custom') && (
+      <TextField
+        label={form.role === 'website' ? 'Addresses of the web site' : 'Origins'}
+        isOptional={form.role === 'custom'}
+        isMultiline
+        placeholder="https://shelter.example"
+        hint={
+          form.role === 'website'
+            ? 'One per line, without a path. Only pages of these addresses can use the key.'
+            : 'One per line. A key with origins is publishable: web pages of these origins can contain it, and it can only read.'
+        }
+        value={form.origins}
+        onValue={(origins) => set({ origins })}
+        error={originsError ?? error?.detail('/origins')}
+      />
+    )}
     <TextField
       label="Expires"
       type="datetime-local"

@@ -1,10 +1,12 @@
-import { defaultScopes } from '../../../../src/keys/key.ts'
 import type { Key, Plan, Scope } from '../../api/types.ts'
 import { changedFields } from '../../app/changedFields.ts'
+import { keyRoles, type RoleName } from './keyRoles.ts'
 
 /** The fields of the form as text, and the body of the request. */
 
 export type KeyForm = {
+  /** Of a new key. An existing one has its plan and its scopes only. */
+  role: RoleName | 'custom'
   name: string
   plan: Plan
   perMinute: string
@@ -25,12 +27,13 @@ function toLocal(at: string | undefined): string {
 const limitText = (limit: number | undefined) => (limit === undefined ? '' : String(limit))
 
 export const formOf = (key: Key | undefined): KeyForm => ({
+  role: key ? 'custom' : 'frontDesk',
   name: key?.name ?? '',
-  plan: key?.plan ?? 'free',
+  plan: key?.plan ?? keyRoles.frontDesk.plan,
   perMinute: limitText(key?.limits?.perMinute),
   perDay: limitText(key?.limits?.perDay),
   streams: limitText(key?.limits?.streams),
-  scopes: key?.scopes ?? defaultScopes([]),
+  scopes: key?.scopes ?? keyRoles.frontDesk.scopes,
   origins: key?.origins.join('\n') ?? '',
   expiresAt: toLocal(key?.expiresAt),
 })
@@ -82,6 +85,18 @@ export function changedKeyBody(form: KeyForm, initial: KeyForm) {
     ...(form.expiresAt !== initial.expiresAt && {
       expiresAt: form.expiresAt === '' ? null : new Date(form.expiresAt).toISOString(),
     }),
+  }
+}
+
+export type FormErrors = { name?: string; origins?: string }
+
+/** What the API would reject, or would make a key of another kind. */
+export function validate({ role, name, origins }: KeyForm): FormErrors {
+  return {
+    ...(name.trim() === '' && { name: 'Say what the key is for.' }),
+    // Without origins, the key would be a secret.
+    ...(role === 'website' &&
+      originsOf(origins).length === 0 && { origins: 'Enter the address of the web site.' }),
   }
 }
 

@@ -1,15 +1,17 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { RequestError } from '../../api/errors.ts'
 import { EnvironmentBanner } from '../../app/EnvironmentBanner.tsx'
+import { unusedDaysMax } from '../../app/keyStorage.ts'
 import { environment, keyPrefix, signIn, signInError } from '../../app/session.ts'
 import { Button } from '../../components/Button.tsx'
 import { RetryTime } from '../../components/ErrorNotice.tsx'
-import { Field } from '../../components/Field.tsx'
+import { CheckField, Field } from '../../components/Field.tsx'
 import { Icon } from '../../components/Icon.tsx'
 
 export function SignIn() {
   const input = useRef<HTMLInputElement>(null)
   const [isBusy, setBusy] = useState(false)
+  const [isKept, setKept] = useState(false)
   const [fieldError, setFieldError] = useState<string>()
   const error = signInError.value
   useEffect(() => {
@@ -23,7 +25,7 @@ export function SignIn() {
     setFieldError(key.trim() === '' ? 'Enter your API key.' : undefined)
     if (key.trim() === '') return input.current?.focus()
     setBusy(true)
-    await signIn(key)
+    await signIn(key, { isKept })
     setBusy(false)
     input.current?.select()
   }
@@ -49,7 +51,7 @@ export function SignIn() {
           <Field
             label="API key"
             error={fieldError}
-            hint={`A key of this service starts with ${keyPrefix}. It is kept in this tab until you sign out.`}
+            hint={`Most keys of this service start with ${keyPrefix}.`}
           >
             {(control) => (
               <input
@@ -63,6 +65,16 @@ export function SignIn() {
               />
             )}
           </Field>
+          <CheckField
+            label="Keep me signed in on this device"
+            hint={
+              isKept
+                ? `All tabs of this browser are signed in, until you sign out or do not use it for ${unusedDaysMax} days. Everyone who uses this browser can use the key. A key that can manage keys is not kept.`
+                : 'Without this, the key is kept in this tab until you sign out.'
+            }
+            isChecked={isKept}
+            onChecked={setKept}
+          />
           <Button kind="primary" type="submit" isBusy={isBusy}>
             Sign in
           </Button>
@@ -85,6 +97,7 @@ const titles: Readonly<Record<string, string>> = {
   rate_limit_exceeded: 'Too many requests',
   network_error: 'No connection',
   unavailable: 'The service is not available right now',
+  signed_out: 'You are signed out',
 }
 
 /** What is wrong with the key, and what to do. The API says most of it. */

@@ -17,7 +17,9 @@ import { TimeAgo } from '../../components/TimeAgo.tsx'
 export type DeliveryList = PagedList<Delivery>
 
 /** While a message is being sent. */
-const pollMs = 2_000
+const duePollMs = 2_000
+/** Otherwise. Each is a request of the key. */
+const idlePollMs = 10_000
 /** An attempt within this time is worth waiting for. */
 const soonMs = 30_000
 
@@ -61,29 +63,44 @@ export function Deliveries({ webhook, list, onSettled }: DeliveriesProps) {
   )
 }
 
-/** Takes over changes of the first page while it has a message whose attempt is due. A paused webhook sends none. */
+/** Takes over new messages and the outcome of attempts: soon while an attempt is due, and now and then otherwise. */
 function useFollowed({ status }: Webhook, list: DeliveryList, onSettled: () => void): void {
   useEffect(() => {
     void list.reload()
     return () => list.dispose()
   }, [list])
   useEffect(() => {
-    if (status !== 'enabled') return
+    let refreshedAt = Date.now()
     const timer = setInterval(() => {
       const isLimited = (list.error.value?.retryAt ?? 0) > now()
-      if (document.visibilityState !== 'visible' || isLimited || !hasDue(list)) return
-      void list.refresh().then(() => {
-        if (!hasDue(list)) onSettled()
+      // A paused webhook sends nothing.
+      const isDue = status === 'enabled' && hasDue(list)
+      if (document.visibilityState !== 'visible' || isLimited) return
+      if (!isDue && Date.now() - refreshedAt < idlePollMs) return
+      refreshedAt = Date.now()
+      void list.refresh(isDue ? 1 : pagesToRefresh(list)).then(() => {
+        if (isDue && !hasDue(list)) onSettled()
       })
-    }, pollMs)
+    }, duePollMs)
     return () => clearInterval(timer)
   }, [list, status])
 }
 
-const firstItems = 50
+export const deliveriesPerPage = 50
+/** Bounds the requests for a list of which many pages were loaded. */
+const pagesMax = 4
+
+/** The first page has what is new. The others can have messages whose outcome is not known. */
+function pagesToRefresh(list: DeliveryList): number {
+  const { length } = list.size.peek()
+  let last = 0
+  for (let index = 0; index < Math.min(length, pagesMax * deliveriesPerPage); index++)
+    if (list.itemAt(index)?.status === 'pending') last = index
+  return Math.floor(last / deliveriesPerPage) + 1
+}
 
 function hasDue(list: DeliveryList): boolean {
-  for (let index = 0; index < Math.min(list.size.peek().length, firstItems); index++) {
+  for (let index = 0; index < Math.min(list.size.peek().length, deliveriesPerPage); index++) {
     const item = list.itemAt(index)
     if (item?.status === 'pending' && Date.parse(item.nextAttemptAt ?? item.createdAt) <= now() + soonMs)
       return true

@@ -5,7 +5,7 @@ import { isId, parseId } from '../../api/json.ts'
 import type { Delivery, Webhook, WebhookWithSecret } from '../../api/types.ts'
 import { formatDateTime } from '../../app/format.ts'
 import { PagedList } from '../../app/pagedList.ts'
-import { useResource } from '../../app/resource.ts'
+import { usePolling, useResource } from '../../app/resource.ts'
 import { navigate } from '../../app/router.ts'
 import { showError, showToast } from '../../app/toasts.ts'
 import { Button } from '../../components/Button.tsx'
@@ -17,16 +17,18 @@ import { Notice } from '../../components/Notice.tsx'
 import { PendingDetail } from '../../components/PendingDetail.tsx'
 import { StatusChip } from '../../components/StatusChip.tsx'
 import { Tags } from '../../components/Tags.tsx'
-import { Deliveries, type DeliveryList } from './Deliveries.tsx'
+import { Deliveries, type DeliveryList, deliveriesPerPage } from './Deliveries.tsx'
 import { WebhookDialog } from './WebhookDialog.tsx'
 import { WebhookSecretDialog } from './WebhookSecretDialog.tsx'
 
 const parent = { path: 'webhooks', name: 'Webhooks' }
-const pageSize = 50
+/** The service disables a webhook by itself, and others pause it. */
+const pollMs = 10_000
 
 export function WebhookDetail({ webhookId }: { webhookId: string }) {
   const params = { webhookId: parseId(isId(webhookId) ? webhookId : '0') }
   const webhook = useResource((signal) => call('getWebhook', { params, signal }), [webhookId])
+  usePolling(webhook, webhook.data && pollMs)
   const { data, error, reload, set } = webhook
   if (!data)
     return <PendingDetail kind="Webhook" id={webhookId} parent={parent} error={error} onRetry={reload} />
@@ -38,7 +40,7 @@ const createDeliveryList = (webhookId: number): DeliveryList =>
     load: (cursor, signal) =>
       callWithHeaders('listDeliveries', {
         params: { webhookId },
-        query: { limit: pageSize, cursor },
+        query: { limit: deliveriesPerPage, cursor },
         signal,
       }),
   })

@@ -1,0 +1,79 @@
+import { useState } from 'preact/hooks'
+import { call } from '../../api/client.ts'
+import { toRequestError } from '../../api/errors.ts'
+import type { Category } from '../../api/types.ts'
+import { categoryName, forgetCategory } from '../../app/categories.ts'
+import { keepFocus } from '../../app/focus.ts'
+import { formatCount, pluralize } from '../../app/format.ts'
+import { hrefOf } from '../../app/router.ts'
+import { hasScope } from '../../app/session.ts'
+import { showToast } from '../../app/toasts.ts'
+import { ConfirmDialog } from '../../components/ConfirmDialog.tsx'
+import { Name } from '../../components/Name.tsx'
+
+/** The most animals that one request returns. */
+const countMax = 100
+
+type RemoveCategoryDialogProps = { category: Category; onClose(): void }
+
+export function RemoveCategoryDialog({ category: { id }, onClose }: RemoveCategoryDialogProps) {
+  /** How many animals are in the way. */
+  const [animals, setAnimals] = useState<string>()
+  const name = categoryName(id)
+  async function remove() {
+    setAnimals(undefined)
+    try {
+      await call('deleteCategory', { params: { categoryId: id } })
+    } catch (thrown) {
+      const error = toRequestError(thrown)
+      if (error.code === 'category_in_use') setAnimals(await countAnimals(id))
+      // Someone else was faster.
+      if (error.code !== 'category_not_found') throw error
+    }
+    forgetCategory(id)
+    showToast(
+      <>
+        <Name>{name}</Name> removed.
+      </>,
+    )
+    onClose()
+    keepFocus()
+  }
+  return (
+    <ConfirmDialog
+      title={
+        <>
+          Remove “<Name>{name}</Name>”?
+        </>
+      }
+      text="Only a category without animals can be removed. Sold animals count too."
+      action="Remove category"
+      isDanger
+      run={remove}
+      onClose={onClose}
+      explain={(error) =>
+        error.code === 'category_in_use'
+          ? `${animals} in this category. Choose another category for each of them first, or remove them.`
+          : undefined
+      }
+    >
+      {animals !== undefined && hasScope('pets:read') && (
+        <p>
+          <a href={hrefOf(`animals?category=${id}`)}>
+            Show the animals of <Name>{name}</Name>
+          </a>
+        </p>
+      )}
+    </ConfirmDialog>
+  )
+}
+
+/** "3 animals are". */
+async function countAnimals(categoryId: number): Promise<string> {
+  const unknown = 'Animals are'
+  if (!hasScope('pets:read')) return unknown
+  const found = await call('listPets', { query: { categoryId, limit: countMax } }).catch(() => [])
+  if (found.length === 0) return unknown
+  if (found.length === countMax) return `${formatCount(countMax)} or more animals are`
+  return `${pluralize(found.length, 'animal')} ${found.length === 1 ? 'is' : 'are'}`
+}

@@ -1,0 +1,49 @@
+import type { Plan, Scope } from '../../api/types.ts'
+
+/** What a key is usually for, in plain words, with what it needs for that. */
+
+export type RoleName = 'frontDesk' | 'manager' | 'readOnly' | 'website' | 'partner'
+
+export type KeyRole = {
+  readonly label: string
+  readonly text: string
+  readonly plan: Plan
+  /** With `events:read`, the console has live updates. */
+  readonly scopes: readonly Scope[]
+}
+
+const read: readonly Scope[] = ['pets:read', 'categories:read', 'orders:read', 'events:read']
+const frontDesk: readonly Scope[] = [...read, 'pets:write', 'orders:write']
+
+export const keyRoles: Readonly<Record<RoleName, KeyRole>> = {
+  frontDesk: {
+    label: 'Front desk',
+    text: 'For staff: adds and changes animals, handles orders. Live updates.',
+    plan: 'business',
+    scopes: frontDesk,
+  },
+  manager: {
+    label: 'Manager',
+    text: 'The front desk, and categories and webhooks. Everything except keys.',
+    plan: 'business',
+    scopes: [...frontDesk, 'categories:write', 'webhooks:manage'],
+  },
+  readOnly: {
+    label: 'Read only',
+    text: 'Sees animals, and orders with the names of adopters. Changes nothing. Live updates.',
+    plan: 'business',
+    scopes: read,
+  },
+  website: {
+    label: 'Web site',
+    text: 'Shows animals on your web pages. The key is public, and works only there.',
+    plan: 'pro',
+    scopes: ['pets:read', 'categories:read'],
+  },
+  partner: {
+    label: 'Partner feed',
+    text: 'For the program of a partner: reads animals and follows changes. Sees no adopters.',
+    plan: 'pro',
+    scopes: ['pets:read', 'categories:read', 'events:read'],
+  },
+}
