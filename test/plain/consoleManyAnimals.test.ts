@@ -149,10 +149,12 @@ const widths = [320, 360, 390, 430, 600, 768, 1_024]
 async function addLongLists(): Promise<void> {
   for (let number = 0; number < 40; number++) {
     await service.makeKey({ name: `Key number ${number}` })
+    await api('POST', '/categories', { name: `Category number ${number}` })
     await api('POST', '/webhooks', { url: `https://partner.example/${number}`, events: ['pet.created'] })
   }
   for (const name of ['W'.repeat(100), longName]) {
     await api('POST', '/pets', { name, categoryId: 1 })
+    await api('POST', '/categories', { name })
     await service.makeKey({ name })
   }
   for (const url of [`${longAddress}/${'w'.repeat(255)}`, longAddress])
@@ -218,7 +220,10 @@ browserTest(
           await page.getByText('Show as a table').click()
           return page.locator('.content td').first().innerText()
         }
-        const names = { overview: firstTime, animals: longName, keys: longName, webhooks: longAddress }
+        const names = {
+          ...{ overview: firstTime, animals: longName, categories: longName },
+          ...{ keys: longName, webhooks: longAddress },
+        }
         for (const [path, found] of Object.entries(names)) {
           await goTo(page, path)
           const name = typeof found === 'string' ? found : await found()

@@ -305,9 +305,10 @@ describe('printing', () => {
     ),
   )
 
-  browserTest('of the other lists has no navigation and no buttons either', async () => {
+  browserTest('of the other lists has whole notes, no navigation and no buttons', async () => {
+    const longNote = 'Has a garden and two children. '.repeat(20)
     for (const petId of [1, 2])
-      await api('POST', '/store/orders', { petId, customer: { name: 'Ada Example' } })
+      await api('POST', '/store/orders', { petId, customer: { name: 'Ada Example' }, note: longNote })
     await api('PATCH', '/store/orders/1', { status: 'approved' })
     await visit(
       'categories',
@@ -333,6 +334,12 @@ describe('printing', () => {
           assert.equal(await page.getByRole('button').count(), 0, path)
           await screenshot(page, `print-${path}`)
         }
+        const note = page.locator('.order-note p').first()
+        const hiddenHeight = await note.evaluate((element) => {
+          const { scrollHeight, clientHeight } = element as unknown as Record<string, number>
+          return Number(scrollHeight) - Number(clientHeight)
+        })
+        assert.equal(hiddenHeight, 0)
       },
       desktop,
     )

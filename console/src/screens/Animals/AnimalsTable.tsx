@@ -4,6 +4,7 @@ import type { Pet } from '../../api/types.ts'
 import { categoryName } from '../../app/categories.ts'
 import { keepFocus } from '../../app/focus.ts'
 import { formatCount, pluralize } from '../../app/format.ts'
+import { isPrinting } from '../../app/printing.ts'
 import { hasScope } from '../../app/session.ts'
 import { isPhone } from '../../app/viewport.ts'
 import { Button } from '../../components/Button.tsx'
@@ -162,8 +163,8 @@ const columnsFor = (list: PetList, onDialog: (dialog: OpenDialog) => void): Colu
     isHiddenOnPhone: true,
     render: ({ categoryId }) => <span title={categoryName(categoryId)}>{categoryName(categoryId)}</span>,
   },
-  // On a phone it is below the name, which needs the room.
-  ...(isPhone.value ? [] : [statusColumn]),
+  // On a phone it is below the name, which needs the room. Paper has the room.
+  ...(isPhone.value && !isPrinting.value ? [] : [statusColumn]),
   {
     name: 'Actions',
     isNameHidden: true,
