@@ -64,7 +64,7 @@ petstore \\- HTTP/JSON service for animals offered for adoption
 .SH DESCRIPTION
 ${paragraphs(program.description())}.PP
 ${toRoff(
-  `The service runs as the user ${user}, with the settings in ${settingsFile}. Run commands as root ("sudo petstore keys list"): they use the same settings and the same user, so they can read and write only files of that user. Environment variables of the caller take precedence. A command with another PETSTORE_DATA_DIR does not use the service's settings, and keeps its user.`,
+  `The service runs as the user ${user}, with the settings in ${settingsFile}. Run commands as root ("sudo petstore keys list"): they use the same settings and the same user, so they can read and write only what that user may. Environment variables of the caller take precedence. A command with another PETSTORE_DATA_DIR does not use the service's settings, and keeps its user.`,
 )}
 .SH COMMANDS
 ${program.commands.map(commandSections).join('')}.SH "EXIT STATUS"

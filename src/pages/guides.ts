@@ -22,6 +22,9 @@ const names = [
   'running',
   'commands',
   'deploying',
+  'one-machine',
+  'postgresql',
+  'clusters',
   'personal-data',
 ]
 
