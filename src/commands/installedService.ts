@@ -65,7 +65,9 @@ function readSettings({ settingsFile }: InstalledService, env: NodeJS.ProcessEnv
 }
 
 function becomeUser(user: string, env: NodeJS.ProcessEnv): void {
-  process.initgroups?.(user, user)
+  // The types of Node do not have this function.
+  const { initgroups } = process as { initgroups?(user: string, extraGroup: string): void }
+  initgroups?.(user, user)
   process.setgid?.(user)
   process.setuid?.(user)
   Object.assign(env, { USER: user, LOGNAME: user, HOME: userInfo().homedir })
