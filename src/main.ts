@@ -1,7 +1,9 @@
 #!/usr/bin/env node
+import { userInfo } from 'node:os'
 import { styleText } from 'node:util'
 import { assetUrl, readAsset } from './assets.ts'
 import { describeError, UsageError } from './commands/cli.ts'
+import { serviceInUse, useInstalledService } from './commands/installedService.ts'
 import { InterruptedError } from './commands/interruption.ts'
 import { ConfigError } from './config.ts'
 
@@ -12,6 +14,7 @@ async function main(args: readonly string[]): Promise<void> {
   // Without the parser, which takes time to load.
   if (args.length === 1 && args[0] === 'serve') {
     process.umask(0o077)
+    useInstalledService(process.env)
     const { run } = await import('./commands/serve.ts')
     return run({ env: process.env, options: {} })
   }
@@ -40,4 +43,9 @@ await main(process.argv.slice(2)).catch((error: unknown) => {
   if ((error as { exitCode?: unknown }).exitCode === 0) return
   console.error(styleText('red', describeError(error), { stream: process.stderr }))
   process.exitCode = exitCodeOf(error)
+  const service = serviceInUse()
+  if (service && process.exitCode === 1)
+    console.error(
+      `This command ran as the user ${userInfo().username}, with the settings in ${service.settingsFile}.`,
+    )
 })

@@ -7,11 +7,30 @@ import { chmodSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writ
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { gzipSync } from 'node:zlib'
+import type { InstalledService } from '../src/commands/installedService.ts'
+import { completionScript } from '../src/commands/interface/completionScripts.ts'
+import { createProgram } from '../src/commands/interface/program.ts'
 import { buildArtifactBinary, type Target, targetOf } from './buildBinary.ts'
+import { manualPage } from './manPage.ts'
 import { readVersion, root, run } from './project.ts'
 
 const architectures: Record<Target, string> = { 'linux-x64': 'amd64', 'linux-arm64': 'arm64' }
 export type Compression = 'zstd' | 'none'
+
+/** What the unit below and deploy/debian/postinst set up. The executable reads it, see src/commands/installedService.ts. */
+const service: InstalledService = {
+  settingsFile: '/etc/default/petstore',
+  dataDir: '/var/lib/petstore',
+  user: 'petstore',
+}
+
+/** Where the shells look for the completions of packages. */
+const completions = {
+  bash: 'usr/share/bash-completion/completions/petstore',
+  zsh: 'usr/share/zsh/vendor-completions/_petstore',
+  fish: 'usr/share/fish/vendor_completions.d/petstore.fish',
+}
 
 /** Replaces a line that must be there. */
 function replaceLine(text: string, line: RegExp, replacement: string): string {
@@ -26,11 +45,11 @@ function unit(): string {
   text = replaceLine(
     text,
     /# One instance.*\n#.*/,
-    '# One instance. Its settings are in /etc/default/petstore.',
+    `# One instance. Its settings are in ${service.settingsFile}.`,
   )
   text = replaceLine(text, /ExecStart=.*/, 'ExecStart=/usr/bin/petstore serve')
   text = replaceLine(text, /WorkingDirectory=.*/, '')
-  text = replaceLine(text, /EnvironmentFile=.*/, 'EnvironmentFile=/etc/default/petstore')
+  text = replaceLine(text, /EnvironmentFile=.*/, `EnvironmentFile=${service.settingsFile}`)
   text = replaceLine(text, /# Compiled code.*\nCacheDirectory=.*\nCacheDirectoryMode=.*/, '')
   return text.replace(' XDG_CACHE_HOME=%C', '')
 }
@@ -57,21 +76,39 @@ Description: HTTP/JSON service for animals offered for adoption
  reference and the guides. It also runs as many instances on PostgreSQL.
 `
 
+/** Node writes no time into the header, so the same content makes the same bytes. */
+const gzip = (content: string | Buffer): Buffer => gzipSync(content, { level: 9 })
+
+type Add = (path: string, content: string | Buffer, mode?: number) => void
+
+function addManualAndCompletions(add: Add, time: string): void {
+  const version = readVersion()
+  const program = createProgram(version)
+  const date = new Date(Number(time) * 1_000).toISOString().slice(0, 10)
+  add('usr/share/man/man1/petstore.1.gz', gzip(manualPage({ program, version, date, service })))
+  for (const [shell, path] of Object.entries(completions)) add(path, completionScript(shell, program))
+}
+
 /** Writes the package. `executable` has been built for the target. */
 export function buildDeb(executable: string, target: Target, output: string, compression: Compression): void {
   const folder = mkdtempSync(join(tmpdir(), 'petstore-deb-'))
-  const add = (path: string, content: string | Buffer, mode = 0o644) => {
+  const add: Add = (path, content, mode = 0o644) => {
     const file = join(folder, path)
     mkdirSync(dirname(file), { recursive: true })
     writeFileSync(file, content)
     chmodSync(file, mode)
   }
+  // The time of the files in the package: the same commit makes the same package.
+  const time = run('git', 'log', '-1', '--format=%ct')
   try {
     const program = readFileSync(executable)
     add('usr/bin/petstore', program, 0o755)
     add('usr/lib/systemd/system/petstore.service', unit())
     add('etc/default/petstore', settings(), 0o600)
+    add('usr/lib/petstore/service.json', `${JSON.stringify(service)}\n`)
+    addManualAndCompletions(add, time)
     add('usr/share/doc/petstore/copyright', readFileSync(join(root, 'LICENSE')))
+    add('usr/share/doc/petstore/changelog.gz', gzip(readFileSync(join(root, 'CHANGELOG.md'))))
     for (const path of globSync('docs/guides/*.md', { cwd: root }))
       add(`usr/share/doc/petstore/${path.slice('docs/'.length)}`, readFileSync(join(root, path)))
     add('DEBIAN/control', control(readVersion(), target, Math.ceil(program.length / 1024)))
@@ -80,8 +117,6 @@ export function buildDeb(executable: string, target: Target, output: string, com
       add(`DEBIAN/${name}`, readFileSync(join(root, 'deploy/debian', name)), 0o755)
     // Independent of the umask, and of the mode of a temporary folder.
     execFileSync('find', [folder, '-type', 'd', '-exec', 'chmod', '0755', '{}', '+'])
-    // The time of the files in the package: the same commit makes the same package.
-    const time = run('git', 'log', '-1', '--format=%ct')
     const level = compression === 'zstd' ? ['-z9'] : []
     execFileSync(
       'dpkg-deb',

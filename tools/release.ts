@@ -63,7 +63,9 @@ function checkRelease(version: string): void {
 }
 
 const filesWithImage = (): string[] =>
-  linesOf(git('ls-files', '--', ...deploymentPaths)).filter((path) => read(path).search(imageVersion) !== -1)
+  linesOf(git('ls-files', '--', ...deploymentPaths)).filter((path) =>
+    [imageVersion, jobVersion].some((version) => read(path).search(version) !== -1),
+  )
 
 function updateFiles(version: string, date: string): void {
   const options = ['--no-git-tag-version', '--allow-same-version', '--ignore-scripts']

@@ -1,7 +1,7 @@
 import { extname } from 'node:path'
 import { assetUrl, listAssets, readAsset } from '../assets.ts'
 import type { Environment } from '../config.ts'
-import { htmlHeaders, htmlPage, pageHeaders } from './layout.ts'
+import { codeBlock, htmlHeaders, htmlPage, pageHeaders } from './layout.ts'
 import type { StaticPage } from './staticPage.ts'
 
 /** Written by the build. See console/README.md. */
@@ -68,7 +68,6 @@ const renderNotBuilt = (environment: Environment) =>
     `<h1>The console is not built</h1>
 <p class="lead">This installation has the service without its console.</p>
 <p>Packages and the image contain the console. In a checkout, build it and start the service again:</p>
-<pre tabindex="0"><code>npm ci
-npm run build:console</code></pre>
+${codeBlock('npm ci\nnpm run build:console')}
 <p>The API works without it. The <a href="/docs">reference</a> and the <a href="/guides">guides</a> describe it.</p>`,
   )

@@ -1,6 +1,8 @@
 import { assetUrl, readAsset } from '../assets.ts'
 import type { Environment } from '../config.ts'
-import { escapeHtml, htmlHeaders, htmlPage } from './layout.ts'
+import { copyScript } from './copyScript.ts'
+import { copyScriptPath, escapeHtml, htmlHeaders, htmlPage, pageHeaders } from './layout.ts'
+import type { Heading } from './markdown.ts'
 import type { StaticPage } from './staticPage.ts'
 
 const folder = assetUrl('../docs/guides/')
@@ -20,6 +22,9 @@ const names = [
   'running',
   'commands',
   'deploying',
+  'one-machine',
+  'postgresql',
+  'clusters',
   'personal-data',
 ]
 
@@ -36,6 +41,11 @@ export function guidePages(environment: Environment): StaticPage[] {
       headers: htmlHeaders,
       render: () => renderGuide(environment, name),
     })),
+    {
+      path: copyScriptPath,
+      headers: pageHeaders('text/javascript; charset=utf-8'),
+      render: () => copyScript,
+    },
   ]
 }
 
@@ -51,15 +61,40 @@ function renderList(environment: Environment): string {
 }
 
 async function renderGuide(environment: Environment, name: string): Promise<string> {
-  const { marked } = await import('marked')
+  const { renderMarkdown } = await import('./markdown.ts')
   const markdown = read(name)
-  // Wide tables and code scroll separately, and can be focused with the keyboard.
-  const html = marked
-    .parse(markdown, { async: false })
-    .replaceAll('<pre>', '<pre tabindex="0">')
-    .replaceAll('<table>', '<div class="wide" tabindex="0"><table>')
-    .replaceAll('</table>', '</table></div>')
-  return htmlPage(environment, titleOf(markdown), '/guides', html)
+  const { html, headings } = renderMarkdown(markdown)
+  const titleEnd = '</h1>\n'
+  const start = html.indexOf(titleEnd) + titleEnd.length
+  const content = [html.slice(0, start), contentsOf(headings), html.slice(start), neighboursOf(name)]
+  return htmlPage(environment, titleOf(markdown), '/guides', content.join(''))
+}
+
+/** The table of contents: beside the text on a wide screen, otherwise above it and closed. CSS shows one of the two. */
+function contentsOf(headings: readonly Heading[]): string {
+  const items = headings
+    .filter(({ depth }) => depth === 2 || depth === 3)
+    .map(
+      ({ id, text, depth }) =>
+        `<li${depth === 3 ? ' class="sub"' : ''}><a href="#${id}">${escapeHtml(text)}</a></li>`,
+    )
+  if (items.length < 2) return ''
+  const title = 'On this page'
+  const nav = `<nav aria-label="${title}"><ul>${items.join('')}</ul></nav>`
+  return `<details class="toc"><summary>${title}</summary>${nav}</details>
+<div class="toc beside"><p>${title}</p>${nav}</div>
+`
+}
+
+/** Links to the guides before and after this one. */
+function neighboursOf(name: string): string {
+  const index = names.indexOf(name)
+  const link = (neighbour: string | undefined, rel: string, label: string) =>
+    neighbour === undefined
+      ? ''
+      : `<a href="/guides/${neighbour}" rel="${rel}"><span>${label}</span> ${escapeHtml(titleOf(read(neighbour)))}</a>`
+  return `<nav class="neighbours" aria-label="Other guides">${link(names[index - 1], 'prev', 'Previous')}${link(names[index + 1], 'next', 'Next')}</nav>
+`
 }
 
 const topicsOf = (markdown: string): string[] =>

@@ -1,5 +1,5 @@
 import type { Environment } from '../config.ts'
-import { escapeHtml, htmlHeaders, htmlPage } from './layout.ts'
+import { codeBlock, escapeHtml, htmlHeaders, htmlPage } from './layout.ts'
 import type { StaticPage } from './staticPage.ts'
 
 export function homePage(environment: Environment, publicUrl: string | undefined): StaticPage {
@@ -17,6 +17,12 @@ function content(environment: Environment, publicUrl: string | undefined): strin
     publicUrl === undefined
       ? 'Set <code>PETSTORE</code> to the base URL, such as <code>http://127.0.0.1:8080/v1</code>, and <code>PETSTORE_KEY</code> to your API key.'
       : 'Set <code>PETSTORE_KEY</code> to your API key.'
+  const listCommand = `curl -H "Authorization: Bearer $PETSTORE_KEY" \\
+  "${api}/pets?status=available"`
+  const addCommand = `curl -H "Authorization: Bearer $PETSTORE_KEY" \\
+  -H "Content-Type: application/json" \\
+  -d '{"name": "Milo", "categoryId": 3}' \\
+  "${api}/pets"`
   return `<h1>Petstore</h1>
 <p class="lead">An HTTP/JSON service for browsing and managing animals offered for adoption.</p>
 <p class="state">Up, in the ${environment} environment</p>
@@ -28,13 +34,9 @@ function content(environment: Environment, publicUrl: string | undefined): strin
 </ul>
 <h2>Try it</h2>
 <p>${needed} List the available animals:</p>
-<pre tabindex="0"><code>curl -H "Authorization: Bearer $PETSTORE_KEY" \\
-  "${api}/pets?status=available"</code></pre>
+${codeBlock(listCommand)}
 <p>Add an animal:</p>
-<pre tabindex="0"><code>curl -H "Authorization: Bearer $PETSTORE_KEY" \\
-  -H "Content-Type: application/json" \\
-  -d '{"name": "Milo", "categoryId": 3}' \\
-  "${api}/pets"</code></pre>
+${codeBlock(addCommand)}
 <h2>Get a key</h2>
 <p>The operator's key was shown once, when the service first started. The operator makes more with <code>POST /v1/keys</code> or on the command line: see <a href="/guides/keys">Keys</a>.</p>
 <footer>OpenAPI as <a href="/v1/openapi.json">JSON</a> or <a href="/v1/openapi.yaml">YAML</a>. Health: <a href="/healthz">/healthz</a>, <a href="/readyz">/readyz</a>.</footer>`

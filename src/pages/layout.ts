@@ -1,6 +1,6 @@
 import type { Environment } from '../config.ts'
 
-/** The layout of all pages: no script, no external resource. */
+/** The layout of all pages: one small script, which they work without, and no external resource. */
 
 const barHeightRem = 3.5
 const bannerHeightRem = 1.75
@@ -33,6 +33,10 @@ const colourStyle = `
 :root[data-theme="dark"] { color-scheme: dark; ${variables('dark')} }
 `
 
+/** For screen readers only. */
+const hiddenStyle =
+  'position: absolute; width: 1px; height: 1px; margin: 0; overflow: hidden; clip-path: inset(50%)'
+
 /** The navigation bar, also on the API reference: it styles nothing else on a page. */
 const barStyle = `
 .bar { position: sticky; top: 0; z-index: 10; box-shadow: inset 0 -1px var(--line); background: var(--card); color: var(--ink); font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif }
@@ -47,6 +51,7 @@ const barStyle = `
 .bar svg { width: 1.5rem; height: 1.5rem; fill: var(--accent) }
 .bar a:focus-visible, .skip:focus { outline: 2px solid var(--accent); outline-offset: 3px; border-radius: 3px }
 @media (max-width: 30rem) { .bar nav { gap: .9rem; padding: 0 1rem } .bar a { font-size: .9rem } .bar a.home { gap: .4rem; font-size: 1rem } }
+@media (max-width: 24rem) { .bar a.home span { ${hiddenStyle} } }
 .skip { position: absolute; left: -999rem }
 .skip:focus { left: 1rem; top: 1rem; z-index: 11; padding: .5rem .75rem; background: var(--card); color: var(--accent) }
 `
@@ -68,11 +73,21 @@ p.state { display: inline-flex; align-items: center; gap: .5rem; margin: 0 0 2.5
 p.state::before { content: ""; width: .55rem; height: .55rem; border-radius: 50%; background: var(--accent) }
 a { color: var(--accent); text-underline-offset: .15em; text-decoration-thickness: 1px }
 a:hover { text-decoration-thickness: 2px }
-a:focus-visible, pre:focus-visible { outline: 2px solid var(--accent); outline-offset: 3px; border-radius: 3px }
+a:focus-visible, pre:focus-visible, button:focus-visible, summary:focus-visible, .wide:focus-visible { outline: 2px solid var(--accent); outline-offset: 3px; border-radius: 3px }
 code { font-family: ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: .875em }
 :not(pre) > code { background: var(--code); border-radius: 4px; padding: .12em .35em; -webkit-box-decoration-break: clone; box-decoration-break: clone }
 pre { background: var(--code); border: 1px solid var(--line); border-radius: 8px; margin: 0 0 1.25rem; padding: .9rem 1.1rem; overflow-x: auto; font-size: .84rem; line-height: 1.6; tab-size: 2 }
 pre code { font-size: 1em }
+.code { position: relative; margin: 0 0 1.25rem }
+.code pre { margin: 0 }
+.code button { position: absolute; top: .45rem; right: .45rem; min-width: 4.25rem; min-height: 1.9rem; border: 1px solid var(--line); border-radius: 6px; background: var(--card); color: var(--ink); font: inherit; font-size: .8125rem; line-height: 1; cursor: pointer }
+.code button:hover { border-color: var(--accent) }
+.code button + pre { padding-top: 2.75rem }
+@media (hover: hover) and (min-width: 40rem) {
+  .code button + pre { padding-top: .9rem }
+  .code:not(:hover, :focus-within) button { opacity: 0 }
+}
+.announcement { ${hiddenStyle} }
 .wide { overflow-x: auto; margin: 0 0 1.25rem }
 table { border-collapse: collapse; min-width: 100%; font-size: .95rem; line-height: 1.5 }
 th, td { text-align: left; vertical-align: top; padding: .55rem 1.25rem .55rem 0; border-bottom: 1px solid var(--line) }
@@ -85,12 +100,34 @@ ul.cards a { display: block; height: 100%; background: var(--card); border: 1px 
 ul.cards a:hover { border-color: var(--accent) }
 ul.cards strong { display: block; color: var(--accent) }
 ul.cards span { display: block; color: var(--soft); font-size: .92rem; line-height: 1.45; margin-top: .2rem }
+.toc { margin: 0 0 2rem; font-size: .95rem }
+.toc ul { list-style: none; margin: 0; padding: 0 }
+.toc li { margin: 0 }
+.toc li.sub { padding-left: 1rem }
+.toc a { display: block; padding: .3rem 0; text-decoration: none; line-height: 1.35 }
+.toc a:hover { text-decoration: underline }
+details.toc { padding: .6rem 1.1rem; border: 1px solid var(--line); border-radius: 8px; background: var(--card) }
+details.toc summary { cursor: pointer; font-weight: 600 }
+details.toc[open] summary { margin-bottom: .35rem }
+.toc.beside { display: none }
+@media (min-width: 80rem) {
+  details.toc { display: none }
+  .toc.beside { display: block; position: fixed; top: ${headerHeightRem(environment)}rem; bottom: 0; left: calc(50% + 25.5rem); width: min(15rem, 50% - 26.5rem); padding: 3rem 0 1.5rem; overflow-y: auto; font-size: .875rem }
+  .toc.beside p { margin: 0 0 .4rem; font-weight: 600 }
+  .toc.beside a { color: var(--soft) }
+  .toc.beside a:hover { color: var(--accent) }
+}
+.neighbours { display: flex; flex-wrap: wrap; gap: .85rem; margin-top: 4rem; padding-top: 1.5rem; border-top: 1px solid var(--line) }
+.neighbours a { flex: 0 1 auto; padding: .3rem 0; font-weight: 600; text-decoration: none }
+.neighbours a:hover { text-decoration: underline }
+.neighbours a[rel="next"] { margin-left: auto; text-align: right }
+.neighbours span { display: block; color: var(--soft); font-weight: 400; font-size: .875rem }
 footer { margin-top: 4rem; padding-top: 1.25rem; border-top: 1px solid var(--line); color: var(--soft); font-size: .92rem }
 @media (max-width: 30rem) { main { padding-top: 2rem } }
 `
 
 const policy =
-  "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+  "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 /** A paw as SVG: not every system font has the glyph. */
 const pawShapes =
@@ -104,6 +141,13 @@ type Section = '/' | keyof typeof sections
 
 export const escapeHtml = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
+
+/** A block of code, to which the script adds a button that copies it. It can be focused and scrolled with the keyboard. */
+export const codeBlock = (html: string): string =>
+  `<div class="code"><pre tabindex="0"><code>${html}</code></pre></div>`
+
+/** See copyScript.ts. */
+export const copyScriptPath = '/guides/copy.js'
 
 const banner =
   '<aside aria-label="Environment"><strong>Staging</strong> This is not the production store.</aside>'
@@ -129,7 +173,7 @@ export function pageHeadHtml(
 </head>
 <body>
 <a class="skip" href="#content">Skip to content</a>
-<div class="bar">${isStaging ? banner : ''}<nav aria-label="Petstore"><a class="home" href="/"${here('/')}><svg viewBox="0 0 24 24" aria-hidden="true">${pawShapes}</svg>Petstore</a>${links.join('')}</nav></div>`
+<div class="bar">${isStaging ? banner : ''}<nav aria-label="Petstore"><a class="home" href="/"${here('/')}><svg viewBox="0 0 24 24" aria-hidden="true">${pawShapes}</svg><span>Petstore</span></a>${links.join('')}</nav></div>`
 }
 
 export const htmlPage = (
@@ -142,6 +186,7 @@ export const htmlPage = (
 <main id="content">
 ${content}
 </main>
+<script src="${copyScriptPath}" defer></script>
 </body>
 </html>
 `

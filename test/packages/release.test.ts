@@ -121,7 +121,7 @@ describe('the release command', () => {
     assert.deepEqual([lock.version, lock.packages[''].version], [version, version])
     assert.match(read('Dockerfile'), new RegExp(`^ARG VERSION=${version}$`, 'm'))
     assert.match(read('deploy/kubernetes/petstore.yaml'), new RegExp(`image: petstore:${version}$`, 'm'))
-    for (const file of ['deploy/kubernetes/migrate.yaml', 'docs/guides/deploying.md'])
+    for (const file of ['deploy/kubernetes/migrate.yaml', 'docs/guides/clusters.md'])
       assert.match(read(file), /\bpetstore-migrate-99-1-0$/m)
     const [, date = ''] = /^## \[99\.1\.0\] - (\d{4}-\d\d-\d\d)$/m.exec(read('CHANGELOG.md')) ?? []
     assert.ok(Math.abs(Date.parse(date) - Date.now()) < 2 * 86_400_000, date)

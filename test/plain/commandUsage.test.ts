@@ -199,7 +199,11 @@ describe('completion', { concurrency: 2 }, () => {
   })
 
   test('has scripts for zsh and fish', async () => {
-    assert.match((await runPetstore(['completion', 'zsh'])).stdout, /^#compdef petstore\n/)
+    const { stdout: zsh } = await runPetstore(['completion', 'zsh'])
+    assert.match(zsh, /^#compdef petstore\n/)
+    // As a file in $fpath, it is called instead of the function of bash, which zsh cannot run.
+    assert.doesNotMatch(zsh, /COMP_|compgen/)
+    assert.match(zsh, /^ +" keys revoke"\) candidates=\(--json --help\) ;;$/m)
     const { stdout: fish } = await runPetstore(['completion', 'fish'])
     assert.match(
       fish,

@@ -14,6 +14,8 @@ const yamlFiles = [
   ...readdirSync(new URL('deploy/kubernetes/', root)).map((name) => `deploy/kubernetes/${name}`),
 ]
 
+const guides = readdirSync(new URL('docs/guides/', root)).map((name) => `docs/guides/${name}`)
+
 /** In bytes, of a Node that is started with these flags. */
 const heapLimitWith = (flags: string[]): number =>
   Number(execFileSync(process.execPath, [...flags, '-p', 'v8.getHeapStatistics().heap_size_limit']))
@@ -29,7 +31,7 @@ describe('the files for deploying', () => {
   })
 
   test('the image that they name has the version of the package', () => {
-    const named = [...yamlFiles, 'deploy/compose.env.example', 'docs/guides/deploying.md'].flatMap((file) =>
+    const named = [...yamlFiles, 'deploy/compose.env.example', ...guides].flatMap((file) =>
       [...read(file).matchAll(/\bpetstore:(\d[\w.-]*)/g)].map((match) => match[1]),
     )
     assert.ok(named.length > 0)

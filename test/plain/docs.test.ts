@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'yaml'
@@ -112,18 +112,5 @@ describe('every snippet in the README and the guides works', () => {
     } else {
       test(`${name} is meant to be read`, () => assert.equal(block.language, 'text'))
     }
-  }
-})
-
-describe('links between the pages lead somewhere', () => {
-  for (const page of pages) {
-    test(page, () => {
-      const folder = `${root}${page}`.replace(/[^/]*$/, '')
-      const links = [...readFileSync(`${root}${page}`, 'utf8').matchAll(/\]\(([^)#]+)\)/g)].map(
-        ([, link = '']) => link,
-      )
-      const broken = links.filter((link) => !/^(https?:|\/)/.test(link) && !existsSync(`${folder}${link}`))
-      assert.deepEqual(broken, [])
-    })
   }
 })

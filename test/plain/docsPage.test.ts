@@ -61,23 +61,6 @@ for (const [size, options] of Object.entries({ phone, desktop })) {
   })
 }
 
-browserTest('every guide fits on a phone', () =>
-  visit(
-    '/guides',
-    async ({ page }) => {
-      const { text } = await service.request('GET', '/guides')
-      const guides = [...text.matchAll(/href="(\/guides\/[\w-]+)"/g)].map((match) => String(match[1]))
-      assert.ok(guides.length > 0)
-      for (const guide of guides) {
-        await page.goto(service.base + guide)
-        assert.equal(await page.getByRole('heading', { level: 1 }).count(), 1, guide)
-        await assertFits(page)
-      }
-    },
-    phone,
-  ),
-)
-
 browserTest('a staging deployment is unmistakable on every page', async () => {
   const staging = await startTestService({ PETSTORE_ENV: 'staging' }, { startAt: 'now' })
   const look = async (opened: PageVisit) => {

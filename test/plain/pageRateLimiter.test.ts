@@ -194,19 +194,19 @@ describe('pipelined requests', () => {
       assert.deepEqual(countsOf(statuses), { 200: count })
       return ms
     }
-    await server.request('GET', '/guides/deploying')
+    await server.request('GET', '/guides/running')
     // The least of a few, since other processes share the machine.
     let [pageMs, probeMs] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]
     for (let round = 0; round < 4; round++) {
       // With a query the probe goes through the same router as pages.
       probeMs = Math.min(probeMs, await timed('/healthz?x'))
-      pageMs = Math.min(pageMs, await timed('/guides/deploying'))
+      pageMs = Math.min(pageMs, await timed('/guides/running'))
     }
     assert.ok(pageMs < probeMs * 8, `${pageMs} ms for ${count} pages, ${probeMs} ms for as many probes`)
   })
 
   test('to pages do not affect the API for other callers, and end in 429', async () => {
-    const flood = pipelined(server.base, '/guides/deploying', 1_000, 'X-Forwarded-For: 203.0.113.1\r\n')
+    const flood = pipelined(server.base, '/guides/running', 1_000, 'X-Forwarded-For: 203.0.113.1\r\n')
     const headers = { 'x-forwarded-for': '203.0.113.2' }
     for (let n = 0; n < 20; n++) {
       const { status } = await server.request('GET', '/v1/pets', { key: server.operatorKey, headers })

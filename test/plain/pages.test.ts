@@ -17,6 +17,7 @@ const staticPaths = [
   '/guides',
   '/guides/keys',
   '/guides/keys.md',
+  '/guides/copy.js',
   '/v1/openapi.json',
   '/v1/openapi.yaml',
 ]

@@ -59,7 +59,7 @@ async function checkPages({ request }: Server): Promise<void> {
   assert.ok((await read(script)).length > 1_000)
   assert.match(await read('/docs'), /reference\.js/)
   assert.match(await read('/docs/reference.js'), /createApiReference/)
-  assert.match(await read('/guides/keys'), /<h1>/)
+  assert.match(await read('/guides/keys'), /<h1 id="keys">Keys<\/h1>/)
   assert.equal(JSON.parse(await read('/v1/openapi.json')).openapi, '3.1.0')
 }
 

@@ -13,29 +13,53 @@ function wordsByCommand(command: Command, path: readonly string[] = []): [path: 
 
 export function completionScript(shell: string, program: Command): string {
   if (shell === 'fish') return fishScript(program)
-  const bash = bashScript(program)
-  // With bashcompinit, zsh runs completions of bash.
-  return shell === 'bash' ? bash : `#compdef petstore\nautoload -U +X bashcompinit && bashcompinit\n${bash}`
+  return shell === 'bash' ? bashScript(program) : zshScript(program)
 }
 
+/** The lines of a "case" that adds a word to the command so far, such as " keys". */
+const commandCases = (program: Command): string =>
+  wordsByCommand(program)
+    .filter(([path]) => path !== '')
+    .map(([path]) => `      " ${path}") command=" ${path}" ;;`)
+    .join('\n')
+
+/** The lines of a "case" that chooses the words which can follow the command. */
+const wordCases = (program: Command, assign: (words: string) => string): string =>
+  wordsByCommand(program)
+    .map(([path, words]) => `    "${path && ` ${path}`}") ${assign(words.join(' '))} ;;`)
+    .join('\n')
+
 const bashScript = (program: Command): string => `_petstore() {
-  local current=\${COMP_WORDS[COMP_CWORD]} path="" word words
+  local current=\${COMP_WORDS[COMP_CWORD]} command="" word words
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    case "$path $word" in
-${wordsByCommand(program)
-  .filter(([path]) => path !== '')
-  .map(([path]) => `      " ${path}") path=" ${path}" ;;`)
-  .join('\n')}
+    case "$command $word" in
+${commandCases(program)}
     esac
   done
-  case "$path" in
-${wordsByCommand(program)
-  .map(([path, words]) => `    "${path && ` ${path}`}") words="${words.join(' ')}" ;;`)
-  .join('\n')}
+  case "$command" in
+${wordCases(program, (words) => `words="${words}"`)}
   esac
   COMPREPLY=($(compgen -W "$words" -- "$current"))
 }
 complete -o default -F _petstore petstore
+`
+
+/** Works as a file in $fpath, whose first call defines the function, and if it is sourced after compinit. */
+const zshScript = (program: Command): string => `#compdef petstore
+_petstore() {
+  local command="" word
+  local -a candidates
+  for word in "\${(@)words[2,CURRENT-1]}"; do
+    case "$command $word" in
+${commandCases(program)}
+    esac
+  done
+  case "$command" in
+${wordCases(program, (words) => `candidates=(${words})`)}
+  esac
+  compadd -a candidates || _files
+}
+if [ "$funcstack[1]" = _petstore ]; then _petstore "$@"; else compdef _petstore petstore; fi
 `
 
 function fishScript(program: Command): string {

@@ -1,5 +1,6 @@
 import { type Command, type CommanderError, Option } from 'commander'
 import { UsageError } from '../cli.ts'
+import { useInstalledService } from '../installedService.ts'
 
 /** What a command gets: its parsed options and arguments. */
 export type Call<O = object> = {
@@ -22,7 +23,7 @@ type Definition = {
   /** The module is loaded on demand, so that help and short commands start quickly. */
   // biome-ignore lint/suspicious/noExplicitAny: each command knows the type of its options.
   load?(): Promise<{ run(call: Call<any>): Promise<void> | void }>
-  /** Its output is not secret: files get the usual mode. */
+  /** It needs no database, and its output is not secret: files get the usual mode. */
   readonly isPublic?: boolean
 }
 
@@ -37,8 +38,11 @@ export function define(parent: Command, definition: Definition): Command {
   addHelpAndErrors(command, examples)
   if (load) {
     command.action(async () => {
-      // Databases, backups and temporary files must be readable only by the user.
-      if (!isPublic) process.umask(0o077)
+      if (!isPublic) {
+        // Databases, backups and temporary files must be readable only by the user.
+        process.umask(0o077)
+        useInstalledService(process.env)
+      }
       const { run } = await load()
       await run({ env: process.env, options: command.opts(), args: command.args, program: rootOf(command) })
     })
