@@ -1,4 +1,4 @@
-import type { DatabaseSync, SQLInputValue, StatementResultingChanges, StatementSync } from 'node:sqlite'
+import type { DatabaseSync, SQLInputValue, StatementResultingChanges } from 'node:sqlite'
 import {
   type CompiledQuery,
   type DatabaseConnection,
@@ -10,8 +10,9 @@ import {
   SqliteQueryCompiler,
 } from 'kysely'
 import { DatabaseUnavailableError } from '../database.ts'
-import { ExternalTransactionDriver, isReadOnlyStatement } from '../driver.ts'
+import { ExternalTransactionDriver } from '../driver.ts'
 import { bigintColumns, type Db, type Tables } from '../tables.ts'
+import { StatementCache } from './statementCache.ts'
 
 /** Kysely on one `node:sqlite` connection. */
 export function sqliteKysely(connection: DatabaseSync): Db {
@@ -41,18 +42,15 @@ const connections = new WeakMap<Db, SqliteConnection>()
 /** The connection of a Kysely instance, for calls without a promise. Undefined if the database is not SQLite. */
 export const sqliteConnectionOf = (db: Db): SqliteConnection | undefined => connections.get(db)
 
-const preparedMax = 256
-
-type Prepared = { statement: StatementSync; hasRows: boolean; isReadOnly: boolean }
-
 class SqliteConnection implements DatabaseConnection {
   readonly #connection: DatabaseSync
-  readonly #statements = new Map<string, Prepared>()
+  readonly #statements: StatementCache
   /** The number of statements so far that may have changed something. */
   mutations = 0
 
   constructor(connection: DatabaseSync) {
     this.#connection = connection
+    this.#statements = new StatementCache(connection)
   }
 
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
@@ -75,7 +73,8 @@ class SqliteConnection implements DatabaseConnection {
     parameters: readonly unknown[],
   ): { rows: R[]; changes?: StatementResultingChanges } {
     try {
-      const { statement, hasRows } = this.#prepare(text)
+      const { statement, hasRows, isReadOnly } = this.#statements.get(text)
+      if (!isReadOnly) this.mutations++
       const values = parameters.map(toSqlite)
       if (hasRows) return { rows: statement.all(...values).map(fromSqlite) as R[] }
       return { rows: [], changes: statement.run(...values) }
@@ -97,21 +96,6 @@ class SqliteConnection implements DatabaseConnection {
     for (const row of statement.iterate(...query.parameters.map(toSqlite))) {
       yield { rows: [fromSqlite(row) as R] }
     }
-  }
-
-  #prepare(text: string): Prepared {
-    let prepared = this.#statements.get(text)
-    if (!prepared) {
-      const statement = this.#connection.prepare(text)
-      statement.setReadBigInts(true)
-      prepared = { statement, hasRows: statement.columns().length > 0, isReadOnly: isReadOnlyStatement(text) }
-      if (this.#statements.size >= preparedMax) {
-        this.#statements.delete(this.#statements.keys().next().value as string)
-      }
-      this.#statements.set(text, prepared)
-    }
-    if (!prepared.isReadOnly) this.mutations++
-    return prepared
   }
 }
 
