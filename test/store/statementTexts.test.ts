@@ -55,7 +55,7 @@ describe('the texts of statements do not depend on the number of', () => {
     ['deliveries that are dispatched', 2, (trx, size) => insertDeliveries(trx, deliveries(size), 0)],
     [
       'deliveries that are pruned',
-      3,
+      5,
       async (trx, size) => {
         await insertDeliveries(trx, deliveries(size), 0)
         assert.ok((await pruneDeliveries(trx, farFuture)) >= size)
@@ -63,7 +63,7 @@ describe('the texts of statements do not depend on the number of', () => {
     ],
     [
       'audit entries that are pruned',
-      3,
+      4,
       async (trx, size) => {
         for (let n = 0; n < Math.min(size, 40); n++) await recordAudit(trx, byService(0), 'key.created', `key ${n}`)
         await pruneAuditEntries(trx, farFuture)
