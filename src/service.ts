@@ -226,9 +226,9 @@ async function serve(
     broadcaster.close()
     const delivererStopped = deliverer.stop()
     await server.stop()
-    stopSchedule()
+    const scheduleStopped = stopSchedule()
     try {
-      await delivererStopped
+      await Promise.all([delivererStopped, scheduleStopped])
       await Promise.all([limiter.flush(), logFailure(log, usage.flush())])
     } finally {
       await database.close()
