@@ -136,6 +136,16 @@ export const bunUnsupported: readonly { file: string; reason: string; tests: rea
     ],
   },
   {
+    file: 'test/store/validatedOnce.test.ts',
+    reason: 'The tests count calls inside the process of the service.',
+    tests: [
+      'the input of a write with an Idempotency-Key is validated once, not again in the transaction',
+      'invalid input of a write with an Idempotency-Key is validated once',
+      'the input of a write without an Idempotency-Key is validated once, not again in the transaction',
+      'invalid input of a write without an Idempotency-Key is validated once',
+    ],
+  },
+  {
     file: 'test/store/webhookDelivery.test.ts',
     reason: 'The HTTP client of Bun waits for the timeout where that of Node reports a parse error.',
     tests: [
