@@ -22,6 +22,7 @@ const otherNames = /^PETSTORE_(?:KEY|TEST_.*)$/
 
 type Environ = Readonly<Record<string, string | undefined>>
 
+const hostName = /^[A-Za-z0-9_.-]+$/
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 const hourMs = 60 * 60 * 1000
 /** Stored as an unsalted SHA-256: a short key could be guessed from a copy of the database. */
@@ -63,6 +64,27 @@ export function readConfig(env: Environ) {
   return config
 }
 
+/** The settings of a server. Also checks whether HOST is a known name, and reports that with all other problems. */
+export async function readServerConfig(env: Environ): Promise<Config> {
+  const problems = await hostProblems(env.HOST?.trim() ?? '')
+  try {
+    const config = readConfig(env)
+    if (problems.length > 0) throw new ConfigError([])
+    return config
+  } catch (error) {
+    throw error instanceof ConfigError ? new ConfigError([...problems, ...error.problems]) : error
+  }
+}
+
+async function hostProblems(host: string): Promise<string[]> {
+  if (!hostName.test(host) || isIP(host) !== 0) return []
+  const { lookup } = await import('node:dns/promises')
+  return lookup(host).then(
+    () => [],
+    () => [`HOST must be an IP address or a known host name, but is "${host}".`],
+  )
+}
+
 /** Functions that each read one setting, and add to `problems` if it is invalid. */
 function settingReaders(env: Environ, problems: string[]) {
   const text = (name: string) => env[name]?.trim() || undefined
@@ -88,7 +110,7 @@ function settingReaders(env: Environ, problems: string[]) {
 
   const host = (name: string, fallback: string) => {
     const value = text(name) ?? fallback
-    if (isIP(value) === 0 && !/^[A-Za-z0-9_.-]+$/.test(value))
+    if (isIP(value) === 0 && !hostName.test(value))
       problems.push(`${name} must be an IP address or a host name, but is "${value}".`)
     return value
   }

@@ -52,24 +52,25 @@ export function createJobs(options: JobsOptions): Job[] {
 
 /**
  * Runs each job at its interval, one run at a time. A failed run is logged, and the next one tries again. Returns a
- * function that stops them.
+ * function that stops them and waits for those that run.
  */
-export function startSchedule(jobs: readonly Job[], log: Log): () => void {
+export function startSchedule(jobs: readonly Job[], log: Log): () => Promise<void> {
   const stopping = new AbortController()
-  const timers = jobs.map(({ intervalMs, run }) => {
-    let isRunning = false
-    return setInterval(async () => {
-      if (isRunning) return
-      isRunning = true
-      await run(stopping.signal).catch((error: unknown) =>
-        log.error({ err: error }, 'background work failed'),
-      )
-      isRunning = false
-    }, intervalMs)
-  })
-  return () => {
+  const running = new Map<Job, Promise<void>>()
+  const timers = jobs.map((job) =>
+    setInterval(() => {
+      if (running.has(job)) return
+      const run = job
+        .run(stopping.signal)
+        .catch((error: unknown) => log.error({ err: error }, 'background work failed'))
+        .finally(() => running.delete(job))
+      running.set(job, run)
+    }, job.intervalMs),
+  )
+  return async () => {
     stopping.abort()
     for (const timer of timers) clearInterval(timer)
+    await Promise.all(running.values())
   }
 }
 

@@ -209,9 +209,10 @@ async function serve(
     broadcaster.close()
     const delivererStopped = deliverer.stop()
     await stopProgress.wait('requests in progress', server.stop())
-    stopSchedule()
+    const scheduleStopped = stopSchedule()
     try {
       await stopProgress.wait('the delivery of webhooks', delivererStopped)
+      await stopProgress.wait('scheduled jobs', scheduleStopped)
       const flushed = Promise.all([limiter.flush(), logFailure(log, usage.flush())])
       await stopProgress.wait('the write of the counts', flushed)
     } finally {

@@ -182,12 +182,14 @@ export class Executor {
       isSecret: operation.hasSecretResponse ?? false,
       now,
     }
-    const valid = validOrUndefined(input)
+    // Invalid input may be a repeated request. Otherwise the transaction stores its error.
+    const { valid, error } = validated(input)
     const options = valid ? optionsFor(valid) : { onDurable }
     const batcher = valid && this.#batchers.get(operation)
     const runBatched = batcher && ((record: RecordKey) => batcher.add({ input: valid, now, record }))
+    const runOnce = (trx: Db) => (valid ? run(trx, valid) : Promise.reject(error))
     return prepareResponse(
-      await this.#options.idempotencyRecords.once(attempt, (trx) => run(trx, input()), options, runBatched),
+      await this.#options.idempotencyRecords.once(attempt, runOnce, options, runBatched),
       common,
     )
   }
@@ -204,11 +206,11 @@ export class Executor {
   }
 }
 
-/** Undefined if the input is not valid: the transaction then stores the error. */
-function validOrUndefined(input: () => AnyInput): AnyInput | undefined {
+/** The input, or why it is not valid. */
+function validated(input: () => AnyInput): { valid?: AnyInput; error?: unknown } {
   try {
-    return input()
-  } catch {
-    return undefined
+    return { valid: input() }
+  } catch (error) {
+    return { error }
   }
 }

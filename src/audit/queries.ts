@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Selectable } from 'kysely'
 import { send } from '../database/changes.ts'
 import type { Database } from '../database/database.ts'
+import { dialectOf } from '../database/dialect.ts'
 import { preparedStatement } from '../database/preparedQuery.ts'
 import type { Db, Tables } from '../database/tables.ts'
 import { type AuditAction, type AuditContext, type AuditEntry, auditRetentionMs } from './audit.ts'
@@ -71,7 +72,8 @@ export async function pruneAuditEntries(trx: Db, now: number): Promise<number> {
     .limit(pruneRowsMax)
     .execute()
   const expired = oldest.filter(({ at }) => at <= now - auditRetentionMs).map(({ id }) => id)
-  if (expired.length > 0) await trx.deleteFrom('audit_entries').where('id', 'in', expired).execute()
+  if (expired.length > 0)
+    await trx.deleteFrom('audit_entries').where(dialectOf(trx).isIn('id', expired)).execute()
   return expired.length
 }
 
@@ -96,7 +98,11 @@ export async function carryOverAuditEntries(restored: Database, replaced: Db): P
 
 async function copyEntries(trx: Db, rows: readonly AuditRow[]): Promise<void> {
   const ids = rows.map(({ id }) => id)
-  const existing = await trx.selectFrom('audit_entries').selectAll().where('id', 'in', ids).execute()
+  const existing = await trx
+    .selectFrom('audit_entries')
+    .selectAll()
+    .where(dialectOf(trx).isIn('id', ids))
+    .execute()
   const byId = new Map(existing.map((row) => [row.id, row]))
   const missing = rows.filter((row) => !isDeepStrictEqual({ ...byId.get(row.id) }, { ...row }))
   const withId = missing.filter(({ id }) => !byId.has(id))

@@ -1,6 +1,6 @@
 import { send } from '../database/changes.ts'
 import { lockCursor, readCursor, writeCursor } from '../database/cursors.ts'
-import { preparedQuery } from '../database/preparedQuery.ts'
+import { insertMany, preparedQuery } from '../database/preparedQuery.ts'
 import type { Db } from '../database/tables.ts'
 import { recordEvent, recordEvents } from '../events/queries.ts'
 import type { Category } from './category.ts'
@@ -14,6 +14,10 @@ const insertUnnamed = preparedQuery<[id: bigint], { category_id: bigint }>((db) 
     .values({ category_id: 0n })
     .onConflict((conflict) => conflict.doNothing())
     .returning('category_id'),
+)
+
+const insertAllUnnamed = insertMany('categories', ['category_id'], (insert) =>
+  insert.onConflict((conflict) => conflict.doNothing()).returning('category_id'),
 )
 
 const selectForKeyShare = preparedQuery<[id: bigint], { category_id: bigint }>((db) =>
@@ -30,17 +34,15 @@ export async function ensureCategory(trx: Db, id: bigint, now: number): Promise<
   if (added.length > 0) await recordEvent(trx, now, 'category.created', { id })
 }
 
-/** The same for many categories, with one statement. */
+/** The same for many categories. */
 export async function ensureCategories(trx: Db, ids: readonly bigint[], now: number): Promise<void> {
   // In order, so that transactions do not wait for each other in a circle.
   const sorted = [...new Set(ids)].sort((a, b) => (a < b ? -1 : 1))
   if (sorted.length === 0) return
-  const added = await trx
-    .insertInto('categories')
-    .values(sorted.map((category_id) => ({ category_id })))
-    .onConflict((conflict) => conflict.doNothing())
-    .returning('category_id')
-    .execute()
+  const added = await insertAllUnnamed(
+    trx,
+    sorted.map((id) => [id]),
+  )
   const isAdded = new Set(added.map(({ category_id }) => category_id))
   const events = sorted
     .filter((id) => isAdded.has(id))

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { redactor } from '../auth/apiKey.ts'
 import { systemClock } from '../clock.ts'
-import { type Config, readConfig, unknownSettingWarnings } from '../config.ts'
+import { type Config, readServerConfig, unknownSettingWarnings } from '../config.ts'
 import { DiskUnresponsiveError } from '../database/database.ts'
 import { urlWithoutCredentials } from '../database/open.ts'
 import { type Service, startService } from '../service.ts'
@@ -15,7 +15,7 @@ import { sameSignalMs } from './interruption.ts'
 const stopMaxMs = 15_000
 
 export async function run({ env, options }: Pick<Call, 'env' | 'options'>): Promise<void> {
-  const config = readConfig(env)
+  const config = await readServerConfig(env)
   const { log, close, abandon } = createLog({ level: config.logLevel, redact: redactor(config.adminKey) })
   let service: Service | undefined
   let stoppingSince: number | undefined
@@ -123,8 +123,6 @@ function addressError(error: unknown, { host, port }: Config): unknown {
   const code = (error as NodeJS.ErrnoException).code
   if (code === 'EADDRINUSE')
     return new Error(`Port ${port} on ${host} is in use. Stop the program that uses it, or set PORT.`)
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
-    return new Error(`HOST is "${host}", which is not a known name. Set it to an address of this machine.`)
   if (code === 'EACCES' || code === 'EADDRNOTAVAIL')
     return new Error(
       `Cannot listen on ${host} port ${port}. Set HOST and PORT to an address that is available.`,

@@ -120,6 +120,13 @@ export class LockTimeoutError extends DatabaseUnavailableError {}
 /** The commit was not confirmed: the change may or may not have been applied. */
 export class OutcomeUnknownError extends DatabaseUnavailableError {}
 
+/** A fault of the program: a write did not wait for all of its statements. They must not run in another transaction. */
+export class TransactionEndedError extends Error {
+  constructor() {
+    super('The transaction of this statement has ended.')
+  }
+}
+
 /** A thread of this process waits for an unresponsive disk, so the database cannot be closed. */
 export class DiskUnresponsiveError extends Error {}
 

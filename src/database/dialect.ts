@@ -1,4 +1,4 @@
-import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely'
+import { type RawBuilder, type SelectQueryBuilder, SqliteAdapter, sql } from 'kysely'
 import type { Db, IdentityTable } from './tables.ts'
 
 type Counter = 'available' | 'pending' | 'sold'
@@ -18,6 +18,10 @@ export type SqlDialect = {
   ): SelectQueryBuilder<DB, TB, O>
   /** Rows with this value in this column and an id in a range. They are found in the index on the column and the id. */
   keysetRange(column: string, value: unknown, from: number, through: number): RawBuilder<boolean>
+  /** Whether the column has one of the values. The text of the statement does not depend on how many there are. */
+  isIn(column: string, values: readonly (number | bigint | string)[]): RawBuilder<boolean>
+  /** Rows of a table from one parameter, a JSON array. Undefined if a statement for each row is faster. */
+  rowsOfJson?(table: string, columns: readonly string[]): RawBuilder<unknown>
   /** The highest id ever assigned, including deleted rows. */
   lastAssignedId(db: Db, table: IdentityTable): Promise<number>
   /** The number of pets with each status. */
@@ -69,6 +73,12 @@ export const sqliteDialect: SqlDialect = {
       .orderBy(sql.ref('id'), 'desc'),
   keysetRange: (column, value, from, through) =>
     sql<boolean>`${sql.ref(column)} = ${value} AND id >= ${from} AND id <= ${through}`,
+  isIn(name, values) {
+    const column = sql.ref(name)
+    // A single value is found in half the time without the list.
+    if (values.length === 1) return sql`${column} = ${values[0]}`
+    return sql`${column} IN (SELECT value FROM json_each(${`[${values.map(jsonOf).join()}]`}))`
+  },
   async lastAssignedId(db, table) {
     const query = sql<{ seq: number }>`SELECT seq FROM sqlite_sequence WHERE name = ${table}`
     return (await query.execute(db)).rows[0]?.seq ?? 0
@@ -120,6 +130,10 @@ export const postgresDialect: SqlDialect = {
     const key = sql`(${sql.ref(column)}, id)`
     return sql<boolean>`${key} >= (${value}, ${from}) AND ${key} <= (${value}, ${through})`
   },
+  isIn: (name, values) => sql`${sql.ref(name)} = ANY(${values})`,
+  rowsOfJson: (table, columns) =>
+    sql`SELECT ${sql.join(columns.map((column) => sql.ref(column)))}
+      FROM json_populate_recordset(NULL::${sql.table(table)}, ${''})`,
   async lastAssignedId(db, table) {
     const query = sql<{ last: number }>`SELECT last_assigned_id(${table}) AS last`
     return (await query.execute(db)).rows[0]?.last ?? 0
@@ -180,3 +194,11 @@ export const postgresDialect: SqlDialect = {
     }
   },
 }
+
+/** The dialect of the engine of a query builder. */
+export const dialectOf = (db: Db): SqlDialect =>
+  db.getExecutor().adapter instanceof SqliteAdapter ? sqliteDialect : postgresDialect
+
+/** A value as JSON, with every digit of a bigint. */
+export const jsonOf = (value: unknown): string =>
+  typeof value === 'bigint' ? String(value) : JSON.stringify(value)

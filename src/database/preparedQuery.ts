@@ -1,5 +1,6 @@
-import type { CompiledQuery, QueryResult } from 'kysely'
+import type { CompiledQuery, InsertQueryBuilder, InsertResult, QueryResult, RawBuilder } from 'kysely'
 import { chain, type MaybePromise } from '../maybePromise.ts'
+import { dialectOf, jsonOf } from './dialect.ts'
 import { sqliteConnectionOf } from './sqlite/driver.ts'
 import type { Db, Tables } from './tables.ts'
 
@@ -71,24 +72,45 @@ function perEngine<R>(build: (db: Db) => Compilable<R>): (db: Db) => CompiledQue
 
 const rowsPerInsert = 500
 
-/** Inserts many rows with a prepared statement for each full chunk of them. */
-export function insertMany(
-  table: keyof Tables,
+type Rows = readonly (readonly unknown[])[]
+
+/**
+ * Inserts many rows. The number of statement texts does not depend on the number of rows: PostgreSQL takes a chunk of any
+ * size as one parameter; SQLite has one statement for a full chunk and one for a single row. `complete` adds clauses
+ * without parameters.
+ */
+export function insertMany<T extends keyof Tables, R = unknown>(
+  table: T,
   columns: readonly string[],
-): (db: Db, rows: readonly (readonly unknown[])[]) => Promise<void> {
-  const build = (db: Db, rows: readonly (readonly unknown[])[]) =>
-    db
-      .insertInto(table)
-      .values(
-        rows.map((row) => Object.fromEntries(columns.map((column, index) => [column, row[index]])) as never),
-      )
-  const anyRow = columns.map(() => 0)
-  const insertChunk = preparedQuery((db) => build(db, Array(rowsPerInsert).fill(anyRow)))
+  complete: (insert: InsertQueryBuilder<Tables, T, InsertResult>) => Compilable<R> = (insert) =>
+    insert as Compilable<R>,
+): (db: Db, rows: Rows) => Promise<R[]> {
+  const anyRow = Object.fromEntries(columns.map((column) => [column, 0])) as never
+  const ofSize = (size: number) =>
+    preparedQuery<readonly unknown[], R>((db) =>
+      complete(db.insertInto(table).values(Array(size).fill(anyRow)) as never),
+    )
+  const [insertChunk, insertRow] = [ofSize(rowsPerInsert), ofSize(1)]
+  const insertJson = preparedQuery<[json: string], R>((db) => {
+    const rows = dialectOf(db).rowsOfJson?.(table, columns) as RawBuilder<never>
+    return complete(
+      db
+        .insertInto(table)
+        .columns(columns as never)
+        .expression(rows) as never,
+    )
+  })
   return async (db, rows) => {
+    const returned: R[] = []
     for (let from = 0; from < rows.length; from += rowsPerInsert) {
       const chunk = rows.slice(from, from + rowsPerInsert)
-      if (chunk.length === rowsPerInsert) await insertChunk(db, ...chunk.flat())
-      else await build(db, chunk).execute()
+      if (dialectOf(db).rowsOfJson) returned.push(...(await insertJson(db, jsonRows(columns, chunk))))
+      else if (chunk.length === rowsPerInsert) returned.push(...(await insertChunk(db, ...chunk.flat())))
+      else for (const row of chunk) returned.push(...(await insertRow(db, ...row)))
     }
+    return returned
   }
 }
+
+const jsonRows = (columns: readonly string[], rows: Rows): string =>
+  `[${rows.map((row) => `{${columns.map((column, at) => `"${column}":${jsonOf(row[at])}`).join()}}`).join()}]`

@@ -9,15 +9,24 @@ const batchMaxMs = 500
 /** The time that jobs may block the event loop. */
 const blockMaxMs = 1
 
+/** The transaction as one job uses it. */
+type JobTransaction = {
+  readonly trx: Db
+  readonly connection: {
+    /** Whether a statement may have changed something, or has failed. */
+    readonly hasMutations: boolean
+    /** Rejects all further statements: a job that fails may leave some that would run in the next job. */
+    end(): void
+  }
+}
+
 /** An open write transaction. */
 export type Transaction = {
-  readonly trx: Db
+  openJob(): JobTransaction
   /** Executes a transaction control statement, such as COMMIT. */
   execute(statement: string): void | Promise<void>
   /** Whether the transaction can still be rolled back, in whole or to a savepoint. */
   readonly isOpen: boolean
-  /** The number of statements so far that may have changed something, or have failed. */
-  readonly mutations: number
   /** Releases the connection, whether or not the transaction has ended. */
   release(): void
 }
@@ -136,13 +145,14 @@ async function runJob(
   job: WriteJob,
   isolation: Isolation,
 ): Promise<JobRun> {
-  const { mutations } = transaction
   if (isolation === 'savepoint') await transaction.execute('SAVEPOINT job')
-  const result = await resultOf(job, transaction.trx)
+  const { trx, connection } = transaction.openJob()
+  const result = await resultOf(job, trx)
+  connection.end()
   if (!result.ok) {
     const { error } = result
     if (!transaction.isOpen || engine.isRetryable(error)) return { kind: 'failed', error }
-    if (isolation === 'none' && transaction.mutations > mutations) return { kind: 'partialWrite' }
+    if (isolation === 'none' && connection.hasMutations) return { kind: 'partialWrite' }
     if (isolation === 'savepoint') await transaction.execute('ROLLBACK TO SAVEPOINT job')
   }
   if (isolation === 'savepoint') await transaction.execute('RELEASE SAVEPOINT job')

@@ -19,6 +19,7 @@ export class WriteQueue {
   /** Commits that are not known to be durable yet. */
   readonly #unsynced = new Map<readonly JobResult[], Promise<void>>()
   #isStalled = false
+  #isClosed = false
   /** End the waits for a sync when the disk becomes unresponsive. */
   readonly #stallListeners = new Set<() => void>()
 
@@ -27,6 +28,7 @@ export class WriteQueue {
   }
 
   add<T>(work: (trx: Db) => Promise<T>, onDurable?: () => void): Promise<T> {
+    if (this.#isClosed) return Promise.reject(new DatabaseUnavailableError('The database is closed.'))
     if (this.#queue.length >= jobsQueuedMax) {
       return Promise.reject(new DatabaseUnavailableError('Too many writes are waiting.'))
     }
@@ -45,10 +47,14 @@ export class WriteQueue {
     return this.#queue.length
   }
 
-  /** Resolves when all jobs are settled, or the disk is unresponsive. */
-  async idle(): Promise<void> {
-    while (this.#draining) await this.#draining
-    await this.#settledOrStalled(Promise.all(this.#unsynced.values()))
+  /** Resolves when all jobs are settled, or the disk is unresponsive. Jobs that are added later are rejected. */
+  async close(): Promise<void> {
+    // A job that is settled may be followed by another one.
+    while (this.#draining || (this.#unsynced.size > 0 && !this.#isStalled)) {
+      await this.#draining
+      await this.#settledOrStalled(Promise.all(this.#unsynced.values()))
+    }
+    this.#isClosed = true
   }
 
   /** While the disk is unresponsive, jobs that wait for a sync are rejected. If it completes, `onDurable` still runs. */

@@ -2,7 +2,7 @@ import { type Expression, sql } from 'kysely'
 import { ensureCategories, ensureCategory } from '../categories/queries.ts'
 import { send } from '../database/changes.ts'
 import type { DatabaseReader } from '../database/database.ts'
-import type { SqlDialect } from '../database/dialect.ts'
+import { dialectOf, type SqlDialect } from '../database/dialect.ts'
 import { insertMany, insertReturningId, preparedQuery, preparedStatement } from '../database/preparedQuery.ts'
 import type { Db } from '../database/tables.ts'
 import { recordEvent, recordEvents } from '../events/queries.ts'
@@ -17,6 +17,7 @@ export type PetFilter = {
 
 /** Above every id that the service assigns. */
 const petIdMax = Number.MAX_SAFE_INTEGER
+const isPetId = (id: bigint): boolean => id >= 1n && id <= BigInt(petIdMax)
 const columns = ['id', 'name', 'category_id', 'status'] as const
 
 /** One page of pets below an id, newest first. An index covers every combination of filters. */
@@ -33,7 +34,7 @@ export function petsPageQuery(
   if (ids === undefined) return dialect.keysetPage(query, filters, belowId).limit(limit)
   // The primary key returns the given ids in order. The other columns are wrapped in an expression to keep the planner
   // from choosing one of their indexes, which would need a sort.
-  let page = dialect.keysetPage(query.where('id', 'in', ids.map(Number)), [], belowId)
+  let page = dialect.keysetPage(query.where(dialect.isIn('id', ids.filter(isPetId).map(Number))), [], belowId)
   for (const [column, value] of filters)
     page = page.where(sql`coalesce(${sql.ref(column)}, NULL)`, '=', value)
   return page.limit(limit)
@@ -44,13 +45,13 @@ export async function listPets(...page: Parameters<typeof petsPageQuery>): Promi
 }
 
 export function findPet(db: Db, id: bigint): MaybePromise<Pet | undefined> {
-  if (id < 1n || id > BigInt(petIdMax)) return undefined
+  if (!isPetId(id)) return undefined
   return chain(selectPet(db, Number(id)), ([row]) => row && toPet(row))
 }
 
 /** Locks the pet until the end of the transaction. */
 export function findPetForUpdate(trx: Db, id: bigint): MaybePromise<Pet | undefined> {
-  if (id < 1n || id > BigInt(petIdMax)) return undefined
+  if (!isPetId(id)) return undefined
   return chain(selectPetForUpdate(trx, Number(id)), ([row]) => row && toPet(row))
 }
 
@@ -152,33 +153,31 @@ export async function findStoredPets(db: Db, ids: readonly number[], isLocked = 
   const rows = await db
     .selectFrom('pets')
     .select([...columns, 'external_id'])
-    .where('id', 'in', ids)
+    .where(dialectOf(db).isIn('id', ids))
     .orderBy('id')
     .$if(isLocked, (query) => query.forUpdate())
     .execute()
   return rows.map((row) => ({ ...toPet(row), externalId: row.external_id }))
 }
 
-/** Changes many pets that the transaction has locked, with one statement. Their categories exist. */
+const replacePets = insertMany('pets', [...columns, 'external_id'], (insert) =>
+  insert.onConflict((conflict) =>
+    conflict.column('id').doUpdateSet({
+      name: sql`excluded.name`,
+      category_id: sql`excluded.category_id`,
+      status: sql`excluded.status`,
+      external_id: sql`excluded.external_id`,
+    }),
+  ),
+)
+
+/** Changes many pets that the transaction has locked. Their categories exist. */
 export async function updatePets(trx: Db, pets: readonly StoredPet[], now: number): Promise<void> {
   if (pets.length === 0) return
-  await trx
-    .insertInto('pets')
-    .values(
-      pets.map(({ id, name, categoryId, status, externalId }) => ({
-        ...{ id, name, category_id: categoryId, status },
-        external_id: externalId,
-      })),
-    )
-    .onConflict((conflict) =>
-      conflict.column('id').doUpdateSet(({ ref }) => ({
-        name: ref('excluded.name'),
-        category_id: ref('excluded.category_id'),
-        status: ref('excluded.status'),
-        external_id: ref('excluded.external_id'),
-      })),
-    )
-    .execute()
+  await replacePets(
+    trx,
+    pets.map(({ id, name, categoryId, status, externalId }) => [id, name, categoryId, status, externalId]),
+  )
   // The external id is not part of the event. A change of it alone has an event all the same: an export in pieces reads
   // again what has one.
   const events = pets.map(({ externalId: _, ...data }) => ({ type: 'pet.updated', data }) as const)

@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { ApiRequest } from '../api/request.ts'
 import type { ApiResponse } from '../api/response.ts'
 import type { StreamBody, StreamEvents } from '../api/streamBody.ts'
+import { hasClearLength } from './protocolErrors.ts'
 import type { Handlers, ListenAddress, RunningServer } from './server.ts'
 
 /** The part of Bun that is used here: its type package conflicts with Node's. */
@@ -64,7 +65,10 @@ function fromRequest(request: Request, remoteAddress: string): ApiRequest {
   const { url, headers } = request
   const start = url.indexOf('/', url.indexOf('://') + 3)
   const end = url.indexOf('#', start)
+  // Bun does not say which version of HTTP a request has.
+  const problem = hasClearLength(headers.get('transfer-encoding') ?? undefined) ? undefined : 'invalid_http'
   return {
+    problem,
     method: request.method,
     target: end === -1 ? url.slice(start) : url.slice(start, end),
     remoteAddress,

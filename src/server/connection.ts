@@ -66,8 +66,8 @@ export class Connection {
   }
 
   add(exchange: Exchange): void {
-    // What was read is parsed to its end, also after the connection is closed.
-    if (this.socket.destroyed) return
+    // What was read is parsed to its end, also after the connection is closed or has failed.
+    if (this.socket.destroyed || this.#problem) return
     this.#shared.requests++
     exchange.response.once('close', () => this.#next(exchange))
     if (!this.#current) return void this.#serve(exchange)

@@ -4,7 +4,7 @@ import { http } from '../nodeHttp.ts'
 import { Connections } from './connections.ts'
 import { lingeringClose } from './lingeringClose.ts'
 import { closeIfStalled, NodeRequest, writeResponse } from './nodeAdapter.ts'
-import { toRequestProblem, unreadableRequest, writeToSocket } from './protocolErrors.ts'
+import { hasClearLength, toRequestProblem, unreadableRequest, writeToSocket } from './protocolErrors.ts'
 import type { Handlers, ListenAddress, ListenBounds, RunningServer } from './server.ts'
 import { Shutdown } from './shutdown.ts'
 
@@ -66,8 +66,12 @@ export async function listenOnNode(
     }
   }
 
-  const onRequest = (message: IncomingMessage, response: ServerResponse) =>
-    connections.get(message.socket)?.add({ request: new NodeRequest(message, response), response })
+  const onRequest = (message: IncomingMessage, response: ServerResponse) => {
+    const connection = connections.get(message.socket)
+    if (!hasClearLength(message.headers['transfer-encoding'], message.httpVersion))
+      return connection?.fail('invalid_http')
+    connection?.add({ request: new NodeRequest(message, response), response })
+  }
   const { headersMs = defaultHeadersMs } = bounds
   const timeouts = { headersTimeout: headersMs, connectionsCheckingInterval: headersMs / 5 }
   const server = http.createServer({ ...serverOptions, ...timeouts }, onRequest)

@@ -14,6 +14,13 @@ const problems: Readonly<Record<string, RequestProblem>> = {
 export const toRequestProblem = (code: string | undefined): RequestProblem =>
   problems[code ?? ''] ?? 'invalid_http'
 
+/**
+ * Whether `chunked` is the only transfer coding. Node accepts others before it, and lets requests of HTTP/1.0 have it. A
+ * proxy may find another end of such a request, and with it other requests on the connection (RFC 9112, 6.1).
+ */
+export const hasClearLength = (transferEncoding: string | undefined, httpVersion = '1.1'): boolean =>
+  transferEncoding === undefined || (httpVersion === '1.1' && transferEncoding.toLowerCase() === 'chunked')
+
 /** Stands for bytes that could not be parsed as a request. */
 export const unreadableRequest = ({ remoteAddress = '' }: Socket, problem: RequestProblem): ApiRequest => ({
   method: '',

@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { insertMany } from '../database/preparedQuery.ts'
 import type { Db } from '../database/tables.ts'
 import { buckets, toBuckets, type UsageBucket, type UsageRow } from './usage.ts'
 
@@ -6,16 +7,22 @@ export const sweepRowsMax = 1_000
 
 /** Adds to the counts. The rows must be in the same order on all instances, so that they do not deadlock. */
 export async function addUsage(trx: Db, rows: readonly UsageRow[]): Promise<void> {
-  await trx
-    .insertInto('usage_counts')
-    .values(rows)
-    .onConflict((conflict) =>
+  await addCounts(
+    trx,
+    rows.map(({ key_id, bucket_ms, starts_at, name, count }) => [key_id, bucket_ms, starts_at, name, count]),
+  )
+}
+
+const addCounts = insertMany(
+  'usage_counts',
+  ['key_id', 'bucket_ms', 'starts_at', 'name', 'count'],
+  (insert) =>
+    insert.onConflict((conflict) =>
       conflict
         .columns(['key_id', 'bucket_ms', 'starts_at', 'name'])
-        .doUpdateSet(({ eb, ref }) => ({ count: eb('usage_counts.count', '+', ref('excluded.count')) })),
-    )
-    .execute()
-}
+        .doUpdateSet({ count: sql`usage_counts.count + excluded.count` }),
+    ),
+)
 
 type Usage = Record<keyof typeof buckets, UsageBucket[]>
 

@@ -1,5 +1,7 @@
 import type { Selectable } from 'kysely'
 import type { DatabaseReader } from '../database/database.ts'
+import { dialectOf } from '../database/dialect.ts'
+import { insertMany } from '../database/preparedQuery.ts'
 import type { Db, Tables } from '../database/tables.ts'
 import { eventRetentionMs } from '../events/queries.ts'
 import { testEventType } from './webhook.ts'
@@ -10,10 +12,19 @@ const pruneRowsMax = 1_000
 
 type NewDelivery = Pick<Delivery, 'webhook_id' | 'event_id' | 'event_type' | 'event_at' | 'data'>
 
+const newColumns = [
+  ...(['webhook_id', 'event_id', 'event_type', 'event_at', 'data'] as const),
+  ...(['status', 'attempts', 'next_attempt_at', 'claimed_until', 'created_at'] as const),
+]
+const insertRows = insertMany('webhook_deliveries', newColumns)
+
 /** Queues messages for their first attempt. */
 export async function insertDeliveries(trx: Db, deliveries: readonly NewDelivery[], now: number) {
   const rows = deliveries.map((delivery) => toRow(delivery, now))
-  await trx.insertInto('webhook_deliveries').values(rows).execute()
+  await insertRows(
+    trx,
+    rows.map((row) => newColumns.map((column) => row[column])),
+  )
 }
 
 export async function createTestDelivery(trx: Db, webhookId: number, now: number): Promise<Delivery> {
@@ -79,6 +90,7 @@ export async function pruneDeliveries(trx: Db, now: number): Promise<number> {
     .limit(pruneRowsMax)
     .execute()
   const expired = oldest.filter((row) => row.created_at <= now - eventRetentionMs).map(({ id }) => id)
-  if (expired.length > 0) await trx.deleteFrom('webhook_deliveries').where('id', 'in', expired).execute()
+  if (expired.length > 0)
+    await trx.deleteFrom('webhook_deliveries').where(dialectOf(trx).isIn('id', expired)).execute()
   return expired.length
 }

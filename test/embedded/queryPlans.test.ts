@@ -73,7 +73,8 @@ for (const [what, filter] of Object.entries(filters)) {
         steps.some((step) => /^SEARCH pets USING (COVERING )?(INDEX|INTEGER PRIMARY KEY)/.test(step)),
         text,
       )
-      for (const step of steps) assert.doesNotMatch(step, /\bSCAN\b|TEMP B-TREE/, text)
+      // The list of ids is a parameter, which is scanned.
+      for (const step of steps) assert.doesNotMatch(step, /\bSCAN\b(?! json_each )|TEMP B-TREE/, text)
     })
   }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { readFileSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { promisify } from 'node:util'
@@ -163,7 +163,6 @@ describe('wrong usage exits with status 2 and prints the problem', { concurrency
 
 describe('an impossible setting ends the start with a reason', { concurrency: 2 }, () => {
   const scenarios: [env: Record<string, string>, message: RegExp][] = [
-    [{ HOST: 'no-such-host.invalid' }, /^HOST is "no-such-host\.invalid", which is not a known name\./m],
     [{ PETSTORE_DATA_DIR: '/proc/none/of/these' }, /\/proc\/none/],
   ]
   for (const [env, message] of scenarios) {
@@ -172,6 +171,23 @@ describe('an impossible setting ends the start with a reason', { concurrency: 2 
       assertCommandFails(await runInProcess(['serve'], settings), 1, message)
     })
   }
+})
+
+test('an unknown HOST is reported together with all other wrong settings, with status 2', async (t) => {
+  const unknownHost = { PETSTORE_DATA_DIR: folderFor(t), HOST: 'no-such-host.invalid' }
+  const hostProblem = 'HOST must be an IP address or a known host name, but is "no-such-host\\.invalid"\\.'
+  assertCommandFails(
+    await runInProcess(['serve'], { ...unknownHost, PORT: '0' }),
+    2,
+    new RegExp(`^Invalid configuration:\\n {2}- ${hostProblem}\\n$`),
+  )
+  const wrong = { ...unknownHost, PORT: 'eighty', PETSTORE_ENV: 'test' }
+  const { code, stdout, stderr } = await runInProcess(['serve'], wrong)
+  assert.deepEqual([code, stdout], [2, ''])
+  assert.match(stderr, new RegExp(hostProblem))
+  assert.match(stderr, /PORT must be/)
+  assert.match(stderr, /PETSTORE_ENV must be/)
+  assert.deepEqual(readdirSync(unknownHost.PETSTORE_DATA_DIR), [])
 })
 
 test('the guide to the commands is current', () => {

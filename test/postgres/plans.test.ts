@@ -143,7 +143,11 @@ async function plansOf({
   parameters,
 }: Pick<CompiledQuery, 'sql' | 'parameters'>): Promise<Plan[]> {
   const values = parameters.map((value) =>
-    typeof value === 'string' ? pg.escapeLiteral(value) : String(value),
+    Array.isArray(value)
+      ? `'{${value.join()}}'`
+      : typeof value === 'string'
+        ? pg.escapeLiteral(value)
+        : String(value),
   )
   const plans: Plan[] = []
   const undone = new Error('undone')

@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url'
 type DiskMode = 'ok' | 'fail' | 'hang'
 
 const fdatasync = fs.fdatasync
-const waiting: (() => void)[] = []
+const waiting: ((mode: 'ok' | 'fail') => void)[] = []
 let mode: DiskMode = 'ok'
 let running = 0
 
@@ -27,19 +27,21 @@ fs.fdatasync = ((file: number, done: fs.NoParamCallback) => {
   }
   const current = control === undefined ? mode : (readFileSync(control, 'utf8') as DiskMode)
   if (current === 'ok') fdatasync(file, synced)
-  else if (current === 'fail') synced(Object.assign(new Error('EIO: i/o error, fdatasync'), { code: 'EIO' }))
-  else if (control === undefined) waiting.push(() => fdatasync(file, synced))
+  else if (current === 'fail') synced(failure())
+  else if (control === undefined)
+    waiting.push((next) => (next === 'ok' ? fdatasync(file, synced) : synced(failure())))
   else fs.open(pipeBeside(control), 'r', () => fdatasync(file, synced))
 }) as typeof fs.fdatasync
 syncBuiltinESMExports()
 
+const failure = () => Object.assign(new Error('EIO: i/o error, fdatasync'), { code: 'EIO' })
 const pipeBeside = (file: string) => `${file}.pipe`
 
-/** The disk of this process. */
+/** The disk of this process. Syncs that hang end with the next mode. */
 export const disk = {
   set(next: DiskMode): void {
     mode = next
-    if (mode === 'ok') for (const release of waiting.splice(0)) release()
+    if (next !== 'hang') for (const end of waiting.splice(0)) end(next)
   },
   /** Whether a sync waits for the disk. */
   get isBusy(): boolean {

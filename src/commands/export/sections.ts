@@ -1,7 +1,7 @@
 import { type SelectQueryBuilder, sql } from 'kysely'
 import { toJson } from '../../api/json.ts'
 import { lastAssignedCategoryId } from '../../categories/queries.ts'
-import type { SqlDialect } from '../../database/dialect.ts'
+import { dialectOf, type SqlDialect } from '../../database/dialect.ts'
 import type { Db, Tables } from '../../database/tables.ts'
 import { isOpenOrderStatus, type OrderStatus } from '../../orders/order.ts'
 
@@ -26,12 +26,13 @@ export type Section = { readonly type: RecordType; read(db: Db, selection: Selec
 export const pageRowsMax = 2_000
 
 function select<T extends keyof Tables, O>(
+  db: Db,
   query: SelectQueryBuilder<Tables, T, O>,
   idColumn: string,
   selection: Selection,
 ): Promise<O[]> {
   const id = sql.ref<number | bigint>(idColumn)
-  if ('ids' in selection) return query.where(id, 'in', selection.ids).execute()
+  if ('ids' in selection) return query.where(dialectOf(db).isIn(idColumn, selection.ids)).execute()
   const page = query.orderBy(id).limit(pageRowsMax)
   return (selection.after === undefined ? page : page.where(id, '>', selection.after)).execute()
 }
@@ -39,7 +40,7 @@ function select<T extends keyof Tables, O>(
 export const categories: Section = {
   type: 'category',
   async read(db, selection) {
-    const rows = await select(db.selectFrom('categories').selectAll(), 'category_id', selection)
+    const rows = await select(db, db.selectFrom('categories').selectAll(), 'category_id', selection)
     return rows.map(({ category_id: id, name }) => line({ type: 'category', id, name }))
   },
 }
@@ -47,7 +48,7 @@ export const categories: Section = {
 export const pets: Section = {
   type: 'pet',
   async read(db, selection) {
-    const rows = await select(db.selectFrom('pets').selectAll(), 'id', selection)
+    const rows = await select(db, db.selectFrom('pets').selectAll(), 'id', selection)
     return rows.map(({ id, name, category_id: categoryId, status, external_id: externalId }) =>
       line({ type: 'pet', id, name, categoryId, status, ...(externalId !== null && { externalId }) }),
     )
@@ -57,7 +58,7 @@ export const pets: Section = {
 export const orders: Section = {
   type: 'order',
   async read(db, selection) {
-    const rows = await select(db.selectFrom('orders').selectAll(), 'id', selection)
+    const rows = await select(db, db.selectFrom('orders').selectAll(), 'id', selection)
     return rows.map((row) => {
       const customer =
         row.customer_name === null
@@ -83,7 +84,7 @@ export const orders: Section = {
 export const keys: Section = {
   type: 'key',
   async read(db, selection) {
-    const rows = await select(db.selectFrom('api_keys').selectAll(), 'id', selection)
+    const rows = await select(db, db.selectFrom('api_keys').selectAll(), 'id', selection)
     const secrets = await secretsOf(
       db,
       rows.map(({ id }) => id),
@@ -118,7 +119,7 @@ async function secretsOf(db: Db, keyIds: readonly number[]): Promise<Map<number,
   const rows = await db
     .selectFrom('api_key_secrets')
     .select(['key_id', 'hash', 'created_at as createdAt', 'expires_at as expiresAt'])
-    .where('key_id', 'in', keyIds)
+    .where(dialectOf(db).isIn('key_id', keyIds))
     .orderBy('created_at')
     .orderBy('hash')
     .execute()

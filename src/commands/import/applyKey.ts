@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Selectable } from 'kysely'
 import { byImport } from '../../audit/audit.ts'
+import { dialectOf } from '../../database/dialect.ts'
 import type { Db, Tables } from '../../database/tables.ts'
 import {
   findKey,
@@ -54,7 +55,9 @@ async function findExisting(trx: Db, record: KeyRecord): Promise<KeyRow | undefi
     .where(({ eb, or, and, selectFrom }) => {
       const isSameKey = and([eb('id', '=', id), eb('created_at', '=', createdAt)])
       if (hashes.length === 0) return isSameKey
-      const holders = selectFrom('api_key_secrets').select('key_id').where('hash', 'in', hashes)
+      const holders = selectFrom('api_key_secrets')
+        .select('key_id')
+        .where(dialectOf(trx).isIn('hash', hashes))
       return or([isSameKey, eb('id', 'in', holders)])
     })
     .orderBy('id')

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { ensureCategories } from '../../categories/queries.ts'
-import type { SqlDialect } from '../../database/dialect.ts'
+import { dialectOf, type SqlDialect } from '../../database/dialect.ts'
 import type { Db } from '../../database/tables.ts'
 import { type OrderStatus, petStatusForOrder } from '../../orders/order.ts'
 import { lockPetAndOrder } from '../../orders/queries.ts'
@@ -127,11 +127,11 @@ async function findStoredIds(db: Db, pets: readonly Pick<PetRecord, 'id' | 'exte
   const given = pets.flatMap(({ id }) => id ?? [])
   const externalIds = pets.flatMap(({ externalId }) => externalId ?? [])
   const selectIds = db.selectFrom('pets').select('id')
-  const byId = given.length > 0 ? await selectIds.where(isAmong('id', given)).execute() : []
+  const byId = given.length > 0 ? await selectIds.where(isAmong(db, 'id', given)).execute() : []
   const byExternalId =
     externalIds.length > 0
       ? await selectIds
-          .where('external_id', 'in', externalIds)
+          .where(dialectOf(db).isIn('external_id', externalIds))
           // As in the partial index.
           .where('external_id', 'is not', null)
           .execute()
@@ -152,7 +152,7 @@ async function findOpenOrders(trx: Db, petIds: readonly number[]): Promise<Map<n
   const rows = await trx
     .selectFrom('orders')
     .select(['pet_id', 'status', 'hold_expires_at'])
-    .where(isAmong('pet_id', petIds))
+    .where(isAmong(trx, 'pet_id', petIds))
     .where('status', 'in', [sql.lit('placed'), sql.lit('approved')])
     .execute()
   return new Map(
@@ -166,10 +166,9 @@ async function findOpenOrders(trx: Db, petIds: readonly number[]): Promise<Map<n
 const idsPerRowMax = 4
 
 /** A range is faster than a list, and the ids of an export are dense. May find rows that are not among the given ones. */
-function isAmong(name: 'id' | 'pet_id', ids: readonly number[]): RawBuilder<boolean> {
-  const column = sql.ref(name)
+function isAmong(db: Db, name: 'id' | 'pet_id', ids: readonly number[]): RawBuilder<boolean> {
   const [min, max] = [Math.min(...ids), Math.max(...ids)]
   return max - min < idsPerRowMax * ids.length
-    ? sql`${column} BETWEEN ${min} AND ${max}`
-    : sql`${column} IN (${sql.join(ids)})`
+    ? sql`${sql.ref(name)} BETWEEN ${min} AND ${max}`
+    : dialectOf(db).isIn(name, ids)
 }

@@ -18,6 +18,8 @@ export type ConnectionSource = {
   release(client: ClientBase, error?: unknown): void
   /** The bound of the next query. */
   timeoutMs(): number
+  /** Throws after the end of the transaction. */
+  assertOpen?(): void
   /** Called for each statement that may change something. */
   onMutation?(): void
   /** Sends the begin of the transaction before its first statement. Undefined when the transaction has begun. */
@@ -116,12 +118,16 @@ export class PostgresConnection implements DatabaseConnection {
   }
 
   async executeQuery<R>(compiled: CompiledQuery): Promise<QueryResult<R>> {
+    this.#source.assertOpen?.()
     const values = compiled.parameters.map(toPostgres)
     const begun = this.#source.begin?.()
     if (!isReadOnlyStatement(compiled.sql)) {
       this.#source.onMutation?.()
       // If the begin failed, the change would be committed by itself. Later statements are sent at once, in order.
-      if (begun) await begun
+      if (begun) {
+        await begun
+        this.#source.assertOpen?.()
+      }
     }
     const name = nameOf(compiled.sql)
     const result = await this.#query(compiled.sql, values, name).catch((error: unknown) => {

@@ -1,7 +1,7 @@
 import type { CompiledQuery } from 'kysely'
 import type { ClientBase } from 'pg'
 import { collectChanges, type PendingChanges } from '../changes.ts'
-import { DatabaseUnavailableError, OutcomeUnknownError } from '../database.ts'
+import { DatabaseUnavailableError, OutcomeUnknownError, TransactionEndedError } from '../database.ts'
 import { setDirectExecutor } from '../preparedQuery.ts'
 import type { Db } from '../tables.ts'
 import {
@@ -54,6 +54,7 @@ export class WriteTransaction {
   #hasBegun = false
   #hasMutations = false
   #hasEnded = false
+  #isClosed = false
   /** The error after which the connection must not be used again. */
   fault: unknown
 
@@ -64,6 +65,7 @@ export class WriteTransaction {
       acquire: async () => client,
       release: (_client, error) => this.#checkConnection(error),
       timeoutMs,
+      assertOpen: () => this.#assertOpen(),
       begin: () => (this.#hasBegun ? undefined : this.#begin()),
       onMutation: () => {
         this.#hasMutations = true
@@ -77,11 +79,22 @@ export class WriteTransaction {
     this.#pending = collectChanges(this.trx, async (statement) => {
       // PostgreSQL would not know of a statement that fails before it is sent, and would commit the others.
       assertParameters(statement)
+      this.#assertOpen()
       await this.#begin()
+      this.#assertOpen()
       const result = execute(statement)
       result.catch(() => {})
       this.#sent.push(result)
     })
+  }
+
+  /** Rejects all further statements: work that fails may leave some that would run in the next transaction. */
+  close(): void {
+    this.#isClosed = true
+  }
+
+  #assertOpen(): void {
+    if (this.#isClosed) throw new TransactionEndedError()
   }
 
   get hasChanges(): boolean {

@@ -96,9 +96,11 @@ export class PostgresWriter {
     const deadline = performance.now() + transactionMaxMs
     const transaction = new WriteTransaction(client, () => Math.min(queryMaxMs, deadline - performance.now()))
     try {
-      const value = await work(transaction.trx).catch(async (error: unknown) => {
-        throw (await transaction.firstError()) ?? error
-      })
+      const value = await work(transaction.trx)
+        .finally(() => transaction.close())
+        .catch(async (error: unknown) => {
+          throw (await transaction.firstError()) ?? error
+        })
       if (transaction.hasChanges) await transaction.commit(isLogged)
       return value
     } finally {

@@ -1,4 +1,4 @@
-import type { DatabaseSync, SQLInputValue, StatementResultingChanges, StatementSync } from 'node:sqlite'
+import type { DatabaseSync, SQLInputValue, StatementResultingChanges } from 'node:sqlite'
 import {
   type CompiledQuery,
   type DatabaseConnection,
@@ -9,24 +9,31 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely'
-import { DatabaseUnavailableError } from '../database.ts'
-import { ExternalTransactionDriver, isReadOnlyStatement } from '../driver.ts'
+import { DatabaseUnavailableError, TransactionEndedError } from '../database.ts'
+import { ExternalTransactionDriver } from '../driver.ts'
 import { bigintColumns, type Db, type Tables } from '../tables.ts'
+import { StatementCache } from './statementCache.ts'
 
 /** Kysely on one `node:sqlite` connection. */
-export function sqliteKysely(connection: DatabaseSync): Db {
-  const sqliteConnection = new SqliteConnection(connection)
-  const db = new Kysely<Tables>({
-    dialect: {
-      createAdapter: () => new SqliteAdapter(),
-      createDriver: () =>
-        Object.assign(new ExternalTransactionDriver(), { acquireConnection: async () => sqliteConnection }),
-      createIntrospector: (db) => new SqliteIntrospector(db),
-      createQueryCompiler: () => new QueryCompiler(),
-    },
-  })
-  connections.set(db, sqliteConnection)
-  return db
+export const sqliteKysely = (connection: DatabaseSync): Db => sqliteKyselys(connection)()
+
+/** Makes instances of Kysely that share one connection and its prepared statements. Each can be ended. */
+export function sqliteKyselys(connection: DatabaseSync): () => Db {
+  const statements = new StatementCache(connection)
+  return () => {
+    const sqliteConnection = new SqliteConnection(connection, statements)
+    const db = new Kysely<Tables>({
+      dialect: {
+        createAdapter: () => adapter,
+        createDriver: () =>
+          Object.assign(new ExternalTransactionDriver(), { acquireConnection: async () => sqliteConnection }),
+        createIntrospector: (db) => new SqliteIntrospector(db),
+        createQueryCompiler: () => queryCompiler,
+      },
+    })
+    connections.set(db, sqliteConnection)
+    return db
+  }
 }
 
 /** Without row locks. Write transactions are serialized, so there is no other transaction to lock rows against. */
@@ -36,23 +43,30 @@ class QueryCompiler extends SqliteQueryCompiler {
   }
 }
 
+/** Shared: there is an instance of Kysely for each write, which takes 2 µs. */
+const adapter = new SqliteAdapter()
+const queryCompiler = new QueryCompiler()
+
 const connections = new WeakMap<Db, SqliteConnection>()
 
 /** The connection of a Kysely instance, for calls without a promise. Undefined if the database is not SQLite. */
 export const sqliteConnectionOf = (db: Db): SqliteConnection | undefined => connections.get(db)
 
-const preparedMax = 256
-
-type Prepared = { statement: StatementSync; hasRows: boolean; isReadOnly: boolean }
-
-class SqliteConnection implements DatabaseConnection {
+export class SqliteConnection implements DatabaseConnection {
   readonly #connection: DatabaseSync
-  readonly #statements = new Map<string, Prepared>()
-  /** The number of statements so far that may have changed something. */
-  mutations = 0
+  readonly #statements: StatementCache
+  #hasEnded = false
+  /** Whether a statement may have changed something. */
+  hasMutations = false
 
-  constructor(connection: DatabaseSync) {
+  constructor(connection: DatabaseSync, statements: StatementCache) {
     this.#connection = connection
+    this.#statements = statements
+  }
+
+  /** Rejects all further statements. */
+  end(): void {
+    this.#hasEnded = true
   }
 
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
@@ -74,8 +88,10 @@ class SqliteConnection implements DatabaseConnection {
     text: string,
     parameters: readonly unknown[],
   ): { rows: R[]; changes?: StatementResultingChanges } {
+    if (this.#hasEnded) throw new TransactionEndedError()
     try {
-      const { statement, hasRows } = this.#prepare(text)
+      const { statement, hasRows, isReadOnly } = this.#statements.get(text)
+      if (!isReadOnly) this.hasMutations = true
       const values = parameters.map(toSqlite)
       if (hasRows) return { rows: statement.all(...values).map(fromSqlite) as R[] }
       return { rows: [], changes: statement.run(...values) }
@@ -87,7 +103,8 @@ class SqliteConnection implements DatabaseConnection {
 
   /** Executes several statements. */
   runScript(script: string): void {
-    this.mutations++
+    if (this.#hasEnded) throw new TransactionEndedError()
+    this.hasMutations = true
     this.#connection.exec(script)
   }
 
@@ -97,21 +114,6 @@ class SqliteConnection implements DatabaseConnection {
     for (const row of statement.iterate(...query.parameters.map(toSqlite))) {
       yield { rows: [fromSqlite(row) as R] }
     }
-  }
-
-  #prepare(text: string): Prepared {
-    let prepared = this.#statements.get(text)
-    if (!prepared) {
-      const statement = this.#connection.prepare(text)
-      statement.setReadBigInts(true)
-      prepared = { statement, hasRows: statement.columns().length > 0, isReadOnly: isReadOnlyStatement(text) }
-      if (this.#statements.size >= preparedMax) {
-        this.#statements.delete(this.#statements.keys().next().value as string)
-      }
-      this.#statements.set(text, prepared)
-    }
-    if (!prepared.isReadOnly) this.mutations++
-    return prepared
   }
 }
 

@@ -62,6 +62,7 @@ export class Durability {
   #next: Promise<void> | undefined
   #failure: unknown
   #isOverdue = false
+  #isClosing = false
 
   constructor(options: DurabilityOptions) {
     this.#options = options
@@ -81,6 +82,12 @@ export class Durability {
 
   /** Resolves when all commits so far are durable. */
   sync(): Promise<void> {
+    // The log is closed soon: a sync of a closed file would count as a failure of the disk.
+    if (this.#isClosing) return Promise.reject(new DatabaseUnavailableError('The database is closed.'))
+    return this.#syncAfterRunning()
+  }
+
+  #syncAfterRunning(): Promise<void> {
     if (!this.#running) {
       this.#running = this.#sync().finally(() => {
         this.#running = undefined
@@ -91,7 +98,7 @@ export class Durability {
       .catch(() => {})
       .then(() => {
         this.#next = undefined
-        return this.sync()
+        return this.#syncAfterRunning()
       })
     return this.#next
   }
@@ -132,10 +139,10 @@ export class Durability {
   }
 
   async close(): Promise<void> {
+    this.#isClosing = true
     const isStopped = await this.#checkpointer.stop()
     if (!isStopped || this.#isOverdue) throw new DiskUnresponsiveError('The disk does not respond.')
-    await this.#next?.catch(() => {})
-    await this.#running?.catch(() => {})
+    await (this.#next ?? this.#running)?.catch(() => {})
     const wal = await this.#wal?.catch(() => undefined)
     if (wal !== undefined) await closeFile(wal)
   }
@@ -159,7 +166,8 @@ export class Durability {
 
   #setOverdue(isOverdue: boolean): void {
     this.#isOverdue = isOverdue
-    this.#options.onFault(isOverdue ? overdue : recovered)
+    // After a failure the disk may respond again, but no write is accepted.
+    if (!this.hasFailed) this.#options.onFault(isOverdue ? overdue : recovered)
   }
 
   /**

@@ -1,4 +1,13 @@
-import { chmodSync, closeSync, existsSync, fsyncSync, mkdirSync, openSync, statSync } from 'node:fs'
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  statSync,
+} from 'node:fs'
 import { dirname } from 'node:path'
 
 /** The database holds customer names and key hashes, so only the owner may read its files. */
@@ -46,14 +55,32 @@ export const exists = (path: string): boolean => statSync(path, { throwIfNoEntry
 export const nearestExisting = (path: string): string =>
   existsSync(path) || dirname(path) === path ? path : nearestExisting(dirname(path))
 
+/** Whether the name is taken, also by a link to nothing. */
+export const isTaken = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false }) !== undefined
+
+/** Creates a file that only its owner can read. Throws if the name is taken, also by a link. */
+export const createNewFile = (file: string): void => closeSync(openSync(file, 'wx', privateMode))
+
+/** Creates the file, unless the name is taken. */
 function createPrivate(file: string): void {
   if (statSync(file, { throwIfNoEntry: false })) return
   try {
-    closeSync(openSync(file, 'wx', privateMode))
+    createNewFile(file)
   } catch (error) {
     // Another process created the file first.
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   }
+}
+
+/**
+ * The same for a file in a folder that others may be able to write to: they could have made the name a link to any file of
+ * this user.
+ */
+export function createPrivateUnlinked(file: string): void {
+  createPrivate(file)
+  const stats = lstatSync(file)
+  if (stats.nlink > 1 || !stats.isFile())
+    throw new Error(`${file} is a link or no file. Remove it, or choose another folder.`)
 }
 
 /** Best effort: a file of another user, or on a read-only file system, keeps its mode. */

@@ -104,7 +104,7 @@ export async function openSqlite(
     },
     async close() {
       externalChanges.stop()
-      await queue.idle()
+      await queue.close()
       await durability?.close()
       // Closing the last connection would checkpoint the log. After a failure the next start has to recover it.
       if (durability?.hasFailed) return

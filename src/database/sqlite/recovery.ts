@@ -1,6 +1,7 @@
-import { existsSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, rmSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { isLocked } from './driver.ts'
+import { createNewFile, isTaken } from './files.ts'
 
 /** How long a start waits for other processes to close a database that needs recovery. */
 const exclusiveWaitMaxMs = 5_000
@@ -13,7 +14,8 @@ const markerFile = (databaseFile: string) => `${databaseFile}-failed`
 
 /** Throws if the file system rejects the marker. Opening the database is then expected to fail too. */
 export function markFailed(databaseFile: string): void {
-  writeFileSync(markerFile(databaseFile), '', { mode: 0o600 })
+  const marker = markerFile(databaseFile)
+  if (!isTaken(marker)) createNewFile(marker)
 }
 
 export const needsRecovery = (databaseFile: string): boolean => existsSync(markerFile(databaseFile))

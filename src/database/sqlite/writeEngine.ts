@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { withRetry } from '../retry.ts'
 import type { Transaction, WriteEngine } from '../writeBatch.ts'
-import { isIoError, isLocked, sqliteConnectionOf, sqliteKysely } from './driver.ts'
+import { isIoError, isLocked, type SqliteConnection, sqliteConnectionOf, sqliteKyselys } from './driver.ts'
 import type { Durability } from './durability.ts'
 
 const lockRetry = { waitMaxMs: 5_000, retryMs: 20, isRetryable: isLocked }
@@ -27,9 +27,12 @@ export function sqliteWriteEngine(
     statements.set(text, statement)
     return statement
   }
-  const trx = sqliteKysely(writer)
+  const newTrx = sqliteKyselys(writer)
   const transaction: Transaction = {
-    trx,
+    openJob() {
+      const trx = newTrx()
+      return { trx, connection: sqliteConnectionOf(trx) as SqliteConnection }
+    },
     execute(statement) {
       if (statement !== 'COMMIT') return void prepare(statement).run()
       // Failing before COMMIT guarantees that nothing was applied.
@@ -44,9 +47,6 @@ export function sqliteWriteEngine(
     },
     get isOpen() {
       return writer.isTransaction
-    },
-    get mutations() {
-      return sqliteConnectionOf(trx)?.mutations ?? 0
     },
     release() {},
   }

@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { dialectOf } from '../../../database/dialect.ts'
 import type { Db } from '../../../database/tables.ts'
 import { isOpenOrderStatus } from '../../../orders/order.ts'
 import { findStoredPets } from '../../../pets/queries.ts'
@@ -74,14 +75,15 @@ type OpenOrder = Omit<Line, 'line' | 'isOpen'>
 /** The open orders in the database with the ids of the lines, and those for their pets. */
 async function findStored(db: Db | undefined, lines: readonly Line[]): Promise<OpenOrder[]> {
   if (!db) return []
+  const { isIn } = dialectOf(db)
   const select = db
     .selectFrom('orders')
     .select(['id', 'pet_id as petId', 'hold_expires_at as holdExpiresAt'])
     .where('status', 'in', [sql.lit('placed'), sql.lit('approved')])
   const ids = lines.map(({ id }) => id)
   const petIds = lines.flatMap(({ petId, isOpen }) => (isOpen ? petId : []))
-  const byId = await select.where('id', 'in', ids).execute()
-  const byPet = petIds.length > 0 ? await select.where('pet_id', 'in', petIds).execute() : []
+  const byId = await select.where(isIn('id', ids)).execute()
+  const byPet = petIds.length > 0 ? await select.where(isIn('pet_id', petIds)).execute() : []
   return [...byId, ...byPet]
 }
 
