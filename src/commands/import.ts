@@ -122,7 +122,7 @@ async function dryRun(
     const changes = await findChanges(database?.read, batches, isWanted, signal)
     return { ...changes, ...(resumedAfterLine > 0 && { resumedAfterLine }) }
   }
-  const changes = await withDatabase(env, check, { isReadOnly: true }).catch((error: unknown) => {
+  const changes = await withDatabase(env, check, { readOnlyCommand: 'a dry run' }).catch((error: unknown) => {
     if (error instanceof MissingDatabaseError) return check()
     throw error
   })
