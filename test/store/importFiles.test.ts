@@ -96,7 +96,7 @@ describe('an import of CSV', { concurrency: 2 }, () => {
       [],
       csv('name,categoryId', 'x,1', '"two\nlines",one', 'x,1,2', ',3', '"x,1', 'y,9'),
       1,
-      /^Line 3: categoryId must be an integer .*\nLine 5: has 3 columns, but the header has 2\nLine 6: name is required\nLine 7: a quotation mark is not closed\nNothing was imported\.\n$/,
+      /^Line 3: categoryId must be an integer .*\nLine 5: has 3 columns, but the header has 2\nLine 6: name is required\nLine 7: name has a quotation mark that is not closed\nNothing was imported\.\n$/,
     ],
   ]
   for (const [what, args, text, code, message] of wrong) {
@@ -123,6 +123,41 @@ describe('an import of CSV', { concurrency: 2 }, () => {
     assert.equal(await second.ok(['export', '--format', 'csv']), exported)
     assert.deepEqual(await petsIn(second), await petsIn(cli))
   })
+})
+
+test('a CSV export has no formulas, and an import of it gives the same animals', async (t) => {
+  const cli = await cliOnNewDatabase(t)
+  const starts = ['=', '+', '-', '@', "'", '\t', '\r']
+  const names = [...starts.map((start) => `${start}1+1`), "'=1", "''", '-5', 'a=b', "O'Neil"]
+  const records = names.map((name, at) => ({ name, categoryId: -at, externalId: `${starts[at % 5]}x${at}` }))
+  await cli.ok(['import'], records.map((record) => JSON.stringify(record)).join('\n'))
+  const exported = await cli.ok(['export', '--format', 'csv'])
+  const rows = exported
+    .replaceAll(/"'[\t\r]1\+1"/g, 'control')
+    .split('\n')
+    .slice(1, -1)
+  assert.deepEqual(rows, [
+    "1,'=x0,'=1+1,0,available",
+    "2,'+x1,'+1+1,-1,available",
+    "3,'-x2,'-1+1,-2,available",
+    "4,'@x3,'@1+1,-3,available",
+    "5,''x4,''1+1,-4,available",
+    "6,'=x5,control,-5,available",
+    "7,'+x6,control,-6,available",
+    "8,'-x7,''=1,-7,available",
+    "9,'@x8,''',-8,available",
+    "10,''x9,'-5,-9,available",
+    "11,'=x10,a=b,-10,available",
+    "12,'+x11,O'Neil,-11,available",
+  ])
+  const second = await cliOnNewDatabase(t)
+  await second.ok(['import', '--format', 'csv'], exported)
+  assert.deepEqual(await petsIn(second), await petsIn(cli))
+  assert.equal(await second.ok(['export', '--format', 'csv']), exported)
+  // A number with the mark, and a text that begins with the same character and has no mark.
+  await second.ok(['import', '--format', 'csv'], "id,name,categoryId\n1,'tis,'-7\n")
+  const [first] = await petsIn(second)
+  assert.deepEqual([first.name, first.categoryId], ["'tis", -7])
 })
 
 const pet = '{"name":"Milo","categoryId":3}'
