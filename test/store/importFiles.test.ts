@@ -8,6 +8,7 @@ import {
   assertCommandFails,
   assertSameExport,
   cliOnNewDatabase,
+  importOfNew,
   int64Min,
   lines,
 } from '../support/commands.ts'
@@ -44,7 +45,7 @@ describe('an import of CSV', { concurrency: 2 }, () => {
       '" x ",,0,pending',
     ]
     writeFileSync(file, csv(...rows))
-    assert.deepEqual(await cli.json(['import', file]), { pets: 3, categories: 0, orders: 0, keys: 0 })
+    assert.deepEqual(await cli.json(['import', file]), importOfNew({ pets: 3 }))
     assert.deepEqual(
       (await petsIn(cli)).map(({ name, categoryId, status }) => [name, categoryId, status]),
       [
@@ -338,10 +339,7 @@ describe('wrong lines', { concurrency: 2 }, () => {
       ['import', '--skip-bad', '--report', report, '--json'],
       text,
     )
-    assert.deepEqual(
-      [code, JSON.parse(stdout)],
-      [3, { pets: 2, categories: 0, orders: 0, keys: 0, skipped: 27 }],
-    )
+    assert.deepEqual([code, JSON.parse(stdout)], [3, { ...importOfNew({ pets: 2 }), skipped: 27 }])
     assert.match(stderr, /^Line 2: /)
     const reported = lines(readFileSync(report, 'utf8')).map((line) => JSON.parse(line))
     assert.deepEqual(
@@ -412,6 +410,49 @@ test('a second open order for an animal is a wrong line, and nothing is imported
   await cli.ok(['import'], order(7, 1))
 })
 
+test('an import counts what it has added, changed and left unchanged, as its dry run does', async (t) => {
+  const cli = await cliOnNewDatabase(t)
+  const key = (id: number, name: string) => ({
+    ...{
+      type: 'key',
+      id,
+      name,
+      plan: 'free',
+      perMinute: null,
+      perDay: null,
+      scopes: ['pets:read'],
+      origins: [],
+    },
+    ...{ isFromSetting: false, createdAt: id, expiresAt: null, revokedAt: null, unbannedAt: 0 },
+    secrets: [{ hash: String(id).repeat(64), createdAt: id, expiresAt: null }],
+  })
+  const category = (id: number, name: string) => ({ type: 'category', id, name })
+  const animal = (id: number, name: string) => ({ type: 'pet', id, name, categoryId: 1, status: 'sold' })
+  const order = (id: number, note: string) => ({ ...openOrder(id, id), status: 'delivered', note })
+  const ndjson = (...records: object[]) => records.map((record) => JSON.stringify(record)).join('\n')
+  const make = [category, order, animal, key]
+  const args = ['import', '--with-keys']
+  await cli.ok(args, ndjson(...make.flatMap((one) => [one(1, 'same'), one(2, 'before')])))
+
+  const text = ndjson(...make.flatMap((one) => [one(1, 'same'), one(2, 'after'), one(3, 'new')]))
+  const each = { added: 1, changed: 1, unchanged: 1 }
+  const changes = { pets: each, categories: each, orders: each, keys: each }
+  const dry = await cli.json([...args, '--dry-run'], text)
+  assert.deepEqual(dry.changes, changes)
+  assert.match(
+    await cli.ok([...args, '--dry-run'], text),
+    /^This would add 1 animal, update 1 and leave 1 unchanged\. It has 3 categories \(1 new, 1 changed\), 3 orders \(1 new, 1 changed\) and 3 keys \(1 new, 1 changed\)\./,
+  )
+  const imported = await cli.json(args, text)
+  assert.deepEqual(imported, {
+    ...{ pets: 3, categories: 3, orders: 3, keys: 3, changes, keysRenumbered: 0, keysUnchanged: 0 },
+  })
+  assert.equal(
+    await cli.ok(args, text),
+    'Imported 3 animals, 3 categories, 3 orders and 3 keys: 0 added, 0 changed, 12 unchanged.\n',
+  )
+})
+
 describe('a dry run', { concurrency: 2 }, () => {
   test('shows what would change, and changes nothing', async (t) => {
     const cli = await cliOnNewDatabase(t)
@@ -425,12 +466,17 @@ describe('a dry run', { concurrency: 2 }, () => {
       '{"name":"wrong"}',
     ].join('\n')
     const { code, stdout } = await cli.run(['import', '--dry-run', '--json'], text)
+    const none = { added: 0, changed: 0, unchanged: 0 }
     assert.deepEqual(JSON.parse(stdout), {
       dryRun: true,
       pets: { added: 1, updated: 2, unchanged: 1 },
       categories: { added: 0, updated: 0, unchanged: 0 },
       orders: 0,
       keys: 0,
+      changes: {
+        pets: { added: 1, changed: 2, unchanged: 1 },
+        ...{ categories: none, orders: none, keys: none },
+      },
       wrongLines: 1,
       problems: [{ line: 5, reason: 'categoryId is required' }],
     })
