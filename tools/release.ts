@@ -3,14 +3,19 @@
  *
  * Everything that can fail happens before the commit. A failure restores the working tree, which was clean before.
  */
-import { globSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { readJson, root, run, sha256 } from './project.ts'
 
 const branch = 'main'
 /** Digests of released files, and the files that a release adds to it. */
 const frozenFile = 'test/fixtures/frozen.json'
-const frozenPatterns = ['docs/openapi/*.json', 'src/database/migrations/*.sql', 'test/fixtures/schema-*.txt']
+const migrationPattern = 'src/database/migrations/*.sql'
+const frozenPatterns = [
+  'docs/openapi/*.json',
+  migrationPattern,
+  'test/fixtures/{schema-*.txt,database-*.sql}',
+]
 const unreleasedHeading = '## [Unreleased]\n'
 /** Files that name the image, and with it the version. */
 const deploymentPaths = ['Dockerfile', 'compose.yaml', 'deploy', 'docs/guides']
@@ -56,8 +61,18 @@ function checkRelease(version: string): void {
     if (released !== undefined && !isNewer(parsed, released))
       throw new Error(`Version ${version} is not newer than ${tag}.`)
   }
-  for (const [path, digest] of Object.entries(readJson(frozenFile)))
+  const frozen: Record<string, string> = readJson(frozenFile)
+  for (const [path, digest] of Object.entries(frozen))
     if (digestOf(path) !== digest) throw new Error(`${path} belongs to an earlier release and has changed.`)
+  // Later versions are tested on the databases of each schema.
+  if (globSync(migrationPattern, { cwd: root }).some((path) => !(path in frozen)))
+    for (const path of ['sqlite', 'postgres'].map(
+      (engine) => `test/fixtures/database-${version}.${engine}.sql`,
+    ))
+      if (!existsSync(`${root}${path}`))
+        throw new Error(
+          `There is no ${path}. Run "npm run fixture -- ${version}" and commit the result first.`,
+        )
   if (!/^- /m.test(unreleasedNotes(read('CHANGELOG.md'))))
     throw new Error('CHANGELOG.md lists no unreleased changes.')
 }

@@ -8,8 +8,8 @@ import { explainUnwritable, otherDataFolder, UnwritableError } from '../database
 type Options = {
   /** Otherwise a missing database is an error: the settings probably name the wrong one. */
   readonly mayCreate?: boolean
-  /** The schema is not migrated. */
-  readonly isReadOnly?: boolean
+  /** Nothing is changed: the schema is not migrated. The name of the command is for the message. */
+  readonly readOnlyCommand?: string
 }
 
 export class MissingDatabaseError extends Error {}
@@ -28,12 +28,12 @@ export function commandConfig(env: NodeJS.ProcessEnv): Config {
 export async function withDatabase<T>(
   env: NodeJS.ProcessEnv,
   work: (database: Database, config: Config) => Promise<T>,
-  { mayCreate = false, isReadOnly = false }: Options = {},
+  { mayCreate = false, readOnlyCommand }: Options = {},
 ): Promise<T> {
   const config = commandConfig(env)
-  const options = { ...config, onMissing: onMissing(config, mayCreate) }
-  const isAutoMigrate = config.isAutoMigrate && !isReadOnly
-  const database = await openDatabase({ ...options, isAutoMigrate }, systemClock())
+  const readOnly = readOnlyCommand === undefined ? {} : { readOnlyCommand }
+  const options = { ...config, ...readOnly, onMissing: onMissing(config, mayCreate) }
+  const database = await openDatabase(options, systemClock())
   try {
     return await work(database, config)
   } catch (error) {

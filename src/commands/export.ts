@@ -5,7 +5,7 @@ import { withDatabase } from './database.ts'
 import { ExportCopy } from './export/copy.ts'
 import { copyDatabase } from './export/copyDatabase.ts'
 import { type Counters, type RecordType, readCounters, readLines } from './export/sections.ts'
-import { formatCsvRecord } from './import/csv.ts'
+import { formatCsvRecord, markFormula } from './import/csv.ts'
 import { csvFields } from './import/readCsv.ts'
 import { formatVersion } from './import/records.ts'
 import type { Call } from './interface/define.ts'
@@ -67,7 +67,13 @@ async function* toCsv(lines: Lines): AsyncGenerator<string> {
   yield formatCsvRecord(csvFields)
   for await (const line of lines) {
     const pet = parseJson(line) as Record<string, unknown>
-    yield formatCsvRecord(csvFields.map((field) => String(pet[field] ?? '')))
+    // Only texts can be formulas. Numbers, which can be negative, stay numbers for other programs.
+    yield formatCsvRecord(
+      csvFields.map((field) => {
+        const value = pet[field] ?? ''
+        return typeof value === 'string' ? markFormula(value) : String(value)
+      }),
+    )
   }
 }
 

@@ -5,6 +5,7 @@ import { isFull } from '../database/sqlite/driver.ts'
 import { counted, describeCounts, printResult, UsageError } from './cli.ts'
 import { MissingDatabaseError, withDatabase } from './database.ts'
 import { applyFile } from './import/applyFile.ts'
+import { type ChangeCounts, describeChanges } from './import/changes.ts'
 import { type CheckedFile, checkFile } from './import/checkFile.ts'
 import { ExternalIds } from './import/conflicts/externalIds.ts'
 import { findConflicts } from './import/conflicts/findConflicts.ts'
@@ -119,10 +120,11 @@ async function dryRun(
     const resumedAfterLine = database ? await committedLine(database.read, checked.digest) : 0
     const isWanted = (line: number) => line > resumedAfterLine && !skippedLines.has(line)
     const batches = readRecords(input.open(), checked.options)
-    const changes = await findChanges(database?.read, batches, isWanted, signal)
-    return { ...changes, ...(resumedAfterLine > 0 && { resumedAfterLine }) }
+    return { changes: await findChanges(database?.read, batches, isWanted, signal), resumedAfterLine }
   }
-  const changes = await withDatabase(env, check, { isReadOnly: true }).catch((error: unknown) => {
+  const { changes, resumedAfterLine } = await withDatabase(env, check, {
+    readOnlyCommand: 'a dry run',
+  }).catch((error: unknown) => {
     if (error instanceof MissingDatabaseError) return check()
     throw error
   })
@@ -130,17 +132,29 @@ async function dryRun(
     if (!isJson) console.error(`${problems}`)
     process.exitCode = 1
   }
-  const { pets, categories, orders, keys, resumedAfterLine } = changes
+  const { pets, categories, orders, keys } = changes
   const resumed = resumedAfterLine
     ? `The import would continue after line ${resumedAfterLine}, where it was interrupted. `
     : ''
-  const categoryCount = categories.added + categories.updated + categories.unchanged
-  const categoryText = `${counted(categoryCount, 'category', 'categories')} (${categories.added} new, ${categories.updated} changed)`
+  const others = `${describe(categories, 'category', 'categories')}, ${describe(orders, 'order')} and ${describe(keys, 'key')}`
   const wrong = problems.count === 1 ? '1 line is wrong' : `${problems.count} lines are wrong`
-  const sentence = `${resumed}This would add ${counted(pets.added, 'animal')}, update ${pets.updated} and leave ${pets.unchanged} unchanged. It has ${categoryText}, ${counted(orders, 'order')} and ${counted(keys, 'key')}. ${wrong}. Nothing was changed.`
+  const sentence = `${resumed}This would add ${counted(pets.added, 'animal')}, update ${pets.changed} and leave ${pets.unchanged} unchanged. It has ${others}. ${wrong}. Nothing was changed.`
   const { count: wrongLines, listed } = problems
-  printResult(isJson, { dryRun: true, ...changes, wrongLines, problems: listed }, sentence)
+  const result = {
+    pets: { added: pets.added, updated: pets.changed, unchanged: pets.unchanged },
+    categories: { added: categories.added, updated: categories.changed, unchanged: categories.unchanged },
+    orders: totalOf(orders),
+    keys: totalOf(keys),
+    changes,
+    ...(resumedAfterLine > 0 && { resumedAfterLine }),
+  }
+  printResult(isJson, { dryRun: true, ...result, wrongLines, problems: listed }, sentence)
 }
+
+const totalOf = ({ added, changed, unchanged }: ChangeCounts): number => added + changed + unchanged
+
+const describe = (counts: ChangeCounts, noun: string, plural?: string): string =>
+  `${counted(totalOf(counts), noun, plural)} (${counts.added} new, ${counts.changed} changed)`
 
 type Result = Awaited<ReturnType<typeof applyFile>> & { readonly skipped?: number }
 
@@ -148,7 +162,7 @@ function summary(result: Result): string {
   const { keysRenumbered, keysUnchanged, skipped, resumedAfterLine } = result
   const sentences = [
     resumedAfterLine && `Continued after line ${resumedAfterLine}, where the import was interrupted.`,
-    `Imported ${describeCounts(result)}.`,
+    `Imported ${describeCounts(result)}: ${describeChanges(result.changes)}.`,
     keysRenumbered && `${counted(keysRenumbered, 'key')} got a new id, because another key has the same id.`,
     keysUnchanged &&
       `${counted(keysUnchanged, 'key')} that can manage keys in this database stayed as before. See "petstore keys list".`,

@@ -5,7 +5,6 @@ import { systemClock } from '../clock.ts'
 import type { Database } from '../database/database.ts'
 import { databaseFile } from '../database/sqlite/open.ts'
 import { type ReplacedDatabase, restoreDatabase } from '../database/sqlite/restore.ts'
-import { explainUnwritable, otherDataFolder } from '../database/sqlite/unwritable.ts'
 import { restartFeed } from '../events/queries.ts'
 import { describeCounts, printResult } from './cli.ts'
 import { embeddedDataDir, withOutcome } from './database.ts'
@@ -38,7 +37,7 @@ export async function run({ env, options, args: [file = ''] }: Call<Options>): P
   }
   const { bytes, rows } = await interruptible(() => 'nothing was restored', restore).catch(
     (error: unknown) => {
-      throw withOutcome('Nothing was restored.', explainUnwritable(error, dataDir, otherDataFolder))
+      throw withOutcome('Nothing was restored.', error)
     },
   )
   const loss = isAuditLogLost ? ' The audit log of the replaced database could not be read.' : ''

@@ -20,9 +20,23 @@ export const migrations: readonly Migration[] = [
   }),
 ]
 
-/** Whether the database has the schema of this version of the program. */
-export const isMigrated = async ({ read, dialect }: Database): Promise<boolean> =>
-  (await appliedVersion(read, dialect, migrations)) === migrations.length
+/** Fails unless the database has the schema of this version of the program. The reason says why it is not migrated. */
+export async function assertMigrated({ read, dialect }: Database, reason: string): Promise<void> {
+  const applied = await appliedVersion(read, dialect, migrations)
+  assertSupported(applied, migrations)
+  if (applied === migrations.length) return
+  const state = applied === 0 ? 'has no tables' : `has schema version ${applied}`
+  throw new Error(
+    `The database ${state}, this version of petstore needs ${migrations.length}, and ${reason}: run "petstore migrate" first.`,
+  )
+}
+
+function assertSupported(applied: number, all: readonly Migration[]): void {
+  if (applied <= all.length) return
+  throw new SchemaTooNewError(
+    `The database has schema version ${applied}, but this version of petstore supports versions up to ${all.length}: run the newer version that wrote it.`,
+  )
+}
 
 /**
  * Applies the missing migrations in one transaction. Processes that migrate at the same time apply them once. Returns
@@ -34,11 +48,7 @@ export async function migrate(database: Database, now: number, all = migrations)
   return database.migrate(async (trx, runScript) => {
     // Another process may have migrated since the first check.
     const applied = await appliedVersion(trx, dialect, all)
-    if (applied > all.length) {
-      throw new SchemaTooNewError(
-        `The database has schema version ${applied}, but this version of petstore supports versions up to ${all.length}: run the newer version that wrote it.`,
-      )
-    }
+    assertSupported(applied, all)
     const missing = all.slice(applied)
     for (const [index, { name, script }] of missing.entries()) {
       await runScript(script(dialect.engine))

@@ -1,6 +1,6 @@
 import { type Database, DatabaseUnavailableError, LockTimeoutError } from './database.ts'
 import { claimEnvironment } from './metadata.ts'
-import { isMigrated, migrate } from './migrate.ts'
+import { assertMigrated, migrate } from './migrate.ts'
 import { isConfigurationError, rootCauseMessage } from './postgres/errors.ts'
 import { withRetry } from './retry.ts'
 import { acquireServerLock } from './sqlite/fileLock.ts'
@@ -25,7 +25,12 @@ type ServingOptions = {
 }
 
 type OpenOptions = DatabaseLocation &
-  ServingOptions & { readonly environment: string; readonly isAutoMigrate?: boolean }
+  ServingOptions & {
+    readonly environment: string
+    readonly isAutoMigrate?: boolean
+    /** A database of an earlier version is an error, for this command. */
+    readonly readOnlyCommand?: string
+  }
 
 const poolMaxDefault = 10
 /** A replica that is further behind is not used. */
@@ -41,12 +46,11 @@ const startRetry = {
 /** Opens the database of an environment. Creates and migrates it if needed. */
 export function openDatabase(options: OpenOptions, now: number): Promise<Database> {
   const prepare = async (database: Database) => {
-    if (options.isAutoMigrate ?? true) await migrate(database, now)
-    else if (!(await isMigrated(database))) {
-      throw new Error(
-        'The schema of the database does not match this version, and PETSTORE_AUTO_MIGRATE is false: run "petstore migrate" first, or the newer version that wrote it.',
-      )
-    }
+    const { readOnlyCommand, isAutoMigrate = true } = options
+    if (readOnlyCommand !== undefined)
+      await assertMigrated(database, `${readOnlyCommand} does not migrate it`)
+    else if (isAutoMigrate) await migrate(database, now)
+    else await assertMigrated(database, 'PETSTORE_AUTO_MIGRATE is false')
     await claimEnvironment(database, options.environment)
   }
   return explained(options, () => openAndPrepare(options, prepare))
@@ -65,6 +69,10 @@ export async function openForServing(options: OpenOptions, now: number): Promise
     throw error
   }
 }
+
+/** Opens the database of any environment and version, as it is. */
+export const openUnchecked = (location: DatabaseLocation): Promise<Database> =>
+  openAndPrepare(location, async () => {})
 
 /** Opens the database of any environment. */
 export function openMigrated(location: DatabaseLocation, now: number): Promise<Database> {

@@ -18,7 +18,12 @@ import { temporaryFolder } from '../support/engine.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const version = '99.1.0'
-const frozenPatterns = ['src/database/migrations/*.sql', 'test/fixtures/schema-*.txt']
+const frozenPatterns = [
+  'src/database/migrations/*.sql',
+  'test/fixtures/schema-*.txt',
+  'test/fixtures/database-*.sql',
+]
+const fixtures = ['sqlite', 'postgres'].map((engine) => `test/fixtures/database-${version}.${engine}.sql`)
 const changelog = `# Changelog
 
 ## [Unreleased]
@@ -74,6 +79,7 @@ before(() => {
     if (file !== '' && existsSync(join(root, file))) cpSync(join(root, file), join(origin, file))
   writeFileSync(join(origin, 'CHANGELOG.md'), changelog)
   writeFileSync(join(origin, 'test/fixtures/frozen.json'), '{}\n')
+  for (const file of fixtures) writeFileSync(join(origin, file), '-- A database.\n')
   git(origin, 'init', '--quiet', '--initial-branch', 'main')
   git(origin, 'add', '--all')
   git(origin, 'commit', '--quiet', '--message', 'Initial commit')
@@ -195,6 +201,14 @@ describe('the release command', () => {
       name: 'a change of what an earlier release has frozen',
       prepare: (cwd) => commitFile(cwd, 'test/fixtures/frozen.json', '{"openapi.json":"another digest"}\n'),
       error: /openapi\.json belongs to an earlier release and has changed/,
+    },
+    {
+      name: 'a new migration without a database of the release',
+      prepare: (cwd) => {
+        git(cwd, 'rm', '--quiet', fixtures[1] as string)
+        git(cwd, 'commit', '--quiet', '--message', 'Remove a database')
+      },
+      error: /There is no .*\.postgres\.sql\. Run "npm run fixture -- 99\.1\.0"/,
     },
     {
       name: 'an OpenAPI document that is not current',

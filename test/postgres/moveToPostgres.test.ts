@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { openMigrated } from '../../src/database/open.ts'
-import { assertSameExport, int64Max, int64Min, lines } from '../support/commands.ts'
+import { assertSameExport, importOfNew, int64Max, int64Min, lines } from '../support/commands.ts'
 import { type DatabaseEnv, newDatabase, removeDatabase } from '../support/engine.ts'
 import { runPetstore, runShell } from '../support/process.ts'
 import { assertError } from '../support/responses.ts'
@@ -177,7 +177,7 @@ describe('an export and import', { concurrency: 3 }, () => {
     const newestEvent = Number((await callerOn(old)('GET', '/v1/events?limit=1')).headers['last-event-id'])
     assert.equal(lastEventId, newestEvent)
 
-    assert.deepEqual(await move(from, to), { pets: 9, categories: 7, orders: 5, keys: 6 })
+    assert.deepEqual(await move(from, to), importOfNew({ pets: 9, categories: 7, orders: 5, keys: 6 }))
     assertSameExport(await exportOf(to), exported)
 
     const moved = await serve(undo, to)
@@ -228,7 +228,7 @@ describe('an export and import', { concurrency: 3 }, () => {
     })
     await database.close()
     const startedAt = performance.now()
-    assert.deepEqual(await move(from, to), { pets: large, categories: 50, orders: 0, keys: 0 })
+    assert.deepEqual(await move(from, to), importOfNew({ pets: large, categories: 50 }))
     t.diagnostic(`moved in ${Math.round(performance.now() - startedAt)} ms`)
     assertSameExport(await exportOf(to), await exportOf(from))
   })

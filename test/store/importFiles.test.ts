@@ -8,6 +8,7 @@ import {
   assertCommandFails,
   assertSameExport,
   cliOnNewDatabase,
+  importOfNew,
   int64Min,
   lines,
 } from '../support/commands.ts'
@@ -44,7 +45,7 @@ describe('an import of CSV', { concurrency: 2 }, () => {
       '" x ",,0,pending',
     ]
     writeFileSync(file, csv(...rows))
-    assert.deepEqual(await cli.json(['import', file]), { pets: 3, categories: 0, orders: 0, keys: 0 })
+    assert.deepEqual(await cli.json(['import', file]), importOfNew({ pets: 3 }))
     assert.deepEqual(
       (await petsIn(cli)).map(({ name, categoryId, status }) => [name, categoryId, status]),
       [
@@ -96,7 +97,7 @@ describe('an import of CSV', { concurrency: 2 }, () => {
       [],
       csv('name,categoryId', 'x,1', '"two\nlines",one', 'x,1,2', ',3', '"x,1', 'y,9'),
       1,
-      /^Line 3: categoryId must be an integer .*\nLine 5: has 3 columns, but the header has 2\nLine 6: name is required\nLine 7: a quotation mark is not closed\nNothing was imported\.\n$/,
+      /^Line 3: categoryId must be an integer .*\nLine 5: has 3 columns, but the header has 2\nLine 6: name is required\nLine 7: name has a quotation mark that is not closed\nNothing was imported\.\n$/,
     ],
   ]
   for (const [what, args, text, code, message] of wrong) {
@@ -123,6 +124,41 @@ describe('an import of CSV', { concurrency: 2 }, () => {
     assert.equal(await second.ok(['export', '--format', 'csv']), exported)
     assert.deepEqual(await petsIn(second), await petsIn(cli))
   })
+})
+
+test('a CSV export has no formulas, and an import of it gives the same animals', async (t) => {
+  const cli = await cliOnNewDatabase(t)
+  const starts = ['=', '+', '-', '@', "'", '\t', '\r']
+  const names = [...starts.map((start) => `${start}1+1`), "'=1", "''", '-5', 'a=b', "O'Neil"]
+  const records = names.map((name, at) => ({ name, categoryId: -at, externalId: `${starts[at % 5]}x${at}` }))
+  await cli.ok(['import'], records.map((record) => JSON.stringify(record)).join('\n'))
+  const exported = await cli.ok(['export', '--format', 'csv'])
+  const rows = exported
+    .replaceAll(/"'[\t\r]1\+1"/g, 'control')
+    .split('\n')
+    .slice(1, -1)
+  assert.deepEqual(rows, [
+    "1,'=x0,'=1+1,0,available",
+    "2,'+x1,'+1+1,-1,available",
+    "3,'-x2,'-1+1,-2,available",
+    "4,'@x3,'@1+1,-3,available",
+    "5,''x4,''1+1,-4,available",
+    "6,'=x5,control,-5,available",
+    "7,'+x6,control,-6,available",
+    "8,'-x7,''=1,-7,available",
+    "9,'@x8,''',-8,available",
+    "10,''x9,'-5,-9,available",
+    "11,'=x10,a=b,-10,available",
+    "12,'+x11,O'Neil,-11,available",
+  ])
+  const second = await cliOnNewDatabase(t)
+  await second.ok(['import', '--format', 'csv'], exported)
+  assert.deepEqual(await petsIn(second), await petsIn(cli))
+  assert.equal(await second.ok(['export', '--format', 'csv']), exported)
+  // A number with the mark, and a text that begins with the same character and has no mark.
+  await second.ok(['import', '--format', 'csv'], "id,name,categoryId\n1,'tis,'-7\n")
+  const [first] = await petsIn(second)
+  assert.deepEqual([first.name, first.categoryId], ["'tis", -7])
 })
 
 const pet = '{"name":"Milo","categoryId":3}'
@@ -303,10 +339,7 @@ describe('wrong lines', { concurrency: 2 }, () => {
       ['import', '--skip-bad', '--report', report, '--json'],
       text,
     )
-    assert.deepEqual(
-      [code, JSON.parse(stdout)],
-      [3, { pets: 2, categories: 0, orders: 0, keys: 0, skipped: 27 }],
-    )
+    assert.deepEqual([code, JSON.parse(stdout)], [3, { ...importOfNew({ pets: 2 }), skipped: 27 }])
     assert.match(stderr, /^Line 2: /)
     const reported = lines(readFileSync(report, 'utf8')).map((line) => JSON.parse(line))
     assert.deepEqual(
@@ -377,6 +410,49 @@ test('a second open order for an animal is a wrong line, and nothing is imported
   await cli.ok(['import'], order(7, 1))
 })
 
+test('an import counts what it has added, changed and left unchanged, as its dry run does', async (t) => {
+  const cli = await cliOnNewDatabase(t)
+  const key = (id: number, name: string) => ({
+    ...{
+      type: 'key',
+      id,
+      name,
+      plan: 'free',
+      perMinute: null,
+      perDay: null,
+      scopes: ['pets:read'],
+      origins: [],
+    },
+    ...{ isFromSetting: false, createdAt: id, expiresAt: null, revokedAt: null, unbannedAt: 0 },
+    secrets: [{ hash: String(id).repeat(64), createdAt: id, expiresAt: null }],
+  })
+  const category = (id: number, name: string) => ({ type: 'category', id, name })
+  const animal = (id: number, name: string) => ({ type: 'pet', id, name, categoryId: 1, status: 'sold' })
+  const order = (id: number, note: string) => ({ ...openOrder(id, id), status: 'delivered', note })
+  const ndjson = (...records: object[]) => records.map((record) => JSON.stringify(record)).join('\n')
+  const make = [category, order, animal, key]
+  const args = ['import', '--with-keys']
+  await cli.ok(args, ndjson(...make.flatMap((one) => [one(1, 'same'), one(2, 'before')])))
+
+  const text = ndjson(...make.flatMap((one) => [one(1, 'same'), one(2, 'after'), one(3, 'new')]))
+  const each = { added: 1, changed: 1, unchanged: 1 }
+  const changes = { pets: each, categories: each, orders: each, keys: each }
+  const dry = await cli.json([...args, '--dry-run'], text)
+  assert.deepEqual(dry.changes, changes)
+  assert.match(
+    await cli.ok([...args, '--dry-run'], text),
+    /^This would add 1 animal, update 1 and leave 1 unchanged\. It has 3 categories \(1 new, 1 changed\), 3 orders \(1 new, 1 changed\) and 3 keys \(1 new, 1 changed\)\./,
+  )
+  const imported = await cli.json(args, text)
+  assert.deepEqual(imported, {
+    ...{ pets: 3, categories: 3, orders: 3, keys: 3, changes, keysRenumbered: 0, keysUnchanged: 0 },
+  })
+  assert.equal(
+    await cli.ok(args, text),
+    'Imported 3 animals, 3 categories, 3 orders and 3 keys: 0 added, 0 changed, 12 unchanged.\n',
+  )
+})
+
 describe('a dry run', { concurrency: 2 }, () => {
   test('shows what would change, and changes nothing', async (t) => {
     const cli = await cliOnNewDatabase(t)
@@ -390,12 +466,17 @@ describe('a dry run', { concurrency: 2 }, () => {
       '{"name":"wrong"}',
     ].join('\n')
     const { code, stdout } = await cli.run(['import', '--dry-run', '--json'], text)
+    const none = { added: 0, changed: 0, unchanged: 0 }
     assert.deepEqual(JSON.parse(stdout), {
       dryRun: true,
       pets: { added: 1, updated: 2, unchanged: 1 },
       categories: { added: 0, updated: 0, unchanged: 0 },
       orders: 0,
       keys: 0,
+      changes: {
+        pets: { added: 1, changed: 2, unchanged: 1 },
+        ...{ categories: none, orders: none, keys: none },
+      },
       wrongLines: 1,
       problems: [{ line: 5, reason: 'categoryId is required' }],
     })

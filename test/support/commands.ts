@@ -32,6 +32,13 @@ export const cliOnNewDatabase = async (
   options?: NewDatabaseOptions,
 ) => cliOn(await databaseFor(t, options), more)
 
+/** The result of an import that has added every record of its file. */
+export function importOfNew(counts: { pets: number; categories?: number; orders?: number; keys?: number }) {
+  const all = { categories: 0, orders: 0, keys: 0, ...counts }
+  const changes = Object.entries(all).map(([type, added]) => [type, { added, changed: 0, unchanged: 0 }])
+  return { ...all, changes: Object.fromEntries(changes) }
+}
+
 export function oneLine(text: string) {
   assert.match(text, /^[^\n]+\n$/, 'one line')
   return JSON.parse(text)

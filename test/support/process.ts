@@ -41,6 +41,8 @@ export type SpawnOptions = {
   fileBytesMax?: number
   /** The path of an installed `petstore`, to run instead of the sources. */
   program?: string
+  /** The main file of a variant of the program, to run instead of the program. */
+  main?: string
   /** The working directory, by default the repository. */
   cwd?: string
 }
@@ -59,9 +61,9 @@ const limited = (bytes: number, ...command: string[]) => [
 
 /** Starts the `petstore` command in a new process. */
 export function spawnPetstore(args: string[], env: Record<string, string> = {}, how: SpawnOptions = {}) {
-  const { nodeOptions = [], fileBytesMax, program, cwd = root } = how
+  const { nodeOptions = [], fileBytesMax, program, main = mainFile, cwd = root } = how
   const command =
-    program === undefined ? [process.execPath, ...nodeOptions, mainFile, ...args] : [program, ...args]
+    program === undefined ? [process.execPath, ...nodeOptions, main, ...args] : [program, ...args]
   const options = { cwd, env: environment(env) }
   const child =
     fileBytesMax === undefined

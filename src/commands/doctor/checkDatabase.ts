@@ -5,7 +5,7 @@ import type { Config } from '../../config.ts'
 import type { Database } from '../../database/database.ts'
 import { readMetadata } from '../../database/metadata.ts'
 import { migrations } from '../../database/migrate.ts'
-import { openDatabase, urlWithoutCredentials } from '../../database/open.ts'
+import { openUnchecked, urlWithoutCredentials } from '../../database/open.ts'
 import { sqliteKysely } from '../../database/sqlite/driver.ts'
 import { exists } from '../../database/sqlite/files.ts'
 import { databaseFile } from '../../database/sqlite/open.ts'
@@ -81,7 +81,7 @@ async function checkPostgres(config: Config, name: string): Promise<Finding[]> {
   }
   let database: Database | undefined
   try {
-    database = await openDatabase({ ...config, isAutoMigrate: false, onMissing }, systemClock())
+    database = await openUnchecked({ ...config, onMissing })
     const before = systemClock()
     const clock = sql<{
       now: number

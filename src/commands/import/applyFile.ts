@@ -9,6 +9,7 @@ import { InterruptedError } from '../interruption.ts'
 import { Progress } from '../output/progress.ts'
 import { petsPerStatement } from './applyPets.ts'
 import { applyRecords, transactionMaxMs } from './applyRecords.ts'
+import { addChanges, noChanges } from './changes.ts'
 import type { CheckedFile } from './checkFile.ts'
 import type { ImportInput } from './input.ts'
 import { ConflictError } from './problems.ts'
@@ -86,7 +87,8 @@ class BatchWriter {
   readonly #database: Database
   readonly #digest: string
   readonly #counts = { petstore: 0, pet: 0, category: 0, order: 0, key: 0 }
-  readonly #keys = { imported: 0, renumbered: 0, unchanged: 0 }
+  readonly #changes = noChanges()
+  readonly #keys = { renumbered: 0, kept: 0 }
   #records: ExportRecord[] = []
   #lines: number[] = []
   #bytes = 0
@@ -122,7 +124,7 @@ class BatchWriter {
     const database = this.#database
     while (this.#records.length > leftMax) {
       const records = this.#records.slice(0, this.#records.length - leftMax)
-      const { applied, keys } = await database.write(async (trx) => {
+      const { applied, changes, keys } = await database.write(async (trx) => {
         const now = systemClock()
         if (!this.#isRecorded) await recordAudit(trx, byImport(now), 'database.imported', 'database')
         const result = await applyRecords(trx, database.dialect, records, now)
@@ -141,15 +143,17 @@ class BatchWriter {
       this.#records = this.#records.slice(applied)
       this.#lines = this.#lines.slice(applied)
       this.written += applied
-      for (const outcome of keys) this.#keys[outcome]++
+      addChanges(this.#changes, changes)
+      this.#keys.renumbered += keys.filter(({ isRenumbered }) => isRenumbered).length
+      this.#keys.kept += keys.filter(({ isKept }) => isKept).length
     }
     this.#bytes = 0
   }
 
   counts(withKeys: boolean) {
     const { pet, category, order, key } = this.#counts
-    const { renumbered: keysRenumbered, unchanged: keysUnchanged } = this.#keys
-    const counts = { pets: pet, categories: category, orders: order, keys: key }
+    const { renumbered: keysRenumbered, kept: keysUnchanged } = this.#keys
+    const counts = { pets: pet, categories: category, orders: order, keys: key, changes: this.#changes }
     return { ...counts, ...(withKeys && { keysRenumbered, keysUnchanged }) }
   }
 }

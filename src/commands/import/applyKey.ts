@@ -10,12 +10,18 @@ import {
   secretsPerKeyMax,
   toSettingsRow,
 } from '../../keys/queries.ts'
+import type { Change } from './changes.ts'
 import type { KeyRecord } from './records.ts'
 
 type KeyRow = Selectable<Tables['api_keys']>
 
-/** `renumbered`: added under a new id. `unchanged`: an operator key of this database, which an import never changes. */
-export type KeyOutcome = 'imported' | 'renumbered' | 'unchanged'
+export type KeyOutcome = {
+  readonly change: Change
+  /** It was added under a new id. */
+  readonly isRenumbered?: true
+  /** It is an operator key of this database, which an import never changes. */
+  readonly isKept?: true
+}
 
 /**
  * Adds or updates a key. An import never takes access away from the operator of this database, and never gives a key what
@@ -24,23 +30,34 @@ export type KeyOutcome = 'imported' | 'renumbered' | 'unchanged'
 export async function applyKey(trx: Db, record: KeyRecord, now: number): Promise<KeyOutcome> {
   const existing = await findExisting(trx, record)
   if (!existing) return addKey(trx, record, now)
-  if (isOperatorKey(existing, now)) return 'unchanged'
+  if (isOperatorKey(existing, now)) return { change: 'unchanged', isKept: true }
   const { id } = existing
   const before = await findKeyForUpdate(trx, id)
-  await trx
-    .updateTable('api_keys')
-    .set({
-      ...toSettingsRow(record.settings),
-      revoked_at: existing.revoked_at ?? record.revokedAt,
-      unbanned_at: Math.max(existing.unbanned_at, unbannedAt(record, now)),
-    })
-    .where('id', '=', id)
-    .execute()
+  const row = nextRow(existing, record, now)
+  await trx.updateTable('api_keys').set(row).where('id', '=', id).execute()
   const hasNewSecrets = await mergeSecrets(trx, id, record)
   const isChanged = hasNewSecrets || !isDeepStrictEqual(before, await findKey(trx, id))
   if (isChanged) await recordKeyChange(trx, 'key.updated', id, byImport(now))
-  return 'imported'
+  return { change: hasNewSecrets || !isSameRow(existing, row) ? 'changed' : 'unchanged' }
 }
+
+/** What an import of this key would do. */
+export async function findKeyChange(db: Db, record: KeyRecord, now: number): Promise<Change> {
+  const existing = await findExisting(db, record)
+  if (!existing) return 'added'
+  if (isOperatorKey(existing, now)) return 'unchanged'
+  const isSame = isSameRow(existing, nextRow(existing, record, now))
+  return isSame && !(await hasSecretChange(db, existing.id, record)) ? 'unchanged' : 'changed'
+}
+
+const nextRow = (existing: KeyRow, record: KeyRecord, now: number) => ({
+  ...toSettingsRow(record.settings),
+  revoked_at: existing.revoked_at ?? record.revokedAt,
+  unbanned_at: Math.max(existing.unbanned_at, unbannedAt(record, now)),
+})
+
+const isSameRow = (existing: KeyRow, next: Partial<KeyRow>): boolean =>
+  Object.entries(next).every(([name, value]) => existing[name as keyof KeyRow] === value)
 
 /**
  * The key with one of the secrets of the record, or with its id and creation time. The id alone is not enough, because
@@ -91,28 +108,44 @@ async function addKey(trx: Db, record: KeyRecord, now: number): Promise<KeyOutco
     .executeTakeFirstOrThrow()
   await mergeSecrets(trx, id, record)
   await recordKeyChange(trx, 'key.created', id, byImport(now))
-  return isIdTaken ? 'renumbered' : 'imported'
+  return isIdTaken ? { change: 'added', isRenumbered: true } : { change: 'added' }
 }
 
 /** Bans before this time are lifted. A time in the future would prevent bans. */
 const unbannedAt = (record: KeyRecord, now: number): number => Math.min(record.unbannedAt, now)
 
-/** Adds new secrets and expires those that have expired in the file. Returns whether anything changed. */
+type Secret = KeyRecord['secrets'][number]
+
+/** A new secret is added, and one that expires earlier in the file expires then. */
+async function findSecretChange(db: Db, keyId: number, { hash, expiresAt }: Secret): Promise<Change> {
+  const existing = await db
+    .selectFrom('api_key_secrets')
+    .select(['key_id', 'expires_at'])
+    .where('hash', '=', hash)
+    .executeTakeFirst()
+  if (!existing) return 'added'
+  const isShortened = existing.key_id === keyId && (expiresAt ?? never) < (existing.expires_at ?? never)
+  return isShortened ? 'changed' : 'unchanged'
+}
+
+async function hasSecretChange(db: Db, keyId: number, { secrets }: KeyRecord): Promise<boolean> {
+  for (const secret of secrets) if ((await findSecretChange(db, keyId, secret)) !== 'unchanged') return true
+  return false
+}
+
+/** Returns whether anything changed. */
 async function mergeSecrets(trx: Db, keyId: number, { secrets }: KeyRecord): Promise<boolean> {
   let isChanged = false
-  for (const { hash, createdAt, expiresAt } of secrets) {
-    const existing = await trx
-      .selectFrom('api_key_secrets')
-      .select(['key_id', 'expires_at'])
-      .where('hash', '=', hash)
-      .executeTakeFirst()
-    if (!existing) {
-      const row = { hash, key_id: keyId, created_at: createdAt, expires_at: expiresAt }
-      await trx.insertInto('api_key_secrets').values(row).execute()
-    } else if (existing.key_id === keyId && (expiresAt ?? never) < (existing.expires_at ?? never)) {
-      const change = { expires_at: expiresAt }
-      await trx.updateTable('api_key_secrets').set(change).where('hash', '=', hash).execute()
-    } else continue
+  for (const secret of secrets) {
+    const { hash, createdAt: created_at, expiresAt: expires_at } = secret
+    const change = await findSecretChange(trx, keyId, secret)
+    if (change === 'unchanged') continue
+    if (change === 'added')
+      await trx
+        .insertInto('api_key_secrets')
+        .values({ hash, key_id: keyId, created_at, expires_at })
+        .execute()
+    else await trx.updateTable('api_key_secrets').set({ expires_at }).where('hash', '=', hash).execute()
     isChanged = true
   }
   if (isChanged) await deleteExcessSecrets(trx, keyId)

@@ -2,10 +2,33 @@ import type { Db } from '../../database/tables.ts'
 import { recordEvent } from '../../events/queries.ts'
 import { isOpenOrderStatus } from '../../orders/order.ts'
 import { lockOrder, lockPetAndOrder, syncPetStatus } from '../../orders/queries.ts'
+import type { Change } from './changes.ts'
 import { ConflictError } from './problems.ts'
 import type { OrderRecord } from './records.ts'
 
-export async function applyOrder(trx: Db, record: OrderRecord, now: number): Promise<void> {
+const toRow = (record: OrderRecord) => ({
+  pet_id: record.petId,
+  status: record.status,
+  customer_name: record.customer?.name ?? null,
+  customer_email: record.customer?.email ?? null,
+  note: record.note,
+  placed_at: record.placedAt,
+  updated_at: record.updatedAt,
+  hold_expires_at: record.holdExpiresAt,
+  cancel_reason: record.cancelReason,
+})
+
+/** What an import of this order would do. */
+export async function findOrderChange(db: Db, record: OrderRecord): Promise<Change> {
+  const stored = await db.selectFrom('orders').selectAll().where('id', '=', record.id).executeTakeFirst()
+  if (!stored) return 'added'
+  const row = toRow(record)
+  return Object.entries(row).every(([name, value]) => stored[name as keyof typeof row] === value)
+    ? 'unchanged'
+    : 'changed'
+}
+
+export async function applyOrder(trx: Db, record: OrderRecord, now: number): Promise<Change> {
   const { id, petId, status, cancelReason } = record
   // First: it may expire the hold of the existing order.
   const { openOrder } = await lockPetAndOrder(trx, BigInt(petId), now)
@@ -15,23 +38,15 @@ export async function applyOrder(trx: Db, record: OrderRecord, now: number): Pro
     throw new ConflictError(
       `Order ${id} cannot be ${status}, because animal ${petId} has the open order ${openOrder.id}.`,
     )
-  const row = {
-    pet_id: petId,
-    status,
-    customer_name: record.customer?.name ?? null,
-    customer_email: record.customer?.email ?? null,
-    note: record.note,
-    placed_at: record.placedAt,
-    updated_at: record.updatedAt,
-    hold_expires_at: record.holdExpiresAt,
-    cancel_reason: cancelReason,
-  }
+  const change = await findOrderChange(trx, record)
+  if (change === 'unchanged') return change
+  const row = toRow(record)
   await trx
     .insertInto('orders')
     .values({ id, ...row })
     .onConflict((conflict) => conflict.column('id').doUpdateSet(row))
     .execute()
-  if (existing?.petId === petId && existing.status === status) return
+  if (existing?.petId === petId && existing.status === status) return change
   await recordEvent(trx, now, `order.${status}`, {
     id,
     petId,
@@ -42,4 +57,5 @@ export async function applyOrder(trx: Db, record: OrderRecord, now: number): Pro
   if (existing && isOpenOrderStatus(existing.status))
     await syncPetStatus(trx, existing.petId, existing.petId === petId ? status : 'cancelled', now)
   if (isOpen) await syncPetStatus(trx, petId, status, now)
+  return change
 }

@@ -5,6 +5,7 @@ import type { Db } from '../../database/tables.ts'
 import { type OrderStatus, petStatusForOrder } from '../../orders/order.ts'
 import { lockPetAndOrder } from '../../orders/queries.ts'
 import { createPets, findStoredPets, type StoredPet, updatePets } from '../../pets/queries.ts'
+import { addCounts, type ChangeCounts, noCounts } from './changes.ts'
 import { ConflictError } from './problems.ts'
 import type { PetRecord } from './records.ts'
 
@@ -19,15 +20,18 @@ export async function applyPets(
   dialect: SqlDialect,
   pets: readonly PetRecord[],
   now: number,
-): Promise<void> {
+): Promise<ChangeCounts> {
   const { storedIds, petIds } = await findStoredIds(trx, pets)
   const repeated = storedIndex(await findStoredPets(trx, storedIds)).firstRepeated(pets)
   if (repeated !== undefined) {
-    await applyPets(trx, dialect, pets.slice(0, repeated), now)
-    return applyPets(trx, dialect, pets.slice(repeated), now)
+    const counts = await applyPets(trx, dialect, pets.slice(0, repeated), now)
+    addCounts(counts, await applyPets(trx, dialect, pets.slice(repeated), now))
+    return counts
   }
-  if (storedIds.length === 0 && (await findOpenOrders(trx, petIds)).size === 0)
-    return createPets(trx, dialect, pets, now)
+  if (storedIds.length === 0 && (await findOpenOrders(trx, petIds)).size === 0) {
+    await createPets(trx, dialect, pets, now)
+    return { ...noCounts(), added: pets.length }
+  }
   // Before the pets, in the order of all locks.
   await ensureCategories(
     trx,
@@ -56,6 +60,8 @@ export async function applyPets(
   }
   await updatePets(trx, changed, now)
   if (added.length > 0) await createPets(trx, dialect, added, now)
+  const unchanged = pets.length - added.length - changed.length
+  return { added: added.length, changed: changed.length, unchanged }
 }
 
 /** Returns the open orders by pet. Orders change only while their pet is locked. */

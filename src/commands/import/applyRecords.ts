@@ -5,6 +5,7 @@ import { continueFeed, recordEvent } from '../../events/queries.ts'
 import { applyKey, type KeyOutcome } from './applyKey.ts'
 import { applyOrder } from './applyOrder.ts'
 import { applyPets, petsPerStatement } from './applyPets.ts'
+import { addCounts, type Change, type Changes, noChanges } from './changes.ts'
 import {
   type CategoryRecord,
   type ExportRecord,
@@ -22,20 +23,25 @@ export async function applyRecords(
   dialect: SqlDialect,
   records: readonly ExportRecord[],
   now: number,
-): Promise<{ applied: number; keys: KeyOutcome[] }> {
+): Promise<{ applied: number; changes: Changes; keys: KeyOutcome[] }> {
   const deadline = performance.now() + transactionMaxMs
   const keys: KeyOutcome[] = []
+  const changes = noChanges()
   let applied = 0
   while (applied < records.length && (applied === 0 || performance.now() < deadline)) {
     const pets = leadingPets(records, applied)
-    if (pets.length > 0) await applyPets(trx, dialect, pets, now)
-    else {
-      const outcome = await applyRecord(trx, dialect, records[applied] as OtherRecord, now)
-      if (outcome) keys.push(outcome)
-    }
+    const record = records[applied] as OtherRecord
+    if (pets.length > 0) addCounts(changes.pets, await applyPets(trx, dialect, pets, now))
+    else if (record.type === 'key') {
+      const outcome = await applyKey(trx, record, now)
+      changes.keys[outcome.change]++
+      keys.push(outcome)
+    } else if (record.type === 'order') changes.orders[await applyOrder(trx, record, now)]++
+    else if (record.type === 'category') changes.categories[await applyCategory(trx, record, now)]++
+    else await applyHeader(trx, dialect, record)
     applied += Math.max(1, pets.length)
   }
-  return { applied, keys }
+  return { applied, changes, keys }
 }
 
 /** The pets from an index up to the next record of another type. */
@@ -47,19 +53,6 @@ function leadingPets(records: readonly ExportRecord[], from: number): PetRecord[
 
 type OtherRecord = Exclude<ExportRecord, PetRecord>
 
-async function applyRecord(
-  trx: Db,
-  dialect: SqlDialect,
-  record: OtherRecord,
-  now: number,
-): Promise<KeyOutcome | undefined> {
-  if (record.type === 'key') return applyKey(trx, record, now)
-  if (record.type === 'order') await applyOrder(trx, record, now)
-  else if (record.type === 'category') await applyCategory(trx, record, now)
-  else await applyHeader(trx, dialect, record)
-  return undefined
-}
-
 async function applyHeader(trx: Db, dialect: SqlDialect, header: HeaderRecord): Promise<void> {
   await dialect.reserveIds(trx, 'pets', header.lastPetId ?? 0)
   await dialect.reserveIds(trx, 'api_keys', header.lastKeyId ?? 0)
@@ -68,12 +61,19 @@ async function applyHeader(trx: Db, dialect: SqlDialect, header: HeaderRecord): 
   await continueFeed(trx, dialect, header.lastEventId ?? 0)
 }
 
-async function applyCategory(trx: Db, { id, name }: CategoryRecord, now: number): Promise<void> {
-  const existing = await findCategory(trx, id)
-  if (!existing) {
+/** What an import of this category would do. */
+export async function findCategoryChange(db: Db, { id, name }: CategoryRecord): Promise<Change> {
+  const existing = await findCategory(db, id)
+  if (!existing) return 'added'
+  return (existing.name ?? null) === name ? 'unchanged' : 'changed'
+}
+
+async function applyCategory(trx: Db, record: CategoryRecord, now: number): Promise<Change> {
+  const { id, name } = record
+  const change = await findCategoryChange(trx, record)
+  if (change === 'added') {
     await trx.insertInto('categories').values({ category_id: id, name }).execute()
     await recordEvent(trx, now, 'category.created', { id, name: name ?? undefined })
-  } else if ((existing.name ?? null) !== name) {
-    await updateCategory(trx, { id, name: name ?? undefined }, now)
-  }
+  } else if (change === 'changed') await updateCategory(trx, { id, name: name ?? undefined }, now)
+  return change
 }

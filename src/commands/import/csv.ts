@@ -1,33 +1,70 @@
-/** Reads the cells of one CSV record (RFC 4180). Undefined if the text ends within quotation marks. */
-export function parseCsvRecord(
-  text: string,
-  start: number,
-  delimiter: string,
-): { cells: string[]; end: number } | undefined {
+/** A cell whose quotation marks are wrong. */
+export type CellProblem = { readonly cell: number; readonly reason: string }
+
+/** A quoted cell with line breaks, by the indexes of its quotation marks. */
+type MultilineCell = { readonly cell: number; readonly open: number; readonly close: number }
+
+export type CsvRecord = {
+  readonly cells: string[]
+  readonly end: number
+  readonly problem: CellProblem | undefined
+  readonly multiline: readonly MultilineCell[]
+}
+
+/**
+ * Reads the cells of one CSV record (RFC 4180). If the text ends within quotation marks, there is no record, and the
+ * result is the number of that cell.
+ */
+export function parseCsvRecord(text: string, start: number, delimiter: string): CsvRecord | number {
   const lineEnd = text.indexOf('\n', start)
   const stop = lineEnd === -1 ? text.length : lineEnd
   const line = text.slice(start, stop)
-  if (!line.includes('"')) return { cells: withoutReturn(line).split(delimiter), end: stop + 1 }
+  if (!line.includes('"'))
+    return { cells: withoutReturn(line).split(delimiter), end: stop + 1, problem: undefined, multiline: [] }
   const cells: string[] = []
+  const multiline: MultilineCell[] = []
+  let problem: CellProblem | undefined
   for (let at = start; ; ) {
-    if (text[at] !== '"') {
-      const next = endOfCell(text, at, delimiter)
-      cells.push(text.slice(at, next))
-      at = next
+    const cell = cells.length
+    const open = at
+    if (text[open] !== '"') {
+      at = endOfCell(text, open, delimiter)
+      const content = text.slice(open, at)
+      if (hasLostOpening(content))
+        problem ??= { cell, reason: 'ends with a quotation mark but does not begin with one' }
+      cells.push(content)
     } else {
-      const closing = closingQuote(text, at + 1)
-      if (closing === -1) return undefined
-      cells.push(text.slice(at + 1, closing).replaceAll('""', '"'))
-      // What follows the quotation mark belongs to the cell, though it should not be there.
-      at = endOfCell(text, closing + 1, delimiter)
+      const close = closingQuote(text, open + 1)
+      if (close === -1) return cell
+      const content = text.slice(open + 1, close)
+      cells.push(content.replaceAll('""', '"'))
+      if (content.includes('\n')) multiline.push({ cell, open, close })
+      at = endOfCell(text, close + 1, delimiter)
+      if (text.slice(close + 1, at).trim() !== '')
+        problem ??= { cell, reason: 'has text after its closing quotation mark' }
     }
     if (text[at] === delimiter) at++
     else {
-      const last = cells.length - 1
-      if (text[at - 1] === '\r') cells[last] = withoutReturn(cells[last] ?? '')
-      return { cells, end: at + 1 }
+      if (text[open] !== '"' && text[at - 1] === '\r') cells[cell] = withoutReturn(cells[cell] ?? '')
+      return { cells, end: at + 1, problem, multiline }
     }
   }
+}
+
+/** Between quotation marks, a cell has an even number of them, and so an odd one if its first is missing. */
+const hasLostOpening = (content: string): boolean =>
+  content.trimEnd().endsWith('"') && content.split('"').length % 2 === 0
+
+/**
+ * The lines of the text that a quoted cell has made one record, without the quotation marks of the cell. The first and the
+ * last one have the other cells of the record.
+ */
+export function joinedLines(text: string, record: CsvRecord, start: number, { open, close }: MultilineCell) {
+  const from = Math.max(start, text.lastIndexOf('\n', open) + 1)
+  const next = text.indexOf('\n', close)
+  const to = next === -1 ? text.length : Math.min(next, record.end)
+  const content = text.slice(from, open) + text.slice(open + 1, close) + text.slice(close + 1, to)
+  return content.split('\n')
 }
 
 function endOfCell(text: string, from: number, delimiter: string): number {
@@ -55,3 +92,13 @@ export function findDelimiter(header: string): string {
 /** One line of CSV. Cells are quoted where they have to be. */
 export const formatCsvRecord = (cells: readonly string[]): string =>
   cells.map((cell) => (/["\n\r,;\t]|^\s|\s$/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)).join(',')
+
+/** Spreadsheets evaluate a cell that begins with one of the first four, and some ignore the white space before it. */
+const formulaStart = /^[=+\-@'\t\r]/
+const markedFormula = /^'[=+\-@'\t\r]/
+
+/** Marks a text that a spreadsheet could evaluate as a formula. A text that begins with the mark gets another one. */
+export const markFormula = (text: string): string => (formulaStart.test(text) ? `'${text}` : text)
+
+/** Removes the mark of a formula, and nothing else. */
+export const unmarkFormula = (cell: string): string => (markedFormula.test(cell) ? cell.slice(1) : cell)

@@ -1,11 +1,12 @@
-import { findCategory } from '../../categories/queries.ts'
+import { systemClock } from '../../clock.ts'
 import type { Db } from '../../database/tables.ts'
 import { openTemporaryDatabase } from '../temporaryDatabase.ts'
+import { findKeyChange } from './applyKey.ts'
+import { findOrderChange } from './applyOrder.ts'
 import { findPetsOf, isSame, merge, petsPerStatement, storedIndex } from './applyPets.ts'
-import { type Batch, type CategoryRecord, type ExportRecord, isPetRecord, type PetRecord } from './records.ts'
-
-type Changes = { added: number; updated: number; unchanged: number }
-const noChanges = (): Changes => ({ added: 0, updated: 0, unchanged: 0 })
+import { findCategoryChange } from './applyRecords.ts'
+import { type Change, type Changes, noChanges } from './changes.ts'
+import { type Batch, type ExportRecord, isPetRecord, type PetRecord } from './records.ts'
 
 /** Counts what an import would change. Without a database, everything would be added. */
 export async function findChanges(
@@ -13,7 +14,7 @@ export async function findChanges(
   batches: AsyncIterable<Batch>,
   isWanted: (line: number) => boolean,
   signal: AbortSignal,
-) {
+): Promise<Changes> {
   const counter = new ChangeCounter(db)
   try {
     for await (const { records, lines } of batches) {
@@ -27,9 +28,9 @@ export async function findChanges(
 }
 
 class ChangeCounter {
-  readonly changes = { pets: noChanges(), categories: noChanges(), orders: 0, keys: 0 }
+  readonly changes = noChanges()
   readonly #db: Db | undefined
-  readonly #seen = new SeenPets()
+  readonly #seen = new SeenRecords()
 
   constructor(db: Db | undefined) {
     this.#db = db
@@ -40,26 +41,35 @@ class ChangeCounter {
     for (let from = 0; from < pets.length; from += petsPerStatement)
       await this.#addPets(pets.slice(from, from + petsPerStatement))
     for (const record of records) {
-      if (record.type === 'category') await this.#addCategory(record)
-      else if (record.type === 'order') this.changes.orders++
-      else if (record.type === 'key') this.changes.keys++
+      if (record.type === 'category')
+        this.changes.categories[await this.#find(`category ${record.id}`, findCategoryChange, record)]++
+      else if (record.type === 'order')
+        this.changes.orders[await this.#find(`order ${record.id}`, findOrderChange, record)]++
+      else if (record.type === 'key')
+        this.changes.keys[await this.#find(`key ${record.id}`, findKeyChange, record)]++
     }
   }
 
   async #addPets(pets: readonly PetRecord[]): Promise<void> {
     const stored = storedIndex(await findPetsOf(this.#db, pets))
     for (const record of pets) {
-      const isRepeated = this.#seen.add(record)
+      // Its id decides, if it has one.
+      const keys = [record.id, record.externalId].filter((key) => key !== undefined)
+      const isRepeated = this.#seen.add(keys)
       const existing = stored.find(record)
-      if (!existing) this.changes.pets[isRepeated ? 'updated' : 'added']++
-      else this.changes.pets[isSame(existing, merge(existing, record)) ? 'unchanged' : 'updated']++
+      if (!existing) this.changes.pets[isRepeated ? 'changed' : 'added']++
+      else this.changes.pets[isSame(existing, merge(existing, record)) ? 'unchanged' : 'changed']++
     }
   }
 
-  async #addCategory({ id, name }: CategoryRecord): Promise<void> {
-    const existing = this.#db && (await findCategory(this.#db, id))
-    if (!existing) this.changes.categories.added++
-    else this.changes.categories[(existing.name ?? null) === name ? 'unchanged' : 'updated']++
+  async #find<T>(
+    name: string,
+    find: (db: Db, record: T, now: number) => Promise<Change>,
+    record: T,
+  ): Promise<Change> {
+    const isRepeated = this.#seen.add([name])
+    const change = this.#db ? await find(this.#db, record, systemClock()) : 'added'
+    return change === 'added' && isRepeated ? 'changed' : change
   }
 
   close(): void {
@@ -67,14 +77,13 @@ class ChangeCounter {
   }
 }
 
-/** The ids and external ids of the file so far. */
-class SeenPets {
+/** What identifies the records of the file so far: the id or the external id of a pet, or the type and id of another one. */
+class SeenRecords {
   readonly #database = openTemporaryDatabase('CREATE TABLE seen (key ANY PRIMARY KEY) STRICT, WITHOUT ROWID')
   readonly #insert = this.#database.prepare('INSERT OR IGNORE INTO seen VALUES (?)')
 
-  /** Returns whether an earlier record was about the same pet. Its id decides, if it has one. */
-  add({ id, externalId }: PetRecord): boolean {
-    const keys = [id, externalId].filter((key) => key !== undefined)
+  /** Returns whether an earlier record had the first of these keys. */
+  add(keys: readonly (number | string)[]): boolean {
     const [isRepeated = false] = keys.map((key) => this.#insert.run(key).changes === 0)
     return isRepeated
   }

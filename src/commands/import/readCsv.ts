@@ -1,7 +1,14 @@
 import { parseInt64 } from '../../api/json.ts'
 import { validate } from '../../api/validation.ts'
 import { type PetStatus, petStatuses } from '../../pets/pet.ts'
-import { findDelimiter, parseCsvRecord } from './csv.ts'
+import {
+  type CellProblem,
+  type CsvRecord,
+  findDelimiter,
+  joinedLines,
+  parseCsvRecord,
+  unmarkFormula,
+} from './csv.ts'
 import { LineError, problemOf } from './problems.ts'
 import { countLineFeeds, lineBytesMax, type TextChunk } from './readText.ts'
 import { type Batch, type PetRecord, petSchema, type ReadOptions } from './records.ts'
@@ -9,44 +16,110 @@ import { type Batch, type PetRecord, petSchema, type ReadOptions } from './recor
 export const csvFields = ['id', 'externalId', 'name', 'categoryId', 'status'] as const
 type Field = (typeof csvFields)[number]
 
-const unclosedQuote = 'a quotation mark is not closed'
+const unclosed = 'has a quotation mark that is not closed'
+const swallowsRecords = 'contains lines that look like records: a quotation mark is probably missing'
 
 /** The index of each field in a row. */
-type Columns = { readonly [Name in Field]?: number } & { readonly count: number; readonly delimiter: string }
+type Columns = { readonly [Name in Field]?: number } & {
+  readonly headers: readonly string[]
+  readonly delimiter: string
+}
 
 /** Reads animals from CSV. A record can have several lines, within quotation marks. */
 export async function* readCsv(
   chunks: AsyncIterable<TextChunk>,
   options: ReadOptions,
 ): AsyncGenerator<Batch> {
-  let columns: Columns | undefined
+  const reader = new CsvReader(options)
   let rest = ''
-  let line = 1
-  for await (const chunk of chunks) {
-    if (rest === '') line = chunk.line
-    const batch: Batch = { records: [], lines: [], problems: [...chunk.problems], bytes: chunk.bytes }
-    const text = rest + (chunk.line === 1 ? chunk.text.replace(/^\ufeff/, '') : chunk.text)
-    rest = ''
-    for (let start = 0; start < text.length; ) {
-      const parsed = parseCsvRecord(text, start, columns?.delimiter ?? findDelimiter(firstLine(text)))
-      if (!parsed && text.length - start <= lineBytesMax) {
-        rest = text.slice(start)
-        break
-      }
-      // A quotation mark that is never closed makes only its own line wrong.
-      const end = parsed?.end ?? nextLine(text, start)
-      if (!parsed) batch.problems.push({ line, reason: unclosedQuote })
-      else if (!isBlank(parsed.cells)) {
-        if (!columns) columns = readHeader(parsed.cells, firstLine(text), options)
-        else readRow(parsed.cells, columns, line, batch)
-      }
-      // The record may lack the line feed at its end.
-      line += 1 + (parsed ? countLineFeeds(text, start, end - 1) : 0)
-      start = end
-    }
+  for await (const { line, text, bytes, problems } of chunks) {
+    if (rest === '') reader.line = line
+    const batch: Batch = { records: [], lines: [], problems: [...problems], bytes }
+    rest = reader.read(rest + (line === 1 ? text.replace(/^\ufeff/, '') : text), batch, lineBytesMax)
     yield batch
   }
-  if (rest !== '') yield { records: [], lines: [], problems: [{ line, reason: unclosedQuote }], bytes: 0 }
+  const last: Batch = { records: [], lines: [], problems: [], bytes: 0 }
+  reader.read(rest, last, 0)
+  yield last
+}
+
+class CsvReader {
+  readonly #options: ReadOptions
+  #columns: Columns | undefined
+  /** The number of the next line. */
+  line = 1
+
+  constructor(options: ReadOptions) {
+    this.#options = options
+  }
+
+  /** Returns the text of a record that may continue, if it has at most `restMax` characters. */
+  read(text: string, batch: Batch, restMax: number): string {
+    for (let start = 0; start < text.length; ) {
+      const delimiter = this.#columns?.delimiter ?? findDelimiter(firstLine(text))
+      const parsed = parseCsvRecord(text, start, delimiter)
+      if (typeof parsed === 'number' && text.length - start <= restMax) return text.slice(start)
+      const problem = quoteProblem(text, start, parsed, this.#columns)
+      if (problem) reportCell(problem, this.#columns, this.line, batch)
+      else if (typeof parsed !== 'number' && !isBlank(parsed.cells)) {
+        if (!this.#columns) this.#columns = readHeader(parsed.cells, firstLine(text), this.#options)
+        else readRow(parsed.cells, this.#columns, this.line, batch)
+      }
+      // A wrong quotation mark makes only its own line wrong: the next ones may be records.
+      const end = problem || typeof parsed === 'number' ? nextLine(text, start) : parsed.end
+      // The record may lack the line feed at its end.
+      this.line += 1 + countLineFeeds(text, start, end - 1)
+      start = end
+    }
+    return ''
+  }
+}
+
+function quoteProblem(
+  text: string,
+  start: number,
+  parsed: CsvRecord | number,
+  columns: Columns | undefined,
+): CellProblem | undefined {
+  if (typeof parsed === 'number') return { cell: parsed, reason: unclosed }
+  if (parsed.problem || !columns) return parsed.problem
+  const swallowing = parsed.multiline.find((cell) =>
+    looksLikeRecords(joinedLines(text, parsed, start, cell), columns),
+  )
+  return swallowing && { cell: swallowing.cell, reason: swallowsRecords }
+}
+
+/**
+ * Whether the lines of a quoted cell were probably records, which a missing quotation mark has joined: one of the lines
+ * between the first and the last is a valid record, or both the first and the last are. One of these two alone proves
+ * nothing: the first is a valid record if the cell is in the last column, and the last if it is in the first column.
+ */
+function looksLikeRecords(lines: readonly string[], columns: Columns): boolean {
+  const isRecord = (text: string) => {
+    const parsed = parseCsvRecord(text, 0, columns.delimiter)
+    if (typeof parsed === 'number' || parsed.problem || parsed.cells.length !== columns.headers.length)
+      return false
+    try {
+      return toPet(parsed.cells, columns) !== undefined
+    } catch {
+      return false
+    }
+  }
+  const [first = '', ...others] = lines
+  const last = others.pop() ?? ''
+  return others.some(isRecord) || (isRecord(first) && isRecord(last))
+}
+
+/** Adds a problem with the name of its column. A header with one is an error, because no line can be read without it. */
+function reportCell(
+  { cell, reason }: CellProblem,
+  columns: Columns | undefined,
+  line: number,
+  batch: Batch,
+): void {
+  const problem = { line, reason: `${columns?.headers[cell] || `column ${cell + 1}`} ${reason}` }
+  if (!columns) throw new Error(`Line ${line}: ${problem.reason}. Nothing was imported.`)
+  batch.problems.push(problem)
 }
 
 const firstLine = (text: string): string => text.slice(0, nextLine(text, 0))
@@ -73,7 +146,7 @@ function readHeader(cells: readonly string[], line: string, options: ReadOptions
         `The header has no column ${field}. Its columns are: ${headers.join(', ')}. Use --map HEADER=${field}.`,
       )
   }
-  return { ...found, count: headers.length, delimiter: findDelimiter(line) }
+  return { ...found, headers, delimiter: findDelimiter(line) }
 }
 
 function fieldOf(header: string, { map, externalId }: ReadOptions): Field | undefined {
@@ -89,8 +162,9 @@ function fieldOf(header: string, { map, externalId }: ReadOptions): Field | unde
 
 function readRow(cells: readonly string[], columns: Columns, line: number, batch: Batch): void {
   try {
-    if (cells.length !== columns.count)
-      throw new LineError(`has ${cells.length} columns, but the header has ${columns.count}`)
+    const { length } = columns.headers
+    if (cells.length !== length)
+      throw new LineError(`has ${cells.length} columns, but the header has ${length}`)
     batch.records.push(toPet(cells, columns))
     batch.lines.push(line)
   } catch (error) {
@@ -102,8 +176,9 @@ const plainName = /^(?!\s*$)[^\p{Cc}\p{Cs}]{1,255}$/u
 const plainId = /^[1-9]\d{0,14}$/
 
 function toPet(cells: readonly string[], columns: Columns): PetRecord {
-  const cell = (field: Field) => cells[columns[field] ?? cells.length]?.trim() || undefined
-  const name = cells[columns.name ?? 0] ?? ''
+  const textOf = (field: Field) => unmarkFormula(cells[columns[field] ?? cells.length] ?? '')
+  const cell = (field: Field) => textOf(field).trim() || undefined
+  const name = textOf('name')
   const [id, categoryId] = [cell('id'), cell('categoryId')]
   const [status, externalId] = [cell('status'), cell('externalId')]
   // Without the schema, which takes several times as long.

@@ -109,12 +109,14 @@ export async function throwIfAborted(signal: AbortSignal | undefined): Promise<v
 const countedTables = { pets: 'pets', categories: 'categories', orders: 'orders', keys: 'api_keys' } as const
 export type RowCounts = Readonly<Record<keyof typeof countedTables, number>>
 
+/** A database of another version may lack a table. */
 function countRows(connection: DatabaseSync): RowCounts {
-  const counts = Object.entries(countedTables).map(([name, table]) => [
-    name,
-    Number(connection.prepare(`SELECT count(*) AS count FROM ${table}`).get()?.count),
-  ])
-  return Object.fromEntries(counts)
+  const hasTable = connection.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?")
+  const count = (table: string) =>
+    hasTable.get(table) ? Number(connection.prepare(`SELECT count(*) AS n FROM ${table}`).get()?.n) : 0
+  return Object.fromEntries(
+    Object.entries(countedTables).map(([name, table]) => [name, count(table)]),
+  ) as RowCounts
 }
 
 /**

@@ -28,6 +28,7 @@ import { isLocked, sqliteKysely } from './driver.ts'
 import { acquireServerLock, isFileLocked, lockFile } from './fileLock.ts'
 import { createFolder, filesOf, repairModes, syncFile, syncFolder } from './files.ts'
 import { databaseFile } from './open.ts'
+import { explainUnwritable, otherDataFolder } from './unwritable.ts'
 
 const lockRetryMs = 20
 const stagingPrefix = 'restore-'
@@ -57,10 +58,13 @@ export async function restoreDatabase(
     throw new Error(`${file} is not a complete backup of a petstore database${reason}.`)
   }
   const isNewFolder = !existsSync(dataDir)
-  createFolder(dataDir)
   try {
+    createFolder(dataDir)
     removeStaging(dataDir)
     return await restoreChecked(file, dataDir, now, prepare, options)
+  } catch (error) {
+    // Before the new folder is removed: that it does not exist is never the reason.
+    throw explainUnwritable(error, dataDir, otherDataFolder)
   } finally {
     if (isNewFolder) removeIfEmpty(dataDir)
   }
@@ -77,7 +81,10 @@ async function restoreChecked(
   const releaseLock = lockFile(stagingLock(staging), 'The staging folder is locked.')
   try {
     const rows = await copyDatabase(file, databaseFile(staging), options)
-    const database = await openMigrated({ dataDir: staging }, now)
+    const database = await openMigrated({ dataDir: staging }, now).catch((cause: Error) => {
+      if (!('code' in cause)) throw cause
+      throw new Error(`Nothing was restored: the migration of ${file} failed (${cause.message}).`, { cause })
+    })
     try {
       await renewIdentity(database)
       using connection = openReplaced(databaseFile(dataDir))
