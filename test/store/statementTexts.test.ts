@@ -65,7 +65,8 @@ describe('the texts of statements do not depend on the number of', () => {
       'audit entries that are pruned',
       4,
       async (trx, size) => {
-        for (let n = 0; n < Math.min(size, 40); n++) await recordAudit(trx, byService(0), 'key.created', `key ${n}`)
+        for (let n = 0; n < Math.min(size, 40); n++)
+          await recordAudit(trx, byService(0), 'key.created', `key ${n}`)
         await pruneAuditEntries(trx, farFuture)
       },
     ],
