@@ -27,6 +27,7 @@ test('the documented defaults apply without settings', () => {
     orderHoldMs: 72 * 60 * 60 * 1000,
     isMetricsOpen: false,
     logLevel: 'info',
+    logFormat: 'auto',
   })
   assert.deepEqual(trustedProxies.rules, [])
   assert.deepEqual(webhookAllow.rules, [])

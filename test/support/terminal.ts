@@ -2,6 +2,8 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mainFile } from './mainFile.ts'
 
+const waitMaxMs = 30_000
+
 /** Runs `petstore` in a terminal, which both outputs go to. */
 export function spawnInTerminal(args: string[], env: Record<string, string>) {
   const command = [process.execPath, mainFile, ...args].map((word) => `'${word}'`).join(' ')
@@ -18,15 +20,19 @@ export function spawnInTerminal(args: string[], env: Record<string, string>) {
   })
   return {
     output,
-    /** Waits until the output contains a text. Fails if the command ends first. */
+    /** Waits until the output contains a text. Fails if the command ends first, or after a while. */
     until: (text: string | RegExp) =>
       new Promise<void>((resolve, reject) => {
-        const isThere = () => output.text.search(text) !== -1 && resolve()
+        const fail = () => reject(new Error(`Not printed: ${text}\n${output.text}`))
+        const timer = setTimeout(fail, waitMaxMs)
+        const isThere = () => {
+          if (output.text.search(text) === -1) return
+          clearTimeout(timer)
+          resolve()
+        }
         look.push(isThere)
         isThere()
-        child.once('close', () =>
-          reject(new Error(`The command ended before it printed ${text}:\n${output.text}`)),
-        )
+        child.once('close', fail)
       }),
     /** Presses Ctrl-C, and waits for the end. */
     async interrupt(): Promise<void> {
