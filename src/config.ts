@@ -57,6 +57,8 @@ export function readConfig(env: Environ) {
     /** `/metrics` requires no API key. */
     isMetricsOpen: read.boolean('PETSTORE_METRICS_OPEN', false),
     logLevel: read.oneOf('PETSTORE_LOG_LEVEL', logLevels, 'info'),
+    /** `auto` is text in a terminal and JSON otherwise. */
+    logFormat: read.oneOf('PETSTORE_LOG_FORMAT', ['auto', 'json', 'text'] as const, 'auto'),
   })
   if (config.databaseReadUrl !== undefined && read.text('DATABASE_URL') === undefined)
     problems.push('DATABASE_READ_URL names a replica of the database in DATABASE_URL, which is not set.')

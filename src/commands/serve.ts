@@ -16,7 +16,10 @@ const stopMaxMs = 15_000
 
 export async function run({ env, options }: Pick<Call, 'env' | 'options'>): Promise<void> {
   const config = await readServerConfig(env)
-  const { log, close, abandon } = createLog({ level: config.logLevel, redact: redactor(config.adminKey) })
+  const isTerminal = process.stderr.isTTY
+  const format = config.logFormat === 'auto' ? (isTerminal ? 'text' : 'json') : config.logFormat
+  const redact = redactor(config.adminKey)
+  const { log, flush, hideRequests, close, abandon } = createLog({ level: config.logLevel, redact, format })
   let service: Service | undefined
   let stoppingSince: number | undefined
   const end = async (started: Service) => {
@@ -50,7 +53,13 @@ export async function run({ env, options }: Pick<Call, 'env' | 'options'>): Prom
   for (const warning of unknownSettingWarnings(env)) log.warn(warning)
   // Printed last: from here on the service can be stopped cleanly.
   log.info({ port: started.port, environment: config.environment }, 'started')
-  console.log(options.json ? JSON.stringify(addresses(config, started)) : startMessage(config, started))
+  if (options.json) return console.log(JSON.stringify(addresses(config, started)))
+  // The key is shown once. Lines of the log that follow would move it out of sight.
+  const isKeyKept =
+    isTerminal && process.stdout.isTTY && format === 'text' && started.newOperatorKey !== undefined
+  if (isKeyKept) hideRequests()
+  if (isTerminal) await flush()
+  console.log(startMessage(config, started, isKeyKept))
 }
 
 /** Returns whether a thread may be left that cannot be stopped, because it waits for the disk. */
@@ -79,7 +88,7 @@ function addresses(config: Config, { port, newOperatorKey }: Service) {
   return { environment, ...pages, data, operatorKey: newOperatorKey }
 }
 
-function startMessage(config: Config, service: Service): string {
+function startMessage(config: Config, service: Service, areRequestsHidden: boolean): string {
   const { api, console, docs, data, operatorKey } = addresses(config, service)
   return `Petstore is up (${config.environment}).
 
@@ -88,8 +97,12 @@ function startMessage(config: Config, service: Service): string {
   Docs      ${docs}
   Data      ${data}
 
-${operatorKey === undefined ? lostKeyHint(config) : firstSteps(api, operatorKey)}Stop it with Ctrl-C.`
+${operatorKey === undefined ? lostKeyHint(config) : firstSteps(api, operatorKey)}${areRequestsHidden ? hiddenRequests : ''}Stop it with Ctrl-C.`
 }
+
+const hiddenRequests = `Requests are not shown until the next start, so that the key stays in sight.
+
+`
 
 const firstSteps = (
   api: string,

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type DestinationStream, destination, type Logger, pino } from 'pino'
 import type { RequestLog } from '../api/pipeline.ts'
 import { systemClock, timestamp } from '../clock.ts'
+import { readableLine, requestMessage } from './readableLog.ts'
 
 export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error' | 'fatal'> & {
   /** Writes one line per request, without query, headers and body: they may contain secrets and personal data. */
@@ -13,9 +14,14 @@ const flushMs = 200
 /** Lines beyond this are dropped, so a stalled reader of the log cannot exhaust the memory. */
 const bufferedBytesMax = 16 * 1024 * 1024
 const lastFlushMaxMs = 1_000
+const errorLevel = 50
 
 type OpenLog = {
   readonly log: Log
+  /** Writes the lines so far, for a bounded time. */
+  flush(): Promise<void>
+  /** From now on, a readable log has no lines of requests, except of those that fail. */
+  hideRequests(): void
   /** Writes the remaining lines, for a bounded time, and closes. */
   close(): Promise<void>
   /** Drops the remaining lines, so the process can exit immediately. */
@@ -26,13 +32,24 @@ type LogOptions = {
   readonly level: string
   /** Removes secrets from a text. */
   redact(text: string): string
+  /** JSON, or text for people. */
+  readonly format?: 'json' | 'text'
   /** Where the lines go, instead of standard error. */
   readonly stream?: DestinationStream
 }
 
-/** JSON lines on standard error, which leaves standard output to people and scripts. Writing never blocks. */
-export function createLog({ level, redact, stream }: LogOptions): OpenLog {
-  if (stream) return { log: logTo(stream, level, redact), close: async () => {}, abandon() {} }
+/** Lines on standard error, which leaves standard output to people and scripts. Writing never blocks. */
+export function createLog({ level, redact, format = 'json', stream }: LogOptions): OpenLog {
+  let areRequestsHidden = false
+  const hideRequests = () => {
+    areRequestsHidden = true
+  }
+  const lines = (target: DestinationStream) =>
+    format === 'json' ? target : readableStream(target, stream === undefined, () => areRequestsHidden)
+  if (stream) {
+    const log = logTo(lines(stream), level, redact)
+    return { log, hideRequests, flush: async () => {}, close: async () => {}, abandon() {} }
+  }
   const sink = destination({
     fd: 2,
     sync: false,
@@ -41,13 +58,18 @@ export function createLog({ level, redact, stream }: LogOptions): OpenLog {
     maxLength: bufferedBytesMax,
   })
   const buffered = bufferedSink(sink)
+  const flush = async () => {
+    buffered.flush()
+    const flushed = new Promise<void>((resolve) => sink.flush(() => resolve()))
+    await Promise.race([flushed, delay(lastFlushMaxMs)])
+  }
   return {
-    log: logTo(buffered, level, redact),
+    log: logTo(lines(buffered), level, redact),
+    hideRequests,
+    flush,
     abandon: () => sink.destroy(),
     async close() {
-      buffered.flush()
-      const flushed = new Promise<void>((resolve) => sink.flush(() => resolve()))
-      await Promise.race([flushed, delay(lastFlushMaxMs)])
+      await flush()
       // Otherwise the process would wait for a reader that may never read.
       sink.destroy()
     },
@@ -65,6 +87,19 @@ function logTo(stream: DestinationStream, level: string, redact: LogOptions['red
     },
   })
 }
+
+/** Rewrites lines of JSON for people. */
+const readableStream = (
+  target: DestinationStream,
+  isColoured: boolean,
+  areRequestsHidden: () => boolean,
+): DestinationStream => ({
+  write(json: string) {
+    const line = JSON.parse(json)
+    const isHidden = line.msg === requestMessage && line.level < errorLevel && areRequestsHidden()
+    if (!isHidden) target.write(readableLine(line, isColoured))
+  },
+})
 
 /** Collects lines as bytes and passes them on together: pino's own buffer of strings takes 10 % of the time of a read. */
 function bufferedSink(sink: DestinationStream) {

@@ -27,6 +27,7 @@ test('the documented defaults apply without settings', () => {
     orderHoldMs: 72 * 60 * 60 * 1000,
     isMetricsOpen: false,
     logLevel: 'info',
+    logFormat: 'auto',
   })
   assert.deepEqual(trustedProxies.rules, [])
   assert.deepEqual(webhookAllow.rules, [])
@@ -82,6 +83,8 @@ describe('valid settings are accepted', () => {
     [{ PETSTORE_ORDER_HOLD_HOURS: '1' }, { orderHoldMs: 60 * 60 * 1000 }],
     [{ PETSTORE_ORDER_HOLD_HOURS: '8760' }, { orderHoldMs: 365 * 24 * 60 * 60 * 1000 }],
     [{ PETSTORE_LOG_LEVEL: 'silent' }, { logLevel: 'silent' }],
+    [{}, { logFormat: 'auto' }],
+    [{ PETSTORE_LOG_FORMAT: 'text' }, { logFormat: 'text' }],
     [{ DATABASE_URL: 'postgres://localhost/petstore' }, { databaseUrl: 'postgres://localhost/petstore' }],
     [
       { DATABASE_URL: 'postgresql://a:b@db:1/c?sslmode=no' },
@@ -159,6 +162,7 @@ const badSettings: [name: string, value: string][] = [
   ['PETSTORE_WEBHOOK_ALLOW', 'fd00::/129'],
   ['PETSTORE_WEBHOOK_ALLOW', 'localhost'],
   ['PETSTORE_LOG_LEVEL', 'loud'],
+  ['PETSTORE_LOG_FORMAT', 'xml'],
   ['PETSTORE_DATABASE_POOL', '0'],
   ['PETSTORE_DATABASE_POOL', '1001'],
   ['PETSTORE_AUTO_MIGRATE', 'no'],

@@ -1,0 +1,60 @@
+import { styleText } from 'node:util'
+
+/** A log line, as JSON has it. */
+type Line = {
+  readonly level: number
+  readonly time: string
+  readonly msg?: string
+  readonly [name: string]: unknown
+}
+
+const levels: Readonly<Record<number, { name: string; style: Parameters<typeof styleText>[0] }>> = {
+  10: { name: 'TRACE', style: 'gray' },
+  20: { name: 'DEBUG', style: 'gray' },
+  30: { name: 'INFO', style: 'green' },
+  40: { name: 'WARN', style: 'yellow' },
+  50: { name: 'ERROR', style: 'red' },
+  60: { name: 'FATAL', style: 'red' },
+}
+const levelWidth = 5
+
+export const requestMessage = 'request'
+
+/** A log line for people. `style` adds colours, if the terminal has them. */
+export function readableLine(line: Line, isColoured: boolean): string {
+  const { level, time, msg = '', err, ...fields } = line
+  const { name, style } = levels[level] ?? { name: String(level), style: 'red' as const }
+  const padded = name.padEnd(levelWidth)
+  const shownLevel = isColoured ? styleText(style, padded, { stream: process.stderr }) : padded
+  const text = msg === requestMessage && 'method' in fields ? requestText(fields) : [msg, ...pairs(fields)]
+  const stack = err === undefined ? '' : errorText(err as { stack?: string; message?: string })
+  return `${clock(time)} ${shownLevel} ${withoutControls(text.filter((part) => part !== '').join(' '))}\n${stack}`
+}
+
+/** In the time zone of this machine, as the rest of the terminal. */
+function clock(time: string): string {
+  const at = new Date(time)
+  return [at.getHours(), at.getMinutes(), at.getSeconds()]
+    .map((part) => String(part).padStart(2, '0'))
+    .join(':')
+}
+
+function requestText({ status, method, path, ms, ...fields }: Record<string, unknown>): string[] {
+  const { code, keyId: key, address, requestId: request } = fields
+  return [`${status} ${method} ${path} ${ms} ms`, ...pairs({ code, key, address, request })]
+}
+
+const pairs = (fields: Record<string, unknown>): string[] =>
+  Object.entries(fields).flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${shown(value)}`]))
+
+const shown = (value: unknown): string =>
+  typeof value === 'string' && /^[^\s"=]+$/.test(value) ? value : JSON.stringify(value)
+
+const errorText = ({ stack, message = '' }: { stack?: string; message?: string }): string =>
+  (stack ?? message)
+    .split('\n')
+    .map((each) => `    ${withoutControls(each)}\n`)
+    .join('')
+
+/** They would change the terminal. Some texts come from clients. */
+const withoutControls = (text: string): string => text.replaceAll(/\p{Cc}/gu, '\ufffd')
