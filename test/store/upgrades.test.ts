@@ -5,7 +5,7 @@ import { migrate, migrations } from '../../src/database/migrate.ts'
 import { openPostgres } from '../../src/database/postgres/open.ts'
 import { openSqlite } from '../../src/database/sqlite/open.ts'
 import { assertSameExport, oneLine } from '../support/commands.ts'
-import { assertIntegrity, type DatabaseEnv, databaseFor } from '../support/engine.ts'
+import { assertIntegrity, type DatabaseEnv, databaseFor, engine } from '../support/engine.ts'
 import { laterMigration } from '../support/laterProgram.ts'
 import { laterServerFor, loadReleased, releasedDatabases, runLater } from '../support/releasedDatabase.ts'
 import { schemaOf } from '../support/schema.ts'
@@ -66,12 +66,15 @@ for (const released of releasedDatabases) {
       const env = await loadReleased(t, released)
       const rows = await rowsOf(env)
       const server = await laterServerFor(t, env, released)
-      const { valid, invalid } = released.secrets
+      const { valid, expiring, invalid } = released.secrets
       const status = async (key: string, headers = {}) =>
         (await server.request('GET', '/v1/pets', { key, headers })).status
       const origin = 'https://shelter.example'
       for (const [name, key] of Object.entries(valid))
         assert.equal(await status(key, name === 'site' ? { origin } : {}), 200, name)
+      // PostgreSQL decides by its own clock, by which they may have ended.
+      if (engine === 'sqlite')
+        for (const [name, key] of Object.entries(expiring)) assert.equal(await status(key), 200, name)
       for (const [name, key] of Object.entries(invalid)) assert.equal(await status(key), 401, name)
 
       const call = async (method: string, path: string, body?: unknown, headers = {}) => {

@@ -18,6 +18,8 @@ export type ReleasedDatabase = {
   /** The secrets of keys, by the name of the key. */
   readonly secrets: {
     readonly valid: Readonly<Record<string, string>>
+    /** Valid for an hour after it was made. */
+    readonly expiring: Readonly<Record<string, string>>
     readonly invalid: Readonly<Record<string, string>>
   }
 }
