@@ -83,15 +83,24 @@ test('while a sync is overdue the service is not ready, and further writes are r
 })
 
 test('all writes receive a response when the disk is overdue, also beyond the bound of unsynced commits', async (t) => {
-  const { add, names } = await serviceFor(t, { syncMaxMs: 6 * syncMaxMs })
+  const { service, add, names } = await serviceFor(t, { syncMaxMs: 6 * syncMaxMs })
+  const isQueueWaiting = async () => {
+    const { text } = await service.request('GET', '/metrics', { key: service.operatorKey })
+    return /^petstore_writes_waiting [1-9]/m.test(text)
+  }
   disk.set('hang')
   const adding = []
-  // More than the 16 commits that may be unsynced. Each write is one commit: a list shows it before the next begins.
+  // More than the 16 commits that may be unsynced. Each write is one commit: a list shows it before the next begins. The last
+  // ones may wait already, behind commits of background jobs.
   for (let n = 0; n < 17; n++) {
     adding.push(add(`held ${n}`))
-    await eventually('it is committed', async () => (await names()).includes(`held ${n}`))
+    await eventually('it is committed', async () => {
+      const isCommitted = (await names()).includes(`held ${n}`)
+      return isCommitted || (n >= 12 && (await isQueueWaiting()))
+    })
   }
   adding.push(add('behind them'))
+  await eventually('it waits', isQueueWaiting)
   for (const { status } of await Promise.all(adding)) assert.equal(status, 503)
 })
 
