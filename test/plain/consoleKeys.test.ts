@@ -83,7 +83,15 @@ describe('keys', () => {
             await dialog.getByLabel('Name').fill(`${role} ${size}`)
             if (role === 'Web site') {
               await dialog.getByRole('button', { name: 'Create key' }).click()
-              await dialog.getByText('Enter the address of the web site.').waitFor()
+              const error = dialog.getByText('Enter the address of the web site.')
+              await error.waitFor()
+              await eventually('the error is not behind the actions', async () => {
+                const [shown, actions] = [
+                  await error.boundingBox(),
+                  await dialog.locator('.dialog-actions').boundingBox(),
+                ]
+                return shown !== null && actions !== null && shown.y + shown.height <= actions.y
+              })
               await assertSoundInBoth(opened, `key-role-website-${size}`)
               await dialog.getByLabel('Addresses of the web site').fill('https://shelter.example')
             }

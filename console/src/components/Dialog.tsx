@@ -44,8 +44,12 @@ export function Dialog(props: DialogProps) {
   async function submit(event: Event) {
     event.preventDefault()
     await onSubmit?.()
-    // After the errors are shown.
-    requestAnimationFrame(() => ref.current?.querySelector<HTMLElement>('[aria-invalid]')?.focus())
+    // After the errors are shown. The field may have the focus already, with its error below the actions.
+    requestAnimationFrame(() => {
+      const field = ref.current?.querySelector<HTMLElement>('[aria-invalid]')
+      field?.focus()
+      field?.closest('.field')?.scrollIntoView({ block: 'nearest' })
+    })
   }
   const content = (
     <>
