@@ -66,7 +66,9 @@ function fromRequest(request: Request, remoteAddress: string): ApiRequest {
   const start = url.indexOf('/', url.indexOf('://') + 3)
   const end = url.indexOf('#', start)
   // Bun does not say which version of HTTP a request has.
-  const problem = hasUnambiguousLength(headers.get('transfer-encoding') ?? undefined) ? undefined : 'invalid_http'
+  const problem = hasUnambiguousLength(headers.get('transfer-encoding') ?? undefined)
+    ? undefined
+    : 'invalid_http'
   return {
     problem,
     method: request.method,

@@ -9,8 +9,8 @@ import { startTestService } from '../support/service.ts'
 import { loopbackAllowed, registerWebhook, startWebhookReceiver } from '../support/webhookReceiver.ts'
 
 /** The most that one query gives ids to. */
-const pieceMax = 10_000
-const backlog = 2.5 * pieceMax
+const batchMax = 10_000
+const backlog = 2.5 * batchMax
 
 /** A service whose feed has many events without an id, and a client of its database. */
 async function stage(test: TestContext, bounds: Partial<Bounds> = {}) {
@@ -39,14 +39,14 @@ const addEvents = (client: pg.Client, name: string, count = 1) =>
     [name, count],
   )
 
-test('a read of the feed waits for one piece of the events without an id, and leaves no gap', async (t) => {
+test('a read of the feed waits for one batch of the events without an id, and leaves no gap', async (t) => {
   const { service, numbered } = await stage(t)
   const read = (after: number) =>
     service.request('GET', `/v1/events?after=${after}&limit=1000`, { key: service.operatorKey })
   const { all: total } = await numbered()
   const first = await read(0)
-  assert.deepEqual(await numbered(), { numbered: pieceMax, all: total })
-  assert.equal(first.headers['last-event-id'], String(pieceMax))
+  assert.deepEqual(await numbered(), { numbered: batchMax, all: total })
+  assert.equal(first.headers['last-event-id'], String(batchMax))
   const ids: number[] = []
   for (let pages = 0; ids.length < total && pages < total / 500; pages++)
     ids.push(...(await read(ids.at(-1) ?? 0)).json.map(({ id }: { id: number }) => id))
@@ -91,7 +91,7 @@ test('a stream whose start is not known in time is rejected, and its events are 
   t.after(stream.disconnect)
   assert.equal(stream.status, 503)
   assert.match(String(stream.headers['retry-after']), /^\d+$/)
-  assert.equal((await numbered()).numbered, pieceMax)
+  assert.equal((await numbered()).numbered, batchMax)
   const resumed = await openEventStream(service.base, {
     key: service.operatorKey,
     path: '/v1/events?after=0',
@@ -100,7 +100,7 @@ test('a stream whose start is not known in time is rejected, and its events are 
   assert.equal(resumed.status, 200)
 })
 
-test('a new webhook waits for one piece, and receives exactly the events after its registration', async (t) => {
+test('a new webhook waits for one batch, and receives exactly the events after its registration', async (t) => {
   const { service, client, connect } = await stage(t)
   const receiver = await startWebhookReceiver()
   t.after(() => receiver.stop())
@@ -125,7 +125,7 @@ test('a new webhook waits for one piece, and receives exactly the events after i
   })
   await receiver.until(2)
   const { rows } = await client.query('SELECT numbered::int FROM seen')
-  assert.deepEqual(rows, [{ numbered: pieceMax }])
+  assert.deepEqual(rows, [{ numbered: batchMax }])
   const isForgotten = async () =>
     (await client.query(`SELECT 1 FROM metadata WHERE name LIKE 'webhooks.start.%'`)).rowCount === 0
   await eventually('the start is forgotten', isForgotten)
