@@ -3,7 +3,7 @@ import { recordAudit } from './audit/queries.ts'
 import { type Clock, timestamp } from './clock.ts'
 import type { Database } from './database/database.ts'
 import { recordEvent } from './events/queries.ts'
-import type { Log } from './telemetry/log.ts'
+import { type Log, logFailure } from './telemetry/log.ts'
 import type { Metrics } from './telemetry/metrics.ts'
 
 type BanReporterOptions = {
@@ -11,18 +11,18 @@ type BanReporterOptions = {
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics
-  readonly isEmbedded: boolean
+  /** PostgreSQL records the event and the audit entry together with the ban. */
+  readonly recordsBans: boolean
 }
 
 /** Counts, logs and records the ban of a key. */
 export const createBanReporter =
-  ({ database, clock, log, metrics, isEmbedded }: BanReporterOptions) =>
+  ({ database, clock, log, metrics, recordsBans }: BanReporterOptions) =>
   (id: number, untilMs: number): void => {
     metrics.bans.increment()
     const bannedUntil = timestamp(untilMs)
     log.warn({ keyId: id, until: bannedUntil }, 'key banned')
-    // PostgreSQL records the event and the audit entry together with the ban.
-    if (!isEmbedded) return
+    if (!recordsBans) return
     const event = { id, bannedUntil }
     database
       .write(async (trx) => {
@@ -30,5 +30,5 @@ export const createBanReporter =
         await recordEvent(trx, now, 'key.banned', event)
         await recordAudit(trx, byService(now), 'key.banned', `key ${id}`)
       })
-      .catch((error: unknown) => log.error({ err: error }, 'background work failed'))
+      .catch(logFailure(log))
   }

@@ -6,23 +6,24 @@ import { pruneEvents } from './events/queries.ts'
 import type { RateLimiter } from './limits/rateLimiter.ts'
 import { expireDueHolds, hasDueHolds } from './orders/queries.ts'
 import type { RestoreDetector } from './restoreDetector.ts'
-import type { Log } from './telemetry/log.ts'
+import { type Log, logFailure } from './telemetry/log.ts'
 import type { UsageCounter } from './usage/usageCounter.ts'
+import { applyCutoffs } from './webhooks/cutoffs.ts'
 import type { Deliverer } from './webhooks/deliverer.ts'
 import { pruneDeliveries } from './webhooks/deliveries.ts'
-import { continueEndings } from './webhooks/endings.ts'
 
 /** Bounds how many requests of the embedded rate limiter a crash forgets. */
 const limiterFlushIntervalMs = 500
 /** Bounds how late a hold expires, or a webhook is retried. */
 const dueIntervalMs = 1_000
 
-/** A run ends after its current step when the signal is aborted. The next start continues it. */
+/** A run ends after its current batch when the signal is aborted. The next start continues it. */
 type Job = { readonly intervalMs: number; run(signal: AbortSignal): Promise<void> }
 
 type JobsOptions = {
   readonly database: Database
   readonly clock: Clock
+  readonly log: Log
   readonly sweepMs: number
   readonly limiter: RateLimiter
   readonly usage: UsageCounter
@@ -32,7 +33,7 @@ type JobsOptions = {
 }
 
 export function createJobs(options: JobsOptions): Job[] {
-  const { database, clock, sweepMs, limiter, usage, idempotencyRecords, deliverer, restore } = options
+  const { database, clock, log, sweepMs, limiter, usage, idempotencyRecords, deliverer, restore } = options
   return [
     {
       intervalMs: limiterFlushIntervalMs,
@@ -45,7 +46,7 @@ export function createJobs(options: JobsOptions): Job[] {
     { intervalMs: sweepMs, run: (signal) => pruneExpired(database, clock, signal) },
     { intervalMs: dueIntervalMs, run: (signal) => expireHolds(database, clock, signal) },
     { intervalMs: dueIntervalMs, run: async () => deliverer.wake() },
-    { intervalMs: dueIntervalMs, run: (signal) => continueEndings(database, clock, signal) },
+    { intervalMs: dueIntervalMs, run: (signal) => applyCutoffs(database, clock, signal, logFailure(log)) },
     { intervalMs: dueIntervalMs, run: async () => void (restore.isPending && (await restore.check())) },
   ]
 }
@@ -62,7 +63,7 @@ export function startSchedule(jobs: readonly Job[], log: Log): () => Promise<voi
       if (running.has(job)) return
       const run = job
         .run(stopping.signal)
-        .catch((error: unknown) => log.error({ err: error }, 'background work failed'))
+        .catch(logFailure(log))
         .finally(() => running.delete(job))
       running.set(job, run)
     }, job.intervalMs),

@@ -24,7 +24,7 @@ import { listen } from './server/listen.ts'
 import { Startup } from './startup.ts'
 import { StopProgress } from './stopProgress.ts'
 import { createCloseReporter } from './telemetry/connectionCloseReporter.ts'
-import type { Log } from './telemetry/log.ts'
+import { type Log, logFailure } from './telemetry/log.ts'
 import { Metrics } from './telemetry/metrics.ts'
 import { UsageCounter } from './usage/usageCounter.ts'
 import { Deliverer } from './webhooks/deliverer.ts'
@@ -104,7 +104,7 @@ async function wire(database: Database, options: WireOptions) {
     isSameDatabase: (db) => restore.isSameDatabase(db),
     isStale: async (token) => token === config.adminKey && (await restore.check()),
     whenStarted: () => startup.wait(),
-    onBan: createBanReporter({ database, clock, log, metrics, isEmbedded }),
+    onBan: createBanReporter({ database, clock, log, metrics, recordsBans: isEmbedded }),
   })
   const common = { database, clock }
   const broadcaster = new EventBroadcaster({
@@ -174,7 +174,7 @@ async function serve(
   database.onCommit(wake)
   database.onExternalChange(() => {
     wake()
-    void logFailure(log, restore.check())
+    restore.check().catch(logFailure(log))
   })
   restore.onRestore(async () => {
     limiter.forgetKeys()
@@ -201,7 +201,10 @@ async function serve(
   })
   cache.invalidate()
   startup.finish()
-  const stopSchedule = startSchedule(createJobs({ ...parts, database, clock, sweepMs: bounds.sweepMs }), log)
+  const stopSchedule = startSchedule(
+    createJobs({ ...parts, database, clock, log, sweepMs: bounds.sweepMs }),
+    log,
+  )
 
   const stopProgress = new StopProgress()
   async function stop() {
@@ -213,7 +216,7 @@ async function serve(
     try {
       await stopProgress.wait('the delivery of webhooks', delivererStopped)
       await stopProgress.wait('scheduled jobs', scheduleStopped)
-      const flushed = Promise.all([limiter.flush(), logFailure(log, usage.flush())])
+      const flushed = Promise.all([limiter.flush(), usage.flush().catch(logFailure(log))])
       await stopProgress.wait('the write of the counts', flushed)
     } finally {
       await stopProgress.wait('the database to close', database.close())
@@ -230,6 +233,3 @@ const reportStorageFaults = (database: Database, log: Log): Promise<void> =>
       if (kind === 'failed') resolve()
     })
   })
-
-const logFailure = (log: Log, work: Promise<unknown>): Promise<unknown> =>
-  work.catch((error: unknown) => log.error({ err: error }, 'background work failed'))

@@ -8,8 +8,8 @@ import { explainUnwritable, otherDataFolder, UnwritableError } from '../database
 type Options = {
   /** Otherwise a missing database is an error: the settings probably name the wrong one. */
   readonly mayCreate?: boolean
-  /** Nothing is changed: the schema is not migrated. The name of the command is for the message. */
-  readonly readOnlyCommand?: string
+  /** The schema is not migrated. The reason is part of the error if it is of an earlier version. */
+  readonly noMigrationReason?: string
 }
 
 export class MissingDatabaseError extends Error {}
@@ -28,10 +28,10 @@ export function commandConfig(env: NodeJS.ProcessEnv): Config {
 export async function withDatabase<T>(
   env: NodeJS.ProcessEnv,
   work: (database: Database, config: Config) => Promise<T>,
-  { mayCreate = false, readOnlyCommand }: Options = {},
+  { mayCreate = false, noMigrationReason }: Options = {},
 ): Promise<T> {
   const config = commandConfig(env)
-  const readOnly = readOnlyCommand === undefined ? {} : { readOnlyCommand }
+  const readOnly = noMigrationReason === undefined ? {} : { noMigrationReason }
   const options = { ...config, ...readOnly, onMissing: onMissing(config, mayCreate) }
   const database = await openDatabase(options, systemClock())
   try {

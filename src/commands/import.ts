@@ -123,7 +123,7 @@ async function dryRun(
     return { changes: await findChanges(database?.read, batches, isWanted, signal), resumedAfterLine }
   }
   const { changes, resumedAfterLine } = await withDatabase(env, check, {
-    readOnlyCommand: 'a dry run',
+    noMigrationReason: 'a dry run does not migrate it',
   }).catch((error: unknown) => {
     if (error instanceof MissingDatabaseError) return check()
     throw error
@@ -136,10 +136,11 @@ async function dryRun(
   const resumed = resumedAfterLine
     ? `The import would continue after line ${resumedAfterLine}, where it was interrupted. `
     : ''
-  const others = `${describe(categories, 'category', 'categories')}, ${describe(orders, 'order')} and ${describe(keys, 'key')}`
+  const others = `${describeTotal(categories, 'category', 'categories')}, ${describeTotal(orders, 'order')} and ${describeTotal(keys, 'key')}`
   const wrong = problems.count === 1 ? '1 line is wrong' : `${problems.count} lines are wrong`
-  const sentence = `${resumed}This would add ${counted(pets.added, 'animal')}, update ${pets.changed} and leave ${pets.unchanged} unchanged. It has ${others}. ${wrong}. Nothing was changed.`
+  const sentence = `${resumed}This would add ${counted(pets.added, 'animal')}, change ${pets.changed} and leave ${pets.unchanged} unchanged. The file has ${others}. ${wrong}. Nothing was changed.`
   const { count: wrongLines, listed } = problems
+  // `changes` has all numbers. The others are those of version 1.0.0.
   const result = {
     pets: { added: pets.added, updated: pets.changed, unchanged: pets.unchanged },
     categories: { added: categories.added, updated: categories.changed, unchanged: categories.unchanged },
@@ -153,8 +154,8 @@ async function dryRun(
 
 const totalOf = ({ added, changed, unchanged }: ChangeCounts): number => added + changed + unchanged
 
-const describe = (counts: ChangeCounts, noun: string, plural?: string): string =>
-  `${counted(totalOf(counts), noun, plural)} (${counts.added} new, ${counts.changed} changed)`
+const describeTotal = (counts: ChangeCounts, noun: string, plural?: string): string =>
+  `${counted(totalOf(counts), noun, plural)} (${counts.added} added, ${counts.changed} changed)`
 
 type Result = Awaited<ReturnType<typeof applyFile>> & { readonly skipped?: number }
 

@@ -28,3 +28,18 @@ export async function writeCursor(trx: Db, name: string, value: number): Promise
     insert.onConflict((conflict) => conflict.column('name').doUpdateSet({ value })),
   )
 }
+
+type Cursor = { readonly name: string; readonly value: number }
+
+export const listCursors = (db: Db, prefix: string): Promise<Cursor[]> =>
+  db.selectFrom('cursors').select(['name', 'value']).where('name', 'like', `${prefix}%`).execute()
+
+/** Lowers the positions that are higher than this. */
+export async function lowerCursors(trx: Db, prefix: string, value: number): Promise<void> {
+  const cursors = trx.updateTable('cursors').where('name', 'like', `${prefix}%`)
+  await cursors.where('value', '>', value).set({ value }).execute()
+}
+
+export async function deleteCursors(trx: Db, prefix: string): Promise<void> {
+  await trx.deleteFrom('cursors').where('name', 'like', `${prefix}%`).execute()
+}

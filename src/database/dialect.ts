@@ -36,14 +36,14 @@ export type SqlDialect = {
    */
   watchSilentOrderChanges?(db: Db): Promise<(db: Db) => Promise<number[]>>
   /** Undefined if the id of a change says which changes were committed before it. */
-  readonly logPositions?: LogPositions
+  readonly changeLogPositions?: ChangeLogPositions
 }
 
 /**
  * Positions in the change log that do not depend on ids, which changes get after their commit, and not in the order of
  * the commits.
  */
-type LogPositions = {
+type ChangeLogPositions = {
   /** The position after all changes that are committed, as JSON text. */
   current(trx: Db): Promise<string>
   /**
@@ -58,7 +58,7 @@ type LogPositions = {
   ): Promise<Map<number, ComparedPosition>>
 }
 
-export type ComparedPosition = { readonly idsBefore: ReadonlySet<number>; readonly isPassed: boolean }
+export type ComparedPosition = { readonly idsBefore: ReadonlySet<number>; readonly isNoLongerNeeded: boolean }
 
 export const sqliteDialect: SqlDialect = {
   engine: 'sqlite',
@@ -152,9 +152,9 @@ export const postgresDialect: SqlDialect = {
   async reserveIds(trx, table, upTo) {
     await sql`CALL reserve_ids_1(${table}, ${upTo})`.execute(trx)
   },
-  logPositions: {
-    // Both of the same snapshot. A sequence number draws a line below changes of a database that was restored into another
-    // server, whose transaction ids start again.
+  changeLogPositions: {
+    // Both are read in the same snapshot. The sequence number is needed after a restore into another server: transaction
+    // ids start again there, sequence numbers do not.
     async current(trx) {
       const query = sql<{ position: string }>`
         SELECT json_build_object('seq', coalesce((SELECT max(seq) FROM events), 0),
@@ -170,12 +170,12 @@ export const postgresDialect: SqlDialect = {
         JOIN events ON id > ${after} AND id <= ${through}
           AND (events.seq > positions.seq OR pg_visible_in_snapshot(xid, snapshot))`
       const compared = new Map(
-        positions.map(({ key }) => [key, { idsBefore: new Set<number>(), isPassed: false }]),
+        positions.map(({ key }) => [key, { idsBefore: new Set<number>(), isNoLongerNeeded: false }]),
       )
       for (const { key, id, is_later } of (await query.execute(trx)).rows) {
         const position = compared.get(key)
         if (!position) continue
-        if (is_later) position.isPassed = true
+        if (is_later) position.isNoLongerNeeded = true
         else position.idsBefore.add(id)
       }
       return compared

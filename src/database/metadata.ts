@@ -3,19 +3,24 @@ import { lockName } from './changes.ts'
 import type { Database } from './database.ts'
 import type { Db } from './tables.ts'
 
-type MetadataName = 'environment' | 'identity' | `webhooks.start.${number}`
-
-export async function readMetadata(db: Db, name: MetadataName): Promise<string | undefined> {
+export async function readMetadata(db: Db, name: string): Promise<string | undefined> {
   const row = await db.selectFrom('metadata').select('value').where('name', '=', name).executeTakeFirst()
   return row?.value
 }
 
-export async function writeMetadata(trx: Db, name: MetadataName, value: string): Promise<void> {
+export async function writeMetadata(trx: Db, name: string, value: string): Promise<void> {
   await trx
     .insertInto('metadata')
     .values({ name, value })
     .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
     .execute()
+}
+
+export const listMetadata = (db: Db, prefix: string): Promise<{ name: string; value: string }[]> =>
+  db.selectFrom('metadata').select(['name', 'value']).where('name', 'like', `${prefix}%`).execute()
+
+export async function deleteMetadata(trx: Db, name: string): Promise<void> {
+  await trx.deleteFrom('metadata').where('name', '=', name).execute()
 }
 
 /** A database belongs to one environment permanently, because its keys are valid in that environment only. */

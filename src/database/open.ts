@@ -28,8 +28,8 @@ type OpenOptions = DatabaseLocation &
   ServingOptions & {
     readonly environment: string
     readonly isAutoMigrate?: boolean
-    /** A database of an earlier version is an error, for this command. */
-    readonly readOnlyCommand?: string
+    /** Why a database of an earlier version is an error instead of being migrated. */
+    readonly noMigrationReason?: string
   }
 
 const poolMaxDefault = 10
@@ -46,9 +46,8 @@ const startRetry = {
 /** Opens the database of an environment. Creates and migrates it if needed. */
 export function openDatabase(options: OpenOptions, now: number): Promise<Database> {
   const prepare = async (database: Database) => {
-    const { readOnlyCommand, isAutoMigrate = true } = options
-    if (readOnlyCommand !== undefined)
-      await assertMigrated(database, `${readOnlyCommand} does not migrate it`)
+    const { noMigrationReason, isAutoMigrate = true } = options
+    if (noMigrationReason !== undefined) await assertMigrated(database, noMigrationReason)
     else if (isAutoMigrate) await migrate(database, now)
     else await assertMigrated(database, 'PETSTORE_AUTO_MIGRATE is false')
     await claimEnvironment(database, options.environment)

@@ -1,7 +1,7 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { type StreamBody, StreamChunk } from '../api/streamBody.ts'
 import type { Clock } from '../clock.ts'
-import type { Database } from '../database/database.ts'
+import { type Database, DatabaseUnavailableError } from '../database/database.ts'
 import { ConcurrencyLimit } from './concurrencyLimit.ts'
 import { type FeedEvent, isPrivateEvent } from './event.ts'
 import { toServerSentEvents } from './format.ts'
@@ -57,6 +57,15 @@ export class EventBroadcaster implements StreamSource {
   /** A stream that is added when its body is started. */
   async open(token: string, options: Omit<StreamOptions, 'access'>): Promise<StreamBody> {
     return new EventStream(this, { ...options, access: await this.#accesses.acquire(token) })
+  }
+
+  /** The id up to which events were committed before the call. Rejects if some of them get no id in time. */
+  async committedThrough(): Promise<number> {
+    const { database, bounds } = this.#options
+    const signal = AbortSignal.timeout(bounds.startWaitMaxMs)
+    const through = await database.allReadableThrough(signal)
+    if (signal.aborted) throw new DatabaseUnavailableError('Many events have no id yet.')
+    return through
   }
 
   /** Reads new events. Called when there may be some. */

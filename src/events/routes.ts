@@ -68,9 +68,13 @@ export function eventRoutes(options: EventRoutesOptions): Operation[] {
         const { principal, header } = context
         const isStream = /(?:^|,)\s*text\/event-stream\s*(?:;|,|$)/i.test(header('accept') ?? '')
         const pruned = await lastPrunedEventId(database.read)
-        const through = await database.readableThrough()
-        const newest = await lastEventId(database.read, through)
         const sent = (isStream ? lastReceivedId(header) : undefined) ?? after
+        // A stream without a position must not send what was committed before it.
+        const through =
+          isStream && sent === undefined
+            ? await broadcaster.committedThrough()
+            : await database.readableThrough()
+        const newest = await lastEventId(database.read, through)
         const position = sent ?? (isStream ? newest : pruned)
         if (position < pruned || position > newest) throw eventsExpired(position, pruned, newest, baseUrl)
         const headers = { 'Last-Event-Id': String(newest) }

@@ -9,6 +9,8 @@ export const defaultStreamBounds = {
   slowReaderMs: 30_000,
   /** The maximum number of open streams of all keys: half of the connections that a server accepts. */
   streamsMax: 5_000,
+  /** How long a stream without a position waits until all events before it have an id. */
+  startWaitMaxMs: 10_000,
 }
 export type StreamBounds = Readonly<typeof defaultStreamBounds>
 

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { ApiRequest } from '../api/request.ts'
 import type { ApiResponse } from '../api/response.ts'
 import type { StreamBody, StreamEvents } from '../api/streamBody.ts'
-import { hasClearLength } from './protocolErrors.ts'
+import { hasUnambiguousLength } from './protocolErrors.ts'
 import type { Handlers, ListenAddress, RunningServer } from './server.ts'
 
 /** The part of Bun that is used here: its type package conflicts with Node's. */
@@ -66,7 +66,9 @@ function fromRequest(request: Request, remoteAddress: string): ApiRequest {
   const start = url.indexOf('/', url.indexOf('://') + 3)
   const end = url.indexOf('#', start)
   // Bun does not say which version of HTTP a request has.
-  const problem = hasClearLength(headers.get('transfer-encoding') ?? undefined) ? undefined : 'invalid_http'
+  const problem = hasUnambiguousLength(headers.get('transfer-encoding') ?? undefined)
+    ? undefined
+    : 'invalid_http'
   return {
     problem,
     method: request.method,

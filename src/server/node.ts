@@ -4,7 +4,7 @@ import { http } from '../nodeHttp.ts'
 import { Connections } from './connections.ts'
 import { lingeringClose } from './lingeringClose.ts'
 import { closeIfStalled, NodeRequest, writeResponse } from './nodeAdapter.ts'
-import { hasClearLength, toRequestProblem, unreadableRequest, writeToSocket } from './protocolErrors.ts'
+import { hasUnambiguousLength, toRequestProblem, unreadableRequest, writeToSocket } from './protocolErrors.ts'
 import type { Handlers, ListenAddress, ListenBounds, RunningServer } from './server.ts'
 import { Shutdown } from './shutdown.ts'
 
@@ -68,7 +68,7 @@ export async function listenOnNode(
 
   const onRequest = (message: IncomingMessage, response: ServerResponse) => {
     const connection = connections.get(message.socket)
-    if (!hasClearLength(message.headers['transfer-encoding'], message.httpVersion))
+    if (!hasUnambiguousLength(message.headers['transfer-encoding'], message.httpVersion))
       return connection?.fail('invalid_http')
     connection?.add({ request: new NodeRequest(message, response), response })
   }

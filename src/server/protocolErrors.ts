@@ -16,9 +16,9 @@ export const toRequestProblem = (code: string | undefined): RequestProblem =>
 
 /**
  * Whether `chunked` is the only transfer coding. Node accepts others before it, and lets requests of HTTP/1.0 have it. A
- * proxy may find another end of such a request, and with it other requests on the connection (RFC 9112, 6.1).
+ * proxy may see a different end of such a request, which allows request smuggling (RFC 9112, 6.1).
  */
-export const hasClearLength = (transferEncoding: string | undefined, httpVersion = '1.1'): boolean =>
+export const hasUnambiguousLength = (transferEncoding: string | undefined, httpVersion = '1.1'): boolean =>
   transferEncoding === undefined || (httpVersion === '1.1' && transferEncoding.toLowerCase() === 'chunked')
 
 /** Stands for bytes that could not be parsed as a request. */

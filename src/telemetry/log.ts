@@ -168,3 +168,9 @@ function timeNow(): string {
   }
   return lastTime
 }
+
+/** For work that no request waits for. */
+export const logFailure =
+  (log: Log) =>
+  (error: unknown): void =>
+    log.error({ err: error }, 'background work failed')

@@ -1,11 +1,10 @@
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely'
 import { byService } from '../audit/audit.ts'
 import { recordAudit } from '../audit/queries.ts'
-import type { SqlDialect } from '../database/dialect.ts'
 import type { Db, Tables } from '../database/tables.ts'
+import { cutoffReason, failedFields, failPendingDeliveries, findCutoffs } from './cutoffs.ts'
 import type { Delivery } from './deliveries.ts'
 import { lockDispatch } from './dispatch.ts'
-import { beginEnding, ended, endReason, findEndings } from './endings.ts'
 import { toWebhook, updateWebhook, type Webhook } from './queries.ts'
 import { type AttemptOutcome, goneStatus, isDelivered, nextAttemptAt } from './webhook.ts'
 
@@ -73,13 +72,13 @@ export type ClaimedDelivery = {
   secrets: readonly string[]
 }
 
-/** Claims the next due delivery of a lane for one attempt. If that delivery is to be ended, it ends it instead. */
+/** Claims the next due delivery of a lane for one attempt. If a cutoff covers that delivery, it fails instead. */
 export async function claimDelivery(
   trx: Db,
   { webhookId, lane }: DueLane,
   now: number,
-): Promise<ClaimedDelivery | 'ended' | undefined> {
-  // Locked: when a change of the webhook is confirmed, no delivery that it ends can still be claimed.
+): Promise<ClaimedDelivery | 'failed' | undefined> {
+  // Locked: when a change of the webhook is confirmed, no delivery before its cutoff can still be claimed.
   const webhook = await trx
     .selectFrom('webhooks')
     .selectAll()
@@ -88,21 +87,21 @@ export async function claimDelivery(
     .forShare()
     .executeTakeFirst()
   if (!webhook) return undefined
-  const endings = await findEndings(trx, webhookId)
+  const cutoffs = await findCutoffs(trx, webhookId)
   const deliveries = trx.selectFrom('webhook_deliveries')
   const next = nextInLane(deliveries, sql`${webhookId}`, lane, now).selectAll('webhook_deliveries')
   // First attempts keep their order, so a locked one is waited for. Retries have no order.
   const locked = lane === 'first' ? next.forUpdate() : next.forUpdate().skipLocked()
   const row = await locked.executeTakeFirst()
   if (!row || row.claimed_until > now) return undefined
-  const reason = endReason(endings, row)
+  const reason = cutoffReason(cutoffs, row)
   const delivery = await trx
     .updateTable('webhook_deliveries')
-    .set(reason === undefined ? { claimed_until: now + claimMs } : ended(reason, now))
+    .set(reason === undefined ? { claimed_until: now + claimMs } : failedFields(reason, now))
     .where('id', '=', row.id)
     .returningAll()
     .executeTakeFirstOrThrow()
-  if (reason !== undefined) return 'ended'
+  if (reason !== undefined) return 'failed'
   const { secret, previous_secret, previous_secret_until } = webhook
   const isOverlap = previous_secret !== null && (previous_secret_until ?? 0) > now
   const secrets = isOverlap ? [secret, previous_secret] : [secret]
@@ -112,7 +111,6 @@ export async function claimDelivery(
 /** Records the outcome of an attempt: delivered, to be retried, or failed, which disables the webhook. */
 export async function finishAttempt(
   trx: Db,
-  dialect: SqlDialect,
   claim: ClaimedDelivery,
   outcome: AttemptOutcome,
   now: number,
@@ -150,7 +148,7 @@ export async function finishAttempt(
     })
     .where('id', '=', delivery.id)
     .where('claimed_until', '=', delivery.claimed_until)
-    // One that was ended during the attempt is not retried.
+    // One that a change made fail during the attempt is not retried.
     .$if(retryAt !== undefined, (query) => query.where('next_attempt_at', 'is not', null))
     .executeTakeFirst()
   if (numUpdatedRows === 0n || isDone || retryAt !== undefined || current.status === 'disabled') return
@@ -159,7 +157,7 @@ export async function finishAttempt(
       ? 'The endpoint responded with 410 Gone.'
       : `Delivery ${delivery.id} failed ${attempts} times. Last error: ${error}`
   await updateWebhook(trx, webhook.id, { status: 'disabled', status_reason: reason })
-  await beginEnding(trx, dialect, webhook.id, now)
+  await failPendingDeliveries(trx, webhook.id, now)
   await recordAudit(trx, byService(now), 'webhook.disabled', `webhook ${webhook.id}`)
 }
 

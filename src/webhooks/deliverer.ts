@@ -60,7 +60,7 @@ export class Deliverer {
         // Read before writing: every commit wakes the deliverer, so a write without need would never end.
         const through = await database.readableThrough()
         while (!this.#stopping.signal.aborted && (await hasUndispatchedEvents(database.read, through)))
-          await database.write((trx) => dispatchEvents(trx, database.dialect, clock(), through))
+          await database.write((trx) => dispatchEvents(trx, clock(), through))
         this.#startLanes(await dueLanes(database.read, clock()))
       } catch (error) {
         onFault(error)
@@ -108,7 +108,7 @@ export class Deliverer {
     const { signal } = this.#stopping
     const claim = await database.writeUnlogged((trx) => claimDelivery(trx, lane, clock()))
     if (!claim) return false
-    if (claim === 'ended') return true
+    if (claim === 'failed') return true
     // Loaded on first use: most instances have no webhooks.
     const [{ signedMessage }, { sendMessage }] = await Promise.all([
       import('./signature.ts'),
@@ -119,9 +119,7 @@ export class Deliverer {
     const isAborted = signal.aborted && 'error' in outcome
     if (!isAborted) onAttempt(outcome)
     await database.writeUnlogged((trx) =>
-      isAborted
-        ? releaseDelivery(trx, claim)
-        : finishAttempt(trx, database.dialect, claim, outcome, clock(), Math.random()),
+      isAborted ? releaseDelivery(trx, claim) : finishAttempt(trx, claim, outcome, clock(), Math.random()),
     )
     return true
   }

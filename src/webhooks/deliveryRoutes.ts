@@ -5,16 +5,16 @@ import { ListCursor, pageQuery, pageResponse } from '../api/pagination.ts'
 import { byRequest } from '../audit/audit.ts'
 import { recordAudit } from '../audit/queries.ts'
 import type { Database } from '../database/database.ts'
+import { asFailedByCutoff, cutoffReason, findCutoffs } from './cutoffs.ts'
 import { createTestDelivery, findDelivery, listDeliveries, retryDelivery } from './deliveries.ts'
-import { afterEndings, endReason, findEndings } from './endings.ts'
 import { requireEventAccess, webhookOrNotFound, webhookToChange } from './guards.ts'
 import { deliveryByIdOperation, deliveryListSchema, deliverySchema, webhookByIdOperation } from './schemas.ts'
 import { serializeDelivery } from './serialize.ts'
 import { testEventType } from './webhook.ts'
 
-const beingEndedMessage =
-  'The service is still ending the deliveries of this webhook, after a change. Retry after "Retry-After".'
-const beingEndedRetrySeconds = '5'
+const cutoffMessage =
+  'After a change of this webhook, the service is still marking its deliveries as failed. Retry after "Retry-After".'
+const cutoffRetrySeconds = '5'
 const deliveryNotFoundMessage =
   'This webhook has no delivery with this id: GET /webhooks/{webhookId}/deliveries lists its deliveries.'
 
@@ -47,10 +47,10 @@ export function deliveryRoutes(database: Database, baseUrl: string): Operation[]
           query,
           async find(limit, belowId) {
             const { id } = await webhookOrNotFound(database.read, webhookId)
-            // Before the deliveries: those of an ending that completes in between have been ended.
-            const endings = await findEndings(database.read, id)
+            // Before the deliveries: those of a cutoff that is complete in between have failed.
+            const cutoffs = await findCutoffs(database.read, id)
             const deliveries = await listDeliveries(database, id, limit, belowId)
-            return deliveries.map((delivery) => afterEndings(endings, delivery))
+            return deliveries.map((delivery) => asFailedByCutoff(cutoffs, delivery))
           },
           serialize: serializeDelivery,
         }),
@@ -63,14 +63,14 @@ export function deliveryRoutes(database: Database, baseUrl: string): Operation[]
       async write({ params }, context) {
         const { trx, now, principal } = context
         const { id } = await webhookOrNotFound(trx, params.webhookId)
-        const endings = await findEndings(trx, id)
+        const cutoffs = await findCutoffs(trx, id)
         const delivery = await findDelivery(trx, id, Number(params.deliveryId))
         if (!delivery) throw new ApiError('webhook_not_found', deliveryNotFoundMessage)
         requireEventAccess([delivery.event_type], principal)
-        // It would be ended again.
-        if (endReason(endings, delivery) !== undefined)
-          throw new ApiError('unavailable', beingEndedMessage, {
-            headers: { 'Retry-After': beingEndedRetrySeconds },
+        // It would fail again without an attempt.
+        if (cutoffReason(cutoffs, delivery) !== undefined)
+          throw new ApiError('unavailable', cutoffMessage, {
+            headers: { 'Retry-After': cutoffRetrySeconds },
           })
         const retried = await retryDelivery(trx, delivery.id, now)
         // It may have been pruned, or deleted with its webhook, since it was read.

@@ -1,12 +1,11 @@
 import { sql } from 'kysely'
 import { lockCursor, readCursor, writeCursor } from '../database/cursors.ts'
-import type { SqlDialect } from '../database/dialect.ts'
 import { preparedQuery } from '../database/preparedQuery.ts'
 import type { Db } from '../database/tables.ts'
 import { eventsAfter, lastEventId } from '../events/queries.ts'
 import { insertDeliveries } from './deliveries.ts'
 import { toWebhook, type Webhook } from './queries.ts'
-import { eventsBeforeStarts } from './start.ts'
+import { eventsBeforeWebhookStarts } from './start.ts'
 import { activeStatuses } from './webhook.ts'
 
 const dispatchCursor = 'webhooks.dispatched'
@@ -17,12 +16,7 @@ const deliveriesPerWriteMax = 1_000
 export const lockDispatch = (trx: Db): Promise<number> => lockCursor(trx, dispatchCursor)
 
 /** Creates the deliveries of events up to the id `through`, a bounded number per call. */
-export async function dispatchEvents(
-  trx: Db,
-  dialect: SqlDialect,
-  now: number,
-  through: number,
-): Promise<void> {
+export async function dispatchEvents(trx: Db, now: number, through: number): Promise<void> {
   // Before anything is read: another instance may dispatch the same events.
   const dispatched = await lockDispatch(trx)
   const rows = await trx.selectFrom('webhooks').selectAll().where('status', 'in', activeStatuses).execute()
@@ -30,7 +24,7 @@ export async function dispatchEvents(
   const limit = Math.max(1, Math.floor(deliveriesPerWriteMax / Math.max(1, webhooks.length)))
   const after = await dispatchedThrough(trx)
   const events = await eventsAfter(trx, after, limit, true, through)
-  const starts = await eventsBeforeStarts(trx, dialect, after, events.at(-1)?.id ?? after)
+  const starts = await eventsBeforeWebhookStarts(trx, after, events.at(-1)?.id ?? after)
   const isStarted = (webhook: Webhook, eventId: number) =>
     eventId > webhook.from_event_id && !starts.get(webhook.id)?.idsBefore.has(eventId)
   const deliveries = events.flatMap(({ id, type, createdAt, data }) =>

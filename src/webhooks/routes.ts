@@ -13,9 +13,9 @@ import { eventTypes, isPrivateEvent, privateEventsScope } from '../events/event.
 import { eventIdMax, lastEventId } from '../events/queries.ts'
 import type { EventKind } from '../events/schemas.ts'
 import { isAllowedAddress, isPublicAddress } from './addresses.ts'
+import { deleteWebhookAndDeliveries, failPendingDeliveries } from './cutoffs.ts'
 import { deliveryRoutes } from './deliveryRoutes.ts'
 import { lockDispatch } from './dispatch.ts'
-import { beginEnding } from './endings.ts'
 import { requireEventAccess, webhookOrNotFound, webhookToChange } from './guards.ts'
 import { webhookMessage } from './messageDescription.ts'
 import {
@@ -39,7 +39,7 @@ import {
   webhookWithSecretSchema,
 } from './schemas.ts'
 import { serializeWebhook } from './serialize.ts'
-import { recordStart } from './start.ts'
+import { recordWebhookStart } from './start.ts'
 import { webhooksMax } from './webhook.ts'
 
 const webhookCursor = new ListCursor('webhooks')
@@ -55,7 +55,7 @@ type WebhookRoutesOptions = {
 
 export function webhookRoutes(options: WebhookRoutesOptions): Operation[] {
   const { database, allowed, baseUrl, kinds } = options
-  /** The webhook receives the events after this one that `recordStart` does not exclude. */
+  /** The webhook receives the events after this one that `recordWebhookStart` does not exclude. */
   async function newestEventId(trx: Db): Promise<number> {
     // Gives ids to the events so far, or to some of them.
     await database.readableThrough()
@@ -93,7 +93,7 @@ export function webhookRoutes(options: WebhookRoutesOptions): Operation[] {
         if ((await countWebhooks(trx)) >= webhooksMax)
           throw validationFailed([{ path: '', message: `exceeds the maximum of ${webhooksMax} webhooks` }])
         const webhook = await createWebhook(trx, body, await newestEventId(trx), now)
-        await recordStart(trx, database.dialect, webhook.id)
+        await recordWebhookStart(trx, webhook.id)
         await recordAudit(trx, byRequest(context), 'webhook.created', `webhook ${webhook.id}`)
         const headers = { Location: `${baseUrl}/webhooks/${webhook.id}` }
         return respond(201, { ...serializeWebhook(webhook), secret: webhook.secret }, headers)
@@ -132,9 +132,9 @@ export function webhookRoutes(options: WebhookRoutesOptions): Operation[] {
           ...(status && { status, status_reason: null }),
           ...(isReenabled && { from_event_id: await newestEventId(trx) }),
         })
-        if (isReenabled) await recordStart(trx, database.dialect, id)
-        const endedTypes = typesToEnd(webhook, updated, principal)
-        if (endedTypes.length > 0) await beginEnding(trx, database.dialect, id, now, endedTypes)
+        if (isReenabled) await recordWebhookStart(trx, id)
+        const failedTypes = typesToFail(webhook, updated, principal)
+        if (failedTypes.length > 0) await failPendingDeliveries(trx, id, now, failedTypes)
         for (const action of changesOf(webhook, updated))
           await recordAudit(trx, byRequest(context), action, `webhook ${id}`)
         return respond(200, serializeWebhook(updated))
@@ -151,7 +151,7 @@ export function webhookRoutes(options: WebhookRoutesOptions): Operation[] {
         const webhook = await webhookToChange(trx, params.webhookId)
         requireEventAccess(webhook.events, principal)
         await markWebhookDeleted(trx, webhook.id)
-        await beginEnding(trx, database.dialect, webhook.id, now)
+        await deleteWebhookAndDeliveries(trx, webhook.id, now)
         await recordAudit(trx, byRequest(context), 'webhook.deleted', `webhook ${webhook.id}`)
         return respond(204)
       },
@@ -184,10 +184,10 @@ export function webhookRoutes(options: WebhookRoutesOptions): Operation[] {
 }
 
 /**
- * The event types whose pending deliveries an update ends: those that it removes. A retry by hand can also queue one of
+ * The event types whose pending deliveries an update makes fail: those that it removes. A retry by hand can also queue one of
  * a type that was removed earlier. If it is a key event, it must not go to a new URL that a caller without access sets.
  */
-function typesToEnd(before: Webhook, after: Webhook, { scopes }: Principal): string[] {
+function typesToFail(before: Webhook, after: Webhook, { scopes }: Principal): string[] {
   const isRedirected = before.url !== after.url && !scopes.has(privateEventsScope)
   const earlier = isRedirected ? eventTypes.filter(isPrivateEvent) : []
   return [...new Set([...before.events, ...earlier])].filter((type) => !after.events.includes(type))

@@ -1,5 +1,5 @@
-import type { ComparedPosition, SqlDialect } from '../database/dialect.ts'
-import { writeMetadata } from '../database/metadata.ts'
+import { type ComparedPosition, dialectOf } from '../database/dialect.ts'
+import { deleteMetadata, listMetadata, writeMetadata } from '../database/metadata.ts'
 import type { Db } from '../database/tables.ts'
 
 /**
@@ -8,34 +8,33 @@ import type { Db } from '../database/tables.ts'
  * before the start. It is needed until an event after all of these has been dispatched.
  */
 const namePrefix = 'webhooks.start.'
-const nameOf = (webhookId: number) => `${namePrefix as 'webhooks.start.'}${webhookId}` as const
+const nameOf = (webhookId: number): string => `${namePrefix}${webhookId}`
 
 /** The webhook starts now. */
-export async function recordStart(trx: Db, dialect: SqlDialect, webhookId: number): Promise<void> {
-  const position = await dialect.logPositions?.current(trx)
+export async function recordWebhookStart(trx: Db, webhookId: number): Promise<void> {
+  const position = await dialectOf(trx).changeLogPositions?.current(trx)
   if (position !== undefined) await writeMetadata(trx, nameOf(webhookId), position)
 }
 
-export async function deleteStart(trx: Db, webhookId: number): Promise<void> {
-  await trx.deleteFrom('metadata').where('name', '=', nameOf(webhookId)).execute()
-}
+export const deleteWebhookStart = (trx: Db, webhookId: number): Promise<void> =>
+  deleteMetadata(trx, nameOf(webhookId))
 
-/** The events of a range of ids that come before the start of each webhook. Forgets the starts that have been passed. */
-export async function eventsBeforeStarts(
+/** The events of a range of ids that come before the start of each webhook. Forgets the starts that are no longer needed. */
+export async function eventsBeforeWebhookStarts(
   trx: Db,
-  { logPositions }: SqlDialect,
   after: number,
   through: number,
 ): Promise<ReadonlyMap<number, ComparedPosition>> {
-  if (!logPositions || through <= after) return new Map()
-  const rows = await trx
-    .selectFrom('metadata')
-    .select(['name', 'value as position'])
-    .where('name', 'like', `${namePrefix}%`)
-    .execute()
+  const { changeLogPositions } = dialectOf(trx)
+  if (!changeLogPositions || through <= after) return new Map()
+  const rows = await listMetadata(trx, namePrefix)
   if (rows.length === 0) return new Map()
-  const starts = rows.map(({ name, position }) => ({ key: Number(name.slice(namePrefix.length)), position }))
-  const compared = await logPositions.compare(trx, starts, after, through)
-  for (const [webhookId, { isPassed }] of compared) if (isPassed) await deleteStart(trx, webhookId)
+  const starts = rows.map(({ name, value }) => ({
+    key: Number(name.slice(namePrefix.length)),
+    position: value,
+  }))
+  const compared = await changeLogPositions.compare(trx, starts, after, through)
+  for (const [webhookId, { isNoLongerNeeded }] of compared)
+    if (isNoLongerNeeded) await deleteWebhookStart(trx, webhookId)
   return compared
 }

@@ -2,8 +2,10 @@ import assert from 'node:assert/strict'
 import { existsSync, linkSync, lstatSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
-import { lockFile } from '../../src/database/sqlite/fileLock.ts'
-import { markFailed } from '../../src/database/sqlite/recovery.ts'
+import { backupDatabase } from '../../src/database/sqlite/backup.ts'
+import { acquireServerLock, lockFile } from '../../src/database/sqlite/fileLock.ts'
+import { databaseFile } from '../../src/database/sqlite/open.ts'
+import { markFailed, needsRecovery } from '../../src/database/sqlite/recovery.ts'
 import { assertCommandFails, cliOn } from '../support/commands.ts'
 import { databaseFor } from '../support/engine.ts'
 import { folderFor } from '../support/servers.ts'
@@ -43,6 +45,21 @@ describe('a backup follows no link', () => {
     assert.ok(!existsSync(`${own} 2`))
   })
 
+  test('and uses no lock of another user, who could replace it by a link', async (t) => {
+    const { target } = await shared(t)
+    const { PETSTORE_DATA_DIR } = await databaseFor(t)
+    const source = databaseFile(PETSTORE_DATA_DIR)
+    const lock = `${target}.unfinished.lock`
+    writeFileSync(lock, '')
+    const own = statSync(lock).uid
+    const identity = t.mock.method(process as Required<typeof process>, 'geteuid', () => own + 1)
+    await assert.rejects(backupDatabase(source, target), /belongs to another user\. Remove it/)
+    assert.ok(!existsSync(target))
+    identity.mock.restore()
+    await backupDatabase(source, target)
+    assert.ok(existsSync(target))
+  })
+
   test('at the name of its unfinished file or the journal of it', async (t) => {
     const { own, target, backUp, assertUnchanged } = await shared(t)
     for (const suffix of ['', '-journal', '-wal', '-shm']) symlinkSync(own, `${target}.unfinished${suffix}`)
@@ -66,7 +83,22 @@ test('no lock and no marker follows a link', async (t) => {
   const { own, target, assertUnchanged } = await shared(t)
   symlinkSync(own, `${target}-lock`)
   assert.throws(() => lockFile(`${target}-lock`, 'locked'), /is a link/)
-  symlinkSync(own, `${target}-failed`)
-  markFailed(target)
+  for (const [name, file] of [
+    ['a', own],
+    ['b', `${own} 2`],
+  ] as const) {
+    symlinkSync(file, `${target}-${name}-failed`)
+    markFailed(`${target}-${name}`)
+    assert.ok(needsRecovery(`${target}-${name}`), file)
+  }
+  assert.ok(!existsSync(`${own} 2`))
   assertUnchanged()
+})
+
+test('a server starts in a data folder that was copied with hard links', async (t) => {
+  const dataDir = folderFor(t)
+  const lock = join(dataDir, 'server.lock')
+  writeFileSync(lock, '')
+  linkSync(lock, join(folderFor(t), 'copy of the lock'))
+  acquireServerLock(dataDir)()
 })

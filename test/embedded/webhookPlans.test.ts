@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { sql } from 'kysely'
 import { databaseFile } from '../../src/database/sqlite/open.ts'
 import { nextInLane } from '../../src/webhooks/attempts.ts'
-import { beginEnding } from '../../src/webhooks/endings.ts'
+import { deleteWebhookAndDeliveries, failPendingDeliveries } from '../../src/webhooks/cutoffs.ts'
 import { createWebhook, markWebhookDeleted } from '../../src/webhooks/queries.ts'
 import { openDatabaseFor } from '../support/engine.ts'
 import { startOfTests } from '../support/service.ts'
@@ -28,7 +28,7 @@ test('the next delivery of a lane is found by an index alone', async (t) => {
   }
 })
 
-test('the deliveries of one step are found by the index on the webhook and the id', async (t) => {
+test('the deliveries of one batch are found by the index on the webhook and the id', async (t) => {
   const { env, database } = await openDatabaseFor(t, startOfTests)
   const connection = new DatabaseSync(databaseFile(env.PETSTORE_DATA_DIR), { readOnly: true })
   t.after(() => connection.close())
@@ -42,12 +42,12 @@ test('the deliveries of one step are found by the index on the webhook and the i
       },
       transformResult: async ({ result }) => result,
     })
-    await beginEnding(recorder, database.dialect, id, 0, ['pet.created'])
+    await failPendingDeliveries(recorder, id, 0, ['pet.created'])
     await markWebhookDeleted(recorder, id)
-    await beginEnding(recorder, database.dialect, id, 0)
+    await deleteWebhookAndDeliveries(recorder, id, 0)
   })
   const onDeliveries = [...texts].filter((text) => text.includes('"webhook_deliveries"'))
-  // The newest, the boundary of the step, the update and the deletion.
+  // The newest, the boundary of the batch, the update and the deletion.
   assert.equal(onDeliveries.length, 4)
   for (const text of onDeliveries) {
     const details = connection

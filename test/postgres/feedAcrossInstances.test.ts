@@ -3,7 +3,6 @@ import { test } from 'node:test'
 import pg from 'pg'
 import { createCategory } from '../../src/categories/queries.ts'
 import type { Database } from '../../src/database/database.ts'
-import { postgresDialect } from '../../src/database/dialect.ts'
 import { dispatchEvents } from '../../src/webhooks/dispatch.ts'
 import { createWebhook } from '../../src/webhooks/queries.ts'
 import { administer, openDatabaseFor, openTestDatabase } from '../support/engine.ts'
@@ -48,9 +47,9 @@ test('an instance that has read less of the feed than another one does not dispa
   await recordOne(database, 'Cats')
   const after = await other.readableThrough()
   assert.ok(after > before)
-  await other.write((trx) => dispatchEvents(trx, postgresDialect, 0, after))
-  await database.write((trx) => dispatchEvents(trx, postgresDialect, 0, before))
-  await other.write((trx) => dispatchEvents(trx, postgresDialect, 0, after))
+  await other.write((trx) => dispatchEvents(trx, 0, after))
+  await database.write((trx) => dispatchEvents(trx, 0, before))
+  await other.write((trx) => dispatchEvents(trx, 0, after))
   const deliveries = await database.read
     .selectFrom('webhook_deliveries')
     .select('event_id')

@@ -11,7 +11,7 @@ import { reverseCleanup } from '../support/reverseCleanup.ts'
 import { ownPostgresFor } from '../support/separatePostgres.ts'
 
 /** The most that one call of number_events_1 numbers. */
-const pieceMax = 10_000
+const batchMax = 10_000
 
 async function clientFor(t: { after(end: () => unknown): void }, env: DatabaseEnv): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: env.DATABASE_URL })
@@ -48,23 +48,23 @@ async function outOfOrder(client: pg.Client): Promise<number> {
   return Number(rows[0].count)
 }
 
-test('many events get their ids in pieces, without gaps, in the order in which they were added', async (t) => {
+test('many events get their ids in batches, without gaps, in the order in which they were added', async (t) => {
   const { env, database } = await openDatabaseFor(t)
   const client = await clientFor(t, env)
-  const count = repetitions(30) * pieceMax
+  const count = repetitions(30) * batchMax
   await addEvents(client, count)
   const ids: number[] = []
   for (let id = await numberEvents(client); id !== ids.at(-1); id = await numberEvents(client)) ids.push(id)
   assert.deepEqual(
     ids,
-    Array.from({ length: count / pieceMax }, (_, index) => (index + 1) * pieceMax),
+    Array.from({ length: count / batchMax }, (_, index) => (index + 1) * batchMax),
   )
   assert.equal(await outOfOrder(client), 0)
 
-  // A reader waits for one piece. Who needs all calls the function until all committed events have an id.
-  await addEvents(client, 2 * pieceMax + 1)
-  assert.equal(await database.readableThrough(), count + pieceMax)
-  assert.equal(await database.allReadableThrough(), count + 2 * pieceMax + 1)
+  // A reader waits for one batch. A caller that needs all of them calls it until all committed events have an id.
+  await addEvents(client, 2 * batchMax + 1)
+  assert.equal(await database.readableThrough(), count + batchMax)
+  assert.equal(await database.allReadableThrough(), count + 2 * batchMax + 1)
   assert.equal(await outOfOrder(client), 0)
 })
 

@@ -23,9 +23,9 @@ import {
 } from '../../src/orders/queries.ts'
 import { findPet, type PetFilter, petsPageQuery } from '../../src/pets/queries.ts'
 import { claimDelivery, dueLanes } from '../../src/webhooks/attempts.ts'
+import { deleteWebhookAndDeliveries, failPendingDeliveries } from '../../src/webhooks/cutoffs.ts'
 import { findDelivery, listDeliveries, pruneDeliveries } from '../../src/webhooks/deliveries.ts'
 import { hasUndispatchedEvents } from '../../src/webhooks/dispatch.ts'
-import { beginEnding } from '../../src/webhooks/endings.ts'
 import { markWebhookDeleted } from '../../src/webhooks/queries.ts'
 import { type DatabaseEnv, newDatabase, openTestDatabase, removeDatabase } from '../support/engine.ts'
 
@@ -284,12 +284,12 @@ const works: [what: string, work: (db: Kysely<Tables>) => Promise<unknown>, rows
   ],
   ['a page of older deliveries', (db) => listDeliveries({ read: db, dialect: database.dialect }, 8, pageMax)],
   ['one delivery', (db) => findDelivery(db, 8, 7), 1],
-  ['the end of deliveries', (db) => beginEnding(db, database.dialect, 7, 0, ['pet.updated']), pieceMax],
+  ['the end of deliveries', (db) => failPendingDeliveries(db, 7, 0, ['pet.updated']), pieceMax],
   [
     'the deletion of deliveries',
     async (db) => {
       await markWebhookDeleted(db, 8)
-      await beginEnding(db, database.dialect, 8, 0)
+      await deleteWebhookAndDeliveries(db, 8, 0)
     },
     pieceMax,
   ],

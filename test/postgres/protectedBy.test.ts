@@ -4,7 +4,6 @@ import type pg from 'pg'
 import { applyRecords } from '../../src/commands/import/applyRecords.ts'
 import type { PetRecord } from '../../src/commands/import/records.ts'
 import type { Database } from '../../src/database/database.ts'
-import { postgresDialect } from '../../src/database/dialect.ts'
 import type { Db } from '../../src/database/tables.ts'
 import {
   continueFeed,
@@ -293,7 +292,7 @@ describe('two instances that dispatch events to webhooks', () => {
     const webhook = { url: 'http://127.0.0.1:9/', events: ['pet.deleted' as const] }
     await one.write((trx) => createWebhook(trx, webhook, 0, 0))
     await recordMany(one, events)
-    const dispatch = (through: number) => (trx: Db) => dispatchEvents(trx, postgresDialect, 0, through)
+    const dispatch = (through: number) => (trx: Db) => dispatchEvents(trx, 0, through)
     assert.equal(await one.readableThrough(), events)
     const assertOnce = async () => {
       while (await hasUndispatchedEvents(two.read, events)) await two.write(dispatch(events))

@@ -1,19 +1,21 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import pg from 'pg'
+import type { Bounds } from '../../src/service.ts'
+import { openEventStream } from '../support/eventStreamClient.ts'
 import { eventually } from '../support/eventually.ts'
 import { reverseCleanup } from '../support/reverseCleanup.ts'
 import { startTestService } from '../support/service.ts'
 import { loopbackAllowed, registerWebhook, startWebhookReceiver } from '../support/webhookReceiver.ts'
 
 /** The most that one query gives ids to. */
-const pieceMax = 10_000
-const backlog = 2.5 * pieceMax
+const batchMax = 10_000
+const backlog = 2.5 * batchMax
 
 /** A service whose feed has many events without an id, and a client of its database. */
-async function stage(test: TestContext) {
+async function stage(test: TestContext, bounds: Partial<Bounds> = {}) {
   const t = reverseCleanup(test)
-  const service = await startTestService(loopbackAllowed)
+  const service = await startTestService(loopbackAllowed, { bounds })
   t.after(() => service.stop())
   const connect = async () => {
     const client = new pg.Client({ connectionString: service.databaseEnv.DATABASE_URL })
@@ -37,14 +39,14 @@ const addEvents = (client: pg.Client, name: string, count = 1) =>
     [name, count],
   )
 
-test('a read of the feed waits for one piece of the events without an id, and leaves no gap', async (t) => {
+test('a read of the feed waits for one batch of the events without an id, and leaves no gap', async (t) => {
   const { service, numbered } = await stage(t)
   const read = (after: number) =>
     service.request('GET', `/v1/events?after=${after}&limit=1000`, { key: service.operatorKey })
   const { all: total } = await numbered()
   const first = await read(0)
-  assert.deepEqual(await numbered(), { numbered: pieceMax, all: total })
-  assert.equal(first.headers['last-event-id'], String(pieceMax))
+  assert.deepEqual(await numbered(), { numbered: batchMax, all: total })
+  assert.equal(first.headers['last-event-id'], String(batchMax))
   const ids: number[] = []
   for (let pages = 0; ids.length < total && pages < total / 500; pages++)
     ids.push(...(await read(ids.at(-1) ?? 0)).json.map(({ id }: { id: number }) => id))
@@ -54,7 +56,51 @@ test('a read of the feed waits for one piece of the events without an id, and le
   )
 })
 
-test('a new webhook waits for one piece, and receives exactly the events after its registration', async (t) => {
+test('a stream without a position starts after all events that were committed before it', async (t) => {
+  const { service, client, connect, numbered } = await stage(t)
+  const late = await connect()
+  await late.query('BEGIN')
+  await addEvents(late, 'late')
+  await addEvents(client, 'old', 10)
+  const { all: total } = await numbered()
+  const stream = await openEventStream(service.base, { key: service.operatorKey })
+  t.after(stream.disconnect)
+  assert.deepEqual(await numbered(), { numbered: total, all: total })
+  assert.equal(stream.headers['last-event-id'], String(total))
+  await late.query('COMMIT')
+  await service.request('POST', '/v1/pets', {
+    key: service.operatorKey,
+    body: { name: 'new', categoryId: 1 },
+  })
+  const received = await stream.until(3)
+  assert.deepEqual(
+    received.map(({ type, data }) => [type, (data as { name?: string }).name]),
+    [
+      ['pet.created', 'late'],
+      // The pet is the first of its category.
+      ['category.created', undefined],
+      ['pet.created', 'new'],
+    ],
+  )
+})
+
+test('a stream whose start is not known in time is rejected, and its events are numbered all the same', async (t) => {
+  const { service, numbered } = await stage(t, { startWaitMaxMs: 0 })
+  const open = () => openEventStream(service.base, { key: service.operatorKey })
+  const stream = await open()
+  t.after(stream.disconnect)
+  assert.equal(stream.status, 503)
+  assert.match(String(stream.headers['retry-after']), /^\d+$/)
+  assert.equal((await numbered()).numbered, batchMax)
+  const resumed = await openEventStream(service.base, {
+    key: service.operatorKey,
+    path: '/v1/events?after=0',
+  })
+  t.after(resumed.disconnect)
+  assert.equal(resumed.status, 200)
+})
+
+test('a new webhook waits for one batch, and receives exactly the events after its registration', async (t) => {
   const { service, client, connect } = await stage(t)
   const receiver = await startWebhookReceiver()
   t.after(() => receiver.stop())
@@ -79,7 +125,7 @@ test('a new webhook waits for one piece, and receives exactly the events after i
   })
   await receiver.until(2)
   const { rows } = await client.query('SELECT numbered::int FROM seen')
-  assert.deepEqual(rows, [{ numbered: pieceMax }])
+  assert.deepEqual(rows, [{ numbered: batchMax }])
   const isForgotten = async () =>
     (await client.query(`SELECT 1 FROM metadata WHERE name LIKE 'webhooks.start.%'`)).rowCount === 0
   await eventually('the start is forgotten', isForgotten)

@@ -159,7 +159,12 @@ describe('a stream sends events', () => {
   })
 
   test('with a heartbeat every 15 seconds and a limit of 30 seconds for slow readers by default', () => {
-    assert.deepEqual(defaultStreamBounds, { heartbeatMs: 15_000, slowReaderMs: 30_000, streamsMax: 5_000 })
+    assert.deepEqual(defaultStreamBounds, {
+      heartbeatMs: 15_000,
+      slowReaderMs: 30_000,
+      streamsMax: 5_000,
+      startWaitMaxMs: 10_000,
+    })
   })
 })
 

@@ -257,7 +257,7 @@ describe('an external id', { concurrency: 2 }, () => {
     assert.deepEqual([dry.code, dry.stderr], [1, wrong])
     assert.match(
       dry.stdout,
-      /^This would add 3003 animals, update 1 and leave 0 unchanged\..* 4 lines are wrong/,
+      /^This would add 3003 animals, change 1 and leave 0 unchanged\..* 4 lines are wrong/,
     )
     assert.deepEqual(await contentsOf(cli.env), before)
     const skipped = await cli.run(['import', '--skip-bad'], text)
@@ -283,7 +283,7 @@ describe('an external id', { concurrency: 2 }, () => {
       pet({ id: 1, externalId: 'b' }),
       pet({ id: 3, externalId: 'c' }),
     ].join('\n')
-    assert.match(await cli.ok(['import', '--dry-run'], text), /^This would add 1 animal, update 3 /)
+    assert.match(await cli.ok(['import', '--dry-run'], text), /^This would add 1 animal, change 3 /)
     await cli.ok(['import'], text)
     assert.deepEqual(
       (await petsIn(cli)).map(({ id, externalId }) => [id, externalId]),
@@ -441,7 +441,7 @@ test('an import counts what it has added, changed and left unchanged, as its dry
   assert.deepEqual(dry.changes, changes)
   assert.match(
     await cli.ok([...args, '--dry-run'], text),
-    /^This would add 1 animal, update 1 and leave 1 unchanged\. It has 3 categories \(1 new, 1 changed\), 3 orders \(1 new, 1 changed\) and 3 keys \(1 new, 1 changed\)\./,
+    /^This would add 1 animal, change 1 and leave 1 unchanged\. The file has 3 categories \(1 added, 1 changed\), 3 orders \(1 added, 1 changed\) and 3 keys \(1 added, 1 changed\)\./,
   )
   const imported = await cli.json(args, text)
   assert.deepEqual(imported, {
@@ -454,6 +454,19 @@ test('an import counts what it has added, changed and left unchanged, as its dry
 })
 
 describe('a dry run', { concurrency: 2 }, () => {
+  test('does not take the external id of an animal for another record', async (t) => {
+    const cli = await cliOnNewDatabase(t)
+    const lines = [
+      { type: 'pet', id: 1, name: 'Milo', categoryId: 3, status: 'available', externalId: 'category 3' },
+      { type: 'category', id: 3, name: 'Cats' },
+      { type: 'category', id: 4, name: 'Dogs' },
+      { type: 'pet', name: 'Rex', categoryId: 4, status: 'available', externalId: 'category 4' },
+    ]
+    const text = lines.map((line) => JSON.stringify(line)).join('\n')
+    const { changes } = await cli.json(['import', '--dry-run'], text)
+    assert.deepEqual([changes.pets.added, changes.categories.added], [2, 2])
+  })
+
   test('shows what would change, and changes nothing', async (t) => {
     const cli = await cliOnNewDatabase(t)
     await cli.ok(['import'], '{"name":"one","categoryId":1}\n{"externalId":"b","name":"two","categoryId":1}')

@@ -5,15 +5,20 @@ import { writeCursor } from '../../src/database/cursors.ts'
 import type { Database } from '../../src/database/database.ts'
 import type { Db } from '../../src/database/tables.ts'
 import { claimDelivery } from '../../src/webhooks/attempts.ts'
-import { beginEnding, continueEndings, endedPerStepMax } from '../../src/webhooks/endings.ts'
-import { createWebhook } from '../../src/webhooks/queries.ts'
+import {
+  applyCutoffs,
+  deleteWebhookAndDeliveries,
+  deliveriesPerBatchMax,
+  failPendingDeliveries,
+} from '../../src/webhooks/cutoffs.ts'
+import { createWebhook, markWebhookDeleted, updateWebhook } from '../../src/webhooks/queries.ts'
 import { engine, openDatabaseFor, openTestDatabase } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { startOfTests, startTestService } from '../support/service.ts'
 import { loopbackAllowed, registerWebhook, startWebhookReceiver } from '../support/webhookReceiver.ts'
 
-/** One step, and the attempt that disables a webhook. */
-const perTransactionMax = endedPerStepMax + 1
+/** One batch, and the attempt that disables a webhook. */
+const perTransactionMax = deliveriesPerBatchMax + 1
 const backlog = 2_500
 
 /** A transaction that changes or deletes more deliveries than `max` fails. */
@@ -36,7 +41,7 @@ const removeLimit = (database: Database): Promise<void> =>
     ),
   )
 
-/** SQLite has no number of the transaction: the count starts again when the position of an ending changes. */
+/** SQLite has no number of the transaction: the count starts again when the position of a cutoff changes. */
 const sqliteLimit = (max: number) => `
   CREATE TABLE changed (rows integer NOT NULL);
   INSERT INTO changed VALUES (0);
@@ -61,6 +66,15 @@ const postgresLimit = (max: number) => `
     RETURN NULL;
   END $$;
   CREATE TRIGGER limit_changes AFTER UPDATE OR DELETE ON webhook_deliveries FOR EACH ROW EXECUTE FUNCTION limit_changes()`
+
+/** Changes of the deliveries of one webhook fail. */
+const failUpdates = (webhookId: number) =>
+  engine === 'sqlite'
+    ? `CREATE TRIGGER broken BEFORE UPDATE ON webhook_deliveries WHEN OLD.webhook_id = ${webhookId}
+        BEGIN SELECT RAISE(ABORT, 'broken'); END`
+    : `CREATE FUNCTION broken() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'broken'; END $$;
+      CREATE TRIGGER broken BEFORE UPDATE ON webhook_deliveries FOR EACH ROW
+        WHEN (OLD.webhook_id = ${webhookId}) EXECUTE FUNCTION broken()`
 
 /** Adds pending deliveries with one statement, of these types in turn, and half of them to be retried much later. */
 const addBacklog = (database: Database, webhookId: number, types: readonly string[], now: number) =>
@@ -100,22 +114,22 @@ async function stage(t: TestContext, events: readonly string[] = ['pet.created',
     )
     return Object.fromEntries(rows.rows.map(({ status, count }) => [status, Number(count)]))
   }
-  const endings = async () =>
+  const cutoffs = async () =>
     (
       await database.read
         .selectFrom('cursors')
         .selectAll()
-        .where('name', 'like', 'webhooks.ending.%')
+        .where('name', 'like', 'webhooks.cutoff.%')
         .execute()
     ).length
-  const isEnded = () => eventually('the deliveries are ended', async () => (await endings()) === 0)
+  const isApplied = () => eventually('the deliveries have failed', async () => (await cutoffs()) === 0)
   const addPet = (name: string) => send('POST', '/v1/pets', { name, categoryId: 1 })
-  return { receiver, service, database, id, send, path, countRows, isEnded, addPet }
+  return { receiver, service, database, id, send, path, countRows, isApplied, addPet }
 }
 
 describe('with many pending deliveries, a transaction changes a bounded number of them', () => {
   test('when an event type is removed, and those of the type are not sent after it is added again', async (t) => {
-    const { receiver, service, database, id, send, path, countRows, isEnded, addPet } = await stage(t)
+    const { receiver, service, database, id, send, path, countRows, isApplied, addPet } = await stage(t)
     await send('PATCH', path, { status: 'paused' })
     await addBacklog(database, id, ['pet.created', 'pet.updated'], service.now())
     await limitTransactions(database, perTransactionMax)
@@ -127,7 +141,7 @@ describe('with many pending deliveries, a transaction changes a bounded number o
       ['pet.updated', 'pending', undefined],
     ])
     assert.equal((await send('PATCH', path, { events: ['pet.created', 'pet.updated'] })).status, 200)
-    await isEnded()
+    await isApplied()
     await send('PATCH', path, { status: 'enabled' })
     await addPet('new')
     assert.equal((await receiver.until(1)).data.name, 'new')
@@ -137,7 +151,7 @@ describe('with many pending deliveries, a transaction changes a bounded number o
   })
 
   test('when an endpoint is gone, and they are not sent after the webhook is enabled again', async (t) => {
-    const { receiver, service, database, id, send, path, countRows, isEnded, addPet } = await stage(t)
+    const { receiver, service, database, id, send, path, countRows, isApplied, addPet } = await stage(t)
     await send('PATCH', path, { status: 'paused' })
     await addBacklog(database, id, ['pet.created'], service.now())
     await limitTransactions(database, perTransactionMax)
@@ -154,7 +168,7 @@ describe('with many pending deliveries, a transaction changes a bounded number o
     assert.equal((await send('PATCH', path, { status: 'enabled' })).status, 200)
     await addPet('new')
     assert.equal((await receiver.until(2)).data.name, 'new')
-    await isEnded()
+    await isApplied()
     await eventually('the new one is delivered', async () => (await countRows()).delivered === 1)
     assert.deepEqual(await countRows(), { delivered: 1, failed: backlog })
     assert.equal(receiver.received.length, 2)
@@ -183,7 +197,7 @@ describe('with many pending deliveries, a transaction changes a bounded number o
     const isGone = async () => (await database.read.selectFrom('webhooks').selectAll().execute()).length === 0
     await eventually('the rows are deleted', isGone)
     assert.deepEqual(await countRows(), {})
-    const left = database.read.selectFrom('cursors').selectAll().where('name', 'like', 'webhooks.ending.%')
+    const left = database.read.selectFrom('cursors').selectAll().where('name', 'like', 'webhooks.cutoff.%')
     assert.deepEqual(await left.execute(), [])
   })
 })
@@ -200,7 +214,7 @@ test('an update that removes no event type changes no delivery', async (t) => {
   assert.deepEqual(await countRows(), { pending: backlog })
 })
 
-describe('deliveries that are being ended', () => {
+describe('deliveries before a cutoff', () => {
   /** The state after the transaction of the change, with no service that continues. */
   async function interrupted(t: TestContext) {
     const { env, database } = await openDatabaseFor(t, startOfTests)
@@ -209,7 +223,7 @@ describe('deliveries that are being ended', () => {
     const settings = { url: 'https://shelter.example/', events: ['pet.created', 'pet.updated'] as const }
     const { id } = await database.write((trx) => createWebhook(trx, settings, 0, 0))
     await addBacklog(database, id, ['pet.created', 'pet.updated'], startOfTests)
-    await database.write((trx) => beginEnding(trx, database.dialect, id, startOfTests, ['pet.created']))
+    await database.write((trx) => failPendingDeliveries(trx, id, startOfTests, ['pet.created']))
     const pending = async () => {
       const rows = database.read.selectFrom('webhook_deliveries').select('event_type')
       return (await rows.where('next_attempt_at', 'is not', null).execute()).map((row) => row.event_type)
@@ -217,57 +231,93 @@ describe('deliveries that are being ended', () => {
     return { database, other, id, pending }
   }
   const never = new AbortController().signal
+  const rethrow = (error: unknown) => {
+    throw error
+  }
 
   test('are not claimed, and the others are', async (t) => {
     const { database, id, pending } = await interrupted(t)
     const claim = (lane: 'first' | 'retry', now: number) =>
       database.writeUnlogged((trx) => claimDelivery(trx, { webhookId: id, lane }, now))
     const before = await pending()
-    assert.equal(await claim('first', startOfTests), 'ended')
+    assert.equal(await claim('first', startOfTests), 'failed')
     assert.equal((await pending()).length, before.length - 1)
     const retry = await claim('retry', startOfTests + 3_600_000)
-    assert.ok(retry && retry !== 'ended')
+    assert.ok(retry && retry !== 'failed')
     assert.equal(retry.delivery.event_type, 'pet.updated')
   })
 
-  test('are ended by several instances at once, each in steps', async (t) => {
+  test('are marked as failed by several instances at once, each in batches', async (t) => {
     const { database, other, pending } = await interrupted(t)
-    assert.equal((await pending()).length, backlog - endedPerStepMax / 2)
-    await Promise.all([database, other].map((one) => continueEndings(one, () => startOfTests, never)))
+    assert.equal((await pending()).length, backlog - deliveriesPerBatchMax / 2)
+    await Promise.all([database, other].map((one) => applyCutoffs(one, () => startOfTests, never, rethrow)))
     assert.deepEqual(new Set(await pending()), new Set(['pet.updated']))
     assert.equal((await pending()).length, backlog / 2)
   })
 
-  test('are ended after the next start if the service stops in between', async (t) => {
+  test('are marked as failed after the next start if the service stops in between', async (t) => {
     const { database, other, pending } = await interrupted(t)
     const stopped = AbortSignal.abort()
-    await continueEndings(database, () => startOfTests, stopped)
-    assert.equal((await pending()).length, backlog - endedPerStepMax / 2)
-    await continueEndings(other, () => startOfTests, never)
+    await applyCutoffs(database, () => startOfTests, stopped, rethrow)
+    assert.equal((await pending()).length, backlog - deliveriesPerBatchMax / 2)
+    await applyCutoffs(other, () => startOfTests, never, rethrow)
     assert.equal((await pending()).length, backlog / 2)
   })
 
   test('include those that a second change adds before the first is complete', async (t) => {
     const { database, id, pending } = await interrupted(t)
-    await database.write((trx) => beginEnding(trx, database.dialect, id, startOfTests))
-    await continueEndings(database, () => startOfTests, never)
+    await database.write((trx) => failPendingDeliveries(trx, id, startOfTests))
+    await applyCutoffs(database, () => startOfTests, never, rethrow)
     assert.deepEqual(await pending(), [])
   })
 
+  test('are deleted with their webhook, also if an instance of version 1.0.0 enables it in between', async (t) => {
+    const { database, id } = await interrupted(t)
+    await database.write(async (trx) => {
+      await markWebhookDeleted(trx, id)
+      await deleteWebhookAndDeliveries(trx, id, startOfTests)
+    })
+    // Version 1.0.0 does not know the status "deleted".
+    await database.write((trx) => updateWebhook(trx, id, { status: 'enabled' }))
+    await applyCutoffs(database, () => startOfTests, never, rethrow)
+    for (const table of ['webhooks', 'webhook_deliveries'] as const)
+      assert.deepEqual(await database.read.selectFrom(table).selectAll().execute(), [], table)
+  })
+
+  test('are marked as failed, also if that fails for another webhook', async (t) => {
+    const { database, id } = await interrupted(t)
+    const settings = { url: 'https://shelter.example/', events: ['pet.created'] as const }
+    const other = await database.write((trx) => createWebhook(trx, settings, 0, 0))
+    await addBacklog(database, other.id, ['pet.created'], startOfTests)
+    await database.write((trx) => failPendingDeliveries(trx, other.id, startOfTests))
+    await database.migrate((_, runScript) => runScript(failUpdates(id)))
+    const faults: unknown[] = []
+    await applyCutoffs(
+      database,
+      () => startOfTests,
+      never,
+      (error) => faults.push(error),
+    )
+    assert.match(String(faults), /broken/)
+    const rows = database.read.selectFrom('webhook_deliveries').select('webhook_id')
+    const pending = await rows.where('next_attempt_at', 'is not', null).execute()
+    assert.deepEqual(new Set(pending.map((row) => row.webhook_id)), new Set([id]))
+  })
+
   test('cannot be retried until then', async (t) => {
-    const { service, database, id, send, path, isEnded } = await stage(t)
+    const { service, database, id, send, path, isApplied } = await stage(t)
     await send('PATCH', path, { status: 'paused' })
     await addBacklog(database, id, ['pet.created'], service.now())
     const [oldest] = (await send('GET', `${path}/deliveries`)).json
     const retry = () => send('POST', `${path}/deliveries/${oldest.id}/retry`)
     await limitTransactions(database, 0, (trx) =>
-      writeCursor(trx, `webhooks.ending.${id}.pet.created`, oldest.id),
+      writeCursor(trx, `webhooks.cutoff.${id}.pet.created`, oldest.id),
     )
     const rejected = await retry()
     assert.deepEqual([rejected.status, rejected.json.code], [503, 'unavailable'])
     assert.match(String(rejected.headers['retry-after']), /^\d+$/)
     await removeLimit(database)
-    await isEnded()
+    await isApplied()
     assert.equal((await retry()).status, 202)
   })
 })

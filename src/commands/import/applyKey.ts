@@ -10,13 +10,13 @@ import {
   secretsPerKeyMax,
   toSettingsRow,
 } from '../../keys/queries.ts'
-import type { Change } from './changes.ts'
+import type { RecordChange } from './changes.ts'
 import type { KeyRecord } from './records.ts'
 
 type KeyRow = Selectable<Tables['api_keys']>
 
 export type KeyOutcome = {
-  readonly change: Change
+  readonly change: RecordChange
   /** It was added under a new id. */
   readonly isRenumbered?: true
   /** It is an operator key of this database, which an import never changes. */
@@ -42,7 +42,7 @@ export async function applyKey(trx: Db, record: KeyRecord, now: number): Promise
 }
 
 /** What an import of this key would do. */
-export async function findKeyChange(db: Db, record: KeyRecord, now: number): Promise<Change> {
+export async function findKeyChange(db: Db, record: KeyRecord, now: number): Promise<RecordChange> {
   const existing = await findExisting(db, record)
   if (!existing) return 'added'
   if (isOperatorKey(existing, now)) return 'unchanged'
@@ -117,7 +117,7 @@ const unbannedAt = (record: KeyRecord, now: number): number => Math.min(record.u
 type Secret = KeyRecord['secrets'][number]
 
 /** A new secret is added, and one that expires earlier in the file expires then. */
-async function findSecretChange(db: Db, keyId: number, { hash, expiresAt }: Secret): Promise<Change> {
+async function findSecretChange(db: Db, keyId: number, { hash, expiresAt }: Secret): Promise<RecordChange> {
   const existing = await db
     .selectFrom('api_key_secrets')
     .select(['key_id', 'expires_at'])

@@ -2,7 +2,7 @@ import type { Db } from '../../database/tables.ts'
 import { recordEvent } from '../../events/queries.ts'
 import { isOpenOrderStatus } from '../../orders/order.ts'
 import { lockOrder, lockPetAndOrder, syncPetStatus } from '../../orders/queries.ts'
-import type { Change } from './changes.ts'
+import type { RecordChange } from './changes.ts'
 import { ConflictError } from './problems.ts'
 import type { OrderRecord } from './records.ts'
 
@@ -19,7 +19,7 @@ const toRow = (record: OrderRecord) => ({
 })
 
 /** What an import of this order would do. */
-export async function findOrderChange(db: Db, record: OrderRecord): Promise<Change> {
+export async function findOrderChange(db: Db, record: OrderRecord): Promise<RecordChange> {
   const stored = await db.selectFrom('orders').selectAll().where('id', '=', record.id).executeTakeFirst()
   if (!stored) return 'added'
   const row = toRow(record)
@@ -28,7 +28,7 @@ export async function findOrderChange(db: Db, record: OrderRecord): Promise<Chan
     : 'changed'
 }
 
-export async function applyOrder(trx: Db, record: OrderRecord, now: number): Promise<Change> {
+export async function applyOrder(trx: Db, record: OrderRecord, now: number): Promise<RecordChange> {
   const { id, petId, status, cancelReason } = record
   // First: it may expire the hold of the existing order.
   const { openOrder } = await lockPetAndOrder(trx, BigInt(petId), now)

@@ -5,7 +5,7 @@ import type { Db } from '../../database/tables.ts'
 import { type OrderStatus, petStatusForOrder } from '../../orders/order.ts'
 import { lockPetAndOrder } from '../../orders/queries.ts'
 import { createPets, findStoredPets, type StoredPet, updatePets } from '../../pets/queries.ts'
-import { addCounts, type ChangeCounts, noCounts } from './changes.ts'
+import { addChangeCounts, type ChangeCounts, noChangeCounts } from './changes.ts'
 import { ConflictError } from './problems.ts'
 import type { PetRecord } from './records.ts'
 
@@ -25,12 +25,12 @@ export async function applyPets(
   const repeated = storedIndex(await findStoredPets(trx, storedIds)).firstRepeated(pets)
   if (repeated !== undefined) {
     const counts = await applyPets(trx, dialect, pets.slice(0, repeated), now)
-    addCounts(counts, await applyPets(trx, dialect, pets.slice(repeated), now))
+    addChangeCounts(counts, await applyPets(trx, dialect, pets.slice(repeated), now))
     return counts
   }
   if (storedIds.length === 0 && (await findOpenOrders(trx, petIds)).size === 0) {
     await createPets(trx, dialect, pets, now)
-    return { ...noCounts(), added: pets.length }
+    return { ...noChangeCounts(), added: pets.length }
   }
   // Before the pets, in the order of all locks.
   await ensureCategories(

@@ -5,7 +5,7 @@ import { continueFeed, recordEvent } from '../../events/queries.ts'
 import { applyKey, type KeyOutcome } from './applyKey.ts'
 import { applyOrder } from './applyOrder.ts'
 import { applyPets, petsPerStatement } from './applyPets.ts'
-import { addCounts, type Change, type Changes, noChanges } from './changes.ts'
+import { addChangeCounts, type ImportChanges, noChanges, type RecordChange } from './changes.ts'
 import {
   type CategoryRecord,
   type ExportRecord,
@@ -23,7 +23,7 @@ export async function applyRecords(
   dialect: SqlDialect,
   records: readonly ExportRecord[],
   now: number,
-): Promise<{ applied: number; changes: Changes; keys: KeyOutcome[] }> {
+): Promise<{ applied: number; changes: ImportChanges; keys: KeyOutcome[] }> {
   const deadline = performance.now() + transactionMaxMs
   const keys: KeyOutcome[] = []
   const changes = noChanges()
@@ -31,7 +31,7 @@ export async function applyRecords(
   while (applied < records.length && (applied === 0 || performance.now() < deadline)) {
     const pets = leadingPets(records, applied)
     const record = records[applied] as OtherRecord
-    if (pets.length > 0) addCounts(changes.pets, await applyPets(trx, dialect, pets, now))
+    if (pets.length > 0) addChangeCounts(changes.pets, await applyPets(trx, dialect, pets, now))
     else if (record.type === 'key') {
       const outcome = await applyKey(trx, record, now)
       changes.keys[outcome.change]++
@@ -62,13 +62,13 @@ async function applyHeader(trx: Db, dialect: SqlDialect, header: HeaderRecord): 
 }
 
 /** What an import of this category would do. */
-export async function findCategoryChange(db: Db, { id, name }: CategoryRecord): Promise<Change> {
+export async function findCategoryChange(db: Db, { id, name }: CategoryRecord): Promise<RecordChange> {
   const existing = await findCategory(db, id)
   if (!existing) return 'added'
   return (existing.name ?? null) === name ? 'unchanged' : 'changed'
 }
 
-async function applyCategory(trx: Db, record: CategoryRecord, now: number): Promise<Change> {
+async function applyCategory(trx: Db, record: CategoryRecord, now: number): Promise<RecordChange> {
   const { id, name } = record
   const change = await findCategoryChange(trx, record)
   if (change === 'added') {

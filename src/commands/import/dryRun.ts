@@ -5,7 +5,7 @@ import { findKeyChange } from './applyKey.ts'
 import { findOrderChange } from './applyOrder.ts'
 import { findPetsOf, isSame, merge, petsPerStatement, storedIndex } from './applyPets.ts'
 import { findCategoryChange } from './applyRecords.ts'
-import { type Change, type Changes, noChanges } from './changes.ts'
+import { type ImportChanges, noChanges, type RecordChange } from './changes.ts'
 import { type Batch, type ExportRecord, isPetRecord, type PetRecord } from './records.ts'
 
 /** Counts what an import would change. Without a database, everything would be added. */
@@ -14,7 +14,7 @@ export async function findChanges(
   batches: AsyncIterable<Batch>,
   isWanted: (line: number) => boolean,
   signal: AbortSignal,
-): Promise<Changes> {
+): Promise<ImportChanges> {
   const counter = new ChangeCounter(db)
   try {
     for await (const { records, lines } of batches) {
@@ -54,7 +54,8 @@ class ChangeCounter {
     const stored = storedIndex(await findPetsOf(this.#db, pets))
     for (const record of pets) {
       // Its id decides, if it has one.
-      const keys = [record.id, record.externalId].filter((key) => key !== undefined)
+      const { id, externalId } = record
+      const keys = [id, externalId && `pet ${externalId}`].filter((key) => key !== undefined)
       const isRepeated = this.#seen.add(keys)
       const existing = stored.find(record)
       if (!existing) this.changes.pets[isRepeated ? 'changed' : 'added']++
@@ -64,9 +65,9 @@ class ChangeCounter {
 
   async #find<T>(
     name: string,
-    find: (db: Db, record: T, now: number) => Promise<Change>,
+    find: (db: Db, record: T, now: number) => Promise<RecordChange>,
     record: T,
-  ): Promise<Change> {
+  ): Promise<RecordChange> {
     const isRepeated = this.#seen.add([name])
     const change = this.#db ? await find(this.#db, record, systemClock()) : 'added'
     return change === 'added' && isRepeated ? 'changed' : change

@@ -22,7 +22,9 @@ const importDescription = `Reads animals from a CSV file or an NDJSON file, or e
 
 NDJSON has one JSON object on each line, such as {"name":"Milo","categoryId":3,"status":"available"}. CSV has a header with the same names: id, externalId, name, categoryId, status. Other columns are ignored, unless --map gives them one of these names.
 
-A quotation mark in the wrong place makes a line of CSV wrong: text after a closing one, a closing one without an opening one, or one that is missing, so that a cell contains lines that look like records. These have as many cells as the header, with valid values. An import removes the ' that an export adds to a text that a spreadsheet could take for a formula.
+These lines of CSV are wrong: text follows the closing quotation mark of a cell; a cell ends with a quotation mark but does not begin with one; a quotation mark is not closed; a quoted cell contains lines that look like records, so a quotation mark is probably missing. A line looks like a record if it has as many cells as the header, with valid values.
+
+An export writes ' before a text that a spreadsheet could treat as a formula. An import removes it.
 
 A line with the id or the external id of an existing animal updates that animal. What the line leaves out stays as it is. Any other line adds an animal. An external id identifies the animal in another system. It is stored and exported with the animal, but it is not part of the API. An animal with an open order keeps the status that the order gives it.
 
@@ -71,7 +73,7 @@ function addImport(program: Command): void {
     .addOption(jsonOption())
 }
 
-const exportDescription = `Writes data to standard output. NDJSON, the default, has everything: animals with their external ids, categories, orders, keys (hashes only, no secrets) and counters. "petstore import --with-keys" reads it into an equal database. Webhooks are not exported. CSV has the animals only, and "petstore import" reads it too. A text that begins with =, +, -, @, ', a tab or a carriage return gets a ' in front, so that a spreadsheet does not take it for a formula. Numbers stay as they are.
+const exportDescription = `Writes data to standard output. NDJSON, the default, has everything: animals with their external ids, categories, orders, keys (hashes only, no secrets) and counters. "petstore import --with-keys" reads it into an equal database. Webhooks are not exported. CSV has the animals only, and "petstore import" reads it too. A text that begins with =, +, -, @, ', a tab or a carriage return gets a ' in front, so that a spreadsheet does not treat it as a formula. Numbers stay as they are.
 
 The export is consistent, and a server can use the database at the same time. With PostgreSQL, it needs as much space for temporary files (TMPDIR) as for its output.
 

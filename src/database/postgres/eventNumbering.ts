@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { Db } from '../tables.ts'
 
 /** The most events that one query gives ids to. */
-const pieceMax = 10_000
+const batchMax = 10_000
 
 type Numbered = {
   /** The last id of the feed. */
@@ -25,22 +25,22 @@ export class EventNumbering {
   }
 
   /**
-   * Gives ids to one piece of the events, and returns the last id of the feed. Unless there are more than a piece, all
+   * Gives ids to one batch of the events, and returns the last id of the feed. Unless there are more than a batch, all
    * events that were committed before the call have an id then.
    */
   async numberSome(): Promise<number> {
-    return (await this.#numberPiece()).lastId
+    return (await this.#numberBatch()).lastId
   }
 
   /** All events that were committed before the call have an id then, unless the signal is aborted. */
   async numberAll(signal?: AbortSignal): Promise<number> {
     for (;;) {
-      const { lastId, isAll } = await this.#numberPiece()
+      const { lastId, isAll } = await this.#numberBatch()
       if (isAll || signal?.aborted) return lastId
     }
   }
 
-  #numberPiece(): Promise<Numbered> {
+  #numberBatch(): Promise<Numbered> {
     if (!this.#running) return this.#start()
     // The running query may not see the latest commits.
     this.#next ??= this.#running.catch(() => {}).then(() => this.#start())
@@ -64,7 +64,7 @@ export class EventNumbering {
     await this.#forgetSettled()
     const { rows } = await sql<{ last_id: number }>`SELECT number_events_1() AS last_id`.execute(this.#read)
     const lastId = rows[0]?.last_id ?? 0
-    const isAll = lastId - this.#lastId < pieceMax
+    const isAll = lastId - this.#lastId < batchMax
     this.#lastId = lastId
     return { lastId, isAll }
   }

@@ -3,7 +3,14 @@ import { dirname } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { lockFile } from './fileLock.ts'
-import { createNewFile, filesOf, isTaken, syncFile, syncFolder } from './files.ts'
+import {
+  createExclusively,
+  createInSharedFolder,
+  filesOf,
+  isNameTaken,
+  syncFile,
+  syncFolder,
+} from './files.ts'
 
 export const lockWaitMs = 10_000
 /** The event loop runs between the steps. */
@@ -32,10 +39,11 @@ export async function backupDatabase(
 ): Promise<Backup> {
   const unfinished = `${target}.unfinished`
   const lock = `${unfinished}.lock`
+  createInSharedFolder(lock)
   const releaseLock = lockFile(lock, `Another backup to ${target} is running.`)
   try {
     // With the lock, no other backup can create it.
-    if (isTaken(target)) throw new TargetExistsError(target)
+    if (isNameTaken(target)) throw new TargetExistsError(target)
     // Left by a backup that was killed.
     removeFiles(unfinished)
     const rows = await copyDatabase(source, unfinished, options)
@@ -69,7 +77,7 @@ function removeFiles(database: string): void {
 
 /** Returns the number of rows, which is the same in the source and in the copy. */
 export async function copyDatabase(source: string, target: string, options: CopyOptions): Promise<RowCounts> {
-  createNewFile(target)
+  createExclusively(target)
   using connection = new DatabaseSync(source, { readOnly: true, timeout: lockWaitMs })
   // An open read transaction keeps the snapshot. Otherwise each write of a server would restart the copy.
   connection.exec('BEGIN; SELECT 1 FROM sqlite_schema')

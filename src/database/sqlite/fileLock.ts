@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { isLocked } from './driver.ts'
-import { createFolder, createPrivateUnlinked, repairModes } from './files.ts'
+import { createFolder, createPrivateRegularFile, repairModes } from './files.ts'
 
 /** Longer than `isFileLocked` takes, which locks the file for a moment. */
 const lockWaitMs = 100
@@ -11,7 +11,7 @@ const lockWaitMs = 100
  * releases the lock when the process dies. Node cannot lock files, so SQLite does it.
  */
 export function lockFile(file: string, message: string): () => void {
-  createPrivateUnlinked(file)
+  createPrivateRegularFile(file)
   repairModes(file)
   const lock = new DatabaseSync(file, { timeout: lockWaitMs })
   try {

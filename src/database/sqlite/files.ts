@@ -56,31 +56,43 @@ export const nearestExisting = (path: string): string =>
   existsSync(path) || dirname(path) === path ? path : nearestExisting(dirname(path))
 
 /** Whether the name is taken, also by a link to nothing. */
-export const isTaken = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false }) !== undefined
+export const isNameTaken = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false }) !== undefined
 
 /** Creates a file that only its owner can read. Throws if the name is taken, also by a link. */
-export const createNewFile = (file: string): void => closeSync(openSync(file, 'wx', privateMode))
+export const createExclusively = (file: string): void => closeSync(openSync(file, 'wx', privateMode))
 
-/** Creates the file, unless the name is taken. */
-function createPrivate(file: string): void {
-  if (statSync(file, { throwIfNoEntry: false })) return
+/** Creates the file, unless the name is taken. Returns whether it did. */
+function createPrivate(file: string): boolean {
+  if (statSync(file, { throwIfNoEntry: false })) return false
   try {
-    createNewFile(file)
+    createExclusively(file)
+    return true
   } catch (error) {
     // Another process created the file first.
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    return false
   }
 }
 
+/** Creates the file, unless it exists. Returns whether it did. Throws if the name is a symbolic link. */
+export function createPrivateRegularFile(file: string): boolean {
+  const isCreated = createPrivate(file)
+  if (!lstatSync(file).isFile())
+    throw new Error(`${file} is a link, or not a regular file. Remove it, or choose another folder.`)
+  return isCreated
+}
+
 /**
- * The same for a file in a folder that others may be able to write to: they could have made the name a link to any file of
- * this user.
+ * The same for a folder that others can write to. Another user may have created a link with this name, to make this process
+ * change one of its own files, or a file, to replace it by such a link later.
  */
-export function createPrivateUnlinked(file: string): void {
-  createPrivate(file)
-  const stats = lstatSync(file)
-  if (stats.nlink > 1 || !stats.isFile())
-    throw new Error(`${file} is a link or no file. Remove it, or choose another folder.`)
+export function createInSharedFolder(file: string): void {
+  const isCreated = createPrivateRegularFile(file)
+  const { nlink, uid } = lstatSync(file)
+  // Not the owner of a file that was created now, which some network file systems change.
+  const isOwn = isCreated || uid === (process.geteuid?.() ?? uid)
+  if (nlink > 1 || !isOwn)
+    throw new Error(`${file} is a link, or belongs to another user. Remove it, or choose another folder.`)
 }
 
 /** Best effort: a file of another user, or on a read-only file system, keeps its mode. */

@@ -1,7 +1,7 @@
-import { existsSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { isLocked } from './driver.ts'
-import { createNewFile, isTaken } from './files.ts'
+import { createExclusively, isNameTaken } from './files.ts'
 
 /** How long a start waits for other processes to close a database that needs recovery. */
 const exclusiveWaitMaxMs = 5_000
@@ -15,10 +15,10 @@ const markerFile = (databaseFile: string) => `${databaseFile}-failed`
 /** Throws if the file system rejects the marker. Opening the database is then expected to fail too. */
 export function markFailed(databaseFile: string): void {
   const marker = markerFile(databaseFile)
-  if (!isTaken(marker)) createNewFile(marker)
+  if (!isNameTaken(marker)) createExclusively(marker)
 }
 
-export const needsRecovery = (databaseFile: string): boolean => existsSync(markerFile(databaseFile))
+export const needsRecovery = (databaseFile: string): boolean => isNameTaken(markerFile(databaseFile))
 
 /**
  * Makes all committed data durable before it is read. After a failed sync or a crash the log may exist in the page cache
