@@ -82,7 +82,8 @@ export async function failPendingDeliveries(
 
 /**
  * The same for the deletion of a webhook: its deliveries are deleted, then its row. The cutoff says so, not the status of
- * the webhook, which an instance of version 1.0.0 can change.
+ * the webhook, which an instance of version 1.0.0 can change. The dispatch need not be locked: deliveries that it still
+ * creates are not sent, and are deleted with the row.
  */
 export const deleteWebhookAndDeliveries = (trx: Db, webhookId: number, now: number): Promise<void> =>
   failPendingDeliveries(trx, webhookId, now, [deletion])

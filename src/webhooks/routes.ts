@@ -125,7 +125,7 @@ export function webhookRoutes(options: WebhookRoutesOptions): Operation[] {
         if (body.url !== undefined) validateUrl(url, allowed)
         // Includes the previous event types: pending deliveries of these would go to the new URL.
         requireEventAccess([...webhook.events, ...events], principal)
-        const isReenabled = status === 'enabled' && webhook.status === 'disabled'
+        const isReenabled = status !== undefined && webhook.status === 'disabled'
         const updated = await updateWebhook(trx, id, {
           url,
           events: JSON.stringify(events),
@@ -147,7 +147,6 @@ export function webhookRoutes(options: WebhookRoutesOptions): Operation[] {
       responses: { 204: { description: 'The webhook and its deliveries are deleted.' } },
       async write({ params }, context) {
         const { trx, now, principal } = context
-        await lockDispatch(trx)
         const webhook = await webhookToChange(trx, params.webhookId)
         requireEventAccess(webhook.events, principal)
         await markWebhookDeleted(trx, webhook.id)

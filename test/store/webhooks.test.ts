@@ -415,26 +415,29 @@ describe('a webhook', () => {
     )
   })
 
-  test('that was disabled receives only the events after it is enabled again', async () => {
-    const endpoint = await receiver()
-    endpoint.reply = 410
-    const { id } = await register(endpoint.url)
-    await addPet('gone')
-    await eventually('it is disabled', async () => (await get(id)).status === 'disabled')
-    assert.equal((await get(id)).statusReason, 'The endpoint responded with 410 Gone.')
-    endpoint.reply = 204
-    await addPet('while disabled')
-    await untilQuiet()
-    const enabled = await change(id, { status: 'enabled' })
-    assert.deepEqual([enabled.status, enabled.statusReason], ['enabled', undefined])
-    await addPet('after')
-    await endpoint.until(2)
-    await untilQuiet()
-    assert.deepEqual(
-      endpoint.received.map(({ data }) => data.name),
-      ['gone', 'after'],
-    )
-  })
+  for (const statuses of [['enabled'], ['paused', 'enabled']])
+    test(`that was disabled receives only the events after it is ${statuses.join(', then ')}`, async () => {
+      const endpoint = await receiver()
+      endpoint.reply = 410
+      const { id } = await register(endpoint.url)
+      await addPet('gone')
+      await eventually('it is disabled', async () => (await get(id)).status === 'disabled')
+      assert.equal((await get(id)).statusReason, 'The endpoint responded with 410 Gone.')
+      endpoint.reply = 204
+      await addPet('while disabled')
+      await untilQuiet()
+      for (const status of statuses) {
+        const { statusReason, ...changed } = await change(id, { status })
+        assert.deepEqual([changed.status, statusReason], [status, undefined])
+      }
+      await addPet('after')
+      await endpoint.until(2)
+      await untilQuiet()
+      assert.deepEqual(
+        endpoint.received.map(({ data }) => data.name),
+        ['gone', 'after'],
+      )
+    })
 
   test('cannot be set to disabled by a caller', async () => {
     const { id } = await register(example.url)
