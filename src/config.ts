@@ -29,9 +29,9 @@ const hourMs = 60 * 60 * 1000
 const adminKeyLengthMin = 32
 const adminKeyLengthMax = 255
 
-/** The only place that reads the environment. */
-export function readConfig(env: Environ) {
-  const problems: string[] = []
+/** The only place that reads the environment. The error also lists the problems that are already known. */
+export function readConfig(env: Environ, knownProblems: readonly string[] = []) {
+  const problems = [...knownProblems]
   const read = settingReaders(env, problems)
   const environment = read.oneOf('PETSTORE_ENV', ['production', 'staging'] as const, 'production')
   const config = Object.freeze({
@@ -68,14 +68,7 @@ export function readConfig(env: Environ) {
 
 /** The settings of a server. Also checks whether HOST is a known name, and reports that with all other problems. */
 export async function readServerConfig(env: Environ): Promise<Config> {
-  const problems = await hostProblems(env.HOST?.trim() ?? '')
-  try {
-    const config = readConfig(env)
-    if (problems.length > 0) throw new ConfigError([])
-    return config
-  } catch (error) {
-    throw error instanceof ConfigError ? new ConfigError([...problems, ...error.problems]) : error
-  }
+  return readConfig(env, await hostProblems(env.HOST?.trim() ?? ''))
 }
 
 async function hostProblems(host: string): Promise<string[]> {

@@ -3,7 +3,7 @@ import { userInfo } from 'node:os'
 import { styleText } from 'node:util'
 import { assetUrl, readAsset } from './assets.ts'
 import { describeError, UsageError } from './commands/cli.ts'
-import { serviceInUse, useInstalledService } from './commands/installedService.ts'
+import { serviceOfThisProcess, useInstalledService } from './commands/installedService.ts'
 import { InterruptedError } from './commands/interruption.ts'
 import { ConfigError } from './config.ts'
 
@@ -43,7 +43,7 @@ await main(process.argv.slice(2)).catch((error: unknown) => {
   if ((error as { exitCode?: unknown }).exitCode === 0) return
   console.error(styleText('red', describeError(error), { stream: process.stderr }))
   process.exitCode = exitCodeOf(error)
-  const service = serviceInUse()
+  const service = serviceOfThisProcess()
   if (service && process.exitCode === 1)
     console.error(
       `This command ran as the user ${userInfo().username}, with the settings in ${service.settingsFile}.`,

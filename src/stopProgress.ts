@@ -1,6 +1,6 @@
 /** Remembers what a stop waits for, so that a stop that takes too long can name it. */
 export class StopProgress {
-  #step = 'the start of the stop'
+  #step = 'the first step'
 
   /** What the stop waits for at this time. */
   get step(): string {

@@ -1,4 +1,7 @@
 import { hash } from 'node:crypto'
+import { ApiError } from './errors.ts'
+import { toJson } from './json.ts'
+import type { Context, OperationResult } from './operation.ts'
 
 /** A strong ETag of the content. */
 export const etagOf = (content: string): string => `"${hash('sha256', content, 'base64url').slice(0, 27)}"`
@@ -15,4 +18,21 @@ export function matchesIfNoneMatch(header: string, etag: string): boolean {
 /** If-Match: strong comparison (RFC 9110, 13.1.1). */
 export function matchesIfMatch(header: string, etag: string): boolean {
   return header.trim() === '*' || (header.match(entityTags) ?? []).some((tag) => tag === etag)
+}
+
+/** A response with a value and its ETag. */
+export function respondWithEtag(
+  status: number,
+  value: object,
+  headers: Record<string, string> = {},
+): OperationResult {
+  const json = toJson(value)
+  return { status, json, headers: { ...headers, ETag: etagOf(json) } }
+}
+
+/** Throws if the request has an `If-Match` header and the value does not match it. */
+export function requireIfMatch(value: object, { header }: Pick<Context, 'header'>): void {
+  const expected = header('if-match')
+  if (expected !== undefined && !matchesIfMatch(expected, etagOf(toJson(value))))
+    throw new ApiError('precondition_failed')
 }

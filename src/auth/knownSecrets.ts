@@ -3,7 +3,6 @@ import { Batcher } from '../database/batcher.ts'
 import type { Database } from '../database/database.ts'
 import { preparedQuery } from '../database/preparedQuery.ts'
 import { BoundedMap } from '../limits/boundedMap.ts'
-import type { MaybePromise } from '../maybePromise.ts'
 
 const knownMax = 100_000
 
@@ -25,7 +24,7 @@ export class KnownSecrets {
 
   constructor(database: Database, options: { readonly waitingMax?: number } = {}) {
     const lookUp = async (hashes: readonly string[]) => {
-      const found = new Set((await findHashes(database.isolatedRead, hashes)).map(({ hash }) => hash))
+      const found = new Set((await findHashes(database.unknownCallerDb, hashes)).map(({ hash }) => hash))
       for (const hash of found) this.#known.set(hash, true)
       return hashes.map((hash) => found.has(hash))
     }
@@ -34,9 +33,15 @@ export class KnownSecrets {
     this.#exhaustedLookups = new Batcher(lookUp, bounds)
   }
 
-  /** Rejects if too many lookups wait: then the secret may be valid, which only a retry can tell. */
-  has(hash: string, isAddressExhausted: boolean): MaybePromise<boolean> {
-    if (this.#known.has(hash)) return true
+  isKnown(hash: string): boolean {
+    return this.#known.has(hash)
+  }
+
+  /**
+   * Whether a secret exists that is not known. Rejects if too many lookups wait: then the secret may be valid, which only a
+   * retry can tell.
+   */
+  lookUp(hash: string, isAddressExhausted: boolean): Promise<boolean> {
     return (isAddressExhausted ? this.#exhaustedLookups : this.#lookups).add(hash)
   }
 

@@ -14,8 +14,10 @@ export const postgresKeyStore = (
     const { address } = credentials
     if (token === undefined || !isPossibleApiKey(token)) return limiter.consumeAddress(address)
     const secretHash = hashApiKey(token)
-    if (!(await knownSecrets.has(secretHash, limiter.isExhausted(address))))
-      return limiter.consumeAddress(address)
+    const exists =
+      knownSecrets.isKnown(secretHash) ||
+      (await knownSecrets.lookUp(secretHash, limiter.isExhausted(address)))
+    if (!exists) return limiter.consumeAddress(address)
     const isOtherEnvironment = cache.isOtherEnvironment(token)
     const { keyRow, ...result } = await limiter.consume({ ...credentials, secretHash, isOtherEnvironment })
     if (keyRow) return { ...result, key: toApiKey(keyRow.key_id as number, keyRow, token) }

@@ -1,18 +1,10 @@
 import * as z from 'zod'
 import { ApiError, orNotFound } from '../api/errors.ts'
-import { etagOf, matchesIfMatch } from '../api/etag.ts'
-import { toJson } from '../api/json.ts'
-import {
-  defineOperation,
-  type Operation,
-  type OperationResult,
-  respond,
-  type WriteContext,
-} from '../api/operation.ts'
+import { requireIfMatch, respondWithEtag } from '../api/etag.ts'
+import { defineOperation, type Operation, respond } from '../api/operation.ts'
 import { ListCursor, pageQuery, pageResponse } from '../api/pagination.ts'
 import { int64Text } from '../api/validation.ts'
 import type { Db } from '../database/tables.ts'
-import type { Category } from './category.ts'
 import {
   createCategory,
   deleteCategory,
@@ -62,7 +54,7 @@ export function categoryRoutes(baseUrl: string): Operation[] {
       },
       async write({ body }, { trx, now }) {
         const category = await createCategory(trx, body.name, now)
-        return categoryResponse(201, category, { Location: `${baseUrl}/categories/${category.id}` })
+        return respondWithEtag(201, category, { Location: `${baseUrl}/categories/${category.id}` })
       },
     }),
 
@@ -74,7 +66,7 @@ export function categoryRoutes(baseUrl: string): Operation[] {
       scope: 'categories:read',
       responses: { 200: { description: 'The category.', schema: categorySchema, headers: etag } },
       async read({ params: { categoryId } }, { db }) {
-        return categoryResponse(200, await categoryOrNotFound(db, categoryId))
+        return respondWithEtag(200, await categoryOrNotFound(db, categoryId))
       },
     }),
 
@@ -91,11 +83,11 @@ export function categoryRoutes(baseUrl: string): Operation[] {
       async write({ params: { categoryId }, body }, context) {
         const { trx, now } = context
         const category = orNotFound(await findCategoryToRename(trx, categoryId), 'category_not_found')
-        checkIfMatch(category, context)
+        requireIfMatch(category, context)
         const { id, name } = category
         const next = { id, name: body.name === undefined ? name : (body.name ?? undefined) }
         if (next.name !== name) await updateCategory(trx, next, now)
-        return categoryResponse(200, next)
+        return respondWithEtag(200, next)
       },
     }),
 
@@ -115,7 +107,7 @@ export function categoryRoutes(baseUrl: string): Operation[] {
           findCategoryForUpdate(trx, categoryId),
           isCategoryUsed(trx, categoryId),
         ])
-        checkIfMatch(orNotFound(category, 'category_not_found'), context)
+        requireIfMatch(orNotFound(category, 'category_not_found'), context)
         if (isUsed) throw new ApiError('category_in_use')
         await deleteCategory(trx, categoryId, now)
         return respond(204)
@@ -126,18 +118,3 @@ export function categoryRoutes(baseUrl: string): Operation[] {
 
 const categoryOrNotFound = async (db: Db, id: bigint) =>
   orNotFound(await findCategory(db, id), 'category_not_found')
-
-function categoryResponse(
-  status: number,
-  category: Category,
-  headers: Record<string, string> = {},
-): OperationResult {
-  const json = toJson(category)
-  return { status, json, headers: { ...headers, ETag: etagOf(json) } }
-}
-
-function checkIfMatch(category: Category, { header }: WriteContext): void {
-  const expected = header('if-match')
-  if (expected !== undefined && !matchesIfMatch(expected, etagOf(toJson(category))))
-    throw new ApiError('precondition_failed')
-}

@@ -30,7 +30,6 @@ export async function run({ env, options }: Call<Options>): Promise<void> {
   try {
     const counters = await withDatabase(env, async (database) => {
       if (database.dialect.watchSilentOrderChanges) return copyDatabase(database, copy, withKeys)
-      await database.readableThrough()
       return database.snapshot(async (db) => {
         await write(await readCounters(db, database.dialect), readLines(db, withKeys))
         return undefined

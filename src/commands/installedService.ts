@@ -14,10 +14,10 @@ export type InstalledService = {
   readonly user: string
 }
 
-let usedService: InstalledService | undefined
+let ownService: InstalledService | undefined
 
 /** The service whose settings and user this process has taken. */
-export const serviceInUse = (): InstalledService | undefined => usedService
+export const serviceOfThisProcess = (): InstalledService | undefined => ownService
 
 /** Only the executable belongs to a package: a Node in the same folder does not. */
 function findInstalledService(): InstalledService | undefined {
@@ -28,7 +28,7 @@ function findInstalledService(): InstalledService | undefined {
 /**
  * If a package has installed the service, a command uses its settings, and root becomes its user: otherwise the database
  * would get files that the service cannot write. Variables of the caller take precedence, and a caller who names another
- * data folder does not mean the service.
+ * data folder uses another database than the service.
  */
 export function useInstalledService(env: NodeJS.ProcessEnv): void {
   const service = findInstalledService()
@@ -45,7 +45,7 @@ export function useInstalledService(env: NodeJS.ProcessEnv): void {
   if (env.DATABASE_URL !== undefined || !settings.has('DATABASE_URL')) settings.delete('DATABASE_READ_URL')
   for (const [name, value] of [...settings, ['PETSTORE_DATA_DIR', dataDir] as const]) env[name] ??= value
   if (process.geteuid?.() === 0) becomeUser(service.user, env)
-  usedService = service
+  ownService = service
 }
 
 /** Undefined if the settings are not readable, but the caller has named a database. */
@@ -55,7 +55,7 @@ function readSettings({ settingsFile }: InstalledService, env: NodeJS.ProcessEnv
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     if (code !== 'EACCES') throw new Error(`The settings of the service cannot be read (${message}).`)
-    // The second is the default, if this user runs a service in this folder.
+    // ./data/petstore.db is the default database of a service that this user runs in this folder.
     const isNamed = env.PETSTORE_DATA_DIR !== undefined || env.DATABASE_URL !== undefined
     if (isNamed || existsSync('data/petstore.db')) return undefined
     throw new UsageError(

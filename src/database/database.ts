@@ -9,10 +9,10 @@ export type Database = {
   /** Reads committed rows without waiting for a writer. */
   readonly read: Db
   /**
-   * Reads that requests without a known key cause. On PostgreSQL they have few connections of their own, so that any
-   * number of them delays no other read.
+   * For requests without a known key: lookups and counts, each of one statement. On PostgreSQL it has two connections of its
+   * own, so that these requests delay no others.
    */
-  readonly isolatedRead: Db
+  readonly unknownCallerDb: Db
   /** For reads that may be a few moments old. Undefined if none is configured. */
   readonly replica: ReadReplica | undefined
   /**

@@ -21,7 +21,7 @@ export type SqlDialect = {
   /** Whether the column has one of the values. The text of the statement does not depend on how many there are. */
   isIn(column: string, values: readonly (number | bigint | string)[]): RawBuilder<boolean>
   /** Rows of a table from one parameter, a JSON array. Undefined if a statement for each row is faster. */
-  rowsOfJson?(table: string, columns: readonly string[]): RawBuilder<unknown>
+  rowsFromJson?(table: string, columns: readonly string[]): RawBuilder<unknown>
   /** The highest id ever assigned, including deleted rows. */
   lastAssignedId(db: Db, table: IdentityTable): Promise<number>
   /** The number of pets with each status. */
@@ -131,7 +131,7 @@ export const postgresDialect: SqlDialect = {
     return sql<boolean>`${key} >= (${value}, ${from}) AND ${key} <= (${value}, ${through})`
   },
   isIn: (name, values) => sql`${sql.ref(name)} = ANY(${values})`,
-  rowsOfJson: (table, columns) =>
+  rowsFromJson: (table, columns) =>
     sql`SELECT ${sql.join(columns.map((column) => sql.ref(column)))}
       FROM json_populate_recordset(NULL::${sql.table(table)}, ${''})`,
   async lastAssignedId(db, table) {

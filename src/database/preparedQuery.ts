@@ -75,25 +75,25 @@ const rowsPerInsert = 500
 type Rows = readonly (readonly unknown[])[]
 
 /**
- * Inserts many rows. The number of statement texts does not depend on the number of rows: PostgreSQL takes a chunk of any
- * size as one parameter; SQLite has one statement for a full chunk and one for a single row. `complete` adds clauses
+ * Inserts many rows. The number of statement texts does not depend on the number of rows: PostgreSQL takes a batch of any
+ * size as one parameter; SQLite has one statement for a full batch and one for a single row. `addClauses` adds clauses
  * without parameters.
  */
 export function insertMany<T extends keyof Tables, R = unknown>(
   table: T,
   columns: readonly string[],
-  complete: (insert: InsertQueryBuilder<Tables, T, InsertResult>) => Compilable<R> = (insert) =>
+  addClauses: (insert: InsertQueryBuilder<Tables, T, InsertResult>) => Compilable<R> = (insert) =>
     insert as Compilable<R>,
 ): (db: Db, rows: Rows) => Promise<R[]> {
   const anyRow = Object.fromEntries(columns.map((column) => [column, 0])) as never
-  const ofSize = (size: number) =>
+  const insertOfSize = (size: number) =>
     preparedQuery<readonly unknown[], R>((db) =>
-      complete(db.insertInto(table).values(Array(size).fill(anyRow)) as never),
+      addClauses(db.insertInto(table).values(Array(size).fill(anyRow)) as never),
     )
-  const [insertChunk, insertRow] = [ofSize(rowsPerInsert), ofSize(1)]
+  const [insertBatch, insertRow] = [insertOfSize(rowsPerInsert), insertOfSize(1)]
   const insertJson = preparedQuery<[json: string], R>((db) => {
-    const rows = dialectOf(db).rowsOfJson?.(table, columns) as RawBuilder<never>
-    return complete(
+    const rows = dialectOf(db).rowsFromJson?.(table, columns) as RawBuilder<never>
+    return addClauses(
       db
         .insertInto(table)
         .columns(columns as never)
@@ -103,10 +103,10 @@ export function insertMany<T extends keyof Tables, R = unknown>(
   return async (db, rows) => {
     const returned: R[] = []
     for (let from = 0; from < rows.length; from += rowsPerInsert) {
-      const chunk = rows.slice(from, from + rowsPerInsert)
-      if (dialectOf(db).rowsOfJson) returned.push(...(await insertJson(db, jsonRows(columns, chunk))))
-      else if (chunk.length === rowsPerInsert) returned.push(...(await insertChunk(db, ...chunk.flat())))
-      else for (const row of chunk) returned.push(...(await insertRow(db, ...row)))
+      const batch = rows.slice(from, from + rowsPerInsert)
+      if (dialectOf(db).rowsFromJson) returned.push(...(await insertJson(db, jsonRows(columns, batch))))
+      else if (batch.length === rowsPerInsert) returned.push(...(await insertBatch(db, ...batch.flat())))
+      else for (const row of batch) returned.push(...(await insertRow(db, ...row)))
     }
     return returned
   }

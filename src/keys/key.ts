@@ -51,7 +51,7 @@ export const isOrigin = (text: string): boolean =>
   /^https?:$/.test(new URL(text).protocol) &&
   new URL(text).origin === text
 
-/** The URL standard allows `*` in a host. Origins are compared as text, so no browser sends one that matches. */
+/** The URL standard allows `*` in a host. Origins are compared as text, so such an origin never matches. */
 export const hasWildcard = (origin: string): boolean => origin.includes('*')
 
 export const defaultScopes = (origins: readonly string[]): readonly Scope[] =>

@@ -46,9 +46,11 @@ export const scopesSchema = z
   .array(scope)
   .max(scopes.length)
   .meta({ description: 'The permissions of the key.' })
-const storedOrigin = z.string().refine(isOrigin, 'must be an origin such as https://example.com')
+const storedOrigin = z
+  .string()
+  .refine(isOrigin, { message: 'must be an origin such as https://example.com', abort: true })
 const origin = storedOrigin
-  .refine((text) => !isOrigin(text) || !hasWildcard(text), 'must be one host, without "*": list each origin')
+  .refine((text) => !hasWildcard(text), 'must be one host, without "*": list each origin')
   .meta({
     format: 'uri',
     maxLength: originLengthMax,

@@ -19,8 +19,8 @@ export class KeyedBatcher<Q, R> {
   readonly #queues = new Map<string, Queue<Q, R>>()
 
   /**
-   * `run` returns one result for each request, in the same order. `batchesMax` batches of one key run at the same time. More
-   * would be smaller, and cost the database more.
+   * `run` returns one result for each request, in the same order. At most `batchesMax` batches of one key run at
+   * the same time. With more of them, batches would be smaller and the database would do more work.
    */
   constructor(run: (batch: readonly Q[]) => Promise<readonly MaybePromise<R>[]>, batchesMax: number) {
     this.#run = run

@@ -117,13 +117,15 @@ export class PostgresRateLimiter implements RateLimiter {
   /** All requests of a batch have the same key, and all are exempt or none is. */
   async #consumeBatch(batch: readonly HashedRequest[]): Promise<MaybePromise<PostgresResult>[]> {
     // Counting an address locks its row, so one that has no requests left is not counted.
-    const [only] = batch.length === 1 ? batch.filter(({ address }) => !this.isExhausted(address)) : []
-    const row = await this.#admit(batch, only && addressGroup(only.address))
+    const [only] = batch.length === 1 ? batch : []
+    const group = only && addressGroup(only.address)
+    const counted = group !== undefined && !this.#rejectFromCache(group) ? group : undefined
+    const row = await this.#admit(batch, counted)
     const origins: string[] = row.key_id === null ? [] : JSON.parse(row.origins)
     let index = 0
     return batch.map((request) => {
       const isCounted = row.admitted !== null && isOriginAllowed({ origins }, request.origin)
-      return this.#result(row, request, isCounted ? index++ : undefined, request === only)
+      return this.#result(row, request, isCounted ? index++ : undefined, counted)
     })
   }
 
@@ -134,7 +136,7 @@ export class PostgresRateLimiter implements RateLimiter {
     const rejected = this.#rejectFromCache(group)
     if (rejected) return batch.map(() => rejected)
     const { database, clock, limitClock } = this.#options
-    const [row] = await admitAddress(database.isolatedRead, group, batch.length, limitClock?.() ?? null)
+    const [row] = await admitAddress(database.unknownCallerDb, group, batch.length, limitClock?.() ?? null)
     if (!row) throw new Error('Invariant violated: admit_address_1 returned no row.')
     this.#clockOffsetMs = row.at - clock()
     return batch.map((_, index) => this.#addressResult(row, group, index))
@@ -144,7 +146,8 @@ export class PostgresRateLimiter implements RateLimiter {
     row: AdmitRow,
     { address, rateLimitExempt }: HashedRequest,
     index: number | undefined,
-    isAddressCounted: boolean,
+    /** The group of the address, if the request was counted for it. */
+    countedGroup: string | undefined,
   ): MaybePromise<PostgresResult> {
     const result = {
       now: row.at,
@@ -153,9 +156,8 @@ export class PostgresRateLimiter implements RateLimiter {
       databaseVersion: row.database_version,
     }
     if (index !== undefined && (!rateLimitExempt || index < row.free)) return result
-    const counted = isAddressCounted
-      ? this.#addressResult(row, addressGroup(address), 0)
-      : this.consumeAddress(address)
+    const counted =
+      countedGroup === undefined ? this.consumeAddress(address) : this.#addressResult(row, countedGroup, 0)
     return chain<AddressResult, PostgresResult>(counted, (byAddress) => ({ ...result, ...byAddress }))
   }
 

@@ -1,14 +1,12 @@
 import * as z from 'zod'
 import type { Deprecation } from '../api/deprecation.ts'
 import { ApiError, orNotFound } from '../api/errors.ts'
-import { etagOf, matchesIfMatch } from '../api/etag.ts'
+import { etagOf, requireIfMatch, respondWithEtag } from '../api/etag.ts'
 import { recordRetentionMs } from '../api/idempotency.ts'
-import { toJson } from '../api/json.ts'
 import {
   type BatchedRequest,
   defineOperation,
   type Operation,
-  type OperationResult,
   respond,
   type WriteContext,
 } from '../api/operation.ts'
@@ -62,17 +60,15 @@ type PetRoutesOptions = {
 
 export function petRoutes({ dialect, baseUrl, lockPetAndOrder, createBatch }: PetRoutesOptions): Operation[] {
   /** The pet, locked, if it matches the `If-Match` header. */
-  async function petToChange(petId: bigint, { trx, header, now }: WriteContext) {
-    const { pet: found, openOrder } = await lockPetAndOrder(trx, petId, now)
+  async function petToChange(petId: bigint, context: WriteContext) {
+    const { pet: found, openOrder } = await lockPetAndOrder(context.trx, petId, context.now)
     const pet = orNotFound(found, 'pet_not_found')
-    const expected = header('if-match')
-    if (expected !== undefined && !matchesIfMatch(expected, etagOf(toJson(pet)))) {
-      throw new ApiError('precondition_failed')
-    }
+    requireIfMatch(pet, context)
     return { pet, hasOrder: openOrder !== undefined }
   }
 
-  const createdPetResponse = (pet: Pet) => petResponse(201, pet, { Location: `${baseUrl}/pets/${pet.id}` })
+  const createdPetResponse = (pet: Pet) =>
+    respondWithEtag(201, pet, { Location: `${baseUrl}/pets/${pet.id}` })
 
   return [
     defineOperation('listPets', 'GET /pets', {
@@ -147,7 +143,7 @@ export function petRoutes({ dialect, baseUrl, lockPetAndOrder, createBatch }: Pe
       },
       errors: ['operation_removed'],
       read: ({ params: { petId } }, { db }) =>
-        chain(findPet(db, petId), (pet) => petResponse(200, orNotFound(pet, 'pet_not_found'))),
+        chain(findPet(db, petId), (pet) => respondWithEtag(200, orNotFound(pet, 'pet_not_found'))),
     }),
 
     defineOperation('updatePet', 'PATCH /pets/{petId}', {
@@ -175,7 +171,7 @@ export function petRoutes({ dialect, baseUrl, lockPetAndOrder, createBatch }: Pe
             `The status of an animal cannot change from ${pet.status} to ${status}: change it to available first.`,
           )
         }
-        return petResponse(200, await updatePet(context.trx, pet, body, context.now, isCategoryLocked))
+        return respondWithEtag(200, await updatePet(context.trx, pet, body, context.now, isCategoryLocked))
       },
     }),
 
@@ -196,11 +192,6 @@ export function petRoutes({ dialect, baseUrl, lockPetAndOrder, createBatch }: Pe
       },
     }),
   ]
-}
-
-function petResponse(status: number, pet: Pet, headers: Record<string, string> = {}): OperationResult {
-  const json = toJson(pet)
-  return { status, json, headers: { ...headers, ETag: etagOf(json) } }
 }
 
 const sortedUnique = (ids: readonly bigint[]): bigint[] => [...new Set(ids)].sort((a, b) => (a < b ? -1 : 1))

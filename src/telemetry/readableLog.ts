@@ -20,19 +20,20 @@ const levelWidth = 5
 
 export const requestMessage = 'request'
 
-/** A log line for people. `style` adds colours, if the terminal has them. */
+/** A log line for people. With `isColoured`, the level has a colour, if the terminal has colours. */
 export function readableLine(line: Line, isColoured: boolean): string {
   const { level, time, msg = '', err, ...fields } = line
   const { name, style } = levels[level] ?? { name: String(level), style: 'red' as const }
   const padded = name.padEnd(levelWidth)
   const shownLevel = isColoured ? styleText(style, padded, { stream: process.stderr }) : padded
-  const text = msg === requestMessage && 'method' in fields ? requestText(fields) : [msg, ...pairs(fields)]
+  const text =
+    msg === requestMessage && 'method' in fields ? requestText(fields) : [msg, ...formatFields(fields)]
   const stack = err === undefined ? '' : errorText(err as { stack?: string; message?: string })
-  return `${clock(time)} ${shownLevel} ${withoutControls(text.filter((part) => part !== '').join(' '))}\n${stack}`
+  return `${localTime(time)} ${shownLevel} ${withoutControls(text.filter((part) => part !== '').join(' '))}\n${stack}`
 }
 
 /** In the time zone of this machine, as the rest of the terminal. */
-function clock(time: string): string {
+function localTime(time: string): string {
   const at = new Date(time)
   return [at.getHours(), at.getMinutes(), at.getSeconds()]
     .map((part) => String(part).padStart(2, '0'))
@@ -41,13 +42,15 @@ function clock(time: string): string {
 
 function requestText({ status, method, path, ms, ...fields }: Record<string, unknown>): string[] {
   const { code, keyId: key, address, requestId: request } = fields
-  return [`${status} ${method} ${path} ${ms} ms`, ...pairs({ code, key, address, request })]
+  return [`${status} ${method} ${path} ${ms} ms`, ...formatFields({ code, key, address, request })]
 }
 
-const pairs = (fields: Record<string, unknown>): string[] =>
-  Object.entries(fields).flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${shown(value)}`]))
+const formatFields = (fields: Record<string, unknown>): string[] =>
+  Object.entries(fields).flatMap(([name, value]) =>
+    value === undefined ? [] : [`${name}=${formatValue(value)}`],
+  )
 
-const shown = (value: unknown): string =>
+const formatValue = (value: unknown): string =>
   typeof value === 'string' && /^[^\s"=]+$/.test(value) ? value : JSON.stringify(value)
 
 const errorText = ({ stack, message = '' }: { stack?: string; message?: string }): string =>

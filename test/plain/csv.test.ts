@@ -27,7 +27,7 @@ const csv = (...rows: string[]) => rows.map((row) => `${row}\r\n`).join('')
 describe('a stray quotation mark makes its line wrong, names the column, and merges nothing', () => {
   const header = 'name,categoryId,note'
   const afterClosing = 'has text after its closing quotation mark'
-  const swallowed = 'contains lines that look like records: a quotation mark is probably missing'
+  const containsRecords = 'contains lines that look like records: a quotation mark is probably missing'
   const cases: [what: string, rows: string[], problems: [number, string][], names: string[]][] = [
     ['text after a closing one', ['"Milo" the cat,3,', 'Luna,4,'], [[2, `name ${afterClosing}`]], ['Luna']],
     ['text after one, in a column that is ignored', ['Milo,3,"a"b'], [[2, `note ${afterClosing}`]], []],
@@ -41,7 +41,7 @@ describe('a stray quotation mark makes its line wrong, names the column, and mer
       'a missing closing one, closed three records later',
       ['"Milo,3,', 'Luna,4,', 'Rex",5,'],
       [
-        [2, `name ${swallowed}`],
+        [2, `name ${containsRecords}`],
         [4, 'name ends with a quotation mark but does not begin with one'],
       ],
       ['Luna'],
@@ -50,7 +50,7 @@ describe('a stray quotation mark makes its line wrong, names the column, and mer
       'a missing closing one, closed in the next record',
       ['Milo,3,"x', 'Luna,4,y"', 'Rex,5,'],
       [
-        [2, `note ${swallowed}`],
+        [2, `note ${containsRecords}`],
         [3, 'note ends with a quotation mark but does not begin with one'],
       ],
       ['Rex'],

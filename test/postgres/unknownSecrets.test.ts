@@ -144,11 +144,11 @@ test('a secret that was removed is unknown again', async (t) => {
 test('secrets are looked up by one statement at a time, apart from those of addresses with requests left, and a bounded number waits', async (t) => {
   const { env, database } = await openDatabaseFor(t)
   const secrets = new KnownSecrets(database, { waitingMax: 1_000 })
-  assert.equal(await secrets.has(hashApiKey(madeUp()), true), false)
+  assert.equal(await secrets.lookUp(hashApiKey(madeUp()), true), false)
   const client = await clientFor(t, env)
   const observer = await clientFor(t, env)
   await client.query('BEGIN; LOCK TABLE api_key_secrets IN ACCESS EXCLUSIVE MODE')
-  const lookUp = (isExhausted: boolean) => secrets.has(hashApiKey(madeUp()), isExhausted)
+  const lookUp = (isExhausted: boolean) => secrets.lookUp(hashApiKey(madeUp()), isExhausted)
   const lookups = Array.from({ length: 1_000 }, () => lookUp(true))
   await assert.rejects(async () => lookUp(true), DatabaseUnavailableError)
   await untilWaiting(observer)

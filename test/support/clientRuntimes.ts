@@ -42,11 +42,11 @@ const runtimes: Record<string, [program: string | undefined, ...args: string[]]>
   Deno: [programsInPath('deno')[0], 'run', '--allow-all'],
 }
 
-/** The runtimes on this machine: the name, the program, and its arguments before the name of the script. */
-export function clientRuntimes(): [name: string, program: string, ...args: string[]][] {
-  return Object.entries(runtimes).flatMap(([name, [program, ...args]]) => {
-    if (program !== undefined) return [[name, program, ...args] as [string, string, ...string[]]]
-    console.error(`${name} is not installed: the client was not tested with it.`)
-    return []
-  })
-}
+/** All runtimes: the name, the reason to skip one that is not installed, and the program and its arguments before the script. */
+export const clientRuntimes = () =>
+  Object.entries(runtimes).map(([name, [program = '', ...args]]) => ({
+    name,
+    skip: program === '' && `${name} is not installed.`,
+    program,
+    args,
+  }))

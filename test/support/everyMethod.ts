@@ -100,6 +100,9 @@ async function events(): Promise<void> {
   assert.equal(received.length, 2)
 }
 
+/** Less than the time that the program has. */
+const deliveryMaxMs = 20_000
+
 /** A server of a partner that keeps the messages whose signature is valid. */
 function receiver(secret: () => string, messages: WebhookMessage[]): Server {
   return createServer(async (request, response) => {
@@ -119,9 +122,11 @@ function receiver(secret: () => string, messages: WebhookMessage[]): Server {
 
 /** Waits until the newest delivery has succeeded with this number of attempts. */
 async function delivered(webhookId: Int64, attempts: number): Promise<void> {
+  const endsAt = performance.now() + deliveryMaxMs
   for (;;) {
     const [newest] = (await store.webhooks.deliveries(webhookId).page()).items
     if (newest?.status === 'delivered' && newest.attempts === attempts) return
+    if (performance.now() > endsAt) throw new Error(`The newest delivery is still ${JSON.stringify(newest)}.`)
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
 }

@@ -145,7 +145,7 @@ class BatchWriter {
       this.written += applied
       addChanges(this.#changes, changes)
       this.#keys.renumbered += keys.filter(({ isRenumbered }) => isRenumbered).length
-      this.#keys.kept += keys.filter(({ isKept }) => isKept).length
+      this.#keys.kept += keys.filter(({ isProtected }) => isProtected).length
     }
     this.#bytes = 0
   }

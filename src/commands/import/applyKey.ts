@@ -20,7 +20,7 @@ export type KeyOutcome = {
   /** It was added under a new id. */
   readonly isRenumbered?: true
   /** It is an operator key of this database, which an import never changes. */
-  readonly isKept?: true
+  readonly isProtected?: true
 }
 
 /**
@@ -30,7 +30,7 @@ export type KeyOutcome = {
 export async function applyKey(trx: Db, record: KeyRecord, now: number): Promise<KeyOutcome> {
   const existing = await findExisting(trx, record)
   if (!existing) return addKey(trx, record, now)
-  if (isOperatorKey(existing, now)) return { change: 'unchanged', isKept: true }
+  if (isOperatorKey(existing, now)) return { change: 'unchanged', isProtected: true }
   const { id } = existing
   const before = await findKeyForUpdate(trx, id)
   const row = nextRow(existing, record, now)

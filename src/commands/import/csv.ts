@@ -30,7 +30,7 @@ export function parseCsvRecord(text: string, start: number, delimiter: string): 
     if (text[open] !== '"') {
       at = endOfCell(text, open, delimiter)
       const content = text.slice(open, at)
-      if (hasLostOpening(content))
+      if (lacksOpeningQuote(content))
         problem ??= { cell, reason: 'ends with a quotation mark but does not begin with one' }
       cells.push(content)
     } else {
@@ -52,7 +52,7 @@ export function parseCsvRecord(text: string, start: number, delimiter: string): 
 }
 
 /** Between quotation marks, a cell has an even number of them, and so an odd one if its first is missing. */
-const hasLostOpening = (content: string): boolean =>
+const lacksOpeningQuote = (content: string): boolean =>
   content.trimEnd().endsWith('"') && content.split('"').length % 2 === 0
 
 /**

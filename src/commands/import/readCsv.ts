@@ -17,7 +17,7 @@ export const csvFields = ['id', 'externalId', 'name', 'categoryId', 'status'] as
 type Field = (typeof csvFields)[number]
 
 const unclosed = 'has a quotation mark that is not closed'
-const swallowsRecords = 'contains lines that look like records: a quotation mark is probably missing'
+const containsRecords = 'contains lines that look like records: a quotation mark is probably missing'
 
 /** The index of each field in a row. */
 type Columns = { readonly [Name in Field]?: number } & {
@@ -83,10 +83,10 @@ function quoteProblem(
 ): CellProblem | undefined {
   if (typeof parsed === 'number') return { cell: parsed, reason: unclosed }
   if (parsed.problem || !columns) return parsed.problem
-  const swallowing = parsed.multiline.find((cell) =>
+  const containing = parsed.multiline.find((cell) =>
     looksLikeRecords(joinedLines(text, parsed, start, cell), columns),
   )
-  return swallowing && { cell: swallowing.cell, reason: swallowsRecords }
+  return containing && { cell: containing.cell, reason: containsRecords }
 }
 
 /**

@@ -12,7 +12,7 @@ import { PostgresWriter } from './writer.ts'
 
 const pingMaxMs = 1_000
 const closeWaitMaxMs = 2_000
-const isolatedPoolMax = 2
+const unknownCallerPoolMax = 2
 const unlimitedMs = 2 ** 31 - 1
 const noTimeouts = 'SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0'
 const beginSnapshot = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${noTimeouts}`
@@ -38,12 +38,15 @@ export function openPostgres({ url, poolMax, replica: replicaOptions }: Postgres
   const pool = createPool(url, poolMax, 'read')
   // Writes have their own connections: those that wait for a lock do not delay reads and the authentication.
   const writePool = createPool(url, poolMax, 'write')
-  const isolatedPool = createPool(url, isolatedPoolMax, 'read')
+  const unknownCallerPool = createPool(url, unknownCallerPoolMax, 'read')
   const source = connectionSource(pool, () => queryMaxMs)
-  const isolatedSource = withFallback(connectionSource(isolatedPool, source.timeoutMs), source)
+  const unknownCallerSource = withFallback(
+    connectionSource(unknownCallerPool, source.timeoutMs, { isRetrying: false }),
+    source,
+  )
   const unlimited = connectionSource(pool, () => unlimitedMs)
   const read = postgresKysely(source)
-  const pools = [pool, writePool, isolatedPool]
+  const pools = [pool, writePool, unknownCallerPool]
   let replica: PostgresReplica | undefined
   if (replicaOptions) {
     const replicaPool = createPool(replicaOptions.url, poolMax, 'replica')
@@ -56,7 +59,7 @@ export function openPostgres({ url, poolMax, replica: replicaOptions }: Postgres
   return {
     dialect: postgresDialect,
     read,
-    isolatedRead: postgresKysely(isolatedSource),
+    unknownCallerDb: postgresKysely(unknownCallerSource),
     replica,
     write: (work, options) => writer.write(work, options),
     run: (query) => writer.run(query),

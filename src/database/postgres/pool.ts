@@ -87,9 +87,13 @@ class CoalescingSocket extends Socket {
   override uncork(): void {}
 }
 
-export function connectionSource(pool: Pool, timeoutMs: () => number): ConnectionSource {
+export function connectionSource(
+  pool: Pool,
+  timeoutMs: () => number,
+  { isRetrying = true } = {},
+): ConnectionSource {
   // If the server has no more connections, one of this pool becomes free.
-  const isRetryable = (error: unknown) => isTooManyConnections(error) && pool.totalCount > 0
+  const isRetryable = (error: unknown) => isRetrying && isTooManyConnections(error) && pool.totalCount > 0
   const retry = { waitMaxMs: connectWaitMaxMs, retryMs: connectRetryMs, isRetryable }
   return {
     async acquire() {

@@ -15,10 +15,10 @@ import { bigintColumns, type Db, type Tables } from '../tables.ts'
 import { StatementCache } from './statementCache.ts'
 
 /** Kysely on one `node:sqlite` connection. */
-export const sqliteKysely = (connection: DatabaseSync): Db => sqliteKyselys(connection)()
+export const sqliteKysely = (connection: DatabaseSync): Db => sqliteKyselyFactory(connection)()
 
 /** Makes instances of Kysely that share one connection and its prepared statements. Each can be ended. */
-export function sqliteKyselys(connection: DatabaseSync): () => Db {
+export function sqliteKyselyFactory(connection: DatabaseSync): () => Db {
   const statements = new StatementCache(connection)
   return () => {
     const sqliteConnection = new SqliteConnection(connection, statements)

@@ -67,7 +67,7 @@ export async function openSqlite(
   return {
     dialect: sqliteDialect,
     read,
-    isolatedRead: read,
+    unknownCallerDb: read,
     replica: undefined,
     write: (work, options) => queue.add(work, options?.onDurable),
     run: (query) => queue.add(async (trx) => (await trx.executeQuery(query)).rows),

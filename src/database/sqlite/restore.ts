@@ -28,7 +28,7 @@ import { isLocked, sqliteKysely } from './driver.ts'
 import { acquireServerLock, isFileLocked, lockFile } from './fileLock.ts'
 import { createFolder, filesOf, repairModes, syncFile, syncFolder } from './files.ts'
 import { databaseFile } from './open.ts'
-import { explainUnwritable, otherDataFolder } from './unwritable.ts'
+import { explainUnwritable, isSystemError, otherDataFolder } from './unwritable.ts'
 
 const lockRetryMs = 20
 const stagingPrefix = 'restore-'
@@ -82,7 +82,7 @@ async function restoreChecked(
   try {
     const rows = await copyDatabase(file, databaseFile(staging), options)
     const database = await openMigrated({ dataDir: staging }, now).catch((cause: Error) => {
-      if (!('code' in cause)) throw cause
+      if (!isSystemError(cause)) throw cause
       throw new Error(`Nothing was restored: the migration of ${file} failed (${cause.message}).`, { cause })
     })
     try {

@@ -2,7 +2,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { isReadOnlyStatement } from '../driver.ts'
 
 const statementsMax = 256
-/** Characters of all texts together. A statement takes up to 100 bytes of memory for each. */
+/** Characters of all texts together. A statement takes up to 100 bytes of memory per character. */
 const textMax = 128 * 1024
 
 export type Prepared = {

@@ -57,10 +57,15 @@ export const adviceFor = ({ remedy }: WriteProblem, alternative: string): string
   remedy === undefined ? alternative : `${remedy}, or ${alternative}`
 
 /** The errors of the operating system and of SQLite among an error and its causes. */
-function systemErrorsIn(error: unknown): (Error & { code: unknown })[] {
+function systemErrorsIn(error: unknown): SystemError[] {
   if (!(error instanceof Error)) return []
-  return [...('code' in error ? [error] : []), ...systemErrorsIn(error.cause)]
+  return [...(isSystemError(error) ? [error] : []), ...systemErrorsIn(error.cause)]
 }
+
+type SystemError = Error & { code: unknown }
+
+/** Whether the error comes from the operating system or the database. */
+export const isSystemError = (error: Error): error is SystemError => 'code' in error
 
 /** Tries to write to the folder, or to the nearest one that exists. Undefined if that succeeds. */
 export function findWriteProblem(folder: string): WriteProblem | undefined {

@@ -1,7 +1,13 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { withRetry } from '../retry.ts'
 import type { Transaction, WriteEngine } from '../writeBatch.ts'
-import { isIoError, isLocked, type SqliteConnection, sqliteConnectionOf, sqliteKyselys } from './driver.ts'
+import {
+  isIoError,
+  isLocked,
+  type SqliteConnection,
+  sqliteConnectionOf,
+  sqliteKyselyFactory,
+} from './driver.ts'
 import type { Durability } from './durability.ts'
 
 const lockRetry = { waitMaxMs: 5_000, retryMs: 20, isRetryable: isLocked }
@@ -27,10 +33,10 @@ export function sqliteWriteEngine(
     statements.set(text, statement)
     return statement
   }
-  const newTrx = sqliteKyselys(writer)
+  const createTrx = sqliteKyselyFactory(writer)
   const transaction: Transaction = {
     openJob() {
-      const trx = newTrx()
+      const trx = createTrx()
       return { trx, connection: sqliteConnectionOf(trx) as SqliteConnection }
     },
     execute(statement) {
