@@ -66,7 +66,7 @@ async function renderGuide(environment: Environment, name: string): Promise<stri
   const { html, headings } = renderMarkdown(markdown)
   const titleEnd = '</h1>\n'
   const start = html.indexOf(titleEnd) + titleEnd.length
-  const content = [html.slice(0, start), contentsOf(headings), html.slice(start), neighboursOf(name)]
+  const content = [html.slice(0, start), contentsOf(headings), html.slice(start), previousAndNext(name)]
   return htmlPage(environment, titleOf(markdown), '/guides', content.join(''))
 }
 
@@ -87,13 +87,13 @@ function contentsOf(headings: readonly Heading[]): string {
 }
 
 /** Links to the guides before and after this one. */
-function neighboursOf(name: string): string {
+function previousAndNext(name: string): string {
   const index = names.indexOf(name)
-  const link = (neighbour: string | undefined, rel: string, label: string) =>
-    neighbour === undefined
+  const link = (guide: string | undefined, rel: string, label: string) =>
+    guide === undefined
       ? ''
-      : `<a href="/guides/${neighbour}" rel="${rel}"><span>${label}</span> ${escapeHtml(titleOf(read(neighbour)))}</a>`
-  return `<nav class="neighbours" aria-label="Other guides">${link(names[index - 1], 'prev', 'Previous')}${link(names[index + 1], 'next', 'Next')}</nav>
+      : `<a href="/guides/${guide}" rel="${rel}"><span>${label}</span> ${escapeHtml(titleOf(read(guide)))}</a>`
+  return `<nav class="previous-next" aria-label="Other guides">${link(names[index - 1], 'prev', 'Previous')}${link(names[index + 1], 'next', 'Next')}</nav>
 `
 }
 

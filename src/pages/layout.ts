@@ -117,11 +117,11 @@ details.toc[open] summary { margin-bottom: .35rem }
   .toc.beside a { color: var(--soft) }
   .toc.beside a:hover { color: var(--accent) }
 }
-.neighbours { display: flex; flex-wrap: wrap; gap: .85rem; margin-top: 4rem; padding-top: 1.5rem; border-top: 1px solid var(--line) }
-.neighbours a { flex: 0 1 auto; padding: .3rem 0; font-weight: 600; text-decoration: none }
-.neighbours a:hover { text-decoration: underline }
-.neighbours a[rel="next"] { margin-left: auto; text-align: right }
-.neighbours span { display: block; color: var(--soft); font-weight: 400; font-size: .875rem }
+.previous-next { display: flex; flex-wrap: wrap; gap: .85rem; margin-top: 4rem; padding-top: 1.5rem; border-top: 1px solid var(--line) }
+.previous-next a { flex: 0 1 auto; padding: .3rem 0; font-weight: 600; text-decoration: none }
+.previous-next a:hover { text-decoration: underline }
+.previous-next a[rel="next"] { margin-left: auto; text-align: right }
+.previous-next span { display: block; color: var(--soft); font-weight: 400; font-size: .875rem }
 footer { margin-top: 4rem; padding-top: 1.25rem; border-top: 1px solid var(--line); color: var(--soft); font-size: .92rem }
 @media (max-width: 30rem) { main { padding-top: 2rem } }
 `
