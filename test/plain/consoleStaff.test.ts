@@ -254,6 +254,31 @@ describe('the keyboard', () => {
     ),
   )
 
+  browserTest('a dialog that is opened right after the previous one was closed stays open', () =>
+    visit('limits', async ({ page }) => {
+      const dialog = page.getByRole('dialog', { name: 'Keyboard shortcuts' })
+      await page.getByText('This day').waitFor()
+      await page.keyboard.press('?')
+      await dialog.waitFor()
+      // Before the browser sends the close event of the first dialog.
+      await page.evaluate(`
+        globalThis.previousClosed = new Promise((resolve) => {
+          document.querySelector('dialog[open]').addEventListener('close', resolve)
+        })
+        new MutationObserver((_changes, observer) => {
+          if (document.querySelector('dialog[open]')) return
+          observer.disconnect()
+          document.body.dispatchEvent(new KeyboardEvent('keydown', { key: '?', bubbles: true }))
+        }).observe(document.body, { childList: true, subtree: true })
+      `)
+      await page.keyboard.press('Escape')
+      await page.evaluate('previousClosed')
+      await dialog.waitFor()
+      await nextFrame(page)
+      assert.equal(await dialog.count(), 1)
+    }),
+  )
+
   browserTest('its shortcuts can be seen on a phone', () =>
     visit(
       'limits',
