@@ -25,7 +25,7 @@ describe('the options of the client', () => {
       assert.throws(create(options), { name: 'TypeError', message: new RegExp(`^${name} is missing\\.`) })
   })
 
-  test('a wrong address is named', () => {
+  test('a wrong address is an error that does not contain it', () => {
     const keys = ['ps_live_secret', 'ps_test_secret', 'secret-of-the-operator', 'secret:with/a+colon']
     const addresses = ['test', 'localhost:8080', 'ftp://test', '//test', '/\\test', 'http://', 7]
     // The value can be a key, so the message does not have it.

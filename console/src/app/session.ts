@@ -101,8 +101,11 @@ function otherEnvironmentError(key: string): RequestError | undefined {
 /** Takes over changes of the signed-in key, such as its scopes. */
 export async function refreshSession(signal?: AbortSignal): Promise<Limits> {
   const limits = await call('getLimits', { ...(signal && { signal }) })
+  // Another tab may have learned of the change first, and removed the key.
+  endIfRemoved()
   const key = currentApiKey()
-  if (keptKey !== undefined && key !== undefined && canManageKeys(limits)) store(key, true, limits)
+  if (key === undefined) return limits
+  if (keptKey !== undefined && canManageKeys(limits)) store(key, true, limits)
   session.value = limits
   return limits
 }
