@@ -4,17 +4,21 @@ import { toExactText } from './json.ts'
 export function checkedAddress(baseUrl: unknown): string {
   if (baseUrl === undefined || baseUrl === null || baseUrl === '')
     throw new TypeError('baseUrl is missing. It is the address of the API, such as https://pets.example/v1.')
-  const url = parseUrl(String(baseUrl))
-  if (!/^https?:$/.test(url?.protocol ?? '')) {
-    // A key that was passed as the address must not appear in a log.
-    const found = /^ps_/.test(String(baseUrl)) ? 'an API key' : JSON.stringify(String(baseUrl))
-    throw new TypeError(`baseUrl must be an address that begins with http:// or https://, not ${found}.`)
-  }
-  return `${url?.origin}${url?.pathname.replace(/\/+$/, '') || '/v1'}`
+  const url = parseAddress(String(baseUrl))
+  // The value can be a key that was passed as the address, so it is not in the message.
+  if (!url)
+    throw new TypeError(
+      'baseUrl must be an address that begins with http:// or https://, such as https://pets.example/v1.',
+    )
+  return `${url.origin}${url.pathname.replace(/\/+$/, '') || '/v1'}`
 }
 
-/** In a browser, an address can be relative to the page. */
-function parseUrl(text: string): URL | undefined {
+/**
+ * In a web page, a path such as `/v1` is an address too. Other relative addresses are not: an API key would be one, and
+ * every request would have it in its URL.
+ */
+function parseAddress(text: string): URL | undefined {
+  if (!/^(?:https?:\/\/|\/(?![/\\]))/i.test(text)) return undefined
   try {
     return new URL(text, (globalThis as { location?: { href: string } }).location?.href)
   } catch {

@@ -53,7 +53,7 @@ export class List<T> implements AsyncIterable<T> {
   /** Pages with this many items together, or a few more. */
   async *#pages(itemsMax: number): AsyncGenerator<Page<T>, void, undefined> {
     let left = itemsMax
-    // The cursor after 1, 2, 4, 8 and so on pages. A circle of cursors of any length reaches it again.
+    // The cursor after 1, 2, 4, 8 and so on pages. A cycle of cursors of any length reaches it again.
     let earlier: string | undefined
     let count = 0
     for (let position: Position | undefined = {}; position && left > 0; ) {

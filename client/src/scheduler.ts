@@ -81,7 +81,8 @@ export class RequestScheduler {
   /** Sends nothing for `delayMs`, which is `namedMs`, the time that the service named, and a random time. */
   pause(namedMs: number, delayMs: number, error: PetstoreError): void {
     const now = this.#clock.now()
-    // One random time for all requests that are rejected together: the largest of many is hardly random.
+    // One random time for all requests that are rejected together. With one for each request, the largest would count, and
+    // it is nearly the same in every process.
     if (now + namedMs <= this.#pausedUntil) return
     this.#pausedUntil = now + delayMs
     this.#pauseError = error

@@ -89,10 +89,10 @@ function contentsOf(headings: readonly Heading[]): string {
 /** Links to the guides before and after this one. */
 function previousAndNext(name: string): string {
   const index = names.indexOf(name)
-  const link = (neighbour: string | undefined, rel: string, label: string) =>
-    neighbour === undefined
+  const link = (guide: string | undefined, rel: string, label: string) =>
+    guide === undefined
       ? ''
-      : `<a href="/guides/${neighbour}" rel="${rel}"><span>${label}</span> ${escapeHtml(titleOf(read(neighbour)))}</a>`
+      : `<a href="/guides/${guide}" rel="${rel}"><span>${label}</span> ${escapeHtml(titleOf(read(guide)))}</a>`
   return `<nav class="previous-next" aria-label="Other guides">${link(names[index - 1], 'prev', 'Previous')}${link(names[index + 1], 'next', 'Next')}</nav>
 `
 }

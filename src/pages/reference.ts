@@ -1,6 +1,7 @@
 import { assetUrl, isExecutable, readAsset } from '../assets.ts'
 import type { Environment } from '../config.ts'
 import { type ColourMode, colours, headerHeightRem, pageHeaders, pageHeadHtml } from './layout.ts'
+import { referenceScript } from './referenceScript.ts'
 import type { StaticPage } from './staticPage.ts'
 
 /** The reference is one script with inline styles, which may fetch from this service only. */
@@ -56,44 +57,6 @@ const page = (
 </html>
 `
 
-/** As in console/src/app/keyStorage.ts. */
-const unusedMaxMs = 30 * 24 * 60 * 60_000
-
-/**
- * The console keeps its key and its colours in the storage of the same origin, see console/src/app/keyStorage.ts and
- * theme.ts. The key is read when a request is sent, so it is never in the document, and no longer used after sign-out.
- * A key that the person has entered in the reference itself is not replaced.
- */
-const start = `const theme = localStorage.getItem('petstore.theme')
-if (theme === 'light' || theme === 'dark') document.documentElement.dataset.theme = theme
-Scalar.createApiReference('#content', {
-  url: '/v1/openapi.json',
-  agent: { disabled: true },
-  onRequestBuilt({ request }) {
-    const browserNow = performance.timeOrigin + performance.now()
-    const unusedMs = Math.abs(browserNow - Number(localStorage.getItem('petstore.keptKeyUsedAt')))
-    const keptKey = unusedMs < ${unusedMaxMs} ? localStorage.getItem('petstore.keptKey') : null
-    const key = sessionStorage.getItem('petstore.key') ?? keptKey
-    const isEntered = /^Bearer \\S/.test(request.headers.get('Authorization') ?? '')
-    if (key !== null && !isEntered) request.headers.set('Authorization', 'Bearer ' + key)
-  },
-  customCss: ${JSON.stringify(customCss)},
-  ...((theme === 'light' || theme === 'dark') && { forceDarkModeState: theme }),
-  hideClientButton: true,
-  hideDarkModeToggle: true,
-  mcp: { disabled: true },
-  persistAuth: false,
-  proxyUrl: '',
-  showDeveloperTools: 'never',
-  telemetry: false,
-  withDefaultFonts: false,
-})
-// Scalar's copy buttons have no name.
-new MutationObserver(() => {
-  for (const button of document.querySelectorAll('.scalar-code-copy:not([aria-label])')) button.ariaLabel = 'Copy'
-}).observe(document.getElementById('content'), { childList: true, subtree: true })
-`
-
 const scriptHeaders = pageHeaders('text/javascript; charset=utf-8')
 
 /** The reference, its scripts, and the document that it shows. */
@@ -119,7 +82,7 @@ export function referencePages(
       headers: pageHeaders('text/html; charset=utf-8', policy),
       render: () => page(environment),
     },
-    { path: '/docs/start.js', headers: scriptHeaders, render: () => start },
+    { path: '/docs/start.js', headers: scriptHeaders, render: () => referenceScript(customCss) },
     { path: '/docs/reference.js', headers: scriptHeaders, render: loadScalar },
   ]
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer as createHttpsServer } from 'node:https'
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
 import { ConnectionError, Petstore, type PetstoreOptions, TimeoutError } from '../../client/src/index.ts'
 
@@ -22,13 +22,12 @@ async function listen(t: TestContext, server: Server): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-/** The port of a server that has been closed. */
-async function closedPort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
+/** The port of an open connection's own end: nothing listens there, and no other process can get it during the test. */
+async function closedPort(t: TestContext): Promise<number> {
+  const socket = connect(await listen(t, createServer()), '127.0.0.1')
+  t.after(() => socket.destroy())
+  await once(socket, 'connect')
+  return socket.localPort as number
 }
 
 async function errorOf(baseUrl: string, options: Partial<PetstoreOptions> = {}): Promise<ConnectionError> {
@@ -43,8 +42,8 @@ async function errorOf(baseUrl: string, options: Partial<PetstoreOptions> = {}):
 }
 
 describe('a connection error names the address and the cause', () => {
-  test('if nothing listens there', async () => {
-    const port = await closedPort()
+  test('if nothing listens there', async (t) => {
+    const port = await closedPort(t)
     const error = await errorOf(`http://127.0.0.1:${port}/v1`)
     assert.equal(
       error.message,

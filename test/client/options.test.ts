@@ -25,17 +25,23 @@ describe('the options of the client', () => {
       assert.throws(create(options), { name: 'TypeError', message: new RegExp(`^${name} is missing\\.`) })
   })
 
-  test('a wrong address is named', () => {
-    for (const wrong of ['test', 'localhost:8080', 'ftp://test', '//test', 'http://', 7])
-      assert.throws(create({ baseUrl: wrong, apiKey }), {
-        name: 'TypeError',
-        message: `baseUrl must be an address that begins with http:// or https://, not "${wrong}".`,
-      })
-    // A key in place of the address is not named.
-    assert.throws(create({ baseUrl: 'ps_live_secret', apiKey }), (error: Error) => {
-      assert.match(error.message, /^baseUrl must be/)
-      return !error.message.includes('secret')
-    })
+  test('a wrong address is an error that does not contain it', () => {
+    const keys = ['ps_live_secret', 'ps_test_secret', 'secret-of-the-operator', 'secret:with/a+colon']
+    const addresses = ['test', 'localhost:8080', 'ftp://test', '//test', '/\\test', 'http://', 7]
+    // The value can be a key, so the message does not have it.
+    const message =
+      'baseUrl must be an address that begins with http:// or https://, such as https://pets.example/v1.'
+    for (const wrong of [...addresses, ...keys, '/v1'])
+      assert.throws(create({ baseUrl: wrong, apiKey }), { name: 'TypeError', message })
+    // A web page has an address that others can be relative to. A key must not become a part of one.
+    Object.assign(globalThis, { location: { href: 'https://shelter.example/page' } })
+    try {
+      for (const wrong of [...addresses, ...keys])
+        assert.throws(create({ baseUrl: wrong, apiKey }), { name: 'TypeError', message })
+      create({ baseUrl: '/v1', apiKey })()
+    } finally {
+      Reflect.deleteProperty(globalThis, 'location')
+    }
   })
 
   test('numbers that cannot work are errors, in the client and in a request', async (t) => {
@@ -76,6 +82,21 @@ describe('the options of the client', () => {
     for (const ifMatch of [null, undefined])
       assert.equal((await store.pets.update(id, { name: 'Luna' }, { ifMatch })).id, id)
     await store.pets.delete(id, { ifMatch: null })
+  })
+
+  test('ifMatch is the condition of a change of a category, too', async () => {
+    const store = clientOf(service)
+    const created = await store.categories.create({ name: 'Rabbits' })
+    const ifMatch = headersOf(created).get('etag')
+    assert.match(ifMatch ?? '', /^"/)
+    const { categories } = store
+    const renamed = await categories.update(created.id, { name: 'Hares' }, { ifMatch })
+    const isRejected = { status: 412, code: 'precondition_failed' }
+    await assert.rejects(categories.update(created.id, { name: 'Mice' }, { ifMatch }), isRejected)
+    await assert.rejects(categories.delete(created.id, { ifMatch }), isRejected)
+    assert.deepEqual(await categories.get(created.id), renamed)
+    await categories.delete(created.id, { ifMatch: headersOf(renamed).get('etag') })
+    await assert.rejects(categories.get(created.id), { code: 'category_not_found' })
   })
 })
 

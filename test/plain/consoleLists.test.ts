@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { RequestError } from '../../console/src/api/errors.ts'
 import { foldText } from '../../console/src/app/fold.ts'
-import { type ListOptions, type LoadedPage, PagedList } from '../../console/src/app/pagedList.ts'
+import type { ListOptions, LoadedPage } from '../../console/src/app/listTypes.ts'
+import { PagedList } from '../../console/src/app/pagedList.ts'
 
 type Row = { id: number; name: string }
 

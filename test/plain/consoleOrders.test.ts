@@ -177,15 +177,16 @@ describe('orders', () => {
           (request) => void (request.method() === 'PATCH' && requests.push(request.postData())),
         )
         await deliver()
+        // The time stops while the pointer is on the message.
+        await page.getByText(`Order ${id} for Rowan delivered.`).hover()
         await card(page, 'Delivered', 'Rowan').waitFor()
-        await page.getByText(`Order ${id} for Rowan delivered.`).waitFor()
         await assertSound(opened)
         await page.getByRole('button', { name: 'Undo' }).click()
         await card(page, 'Approved', 'Rowan').waitFor()
         await page.getByRole('button', { name: `Actions for order ${id}` }).click()
         await page.getByRole('menuitem', { name: 'Cancel order' }).click()
+        await page.getByText(`Order ${id} for Rowan cancelled.`).hover()
         await card(page, 'Cancelled', 'Rowan').waitFor()
-        await page.getByText(`Order ${id} for Rowan cancelled.`).waitFor()
         await page.keyboard.press('Control+z')
         await card(page, 'Approved', 'Rowan').waitFor()
         await page.clock.fastForward(2 * undoMs)
@@ -208,11 +209,45 @@ describe('orders', () => {
     },
   )
 
+  browserTest(
+    'an order that moves while the board is opened again is not said to be out of sight',
+    async () => {
+      const { id } = await addOrder('Thyme')
+      await visit('orders', async ({ page }) => {
+        const approve = Promise.withResolvers<void>()
+        await page.route(`**/v1/store/orders/${id}`, async (route) => {
+          await approve.promise
+          await route.continue()
+        })
+        const sent = page.waitForRequest((request) => request.method() === 'PATCH')
+        await card(page, 'Placed', 'Thyme').getByRole('button', { name: 'Approve' }).click()
+        await sent
+        await page.getByRole('link', { name: 'Limits' }).click()
+        await page.getByText('This day').waitFor()
+        // The new board has not loaded its orders yet.
+        const load = Promise.withResolvers<void>()
+        await page.route('**/v1/store/orders?*', async (route) => {
+          await load.promise
+          await route.continue()
+        })
+        const loading = page.waitForRequest('**/v1/store/orders?*')
+        await page.getByRole('link', { name: 'Orders' }).click()
+        await loading
+        approve.resolve()
+        await page.getByText(`Order ${id} for Thyme approved.`).waitFor()
+        assert.equal(await page.getByText('The board shows another part of that column.').count(), 0)
+        load.resolve()
+        await card(page, 'Approved', 'Thyme').waitFor()
+      })
+    },
+  )
+
   browserTest('a cancellation is sent when the page is closed before the time for undoing ends', async () => {
     const { id } = await addOrder('Sorrel')
     await visit('orders', async ({ page }) => {
       await page.getByRole('button', { name: `Actions for order ${id}` }).click()
       await page.getByRole('menuitem', { name: 'Cancel order' }).click()
+      await page.getByText(`Order ${id} for Sorrel cancelled.`).hover()
       await card(page, 'Cancelled', 'Sorrel').waitFor()
       assert.equal(await statusOf(id), 'placed')
       await page.goto('about:blank').catch(() => {})
@@ -280,7 +315,8 @@ describe('orders', () => {
           for (const page of [first, second]) await card(page, 'Placed', 'Mango').waitFor()
           // The second one has not seen yet that the first has cancelled it.
           await second.route(`**/v1/store/orders/${placed.id}`, async (route) => {
-            await api('PATCH', `/store/orders/${placed.id}`, { status: 'cancelled' })
+            if (route.request().method() === 'PATCH')
+              await api('PATCH', `/store/orders/${placed.id}`, { status: 'cancelled' })
             await route.continue()
           })
           await card(second, 'Placed', 'Mango').getByRole('button', { name: 'Approve' }).click()

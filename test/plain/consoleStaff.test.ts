@@ -9,6 +9,7 @@ import {
   desktop,
   goTo,
   hostile,
+  nextFrame,
   phone,
   screenshot,
 } from '../support/console.ts'
@@ -61,6 +62,8 @@ describe('categories', () => {
     visit('categories', async (opened) => {
       const { page } = opened
       const dialog = dialogOf(page)
+      const countBefore = (await names()).length
+      await page.getByText(`${countBefore} categories`, { exact: true }).waitFor()
       await page.getByRole('button', { name: 'Add category' }).click()
       await dialog.getByRole('button', { name: 'Add category' }).click()
       await dialog.getByText('Enter a name.').waitFor()
@@ -70,7 +73,7 @@ describe('categories', () => {
       await dialog.getByLabel('Name').fill(hostile)
       await assertSoundInBoth(opened, 'category-add')
       await dialog.getByRole('button', { name: 'Add category' }).click()
-      await page.getByText('61 categories').or(page.getByText('62 categories')).first().waitFor()
+      await page.getByText(`${countBefore + 1} categories`, { exact: true }).waitFor()
       assert.ok((await names()).includes(hostile))
       await choose(page, hostile, 'Rename')
       await dialog.getByLabel('Name').fill('Aardvarks')
@@ -132,9 +135,13 @@ describe('categories', () => {
     })
     const look = async (page: Page) => {
       const dialog = dialogOf(page)
-      const loaded = page.waitForResponse(`**/v1/categories/${id}`)
-      await choose(page, 'Big cats', 'Rename')
-      await (await loaded).finished()
+      const openDialog = async (name: string) => {
+        const loaded = page.waitForResponse(`**/v1/categories/${id}`)
+        await choose(page, name, 'Rename')
+        await (await loaded).finished()
+        await nextFrame(page)
+      }
+      await openDialog('Big cats')
       await dialog.getByLabel('Name').fill('Domestic cats')
       await api('PATCH', `/categories/${id}`, { name: 'Lions' })
       await dialog.getByRole('button', { name: 'Save' }).click()
@@ -144,13 +151,43 @@ describe('categories', () => {
       await dialog.getByRole('button', { name: 'Save' }).click()
       await dialog.waitFor({ state: 'detached' })
       assert.equal((await api('GET', `/categories/${id}`)).name, 'Domestic cats')
-      await choose(page, 'Domestic cats', 'Rename')
+      await openDialog('Domestic cats')
       await api('DELETE', `/categories/${id}`)
       await dialog.getByLabel('Name').fill('Tigers')
       await dialog.getByRole('button', { name: 'Save' }).click()
       await dialog.getByText('Someone else has removed this category.').waitFor()
     }
     await visit('categories', ({ page }) => look(page), { key })
+  })
+
+  browserTest('show their new name if the response to the change was lost', async () => {
+    const { id } = await api('POST', '/categories', { name: 'Hens' })
+    const scopes = ['categories:read', 'categories:write']
+    const { key } = await service.makeKey({ name: 'Without live updates', scopes })
+    const look = async (page: Page) => {
+      const dialog = dialogOf(page)
+      const loaded = page.waitForResponse(`**/v1/categories/${id}`)
+      await choose(page, 'Hens', 'Rename')
+      await (await loaded).finished()
+      await nextFrame(page)
+      await page.route(
+        `**/v1/categories/${id}`,
+        async (route) => {
+          await route.fetch()
+          await route.abort()
+        },
+        { times: 1 },
+      )
+      await dialog.getByLabel('Name').fill('Chickens')
+      await dialog.getByRole('button', { name: 'Save' }).click()
+      await dialog.getByText('The service cannot be reached').waitFor()
+      assert.equal((await api('GET', `/categories/${id}`)).name, 'Chickens')
+      await dialog.getByRole('button', { name: 'Save' }).click()
+      await dialog.waitFor({ state: 'detached' })
+      await page.getByRole('button', { name: 'Actions for Chickens', exact: true }).waitFor()
+    }
+    await visit('categories', ({ page }) => look(page), { key })
+    await api('DELETE', `/categories/${id}`)
   })
 
   browserTest('can only be read with categories:read', async () => {
@@ -185,6 +222,7 @@ describe('the keyboard', () => {
         await page.getByRole('heading', { name: 'Animals' }).click()
         await page.keyboard.press('?')
         await dialog.waitFor()
+        await dialog.getByText('Undo the last change, while it can be undone').waitFor()
         await page.keyboard.press('/')
         assert.ok(!(await search.evaluate((element) => element.matches(':focus'))))
         await assertSoundInBoth(opened, 'shortcuts-desktop')
@@ -214,6 +252,31 @@ describe('the keyboard', () => {
       },
       desktop,
     ),
+  )
+
+  browserTest('a dialog that is opened right after the previous one was closed stays open', () =>
+    visit('limits', async ({ page }) => {
+      const dialog = page.getByRole('dialog', { name: 'Keyboard shortcuts' })
+      await page.getByText('This day').waitFor()
+      await page.keyboard.press('?')
+      await dialog.waitFor()
+      // Before the browser sends the close event of the first dialog.
+      await page.evaluate(`
+        globalThis.previousClosed = new Promise((resolve) => {
+          document.querySelector('dialog[open]').addEventListener('close', resolve)
+        })
+        new MutationObserver((_changes, observer) => {
+          if (document.querySelector('dialog[open]')) return
+          observer.disconnect()
+          document.body.dispatchEvent(new KeyboardEvent('keydown', { key: '?', bubbles: true }))
+        }).observe(document.body, { childList: true, subtree: true })
+      `)
+      await page.keyboard.press('Escape')
+      await page.evaluate('previousClosed')
+      await dialog.waitFor()
+      await nextFrame(page)
+      assert.equal(await dialog.count(), 1)
+    }),
   )
 
   browserTest('its shortcuts can be seen on a phone', () =>

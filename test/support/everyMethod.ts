@@ -71,8 +71,11 @@ async function orders(petId: Int64): Promise<void> {
 }
 
 async function categories(): Promise<void> {
-  const { id } = await store.categories.create({ name: 'Rabbits' })
-  assert.equal((await store.categories.update(id, { name: null })).name, undefined)
+  const rabbits = await store.categories.create({ name: 'Rabbits' })
+  const { id } = rabbits
+  const ifMatch = headersOf(rabbits).get('etag')
+  assert.equal((await store.categories.update(id, { name: null }, { ifMatch })).name, undefined)
+  await fails(store.categories.delete(id, { ifMatch }), 'precondition_failed')
   assert.deepEqual(await store.categories.get(id), { id })
   const ids = (await store.categories.list().toArray({ limit: 100 })).map((category) => category.id)
   assert.deepEqual(ids, [-(2n ** 63n), id, 3])

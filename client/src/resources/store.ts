@@ -1,4 +1,4 @@
-import type { CreateOptions, RequestOptions } from '../http.ts'
+import type { ChangeOptions, CreateOptions, RequestOptions } from '../http.ts'
 import { type List, listOf } from '../list.ts'
 import type {
   Category,
@@ -54,12 +54,12 @@ export class Categories extends Resource {
     return this.http.call('createCategory', { body: category }, options)
   }
 
-  update(categoryId: Int64, change: CategoryChange, options?: RequestOptions): Promise<Category> {
+  update(categoryId: Int64, change: CategoryChange, options?: ChangeOptions): Promise<Category> {
     return this.http.call('updateCategory', { params: { categoryId }, body: change }, options)
   }
 
   /** Removes a category that has no animals. */
-  delete(categoryId: Int64, options?: RequestOptions): Promise<void> {
+  delete(categoryId: Int64, options?: ChangeOptions): Promise<void> {
     return this.http.call('deleteCategory', { params: { categoryId } }, options)
   }
 }

@@ -6,7 +6,7 @@ import { areShortcutsOn, isShortcutListOpen } from './shortcuts.ts'
 const shortcuts: readonly (readonly [keys: readonly string[], text: string])[] = [
   [['/'], 'Go to the search, on a screen that has one'],
   [['?'], 'Show this list'],
-  [['Ctrl', 'Z'], 'Undo the last removal, while it can be undone'],
+  [['Ctrl', 'Z'], 'Undo the last change, while it can be undone'],
   [['Esc'], 'Close a dialog or a menu'],
 ]
 

@@ -37,7 +37,7 @@ export const categoryOptions = (): { value: string; label: string }[] =>
     .map((id) => ({ value: String(id), label: categoryName(id) }))
     .sort((a, b) => a.label.localeCompare(b.label, 'en'))
 
-/** In order of name. Those without a name are first: they need one. */
+/** In order of name. Categories without a name come first, because someone has to name them. */
 export const categoryList = (): Category[] =>
   [...categories.value.values()].sort((a, b) => {
     if (a.name === undefined || b.name === undefined)

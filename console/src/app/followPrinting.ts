@@ -4,7 +4,8 @@ const set = (value: boolean): void => {
   isPrinting.value = value
 }
 
-// The event is early enough for the rows to be in the document. Not every browser has both.
+// `beforeprint` comes early enough to render all rows before the page is printed. Some browsers have only the event,
+// others only the media query.
 globalThis.addEventListener('beforeprint', () => set(true))
 globalThis.addEventListener('afterprint', () => set(false))
 const query = matchMedia('print')

@@ -1,8 +1,8 @@
 import { signal } from '@preact/signals'
 import { isAbort, type RequestError, toRequestError } from '../api/errors.ts'
 import { ChangesDuringLoad } from './changesDuringLoad.ts'
-import { type Item, itemsMax, ListPages, type Page } from './listPages.ts'
-import type { ListOptions, ListSize, ListState, LoadedPage } from './listTypes.ts'
+import { type Item, ListPages, type Page } from './listPages.ts'
+import type { ListOptions, ListSize, ListState } from './listTypes.ts'
 import { isPrinting } from './printing.ts'
 
 /**
@@ -12,8 +12,6 @@ import { isPrinting } from './printing.ts'
 
 /** `loadNewer` loads at most this many pages, until the window has no gap. */
 const newerPagesMax = 4
-
-export { type Item, itemsMax, type ListOptions, type ListState, type LoadedPage }
 
 export class PagedList<T extends Item> {
   /** A new object with every change: a component that reads it is rendered again. */

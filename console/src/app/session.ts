@@ -1,18 +1,11 @@
 import { signal } from '@preact/signals'
+import { unusedDaysMax } from '../../../src/pages/browserStorage.ts'
 import { call, currentApiKey, handleUnauthorized, setApiKey } from '../api/client.ts'
 import { RequestError, toRequestError } from '../api/errors.ts'
 import { restartStream, startStream, stopStream, streamState } from '../api/stream.ts'
 import type { KeyWithSecret, Limits, Scope } from '../api/types.ts'
 import { blockedBy } from './blockedBy.ts'
-import {
-  forgetKeptKey,
-  keepKey,
-  readKeptKey,
-  readTabKey,
-  recordUse,
-  unusedDaysMax,
-  writeTabKey,
-} from './keyStorage.ts'
+import { forgetKeptKey, keepKey, readKeptKey, readTabKey, recordUse, writeTabKey } from './keyStorage.ts'
 import { showToast } from './toasts.ts'
 
 /** The longest PETSTORE_ADMIN_KEY. Every other key is shorter. */
@@ -74,16 +67,18 @@ export async function signIn(text: string, { isKept = false } = {}): Promise<voi
   }
 }
 
+const canManageKeys = ({ scopes }: Limits): boolean => scopes.includes('keys:manage')
+
 /** Stores the key for this tab, or for all tabs of the device. */
-function store(key: string, isKept: boolean, { scopes }: Limits): void {
-  const canManageKeys = scopes.includes('keys:manage')
+function store(key: string, isKept: boolean, limits: Limits): void {
+  const isAllowed = !canManageKeys(limits)
   // A restored key is not written again: it may have been removed during the check.
-  const isStored = isKept && !canManageKeys && (keptKey === key || keepKey(key))
-  if (isKept && canManageKeys) forgetKept(key)
+  const isStored = isKept && isAllowed && (keptKey === key || keepKey(key))
+  if (isKept && !isAllowed) forgetKept(key)
   keptKey = isStored ? key : undefined
   writeTabKey(isStored ? undefined : key)
   if (isStored) recordUse()
-  else if (isKept) showToast(canManageKeys ? managesKeysText : blockedText, { durationMs: reasonMs })
+  else if (isKept) showToast(isAllowed ? blockedText : managesKeysText, { durationMs: reasonMs })
 }
 
 /** Long enough to read two sentences. */
@@ -104,8 +99,15 @@ function otherEnvironmentError(key: string): RequestError | undefined {
 }
 
 /** Takes over changes of the signed-in key, such as its scopes. */
-export async function refreshSession(): Promise<void> {
-  session.value = await call('getLimits')
+export async function refreshSession(signal?: AbortSignal): Promise<Limits> {
+  const limits = await call('getLimits', { ...(signal && { signal }) })
+  // Another tab may have learned of the change first, and removed the key.
+  endIfRemoved()
+  const key = currentApiKey()
+  if (key === undefined) return limits
+  if (keptKey !== undefined && canManageKeys(limits)) store(key, true, limits)
+  session.value = limits
+  return limits
 }
 
 let isRotating = false
@@ -184,7 +186,9 @@ function endExpired(): void {
 function endIfRemoved(): void {
   if (keptKey === undefined || readKeptKey()?.key === keptKey) return
   endSession(
-    signedOut('You signed out in another tab, or the key no longer works. It is no longer on this device.'),
+    signedOut(
+      'You signed out in another tab, or the key was removed from this device: it no longer works, or it can manage keys.',
+    ),
   )
 }
 
@@ -204,12 +208,18 @@ function followKeptKey(): void {
 }
 
 globalThis.addEventListener('storage', followKeptKey)
-// A page in the background may not be told.
+// Browsers may not send storage events to a page in the background.
 globalThis.addEventListener('pageshow', followKeptKey)
 document.addEventListener('visibilitychange', () => {
   if (document.visibilityState === 'visible') followKeptKey()
 })
-setInterval(followKeptKey, 60_000)
+/** `getLimits` is free up to 60 times a minute. */
+const checkMs = 60_000
+setInterval(() => {
+  followKeptKey()
+  // A key that has gained `keys:manage` is no longer kept.
+  if (keptKey !== undefined && session.value !== undefined) refreshSession().catch(() => {})
+}, checkMs)
 /** What the person does, and not what an open page does by itself, is a use. */
 for (const type of ['pointerdown', 'keydown'])
   document.addEventListener(

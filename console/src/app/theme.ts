@@ -1,13 +1,12 @@
 import { effect, signal } from '@preact/signals'
+import { themeName } from '../../../src/pages/browserStorage.ts'
 
 export const themes = ['system', 'light', 'dark'] as const
 export type Theme = (typeof themes)[number]
 
-const storageKey = 'petstore.theme'
-
 function readTheme(): Theme {
   try {
-    return themes.find((name) => name === localStorage.getItem(storageKey)) ?? 'system'
+    return themes.find((name) => name === localStorage.getItem(themeName)) ?? 'system'
   } catch {
     // The browser blocks the storage.
     return 'system'
@@ -20,8 +19,8 @@ effect(() => {
   const { value } = theme
   document.documentElement.dataset.theme = value
   try {
-    if (value === 'system') localStorage.removeItem(storageKey)
-    else localStorage.setItem(storageKey, value)
+    if (value === 'system') localStorage.removeItem(themeName)
+    else localStorage.setItem(themeName, value)
   } catch {
     // The choice holds for this document.
   }

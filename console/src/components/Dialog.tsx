@@ -78,8 +78,13 @@ export function Dialog(props: DialogProps) {
         event.preventDefault()
         if (!staysOpen) onClose()
       }}
-      // The browser has closed it. The dialog is shown as long as it is rendered.
-      onClose={() => (staysOpen ? ref.current?.showModal() : onClose())}
+      onClose={() => {
+        // The event of a dialog that is no longer rendered. The next dialog may be open by now.
+        if (!ref.current) return
+        // The browser has closed it. The dialog is shown as long as it is rendered.
+        if (staysOpen) ref.current.showModal()
+        else onClose()
+      }}
     >
       {onSubmit ? (
         <form noValidate onSubmit={(event) => void submit(event)}>

@@ -1,4 +1,5 @@
-import type { Item, PagedList } from '../app/pagedList.ts'
+import type { Item } from '../app/listPages.ts'
+import type { PagedList } from '../app/pagedList.ts'
 import { Countdown } from './Countdown.tsx'
 import { Notice } from './Notice.tsx'
 

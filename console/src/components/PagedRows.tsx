@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
-import type { Item, PagedList } from '../app/pagedList.ts'
+import type { Item } from '../app/listPages.ts'
+import type { PagedList } from '../app/pagedList.ts'
 import { Button } from './Button.tsx'
 import { ErrorState } from './ErrorState.tsx'
 import { LoadingRows } from './Loading.tsx'

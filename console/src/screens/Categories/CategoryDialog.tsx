@@ -101,7 +101,9 @@ async function rename(categoryId: number, name: string, ifMatch: string | undefi
   } catch (thrown) {
     if (toRequestError(thrown).code !== 'precondition_failed') throw thrown
     // The response to an earlier attempt may have been lost.
-    if ((await call('getCategory', { params })).name !== name) throw thrown
+    const current = await call('getCategory', { params })
+    if (current.name !== name) throw thrown
+    keepCategory(current)
   }
 }
 

@@ -17,16 +17,16 @@ const countMax = 100
 type RemoveCategoryDialogProps = { category: Category; onClose(): void }
 
 export function RemoveCategoryDialog({ category: { id }, onClose }: RemoveCategoryDialogProps) {
-  /** How many animals are in the way. */
-  const [animals, setAnimals] = useState<string>()
+  /** A sentence that says how many animals prevent the removal. */
+  const [inUse, setInUse] = useState<string>()
   const name = categoryName(id)
   async function remove() {
-    setAnimals(undefined)
+    setInUse(undefined)
     try {
       await call('deleteCategory', { params: { categoryId: id } })
     } catch (thrown) {
       const error = toRequestError(thrown)
-      if (error.code === 'category_in_use') setAnimals(await countAnimals(id))
+      if (error.code === 'category_in_use') setInUse(await describeUse(id))
       // Someone else was faster.
       if (error.code !== 'category_not_found') throw error
     }
@@ -53,11 +53,11 @@ export function RemoveCategoryDialog({ category: { id }, onClose }: RemoveCatego
       onClose={onClose}
       explain={(error) =>
         error.code === 'category_in_use'
-          ? `${animals} in this category. Choose another category for each of them first, or remove them.`
+          ? `${inUse} Choose another category for each of them first, or remove them.`
           : undefined
       }
     >
-      {animals !== undefined && hasScope('pets:read') && (
+      {inUse !== undefined && hasScope('pets:read') && (
         <p>
           <a href={hrefOf(`animals?category=${id}`)}>
             Show the animals of <Name>{name}</Name>
@@ -68,12 +68,12 @@ export function RemoveCategoryDialog({ category: { id }, onClose }: RemoveCatego
   )
 }
 
-/** "3 animals are". */
-async function countAnimals(categoryId: number): Promise<string> {
-  const unknown = 'Animals are'
+/** "3 animals are in this category." */
+async function describeUse(categoryId: number): Promise<string> {
+  const unknown = 'Animals are in this category.'
   if (!hasScope('pets:read')) return unknown
   const found = await call('listPets', { query: { categoryId, limit: countMax } }).catch(() => [])
   if (found.length === 0) return unknown
-  if (found.length === countMax) return `${formatCount(countMax)} or more animals are`
-  return `${pluralize(found.length, 'animal')} ${found.length === 1 ? 'is' : 'are'}`
+  if (found.length === countMax) return `${formatCount(countMax)} or more animals are in this category.`
+  return `${pluralize(found.length, 'animal')} ${found.length === 1 ? 'is' : 'are'} in this category.`
 }

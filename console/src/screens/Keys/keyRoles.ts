@@ -12,27 +12,27 @@ export type KeyRole = {
   readonly scopes: readonly Scope[]
 }
 
-const read: readonly Scope[] = ['pets:read', 'categories:read', 'orders:read', 'events:read']
-const frontDesk: readonly Scope[] = [...read, 'pets:write', 'orders:write']
+const readScopes: readonly Scope[] = ['pets:read', 'categories:read', 'orders:read', 'events:read']
+const frontDeskScopes: readonly Scope[] = [...readScopes, 'pets:write', 'orders:write']
 
 export const keyRoles: Readonly<Record<RoleName, KeyRole>> = {
   frontDesk: {
     label: 'Front desk',
     text: 'For staff: adds and changes animals, handles orders. Live updates.',
     plan: 'business',
-    scopes: frontDesk,
+    scopes: frontDeskScopes,
   },
   manager: {
     label: 'Manager',
     text: 'The front desk, and categories and webhooks. Everything except keys.',
     plan: 'business',
-    scopes: [...frontDesk, 'categories:write', 'webhooks:manage'],
+    scopes: [...frontDeskScopes, 'categories:write', 'webhooks:manage'],
   },
   readOnly: {
     label: 'Read only',
     text: 'Sees animals, and orders with the names of adopters. Changes nothing. Live updates.',
     plan: 'business',
-    scopes: read,
+    scopes: readScopes,
   },
   website: {
     label: 'Web site',

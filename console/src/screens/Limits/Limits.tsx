@@ -4,7 +4,7 @@ import { streamState } from '../../api/stream.ts'
 import type { Key, Limits as KeyLimits } from '../../api/types.ts'
 import { formatCount, formatDateTime, pluralize } from '../../app/format.ts'
 import { usePolling, useResource } from '../../app/resource.ts'
-import { hasScope, session } from '../../app/session.ts'
+import { hasScope, refreshSession, session } from '../../app/session.ts'
 import { Card } from '../../components/Card.tsx'
 import { Countdown } from '../../components/Countdown.tsx'
 import { Name } from '../../components/Name.tsx'
@@ -28,7 +28,7 @@ async function loadOwnKey(signal: AbortSignal): Promise<Key | undefined> {
 
 export default function Limits() {
   const { data: ownKey } = useResource(loadOwnKey)
-  const limits = useResource((signal) => call('getLimits', { signal }))
+  const limits = useResource(refreshSession)
   usePolling(limits, pollMs)
   const { error } = limits
   return (

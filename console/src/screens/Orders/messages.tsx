@@ -4,7 +4,7 @@ import type { Order, OrderStatus } from '../../api/types.ts'
 import { Name } from '../../components/Name.tsx'
 
 /** "Order 5 for Milo delivered." */
-export const moved = ({ id }: Order, name: string, status: OrderStatus): ComponentChildren => (
+export const moveMessage = ({ id }: Order, name: string, status: OrderStatus): ComponentChildren => (
   <>
     Order {String(id)} for <Name>{name}</Name> {status}.
   </>

@@ -9,12 +9,13 @@ import { type RequestError, toRequestError } from '../../api/errors.ts'
 import { onEvent, onResync } from '../../api/stream.ts'
 import type { Order, OrderStatus, StoreEvent } from '../../api/types.ts'
 import { ChangesDuringLoad } from '../../app/changesDuringLoad.ts'
-import { type ListState, PagedList } from '../../app/pagedList.ts'
+import type { ListState } from '../../app/listTypes.ts'
+import { PagedList } from '../../app/pagedList.ts'
 import { petName } from '../../app/petNames.ts'
 import { showError, showToast } from '../../app/toasts.ts'
 import { runWithUndo } from '../../app/undo.ts'
-import { explain, moved } from './messages.tsx'
-import { endMove, moves, showMove } from './orderMoves.ts'
+import { explain, moveMessage } from './messages.tsx'
+import { endMove, orderMoves, showMove } from './orderMoves.ts'
 
 /** The orders of the board by status, with their live changes. */
 
@@ -62,8 +63,8 @@ export class OrderBoard {
   column(status: OrderStatus): BoardColumn {
     const list = this.#lists[status]
     const { items, hasNewer, hasOlder, isAtEnd } = list.window()
-    const movedHere = [...moves.value.values()].filter((order) => order.status === status)
-    const stay = items.filter(({ id }) => !moves.value.has(id))
+    const movedHere = [...orderMoves.value.values()].filter((order) => order.status === status)
+    const stay = items.filter(({ id }) => !orderMoves.value.has(id))
     const orders = [...stay, ...movedHere].sort((a, b) => b.id - a.id)
     // The page that failed to load is not the next one.
     const state = list.state.value === 'error' && !isAtEnd ? 'more' : list.state.value
@@ -104,7 +105,7 @@ export class OrderBoard {
     if (isOpenOrderStatus(status)) void send(order, status)
     else
       runWithUndo({
-        text: moved(order, petName(order.petId), status),
+        text: moveMessage(order, petName(order.petId), status),
         undo: () => endMove(order.id),
         commit: (isLeaving) => void send(order, status, isLeaving),
       })
@@ -112,14 +113,14 @@ export class OrderBoard {
 
   /** Whether a change of the order is not confirmed yet. */
   isMoving(orderId: number): boolean {
-    return moves.value.has(orderId)
+    return orderMoves.value.has(orderId)
   }
 
   async eraseCustomer(orderId: number): Promise<void> {
     await call('eraseOrderCustomer', { params: { orderId } })
     const order = this.find(orderId)
     if (order) this.#put(withoutPersonalData(order))
-    const shown = moves.value.get(orderId)
+    const shown = orderMoves.value.get(orderId)
     if (shown) showMove(withoutPersonalData(shown))
   }
 
@@ -220,11 +221,14 @@ async function send(order: Order, status: OrderStatus, keepalive = false): Promi
   const { id } = order
   const name = petName(order.petId)
   const request = () => call('updateOrder', { params: { orderId: id }, body: { status }, keepalive })
+  const board = shownBoard
   try {
-    await (shownBoard ? shownBoard.take(request) : request())
-    const isOutside = shownBoard !== undefined && !shownBoard.find(id)
-    if (isOutside) showToast([moved(order, name, status), ' The board shows another part of that column.'])
-    else if (isOpenOrderStatus(status)) showToast(moved(order, name, status))
+    await (board ? board.take(request) : request())
+    // A board that was opened during the request may not have loaded the order yet.
+    const isOutside = board !== undefined && board === shownBoard && !board.find(id)
+    if (isOutside)
+      showToast([moveMessage(order, name, status), ' The board shows another part of that column.'])
+    else if (isOpenOrderStatus(status)) showToast(moveMessage(order, name, status))
   } catch (thrown) {
     const error = toRequestError(thrown)
     showError(explain(error, name))

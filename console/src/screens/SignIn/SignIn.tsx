@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { unusedDaysMax } from '../../../../src/pages/browserStorage.ts'
 import type { RequestError } from '../../api/errors.ts'
 import { EnvironmentBanner } from '../../app/EnvironmentBanner.tsx'
-import { unusedDaysMax } from '../../app/keyStorage.ts'
 import { environment, keyPrefix, signIn, signInError } from '../../app/session.ts'
 import { Button } from '../../components/Button.tsx'
 import { RetryTime } from '../../components/ErrorNotice.tsx'

@@ -18,7 +18,7 @@ export type DeliveryList = PagedList<Delivery>
 
 /** While a message is being sent. */
 const duePollMs = 2_000
-/** Otherwise. Each is a request of the key. */
+/** Otherwise, less often: each refresh counts as a request of the key. */
 const idlePollMs = 10_000
 /** An attempt within this time is worth waiting for. */
 const soonMs = 30_000
