@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe } from 'node:test'
 import type { BrowserContext, Page } from 'playwright-core'
 import { browserTest } from '../support/browser.ts'
-import { assertSoundInBoth, desktop, phone, screenshot } from '../support/console.ts'
+import { assertSoundInBoth, desktop, phone, screenshot, waitUntil } from '../support/console.ts'
 import { startTestService } from '../support/service.ts'
 import { useConsole, type VisitOptions } from '../support/useConsole.ts'
 
@@ -111,7 +111,7 @@ describe('a session that the device keeps', () => {
       const other = await signInAlone(otherKey)
       await signInAndKeep(page, key)
       await isSignedIn(page)
-      await same.waitForFunction(`sessionStorage.length === 0`)
+      await waitUntil(same, `sessionStorage.length === 0`)
       await page.getByRole('button', { name: 'Sign out' }).click()
       await isSignedOut(same)
       await other.reload()

@@ -11,6 +11,7 @@ import {
   hostile,
   phone,
   screenshot,
+  waitUntil,
 } from '../support/console.ts'
 import { eventually } from '../support/eventually.ts'
 import { startTestService } from '../support/service.ts'
@@ -429,7 +430,7 @@ describe('orders', () => {
       await order('Approved', added.id).waitFor()
       assert.equal(await cards.count(), 50)
       assert.equal(await approved.getByRole('button', { name: /newe/i }).count(), 0)
-      await page.waitForFunction(`document.activeElement.id === 'content'`)
+      await waitUntil(page, `document.activeElement.id === 'content'`)
     })
   })
 })

@@ -11,6 +11,7 @@ import {
   nextFrame,
   phone,
   screenshot,
+  waitUntil,
 } from '../support/console.ts'
 import { addAnimals, addRequests } from '../support/consoleData.ts'
 import { eventually } from '../support/eventually.ts'
@@ -332,7 +333,7 @@ describe('a screen', () => {
         await t.test(path, async () => {
           await page.goto(`${service.base}/console/${path}`)
           await page.getByRole('heading', { name, exact: true, level: 1 }).waitFor()
-          await page.waitForFunction(`document.title === ${JSON.stringify(`${name} - Petstore`)}`)
+          await waitUntil(page, `document.title === ${JSON.stringify(`${name} - Petstore`)}`)
         })
       }
       assert.ok(page.url().endsWith('/console/audit?x=1'))

@@ -12,6 +12,7 @@ import {
   nextFrame,
   phone,
   screenshot,
+  waitUntil,
 } from '../support/console.ts'
 import { useConsole } from '../support/useConsole.ts'
 
@@ -332,11 +333,11 @@ describe('printing', () => {
       `)
         await page.pdf()
         assert.equal(await page.evaluate('printedRows'), count)
-        await page.waitForFunction(`document.querySelectorAll('tbody tr').length < 60`)
+        await waitUntil(page, `document.querySelectorAll('tbody tr').length < 60`)
         assert.equal(await scrolledTo(), top)
         await page.emulateMedia({ media: 'print', colorScheme: 'dark' })
         await page.setViewportSize({ width: 718, height: 1000 })
-        await page.waitForFunction(`document.querySelectorAll('tbody tr').length === ${count}`)
+        await waitUntil(page, `document.querySelectorAll('tbody tr').length === ${count}`)
         for (const text of ['Animal number 0 with a long name', 'Animal number 249 with a long name'])
           assert.ok(await page.getByText(text, { exact: true }).isVisible())
         for (const hidden of ['.sidebar', '.topbar', '.toolbar', '.page-actions'])

@@ -9,6 +9,7 @@ import {
   phone,
   screenshot,
   signIn,
+  waitUntil,
 } from '../support/console.ts'
 import { startTestService } from '../support/service.ts'
 import { useConsole } from '../support/useConsole.ts'
@@ -182,7 +183,7 @@ browserTest('a request to elsewhere, a broken policy and an error would be notic
   await page.evaluate(
     `document.body.append(Object.assign(new Image(), { src: 'https://example.com/x.png' }))`,
   )
-  await page.waitForFunction('globalThis.policyViolations.length > 0')
+  await waitUntil(page, 'globalThis.policyViolations.length > 0')
   assert.deepEqual(await policyViolations(), ['img-src https://example.com/x.png'])
   assert.ok(consoleErrors.length > 0)
   await page.goto('https://example.com/').catch(() => {})

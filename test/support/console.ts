@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import type { AxeResults } from 'axe-core'
 import type { Page } from 'playwright-core'
 import type { PageVisit } from './browser.ts'
+import { eventually } from './eventually.ts'
 
 /** What the tests of the console do with a page. */
 
@@ -99,6 +100,11 @@ export function recordPublicText(page: Page): string[] {
 /** Waits until what has changed is drawn. */
 export async function nextFrame(page: Page): Promise<void> {
   await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))')
+}
+
+/** Waits until a JavaScript expression is true in the page. The policy of a page forbids `waitForFunction` with a text. */
+export async function waitUntil(page: Page, expression: string): Promise<void> {
+  await eventually(expression, () => page.evaluate<boolean>(expression))
 }
 
 /** Saves a picture of the screen if PETSTORE_TEST_SCREENSHOTS names a folder. */

@@ -104,7 +104,8 @@ export async function refreshSession(signal?: AbortSignal): Promise<Limits> {
   // Another tab may have learned of the change first, and removed the key.
   endIfRemoved()
   const key = currentApiKey()
-  if (key === undefined) return limits
+  // The session has ended, or a proxy has changed the body.
+  if (key === undefined || !Array.isArray(limits.scopes)) return limits
   if (keptKey !== undefined && canManageKeys(limits)) store(key, true, limits)
   session.value = limits
   return limits
