@@ -21,7 +21,7 @@ function connectionFor(t: TestContext) {
 
 const numbered = (n: number, length = 0) => `SELECT ${n} AS n --${' '.repeat(length)}`
 
-test('a statement that is used again and again stays prepared, whatever else is executed', (t) => {
+test('a statement that is used again and again stays prepared while others are executed', (t) => {
   const { run, prepared } = connectionFor(t)
   for (let n = 1; n <= 2_000; n++) {
     assert.equal(run(numbered(n)), n)

@@ -64,7 +64,7 @@ test('the database stores only the SHA-256 of a key, and the log contains nothin
   }
 })
 
-test('a rotation ends no secret in use, whatever the clock was at earlier rotations', async (t) => {
+test('a rotation ends no secret in use, also if the clock was different at earlier rotations', async (t) => {
   const service = await startTestService()
   t.after(() => service.stop())
   const statusOf = async (key: string) => (await service.request('GET', '/v1/pets', { key })).status
