@@ -30,6 +30,12 @@ export function respondWithEtag(
   return { status, json, headers: { ...headers, ETag: etagOf(json) } }
 }
 
+/** One description for all operations: generators give a header with a second description another name. */
+export const ifMatchParameter = {
+  'If-Match': 'The ETag that the resource must still have. Otherwise the response is 412.',
+}
+export const etagHeader = { ETag: 'The ETag of the resource, for `If-Match` and `If-None-Match`.' }
+
 /** Throws if the request has an `If-Match` header and the value does not match it. */
 export function requireIfMatch(value: object, { header }: Pick<Context, 'header'>): void {
   const expected = header('if-match')

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { ApiError, orNotFound } from '../api/errors.ts'
-import { requireIfMatch, respondWithEtag } from '../api/etag.ts'
+import { etagHeader, ifMatchParameter, requireIfMatch, respondWithEtag } from '../api/etag.ts'
 import { defineOperation, type Operation, respond } from '../api/operation.ts'
 import { ListCursor, pageQuery, pageResponse } from '../api/pagination.ts'
 import { int64Text } from '../api/validation.ts'
@@ -19,8 +19,6 @@ import { categoryListSchema, categorySchema, categoryUpdateSchema, newCategorySc
 
 const categoryCursor = new ListCursor<object, bigint>('categories', undefined, int64Text())
 const params = z.object({ categoryId: int64Text().meta({ description: 'The id of the category.' }) })
-const ifMatch = { 'If-Match': 'The ETag that the category must still have. Otherwise the response is 412.' }
-const etag = { ETag: 'The ETag of the category, for `If-Match`.' }
 const categoryOperation = { tag: 'Store', stability: 'beta' } as const
 const categoryByIdOperation = { ...categoryOperation, params, notFound: 'category_not_found' } as const
 
@@ -50,7 +48,7 @@ export function categoryRoutes(baseUrl: string): Operation[] {
       // Each of them locks the last id that was assigned.
       subject: () => 'category ids',
       responses: {
-        201: { description: 'The category was added.', schema: categorySchema, headers: etag },
+        201: { description: 'The category was added.', schema: categorySchema, headers: etagHeader },
       },
       async write({ body }, { trx, now }) {
         const category = await createCategory(trx, body.name, now)
@@ -64,7 +62,7 @@ export function categoryRoutes(baseUrl: string): Operation[] {
       allowsReplica: true,
       summary: 'Get a category',
       scope: 'categories:read',
-      responses: { 200: { description: 'The category.', schema: categorySchema, headers: etag } },
+      responses: { 200: { description: 'The category.', schema: categorySchema, headers: etagHeader } },
       async read({ params: { categoryId } }, { db }) {
         return respondWithEtag(200, await categoryOrNotFound(db, categoryId))
       },
@@ -75,9 +73,9 @@ export function categoryRoutes(baseUrl: string): Operation[] {
       summary: 'Change a category',
       scope: 'categories:write',
       body: categoryUpdateSchema,
-      requestHeaders: ifMatch,
+      requestHeaders: ifMatchParameter,
       responses: {
-        200: { description: 'The category after the change.', schema: categorySchema, headers: etag },
+        200: { description: 'The category after the change.', schema: categorySchema, headers: etagHeader },
       },
       errors: ['precondition_failed'],
       async write({ params: { categoryId }, body }, context) {
@@ -96,7 +94,7 @@ export function categoryRoutes(baseUrl: string): Operation[] {
       summary: 'Remove a category',
       description: 'Removes a category that no animal uses.',
       scope: 'categories:write',
-      requestHeaders: ifMatch,
+      requestHeaders: ifMatchParameter,
       responses: { 204: { description: 'The category was removed.' } },
       errors: ['category_in_use', 'precondition_failed'],
       async write({ params: { categoryId } }, context) {

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import type { Deprecation } from '../api/deprecation.ts'
 import { ApiError, orNotFound } from '../api/errors.ts'
-import { etagOf, requireIfMatch, respondWithEtag } from '../api/etag.ts'
+import { etagHeader, etagOf, ifMatchParameter, requireIfMatch, respondWithEtag } from '../api/etag.ts'
 import { recordRetentionMs } from '../api/idempotency.ts'
 import {
   type BatchedRequest,
@@ -31,9 +31,7 @@ import {
 const params = z.object({ petId: int64Text().meta({ description: 'The id of the animal.' }) })
 const subject = ({ params: { petId } }: { params: { petId: bigint } }) => `pet ${petId}`
 const petByIdOperation = { tag: 'Pets', params, notFound: 'pet_not_found' } as const
-const ifMatch = { 'If-Match': 'The ETag that the animal must still have. Otherwise the response is 412.' }
 const ifNoneMatch = { 'If-None-Match': 'If this is still the current ETag, the response is 304.' }
-const etag = { ETag: 'The ETag of the animal, for `If-Match` and `If-None-Match`.' }
 const pageEtag = { ETag: 'The ETag of the page, for `If-None-Match`.' }
 
 /** getPet is deprecated since 15 November 2026 and is removed on 5 December 2030. */
@@ -102,7 +100,7 @@ export function petRoutes({ dialect, baseUrl, lockPetAndOrder, createBatch }: Pe
       description: 'Adds an animal and returns it with its new `id`. `status` defaults to `available`.',
       scope: 'pets:write',
       body: newPetSchema,
-      responses: { 201: { description: 'The animal was added.', schema: petSchema, headers: etag } },
+      responses: { 201: { description: 'The animal was added.', schema: petSchema, headers: etagHeader } },
       async write({ body }, { trx, now }) {
         const pet = await createPet(trx, body, now)
         return createdPetResponse(pet)
@@ -138,8 +136,8 @@ export function petRoutes({ dialect, baseUrl, lockPetAndOrder, createBatch }: Pe
       deprecation: getPetDeprecation,
       requestHeaders: ifNoneMatch,
       responses: {
-        200: { description: 'The animal.', schema: petSchema, headers: etag },
-        304: { description: 'The animal has not changed.', headers: etag },
+        200: { description: 'The animal.', schema: petSchema, headers: etagHeader },
+        304: { description: 'The animal has not changed.', headers: etagHeader },
       },
       errors: ['operation_removed'],
       read: ({ params: { petId } }, { db }) =>
@@ -153,8 +151,10 @@ export function petRoutes({ dialect, baseUrl, lockPetAndOrder, createBatch }: Pe
         'Changes the given fields. The status can change from `available` to `pending` or `sold`, from `pending` to `available` or `sold`, and from `sold` to `available`.',
       scope: 'pets:write',
       body: petUpdateSchema,
-      requestHeaders: ifMatch,
-      responses: { 200: { description: 'The animal after the change.', schema: petSchema, headers: etag } },
+      requestHeaders: ifMatchParameter,
+      responses: {
+        200: { description: 'The animal after the change.', schema: petSchema, headers: etagHeader },
+      },
       errors: ['illegal_transition', 'pet_has_open_order', 'precondition_failed'],
       subject,
       async write({ params: { petId }, body }, context) {
@@ -180,7 +180,7 @@ export function petRoutes({ dialect, baseUrl, lockPetAndOrder, createBatch }: Pe
       summary: 'Remove an animal',
       description: 'Removes an animal permanently.',
       scope: 'pets:write',
-      requestHeaders: ifMatch,
+      requestHeaders: ifMatchParameter,
       responses: { 204: { description: 'The animal was removed.' } },
       errors: ['pet_has_open_order', 'precondition_failed'],
       subject,
