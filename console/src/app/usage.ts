@@ -1,4 +1,4 @@
-import type { Usage, UsageBucket } from '../api/types.ts'
+import type { Usage, UsageBucket } from '../../../client/src/index.ts'
 
 /** Turns the figures of the API, which leave out times without requests, into the bars of a chart. */
 

@@ -1,5 +1,5 @@
-import { now } from '../api/clock.ts'
-import type { LimitWindow } from '../api/types.ts'
+import type { LimitWindow } from '../../../client/src/index.ts'
+import { now } from '../app/clock.ts'
 import { formatCount } from '../app/format.ts'
 import { Countdown } from './Countdown.tsx'
 

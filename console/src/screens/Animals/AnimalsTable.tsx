@@ -1,6 +1,6 @@
 import { useCallback, useState } from 'preact/hooks'
+import type { Pet } from '../../../../client/src/index.ts'
 import { isPetTransitionAllowed, petStatuses } from '../../../../src/pets/pet.ts'
-import type { Pet } from '../../api/types.ts'
 import { categoryName } from '../../app/categories.ts'
 import { keepFocus } from '../../app/focus.ts'
 import { formatCount, pluralize } from '../../app/format.ts'
@@ -71,7 +71,7 @@ export function AnimalsTable(props: AnimalsTableProps) {
         columns={columnsFor(list, onDialog)}
         length={length}
         itemAt={(index) => list.itemAt(index)}
-        keyOf={(pet) => pet.id}
+        keyOf={(pet) => String(pet.id)}
         onEnd={onEnd}
         rowClass={(pet) => (changedIds.value.has(pet.id) ? 'row-changed' : '')}
         footer={<Footer list={list} isNameSearch={isNameSearch} />}

@@ -1,10 +1,11 @@
-import { useEffect, useMemo } from 'preact/hooks'
-import { callWithHeaders } from '../../api/client.ts'
-import { onEvent } from '../../api/stream.ts'
-import type { AuditEntry } from '../../api/types.ts'
+import { useMemo } from 'preact/hooks'
+import type { AuditEntry } from '../../../../client/src/index.ts'
 import { formatDateTime } from '../../app/format.ts'
 import { PagedList } from '../../app/pagedList.ts'
 import { hrefOf } from '../../app/router.ts'
+import { store } from '../../app/store.ts'
+import { collectEvents } from '../../app/stream.ts'
+import { useList } from '../../app/useList.ts'
 import { IconButton } from '../../components/Button.tsx'
 import { EmptyState } from '../../components/EmptyState.tsx'
 import { Icon, type IconName } from '../../components/Icon.tsx'
@@ -22,28 +23,19 @@ export default function Audit() {
   const list = useMemo(
     () =>
       new PagedList<AuditEntry>({
-        load: (cursor, signal) =>
-          callWithHeaders('listAuditEntries', { query: { limit: pageSize, cursor }, signal }),
+        pageSize,
+        list: (page, options) => store.audit.list(page, options),
       }),
     [],
   )
-  useEffect(() => {
-    void list.reload()
-    let timer: ReturnType<typeof setTimeout> | undefined
+  useList(list, () =>
     // A change of a key has an entry. The other entries have no event.
-    const end = onEvent(({ type }) => {
-      if (!type.startsWith('key.')) return
-      timer ??= setTimeout(() => {
-        timer = undefined
-        void list.refresh()
-      }, collectMs)
-    })
-    return () => {
-      end()
-      clearTimeout(timer)
-      list.dispose()
-    }
-  }, [list])
+    collectEvents(
+      ({ type }) => type.startsWith('key.'),
+      () => void list.refresh(),
+      collectMs,
+    ),
+  )
   return (
     <>
       <PageHeader

@@ -1,30 +1,22 @@
-import { useCallback, useEffect, useMemo, useState } from 'preact/hooks'
-import { streamReady } from '../../api/stream.ts'
-import type { Key, KeyWithSecret } from '../../api/types.ts'
+import { useCallback, useMemo, useState } from 'preact/hooks'
+import type { Key, KeyWithSecret } from '../../../../client/src/index.ts'
 import { hrefOf, screenArgument } from '../../app/router.ts'
+import { useList } from '../../app/useList.ts'
 import { Button } from '../../components/Button.tsx'
 import { EmptyState } from '../../components/EmptyState.tsx'
 import { ErrorState } from '../../components/ErrorState.tsx'
 import { LiveIndicator } from '../../components/LiveIndicator.tsx'
 import { LoadingRows } from '../../components/Loading.tsx'
 import { MissingRows } from '../../components/MissingRows.tsx'
-import { Name } from '../../components/Name.tsx'
+import { withNames } from '../../components/Name.tsx'
 import { PageHeader } from '../../components/PageHeader.tsx'
-import { SecretDialog } from '../../components/SecretDialog.tsx'
 import { StatusChip } from '../../components/StatusChip.tsx'
 import { TimeAgo } from '../../components/TimeAgo.tsx'
 import { type Column, VirtualTable } from '../../components/VirtualTable.tsx'
 import { KeyDetail } from './KeyDetail.tsx'
 import { KeyDialog } from './KeyDialog.tsx'
-import {
-  createKeyList,
-  curlLine,
-  describeScopes,
-  followKeys,
-  isOwnKey,
-  type KeyList,
-  keyStatus,
-} from './keyList.ts'
+import { KeySecretDialog } from './KeySecretDialog.tsx'
+import { createKeyList, describeScopes, followKeys, isOwnKey, type KeyList, keyStatus } from './keyList.ts'
 import './keys.css'
 
 export default function Keys() {
@@ -36,14 +28,7 @@ function AllKeys() {
   const list = useMemo(createKeyList, [])
   const [isCreating, setCreating] = useState(false)
   const [created, setCreated] = useState<KeyWithSecret>()
-  useEffect(() => {
-    const end = followKeys(list)
-    void streamReady().then(() => list.reload())
-    return () => {
-      end()
-      list.dispose()
-    }
-  }, [list])
+  useList(list, followKeys)
   return (
     <>
       <PageHeader
@@ -70,15 +55,9 @@ function AllKeys() {
         />
       )}
       {created && (
-        <SecretDialog
-          title={
-            <>
-              Key “<Name>{created.name}</Name>” created
-            </>
-          }
-          label="API key"
-          secret={created.key}
-          command={curlLine(created, created.key)}
+        <KeySecretDialog
+          title={withNames`Key “${created.name}” created`}
+          apiKey={created}
           onClose={() => setCreated(undefined)}
         />
       )}
@@ -108,7 +87,7 @@ function KeysTable({ list }: { list: KeyList }) {
         columns={columns}
         length={length}
         itemAt={(index) => list.itemAt(index)}
-        keyOf={({ id }) => id}
+        keyOf={({ id }) => String(id)}
         onEnd={onEnd}
         footer={
           state === 'error' && error ? (

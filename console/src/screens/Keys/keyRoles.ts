@@ -1,4 +1,4 @@
-import type { Plan, Scope } from '../../api/types.ts'
+import type { Plan, Scope } from '../../../../client/src/index.ts'
 
 /** What a key is usually for, in plain words, with what it needs for that. */
 

@@ -1,10 +1,10 @@
+import type { Key, Limits as KeyLimits } from '../../../../client/src/index.ts'
 import { effectiveLimits } from '../../../../src/limits/plans.ts'
-import { call } from '../../api/client.ts'
-import { streamState } from '../../api/stream.ts'
-import type { Key, Limits as KeyLimits } from '../../api/types.ts'
 import { formatCount, formatDateTime, pluralize } from '../../app/format.ts'
 import { usePolling, useResource } from '../../app/resource.ts'
 import { hasScope, refreshSession, session } from '../../app/session.ts'
+import { store } from '../../app/store.ts'
+import { streamState } from '../../app/stream.ts'
 import { Card } from '../../components/Card.tsx'
 import { Countdown } from '../../components/Countdown.tsx'
 import { Name } from '../../components/Name.tsx'
@@ -23,7 +23,7 @@ const pollMs = 5_000
 async function loadOwnKey(signal: AbortSignal): Promise<Key | undefined> {
   const keyId = session.value?.keyId
   if (keyId === undefined || !hasScope('keys:manage')) return undefined
-  return call('getKey', { params: { keyId }, signal })
+  return store.keys.get(keyId, { signal })
 }
 
 export default function Limits() {

@@ -1,6 +1,6 @@
 import { useEffect, useMemo } from 'preact/hooks'
-import { reconnectNow } from '../../api/stream.ts'
-import type { StoreEvent } from '../../api/types.ts'
+import type { Event as StoreEvent } from '../../../../client/src/index.ts'
+import { reconnectNow } from '../../app/stream.ts'
 import { Card } from '../../components/Card.tsx'
 import { EmptyState } from '../../components/EmptyState.tsx'
 import { ErrorState } from '../../components/ErrorState.tsx'

@@ -1,9 +1,10 @@
 import { signal } from '@preact/signals'
-import { call } from '../../api/client.ts'
-import { isAbort, RequestError, toRequestError } from '../../api/errors.ts'
-import { newestEventId, onEvent, onResync, streamError, streamReady } from '../../api/stream.ts'
-import type { StoreEvent } from '../../api/types.ts'
+import type { Event as StoreEvent } from '../../../../client/src/index.ts'
+import { isAbort, RequestError, toRequestError } from '../../app/errors.ts'
+import { newestFirst } from '../../app/ids.ts'
 import { petName } from '../../app/petNames.ts'
+import { store } from '../../app/store.ts'
+import { followEvents, newestEventId, streamError, streamReady } from '../../app/stream.ts'
 import type { IconName } from '../../components/Icon.tsx'
 
 /** The latest events, newest first. */
@@ -18,12 +19,13 @@ export class LatestEvents {
   #controller = new AbortController()
 
   follow(): () => void {
-    const end = onEvent((event) => this.#add([event]))
-    const endResync = onResync(() => void this.load())
+    const end = followEvents(
+      (event) => this.#add([event]),
+      () => void this.load(),
+    )
     void this.load()
     return () => {
       end()
-      endResync()
       this.#controller.abort()
     }
   }
@@ -35,18 +37,19 @@ export class LatestEvents {
     try {
       await streamReady()
       const newest = newestEventId()
-      // Without the stream the id of the newest event is unknown. When it opens, listeners of `onResync` are called.
+      // Without the stream the id of the newest event is unknown. When it opens, `load` is called again.
       if (newest === undefined)
-        throw streamError.value ?? new RequestError('network_error', 'The event stream is not open.')
+        throw streamError.value ?? new RequestError('connection_failed', 'The event stream is not open.')
       const query = { after: Math.max(0, newest - idsRead), limit: 100 }
-      const events = await call('listEvents', { query, signal }).catch((thrown: unknown) => {
+      const list = store.events.list(query, { signal })
+      const { items } = await list.page().catch((thrown: unknown) => {
         // No event of this range is left.
-        if (toRequestError(thrown).code === 'events_expired') return []
+        if (toRequestError(thrown).code === 'events_expired') return { items: [] }
         throw thrown
       })
       if (signal.aborted) return
       this.error.value = undefined
-      this.#add(events)
+      this.#add(items)
     } catch (thrown) {
       if (!isAbort(thrown) && !signal.aborted) this.error.value = toRequestError(thrown)
     }
@@ -54,7 +57,7 @@ export class LatestEvents {
 
   #add(events: readonly StoreEvent[]): void {
     const byId = new Map([...(this.events.value ?? []), ...events].map((event) => [event.id, event]))
-    this.events.value = [...byId.values()].sort((a, b) => b.id - a.id).slice(0, shownMax)
+    this.events.value = [...byId.values()].sort(newestFirst).slice(0, shownMax)
   }
 }
 

@@ -1,12 +1,12 @@
 import { useMemo, useState } from 'preact/hooks'
-import { call, callWithHeaders } from '../../api/client.ts'
-import { toRequestError } from '../../api/errors.ts'
-import { isId, parseId } from '../../api/json.ts'
-import type { Delivery, Webhook, WebhookWithSecret } from '../../api/types.ts'
+import type { Delivery, Int64, Webhook, WebhookWithSecret } from '../../../../client/src/index.ts'
+import { toRequestError } from '../../app/errors.ts'
 import { formatDateTime } from '../../app/format.ts'
+import { idInAddress } from '../../app/ids.ts'
 import { PagedList } from '../../app/pagedList.ts'
 import { usePolling, useResource } from '../../app/resource.ts'
 import { navigate } from '../../app/router.ts'
+import { store } from '../../app/store.ts'
 import { showError, showToast } from '../../app/toasts.ts'
 import { Button } from '../../components/Button.tsx'
 import { Card } from '../../components/Card.tsx'
@@ -26,8 +26,8 @@ const parent = { path: 'webhooks', name: 'Webhooks' }
 const pollMs = 10_000
 
 export function WebhookDetail({ webhookId }: { webhookId: string }) {
-  const params = { webhookId: parseId(isId(webhookId) ? webhookId : '0') }
-  const webhook = useResource((signal) => call('getWebhook', { params, signal }), [webhookId])
+  const id = idInAddress(webhookId)
+  const webhook = useResource((signal) => store.webhooks.get(id, { signal }), [webhookId])
   usePolling(webhook, webhook.data && pollMs)
   const { data, error, reload, set } = webhook
   if (!data)
@@ -35,14 +35,10 @@ export function WebhookDetail({ webhookId }: { webhookId: string }) {
   return <LoadedWebhook webhook={data} onChange={set} onReload={reload} />
 }
 
-const createDeliveryList = (webhookId: number): DeliveryList =>
+const createDeliveryList = (webhookId: Int64): DeliveryList =>
   new PagedList<Delivery>({
-    load: (cursor, signal) =>
-      callWithHeaders('listDeliveries', {
-        params: { webhookId },
-        query: { limit: deliveriesPerPage, cursor },
-        signal,
-      }),
+    pageSize: deliveriesPerPage,
+    list: (page, options) => store.webhooks.deliveries(webhookId, page, options),
   })
 
 type LoadedWebhookProps = { webhook: Webhook; onChange(webhook: Webhook): void; onReload(): void }
@@ -107,7 +103,6 @@ type ActionsProps = {
 
 function Actions({ webhook, list, onChange, onDialog }: ActionsProps) {
   const [busy, setBusy] = useState<'test' | 'status'>()
-  const params = { webhookId: webhook.id }
   async function run(name: 'test' | 'status', action: () => Promise<void>) {
     if (busy) return
     setBusy(name)
@@ -116,14 +111,14 @@ function Actions({ webhook, list, onChange, onDialog }: ActionsProps) {
   }
   const test = () =>
     run('test', async () => {
-      list.upsert(await call('testWebhook', { params }))
+      list.upsert(await store.webhooks.test(webhook.id))
       showToast('A test message is queued. Its delivery is listed below.')
     })
   const isEnabled = webhook.status === 'enabled'
   const change = () =>
     run('status', async () => {
       const status = isEnabled ? 'paused' : 'enabled'
-      onChange(await call('updateWebhook', { params, body: { status } }))
+      onChange(await store.webhooks.update(webhook.id, { status }))
     })
   return (
     <>
@@ -175,8 +170,8 @@ const RotateDialog = ({
     title="Rotate the signing secret"
     text="For one day messages are signed with the new and the previous secret, so that you can replace it in your endpoint."
     action="Rotate secret"
-    run={async () => {
-      onRotated(await call('rotateWebhookSecret', { params: { webhookId: webhook.id } }))
+    run={async (submission) => {
+      onRotated(await store.webhooks.rotateSecret(webhook.id, {}, { submission }))
       onClose()
     }}
     onClose={onClose}
@@ -190,7 +185,7 @@ const DeleteDialog = ({ webhook, onClose }: DialogProps) => (
     action="Delete webhook"
     isDanger
     run={async () => {
-      await call('deleteWebhook', { params: { webhookId: webhook.id } })
+      await store.webhooks.delete(webhook.id)
       showToast('Webhook deleted.')
       navigate('webhooks')
     }}

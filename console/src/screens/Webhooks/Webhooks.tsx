@@ -1,9 +1,10 @@
-import { useEffect, useMemo, useState } from 'preact/hooks'
-import { callWithHeaders } from '../../api/client.ts'
-import type { Webhook, WebhookWithSecret } from '../../api/types.ts'
+import { useMemo, useState } from 'preact/hooks'
+import type { Webhook, WebhookWithSecret } from '../../../../client/src/index.ts'
 import { summarizeList } from '../../app/format.ts'
 import { PagedList } from '../../app/pagedList.ts'
 import { hrefOf, screenArgument } from '../../app/router.ts'
+import { store } from '../../app/store.ts'
+import { useList } from '../../app/useList.ts'
 import { Button, IconButton } from '../../components/Button.tsx'
 import { EmptyState } from '../../components/EmptyState.tsx'
 import { PagedRows } from '../../components/PagedRows.tsx'
@@ -26,17 +27,14 @@ function AllWebhooks() {
   const list = useMemo(
     () =>
       new PagedList<Webhook>({
-        load: (cursor, signal) =>
-          callWithHeaders('listWebhooks', { query: { limit: pageSize, cursor }, signal }),
+        pageSize,
+        list: (page, options) => store.webhooks.list(page, options),
       }),
     [],
   )
   const [isRegistering, setRegistering] = useState(false)
   const [registered, setRegistered] = useState<WebhookWithSecret>()
-  useEffect(() => {
-    void list.reload()
-    return () => list.dispose()
-  }, [list])
+  useList(list)
   const register = (
     <Button kind="primary" icon="plus" onClick={() => setRegistering(true)}>
       Register webhook
