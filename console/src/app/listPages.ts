@@ -25,7 +25,7 @@ export type Page<T> = {
 }
 
 /** Loaded pages without a gap, and the dropped pages before and after them. */
-export type PageWindow<T> = {
+type PageWindow<T> = {
   pages: readonly Page<T>[]
   newer: Page<T> | undefined
   older: Page<T> | undefined

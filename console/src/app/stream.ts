@@ -16,7 +16,7 @@ import { store } from './store.ts'
  * `off`: the key cannot read events. `rejected`: the API does not open a stream, `streamError` says why. `limited`: the key
  * has all its streams open, in other tabs or programs.
  */
-export type StreamState = 'off' | 'connecting' | 'live' | 'reconnecting' | 'limited' | 'rejected'
+type StreamState = 'off' | 'connecting' | 'live' | 'reconnecting' | 'limited' | 'rejected'
 
 export const streamState = signal<StreamState>('off')
 export const streamError = signal<RequestError | undefined>(undefined)

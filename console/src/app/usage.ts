@@ -5,7 +5,7 @@ import type { Usage, UsageBucket } from '../../../client/src/index.ts'
 const minuteMs = 60_000
 const hourMs = 60 * minuteMs
 
-export type UsageRange = {
+type UsageRange = {
   name: string
   /** The length of a bar, in words. */
   step: string

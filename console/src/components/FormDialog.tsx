@@ -7,7 +7,7 @@ import { Dialog } from './Dialog.tsx'
 import { FormError } from './FormError.tsx'
 import { Notice } from './Notice.tsx'
 
-export type Form = {
+type Form = {
   /** Why it was not accepted. */
   readonly error: RequestError | undefined
   readonly isBusy: boolean

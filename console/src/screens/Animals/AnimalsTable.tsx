@@ -1,4 +1,4 @@
-import { useCallback, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import type { Pet } from '../../../../client/src/index.ts'
 import { isPetTransitionAllowed, petStatuses } from '../../../../src/pets/pet.ts'
 import { categoryName } from '../../app/categories.ts'
@@ -12,10 +12,10 @@ import { EmptyState } from '../../components/EmptyState.tsx'
 import { ErrorState } from '../../components/ErrorState.tsx'
 import { LoadingRows } from '../../components/Loading.tsx'
 import { Menu, type MenuItem } from '../../components/Menu.tsx'
-import { MissingRows } from '../../components/MissingRows.tsx'
 import { Name } from '../../components/Name.tsx'
+import { PagedTable } from '../../components/PagedTable.tsx'
 import { StatusChip } from '../../components/StatusChip.tsx'
-import { type Column, VirtualTable } from '../../components/VirtualTable.tsx'
+import type { Column } from '../../components/VirtualTable.tsx'
 import { Coverage, NameSearch } from './NameSearch.tsx'
 import { changedIds, changeStatus, type PetList, removePet, searchOlder } from './pets.ts'
 
@@ -36,10 +36,6 @@ export function AnimalsTable(props: AnimalsTableProps) {
   const { list, isNameSearch, hasFilters, onDialog } = props
   const { length, loadedCount } = list.size.value
   const state = list.state.value
-  const onEnd = useCallback(() => {
-    // After an error, and while a name is searched for, the person decides when to load more.
-    if (list.state.value === 'more' && !isNameSearch) void list.loadMore()
-  }, [list, isNameSearch])
   const [isSearching, setSearching] = useState(false)
   async function searchMore() {
     setSearching(true)
@@ -63,31 +59,23 @@ export function AnimalsTable(props: AnimalsTableProps) {
   )
   if (length === 0) return search
   return (
-    <div class="table-card">
+    <PagedTable
+      list={list}
+      label="Animals"
+      columns={columnsFor(list, onDialog)}
+      isLoadedOnRequest={isNameSearch}
+      rowClass={(pet) => (changedIds.value.has(pet.id) ? 'row-changed' : '')}
+      footer={!isNameSearch && <Footer list={list} />}
+    >
       {search}
-      <MissingRows list={list} />
-      <VirtualTable
-        label="Animals"
-        columns={columnsFor(list, onDialog)}
-        length={length}
-        itemAt={(index) => list.itemAt(index)}
-        keyOf={(pet) => String(pet.id)}
-        onEnd={onEnd}
-        rowClass={(pet) => (changedIds.value.has(pet.id) ? 'row-changed' : '')}
-        footer={<Footer list={list} isNameSearch={isNameSearch} />}
-      />
-    </div>
+    </PagedTable>
   )
 }
 
-function Footer({ list, isNameSearch }: { list: PetList; isNameSearch: boolean }) {
+function Footer({ list }: { list: PetList }) {
   const state = list.state.value
-  const error = list.error.value
   const { length } = list.size.value
   const count = formatCount(length)
-  if (state === 'error' && error)
-    return <ErrorState error={error} hasContent onRetry={() => void list.loadMore()} />
-  if (isNameSearch) return null
   return (
     <p class="table-footer" role="status">
       {state === 'end' && pluralize(length, 'animal')}

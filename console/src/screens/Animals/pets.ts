@@ -20,7 +20,7 @@ import { explain } from './messages.tsx'
 
 /** What the Animals screen does: the list, its live changes, and changes that are shown before they are confirmed. */
 
-export type PetFilters = { status: PetStatus | ''; categoryId: string; id: string }
+type PetFilters = { status: PetStatus | ''; categoryId: string; id: string }
 
 const pageSize = 100
 /** As long as the animation of `.row-changed`. */

@@ -18,7 +18,7 @@ export function useFollowedPet<T extends Pet | undefined>(pet: T): T | Pet | 're
   return current
 }
 
-export type PetVersion = { readonly pet: Pet | 'removed'; readonly etag: string | undefined }
+type PetVersion = { readonly pet: Pet | 'removed'; readonly etag: string | undefined }
 
 /** The animal as the API has it, with its ETag, loaded when the dialog opens and again when others change the animal. */
 export function usePetVersion(pet: Pet | undefined): {

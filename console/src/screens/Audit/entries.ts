@@ -42,12 +42,12 @@ const keyNames = new NameCache(async (ids) => {
 onSignOut(() => keyNames.clear())
 
 /** "Key 3 “Website”" */
-export function nameOfKey(id: Int64): string {
+function nameOfKey(id: Int64): string {
   const name = keyNames.get(id)
   return name === undefined ? `Key ${id}` : `Key ${id} “${name}”`
 }
 
-export type Sentence = { subject: string; href: string | undefined; verb: string; actor: string }
+type Sentence = { subject: string; href: string | undefined; verb: string; actor: string }
 
 export function sentenceOf({ action, subject, actor }: AuditEntry): Sentence {
   const [, kind, id] = /^(key|webhook) (\d+)/.exec(subject) ?? []

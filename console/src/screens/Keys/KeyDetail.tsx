@@ -1,22 +1,22 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { Key, KeyWithSecret } from '../../../../client/src/index.ts'
 import { effectiveLimits } from '../../../../src/limits/plans.ts'
-import { toRequestError } from '../../app/errors.ts'
 import { formatCount, formatDateTime } from '../../app/format.ts'
 import { idInAddress } from '../../app/ids.ts'
 import { useResource } from '../../app/resource.ts'
 import { refreshSession } from '../../app/session.ts'
 import { store } from '../../app/store.ts'
 import { followEvents } from '../../app/stream.ts'
-import { showError, showToast } from '../../app/toasts.ts'
+import { showToast } from '../../app/toasts.ts'
+import { useAction } from '../../app/useAction.ts'
 import { Button } from '../../components/Button.tsx'
 import { Card } from '../../components/Card.tsx'
 import { Countdown } from '../../components/Countdown.tsx'
 import { DetailHeader } from '../../components/DetailHeader.tsx'
+import { Facts } from '../../components/Facts.tsx'
 import { withNames } from '../../components/Name.tsx'
 import { Notice } from '../../components/Notice.tsx'
 import { PendingDetail } from '../../components/PendingDetail.tsx'
-import { StatusChip } from '../../components/StatusChip.tsx'
 import { Tags } from '../../components/Tags.tsx'
 import { TimeAgo } from '../../components/TimeAgo.tsx'
 import { KeyDialog } from './KeyDialog.tsx'
@@ -54,13 +54,8 @@ function LoadedKey({ apiKey, onChange, onReload }: LoadedKeyProps) {
       <DetailHeader
         title={apiKey.name}
         parent={parent}
-        text={
-          <span class="key-status">
-            <StatusChip status={keyStatus(apiKey)} />
-            Key {String(apiKey.id)}
-            {isOwnKey(apiKey) && ' · You are signed in with it'}
-          </span>
-        }
+        status={keyStatus(apiKey)}
+        text={`Key ${apiKey.id}${isOwnKey(apiKey) ? ' · You are signed in with it' : ''}`}
         actions={
           !isRevoked && (
             <>
@@ -124,18 +119,12 @@ function LoadedKey({ apiKey, onChange, onReload }: LoadedKeyProps) {
 }
 
 function Ban({ apiKey, onLifted }: { apiKey: Key; onLifted(): void }) {
-  const [isBusy, setBusy] = useState(false)
-  async function lift() {
-    setBusy(true)
-    try {
+  const { isBusy, run } = useAction()
+  const lift = () =>
+    run(async () => {
       await store.keys.liftBan(apiKey.id)
       showToast('Ban lifted.')
-    } catch (thrown) {
-      showError(toRequestError(thrown).message)
-    }
-    setBusy(false)
-    onLifted()
-  }
+    }).then(onLifted)
   return (
     <div class="cards-full">
       <Notice tone="danger">
@@ -155,40 +144,30 @@ function Ban({ apiKey, onLifted }: { apiKey: Key; onLifted(): void }) {
 
 function Settings({ apiKey }: { apiKey: Key }) {
   const limits = effectiveLimits(apiKey.plan, apiKey.limits ?? {})
-  const optional: [name: string, at: string | undefined][] = [
-    ['Expires', apiKey.expiresAt],
-    ['Revoked', apiKey.revokedAt],
-  ]
   return (
     <Card title="Settings" class="cards-full">
-      <dl class="facts">
-        <dt>Plan</dt>
-        <dd>{apiKey.plan}</dd>
-        <dt>Limits</dt>
-        <dd>
-          {formatCount(limits.perMinute)} requests a minute, {formatCount(limits.perDay)} a day,{' '}
-          {formatCount(limits.streams)} event streams
-        </dd>
-        <dt>Scopes</dt>
-        <dd>
-          <Tags texts={apiKey.scopes} />
-        </dd>
-        <dt>Origins</dt>
-        <dd>{apiKey.origins.length === 0 ? 'Any, the key is secret' : <Tags texts={apiKey.origins} />}</dd>
-        <dt>Created</dt>
-        <dd>{formatDateTime(apiKey.createdAt)}</dd>
-        <dt>Last used</dt>
-        <dd>{apiKey.lastUsedAt === null ? 'Never' : <TimeAgo at={apiKey.lastUsedAt} />}</dd>
-        {optional.map(
-          ([name, at]) =>
-            at !== undefined && (
-              <>
-                <dt>{name}</dt>
-                <dd>{formatDateTime(at)}</dd>
-              </>
+      <Facts
+        facts={[
+          ['Plan', apiKey.plan],
+          [
+            'Limits',
+            `${formatCount(limits.perMinute)} requests a minute, ${formatCount(limits.perDay)} a day, ${formatCount(limits.streams)} event streams`,
+          ],
+          ['Scopes', <Tags key="scopes" texts={apiKey.scopes} />],
+          [
+            'Origins',
+            apiKey.origins.length === 0 ? (
+              'Any, the key is secret'
+            ) : (
+              <Tags key="origins" texts={apiKey.origins} />
             ),
-        )}
-      </dl>
+          ],
+          ['Created', formatDateTime(apiKey.createdAt)],
+          ['Last used', apiKey.lastUsedAt === null ? 'Never' : <TimeAgo key="used" at={apiKey.lastUsedAt} />],
+          ['Expires', apiKey.expiresAt && formatDateTime(apiKey.expiresAt)],
+          ['Revoked', apiKey.revokedAt && formatDateTime(apiKey.revokedAt)],
+        ]}
+      />
     </Card>
   )
 }

@@ -7,7 +7,7 @@ import { countsOf, usageBars, usageRanges } from '../../app/usage.ts'
 import { Card } from '../../components/Card.tsx'
 import { ResourceView } from '../../components/ResourceView.tsx'
 import { UsageChart } from '../../components/UsageChart.tsx'
-import { WindowMeter } from '../../components/WindowMeter.tsx'
+import { WindowMeters } from '../../components/WindowMeter.tsx'
 
 const pollMs = 10_000
 
@@ -52,12 +52,7 @@ function WindowsCard({ keyId }: { keyId: Int64 }) {
   return (
     <Card title="Now" class="cards-full">
       <ResourceView resource={limits} name="limits">
-        {({ minute, day }) => (
-          <div class="meters">
-            <WindowMeter name="This minute" window={minute} onReset={limits.reload} />
-            <WindowMeter name="This day" window={day} onReset={limits.reload} />
-          </div>
-        )}
+        {(data) => <WindowMeters limits={data} onReset={limits.reload} />}
       </ResourceView>
     </Card>
   )

@@ -1,5 +1,6 @@
-import { useCallback, useMemo, useState } from 'preact/hooks'
+import { useMemo, useState } from 'preact/hooks'
 import type { Key, KeyWithSecret } from '../../../../client/src/index.ts'
+import { pluralize } from '../../app/format.ts'
 import { hrefOf, screenArgument } from '../../app/router.ts'
 import { useList } from '../../app/useList.ts'
 import { Button } from '../../components/Button.tsx'
@@ -7,12 +8,12 @@ import { EmptyState } from '../../components/EmptyState.tsx'
 import { ErrorState } from '../../components/ErrorState.tsx'
 import { LiveIndicator } from '../../components/LiveIndicator.tsx'
 import { LoadingRows } from '../../components/Loading.tsx'
-import { MissingRows } from '../../components/MissingRows.tsx'
 import { withNames } from '../../components/Name.tsx'
+import { PagedTable } from '../../components/PagedTable.tsx'
 import { PageHeader } from '../../components/PageHeader.tsx'
 import { StatusChip } from '../../components/StatusChip.tsx'
 import { TimeAgo } from '../../components/TimeAgo.tsx'
-import { type Column, VirtualTable } from '../../components/VirtualTable.tsx'
+import type { Column } from '../../components/VirtualTable.tsx'
 import { KeyDetail } from './KeyDetail.tsx'
 import { KeyDialog } from './KeyDialog.tsx'
 import { KeySecretDialog } from './KeySecretDialog.tsx'
@@ -71,36 +72,22 @@ function KeysTable({ list }: { list: KeyList }) {
   const { length } = list.size.value
   const state = list.state.value
   const error = list.error.value
-  const onEnd = useCallback(() => {
-    if (list.state.value === 'more') void list.loadMore()
-  }, [list])
   if (length === 0 && state === 'error' && error)
     return <ErrorState error={error} onRetry={() => void list.reload()} />
   if (length === 0 && state !== 'end') return <LoadingRows label="Loading keys" />
   if (length === 0) return <EmptyState icon="key" title="No keys" text="Create the first one." />
-  const noun = length === 1 ? 'key' : 'keys'
   return (
-    <div class="table-card">
-      <MissingRows list={list} />
-      <VirtualTable
-        label="Keys"
-        columns={columns}
-        length={length}
-        itemAt={(index) => list.itemAt(index)}
-        keyOf={({ id }) => String(id)}
-        onEnd={onEnd}
-        footer={
-          state === 'error' && error ? (
-            <ErrorState error={error} hasContent onRetry={() => void list.loadMore()} />
-          ) : (
-            <p class="table-footer">
-              {length.toLocaleString('en')} {noun}
-              {moreTexts[state]}
-            </p>
-          )
-        }
-      />
-    </div>
+    <PagedTable
+      list={list}
+      label="Keys"
+      columns={columns}
+      footer={
+        <p class="table-footer">
+          {pluralize(length, 'key')}
+          {moreTexts[state]}
+        </p>
+      }
+    />
   )
 }
 

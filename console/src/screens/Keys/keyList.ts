@@ -28,7 +28,7 @@ export const followKeys = (list: KeyList): (() => void) =>
     () => void list.reload(),
   )
 
-export type KeyStatus = 'active' | 'revoked' | 'expired' | 'banned'
+type KeyStatus = 'active' | 'revoked' | 'expired' | 'banned'
 
 export function keyStatus({ revokedAt, expiresAt, bannedUntil }: Key): KeyStatus {
   if (revokedAt !== undefined) return 'revoked'

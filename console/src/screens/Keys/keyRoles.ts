@@ -4,7 +4,7 @@ import type { Plan, Scope } from '../../../../client/src/index.ts'
 
 export type RoleName = 'frontDesk' | 'manager' | 'readOnly' | 'website' | 'partner'
 
-export type KeyRole = {
+type KeyRole = {
   readonly label: string
   readonly text: string
   readonly plan: Plan

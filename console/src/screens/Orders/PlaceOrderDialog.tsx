@@ -48,12 +48,11 @@ export function PlaceOrderDialog({ pet, onPlaced, onClose }: PlaceOrderDialogPro
       {...(lost !== undefined && { closeName: 'Choose another animal' })}
       onClose={onClose}
     >
-      {lost !== undefined && <Notice tone="danger">{lost}</Notice>}
-      {lost === undefined && (
-        <FormError error={error} fields={['/customer/name', '/customer/email', '/note']} />
-      )}
-      {lost === undefined && (
+      {lost !== undefined ? (
+        <Notice tone="danger">{lost}</Notice>
+      ) : (
         <>
+          <FormError error={error} fields={['/customer/name', '/customer/email', '/note']} />
           <TextField
             label="Adopter"
             value={name}

@@ -29,7 +29,7 @@ const collectMs = 300
 const singleLoadsMax = 3
 
 /** The orders that are shown are a part of those with the status, newest first. */
-export type BoardColumn = {
+type BoardColumn = {
   state: ListState
   error: RequestError | undefined
   orders: readonly Order[]

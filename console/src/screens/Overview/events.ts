@@ -61,18 +61,6 @@ export class LatestEvents {
   }
 }
 
-const orderVerbs: Record<string, string> = {
-  'order.placed': 'was placed',
-  'order.approved': 'was approved',
-  'order.delivered': 'was delivered',
-  'order.cancelled': 'was cancelled',
-}
-const keyVerbs: Record<string, string> = {
-  'key.created': 'was created',
-  'key.updated': 'was changed',
-  'key.revoked': 'was revoked',
-}
-
 /** What happened, as the parts of a sentence: "Order 5", for "Milo", "was placed". */
 type EventDescription = { icon: IconName; name: string; animal?: string; text: string }
 
@@ -92,7 +80,7 @@ export function describeEvent(event: StoreEvent): EventDescription {
         icon: 'orders',
         name: `Order ${event.data.id}`,
         animal: petName(event.data.petId),
-        text: orderVerbs[event.type] ?? '',
+        text: `was ${event.type.slice('order.'.length)}`,
       }
     case 'category.created':
     case 'category.updated':
@@ -104,9 +92,10 @@ export function describeEvent(event: StoreEvent): EventDescription {
     case 'category.deleted':
       return { icon: 'overview', name: `Category ${event.data.id}`, text: 'was removed' }
     case 'key.created':
-    case 'key.updated':
     case 'key.revoked':
-      return { icon: 'key', name: `Key ${event.data.name}`, text: keyVerbs[event.type] ?? '' }
+      return { icon: 'key', name: `Key ${event.data.name}`, text: `was ${event.type.slice('key.'.length)}` }
+    case 'key.updated':
+      return { icon: 'key', name: `Key ${event.data.name}`, text: 'was changed' }
     case 'key.banned':
       return { icon: 'key', name: `Key ${event.data.id}`, text: 'was banned' }
     default:

@@ -1,11 +1,11 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect } from 'preact/hooks'
 import type { Delivery, Webhook } from '../../../../client/src/index.ts'
 import { now } from '../../app/clock.ts'
-import { toRequestError } from '../../app/errors.ts'
 import { pluralize } from '../../app/format.ts'
 import type { PagedList } from '../../app/pagedList.ts'
 import { store } from '../../app/store.ts'
-import { showError, showToast } from '../../app/toasts.ts'
+import { showToast } from '../../app/toasts.ts'
+import { useAction } from '../../app/useAction.ts'
 import { useList } from '../../app/useList.ts'
 import { Button, IconButton } from '../../components/Button.tsx'
 import { Card } from '../../components/Card.tsx'
@@ -109,17 +109,12 @@ function hasDue(list: DeliveryList): boolean {
 type DeliveryRowProps = { webhook: Webhook; delivery: Delivery; list: DeliveryList }
 
 function DeliveryRow({ webhook, delivery, list }: DeliveryRowProps) {
-  const [isBusy, setBusy] = useState(false)
-  async function retry() {
-    setBusy(true)
-    try {
+  const { isBusy, run } = useAction()
+  const retry = () =>
+    run(async () => {
       list.upsert(await store.webhooks.retryDelivery(webhook.id, delivery.id))
       showToast('The message is sent again.')
-    } catch (thrown) {
-      showError(toRequestError(thrown).message)
-    }
-    setBusy(false)
-  }
+    })
   return (
     <li class="delivery">
       <StatusChip status={delivery.status} />

@@ -1,21 +1,21 @@
 import { useMemo, useState } from 'preact/hooks'
 import type { Delivery, Int64, Webhook, WebhookWithSecret } from '../../../../client/src/index.ts'
-import { toRequestError } from '../../app/errors.ts'
 import { formatDateTime } from '../../app/format.ts'
 import { idInAddress } from '../../app/ids.ts'
 import { PagedList } from '../../app/pagedList.ts'
 import { usePolling, useResource } from '../../app/resource.ts'
 import { navigate } from '../../app/router.ts'
 import { store } from '../../app/store.ts'
-import { showError, showToast } from '../../app/toasts.ts'
+import { showToast } from '../../app/toasts.ts'
+import { useAction } from '../../app/useAction.ts'
 import { Button } from '../../components/Button.tsx'
 import { Card } from '../../components/Card.tsx'
 import { ConfirmDialog } from '../../components/ConfirmDialog.tsx'
 import { DetailHeader } from '../../components/DetailHeader.tsx'
+import { Facts } from '../../components/Facts.tsx'
 import { Menu } from '../../components/Menu.tsx'
 import { Notice } from '../../components/Notice.tsx'
 import { PendingDetail } from '../../components/PendingDetail.tsx'
-import { StatusChip } from '../../components/StatusChip.tsx'
 import { Tags } from '../../components/Tags.tsx'
 import { Deliveries, type DeliveryList, deliveriesPerPage } from './Deliveries.tsx'
 import { WebhookDialog } from './WebhookDialog.tsx'
@@ -53,12 +53,8 @@ function LoadedWebhook({ webhook, onChange, onReload }: LoadedWebhookProps) {
       <DetailHeader
         title={hostOf(webhook.url)}
         parent={parent}
-        text={
-          <span class="webhook-status">
-            <StatusChip status={webhook.status} />
-            Webhook {String(webhook.id)}
-          </span>
-        }
+        status={webhook.status}
+        text={`Webhook ${webhook.id}`}
         actions={<Actions webhook={webhook} list={list} onChange={onChange} onDialog={setDialog} />}
       />
       <div class="cards">
@@ -102,31 +98,26 @@ type ActionsProps = {
 }
 
 function Actions({ webhook, list, onChange, onDialog }: ActionsProps) {
-  const [busy, setBusy] = useState<'test' | 'status'>()
-  async function run(name: 'test' | 'status', action: () => Promise<void>) {
-    if (busy) return
-    setBusy(name)
-    await action().catch((thrown: unknown) => void showError(toRequestError(thrown).message))
-    setBusy(undefined)
-  }
+  const testing = useAction()
+  const changing = useAction()
   const test = () =>
-    run('test', async () => {
+    testing.run(async () => {
       list.upsert(await store.webhooks.test(webhook.id))
       showToast('A test message is queued. Its delivery is listed below.')
     })
   const isEnabled = webhook.status === 'enabled'
   const change = () =>
-    run('status', async () => {
+    changing.run(async () => {
       const status = isEnabled ? 'paused' : 'enabled'
       onChange(await store.webhooks.update(webhook.id, { status }))
     })
   return (
     <>
-      <Button isBusy={busy === 'test'} onClick={() => void test()}>
+      <Button isBusy={testing.isBusy} onClick={() => void test()}>
         Send test
       </Button>
       <Button
-        isBusy={busy === 'status'}
+        isBusy={changing.isBusy}
         kind={isEnabled ? 'secondary' : 'primary'}
         onClick={() => void change()}
       >
@@ -146,16 +137,13 @@ function Actions({ webhook, list, onChange, onDialog }: ActionsProps) {
 
 const Settings = ({ webhook }: { webhook: Webhook }) => (
   <Card title="Settings">
-    <dl class="facts">
-      <dt>Address</dt>
-      <dd>{webhook.url}</dd>
-      <dt>Events</dt>
-      <dd>
-        <Tags texts={webhook.events} />
-      </dd>
-      <dt>Registered</dt>
-      <dd>{formatDateTime(webhook.createdAt)}</dd>
-    </dl>
+    <Facts
+      facts={[
+        ['Address', webhook.url],
+        ['Events', <Tags key="events" texts={webhook.events} />],
+        ['Registered', formatDateTime(webhook.createdAt)],
+      ]}
+    />
   </Card>
 )
 
