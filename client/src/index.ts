@@ -13,6 +13,6 @@ export type { ChangeOptions, CreateOptions, PetstoreOptions, RequestOptions } fr
 export { Petstore } from './petstore.ts'
 export type { RateLimit } from './scheduler.ts'
 export type * from './schema.ts'
-export type { Connection, Disconnection, StreamOptions } from './stream.ts'
+export type { StreamConnection, StreamDisconnection, StreamOptions } from './stream.ts'
 export { Submission } from './submission.ts'
 export { type VerifyOptions, verifyWebhook } from './webhook.ts'

@@ -32,9 +32,10 @@ export const toExactText = (value: unknown): string => String(assertExact(value)
 
 /** The integer in a text, such as an id in an address: a number, or a bigint beyond 2^53 - 1. */
 export function parseInt64(text: string): Int64 {
-  if (!/^-?\d{1,19}$/.test(text)) throw new RangeError(`"${text}" is not a 64-bit integer.`)
-  const number = Number(text)
-  return Number.isSafeInteger(number) ? number : BigInt(text)
+  const integer = /^-?\d{1,19}$/.test(text) ? BigInt(text) : undefined
+  if (integer === undefined || BigInt.asIntN(64, integer) !== integer)
+    throw new RangeError(`"${text}" is not a 64-bit integer.`)
+  return Number.isSafeInteger(Number(text)) ? Number(text) : integer
 }
 
 /** A number beyond 2^53 - 1 may already be rounded. */

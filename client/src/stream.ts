@@ -8,7 +8,7 @@ import { unexpectedResponse } from './response.ts'
 import type { Event, Int64 } from './schema.ts'
 
 /** A connection of an event stream that is open. */
-export type Connection = {
+export type StreamConnection = {
   /** The id of the last event before the next one of the stream. Undefined if the service has not named it. */
   readonly lastEventId: string | undefined
   /** Ends the connection, if it is certainly lost, such as when the device is offline. The stream connects again. */
@@ -16,7 +16,7 @@ export type Connection = {
 }
 
 /** A connection of an event stream that was lost, or could not be opened. */
-export type Disconnection = {
+export type StreamDisconnection = {
   /** Why it could not be opened. Undefined if it was open. */
   readonly error: PetstoreError | undefined
   /** The time until the next attempt. */
@@ -30,13 +30,13 @@ export type StreamOptions = RequestOptions & {
   /** Only events after this id. By default, the stream starts with the next event. */
   after?: Int64 | undefined
   /** Called each time when a connection is open. */
-  onConnect?: ((connection: Connection) => void) | undefined
+  onConnect?: ((connection: StreamConnection) => void) | undefined
   /**
    * Called before each wait for another connection. It can return another time than `delayMs`. With it, the stream also
    * connects again if its first connection fails.
    */
   // biome-ignore lint/suspicious/noConfusingVoidType: a callback without a return statement
-  onDisconnect?: ((disconnection: Disconnection) => number | undefined | void) | undefined
+  onDisconnect?: ((disconnection: StreamDisconnection) => number | undefined | void) | undefined
 }
 
 const backoffMinMs = 500

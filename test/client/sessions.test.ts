@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import {
-  type Disconnection,
   Petstore,
   type PetstoreError,
   type PetstoreOptions,
   parseInt64,
+  type StreamDisconnection,
   Submission,
 } from '../../client/src/index.ts'
 import { instantClock } from '../support/scriptedServer.ts'
@@ -191,7 +191,7 @@ describe('the connection of a stream', () => {
   test('is reported, and repeated also if the first one fails', async () => {
     const { store, next, clock } = scriptedStore({ pauseOnRateLimit: false })
     const positions: (string | undefined)[] = []
-    const lost: Pick<Disconnection, 'error' | 'delayMs'>[] = []
+    const lost: Pick<StreamDisconnection, 'error' | 'delayMs'>[] = []
     let reconnect = () => {}
     const stream = store.events.stream({
       onConnect(connection) {
@@ -228,7 +228,7 @@ describe('the connection of a stream', () => {
   test('can wait for another time, which reconnect ends', async () => {
     // The clock of the machine: the test would not end.
     const { store, next } = scriptedStore({}, {})
-    const waiting = Promise.withResolvers<Disconnection>()
+    const waiting = Promise.withResolvers<StreamDisconnection>()
     const event = store.events
       .stream({
         onDisconnect(disconnection) {
@@ -263,7 +263,16 @@ describe('parseInt64', () => {
       ['-9223372036854775808', -(2n ** 63n)],
     ] as const)
       assert.equal(parseInt64(text), value)
-    for (const text of ['', ' 7', '7.0', '1e3', '0x7', 'seven', '99999999999999999999'])
+    for (const text of [
+      '',
+      ' 7',
+      '7.0',
+      '1e3',
+      '0x7',
+      'seven',
+      '9223372036854775808',
+      '99999999999999999999',
+    ])
       assert.throws(() => parseInt64(text), RangeError)
   })
 })

@@ -1,10 +1,10 @@
 import { signal } from '@preact/signals'
 import {
-  type Connection,
-  type Disconnection,
   type Int64,
   parseInt64,
   type Event as StoreEvent,
+  type StreamConnection,
+  type StreamDisconnection,
 } from '../../../client/src/index.ts'
 import { now } from './clock.ts'
 import { type RequestError, toRequestError } from './errors.ts'
@@ -150,7 +150,7 @@ async function follow(signal: AbortSignal): Promise<void> {
   }
 }
 
-function onConnect(connection: Connection): void {
+function onConnect(connection: StreamConnection): void {
   reconnect = connection.reconnect
   if (connection.lastEventId !== undefined) lastEventId ??= parseInt64(connection.lastEventId)
   streamState.value = 'live'
@@ -160,7 +160,7 @@ function onConnect(connection: Connection): void {
   isResyncDue = false
 }
 
-function onDisconnect({ error, ...disconnection }: Disconnection): number | undefined {
+function onDisconnect({ error, ...disconnection }: StreamDisconnection): number | undefined {
   reconnect = disconnection.reconnect
   showDisconnected(error && toRequestError(error))
   return streamState.value === 'limited' ? limitedDelayMs : undefined

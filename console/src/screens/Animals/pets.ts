@@ -7,7 +7,6 @@ import {
   type Submission,
 } from '../../../../client/src/index.ts'
 import { toRequestError } from '../../app/errors.ts'
-import { idInAddress } from '../../app/ids.ts'
 import { itemsMax } from '../../app/listPages.ts'
 import { PagedList } from '../../app/pagedList.ts'
 import { onSignOut } from '../../app/session.ts'
@@ -39,22 +38,23 @@ const followed = new Set<PetList>()
 /** Animals that have just changed. */
 export const changedIds = signal<ReadonlySet<Int64>>(new Set())
 
-export function createPetList({ status, categoryId, id }: PetFilters): PetList {
-  const filters = {
-    status: status || undefined,
-    categoryId: categoryId === '' ? undefined : idInAddress(categoryId),
-    id: id === '' ? undefined : [parseInt64(id)],
-  }
-  return new PagedList<Pet>({
+export const createPetList = ({ status, categoryId, id }: PetFilters): PetList =>
+  new PagedList<Pet>({
     pageSize,
-    list: (page, options) => store.pets.list({ ...page, ...filters }, options),
+    list(page, options) {
+      const filters = {
+        status: status || undefined,
+        categoryId: categoryId === '' ? undefined : parseInt64(categoryId),
+        id: id === '' ? undefined : [parseInt64(id)],
+      }
+      return store.pets.list({ ...page, ...filters }, options)
+    },
     accepts: (pet) =>
-      (filters.status ?? pet.status) === pet.status &&
-      (filters.categoryId ?? pet.categoryId) === pet.categoryId &&
-      (filters.id?.includes(pet.id) ?? true),
+      (status === '' || pet.status === status) &&
+      (categoryId === '' || String(pet.categoryId) === categoryId) &&
+      (id === '' || String(pet.id) === id),
     isHidden: (petId) => removals.has(petId),
   })
-}
 
 /** A search by name covers the animals in memory. It loads this many more pages on request. */
 const searchPagesMax = 10

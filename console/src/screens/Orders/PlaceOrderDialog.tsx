@@ -41,8 +41,9 @@ export function PlaceOrderDialog({ pet, onPlaced, onClose }: PlaceOrderDialogPro
       form={form}
       title={`Place an order for ${pet.name}`}
       text={
-        lost === undefined &&
-        'The animal is held for the adopter until the order is approved or the hold expires.'
+        lost === undefined
+          ? 'The animal is held for the adopter until the order is approved or the hold expires.'
+          : undefined
       }
       action={lost === undefined ? 'Place order' : undefined}
       {...(lost !== undefined && { closeName: 'Choose another animal' })}
