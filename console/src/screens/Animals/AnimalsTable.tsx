@@ -3,14 +3,11 @@ import type { Pet } from '../../../../client/src/index.ts'
 import { isPetTransitionAllowed, petStatuses } from '../../../../src/pets/pet.ts'
 import { categoryName } from '../../app/categories.ts'
 import { keepFocus } from '../../app/focus.ts'
-import { formatCount, pluralize } from '../../app/format.ts'
 import { isPrinting } from '../../app/printing.ts'
 import { hasScope } from '../../app/session.ts'
 import { isPhone } from '../../app/viewport.ts'
 import { Button } from '../../components/Button.tsx'
 import { EmptyState } from '../../components/EmptyState.tsx'
-import { ErrorState } from '../../components/ErrorState.tsx'
-import { LoadingRows } from '../../components/Loading.tsx'
 import { Menu, type MenuItem } from '../../components/Menu.tsx'
 import { Name } from '../../components/Name.tsx'
 import { PagedTable } from '../../components/PagedTable.tsx'
@@ -42,13 +39,6 @@ export function AnimalsTable(props: AnimalsTableProps) {
     await searchOlder(list)
     setSearching(false)
   }
-  if (length === 0 && state !== 'end' && !(isNameSearch && loadedCount > 0))
-    return state === 'error' && list.error.value ? (
-      <ErrorState error={list.error.value} onRetry={() => void list.reload()} />
-    ) : (
-      <LoadingRows label="Loading animals" />
-    )
-  if (length === 0 && state === 'end') return <NoAnimals {...props} />
   const search = isNameSearch && (
     <NameSearch
       list={list}
@@ -57,31 +47,18 @@ export function AnimalsTable(props: AnimalsTableProps) {
       onSearch={() => void searchMore()}
     />
   )
-  if (length === 0) return search
+  if (length === 0 && loadedCount > 0 && state !== 'end' && search) return search
   return (
     <PagedTable
       list={list}
-      label="Animals"
+      noun="animal"
       columns={columnsFor(list, onDialog)}
+      empty={<NoAnimals {...props} />}
       isLoadedOnRequest={isNameSearch}
       rowClass={(pet) => (changedIds.value.has(pet.id) ? 'row-changed' : '')}
-      footer={!isNameSearch && <Footer list={list} />}
     >
       {search}
     </PagedTable>
-  )
-}
-
-function Footer({ list }: { list: PetList }) {
-  const state = list.state.value
-  const { length } = list.size.value
-  const count = formatCount(length)
-  return (
-    <p class="table-footer" role="status">
-      {state === 'end' && pluralize(length, 'animal')}
-      {state === 'more' && `${count} loaded, more as you scroll`}
-      {state === 'loading' && `${count} loaded, loading more`}
-    </p>
   )
 }
 

@@ -1,13 +1,10 @@
 import { useMemo, useState } from 'preact/hooks'
 import type { Key, KeyWithSecret } from '../../../../client/src/index.ts'
-import { pluralize } from '../../app/format.ts'
 import { hrefOf, screenArgument } from '../../app/router.ts'
 import { useList } from '../../app/useList.ts'
 import { Button } from '../../components/Button.tsx'
 import { EmptyState } from '../../components/EmptyState.tsx'
-import { ErrorState } from '../../components/ErrorState.tsx'
 import { LiveIndicator } from '../../components/LiveIndicator.tsx'
-import { LoadingRows } from '../../components/Loading.tsx'
 import { withNames } from '../../components/Name.tsx'
 import { PagedTable } from '../../components/PagedTable.tsx'
 import { PageHeader } from '../../components/PageHeader.tsx'
@@ -17,7 +14,7 @@ import type { Column } from '../../components/VirtualTable.tsx'
 import { KeyDetail } from './KeyDetail.tsx'
 import { KeyDialog } from './KeyDialog.tsx'
 import { KeySecretDialog } from './KeySecretDialog.tsx'
-import { createKeyList, describeScopes, followKeys, isOwnKey, type KeyList, keyStatus } from './keyList.ts'
+import { createKeyList, describeScopes, followKeys, isOwnKey, keyStatus } from './keyList.ts'
 import './keys.css'
 
 export default function Keys() {
@@ -43,7 +40,12 @@ function AllKeys() {
           </>
         }
       />
-      <KeysTable list={list} />
+      <PagedTable
+        list={list}
+        noun="key"
+        columns={columns}
+        empty={<EmptyState icon="key" title="No keys" text="Create the first one." />}
+      />
       {isCreating && (
         <KeyDialog
           onClose={() => setCreating(false)}
@@ -63,31 +65,6 @@ function AllKeys() {
         />
       )}
     </>
-  )
-}
-
-const moreTexts = { loading: ', loading more', more: ', more as you scroll', end: '', error: '' }
-
-function KeysTable({ list }: { list: KeyList }) {
-  const { length } = list.size.value
-  const state = list.state.value
-  const error = list.error.value
-  if (length === 0 && state === 'error' && error)
-    return <ErrorState error={error} onRetry={() => void list.reload()} />
-  if (length === 0 && state !== 'end') return <LoadingRows label="Loading keys" />
-  if (length === 0) return <EmptyState icon="key" title="No keys" text="Create the first one." />
-  return (
-    <PagedTable
-      list={list}
-      label="Keys"
-      columns={columns}
-      footer={
-        <p class="table-footer">
-          {pluralize(length, 'key')}
-          {moreTexts[state]}
-        </p>
-      }
-    />
   )
 }
 
