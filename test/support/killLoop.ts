@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
+import { sql } from 'kysely'
 import type { Database } from '../../src/database/database.ts'
 import { addOnce, adopt, letHoldExpire, longAgo, orderConcurrently } from './adoptions.ts'
 import { assertIntegrity, engine, openTestDatabase } from './engine.ts'
@@ -126,6 +127,7 @@ export async function runKillLoop(t: TestContext, { seconds, killEveryMs }: Kill
   assertNothingLost(known, state)
   assertNothingDoubled(known, feed)
   await assertAllDelivered(t, { env, fleet, receiver, feed, waitMaxMs: seconds * 1000 + 60_000 })
+  await assertOrdersFit(database)
   assertIntegrity(databaseEnv)
   assert.ok(banned.usesAfterStored() > 0, 'the banned key was used after its ban was stored')
 
@@ -207,4 +209,19 @@ async function assertAllDelivered(
   t.diagnostic(
     `${expected.flat().length} webhook messages in ${receiver.received.length} deliveries, ${receivedBefore} of them under fire`,
   )
+}
+
+/** An order and its pet change together. */
+async function assertOrdersFit({ read }: Database): Promise<void> {
+  const violations = await sql`
+    SELECT o.id, o.status, p.status AS pet_status FROM orders o LEFT JOIN pets p ON p.id = o.pet_id
+    WHERE (o.status IN ('placed', 'approved') AND p.status IS DISTINCT FROM 'pending')
+       OR (o.status = 'delivered' AND p.status NOT IN ('sold'))`.execute(read)
+  assert.deepEqual(violations.rows, [])
+  const loose = await sql`
+    SELECT id FROM pets WHERE status = 'pending'
+      AND NOT EXISTS (SELECT 1 FROM orders WHERE pet_id = pets.id AND status IN ('placed', 'approved'))`.execute(
+    read,
+  )
+  assert.deepEqual(loose.rows, [])
 }
