@@ -44,6 +44,6 @@ export function openStore(key: string): void {
 /** Ends all requests: the next session must not see what this one has loaded. */
 export function closeStore(): void {
   apiKey = undefined
-  session.abort()
+  session.abort(new DOMException('The session has ended.', 'AbortError'))
   session = new AbortController()
 }
