@@ -1,8 +1,7 @@
-import type { Kysely } from 'kysely'
 import type { Clock } from '../clock.ts'
 import { Batcher } from '../database/batcher.ts'
 import type { Database, WriteOptions } from '../database/database.ts'
-import type { Db, Tables } from '../database/tables.ts'
+import type { Db, Trx } from '../database/db.ts'
 import { chain, type MaybePromise } from '../maybePromise.ts'
 import { type Authenticator, authorize } from './authentication.ts'
 import { ApiError } from './errors.ts'
@@ -137,7 +136,7 @@ export class Executor {
       ? call.principal
       : await this.#reauthorize(call, performance.now() - authenticatedAt)
     let actions: (() => void)[] = []
-    const run = (trx: Kysely<Tables>, input: AnyInput) => {
+    const run = (trx: Trx, input: AnyInput) => {
       // A failed transaction may be run again.
       actions = []
       return operation.write?.(input, {
@@ -187,7 +186,7 @@ export class Executor {
     const options = valid ? optionsFor(valid) : { onDurable }
     const batcher = valid && this.#batchers.get(operation)
     const runBatched = batcher && ((record: RecordKey) => batcher.add({ input: valid, now, record }))
-    const runOnce = (trx: Db) => (valid ? run(trx, valid) : Promise.reject(error))
+    const runOnce = (trx: Trx) => (valid ? run(trx, valid) : Promise.reject(error))
     return prepareResponse(
       await this.#options.idempotencyRecords.once(attempt, runOnce, options, runBatched),
       common,

@@ -1,7 +1,7 @@
-import type { Kysely } from 'kysely'
 import type * as z from 'zod'
 import type { Clock } from '../clock.ts'
-import type { Db, IdentityTable, Tables } from '../database/tables.ts'
+import type { Db, Trx } from '../database/db.ts'
+import type { IdentityTable } from '../database/tables.ts'
 import type { MaybePromise } from '../maybePromise.ts'
 import type { Deprecation } from './deprecation.ts'
 import type { ErrorCode } from './errors.ts'
@@ -52,7 +52,7 @@ export type WriteContext = Context & {
   /** As it is logged: without secrets that the client put into it. */
   readonly requestId: string
   /** The transaction of this request. */
-  readonly trx: Kysely<Tables>
+  readonly trx: Trx
   /** Erases data of a subject from the idempotency records about it. */
   eraseFromIdempotencyRecords(subjectRef: string, erase: (json: string) => string): Promise<void>
   /** Runs once the transaction is durable, also if the response was a 503 before that. */

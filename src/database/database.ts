@@ -1,11 +1,10 @@
 import type { CompiledQuery } from 'kysely'
 import type { MaybePromise } from '../maybePromise.ts'
-import type { SqlDialect } from './dialect.ts'
-import type { Db, IdentityTable } from './tables.ts'
+import type { Db, Trx } from './db.ts'
+import type { IdentityTable } from './tables.ts'
 
 /** The port to the database. SQLite and PostgreSQL each implement it. */
 export type Database = {
-  readonly dialect: SqlDialect
   /** Reads committed rows without waiting for a writer. */
   readonly read: Db
   /**
@@ -20,13 +19,13 @@ export type Database = {
    * concurrently: the work first locks the rows that it decides on, with `forUpdate`, in the order in ARCHITECTURE.md. It
    * may run several times, and other writes may wait for it, so it must access nothing but the database.
    */
-  write<T>(work: (trx: Db) => Promise<T>, options?: WriteOptions): Promise<T>
+  write<T>(work: (trx: Trx) => Promise<T>, options?: WriteOptions): Promise<T>
   /** Runs one statement, which is a write transaction of its own. */
   run<R>(query: CompiledQuery<R>): Promise<readonly R[]>
   /** A transaction whose changes no reader waits for: it does not change the version of the database. */
-  writeUnlogged<T>(work: (trx: Db) => Promise<T>): Promise<T>
-  /** A write without a time limit. `runScript` executes several statements. */
-  migrate<T>(work: (trx: Db, runScript: (script: string) => Promise<void>) => Promise<T>): Promise<T>
+  writeUnlogged<T>(work: (trx: Trx) => Promise<T>): Promise<T>
+  /** A transaction without a time limit, for the schema. `runScript` executes several statements. */
+  migrate<T>(work: (db: Db, runScript: (script: string) => Promise<void>) => Promise<T>): Promise<T>
   /** Runs the work on one consistent snapshot. */
   snapshot<T>(work: (db: Db) => Promise<T>): Promise<T>
   /** Changes with every commit of any process, as soon as reads can see it. Undefined if that takes a query. */
@@ -97,9 +96,6 @@ export type ReadReplica = {
   /** Starts to check the replica. Calls back with each change: with the reason if the replica must not be used. */
   watch(listener: (problem: string | undefined) => void): void
 }
-
-/** The part of the port that list queries use. */
-export type DatabaseReader = Pick<Database, 'read' | 'dialect'>
 
 export type DatabaseStats = {
   /** Writes that wait for a commit. */

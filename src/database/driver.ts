@@ -1,6 +1,6 @@
 import { DummyDriver } from 'kysely'
 
-/** The base of both drivers. The write engine controls transactions, so Kysely must not. */
+/** The base of both drivers. The writers control transactions, so Kysely must not. */
 export class ExternalTransactionDriver extends DummyDriver {
   override async beginTransaction(): Promise<void> {
     throw new Error('Use Database.write for transactions.')

@@ -1,4 +1,4 @@
-import type { Generated, Kysely } from 'kysely'
+import type { Generated } from 'kysely'
 
 /** Integers are numbers below 2^53, except in columns of `bigintColumns`. Times are milliseconds, lists are JSON text. */
 export type Tables = {
@@ -166,9 +166,6 @@ export type Tables = {
     applied_at: number
   }
 }
-
-/** The typed query builder: a connection or a transaction. */
-export type Db = Kysely<Tables>
 
 /** The columns that hold any int64; they are bigints in the code. */
 export const bigintColumns: ReadonlySet<string> = new Set(['category_id'])

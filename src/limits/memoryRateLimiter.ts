@@ -1,5 +1,5 @@
 import { addressGroup } from '../api/clientAddress.ts'
-import type { Db } from '../database/tables.ts'
+import type { Db } from '../database/db.ts'
 import type { MaybePromise } from '../maybePromise.ts'
 import { findUsage, type KeyUsage, saveUsage } from './queries.ts'
 import type { RateLimiter, RateLimiterOptions } from './rateLimiter.ts'

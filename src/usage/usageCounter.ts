@@ -1,7 +1,7 @@
 import type { RequestLog } from '../api/pipeline.ts'
 import type { Clock } from '../clock.ts'
 import { type Database, OutcomeUnknownError } from '../database/database.ts'
-import type { Db } from '../database/tables.ts'
+import type { Db } from '../database/db.ts'
 import { addUsage, sweepUsage } from './queries.ts'
 import {
   buckets,

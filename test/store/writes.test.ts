@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import type { Kysely } from 'kysely'
 import { type Database, DatabaseUnavailableError } from '../../src/database/database.ts'
-import type { Tables } from '../../src/database/tables.ts'
+import type { Trx } from '../../src/database/db.ts'
 import {
   databaseFor,
   holdWriteLockOf,
@@ -17,7 +16,7 @@ async function openedFor(t: TestContext) {
   return { ...database, env }
 }
 
-const addCategory = (id: number) => async (trx: Kysely<Tables>) => {
+const addCategory = (id: number) => async (trx: Trx) => {
   await trx
     .insertInto('categories')
     .values({ category_id: BigInt(id), name: null })
@@ -31,7 +30,7 @@ const categories = async (database: Database) =>
   )
 
 describe('a write that fails changes nothing and does not affect other writes', () => {
-  const failures: [name: string, fail: (trx: Kysely<Tables>) => Promise<unknown>, message: RegExp][] = [
+  const failures: [name: string, fail: (trx: Trx) => Promise<unknown>, message: RegExp][] = [
     [
       'by an error of the handler',
       async (trx) => {

@@ -9,8 +9,10 @@ import {
 } from 'kysely'
 import type { ClientBase, QueryArrayConfig, QueryConfig } from 'pg'
 import { DatabaseUnavailableError, LockTimeoutError } from '../database.ts'
+import type { Db, SqlDialect } from '../db.ts'
+import { postgresDialect } from '../dialect.ts'
 import { ExternalTransactionDriver, isReadOnlyStatement } from '../driver.ts'
-import { bigintColumns, type Db, type Tables } from '../tables.ts'
+import { bigintColumns, type Tables } from '../tables.ts'
 import { isLockTimeout, isStalePlan, isUnavailable } from './errors.ts'
 
 export type ConnectionSource = {
@@ -31,19 +33,34 @@ const adapter = new PostgresAdapter()
 const queryCompiler = new PostgresQueryCompiler()
 
 /** Kysely on connections of `pg`. */
-export function postgresKysely(source: ConnectionSource): Db {
-  return new Kysely<Tables>({
-    dialect: {
-      createAdapter: () => adapter,
-      createDriver: () =>
-        Object.assign(new ExternalTransactionDriver(), {
-          acquireConnection: async () => new PostgresConnection(await source.acquire(), source),
-          releaseConnection: async ({ client, fault }: PostgresConnection) => source.release(client, fault),
-        }),
-      createIntrospector: (db) => new PostgresIntrospector(db),
-      createQueryCompiler: () => queryCompiler,
-    },
-  })
+export class PostgresDb extends Kysely<Tables> implements Db {
+  constructor(source: ConnectionSource) {
+    super({
+      dialect: {
+        createAdapter: () => adapter,
+        createDriver: () =>
+          Object.assign(new ExternalTransactionDriver(), {
+            acquireConnection: async () => new PostgresConnection(await source.acquire(), source),
+            releaseConnection: async ({ client, fault }: PostgresConnection) => source.release(client, fault),
+          }),
+        createIntrospector: (db) => new PostgresIntrospector(db),
+        createQueryCompiler: () => queryCompiler,
+      },
+    })
+  }
+
+  get dialect(): SqlDialect {
+    return postgresDialect
+  }
+
+  async runCompiled<R>(query: CompiledQuery<R>, parameters: readonly unknown[]): Promise<readonly R[]> {
+    return (await this.executeQuery<R>({ ...query, parameters })).rows
+  }
+
+  async insertCompiled(query: CompiledQuery, parameters: readonly unknown[]): Promise<number> {
+    const [row] = await this.runCompiled(query as CompiledQuery<{ id: number }>, parameters)
+    return (row as { id: number }).id
+  }
 }
 
 /** Statements up to these bounds are prepared once on every connection. The others are parsed each time. */

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Db } from '../tables.ts'
+import type { Db } from '../db.ts'
 
 /** The most events that one query gives ids to. */
 const batchMax = 10_000

@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ClientBase, Pool } from 'pg'
 import { type Database, DatabaseUnavailableError } from '../database.ts'
-import { postgresDialect } from '../dialect.ts'
 import { watchExternalChanges } from './changes.ts'
-import { postgresKysely, query, withClient } from './driver.ts'
+import { PostgresDb, query, withClient } from './driver.ts'
 import { EventNumbering } from './eventNumbering.ts'
 import { connectionSource, createPool, withFallback } from './pool.ts'
 import { PostgresReplica } from './replica.ts'
@@ -45,7 +44,7 @@ export function openPostgres({ url, poolMax, replica: replicaOptions }: Postgres
     source,
   )
   const unlimited = connectionSource(pool, () => unlimitedMs)
-  const read = postgresKysely(source)
+  const read = new PostgresDb(source)
   const pools = [pool, writePool, unknownCallerPool]
   let replica: PostgresReplica | undefined
   if (replicaOptions) {
@@ -57,9 +56,8 @@ export function openPostgres({ url, poolMax, replica: replicaOptions }: Postgres
   const numbering = new EventNumbering(read)
   const externalChanges = watchExternalChanges(read)
   return {
-    dialect: postgresDialect,
     read,
-    unknownCallerDb: postgresKysely(unknownCallerSource),
+    unknownCallerDb: new PostgresDb(unknownCallerSource),
     replica,
     write: (work, options) => writer.write(work, options),
     run: (query) => writer.run(query),

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { CompiledQuery } from 'kysely'
 import type { Pool } from 'pg'
 import { DatabaseUnavailableError, OutcomeUnknownError, type WriteOptions } from '../database.ts'
-import type { Db } from '../tables.ts'
-import { postgresKysely } from './driver.ts'
+import type { Trx } from '../db.ts'
+import { PostgresConnection } from './driver.ts'
 import { isNotExecuted, isRetryable } from './errors.ts'
 import { connectionSource } from './pool.ts'
 import { SubjectQueue } from './subjectQueue.ts'
@@ -31,7 +31,7 @@ export class PostgresWriter {
   }
 
   async write<T>(
-    work: (trx: Db) => Promise<T>,
+    work: (trx: Trx) => Promise<T>,
     { onDurable, subject, precheck, isLogged = true }: WriteOptions & { readonly isLogged?: boolean } = {},
   ): Promise<T> {
     const run = () => this.#withRetries(() => this.#slots.run(() => this.#runTransaction(work, isLogged)))
@@ -90,13 +90,13 @@ export class PostgresWriter {
     }
   }
 
-  async #runTransaction<T>(work: (trx: Db) => Promise<T>, isLogged: boolean): Promise<T> {
+  async #runTransaction<T>(work: (trx: Trx) => Promise<T>, isLogged: boolean): Promise<T> {
     const source = connectionSource(this.#pool, () => queryMaxMs)
     const client = await source.acquire()
     const deadline = performance.now() + transactionMaxMs
     const transaction = new WriteTransaction(client, () => Math.min(queryMaxMs, deadline - performance.now()))
     try {
-      const value = await work(transaction.trx)
+      const value = await work(transaction)
         .finally(() => transaction.close())
         .catch(async (error: unknown) => {
           throw (await transaction.firstError()) ?? error
@@ -112,22 +112,15 @@ export class PostgresWriter {
   async #runStatement<R>(statement: CompiledQuery<R>): Promise<readonly R[]> {
     const source = connectionSource(this.#pool, () => queryMaxMs)
     const client = await source.acquire()
-    let fault: unknown
-    const db = postgresKysely({
-      acquire: async () => client,
-      release(_client, error) {
-        fault = error
-      },
-      timeoutMs: () => queryMaxMs,
-    })
+    const connection = new PostgresConnection(client, source)
     try {
-      return await confirmed(client, async () => (await db.executeQuery(statement)).rows)
+      return await confirmed(client, async () => (await connection.executeQuery<R>(statement)).rows)
     } catch (error) {
       const { cause } = error as Error
       const isUnknown = error instanceof DatabaseUnavailableError && !isNotExecuted(cause)
       throw isUnknown && !(error instanceof OutcomeUnknownError) ? unconfirmed(error) : error
     } finally {
-      source.release(client, fault)
+      source.release(client, connection.fault)
     }
   }
 }

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { pollForChanges } from '../changePoller.ts'
-import type { WriteQueue } from '../writeQueue.ts'
 import { isLocked } from './driver.ts'
+import type { WriteQueue } from './writeQueue.ts'
 
 const pollIntervalMs = 500
 
