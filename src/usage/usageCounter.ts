@@ -2,6 +2,7 @@ import type { RequestLog } from '../api/pipeline.ts'
 import type { Clock } from '../clock.ts'
 import { type Database, OutcomeUnknownError } from '../database/database.ts'
 import type { Db } from '../database/db.ts'
+import { SharedRun } from '../database/sharedRun.ts'
 import { addUsage, sweepUsage } from './queries.ts'
 import {
   buckets,
@@ -49,8 +50,7 @@ export class UsageCounter {
   #currentEnd = 0
   /** By their key in the table. */
   readonly #unwritten = new Map<string, UsageRow>()
-  #flushing: Promise<void> = Promise.resolve()
-  #nextFlush: Promise<void> | undefined
+  readonly #flushes = new SharedRun(() => this.#flushAll())
   #flushedAt = performance.now()
 
   constructor(options: UsageCounterOptions) {
@@ -78,16 +78,9 @@ export class UsageCounter {
     if (isDue) await this.flush().catch(() => {})
   }
 
-  /** Writes all counts so far. Calls that arrive during a flush share the next one. */
+  /** Writes all counts so far. */
   flush(): Promise<void> {
-    this.#nextFlush ??= this.#flushing
-      .catch(() => {})
-      .then(() => {
-        this.#nextFlush = undefined
-        this.#flushing = this.#flushAll()
-        return this.#flushing
-      })
-    return this.#nextFlush
+    return this.#flushes.run()
   }
 
   /** Drops the counts that are not written yet, because the database was replaced. */

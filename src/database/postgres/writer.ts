@@ -1,17 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { CompiledQuery } from 'kysely'
 import type { Pool } from 'pg'
+import { ConcurrencyLimit } from '../concurrencyLimit.ts'
 import { DatabaseUnavailableError, OutcomeUnknownError, type WriteOptions } from '../database.ts'
 import type { Trx } from '../db.ts'
 import { PostgresConnection } from './driver.ts'
 import { isNotExecuted, isRetryable } from './errors.ts'
 import { connectionSource } from './pool.ts'
-import { SubjectQueue } from './subjectQueue.ts'
-import { TransactionSlots } from './transactionSlots.ts'
 import { confirmed, queryMaxMs, unconfirmed, WriteTransaction } from './transactions.ts'
 
 /** The bound of a transaction. */
 const transactionMaxMs = 5_000
+/** One that has locked the subject, and one that waits for the lock, so that it starts without a round trip. */
+const transactionsPerSubject = 2
 /** A transaction that fails with a deadlock or a concurrent change is repeated. */
 const attemptsMax = 5
 const attemptsMaxMs = 10_000
@@ -20,23 +21,25 @@ const retryDelayMaxMs = 50
 /** Runs write transactions concurrently. Those with the same subject wait for each other here, without a connection. */
 export class PostgresWriter {
   readonly #pool: Pool
-  readonly #slots: TransactionSlots
-  readonly #subjects = new SubjectQueue()
+  /** Transactions that have a connection. */
+  readonly #transactions: ConcurrencyLimit
+  readonly #subjects = new ConcurrencyLimit(transactionsPerSubject)
   readonly #commitListeners: (() => void)[] = []
   readonly #running = new Set<Promise<unknown>>()
 
   constructor(pool: Pool) {
     this.#pool = pool
-    this.#slots = new TransactionSlots(pool.options.max)
+    this.#transactions = new ConcurrencyLimit(pool.options.max)
   }
 
   async write<T>(
     work: (trx: Trx) => Promise<T>,
     { onDurable, subject, precheck, isLogged = true }: WriteOptions & { readonly isLogged?: boolean } = {},
   ): Promise<T> {
-    const run = () => this.#withRetries(() => this.#slots.run(() => this.#runTransaction(work, isLogged)))
+    const run = () =>
+      this.#withRetries(() => this.#transactions.run(() => this.#runTransaction(work, isLogged)))
     const value = await this.#track(
-      subject === undefined ? run() : this.#subjects.run(subject, run, precheck),
+      subject === undefined ? run() : this.#subjects.run(run, subject, precheck),
     )
     onDurable?.()
     if (isLogged) this.#notify()
@@ -45,7 +48,7 @@ export class PostgresWriter {
 
   /** After a lost connection nothing is retried: the statement is its own commit, so its outcome is unknown. */
   async run<R>(statement: CompiledQuery<R>): Promise<readonly R[]> {
-    const run = () => this.#slots.run(() => this.#runStatement(statement))
+    const run = () => this.#transactions.run(() => this.#runStatement(statement))
     const rows = await this.#track(this.#withRetries(run))
     this.#notify()
     return rows
@@ -56,7 +59,7 @@ export class PostgresWriter {
   }
 
   get waiting(): number {
-    return this.#subjects.waiting + this.#slots.waiting
+    return this.#subjects.waiting + this.#transactions.waiting
   }
 
   /** Resolves when all writes have ended. */
