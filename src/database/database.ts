@@ -1,7 +1,7 @@
 import type { CompiledQuery } from 'kysely'
 import type { MaybePromise } from '../maybePromise.ts'
 import type { Db, Trx } from './db.ts'
-import type { IdentityTable } from './tables.ts'
+import type { RowSource } from './tables.ts'
 
 /** The port to the database. SQLite and PostgreSQL each implement it. */
 export type Database = {
@@ -31,10 +31,11 @@ export type Database = {
   /** Changes with every commit of any process, as soon as reads can see it. Undefined if that takes a query. */
   version(): number | undefined
   /**
-   * Calls back with the id of each row that a commit of this process updated or deleted, before reads can see it. Returns
-   * a number that changes with every commit of another process. Undefined if the engine cannot tell.
+   * Calls back with the ids that a commit of this process concerns, before reads can see it: the value of the column in
+   * each row that it inserted, updated (the old and the new value) or deleted. Returns a number that changes with every
+   * commit of another process. Undefined if the engine cannot tell.
    */
-  watchRows(table: IdentityTable, listener: (id: number) => void): (() => number) | undefined
+  watchRows(sources: readonly RowSource[], listener: (id: number) => void): (() => number) | undefined
   /** Calls back after every commit of this process, once it is durable. */
   onCommit(listener: () => void): void
   /**

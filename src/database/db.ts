@@ -19,7 +19,7 @@ export type Trx = Db & {
    * Executes a statement whose result is not needed. PostgreSQL receives it together with the next statement, which saves a
    * round trip. If it fails, the transaction fails.
    */
-  send(statement: Statement): Promise<void>
+  send(statement: Compilable<unknown>): Promise<void>
   /**
    * Locks a name until the end of the transaction, for what has no row to lock. SQLite has no other transaction to lock it
    * against.
@@ -36,7 +36,6 @@ export type Change = {
 }
 
 export type Compilable<R> = { compile(): CompiledQuery<R> }
-export type Statement = Compilable<unknown> & { execute(): Promise<unknown> }
 export type IdentityInsert = Compilable<unknown> & { returning(column: 'id'): Compilable<unknown> }
 
 /** The differences between the SQL of the engines. Features call these functions and do not depend on the engine. */

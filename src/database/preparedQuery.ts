@@ -1,6 +1,6 @@
 import type { CompiledQuery, InsertQueryBuilder, InsertResult, RawBuilder } from 'kysely'
 import type { MaybePromise } from '../maybePromise.ts'
-import type { Compilable, Db, IdentityInsert, SqlDialect, Statement, Trx } from './db.ts'
+import type { Compilable, Db, IdentityInsert, SqlDialect, Trx } from './db.ts'
 import { jsonOf } from './dialect.ts'
 import type { Tables } from './tables.ts'
 
@@ -15,16 +15,12 @@ export function preparedQuery<P extends readonly unknown[], R>(
   return (db, ...parameters) => db.runCompiled(compiledFor(db), parameters)
 }
 
-/** The same for a statement that `send` executes. */
+/** The same for a statement that `Trx.send` executes. */
 export function preparedStatement<P extends readonly unknown[]>(
   build: (db: Db) => Compilable<unknown>,
-): (db: Db, ...parameters: P) => Statement {
+): (db: Db, ...parameters: P) => Compilable<unknown> {
   const compiledFor = perEngine(build)
-  const run = preparedQuery<P, unknown>(build)
-  return (db, ...parameters) => ({
-    compile: () => ({ ...compiledFor(db), parameters }),
-    execute: async () => run(db, ...parameters),
-  })
+  return (db, ...parameters) => ({ compile: () => ({ ...compiledFor(db), parameters }) })
 }
 
 /** A prepared insert of one row that returns its id. */

@@ -173,5 +173,14 @@ export const bigintColumns: ReadonlySet<string> = new Set(['category_id'])
 /** Every change appends a row to this table. Its ids rise without gaps. */
 export const changeLogTable = 'events'
 
+type IntegerColumn<T> = {
+  [C in keyof T]: T[C] extends number | null | Generated<number> ? C : never
+}[keyof T]
+
+/** A table, and the column that says which id a change of one of its rows concerns. */
+export type RowSource = {
+  [T in keyof Tables]: { readonly table: T; readonly column: IntegerColumn<Tables[T]> & string }
+}[keyof Tables]
+
 /** The tables whose ids the database assigns, rising and never reused. */
 export type IdentityTable = 'pets' | 'api_keys' | 'orders' | 'events'

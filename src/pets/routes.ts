@@ -124,8 +124,8 @@ export function petRoutes({ baseUrl, lockPetAndOrder, createBatch }: PetRoutesOp
       cacheable: true,
       allowsReplica: true,
       cachedRow: {
-        table: 'pets',
         id: ({ petId = '' }) => (/^[1-9]\d{0,14}$/.test(petId) ? Number(petId) : undefined),
+        dependsOn: [{ table: 'pets', column: 'id' }],
       },
       summary: 'Get an animal',
       description:

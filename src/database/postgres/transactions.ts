@@ -1,7 +1,7 @@
 import { type CompiledQuery, sql } from 'kysely'
 import type { ClientBase } from 'pg'
 import { DatabaseUnavailableError, OutcomeUnknownError, TransactionEndedError } from '../database.ts'
-import type { Change, Db, Statement, Trx } from '../db.ts'
+import type { Change, Compilable, Db, Trx } from '../db.ts'
 import {
   assertParameters,
   type ConnectionSource,
@@ -84,7 +84,7 @@ export class WriteTransaction extends PostgresDb implements Trx {
   }
 
   /** Sends a statement without waiting for its result. The commit reports its error. */
-  async send(statement: Statement): Promise<void> {
+  async send(statement: Compilable<unknown>): Promise<void> {
     const query = statement.compile()
     // PostgreSQL would not know of a statement that fails before it is sent, and would commit the others.
     assertParameters(query)

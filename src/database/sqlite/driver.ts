@@ -10,7 +10,7 @@ import {
   SqliteQueryCompiler,
 } from 'kysely'
 import { DatabaseUnavailableError, TransactionEndedError } from '../database.ts'
-import type { Change, Db, SqlDialect, Statement, Trx } from '../db.ts'
+import type { Change, Compilable, Db, SqlDialect, Trx } from '../db.ts'
 import { sqliteDialect } from '../dialect.ts'
 import { ExternalTransactionDriver } from '../driver.ts'
 import { bigintColumns, type Tables } from '../tables.ts'
@@ -65,8 +65,9 @@ export class SqliteTrx extends SqliteDb implements Trx {
     return appendChanges(this, changes)
   }
 
-  async send(statement: Statement): Promise<void> {
-    await statement.execute()
+  async send(statement: Compilable<unknown>): Promise<void> {
+    const query = statement.compile()
+    this.runCompiled(query, query.parameters)
   }
 
   async lockName(): Promise<void> {}

@@ -75,8 +75,8 @@ export async function openSqlite(
     migrate: (work) => queue.add((trx) => work(trx, async (script) => trx.sqlite.runScript(script))),
     snapshot: (work) => snapshot(file, work),
     version: databaseVersionReader(reader, queue),
-    watchRows(table, listener) {
-      rowChanges.watch(table, listener)
+    watchRows(sources, listener) {
+      rowChanges.watch(sources, listener)
       return externalVersion
     },
     onCommit: (listener) => queue.onCommit(listener),
