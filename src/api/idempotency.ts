@@ -5,7 +5,7 @@ import { ApiError, toApiError, validationFailed } from './errors.ts'
 import { type OperationResult, type Principal, type RecordKey, respond } from './operation.ts'
 
 export const recordRetentionMs = 24 * 60 * 60 * 1000
-const sweepRowsMax = 1_000
+const pruneRowsMax = 1_000
 
 /** The key of an `Idempotency-Key` header, bare or quoted. */
 export function parseIdempotencyKey(header: string | undefined): string | undefined {
@@ -66,14 +66,6 @@ export class IdempotencyRecords {
     }
   }
 
-  /** Deletes records whose retention has ended, in bounded batches. */
-  async sweep(now: number, signal?: AbortSignal): Promise<void> {
-    let deleted: bigint
-    do {
-      deleted = await this.#database.writeUnlogged((trx) => deleteExpired(trx, now))
-    } while (deleted >= sweepRowsMax && !signal?.aborted)
-  }
-
   async #runOrReplay(
     attempt: Attempt,
     fingerprint: string,
@@ -109,13 +101,14 @@ async function runOnce(trx: Trx, attempt: Attempt, fingerprint: string, run: Run
 const inProgress = () =>
   new ApiError('idempotency_in_progress', undefined, { headers: { 'Retry-After': '1' } })
 
-async function deleteExpired(trx: Trx, now: number): Promise<bigint> {
+/** Deletes a bounded number of records past their retention. Returns how many. */
+export async function pruneIdempotencyRecords(trx: Trx, now: number): Promise<number> {
   const expiredAt = now - recordRetentionMs
   const old = trx
     .selectFrom('idempotency_records')
     .select(['key_id', 'idempotency_key'])
     .where('created_at', '<=', expiredAt)
-    .limit(sweepRowsMax)
+    .limit(pruneRowsMax)
   const { numDeletedRows } = await trx
     .deleteFrom('idempotency_records')
     .where((eb) =>
@@ -124,7 +117,7 @@ async function deleteExpired(trx: Trx, now: number): Promise<bigint> {
     // Checked again on the row itself: a concurrent request may have replaced the record.
     .where('created_at', '<=', expiredAt)
     .executeTakeFirst()
-  return numDeletedRows
+  return Number(numDeletedRows)
 }
 
 /** Erases data from stored responses. The records stay, because a retry must still find them. */

@@ -7,5 +7,10 @@ export class ExternalTransactionDriver extends DummyDriver {
   }
 }
 
+/** For what Kysely could do and the service does not need. */
+export function notSupported(): never {
+  throw new Error('This is not supported.')
+}
+
 /** Whether a rollback has nothing to undo after a statement. No function in a SELECT of the service has such changes. */
 export const isReadOnlyStatement = (statement: string): boolean => /^\s*select\b/i.test(statement)

@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts'
 import { type Database, OutcomeUnknownError } from '../database/database.ts'
 import type { Db } from '../database/db.ts'
 import { SharedRun } from '../database/sharedRun.ts'
-import { addUsage, sweepUsage } from './queries.ts'
+import { addUsage } from './queries.ts'
 import {
   buckets,
   deprecatedName,
@@ -87,14 +87,6 @@ export class UsageCounter {
   forget(): void {
     this.#takeMinutes()
     this.#unwritten.clear()
-  }
-
-  /** Deletes counts past their retention, in bounded batches. */
-  async sweep(signal?: AbortSignal): Promise<void> {
-    const { database, clock } = this.#options
-    while (!signal?.aborted && (await database.writeUnlogged((trx) => sweepUsage(trx, clock()))) > 0) {
-      // There may be more.
-    }
   }
 
   #countsOf(keyId: number): Counts {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import {
   eraseFromIdempotencyRecords,
-  IdempotencyRecords,
+  pruneIdempotencyRecords,
   recordRetentionMs,
 } from '../../src/api/idempotency.ts'
 import type { Database } from '../../src/database/database.ts'
@@ -39,7 +39,8 @@ describe('an idempotency record that another transaction has replaced', () => {
   }
 
   test('is not deleted as an expired record', async (t) => {
-    const records = await replacedDuring(t, (database) => new IdempotencyRecords(database).sweep(now))
+    const prune = (database: Database) => database.writeUnlogged((trx) => pruneIdempotencyRecords(trx, now))
+    const records = await replacedDuring(t, prune)
     assert.deepEqual(records, [{ body: 'new', created_at: now }])
   })
 

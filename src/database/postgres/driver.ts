@@ -3,7 +3,6 @@ import {
   type DatabaseConnection,
   Kysely,
   PostgresAdapter,
-  PostgresIntrospector,
   PostgresQueryCompiler,
   type QueryResult,
 } from 'kysely'
@@ -11,7 +10,7 @@ import type { ClientBase, QueryArrayConfig, QueryConfig } from 'pg'
 import { DatabaseUnavailableError, LockTimeoutError } from '../database.ts'
 import type { Db, SqlDialect } from '../db.ts'
 import { postgresDialect } from '../dialect.ts'
-import { ExternalTransactionDriver, isReadOnlyStatement } from '../driver.ts'
+import { ExternalTransactionDriver, isReadOnlyStatement, notSupported } from '../driver.ts'
 import { bigintColumns, type Tables } from '../tables.ts'
 import { isLockTimeout, isStalePlan, isUnavailable } from './errors.ts'
 
@@ -43,7 +42,7 @@ export class PostgresDb extends Kysely<Tables> implements Db {
             acquireConnection: async () => new PostgresConnection(await source.acquire(), source),
             releaseConnection: async ({ client, fault }: PostgresConnection) => source.release(client, fault),
           }),
-        createIntrospector: (db) => new PostgresIntrospector(db),
+        createIntrospector: notSupported,
         createQueryCompiler: () => queryCompiler,
       },
     })
@@ -68,7 +67,6 @@ const namesMax = 256
 const namedLengthMax = 4_000
 const names = new Map<string, string>()
 let generation = 1
-const rowsPerFetch = 500
 
 function nameOf(text: string): string | undefined {
   const known = names.get(text)
@@ -123,11 +121,11 @@ export async function withClient<T>(
 }
 
 export class PostgresConnection implements DatabaseConnection {
+  readonly streamQuery = notSupported
   readonly client: ClientBase
   readonly #source: ConnectionSource
   /** The error after which the connection must not be used again. */
   fault: unknown
-  #cursors = 0
 
   constructor(client: ClientBase, source: ConnectionSource) {
     this.client = client
@@ -158,19 +156,6 @@ export class PostgresConnection implements DatabaseConnection {
       rows: fromPostgres(result) as R[],
       ...(result.command !== 'SELECT' && { numAffectedRows: BigInt(result.rowCount ?? 0) }),
     }
-  }
-
-  /** Reads rows with a cursor in the open transaction, so that other queries can run in between. */
-  async *streamQuery<R>(compiled: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
-    const cursor = `rows_${++this.#cursors}`
-    const values = compiled.parameters.map(toPostgres)
-    await this.#query(`DECLARE ${cursor} NO SCROLL CURSOR FOR ${compiled.sql}`, values)
-    for (;;) {
-      const rows = fromPostgres(await this.#query(`FETCH ${rowsPerFetch} FROM ${cursor}`, [])) as R[]
-      if (rows.length === 0) break
-      yield { rows }
-    }
-    await this.#query(`CLOSE ${cursor}`, [])
   }
 
   async #query(text: string, values: readonly unknown[], name?: string) {

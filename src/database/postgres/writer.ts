@@ -1,9 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { CompiledQuery } from 'kysely'
 import type { Pool } from 'pg'
 import { ConcurrencyLimit } from '../concurrencyLimit.ts'
 import { DatabaseUnavailableError, OutcomeUnknownError, type WriteOptions } from '../database.ts'
 import type { Trx } from '../db.ts'
+import { withRetry } from '../retry.ts'
 import { PostgresConnection } from './driver.ts'
 import { isNotExecuted, isRetryable } from './errors.ts'
 import { connectionSource } from './pool.ts'
@@ -13,10 +13,14 @@ import { confirmed, queryMaxMs, unconfirmed, WriteTransaction } from './transact
 const transactionMaxMs = 5_000
 /** One that has locked the subject, and one that waits for the lock, so that it starts without a round trip. */
 const transactionsPerSubject = 2
-/** A transaction that fails with a deadlock or a concurrent change is repeated. */
-const attemptsMax = 5
-const attemptsMaxMs = 10_000
 const retryDelayMaxMs = 50
+/** A transaction that fails with a deadlock or a concurrent change is repeated. */
+const retry = {
+  attemptsMax: 5,
+  waitMaxMs: 10_000,
+  retryMs: () => Math.random() * retryDelayMaxMs,
+  isRetryable: (error: unknown) => !(error instanceof OutcomeUnknownError) && isRetryable(error),
+}
 
 /** Runs write transactions concurrently. Those with the same subject wait for each other here, without a connection. */
 export class PostgresWriter {
@@ -37,7 +41,7 @@ export class PostgresWriter {
     { onDurable, subject, precheck, isLogged = true }: WriteOptions & { readonly isLogged?: boolean } = {},
   ): Promise<T> {
     const run = () =>
-      this.#withRetries(() => this.#transactions.run(() => this.#runTransaction(work, isLogged)))
+      withRetry(() => this.#transactions.run(() => this.#runTransaction(work, isLogged)), retry)
     const value = await this.#track(
       subject === undefined ? run() : this.#subjects.run(run, subject, precheck),
     )
@@ -49,7 +53,7 @@ export class PostgresWriter {
   /** After a lost connection nothing is retried: the statement is its own commit, so its outcome is unknown. */
   async run<R>(statement: CompiledQuery<R>): Promise<readonly R[]> {
     const run = () => this.#transactions.run(() => this.#runStatement(statement))
-    const rows = await this.#track(this.#withRetries(run))
+    const rows = await this.#track(withRetry(run, retry))
     this.#notify()
     return rows
   }
@@ -77,19 +81,6 @@ export class PostgresWriter {
       return await running
     } finally {
       this.#running.delete(running)
-    }
-  }
-
-  async #withRetries<T>(run: () => Promise<T>): Promise<T> {
-    const deadline = performance.now() + attemptsMaxMs
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await run()
-      } catch (error) {
-        const isFinal = error instanceof OutcomeUnknownError || !isRetryable(error) || attempt === attemptsMax
-        if (isFinal || performance.now() > deadline) throw error
-        await sleep(Math.random() * retryDelayMaxMs)
-      }
     }
   }
 

@@ -74,9 +74,7 @@ export function databaseVersionReader(connection: DatabaseSync, queue: WriteQueu
 }
 
 /** Polls the version of the writer. The reader never commits, so a new version is a commit of another process. */
-export function watchExternalChanges(writer: DatabaseSync, sync?: () => Promise<void>) {
-  const statement = writer.prepare('PRAGMA data_version')
-  const version = () => statement.get()?.data_version
+export function watchExternalChanges(version: () => number, sync?: () => Promise<void>) {
   let seen = version()
   return pollForChanges((notify) => {
     try {
@@ -84,7 +82,7 @@ export function watchExternalChanges(writer: DatabaseSync, sync?: () => Promise<
       if (current === seen) return
       seen = current
     } catch {
-      // Another process holds an exclusive lock on the database, or the file is damaged, which every read reports.
+      // The file is damaged, which every read reports.
     }
     notify()
     // Listeners that need the change to be durable are called again after the sync.

@@ -63,7 +63,7 @@ export async function openSqlite(
   if (!durability) writer.exec('PRAGMA cache_size = -12288; PRAGMA wal_autocheckpoint = 16384')
   // The previous process may have crashed between deleting data and truncating the log.
   if (!isRecovered) durability?.truncateWal()
-  const externalChanges = watchExternalChanges(writer, durability && (() => durability.syncCommit()))
+  const externalChanges = watchExternalChanges(externalVersion, durability && (() => durability.syncCommit()))
   const readableThrough = () => durability?.readableThrough() ?? Number.MAX_SAFE_INTEGER
   return {
     read,
