@@ -30,9 +30,6 @@ export type JobResult =
   | { readonly ok: true; readonly job: WriteJob; readonly value: unknown }
   | { readonly ok: false; readonly job: WriteJob; readonly error: unknown }
 
-/** How the changes of a failed job are undone: with the whole transaction, not at all, or with a savepoint. */
-type Isolation = 'transaction' | 'none' | 'savepoint'
-
 export type BatchWriterOptions = {
   /** The one connection that writes. */
   readonly writer: DatabaseSync
@@ -61,9 +58,7 @@ export class BatchWriter {
   async commit(queue: WriteJob[]): Promise<readonly JobResult[]> {
     const jobs: WriteJob[] = []
     try {
-      return (
-        (await this.#attempt(queue, jobs, 'none')) ?? (await this.#attempt(queue, jobs, 'savepoint')) ?? []
-      )
+      return (await this.#attempt(queue, jobs, false)) ?? (await this.#attempt(queue, jobs, true)) ?? []
     } catch (cause) {
       const error =
         cause instanceof DatabaseUnavailableError
@@ -79,12 +74,11 @@ export class BatchWriter {
   async #attempt(
     queue: WriteJob[],
     jobs: WriteJob[],
-    isolation: Isolation,
+    hasSavepoints: boolean,
   ): Promise<readonly JobResult[] | undefined> {
     await this.#begin()
     try {
-      const isOnly = jobs.length + queue.length === 1
-      const results = await this.#runJobs(queue, jobs, isOnly ? 'transaction' : isolation)
+      const results = await this.#runJobs(queue, jobs, hasSavepoints)
       if (results?.some(({ ok }) => ok)) this.#commit()
       else this.#execute('ROLLBACK')
       return results
@@ -98,21 +92,20 @@ export class BatchWriter {
   async #runJobs(
     queue: WriteJob[],
     jobs: WriteJob[],
-    isolation: Isolation,
+    hasSavepoints: boolean,
   ): Promise<readonly JobResult[] | undefined> {
-    const jobsMax = isolation === 'transaction' ? 1 : jobsPerCommitMax
     const deadline = performance.now() + batchMaxMs
     const results: JobResult[] = []
     const yieldToEventLoop = eventLoopYielder()
     for (;;) {
       let job = jobs[results.length]
       if (!job) {
-        if (jobs.length >= jobsMax || (jobs.length > 0 && performance.now() >= deadline)) return results
+        if (jobs.length >= jobsPerCommitMax || performance.now() >= deadline) return results
         job = queue.shift()
         if (!job) return results
         jobs.push(job)
       }
-      const result = await this.#runJob(job, isolation)
+      const result = await this.#runJob(job, hasSavepoints)
       if (!result) return undefined
       results.push(result)
       await yieldToEventLoop()
@@ -120,18 +113,18 @@ export class BatchWriter {
   }
 
   /** Returns undefined after a partial write. */
-  async #runJob(job: WriteJob, isolation: Isolation): Promise<JobResult | undefined> {
-    if (isolation === 'savepoint') this.#execute('SAVEPOINT job')
+  async #runJob(job: WriteJob, hasSavepoint: boolean): Promise<JobResult | undefined> {
+    if (hasSavepoint) this.#execute('SAVEPOINT job')
     const trx = new SqliteTrx(this.#options.writer, this.#statements)
     const result = await resultOf(job, trx)
     trx.sqlite.end()
     if (!result.ok) {
       // SQLite itself has rolled back the transaction.
       if (!this.#options.writer.isTransaction) throw result.error
-      if (isolation === 'none' && trx.sqlite.hasMutations) return undefined
-      if (isolation === 'savepoint') this.#execute('ROLLBACK TO SAVEPOINT job')
+      if (hasSavepoint) this.#execute('ROLLBACK TO SAVEPOINT job')
+      else if (trx.sqlite.hasMutations) return undefined
     }
-    if (isolation === 'savepoint') this.#execute('RELEASE SAVEPOINT job')
+    if (hasSavepoint) this.#execute('RELEASE SAVEPOINT job')
     return result
   }
 
