@@ -4,7 +4,7 @@ import type { RowSource } from '../tables.ts'
 import { isLocked } from './driver.ts'
 import type { WriteQueue } from './writeQueue.ts'
 
-const pollIntervalMs = 500
+const defaultPollMs = 500
 
 /** Collects the ids that the changes of the writer concern, with temporary triggers, and reports them at the commit. */
 export class RowChanges {
@@ -74,7 +74,11 @@ export function databaseVersionReader(connection: DatabaseSync, queue: WriteQueu
 }
 
 /** Polls the version of the writer. The reader never commits, so a new version is a commit of another process. */
-export function watchExternalChanges(version: () => number, sync?: () => Promise<void>) {
+export function watchExternalChanges(
+  version: () => number,
+  durability: { syncCommit(): Promise<void> } | undefined,
+  pollMs = defaultPollMs,
+) {
   let seen = version()
   return pollForChanges((notify) => {
     try {
@@ -86,6 +90,6 @@ export function watchExternalChanges(version: () => number, sync?: () => Promise
     }
     notify()
     // Listeners that need the change to be durable are called again after the sync.
-    void sync?.().then(notify, () => {})
-  }, pollIntervalMs)
+    void durability?.syncCommit().then(notify, () => {})
+  }, pollMs)
 }
