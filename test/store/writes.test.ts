@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { type Database, DatabaseUnavailableError } from '../../src/database/database.ts'
 import type { Trx } from '../../src/database/db.ts'
+import { recordEvents } from '../../src/events/queries.ts'
 import {
   databaseFor,
   holdWriteLockOf,
@@ -125,6 +126,13 @@ test('a thousand writes at once are all done', async (t) => {
   const ids = Array.from({ length: 1_000 }, (_, index) => index + 1)
   assert.deepEqual(await Promise.all(ids.map((id) => opened.write(addCategory(id)))), ids)
   assert.deepEqual(await categories(opened), ids)
+})
+
+test('a function that writes does not take what only reads', async (t) => {
+  const { read } = await openedFor(t)
+  // @ts-expect-error The compiler rejects it before it runs.
+  await assert.rejects(async () => recordEvents(read, 0, [{ type: 'pet.deleted', data: { id: 1 } }]))
+  assert.deepEqual(await read.selectFrom('events').select('id').execute(), [])
 })
 
 test('closing waits for queued writes', async (t) => {
