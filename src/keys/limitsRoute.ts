@@ -63,7 +63,7 @@ const limits = z
     ],
   })
 
-export const limitsRoute = (environment: KeyEnvironment): Operation =>
+export const getLimitsOperation = (environment: KeyEnvironment): Operation =>
   defineOperation('getLimits', 'GET /limits', {
     tag: 'Limits',
     summary: 'Get your rate limits',
@@ -85,7 +85,7 @@ type KeyLimitsOptions = {
 }
 
 /** The same for an operator, about any key. */
-export const keyLimitsRoute = ({ database, environment, flushUsage }: KeyLimitsOptions): Operation =>
+export const getKeyLimitsOperation = ({ database, environment, flushUsage }: KeyLimitsOptions): Operation =>
   defineOperation('getKeyLimits', 'GET /keys/{keyId}/limits', {
     ...keyByIdOperation,
     stability: 'beta',

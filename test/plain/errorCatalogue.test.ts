@@ -55,7 +55,7 @@ const declared = new Map(
 const thrownIn = (text: string) =>
   [...text.matchAll(/(?:new ApiError\(|orNotFound\(.*,)\s*'(\w+)'/g)].map((match) => String(match[1]))
 const operationsIn = (text: string) =>
-  [...text.matchAll(/\bdefineOperation\('(\w+)'/g)]
+  [...text.matchAll(/\bdefineOperation\(\s*'(\w+)'/g)]
     .map((match) => String(match[1]))
     .filter((id) => declared.has(id))
 
@@ -115,7 +115,7 @@ describe('an operation', () => {
     let found = 0
     for (const { path, text } of sources) {
       // A definition ends where it is closed at the depth at which it began.
-      for (const [definition] of text.matchAll(/^( *)defineOperation\('\w+', '.*', \{\n[\s\S]*?^\1\}\)/gm)) {
+      for (const [definition] of text.matchAll(/^( *)(?:const \w+ = )?defineOperation\([\s\S]*?^\1\}?\)/gm)) {
         const [id = ''] = operationsIn(definition)
         assert.ok(declared.has(id), `An operation in ${path} is not in OpenAPI.`)
         found += 1
