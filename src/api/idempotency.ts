@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } f
 import { lockName, send } from '../database/changes.ts'
 import { type Database, LockTimeoutError, type WriteOptions } from '../database/database.ts'
 import type { Db } from '../database/tables.ts'
-import { ApiError, toApiError, validationFailed } from './errors.ts'
+import { ApiError, apiErrors, toApiError, validationFailed } from './errors.ts'
 import { type OperationResult, type Principal, type RecordKey, respond } from './operation.ts'
 
 export const recordRetentionMs = 24 * 60 * 60 * 1000
@@ -54,7 +54,7 @@ export class IdempotencyRecords {
     const fingerprint = fingerprintOf(attempt)
     const runningFingerprint = this.#running.get(slot)
     if (runningFingerprint !== undefined) {
-      if (runningFingerprint !== fingerprint) throw new ApiError('idempotency_key_reused')
+      if (runningFingerprint !== fingerprint) throw new ApiError(apiErrors.idempotency_key_reused)
       throw inProgress()
     }
     this.#running.set(slot, fingerprint)
@@ -108,7 +108,7 @@ async function runOnce(trx: Db, attempt: Attempt, fingerprint: string, run: Run)
 }
 
 const inProgress = () =>
-  new ApiError('idempotency_in_progress', undefined, { headers: { 'Retry-After': '1' } })
+  new ApiError(apiErrors.idempotency_in_progress, undefined, { headers: { 'Retry-After': '1' } })
 
 async function deleteExpired(trx: Db, now: number): Promise<bigint> {
   const expiredAt = now - recordRetentionMs
@@ -159,7 +159,7 @@ async function find(trx: Db, attempt: Attempt, fingerprint: string): Promise<Ope
     .where('created_at', '>', attempt.now - recordRetentionMs)
     .executeTakeFirst()
   if (!record) return undefined
-  if (record.fingerprint !== fingerprint) throw new ApiError('idempotency_key_reused')
+  if (record.fingerprint !== fingerprint) throw new ApiError(apiErrors.idempotency_key_reused)
   const headers = { ...JSON.parse(record.headers), 'Idempotent-Replayed': 'true' }
   const json = attempt.isSecret ? decrypt(record.body, attempt) : record.body
   return json === '' ? { status: record.status, headers } : { status: record.status, headers, json }

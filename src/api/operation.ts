@@ -4,7 +4,7 @@ import type { Clock } from '../clock.ts'
 import type { Db, IdentityTable, Tables } from '../database/tables.ts'
 import type { MaybePromise } from '../maybePromise.ts'
 import type { Deprecation } from './deprecation.ts'
-import type { ErrorCode } from './errors.ts'
+import type { ErrorDefinition } from './errors.ts'
 import { toJson } from './json.ts'
 import type { StreamBody } from './streamBody.ts'
 
@@ -116,16 +116,14 @@ type OperationDefinition<P extends z.ZodObject, Q extends z.ZodObject, B extends
   deprecation?: Deprecation
   params?: P
   /** The error for a path parameter that is not valid. */
-  notFound?: ErrorCode
+  notFound?: ErrorDefinition
   query?: Q
   body?: B
   isBodyOptional?: boolean
   /** Descriptions; with a schema if the header is validated. */
   requestHeaders?: Record<string, string | RequestHeader>
   responses: Record<number, ResponseDescription>
-  errors?: readonly ErrorCode[]
-  /** Additional headers of an error, by its code, with their descriptions. */
-  errorHeaders?: Partial<Record<ErrorCode, Record<string, string>>>
+  errors?: readonly ErrorDefinition[]
   /** What is sent later to a URL that the caller registers with this operation. */
   sends?: MessageDescription
   /** The response contains a secret that is shown once and never stored in plain text. */

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { ApiError, orNotFound } from '../api/errors.ts'
+import { ApiError, apiErrors, orNotFound } from '../api/errors.ts'
 import { etagHeader, ifMatchParameter, requireIfMatch, respondWithEtag } from '../api/etag.ts'
 import { defineOperation, type Operation, respond } from '../api/operation.ts'
 import { ListCursor, pageQuery, pageResponse } from '../api/pagination.ts'
@@ -15,12 +15,22 @@ import {
   listCategories,
   updateCategory,
 } from './queries.ts'
-import { categoryListSchema, categorySchema, categoryUpdateSchema, newCategorySchema } from './schemas.ts'
+import {
+  categoryErrors,
+  categoryListSchema,
+  categorySchema,
+  categoryUpdateSchema,
+  newCategorySchema,
+} from './schemas.ts'
 
 const categoryCursor = new ListCursor<object, bigint>('categories', undefined, int64Text())
 const params = z.object({ categoryId: int64Text().meta({ description: 'The id of the category.' }) })
 const categoryOperation = { tag: 'Store', stability: 'beta' } as const
-const categoryByIdOperation = { ...categoryOperation, params, notFound: 'category_not_found' } as const
+const categoryByIdOperation = {
+  ...categoryOperation,
+  params,
+  notFound: categoryErrors.category_not_found,
+} as const
 
 const listCategoriesOperation = (baseUrl: string) =>
   defineOperation('listCategories', 'GET /categories', {
@@ -77,10 +87,13 @@ const updateCategoryOperation = defineOperation('updateCategory', 'PATCH /catego
   responses: {
     200: { description: 'The category after the change.', schema: categorySchema, headers: etagHeader },
   },
-  errors: ['precondition_failed'],
+  errors: [apiErrors.precondition_failed],
   async write({ params: { categoryId }, body }, context) {
     const { trx, now } = context
-    const category = orNotFound(await findCategoryToRename(trx, categoryId), 'category_not_found')
+    const category = orNotFound(
+      await findCategoryToRename(trx, categoryId),
+      categoryErrors.category_not_found,
+    )
     requireIfMatch(category, context)
     const { id, name } = category
     const next = { id, name: body.name === undefined ? name : (body.name ?? undefined) }
@@ -96,17 +109,17 @@ const deleteCategoryOperation = defineOperation('deleteCategory', 'DELETE /categ
   scope: 'categories:write',
   requestHeaders: ifMatchParameter,
   responses: { 204: { description: 'The category was removed.' } },
-  errors: ['category_in_use', 'precondition_failed'],
+  errors: [categoryErrors.category_in_use, apiErrors.precondition_failed],
   async write({ params: { categoryId } }, context) {
     const { trx, now } = context
     // Before the lock too: while animals are added all the time, a removal could wait for the lock without end.
-    if (await isCategoryUsed(trx, categoryId)) throw new ApiError('category_in_use')
+    if (await isCategoryUsed(trx, categoryId)) throw new ApiError(categoryErrors.category_in_use)
     const [category, isUsed] = await Promise.all([
       findCategoryForUpdate(trx, categoryId),
       isCategoryUsed(trx, categoryId),
     ])
-    requireIfMatch(orNotFound(category, 'category_not_found'), context)
-    if (isUsed) throw new ApiError('category_in_use')
+    requireIfMatch(orNotFound(category, categoryErrors.category_not_found), context)
+    if (isUsed) throw new ApiError(categoryErrors.category_in_use)
     await deleteCategory(trx, categoryId, now)
     return respond(204)
   },
@@ -121,4 +134,4 @@ export const categoryRoutes = (baseUrl: string): Operation[] => [
 ]
 
 const categoryOrNotFound = async (db: Db, id: bigint) =>
-  orNotFound(await findCategory(db, id), 'category_not_found')
+  orNotFound(await findCategory(db, id), categoryErrors.category_not_found)

@@ -8,7 +8,7 @@ import type { EventBroadcaster } from './broadcaster.ts'
 import { eventsScope, privateEventsScope } from './event.ts'
 import { serializeEvent } from './format.ts'
 import { eventsAfter, lastEventId, lastPrunedEventId } from './queries.ts'
-import { type EventKind, eventExample, eventListSchema } from './schemas.ts'
+import { type EventKind, eventErrors, eventExample, eventListSchema } from './schemas.ts'
 
 const limitMax = 1_000
 const limitDefault = 100
@@ -60,8 +60,7 @@ export const listEventsOperation = (options: EventRoutesOptions): Operation =>
         },
       },
     },
-    errors: ['events_expired', 'too_many_streams'],
-    errorHeaders: { events_expired: { Link: 'The URL to continue from, with `rel="next"`.' } },
+    errors: [eventErrors.events_expired, eventErrors.too_many_streams],
     read: ({ query }, context) => readEvents(options, query, context),
   })
 
@@ -111,7 +110,7 @@ function eventsExpired(position: number, pruned: number, newest: number, baseUrl
     ? `This id is after the newest event, which has the id ${newest}.`
     : `Some events after this id are no longer available. ${newest > pruned ? `The oldest event has the id ${pruned + 1}.` : 'There are no newer ones yet.'}`
   return new ApiError(
-    'events_expired',
+    eventErrors.events_expired,
     `${reason} List all resources again, then continue with after=${next}.`,
     { headers: { Link: nextLink(`${baseUrl}/events`, [['after', String(next)]]) } },
   )

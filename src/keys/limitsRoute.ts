@@ -20,6 +20,7 @@ import type { Key } from './key.ts'
 import { findKey } from './queries.ts'
 import {
   keyByIdOperation,
+  keyErrors,
   keyNameSchema,
   nullableTimestampSchema,
   planSchema,
@@ -94,7 +95,7 @@ export const getKeyLimitsOperation = ({ database, environment, flushUsage }: Key
     responses: { 200: { description: 'The rate limits of the API key.', schema: limits } },
     async read({ params: { keyId } }, { now }) {
       await flushUsage()
-      const key = orNotFound(await findKey(database.read, Number(keyId)), 'key_not_found')
+      const key = orNotFound(await findKey(database.read, Number(keyId)), keyErrors.key_not_found)
       const usage = advance((await findUsage(database.read, key.id))?.usage ?? emptyUsage, now)
       const windows = currentWindows(usage, effectiveLimits(key.plan, key.limits ?? {}), now)
       const bannedUntil = (key.bannedUntil ?? 0) > now ? (key.bannedUntil ?? 0) : 0

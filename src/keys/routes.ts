@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { ApiError, orNotFound } from '../api/errors.ts'
+import { ApiError, apiErrors, orNotFound } from '../api/errors.ts'
 import { defineOperation, type Operation, respond, type WriteContext } from '../api/operation.ts'
 import { ListCursor, pageQuery, pageResponse } from '../api/pagination.ts'
 import { byRequest } from '../audit/audit.ts'
@@ -20,6 +20,7 @@ import {
 } from './queries.ts'
 import {
   keyByIdOperation,
+  keyErrors,
   keyListSchema,
   keyOperation,
   keyRotationSchema,
@@ -36,7 +37,7 @@ const revokedMessage = 'This API key is revoked. Revocation is permanent: create
 const keyCursor = new ListCursor('keys')
 
 const keyOrNotFound = async (db: Db, id: bigint): Promise<Key> =>
-  orNotFound(await findKey(db, Number(id)), 'key_not_found')
+  orNotFound(await findKey(db, Number(id)), keyErrors.key_not_found)
 
 type KeyRoutesOptions = {
   readonly database: Database
@@ -49,7 +50,7 @@ type KeyRoutesOptions = {
 
 /** Locks a key and invalidates the key cache after the commit, so that the next request sees the change. */
 async function findToChange(keyId: bigint, { trx, afterCommit }: WriteContext, apiKeyCache: ApiKeyCache) {
-  const key = orNotFound(await findKeyForUpdate(trx, Number(keyId)), 'key_not_found')
+  const key = orNotFound(await findKeyForUpdate(trx, Number(keyId)), keyErrors.key_not_found)
   afterCommit(() => apiKeyCache.invalidate())
   return key
 }
@@ -143,11 +144,11 @@ const rotateKeyOperation = ({ apiKeyCache, environment }: KeyRoutesOptions) =>
     body: keyRotationSchema,
     isBodyOptional: true,
     responses: { 200: { description: 'The key with its new secret.', schema: keyWithSecretSchema } },
-    errors: ['illegal_transition'],
+    errors: [apiErrors.illegal_transition],
     async write({ params, body }, context) {
       const { trx, now } = context
       const { id, revokedAt } = await findToChange(params.keyId, context, apiKeyCache)
-      if (revokedAt !== undefined) throw new ApiError('illegal_transition', revokedMessage)
+      if (revokedAt !== undefined) throw new ApiError(apiErrors.illegal_transition, revokedMessage)
       const overlapMs = (body.overlapSeconds ?? 0) * 1000
       const { key, secret } = await rotateKey(trx, id, environment, overlapMs, byRequest(context))
       return respond(200, { ...serializeKey(key, now), key: secret })

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { ApiError, orNotFound } from '../api/errors.ts'
+import { ApiError, apiErrors, orNotFound } from '../api/errors.ts'
 import { toJson } from '../api/json.ts'
 import { defineOperation, type Operation, type OperationResult, respond } from '../api/operation.ts'
 import { pageQuery, pageResponse } from '../api/pagination.ts'
@@ -9,6 +9,7 @@ import { recordAudit } from '../audit/queries.ts'
 import { optionalTimestamp, timestamp } from '../clock.ts'
 import type { Database } from '../database/database.ts'
 import type { Db } from '../database/tables.ts'
+import { petErrors } from '../pets/schemas.ts'
 import {
   isOpenOrderStatus,
   isOrderTransitionAllowed,
@@ -30,6 +31,7 @@ import {
 import {
   newOrderSchema,
   orderCursor,
+  orderErrors,
   orderFilterSchema,
   orderListSchema,
   orderSchema,
@@ -38,7 +40,7 @@ import {
 
 const params = z.object({ orderId: int64Text().meta({ description: 'The id of the order.' }) })
 
-const orderByIdOperation = { tag: 'Store', params, notFound: 'order_not_found' } as const
+const orderByIdOperation = { tag: 'Store', params, notFound: orderErrors.order_not_found } as const
 
 type OrderRoutesOptions = {
   readonly database: Database
@@ -75,15 +77,15 @@ const createOrderOperation = ({ baseUrl, holdMs }: OrderRoutesOptions) =>
     scope: 'orders:write',
     body: newOrderSchema,
     responses: { 201: { description: 'The order was placed.', schema: orderSchema } },
-    errors: ['pet_not_found', 'pet_unavailable'],
+    errors: [petErrors.pet_not_found, orderErrors.pet_unavailable],
     subject: ({ body }) => `pet ${body.petId}`,
     async precheck({ body }, { db, now }) {
-      if (await isPetHeld(db, body.petId, now)) throw new ApiError('pet_unavailable')
+      if (await isPetHeld(db, body.petId, now)) throw new ApiError(orderErrors.pet_unavailable)
     },
     async write({ body }, { trx, now }): Promise<OperationResult> {
       const { pet: found, openOrder } = await lockPetAndOrder(trx, body.petId, now)
-      const pet = orNotFound(found, 'pet_not_found')
-      if (openOrder || pet.status !== 'available') throw new ApiError('pet_unavailable')
+      const pet = orNotFound(found, petErrors.pet_not_found)
+      if (openOrder || pet.status !== 'available') throw new ApiError(orderErrors.pet_unavailable)
       const order = await placeOrder(trx, pet, { customer: body.customer, note: body.note, holdMs }, now)
       const Location = `${baseUrl}/store/orders/${order.id}`
       return { ...respond(201, serializeOrder(order), { Location }), subjectRef: subjectRefOf(order.id) }
@@ -109,12 +111,12 @@ const updateOrderOperation = defineOperation('updateOrder', 'PATCH /store/orders
   scope: 'orders:write',
   body: orderUpdateSchema,
   responses: { 200: { description: 'The order after the change.', schema: orderSchema } },
-  errors: ['illegal_transition'],
+  errors: [apiErrors.illegal_transition],
   subject: ({ params: { orderId } }) => `order ${orderId}`,
   async write({ params: { orderId }, body: { status } }, { trx, now, principal }) {
-    const { order, pet } = orNotFound(await lockOrder(trx, Number(orderId), now), 'order_not_found')
+    const { order, pet } = orNotFound(await lockOrder(trx, Number(orderId), now), orderErrors.order_not_found)
     if (!isOrderTransitionAllowed(order.status, status))
-      throw new ApiError('illegal_transition', illegalTransitionMessage(order.status, status))
+      throw new ApiError(apiErrors.illegal_transition, illegalTransitionMessage(order.status, status))
     const changed =
       order.status === status ? order : (await updateOrderStatus(trx, order, pet, status, now)).order
     // A principal that may only write orders must not see personal data.
@@ -156,7 +158,7 @@ export const orderRoutes = (options: OrderRoutesOptions): Operation[] => [
 const subjectRefOf = (orderId: number): string => `order ${orderId}`
 
 const orderOrNotFound = async (db: Db, id: bigint): Promise<Order> =>
-  orNotFound(await findOrder(db, Number(id)), 'order_not_found')
+  orNotFound(await findOrder(db, Number(id)), orderErrors.order_not_found)
 
 const illegalTransitionMessage = (from: OrderStatus, to: OrderStatus): string =>
   isOpenOrderStatus(from)

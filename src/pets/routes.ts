@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import type { Deprecation } from '../api/deprecation.ts'
-import { ApiError, orNotFound } from '../api/errors.ts'
+import { ApiError, apiErrors, orNotFound } from '../api/errors.ts'
 import { etagHeader, etagOf, ifMatchParameter, requireIfMatch, respondWithEtag } from '../api/etag.ts'
 import { recordRetentionMs } from '../api/idempotency.ts'
 import {
@@ -22,6 +22,7 @@ import { createPet, deletePet, findPet, listPets, updatePet } from './queries.ts
 import {
   newPetSchema,
   petCursor,
+  petErrors,
   petFilterSchema,
   petListSchema,
   petSchema,
@@ -30,7 +31,7 @@ import {
 
 const params = z.object({ petId: int64Text().meta({ description: 'The id of the animal.' }) })
 const subject = ({ params: { petId } }: { params: { petId: bigint } }) => `pet ${petId}`
-const petByIdOperation = { tag: 'Pets', params, notFound: 'pet_not_found' } as const
+const petByIdOperation = { tag: 'Pets', params, notFound: petErrors.pet_not_found } as const
 const ifNoneMatch = { 'If-None-Match': 'If this is still the current ETag, the response is 304.' }
 const pageEtag = { ETag: 'The ETag of the page, for `If-None-Match`.' }
 
@@ -59,7 +60,7 @@ type PetRoutesOptions = {
 /** The pet, locked, if it matches the `If-Match` header. */
 async function petToChange({ lockPetAndOrder }: PetRoutesOptions, petId: bigint, context: WriteContext) {
   const { pet: found, openOrder } = await lockPetAndOrder(context.trx, petId, context.now)
-  const pet = orNotFound(found, 'pet_not_found')
+  const pet = orNotFound(found, petErrors.pet_not_found)
   requireIfMatch(pet, context)
   return { pet, hasOrder: openOrder !== undefined }
 }
@@ -139,9 +140,9 @@ const getPetOperation = defineOperation('getPet', 'GET /pets/{petId}', {
     200: { description: 'The animal.', schema: petSchema, headers: etagHeader },
     304: { description: 'The animal has not changed.', headers: etagHeader },
   },
-  errors: ['operation_removed'],
+  errors: [apiErrors.operation_removed],
   read: ({ params: { petId } }, { db }) =>
-    chain(findPet(db, petId), (pet) => respondWithEtag(200, orNotFound(pet, 'pet_not_found'))),
+    chain(findPet(db, petId), (pet) => respondWithEtag(200, orNotFound(pet, petErrors.pet_not_found))),
 })
 
 const updatePetOperation = (options: PetRoutesOptions) =>
@@ -156,7 +157,7 @@ const updatePetOperation = (options: PetRoutesOptions) =>
     responses: {
       200: { description: 'The animal after the change.', schema: petSchema, headers: etagHeader },
     },
-    errors: ['illegal_transition', 'pet_has_open_order', 'precondition_failed'],
+    errors: [apiErrors.illegal_transition, petErrors.pet_has_open_order, apiErrors.precondition_failed],
     subject,
     async write({ params: { petId }, body }, context) {
       const { categoryId } = body
@@ -165,10 +166,10 @@ const updatePetOperation = (options: PetRoutesOptions) =>
         petToChange(options, petId, context),
       ])
       const { status = pet.status } = body
-      if (hasOrder && status !== pet.status) throw new ApiError('pet_has_open_order')
+      if (hasOrder && status !== pet.status) throw new ApiError(petErrors.pet_has_open_order)
       if (!isPetTransitionAllowed(pet.status, status)) {
         throw new ApiError(
-          'illegal_transition',
+          apiErrors.illegal_transition,
           `The status of an animal cannot change from ${pet.status} to ${status}: change it to available first.`,
         )
       }
@@ -184,11 +185,11 @@ const deletePetOperation = (options: PetRoutesOptions) =>
     scope: 'pets:write',
     requestHeaders: ifMatchParameter,
     responses: { 204: { description: 'The animal was removed.' } },
-    errors: ['pet_has_open_order', 'precondition_failed'],
+    errors: [petErrors.pet_has_open_order, apiErrors.precondition_failed],
     subject,
     async write({ params: { petId } }, context) {
       const { pet, hasOrder } = await petToChange(options, petId, context)
-      if (hasOrder) throw new ApiError('pet_has_open_order')
+      if (hasOrder) throw new ApiError(petErrors.pet_has_open_order)
       await deletePet(context.trx, pet, context.now)
       return respond(204)
     },

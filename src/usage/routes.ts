@@ -2,7 +2,7 @@ import { orNotFound } from '../api/errors.ts'
 import { defineOperation, type Operation, respond } from '../api/operation.ts'
 import type { Database } from '../database/database.ts'
 import { findKey } from '../keys/queries.ts'
-import { keyByIdOperation } from '../keys/schemas.ts'
+import { keyByIdOperation, keyErrors } from '../keys/schemas.ts'
 import { findUsage } from './queries.ts'
 import { serializeBucket, usageSchema } from './schemas.ts'
 import { totalsKeyId } from './usage.ts'
@@ -40,7 +40,10 @@ const getKeyUsageOperation = (options: UsageRoutesOptions) =>
     description: `${retention} A revoked key keeps its figures.`,
     responses: { 200: { description: 'The requests of the key over time.', schema: usageSchema } },
     async read({ params }, { now }) {
-      const { id } = orNotFound(await findKey(options.database.read, Number(params.keyId)), 'key_not_found')
+      const { id } = orNotFound(
+        await findKey(options.database.read, Number(params.keyId)),
+        keyErrors.key_not_found,
+      )
       return usageOf(options, id, now)
     },
   })

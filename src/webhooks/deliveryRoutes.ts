@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { ApiError } from '../api/errors.ts'
+import { ApiError, apiErrors } from '../api/errors.ts'
 import { defineOperation, type Operation, respond } from '../api/operation.ts'
 import { ListCursor, pageQuery, pageResponse } from '../api/pagination.ts'
 import { byRequest } from '../audit/audit.ts'
@@ -8,7 +8,13 @@ import type { Database } from '../database/database.ts'
 import { asFailedByCutoff, cutoffReason, findCutoffs } from './cutoffs.ts'
 import { createTestDelivery, findDelivery, listDeliveries, retryDelivery } from './deliveries.ts'
 import { requireEventAccess, webhookOrNotFound, webhookToChange } from './guards.ts'
-import { deliveryByIdOperation, deliveryListSchema, deliverySchema, webhookByIdOperation } from './schemas.ts'
+import {
+  deliveryByIdOperation,
+  deliveryListSchema,
+  deliverySchema,
+  webhookByIdOperation,
+  webhookErrors,
+} from './schemas.ts'
 import { serializeDelivery } from './serialize.ts'
 import { testEventType } from './webhook.ts'
 
@@ -69,16 +75,16 @@ const retryDeliveryOperation = defineOperation(
       const { id } = await webhookOrNotFound(trx, params.webhookId)
       const cutoffs = await findCutoffs(trx, id)
       const delivery = await findDelivery(trx, id, Number(params.deliveryId))
-      if (!delivery) throw new ApiError('webhook_not_found', deliveryNotFoundMessage)
+      if (!delivery) throw new ApiError(webhookErrors.webhook_not_found, deliveryNotFoundMessage)
       requireEventAccess([delivery.event_type], principal)
       // It would fail again without an attempt.
       if (cutoffReason(cutoffs, delivery) !== undefined)
-        throw new ApiError('unavailable', cutoffMessage, {
+        throw new ApiError(apiErrors.unavailable, cutoffMessage, {
           headers: { 'Retry-After': cutoffRetrySeconds },
         })
       const retried = await retryDelivery(trx, delivery.id, now)
       // It may have been pruned, or deleted with its webhook, since it was read.
-      if (!retried) throw new ApiError('webhook_not_found', deliveryNotFoundMessage)
+      if (!retried) throw new ApiError(webhookErrors.webhook_not_found, deliveryNotFoundMessage)
       const subject = `webhook ${delivery.webhook_id} delivery ${delivery.id}`
       await recordAudit(trx, byRequest(context), 'webhook.retried', subject)
       return respond(202, serializeDelivery(retried))
