@@ -51,8 +51,8 @@ export function createOperations(options: OperationOptions): Operation[] {
     listEventsOperation({ ...options, baseUrl, kinds }),
     ...webhookRoutes({ database, allowed: webhookAllow, baseUrl, kinds }),
     getLimitsOperation(environment),
-    ...keyRoutes({ database, apiKeyCache, environment, baseUrl, flushUsage: () => rateLimiter.flush() }),
-    getKeyLimitsOperation({ database, environment, flushUsage: () => rateLimiter.flush() }),
+    ...keyRoutes({ database, apiKeyCache, environment, baseUrl, rateLimiter }),
+    getKeyLimitsOperation({ database, environment, rateLimiter }),
     ...usageRoutes({ database, flushUsage: options.flushUsage }),
     listAuditEntriesOperation(database, baseUrl),
   ]

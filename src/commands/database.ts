@@ -70,7 +70,7 @@ export const onMissing =
   }
 
 /** The data directory, for commands that work only on the embedded database. */
-export function embeddedDataDir(env: NodeJS.ProcessEnv): string {
+export function sqliteDataDir(env: NodeJS.ProcessEnv): string {
   const { dataDir, databaseUrl } = commandConfig(env)
   if (databaseUrl === undefined) return dataDir
   throw new Error(

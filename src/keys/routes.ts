@@ -7,6 +7,7 @@ import type { KeyEnvironment } from '../auth/apiKey.ts'
 import type { ApiKeyCache } from '../auth/apiKeyCache.ts'
 import type { Database } from '../database/database.ts'
 import type { Db } from '../database/tables.ts'
+import type { RateLimiter } from '../limits/rateLimiter.ts'
 import type { Key } from './key.ts'
 import {
   createKey,
@@ -44,8 +45,8 @@ type KeyRoutesOptions = {
   readonly apiKeyCache: ApiKeyCache
   readonly environment: KeyEnvironment
   readonly baseUrl: string
-  /** Writes the counts of the rate limiter to the database, so that usage read from it is current. */
-  flushUsage(): Promise<void>
+  /** Its counts are written to the database before they are read from it. */
+  readonly rateLimiter: Pick<RateLimiter, 'flush'>
 }
 
 /** Locks a key and invalidates the key cache after the commit, so that the next request sees the change. */
@@ -55,7 +56,7 @@ async function findToChange(keyId: bigint, { trx, afterCommit }: WriteContext, a
   return key
 }
 
-const listKeysOperation = ({ database, baseUrl, flushUsage }: KeyRoutesOptions) =>
+const listKeysOperation = ({ database, baseUrl, rateLimiter }: KeyRoutesOptions) =>
   defineOperation('listKeys', 'GET /keys', {
     ...keyOperation,
     summary: 'List keys',
@@ -63,7 +64,7 @@ const listKeysOperation = ({ database, baseUrl, flushUsage }: KeyRoutesOptions) 
     query: z.object(pageQuery),
     responses: { 200: { description: 'One page of keys.', schema: keyListSchema } },
     async read({ query }, { now }) {
-      await flushUsage()
+      await rateLimiter.flush()
       return pageResponse(keyCursor, {
         url: `${baseUrl}/keys`,
         query,
@@ -92,14 +93,14 @@ const createKeyOperation = ({ apiKeyCache, environment, baseUrl }: KeyRoutesOpti
     },
   })
 
-const getKeyOperation = ({ database, flushUsage }: KeyRoutesOptions) =>
+const getKeyOperation = ({ database, rateLimiter }: KeyRoutesOptions) =>
   defineOperation('getKey', 'GET /keys/{keyId}', {
     ...keyByIdOperation,
     summary: 'Get a key',
     description: 'The response does not contain the secret.',
     responses: { 200: { description: 'The key.', schema: keySchema } },
     async read({ params: { keyId } }, { now }) {
-      await flushUsage()
+      await rateLimiter.flush()
       return respond(200, serializeKey(await keyOrNotFound(database.read, keyId), now))
     },
   })

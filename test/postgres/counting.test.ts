@@ -4,19 +4,19 @@ import fc from 'fast-check'
 import { sql } from 'kysely'
 import { generateApiKey, hashApiKey } from '../../src/auth/apiKey.ts'
 import { type ApiKey, ApiKeyCache } from '../../src/auth/apiKeyCache.ts'
-import { embeddedKeyStore } from '../../src/auth/embeddedKeyStore.ts'
 import type { KeyResult, KeyStore } from '../../src/auth/keyStore.ts'
 import { KnownSecrets } from '../../src/auth/knownSecrets.ts'
 import { postgresKeyStore } from '../../src/auth/postgresKeyStore.ts'
+import { sqliteKeyStore } from '../../src/auth/sqliteKeyStore.ts'
 import type { Clock } from '../../src/clock.ts'
 import { readConfig } from '../../src/config.ts'
 import type { Database } from '../../src/database/database.ts'
 import { openMigrated } from '../../src/database/open.ts'
-import { MemoryRateLimiter } from '../../src/limits/memoryRateLimiter.ts'
 import { type Plan, planNames } from '../../src/limits/plans.ts'
 import { PostgresRateLimiter } from '../../src/limits/postgresRateLimiter.ts'
-import { findUsage } from '../../src/limits/queries.ts'
+import { findLimitState } from '../../src/limits/queries.ts'
 import type { RateLimiter } from '../../src/limits/rateLimiter.ts'
+import { SqliteRateLimiter } from '../../src/limits/sqliteRateLimiter.ts'
 import { addressLimits, dayMs, exemptLimits, minuteMs } from '../../src/limits/window.ts'
 import { startService } from '../../src/service.ts'
 import { createLog } from '../../src/telemetry/log.ts'
@@ -43,8 +43,8 @@ function postgresSide(database: Database, clock: Clock, banAfterRejections: numb
 
 function memorySide(database: Database, clock: Clock, banAfterRejections: number): Side {
   const cache = new ApiKeyCache(database, 'production')
-  const limiter = new MemoryRateLimiter({ database, banAfterRejections, clock })
-  return { database, cache, limiter, keys: embeddedKeyStore(cache, limiter, clock) }
+  const limiter = new SqliteRateLimiter({ database, banAfterRejections, clock })
+  return { database, cache, limiter, keys: sqliteKeyStore(cache, limiter, clock) }
 }
 
 type Request = { token: string | undefined; address: string; origin?: string | undefined; isExempt?: boolean }
@@ -198,7 +198,9 @@ test('PostgreSQL counts keys exactly as memory does: every decision and every st
       }
     }
     for (const { limiter } of sides) await limiter.flush()
-    const [stored, expected] = await Promise.all(sides.map(({ database }) => findUsage(database.read, id)))
+    const [stored, expected] = await Promise.all(
+      sides.map(({ database }) => findLimitState(database.read, id)),
+    )
     assert.deepEqual(stored, expected)
   }
 
