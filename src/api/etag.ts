@@ -16,7 +16,7 @@ export function matchesIfNoneMatch(header: string, etag: string): boolean {
 }
 
 /** If-Match: strong comparison (RFC 9110, 13.1.1). */
-export function matchesIfMatch(header: string, etag: string): boolean {
+function matchesIfMatch(header: string, etag: string): boolean {
   return header.trim() === '*' || (header.match(entityTags) ?? []).some((tag) => tag === etag)
 }
 

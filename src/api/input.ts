@@ -48,7 +48,7 @@ export function readInput(
 }
 
 /** Whether the client prefers unknown fields to be rejected (RFC 7240). */
-export const isStrict = (request: ApiRequest): boolean =>
+const isStrict = (request: ApiRequest): boolean =>
   /(?:^|[,;\s])handling\s*=\s*"?strict\b(?!-)/i.test(request.header('prefer') ?? '')
 
 /** Whether the client accepts data of a read replica, which may be a few moments old (RFC 7240). */

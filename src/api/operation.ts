@@ -75,7 +75,7 @@ export type BatchedRequest<I> = {
   readonly record: RecordKey | undefined
 }
 
-export type Stability = 'stable' | 'beta' | 'experimental'
+type Stability = 'stable' | 'beta' | 'experimental'
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 type ResponseDescription = {
   description: string

@@ -62,7 +62,7 @@ const origin = storedOrigin
   })
 /** For imports: version 1.0.0 accepted origins with a wildcard, so exports can contain them. */
 export const storedOriginsSchema = z.array(storedOrigin).max(originsMax)
-export const originsSchema = z.array(origin).max(originsMax).meta({
+const originsSchema = z.array(origin).max(originsMax).meta({
   id: 'Origins',
   description:
     'Browser origins that the key is restricted to, such as `https://shelter.example`. A key with origins is publishable: it can be embedded in a web page and is read-only.',

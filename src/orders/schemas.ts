@@ -11,7 +11,7 @@ export const orderErrors = defineErrors({
 
 const customer = { name: 'Ada Example', email: 'ada@example.com' }
 
-export const orderStatusSchema = z
+const orderStatusSchema = z
   .enum(orderStatuses)
   .meta({ id: 'OrderStatus', description: 'The status of an order.' })
 export const customerSchema = z

@@ -25,4 +25,5 @@ function labelText(labels: Labels): string {
 
 const escaped = (text: string): string => text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')
 
-const numberText = (value: number): string => String(value).replace('Infinity', 'Inf')
+const numberText = (value: number): string =>
+  String(value).replace(/^(-?)Infinity$/, (_, sign) => `${sign || '+'}Inf`)

@@ -3,7 +3,7 @@ import { insertMany } from '../database/preparedQuery.ts'
 import type { Db } from '../database/tables.ts'
 import { buckets, toBuckets, type UsageBucket, type UsageRow } from './usage.ts'
 
-export const sweepRowsMax = 1_000
+const sweepRowsMax = 1_000
 
 /** Adds to the counts. The rows must be in the same order on all instances, so that they do not deadlock. */
 export async function addUsage(trx: Db, rows: readonly UsageRow[]): Promise<void> {
