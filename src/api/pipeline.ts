@@ -18,10 +18,10 @@ import {
   prepareResponse,
   rateLimitHeaderBlock,
 } from './response.ts'
-import { allowedMethods, basePath, type Page, type Route, Router } from './router.ts'
+import { allowedMethods, basePath, type Route, Router, type WebPage } from './router.ts'
 
 export type PipelineOptions = ExecuteOptions & {
-  readonly pages: readonly Page[]
+  readonly pages: readonly WebPage[]
   readonly trustedProxies: BlockList
   readonly publicUrl: string | undefined
   /** Takes one request from the page allowance of the address; returns the error if none is left. */
