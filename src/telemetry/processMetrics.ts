@@ -12,69 +12,61 @@ export function measureProcess(): () => Promise<string> {
   loop?.enable()
   return async () => {
     if (loop?.count === 0) await delay(firstSamplesMs)
-    const text = `${cpuText()}${memoryText()}${loop ? delayText(loop) : ''}`
+    const seconds = (nanoseconds: number | undefined) => nanoseconds && nanoseconds / 1e9
+    const text = [
+      processText(),
+      metric('nodejs_eventloop_lag_min_seconds', 'Shortest delay of the event loop.', seconds(loop?.min)),
+      metric('nodejs_eventloop_lag_max_seconds', 'Longest delay of the event loop.', seconds(loop?.max)),
+      metric('nodejs_eventloop_lag_mean_seconds', 'Mean delay of the event loop.', seconds(loop?.mean)),
+      metric(
+        'nodejs_eventloop_lag_stddev_seconds',
+        'Standard deviation of the delays.',
+        seconds(loop?.stddev),
+      ),
+      ...[50, 90, 99].map((percent) => {
+        const name = `nodejs_eventloop_lag_p${percent}_seconds`
+        return metric(name, `Percentile ${percent} of the delays.`, seconds(loop?.percentile(percent)))
+      }),
+    ].join('')
     loop?.reset()
     return text
   }
 }
 
-/** Undefined if the runtime or the system does not know the value. */
-const gauge = (name: string, help: string, value: number | undefined): string =>
-  value === undefined ? '' : metricText('gauge', name, help, [[{}, value]])
-
-function cpuText(): string {
+function processText(): string {
   const { user, system } = process.cpuUsage()
-  const counter = (kind: string, what: string, micros: number) => {
-    const name = `process_cpu_${kind}seconds_total`
-    return metricText('counter', name, `Total ${what} CPU time spent in seconds.`, [[{}, micros / 1e6]])
-  }
-  return [
-    counter('user_', 'user', user),
-    counter('system_', 'system', system),
-    counter('', 'user and system', user + system),
-  ].join('')
-}
-
-function memoryText(): string {
   const { rss, heapTotal, heapUsed, external } = process.memoryUsage()
   const startSeconds = Math.round(performance.timeOrigin / 1000)
   const descriptors = ifAvailable(() => readdirSync('/proc/self/fd').length - 1)
-  const descriptorsMax = kernelFigure('limits', /^Max open files\s+(\d+)/m)
   return [
-    gauge(
-      'process_start_time_seconds',
-      'Start time of the process since unix epoch in seconds.',
-      startSeconds,
+    metric('process_cpu_user_seconds_total', 'Processor time in the program.', user / 1e6),
+    metric('process_cpu_system_seconds_total', 'Processor time in the kernel.', system / 1e6),
+    metric('process_cpu_seconds_total', 'Processor time.', (user + system) / 1e6),
+    metric('process_start_time_seconds', 'When the process started, as a Unix timestamp.', startSeconds),
+    metric('process_resident_memory_bytes', 'Memory in use.', rss),
+    metric(
+      'process_virtual_memory_bytes',
+      'Address space.',
+      kernelFigure('status', /^VmSize:\s+(\d+)/m, 1024),
     ),
-    gauge('process_resident_memory_bytes', 'Resident memory size in bytes.', rss),
-    gauge('process_virtual_memory_bytes', 'Virtual memory size in bytes.', kernelBytes('VmSize')),
-    gauge('process_heap_bytes', 'Process heap size in bytes.', kernelBytes('VmData')),
-    gauge('process_open_fds', 'Number of open file descriptors.', descriptors),
-    gauge('process_max_fds', 'Maximum number of open file descriptors.', descriptorsMax),
-    gauge('nodejs_heap_size_total_bytes', 'Process heap size from Node.js in bytes.', heapTotal),
-    gauge('nodejs_heap_size_used_bytes', 'Process heap size used from Node.js in bytes.', heapUsed),
-    gauge('nodejs_external_memory_bytes', 'Node.js external memory size in bytes.', external),
+    metric('process_heap_bytes', 'Data segment.', kernelFigure('status', /^VmData:\s+(\d+)/m, 1024)),
+    metric('process_open_fds', 'Open file descriptors.', descriptors),
+    metric(
+      'process_max_fds',
+      'Limit of open file descriptors.',
+      kernelFigure('limits', /^Max open files\s+(\d+)/m),
+    ),
+    metric('nodejs_heap_size_total_bytes', 'Size of the JavaScript heap.', heapTotal),
+    metric('nodejs_heap_size_used_bytes', 'Memory in use on the JavaScript heap.', heapUsed),
+    metric('nodejs_external_memory_bytes', 'Memory of JavaScript objects outside the heap.', external),
   ].join('')
 }
 
-function delayText(loop: ReturnType<typeof monitorEventLoopDelay>): string {
-  const lag = (kind: string, help: string, nanoseconds: number) =>
-    gauge(`nodejs_eventloop_lag_${kind}_seconds`, `The ${help}.`, nanoseconds / 1e9)
-  const percentile = (percent: number) => {
-    const help = `${percent}th percentile of the recorded event loop delays`
-    return lag(`p${percent}`, help, loop.percentile(percent))
-  }
-  return [
-    lag('min', 'minimum recorded event loop delay', loop.min),
-    lag('max', 'maximum recorded event loop delay', loop.max),
-    lag('mean', 'mean of the recorded event loop delays', loop.mean),
-    lag('stddev', 'standard deviation of the recorded event loop delays', loop.stddev),
-    ...[50, 90, 99].map(percentile),
-  ].join('')
+/** Undefined if the runtime or the system does not know the value. */
+function metric(name: string, help: string, value: number | undefined): string {
+  if (value === undefined) return ''
+  return metricText(name.endsWith('_total') ? 'counter' : 'gauge', name, help, [[{}, value]])
 }
-
-const kernelBytes = (field: string): number | undefined =>
-  kernelFigure('status', new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm'), 1024)
 
 /** What Linux says about this process. */
 function kernelFigure(file: string, pattern: RegExp, unit = 1): number | undefined {
