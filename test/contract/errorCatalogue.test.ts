@@ -21,7 +21,7 @@ const declared = new Map(
 )
 
 const thrownIn = (text: string) =>
-  [...text.matchAll(/\b\w+Errors\.([a-z_]+)\b(?!\()/g)].map((match) => String(match[1]))
+  [...text.matchAll(/(?<!\/)\b\w+Errors\.([a-z_]+)\b(?!\()/g)].map((match) => String(match[1]))
 const operationsIn = (text: string) =>
   [...text.matchAll(/\bdefineOperation\(\s*'(\w+)'/g)]
     .map((match) => String(match[1]))
