@@ -1,4 +1,4 @@
-import type { Db } from '../database/tables.ts'
+import type { Db, Trx } from '../database/db.ts'
 import type { LimitState } from './window.ts'
 
 export type KeyLimitState = { id: number; state: LimitState; lastUsedAt: number }
@@ -20,7 +20,7 @@ export async function findLimitState(db: Db, id: number): Promise<KeyLimitState 
   return { id, state, lastUsedAt: row.last_used_at }
 }
 
-export async function saveLimitStates(trx: Db, entries: readonly KeyLimitState[]): Promise<void> {
+export async function saveLimitStates(trx: Trx, entries: readonly KeyLimitState[]): Promise<void> {
   for (const { id, state, lastUsedAt } of entries) {
     const row = {
       minute_ends_at: state.minuteEndsAt,

@@ -8,7 +8,7 @@ import { byRequest } from '../audit/audit.ts'
 import { recordAudit } from '../audit/queries.ts'
 import { optionalTimestamp, timestamp } from '../clock.ts'
 import type { Database } from '../database/database.ts'
-import type { Db } from '../database/tables.ts'
+import type { Db } from '../database/db.ts'
 import { petErrors } from '../pets/schemas.ts'
 import {
   isOpenOrderStatus,
@@ -48,7 +48,7 @@ type OrderRoutesOptions = {
   readonly holdMs: number
 }
 
-const listOrdersOperation = ({ database, baseUrl }: OrderRoutesOptions) =>
+const listOrdersOperation = ({ baseUrl }: OrderRoutesOptions) =>
   defineOperation('listOrders', 'GET /store/orders', {
     tag: 'Store',
     allowsReplica: true,
@@ -62,8 +62,7 @@ const listOrdersOperation = ({ database, baseUrl }: OrderRoutesOptions) =>
       pageResponse(orderCursor, {
         url: `${baseUrl}/store/orders`,
         query,
-        find: (limit, belowId, filter) =>
-          listOrders({ read: db, dialect: database.dialect }, filter, limit, belowId),
+        find: (limit, belowId, filter) => listOrders(db, filter, limit, belowId),
         serialize: serializeOrder,
       }),
   })

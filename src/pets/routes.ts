@@ -13,8 +13,7 @@ import {
 import { pageQuery, pageResponse } from '../api/pagination.ts'
 import { int64Text } from '../api/validation.ts'
 import { lockCategory } from '../categories/queries.ts'
-import type { SqlDialect } from '../database/dialect.ts'
-import type { Db } from '../database/tables.ts'
+import type { Trx } from '../database/db.ts'
 import { chain } from '../maybePromise.ts'
 import type { CreatePetBatch } from './createBatch.ts'
 import { isPetTransitionAllowed, type NewPet, type Pet } from './pet.ts'
@@ -45,13 +44,12 @@ export const getPetDeprecation: Deprecation = {
 }
 
 type PetRoutesOptions = {
-  readonly dialect: SqlDialect
   readonly baseUrl: string
   /** If the engine can create pets for many requests at once. */
   readonly createBatch?: CreatePetBatch | undefined
   /** An order whose hold has expired is cancelled. Passed in, because orders depend on pets. */
   lockPetAndOrder(
-    trx: Db,
+    trx: Trx,
     petId: bigint,
     now: number,
   ): Promise<{ pet: Pet | undefined; openOrder: object | undefined }>
@@ -68,7 +66,7 @@ async function petToChange({ lockPetAndOrder }: PetRoutesOptions, petId: bigint,
 const createdPetResponse = (pet: Pet, baseUrl: string) =>
   respondWithEtag(201, pet, { Location: `${baseUrl}/pets/${pet.id}` })
 
-const listPetsOperation = ({ dialect, baseUrl }: PetRoutesOptions) =>
+const listPetsOperation = ({ baseUrl }: PetRoutesOptions) =>
   defineOperation('listPets', 'GET /pets', {
     tag: 'Pets',
     cacheable: true,
@@ -87,7 +85,7 @@ const listPetsOperation = ({ dialect, baseUrl }: PetRoutesOptions) =>
       const page = await pageResponse(petCursor, {
         url: `${baseUrl}/pets`,
         query: { ...query, id: query.id && sortedUnique(query.id) },
-        find: (limit, belowId, filter) => listPets({ read: db, dialect }, filter, limit, belowId),
+        find: (limit, belowId, filter) => listPets(db, filter, limit, belowId),
       })
       const ETag = etagOf(`${page.json}${page.headers?.Link ?? ''}`)
       return { ...page, headers: { ...page.headers, ETag } }
@@ -127,8 +125,8 @@ const getPetOperation = defineOperation('getPet', 'GET /pets/{petId}', {
   cacheable: true,
   allowsReplica: true,
   cachedRow: {
-    table: 'pets',
     id: ({ petId = '' }) => (/^[1-9]\d{0,14}$/.test(petId) ? Number(petId) : undefined),
+    dependsOn: [{ table: 'pets', column: 'id' }],
   },
   summary: 'Get an animal',
   description:

@@ -87,7 +87,9 @@ describe('an operation', () => {
     let found = 0
     for (const { path, text } of sources) {
       // A definition ends where it is closed at the depth at which it began.
-      for (const [definition] of text.matchAll(/^( *)(?:const \w+ = )?defineOperation\([\s\S]*?^\1\}?\)/gm)) {
+      for (const [definition] of text.matchAll(
+        /^( *)(?:(?:export )?const .* = )?defineOperation\([\s\S]*?^\1\}?\)/gm,
+      )) {
         const [id = ''] = operationsIn(definition)
         assert.ok(declared.has(id), `An operation in ${path} is not in OpenAPI.`)
         found += 1
