@@ -47,13 +47,14 @@ export async function findOrder(db: Db, id: number): Promise<Order | undefined> 
   return row && toOrder(row)
 }
 
-const openOrderQuery = (db: Db) =>
+export const openOrdersQuery = (db: Db) =>
   db
     .selectFrom('orders')
     .selectAll()
-    .where('pet_id', '=', 0)
     // As literals, because the planner uses a partial index only if the query repeats its condition.
     .where('status', 'in', [sql.lit('placed'), sql.lit('approved')])
+
+const openOrderQuery = (db: Db) => openOrdersQuery(db).where('pet_id', '=', 0)
 
 const selectOpenOrder = preparedQuery<[petId: number], OrderRow>(openOrderQuery)
 const selectOpenOrderForUpdate = preparedQuery<[petId: number], OrderRow>((db) =>

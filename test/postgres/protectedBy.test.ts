@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import type pg from 'pg'
 import { applyRecords } from '../../src/commands/import/applyRecords.ts'
-import type { PetRecord } from '../../src/commands/import/records.ts'
 import type { Database } from '../../src/database/database.ts'
 import type { Db } from '../../src/database/tables.ts'
 import {
@@ -12,6 +11,7 @@ import {
   pruneEvents,
   recordEvent,
 } from '../../src/events/queries.ts'
+import type { PetRecord } from '../../src/pets/record.ts'
 import { pruneExpired } from '../../src/schedule.ts'
 import { pruneDeliveries } from '../../src/webhooks/deliveries.ts'
 import { dispatchEvents, hasUndispatchedEvents } from '../../src/webhooks/dispatch.ts'
@@ -202,9 +202,9 @@ describe('ids', () => {
     status: 'available',
   })
   const importing =
-    (database: Database, ...ids: (number | undefined)[]) =>
+    (...ids: (number | undefined)[]) =>
     (trx: Db) =>
-      applyRecords(trx, database.dialect, ids.map(record), 0)
+      applyRecords(trx, ids.map(record), 0)
   const addPet = { name: 'Added', categoryId: 9 }
 
   test('of imported animals are not assigned to new ones', async (t) => {
@@ -212,13 +212,11 @@ describe('ids', () => {
     const add = ({ service }: Side) => service.request('POST', '/v1/pets', { key, body: addPet })
     const first: number = (await add(free)).json.id
     // The import has the next id, and the new animal gets the one after.
-    const importFirst = await meet(({ database }) => database.write(importing(database, first + 1)), add)
+    const importFirst = await meet(({ database }) => database.write(importing(first + 1)), add)
     assert.ok(importFirst.hasWaited)
     assert.equal(importFirst.results[1].json.id, first + 2)
     // The new animal has the next id, and the import replaces it.
-    const addFirst = await meet(add, ({ database }) =>
-      database.write(importing(database, first + 3, undefined)),
-    )
+    const addFirst = await meet(add, ({ database }) => database.write(importing(first + 3, undefined)))
     assert.ok(addFirst.hasWaited)
     assert.equal(addFirst.results[0].json.id, first + 3)
     const { rows } = await client.query('SELECT id::int, name FROM pets WHERE id > $1 ORDER BY id', [first])

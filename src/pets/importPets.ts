@@ -1,13 +1,18 @@
 import { type RawBuilder, sql } from 'kysely'
-import { ensureCategories } from '../../categories/queries.ts'
-import { dialectOf, type SqlDialect } from '../../database/dialect.ts'
-import type { Db } from '../../database/tables.ts'
-import { type OrderStatus, petStatusForOrder } from '../../orders/order.ts'
-import { lockPetAndOrder } from '../../orders/queries.ts'
-import { createPets, findStoredPets, type StoredPet, updatePets } from '../../pets/queries.ts'
-import { addChangeCounts, type ChangeCounts, noChangeCounts } from './changes.ts'
-import { ConflictError } from './problems.ts'
-import type { PetRecord } from './records.ts'
+import { ensureCategories } from '../categories/queries.ts'
+import { dialectOf } from '../database/dialect.ts'
+import type { Db } from '../database/tables.ts'
+import { type OrderStatus, petStatusForOrder } from '../orders/order.ts'
+import { lockPetAndOrder, openOrdersQuery } from '../orders/queries.ts'
+import {
+  addCounts,
+  ConflictError,
+  type ImportCounts,
+  noCounts,
+  type RecordChange,
+} from '../records/resource.ts'
+import { createPets, findStoredPets, type StoredPet, updatePets } from './queries.ts'
+import type { PetRecord } from './record.ts'
 
 export const petsPerStatement = 500
 
@@ -15,22 +20,18 @@ export const petsPerStatement = 500
  * Adds new pets and changes existing ones, with a number of statements that does not depend on the number of pets, unless
  * several records are about the same pet.
  */
-export async function applyPets(
-  trx: Db,
-  dialect: SqlDialect,
-  pets: readonly PetRecord[],
-  now: number,
-): Promise<ChangeCounts> {
+export async function applyPets(trx: Db, pets: readonly PetRecord[], now: number): Promise<ImportCounts> {
+  const dialect = dialectOf(trx)
   const { storedIds, petIds } = await findStoredIds(trx, pets)
   const repeated = storedIndex(await findStoredPets(trx, storedIds)).firstRepeated(pets)
   if (repeated !== undefined) {
-    const counts = await applyPets(trx, dialect, pets.slice(0, repeated), now)
-    addChangeCounts(counts, await applyPets(trx, dialect, pets.slice(repeated), now))
+    const counts = await applyPets(trx, pets.slice(0, repeated), now)
+    addCounts(counts, await applyPets(trx, pets.slice(repeated), now))
     return counts
   }
   if (storedIds.length === 0 && (await findOpenOrders(trx, petIds)).size === 0) {
     await createPets(trx, dialect, pets, now)
-    return { ...noChangeCounts(), added: pets.length }
+    return { ...noCounts(), added: pets.length }
   }
   // Before the pets, in the order of all locks.
   await ensureCategories(
@@ -51,7 +52,7 @@ export async function applyPets(
       )
     const order = openOrders.get(existing?.id ?? record.id ?? 0)
     // A pet with an open order has the status that the order gives it, not that of the record.
-    const status = order ? petStatusForOrder[order.status] : record.status
+    const status = order ? petStatusForOrder[order.status as OrderStatus] : record.status
     if (!existing) added.push({ ...record, status })
     else {
       const next = merge(existing, { ...record, status })
@@ -70,19 +71,29 @@ async function lockPetsAndExpireHolds(
   storedIds: readonly number[],
   petIds: readonly number[],
   now: number,
-): Promise<Map<number, OpenOrder>> {
+) {
   await findStoredPets(trx, storedIds, true)
   const openOrders = await findOpenOrders(trx, petIds)
-  for (const [petId, { holdExpiresAt }] of openOrders) {
-    if (holdExpiresAt === null || holdExpiresAt > now) continue
+  for (const [petId, { hold_expires_at }] of openOrders) {
+    if (hold_expires_at === null || hold_expires_at > now) continue
     await lockPetAndOrder(trx, BigInt(petId), now)
     openOrders.delete(petId)
   }
   return openOrders
 }
 
+/** What an import of these pets would do. */
+export async function findPetChanges(db: Db, pets: readonly PetRecord[]): Promise<RecordChange[]> {
+  const stored = storedIndex(await findPetsOf(db, pets))
+  return pets.map((record) => {
+    const existing = stored.find(record)
+    if (!existing) return 'added'
+    return isSame(existing, merge(existing, record)) ? 'unchanged' : 'changed'
+  })
+}
+
 /** What a record leaves out stays as it is. */
-export const merge = (pet: StoredPet, record: PetRecord): StoredPet => ({
+const merge = (pet: StoredPet, record: PetRecord): StoredPet => ({
   id: pet.id,
   name: record.name,
   categoryId: record.categoryId,
@@ -90,11 +101,11 @@ export const merge = (pet: StoredPet, record: PetRecord): StoredPet => ({
   externalId: record.externalId ?? pet.externalId,
 })
 
-export const isSame = (a: StoredPet, b: StoredPet): boolean =>
+const isSame = (a: StoredPet, b: StoredPet): boolean =>
   a.name === b.name && a.categoryId === b.categoryId && a.status === b.status && a.externalId === b.externalId
 
 /** Finds the stored pet of a record: by its id, or else by its external id. */
-export function storedIndex(stored: readonly StoredPet[]) {
+function storedIndex(stored: readonly StoredPet[]) {
   const byId = new Map(stored.map((pet) => [pet.id, pet]))
   const byExternalId = new Map(stored.map((pet) => [pet.externalId, pet]))
   const holderOf = ({ externalId }: PetRecord): StoredPet | undefined =>
@@ -126,8 +137,6 @@ function isAscending(pets: readonly PetRecord[]): boolean {
   return true
 }
 
-type OpenOrder = { readonly status: 'placed' | 'approved'; readonly holdExpiresAt: number | null }
-
 /** The ids of existing pets, and of all pets that the records name. */
 async function findStoredIds(db: Db, pets: readonly Pick<PetRecord, 'id' | 'externalId'>[]) {
   const given = pets.flatMap(({ id }) => id ?? [])
@@ -153,20 +162,12 @@ export const findPetsOf = async (
   pets: readonly Pick<PetRecord, 'id' | 'externalId'>[],
 ): Promise<StoredPet[]> => (db ? findStoredPets(db, (await findStoredIds(db, pets)).storedIds) : [])
 
-async function findOpenOrders(trx: Db, petIds: readonly number[]): Promise<Map<number, OpenOrder>> {
-  if (petIds.length === 0) return new Map()
-  const rows = await trx
-    .selectFrom('orders')
-    .select(['pet_id', 'status', 'hold_expires_at'])
+async function findOpenOrders(trx: Db, petIds: readonly number[]) {
+  if (petIds.length === 0) return new Map<number, never>()
+  const rows = await openOrdersQuery(trx)
     .where(isAmong(trx, 'pet_id', petIds))
-    .where('status', 'in', [sql.lit('placed'), sql.lit('approved')])
     .execute()
-  return new Map(
-    rows.map(({ pet_id, status, hold_expires_at: holdExpiresAt }) => [
-      pet_id,
-      { status: status as OpenOrder['status'] satisfies OrderStatus, holdExpiresAt },
-    ]),
-  )
+  return new Map(rows.map((row) => [row.pet_id, row]))
 }
 
 const idsPerRowMax = 4
