@@ -56,7 +56,7 @@ export type KeyRecord = z.output<typeof keyRecordSchema>
 type KeyRow = Selectable<Tables['api_keys']>
 
 /** `keysRenumbered`: it was added under a new id. `keysUnchanged`: it is an operator key, which an import never changes. */
-type Outcome = readonly [RecordChange, remark?: 'keysRenumbered' | 'keysUnchanged']
+type Outcome = readonly [RecordChange, ...remarks: ('keysRenumbered' | 'keysUnchanged')[]]
 
 /**
  * Adds or updates a key. An import never takes access away from the operator of this database, and never gives a key what

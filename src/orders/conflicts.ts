@@ -68,7 +68,7 @@ export class OrderConflicts implements Conflicts<ImportedOrder> {
 async function petFinder({ db, hasRecord }: ConflictContext, lines: readonly Line[]) {
   const isInFile = (id: number) => hasRecord('pet', id)
   const missing = lines.flatMap(({ petId, isOpen }) => (isOpen && !isInFile(petId) ? petId : []))
-  const pets = db ? await findStoredPets(db, [...new Set(missing)]) : []
+  const pets = db ? await findStoredPets(db, dialectOf(db).isIn('id', [...new Set(missing)])) : []
   const stored = new Set(pets.map(({ id }) => id))
   return (id: number): boolean => isInFile(id) || stored.has(id)
 }

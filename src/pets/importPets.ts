@@ -22,13 +22,15 @@ export const petsPerStatement = 500
  */
 export async function applyPets(trx: Db, pets: readonly PetRecord[], now: number): Promise<ImportCounts> {
   const dialect = dialectOf(trx)
-  const { storedIds, petIds } = await findStoredIds(trx, pets)
-  const repeated = storedIndex(await findStoredPets(trx, storedIds)).firstRepeated(pets)
+  const found = await findPetsOf(trx, pets)
+  const repeated = storedIndex(found).firstRepeated(pets)
   if (repeated !== undefined) {
     const counts = await applyPets(trx, pets.slice(0, repeated), now)
     addCounts(counts, await applyPets(trx, pets.slice(repeated), now))
     return counts
   }
+  const storedIds = found.map(({ id }) => id)
+  const petIds = [...new Set([...pets.flatMap(({ id }) => id ?? []), ...storedIds])]
   if (storedIds.length === 0 && (await findOpenOrders(trx, petIds)).size === 0) {
     await createPets(trx, dialect, pets, now)
     return { ...noCounts(), added: pets.length }
@@ -39,8 +41,10 @@ export async function applyPets(trx: Db, pets: readonly PetRecord[], now: number
     pets.map(({ categoryId }) => categoryId),
     now,
   )
-  const openOrders = await lockPetsAndExpireHolds(trx, storedIds, petIds, now)
-  const stored = storedIndex(await findStoredPets(trx, storedIds))
+  const isStored = dialect.isIn('id', storedIds)
+  await findStoredPets(trx, isStored, true)
+  const openOrders = await expireHolds(trx, petIds, now)
+  const stored = storedIndex(await findStoredPets(trx, isStored))
   const added: PetRecord[] = []
   const changed: StoredPet[] = []
   for (const record of pets) {
@@ -66,13 +70,7 @@ export async function applyPets(trx: Db, pets: readonly PetRecord[], now: number
 }
 
 /** Returns the open orders by pet. Orders change only while their pet is locked. */
-async function lockPetsAndExpireHolds(
-  trx: Db,
-  storedIds: readonly number[],
-  petIds: readonly number[],
-  now: number,
-) {
-  await findStoredPets(trx, storedIds, true)
+async function expireHolds(trx: Db, petIds: readonly number[], now: number) {
   const openOrders = await findOpenOrders(trx, petIds)
   for (const [petId, { hold_expires_at }] of openOrders) {
     if (hold_expires_at === null || hold_expires_at > now) continue
@@ -137,30 +135,22 @@ function isAscending(pets: readonly PetRecord[]): boolean {
   return true
 }
 
-/** The ids of existing pets, and of all pets that the records name. */
-async function findStoredIds(db: Db, pets: readonly Pick<PetRecord, 'id' | 'externalId'>[]) {
-  const given = pets.flatMap(({ id }) => id ?? [])
-  const externalIds = pets.flatMap(({ externalId }) => externalId ?? [])
-  const selectIds = db.selectFrom('pets').select('id')
-  const byId = given.length > 0 ? await selectIds.where(isAmong(db, 'id', given)).execute() : []
-  const byExternalId =
-    externalIds.length > 0
-      ? await selectIds
-          .where(dialectOf(db).isIn('external_id', externalIds))
-          // As in the partial index.
-          .where('external_id', 'is not', null)
-          .execute()
-      : []
-  const isGiven = new Set(given)
-  const found = [...byId.filter(({ id }) => isGiven.has(id)), ...byExternalId].map(({ id }) => id)
-  return { storedIds: [...new Set(found)], petIds: [...new Set([...given, ...found])] }
-}
-
 /** The stored pets that the records name. Without a database, there are none. */
-export const findPetsOf = async (
+export async function findPetsOf(
   db: Db | undefined,
   pets: readonly Pick<PetRecord, 'id' | 'externalId'>[],
-): Promise<StoredPet[]> => (db ? findStoredPets(db, (await findStoredIds(db, pets)).storedIds) : [])
+): Promise<StoredPet[]> {
+  if (!db) return []
+  const ids = new Set(pets.flatMap(({ id }) => id ?? []))
+  const externalIds = pets.flatMap(({ externalId }) => externalId ?? [])
+  const byId = ids.size > 0 ? await findStoredPets(db, isAmong(db, 'id', [...ids])) : []
+  const isGiven = dialectOf(db).isIn('external_id', externalIds)
+  // As in the partial index.
+  const isIndexed = sql<boolean>`${isGiven} AND external_id IS NOT NULL`
+  const byExternalId = externalIds.length > 0 ? await findStoredPets(db, isIndexed) : []
+  const found = [...byId.filter(({ id }) => ids.has(id)), ...byExternalId]
+  return [...new Map(found.map((pet) => [pet.id, pet])).values()]
+}
 
 async function findOpenOrders(trx: Db, petIds: readonly number[]) {
   if (petIds.length === 0) return new Map<number, never>()

@@ -1,8 +1,8 @@
-import { type Expression, sql } from 'kysely'
+import { type Expression, type SqlBool, sql } from 'kysely'
 import { ensureCategories, ensureCategory } from '../categories/queries.ts'
 import { send } from '../database/changes.ts'
 import type { DatabaseReader } from '../database/database.ts'
-import { dialectOf, type SqlDialect } from '../database/dialect.ts'
+import type { SqlDialect } from '../database/dialect.ts'
 import { insertMany, insertReturningId, preparedQuery, preparedStatement } from '../database/preparedQuery.ts'
 import type { Db } from '../database/tables.ts'
 import { recordEvent, recordEvents } from '../events/queries.ts'
@@ -147,13 +147,16 @@ export async function createPets(
 /** A pet with the name that it has in another system. */
 export type StoredPet = Pet & { readonly externalId: string | null }
 
-/** Pets with these ids. `isLocked` locks them until the end of the transaction, in the order of their ids. */
-export async function findStoredPets(db: Db, ids: readonly number[], isLocked = false): Promise<StoredPet[]> {
-  if (ids.length === 0) return []
+/** `isLocked` locks the pets until the end of the transaction, in the order of their ids. */
+export async function findStoredPets(
+  db: Db,
+  condition: Expression<SqlBool>,
+  isLocked = false,
+): Promise<StoredPet[]> {
   const rows = await db
     .selectFrom('pets')
     .select([...columns, 'external_id'])
-    .where(dialectOf(db).isIn('id', ids))
+    .where(condition)
     .orderBy('id')
     .$if(isLocked, (query) => query.forUpdate())
     .execute()
@@ -178,7 +181,7 @@ export async function updatePets(trx: Db, pets: readonly StoredPet[], now: numbe
     trx,
     pets.map(({ id, name, categoryId, status, externalId }) => [id, name, categoryId, status, externalId]),
   )
-  // The external id is not part of the event. A change of it alone has an event all the same: an export in pieces reads
+  // The external id is not part of the event. A change of it alone has an event all the same: an export in batches reads
   // again what has one.
   const events = pets.map(({ externalId: _, ...data }) => ({ type: 'pet.updated', data }) as const)
   await recordEvents(trx, now, events)

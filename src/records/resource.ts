@@ -113,22 +113,17 @@ export function addCounts(total: ImportCounts, counts: ImportCounts): void {
   for (const [name, count] of Object.entries(counts)) total[name] = (total[name] ?? 0) + count
 }
 
-/** For a resource whose records are applied one by one. `apply` returns the change, and a remark if there is one. */
+/** For a resource whose records are applied one by one. `apply` returns the change, and the remarks. */
 export const oneByOne = <Imported extends ResourceRecord>(
-  apply: (trx: Db, record: Imported, now: number) => Promise<readonly [RecordChange, remark?: string]>,
+  apply: (trx: Db, record: Imported, now: number) => Promise<readonly [RecordChange, ...remarks: string[]]>,
   findChange: (db: Db, record: Imported, now: number) => Promise<RecordChange>,
 ): Pick<Resource<Imported>, 'batchMax' | 'apply' | 'findChanges'> => ({
   batchMax: 1,
   async apply(trx, records, now) {
     const counts = noCounts()
     for (const record of records)
-      for (const name of await apply(trx, record, now))
-        if (name !== undefined) addCounts(counts, { ...noCounts(), [name]: 1 })
+      for (const name of await apply(trx, record, now)) counts[name] = (counts[name] ?? 0) + 1
     return counts
   },
-  findChanges: async (db, records, now) => {
-    const changes: RecordChange[] = []
-    for (const record of records) changes.push(await findChange(db, record, now))
-    return changes
-  },
+  findChanges: (db, records, now) => Promise.all(records.map((record) => findChange(db, record, now))),
 })
