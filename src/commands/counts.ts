@@ -6,6 +6,9 @@ import { counted } from './cli.ts'
 export const byResource = <T>(toValue: (resource: Resource) => T): Record<string, T> =>
   Object.fromEntries(countedResources.map((resource) => [resource.countName, toValue(resource)]))
 
+/** The tables whose rows are counted. */
+export const countedTables = byResource(({ table }) => table)
+
 /** The numbers of records, for people. */
 export const describeCounts = (counts: Readonly<Record<string, number>>): string =>
   listOf(countedResources.map(({ countName, nouns }) => counted(counts[countName] ?? 0, ...nouns)))

@@ -110,14 +110,13 @@ async function importFile(
   }
   const changes = changesOf(counts)
   const totals = byResource(({ countName }) => totalOf(changes[countName]))
-  const remarks = countedResources
-    .filter(({ requiresWithKeys }) => options.withKeys || !requiresWithKeys)
-    .flatMap((resource) =>
-      Object.entries(resource.remarks ?? {}).map(([name, describe]) => {
-        const count = counts.get(resource)?.[name] ?? 0
-        return { name, count, sentence: count > 0 && describe(counted(count, ...resource.nouns)) }
-      }),
-    )
+  const remarks = countedResources.flatMap((resource) => {
+    if (resource.requiresWithKeys && !options.withKeys) return []
+    return Object.entries(resource.remarks ?? {}).map(([name, describe]) => {
+      const count = counts.get(resource)?.[name] ?? 0
+      return { name, count, sentence: count > 0 && describe(counted(count, ...resource.nouns)) }
+    })
+  })
   const result = {
     ...totals,
     changes,

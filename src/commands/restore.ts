@@ -7,7 +7,7 @@ import { databaseFile } from '../database/sqlite/open.ts'
 import { type ReplacedDatabase, restoreDatabase } from '../database/sqlite/restore.ts'
 import { restartFeed } from '../events/queries.ts'
 import { printResult } from './cli.ts'
-import { byResource, describeCounts } from './counts.ts'
+import { countedTables, describeCounts } from './counts.ts'
 import { embeddedDataDir, withOutcome } from './database.ts'
 import type { Call } from './interface/define.ts'
 import { interruptible } from './interruption.ts'
@@ -34,11 +34,7 @@ export async function run({ env, options, args: [file = ''] }: Call<Options>): P
   const restore = async (signal: AbortSignal) => {
     using progress = new Progress('Copying')
     const onProgress = (pages: number, share: number) => progress.show(pages, 'pages', share)
-    return await restoreDatabase(file, dataDir, now, prepare, {
-      tables: byResource(({ table }) => table),
-      onProgress,
-      signal,
-    })
+    return await restoreDatabase(file, dataDir, now, prepare, { tables: countedTables, onProgress, signal })
   }
   const { bytes, rows } = await interruptible(() => 'nothing was restored', restore).catch(
     (error: unknown) => {

@@ -52,9 +52,12 @@ function parseLine(
   }
 }
 
-const othersOf = countedResources.filter(({ requiresWithKeys }) => !requiresWithKeys)
-const needsWithKeys = `is imported only with --with-keys. To move all data from a source that you trust, use "petstore import --with-keys". To import only ${listOf(othersOf.map(({ nouns }) => nouns[1]))}, create the file with "petstore export --without-keys".`
+const nounsWithoutKeys = countedResources.flatMap(({ requiresWithKeys, nouns }) =>
+  requiresWithKeys ? [] : nouns[1],
+)
+const needsWithKeys = `is imported only with --with-keys. To move all data from a source that you trust, use "petstore import --with-keys". To import only ${listOf(nounsWithoutKeys)}, create the file with "petstore export --without-keys".`
 
+/** In the order of the file. */
 const recordTypes = countedResources
   .toSorted((a, b) => (a.positions.at(-1) ?? 0) - (b.positions.at(-1) ?? 0))
   .map(({ type }) => type)

@@ -18,7 +18,7 @@ const headerSchema = z.object({
 /** What the reader and the writer of a file need of a resource. */
 export type RecordKind = Pick<Resource, 'schema' | 'batchMax' | 'apply'>
 
-/** The first line of an export. */
+/** The first line of an export continues the counters of the other database. */
 const header: RecordKind = {
   schema: headerSchema,
   batchMax: 1,
@@ -41,7 +41,7 @@ export function contentRequiringWithKeys(value: { readonly [name: string]: unkno
   return counter && `a counter (${counter})`
 }
 
-/** The format is wrong, or a counter: no line of the file can be imported. */
+/** The first line of an export. If it is wrong, no line of the file can be imported. */
 export const isHeader = ({ type }: { readonly type?: unknown }): boolean => type === headerType
 
 export type ReadOptions = {
