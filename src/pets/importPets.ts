@@ -1,9 +1,7 @@
-import { type RawBuilder, sql } from 'kysely'
+import { sql } from 'kysely'
 import { ensureCategories } from '../categories/queries.ts'
 import { dialectOf } from '../database/dialect.ts'
 import type { Db } from '../database/tables.ts'
-import { type OrderStatus, petStatusForOrder } from '../orders/order.ts'
-import { lockPetAndOrder, openOrdersQuery } from '../orders/queries.ts'
 import {
   addCounts,
   ConflictError,
@@ -11,27 +9,43 @@ import {
   noCounts,
   type RecordChange,
 } from '../records/resource.ts'
-import { createPets, findStoredPets, type StoredPet, updatePets } from './queries.ts'
+import type { PetStatus } from './pet.ts'
+import { createPets, findStoredPets, isAmong, type StoredPet, updatePets } from './queries.ts'
 import type { PetRecord } from './record.ts'
 
 export const petsPerStatement = 500
+
+/** The functions of orders that decide about their pets. */
+export type PetOrders = {
+  hasOpenOrders(trx: Db, petIds: readonly number[]): Promise<boolean>
+  statusesByOpenOrders(
+    trx: Db,
+    petIds: readonly number[],
+    now: number,
+  ): Promise<ReadonlyMap<number, PetStatus>>
+}
 
 /**
  * Adds new pets and changes existing ones, with a number of statements that does not depend on the number of pets, unless
  * several records are about the same pet.
  */
-export async function applyPets(trx: Db, pets: readonly PetRecord[], now: number): Promise<ImportCounts> {
+export async function applyPets(
+  trx: Db,
+  pets: readonly PetRecord[],
+  now: number,
+  orders: PetOrders,
+): Promise<ImportCounts> {
   const dialect = dialectOf(trx)
   const found = await findPetsOf(trx, pets)
   const repeated = storedIndex(found).firstRepeated(pets)
   if (repeated !== undefined) {
-    const counts = await applyPets(trx, pets.slice(0, repeated), now)
-    addCounts(counts, await applyPets(trx, pets.slice(repeated), now))
+    const counts = await applyPets(trx, pets.slice(0, repeated), now, orders)
+    addCounts(counts, await applyPets(trx, pets.slice(repeated), now, orders))
     return counts
   }
   const storedIds = found.map(({ id }) => id)
   const petIds = [...new Set([...pets.flatMap(({ id }) => id ?? []), ...storedIds])]
-  if (storedIds.length === 0 && (await findOpenOrders(trx, petIds)).size === 0) {
+  if (storedIds.length === 0 && !(await orders.hasOpenOrders(trx, petIds))) {
     await createPets(trx, dialect, pets, now)
     return { ...noCounts(), added: pets.length }
   }
@@ -43,7 +57,7 @@ export async function applyPets(trx: Db, pets: readonly PetRecord[], now: number
   )
   const isStored = dialect.isIn('id', storedIds)
   await findStoredPets(trx, isStored, true)
-  const openOrders = await expireHolds(trx, petIds, now)
+  const statuses = await orders.statusesByOpenOrders(trx, petIds, now)
   const stored = storedIndex(await findStoredPets(trx, isStored))
   const added: PetRecord[] = []
   const changed: StoredPet[] = []
@@ -54,9 +68,8 @@ export async function applyPets(trx: Db, pets: readonly PetRecord[], now: number
       throw new ConflictError(
         `Animal ${record.id} cannot have the external id "${record.externalId}", because animal ${holder.id} has it.`,
       )
-    const order = openOrders.get(existing?.id ?? record.id ?? 0)
     // A pet with an open order has the status that the order gives it, not that of the record.
-    const status = order ? petStatusForOrder[order.status as OrderStatus] : record.status
+    const status = statuses.get(existing?.id ?? record.id ?? 0) ?? record.status
     if (!existing) added.push({ ...record, status })
     else {
       const next = merge(existing, { ...record, status })
@@ -67,17 +80,6 @@ export async function applyPets(trx: Db, pets: readonly PetRecord[], now: number
   if (added.length > 0) await createPets(trx, dialect, added, now)
   const unchanged = pets.length - added.length - changed.length
   return { added: added.length, changed: changed.length, unchanged }
-}
-
-/** Returns the open orders by pet. Orders change only while their pet is locked. */
-async function expireHolds(trx: Db, petIds: readonly number[], now: number) {
-  const openOrders = await findOpenOrders(trx, petIds)
-  for (const [petId, { hold_expires_at }] of openOrders) {
-    if (hold_expires_at === null || hold_expires_at > now) continue
-    await lockPetAndOrder(trx, BigInt(petId), now)
-    openOrders.delete(petId)
-  }
-  return openOrders
 }
 
 /** What an import of these pets would do. */
@@ -150,22 +152,4 @@ export async function findPetsOf(
   const byExternalId = externalIds.length > 0 ? await findStoredPets(db, isIndexed) : []
   const found = [...byId.filter(({ id }) => ids.has(id)), ...byExternalId]
   return [...new Map(found.map((pet) => [pet.id, pet])).values()]
-}
-
-async function findOpenOrders(trx: Db, petIds: readonly number[]) {
-  if (petIds.length === 0) return new Map<number, never>()
-  const rows = await openOrdersQuery(trx)
-    .where(isAmong(trx, 'pet_id', petIds))
-    .execute()
-  return new Map(rows.map((row) => [row.pet_id, row]))
-}
-
-const idsPerRowMax = 4
-
-/** A range is faster than a list, and the ids of an export are dense. May find rows that are not among the given ones. */
-function isAmong(db: Db, name: 'id' | 'pet_id', ids: readonly number[]): RawBuilder<boolean> {
-  const [min, max] = [Math.min(...ids), Math.max(...ids)]
-  return max - min < idsPerRowMax * ids.length
-    ? sql`${sql.ref(name)} BETWEEN ${min} AND ${max}`
-    : dialectOf(db).isIn(name, ids)
 }

@@ -1,9 +1,9 @@
 import { identityCounter, type Resource } from '../records/resource.ts'
 import { PetConflicts } from './conflicts.ts'
-import { applyPets, findPetChanges, petsPerStatement } from './importPets.ts'
+import { applyPets, findPetChanges, type PetOrders, petsPerStatement } from './importPets.ts'
 import { type PetRecord, parsePetFast, petRecordSchema } from './record.ts'
 
-export const petResource: Resource<PetRecord, 'pets'> = {
+export const petResource = (orders: PetOrders): Resource<PetRecord, 'pets'> => ({
   type: 'pet',
   countName: 'pets',
   nouns: ['animal', 'animals'],
@@ -20,7 +20,7 @@ export const petResource: Resource<PetRecord, 'pets'> = {
   parseFast: parsePetFast,
   conflicts: () => new PetConflicts(),
   batchMax: petsPerStatement,
-  apply: applyPets,
+  apply: (trx, pets, now) => applyPets(trx, pets, now, orders),
   findChanges: findPetChanges,
   identitiesOf: ({ id, externalId }) => [id, externalId].filter((each) => each !== undefined),
-}
+})

@@ -6,8 +6,7 @@ import { ensureCategories } from '../../src/categories/queries.ts'
 import { readBatches } from '../../src/commands/export/lines.ts'
 import type { Database } from '../../src/database/database.ts'
 import type { Db } from '../../src/database/tables.ts'
-import { applyPets } from '../../src/pets/importPets.ts'
-import { petResource } from '../../src/pets/resource.ts'
+import { defaultResource as petResource } from '../../src/resources.ts'
 import { addUsage } from '../../src/usage/queries.ts'
 import { insertDeliveries, pruneDeliveries } from '../../src/webhooks/deliveries.ts'
 import { type DatabaseEnv, newDatabase, openTestDatabase, removeDatabase } from '../support/engine.ts'
@@ -95,8 +94,8 @@ describe('the texts of statements do not depend on the number of', () => {
             status: 'available' as const,
             externalId: `x ${n}`,
           }))
-        await applyPets(trx, records(`new ${size}`), 0)
-        await applyPets(trx, records(`changed ${size}`), 0)
+        await petResource.apply(trx, records(`new ${size}`), 0)
+        await petResource.apply(trx, records(`changed ${size}`), 0)
       },
     ],
     [
