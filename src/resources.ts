@@ -7,19 +7,21 @@ import { orderResource } from './orders/resource.ts'
 import { petResource } from './pets/resource.ts'
 import { type Counter, identityCounter, type Resource } from './records/resource.ts'
 
-/** The resource of records without a type, and of CSV. */
-export const defaultResource = petResource({ hasOpenOrders, statusesByOpenOrders })
+const pets = petResource({ hasOpenOrders, statusesByOpenOrders })
 
 /**
  * What is exported, imported and counted. In the order of the counters in the first line of an export; an owner comes
  * before what it owns.
  */
-export const resources: readonly Resource[] = [defaultResource, keyResource, categoryResource, orderResource]
+export const resources: readonly Resource[] = [pets, keyResource, categoryResource, orderResource]
 
 /** In the order of results and messages: what requires `--with-keys` comes last. */
 export const countedResources: readonly Resource[] = resources.toSorted(
   (a, b) => Number(a.requiresWithKeys ?? 0) - Number(b.requiresWithKeys ?? 0),
 )
+
+/** The resource of records without a type, and of CSV. */
+export const defaultResource = pets
 
 const byType = new Map<unknown, Resource>(resources.map((resource) => [resource.type, resource]))
 

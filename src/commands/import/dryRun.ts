@@ -22,12 +22,12 @@ export async function findChanges(
       if (!resource) continue
       for (let from = 0; from < all.length; from += resource.batchMax) {
         const some = all.slice(from, from + resource.batchMax)
-        const changes = await changesOf(db, resource, some)
-        for (const [at, record] of some.entries()) {
-          const isRepeated = seen.add(resource, record)
-          const change = changes[at] === 'added' && isRepeated ? 'changed' : (changes[at] as RecordChange)
-          addKindCounts(counts, resource, { ...noCounts(), [change]: 1 })
+        const found = noCounts()
+        for (const [at, change] of (await changesOf(db, resource, some)).entries()) {
+          const isRepeated = seen.add(resource, some[at] as ResourceRecord)
+          found[change === 'added' && isRepeated ? 'changed' : change]++
         }
+        addKindCounts(counts, resource, found)
       }
     }
   }
