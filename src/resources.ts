@@ -1,5 +1,4 @@
 import { categoryResource } from './categories/resource.ts'
-import { dialectOf } from './database/dialect.ts'
 import { continueFeed } from './events/queries.ts'
 import { keyResource } from './keys/resource.ts'
 import { hasOpenOrders, statusesByOpenOrders } from './orders/queries.ts'
@@ -34,6 +33,6 @@ export const counters: readonly Counter[] = [
   {
     ...identityCounter('lastEventId', 'events'),
     // The events up to this one count as pruned.
-    reserve: (trx, upTo) => continueFeed(trx, dialectOf(trx), upTo),
+    reserve: (trx, upTo) => continueFeed(trx, upTo),
   },
 ]

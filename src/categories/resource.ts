@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { int64 } from '../api/validation.ts'
-import type { Db } from '../database/tables.ts'
+import type { Db, Trx } from '../database/db.ts'
 import { recordEvent } from '../events/queries.ts'
 import { oneByOne, type RecordChange, type Resource } from '../records/resource.ts'
 import { findCategory, lastAssignedCategoryId, reserveCategoryIds, updateCategory } from './queries.ts'
@@ -28,7 +28,7 @@ async function findCategoryChange(db: Db, { id, name }: CategoryRecord): Promise
   return (existing.name ?? null) === name ? 'unchanged' : 'changed'
 }
 
-async function applyCategory(trx: Db, record: CategoryRecord, now: number) {
+async function applyCategory(trx: Trx, record: CategoryRecord, now: number) {
   const { id, name } = record
   const change = await findCategoryChange(trx, record)
   if (change === 'added') {

@@ -31,7 +31,7 @@ export async function run({ env, options }: Call<Options>): Promise<void> {
   const copy = new ExportCopy()
   try {
     const counters = await withDatabase(env, async (database) => {
-      if (database.dialect.watchSilentOrderChanges) return copyInBatches(database, copy, exported)
+      if (database.read.dialect.watchSilentChanges) return copyInBatches(database, copy, exported)
       return database.snapshot(async (db) => {
         await write(await readCounters(db), readLines(db, exported))
         return undefined

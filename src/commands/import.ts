@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
-import type { Db } from '../database/tables.ts'
+import type { Db } from '../database/db.ts'
 import { petCsvFields } from '../pets/record.ts'
 import { addCounts, noCounts } from '../records/resource.ts'
 import { explainTemporary } from '../records/temporaryDatabase.ts'

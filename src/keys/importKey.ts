@@ -3,8 +3,8 @@ import type { Selectable } from 'kysely'
 import * as z from 'zod'
 import { integer } from '../api/validation.ts'
 import { byImport } from '../audit/audit.ts'
-import { dialectOf } from '../database/dialect.ts'
-import type { Db, Tables } from '../database/tables.ts'
+import type { Db, Trx } from '../database/db.ts'
+import type { Tables } from '../database/tables.ts'
 import { customLimitMax, customStreamsMax } from '../limits/plans.ts'
 import { type RecordChange, recordId, recordTime } from '../records/resource.ts'
 import { type KeySettings, validateKeySettings } from './key.ts'
@@ -62,7 +62,7 @@ type Outcome = readonly [RecordChange, ...remarks: ('keysRenumbered' | 'keysUnch
  * Adds or updates a key. An import never takes access away from the operator of this database, and never gives a key what
  * the API could not give it: it stays revoked, and expired secrets stay expired.
  */
-export async function applyKey(trx: Db, record: KeyRecord, now: number): Promise<Outcome> {
+export async function applyKey(trx: Trx, record: KeyRecord, now: number): Promise<Outcome> {
   const existing = await findExisting(trx, record)
   if (!existing) return addKey(trx, record, now)
   if (isOperatorKey(existing, now)) return ['unchanged', 'keysUnchanged']
@@ -99,18 +99,16 @@ const isSameRow = (existing: KeyRow, next: Partial<KeyRow>): boolean =>
  * The key with one of the secrets of the record, or with its id and creation time. The id alone is not enough, because
  * every database assigns ids from 1.
  */
-async function findExisting(trx: Db, record: KeyRecord): Promise<KeyRow | undefined> {
+async function findExisting(db: Db, record: KeyRecord): Promise<KeyRow | undefined> {
   const { id, createdAt, secrets } = record
   const hashes = secrets.map(({ hash }) => hash)
-  const candidates = await trx
+  const candidates = await db
     .selectFrom('api_keys')
     .selectAll()
     .where(({ eb, or, and, selectFrom }) => {
       const isSameKey = and([eb('id', '=', id), eb('created_at', '=', createdAt)])
       if (hashes.length === 0) return isSameKey
-      const holders = selectFrom('api_key_secrets')
-        .select('key_id')
-        .where(dialectOf(trx).isIn('hash', hashes))
+      const holders = selectFrom('api_key_secrets').select('key_id').where(db.dialect.isIn('hash', hashes))
       return or([isSameKey, eb('id', 'in', holders)])
     })
     .orderBy('id')
@@ -125,7 +123,7 @@ const isOperatorKey = (key: KeyRow, now: number): boolean =>
     key.revoked_at === null &&
     (key.expires_at ?? never) > now)
 
-async function addKey(trx: Db, record: KeyRecord, now: number): Promise<Outcome> {
+async function addKey(trx: Trx, record: KeyRecord, now: number): Promise<Outcome> {
   const keys = trx.selectFrom('api_keys').select('id')
   const isIdTaken = (await keys.where('id', '=', record.id).executeTakeFirst()) !== undefined
   // At most one key comes from the setting. An imported one next to it becomes an ordinary key.
@@ -165,7 +163,7 @@ async function* secretChanges(db: Db, keyId: number, { secrets }: KeyRecord) {
 }
 
 /** Returns whether anything changed. */
-async function mergeSecrets(trx: Db, keyId: number, record: KeyRecord): Promise<boolean> {
+async function mergeSecrets(trx: Trx, keyId: number, record: KeyRecord): Promise<boolean> {
   let isChanged = false
   for await (const { hash, createdAt: created_at, expiresAt: expires_at } of secretChanges(
     trx,
@@ -184,7 +182,7 @@ async function mergeSecrets(trx: Db, keyId: number, record: KeyRecord): Promise<
 }
 
 /** Keeps as many secrets as a rotation does: valid ones first, then the newest. */
-async function deleteExcessSecrets(trx: Db, keyId: number): Promise<void> {
+async function deleteExcessSecrets(trx: Trx, keyId: number): Promise<void> {
   const secrets = await trx.selectFrom('api_key_secrets').selectAll().where('key_id', '=', keyId).execute()
   const byExpiry = secrets.toSorted(
     (a, b) => (b.expires_at ?? never) - (a.expires_at ?? never) || b.created_at - a.created_at,

@@ -1,4 +1,3 @@
-import { dialectOf } from '../database/dialect.ts'
 import { identityCounter, oneByOne, type Resource } from '../records/resource.ts'
 import { applyKey, findKeyChange, type KeyRecord, keyRecordSchema } from './importKey.ts'
 
@@ -16,7 +15,7 @@ export const keyResource: Resource<KeyRecord, 'api_keys'> = {
     const found = await db
       .selectFrom('api_key_secrets')
       .select(['key_id', 'hash', 'created_at as createdAt', 'expires_at as expiresAt'])
-      .where(dialectOf(db).isIn('key_id', ids))
+      .where(db.dialect.isIn('key_id', ids))
       .orderBy('created_at')
       .orderBy('hash')
       .execute()

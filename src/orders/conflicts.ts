@@ -1,5 +1,4 @@
-import { dialectOf } from '../database/dialect.ts'
-import type { Db } from '../database/tables.ts'
+import type { Db } from '../database/db.ts'
 import { findStoredPets } from '../pets/queries.ts'
 import { FileLines } from '../records/fileLines.ts'
 import type { ConflictContext, Conflicts } from '../records/resource.ts'
@@ -68,7 +67,7 @@ export class OrderConflicts implements Conflicts<ImportedOrder> {
 async function petFinder({ db, hasRecord }: ConflictContext, lines: readonly Line[]) {
   const isInFile = (id: number) => hasRecord('pet', id)
   const missing = lines.flatMap(({ petId, isOpen }) => (isOpen && !isInFile(petId) ? petId : []))
-  const pets = db ? await findStoredPets(db, dialectOf(db).isIn('id', [...new Set(missing)])) : []
+  const pets = db ? await findStoredPets(db, db.dialect.isIn('id', [...new Set(missing)])) : []
   const stored = new Set(pets.map(({ id }) => id))
   return (id: number): boolean => isInFile(id) || stored.has(id)
 }
@@ -76,7 +75,7 @@ async function petFinder({ db, hasRecord }: ConflictContext, lines: readonly Lin
 /** The open orders in the database with the ids of the lines, and those for their pets. */
 async function findStored(db: Db | undefined, lines: readonly Line[]) {
   if (!db) return []
-  const { isIn } = dialectOf(db)
+  const { isIn } = db.dialect
   const ids = lines.map(({ id }) => id)
   const petIds = lines.flatMap(({ petId, isOpen }) => (isOpen ? petId : []))
   const byId = await openOrdersQuery(db).where(isIn('id', ids)).execute()

@@ -1,6 +1,5 @@
 import * as z from 'zod'
-import { dialectOf } from '../database/dialect.ts'
-import type { Db } from '../database/tables.ts'
+import type { Db, Trx } from '../database/db.ts'
 import { recordEvent } from '../events/queries.ts'
 import {
   ConflictError,
@@ -63,7 +62,7 @@ export const orderResource: Resource<OrderRecord, 'orders'> = {
       cancelReason: row.cancel_reason,
     })),
   // The erasure of customer data has no event.
-  watchUnrecordedChanges: (db) => dialectOf(db).watchSilentOrderChanges?.(db),
+  watchUnrecordedChanges: (db) => db.dialect.watchSilentChanges?.(db, 'orders', 'silently_changed_by'),
   schema,
   conflicts: () => new OrderConflicts(),
   ...oneByOne(applyOrder, findOrderChange),
@@ -90,7 +89,7 @@ async function findOrderChange(db: Db, record: OrderRecord): Promise<RecordChang
     : 'changed'
 }
 
-async function applyOrder(trx: Db, record: OrderRecord, now: number): Promise<[RecordChange]> {
+async function applyOrder(trx: Trx, record: OrderRecord, now: number): Promise<[RecordChange]> {
   const { id, petId, status, cancelReason } = record
   // First: it may expire the hold of the existing order.
   const { openOrder } = await lockPetAndOrder(trx, BigInt(petId), now)

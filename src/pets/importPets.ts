@@ -1,7 +1,6 @@
 import { sql } from 'kysely'
 import { ensureCategories } from '../categories/queries.ts'
-import { dialectOf } from '../database/dialect.ts'
-import type { Db } from '../database/tables.ts'
+import type { Db, Trx } from '../database/db.ts'
 import {
   addCounts,
   ConflictError,
@@ -17,9 +16,9 @@ export const petsPerStatement = 500
 
 /** The functions of orders that decide about their pets. */
 export type PetOrders = {
-  hasOpenOrders(trx: Db, petIds: readonly number[]): Promise<boolean>
+  hasOpenOrders(trx: Trx, petIds: readonly number[]): Promise<boolean>
   statusesByOpenOrders(
-    trx: Db,
+    trx: Trx,
     petIds: readonly number[],
     now: number,
   ): Promise<ReadonlyMap<number, PetStatus>>
@@ -30,12 +29,11 @@ export type PetOrders = {
  * several records are about the same pet.
  */
 export async function applyPets(
-  trx: Db,
+  trx: Trx,
   pets: readonly PetRecord[],
   now: number,
   orders: PetOrders,
 ): Promise<ImportCounts> {
-  const dialect = dialectOf(trx)
   const found = await findPetsOf(trx, pets)
   const repeated = storedIndex(found).firstRepeated(pets)
   if (repeated !== undefined) {
@@ -46,7 +44,7 @@ export async function applyPets(
   const storedIds = found.map(({ id }) => id)
   const petIds = [...new Set([...pets.flatMap(({ id }) => id ?? []), ...storedIds])]
   if (storedIds.length === 0 && !(await orders.hasOpenOrders(trx, petIds))) {
-    await createPets(trx, dialect, pets, now)
+    await createPets(trx, pets, now)
     return { ...noCounts(), added: pets.length }
   }
   // Before the pets, in the order of all locks.
@@ -55,7 +53,7 @@ export async function applyPets(
     pets.map(({ categoryId }) => categoryId),
     now,
   )
-  const isStored = dialect.isIn('id', storedIds)
+  const isStored = trx.dialect.isIn('id', storedIds)
   await findStoredPets(trx, isStored, true)
   const statuses = await orders.statusesByOpenOrders(trx, petIds, now)
   const stored = storedIndex(await findStoredPets(trx, isStored))
@@ -77,7 +75,7 @@ export async function applyPets(
     }
   }
   await updatePets(trx, changed, now)
-  if (added.length > 0) await createPets(trx, dialect, added, now)
+  if (added.length > 0) await createPets(trx, added, now)
   const unchanged = pets.length - added.length - changed.length
   return { added: added.length, changed: changed.length, unchanged }
 }
@@ -146,7 +144,7 @@ export async function findPetsOf(
   const ids = new Set(pets.flatMap(({ id }) => id ?? []))
   const externalIds = pets.flatMap(({ externalId }) => externalId ?? [])
   const byId = ids.size > 0 ? await findStoredPets(db, isAmong(db, 'id', [...ids])) : []
-  const isGiven = dialectOf(db).isIn('external_id', externalIds)
+  const isGiven = db.dialect.isIn('external_id', externalIds)
   // As in the partial index.
   const isIndexed = sql<boolean>`${isGiven} AND external_id IS NOT NULL`
   const byExternalId = externalIds.length > 0 ? await findStoredPets(db, isIndexed) : []

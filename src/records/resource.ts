@@ -2,8 +2,8 @@ import type { Selectable } from 'kysely'
 import type * as z from 'zod'
 import { integer } from '../api/validation.ts'
 import { timeMaxMs } from '../clock.ts'
-import { dialectOf } from '../database/dialect.ts'
-import type { Db, IdentityTable, Tables } from '../database/tables.ts'
+import type { Db, Trx } from '../database/db.ts'
+import type { IdentityTable, Tables } from '../database/tables.ts'
 import type { MaybePromise } from '../maybePromise.ts'
 
 /** A record of an export: one JSON object on a line. Times are in milliseconds since the Unix epoch. */
@@ -25,7 +25,7 @@ export type Counter = {
   readonly name: string
   read(db: Db): Promise<number>
   /** Prevents ids up to this one from being assigned again. */
-  reserve(trx: Db, upTo: number): Promise<void>
+  reserve(trx: Trx, upTo: number): Promise<void>
 }
 
 /**
@@ -69,7 +69,7 @@ export type Resource<
   conflicts?(): Conflicts<Imported>
   /** The most records that are applied at once. */
   readonly batchMax: number
-  apply(trx: Db, records: readonly Imported[], now: number): Promise<ImportCounts>
+  apply(trx: Trx, records: readonly Imported[], now: number): Promise<ImportCounts>
   /** What an import would do with each record. */
   findChanges(db: Db, records: readonly Imported[], now: number): Promise<RecordChange[]>
   /** What identifies a record among those of its type. The first value decides. Its id, if not declared. */
@@ -103,8 +103,8 @@ export class ConflictError extends Error {}
 /** The counter of a table whose ids the database assigns. */
 export const identityCounter = (name: string, table: IdentityTable): Counter => ({
   name,
-  read: (db) => dialectOf(db).lastAssignedId(db, table),
-  reserve: (trx, upTo) => dialectOf(trx).reserveIds(trx, table, upTo),
+  read: (db) => db.dialect.lastAssignedId(db, table),
+  reserve: (trx, upTo) => trx.dialect.reserveIds(trx, table, upTo),
 })
 
 export const noCounts = (): ImportCounts => ({ added: 0, changed: 0, unchanged: 0 })
@@ -115,7 +115,7 @@ export function addCounts(total: ImportCounts, counts: ImportCounts): void {
 
 /** For a resource whose records are applied one by one. `apply` returns the change, and the remarks. */
 export const oneByOne = <Imported extends ResourceRecord>(
-  apply: (trx: Db, record: Imported, now: number) => Promise<readonly [RecordChange, ...remarks: string[]]>,
+  apply: (trx: Trx, record: Imported, now: number) => Promise<readonly [RecordChange, ...remarks: string[]]>,
   findChange: (db: Db, record: Imported, now: number) => Promise<RecordChange>,
 ): Pick<Resource<Imported>, 'batchMax' | 'apply' | 'findChanges'> => ({
   batchMax: 1,

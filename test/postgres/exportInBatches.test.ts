@@ -10,7 +10,7 @@ import { copyInBatches } from '../../src/commands/export/copyInBatches.ts'
 import { batchRowsMax } from '../../src/commands/export/lines.ts'
 import { applyRecords } from '../../src/commands/import/applyRecords.ts'
 import type { Database } from '../../src/database/database.ts'
-import type { Db } from '../../src/database/tables.ts'
+import type { Trx } from '../../src/database/db.ts'
 import { recordEvent, restartFeed } from '../../src/events/queries.ts'
 import { createKey, revokeKey } from '../../src/keys/queries.ts'
 import {
@@ -45,14 +45,14 @@ const newOrder = { customer: { name: 'Zoë', email: undefined }, note: 'garden',
 async function filledDatabase(t: TestContext) {
   const { env, database } = await openDatabaseFor(t)
   const pets = Array.from({ length: petCount }, (_, n) => ({ name: `Pet ${n}`, categoryId: BigInt(n % 5) }))
-  await database.write((trx) => createPets(trx, database.dialect, pets, 1))
+  await database.write((trx) => createPets(trx, pets, 1))
   await database.write(async (trx) => {
     for (let id = 1; id <= orderCount; id++) await placeOrder(trx, await petOf(trx, id), newOrder, 1)
   })
   return { env, database }
 }
 
-const petOf = async (trx: Db, id: number): Promise<Pet> => (await findPetForUpdate(trx, BigInt(id))) as Pet
+const petOf = async (trx: Trx, id: number): Promise<Pet> => (await findPetForUpdate(trx, BigInt(id))) as Pet
 
 /** One change of every kind, of other rows in every turn. */
 async function changeEverything({ write }: Database, turn: number): Promise<void> {
@@ -186,8 +186,8 @@ describe('an export', { concurrency: 2 }, () => {
     const begun = Promise.withResolvers<void>()
     const mayCommit = Promise.withResolvers<void>()
     const changes = [
-      (trx: Db) => eraseCustomer(trx, 5, 2),
-      async (trx: Db) => updatePet(trx, await petOf(trx, petCount), { name: 'Changed' }, 2),
+      (trx: Trx) => eraseCustomer(trx, 5, 2),
+      async (trx: Trx) => updatePet(trx, await petOf(trx, petCount), { name: 'Changed' }, 2),
     ].map((change) =>
       database.write(async (trx) => {
         await change(trx)
@@ -272,7 +272,7 @@ describe('an export', { concurrency: 2 }, () => {
   test('fails if the feed was restarted during it', async (t) => {
     const { database } = await filledDatabase(t)
     const restart = async (snapshot: number) => {
-      if (snapshot === 2) await database.write((trx) => restartFeed(trx, database.dialect, 0))
+      if (snapshot === 2) await database.write((trx) => restartFeed(trx, 0))
     }
     await assert.rejects(exportOf(withHook(database, restart)), /feed was restarted during the export/)
   })
@@ -289,7 +289,7 @@ describe('what a row owns, and is deleted with,', () => {
   async function withNotes(t: TestContext) {
     const { database } = await openDatabaseFor(t)
     const pets = Array.from({ length: ownerCount }, (_, n) => ({ name: `Pet ${n}`, categoryId: 1n }))
-    await database.write((trx) => createPets(trx, database.dialect, pets, 1))
+    await database.write((trx) => createPets(trx, pets, 1))
     await database.write(async (trx) => {
       for (const [table, owner] of [
         ['test_notes', 'pets'],

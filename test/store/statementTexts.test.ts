@@ -5,7 +5,7 @@ import { pruneAuditEntries, recordAudit } from '../../src/audit/queries.ts'
 import { ensureCategories } from '../../src/categories/queries.ts'
 import { readBatches } from '../../src/commands/export/lines.ts'
 import type { Database } from '../../src/database/database.ts'
-import type { Db } from '../../src/database/tables.ts'
+import type { Trx } from '../../src/database/db.ts'
 import { defaultResource as petResource } from '../../src/resources.ts'
 import { addUsage } from '../../src/usage/queries.ts'
 import { insertDeliveries, pruneDeliveries } from '../../src/webhooks/deliveries.ts'
@@ -51,7 +51,7 @@ describe('the texts of statements do not depend on the number of', () => {
       data: '{"id":"é\'"}',
     }))
 
-  const works: [what: string, textsMax: number, work: (trx: Db, size: number) => Promise<unknown>][] = [
+  const works: [what: string, textsMax: number, work: (trx: Trx, size: number) => Promise<unknown>][] = [
     ['deliveries that are dispatched', 2, (trx, size) => insertDeliveries(trx, deliveries(size), 0)],
     [
       'deliveries that are pruned',

@@ -1,7 +1,6 @@
 import { sql } from 'kysely'
 import { toJson } from '../../api/json.ts'
-import { dialectOf } from '../../database/dialect.ts'
-import type { Db } from '../../database/tables.ts'
+import type { Db } from '../../database/db.ts'
 import type { Resource } from '../../records/resource.ts'
 import { counters } from '../../resources.ts'
 
@@ -48,7 +47,7 @@ async function readBatch(
   const id = sql.ref<RowId>(idColumn)
   // All tables have the same methods, which have no common type.
   let query = db.selectFrom(table as 'pets').selectAll()
-  if (selection) query = query.where(dialectOf(db).isIn(selection.column, selection.values))
+  if (selection) query = query.where(db.dialect.isIn(selection.column, selection.values))
   if (after !== undefined) query = query.where(id, '>', after)
   const rows = await query.orderBy(id).limit(batchRowsMax).execute()
   const records = rows.length > 0 ? await toRecords(rows, db) : []

@@ -1,4 +1,4 @@
-import type { Db } from '../../database/tables.ts'
+import type { Trx } from '../../database/db.ts'
 import { addCounts, type ImportCounts, noCounts, type ResourceRecord } from '../../records/resource.ts'
 import { kindOf, type RecordKind } from './records.ts'
 
@@ -15,7 +15,7 @@ export function addKindCounts(total: KindCounts, kind: RecordKind, counts: Impor
 
 /** Applies the records that fit into one transaction, with the events of their changes. Returns how many these are. */
 export async function applyRecords(
-  trx: Db,
+  trx: Trx,
   records: readonly ResourceRecord[],
   now: number,
 ): Promise<{ applied: number; counts: KindCounts }> {

@@ -1,5 +1,5 @@
 import { systemClock } from '../../clock.ts'
-import type { Db } from '../../database/tables.ts'
+import type { Db } from '../../database/db.ts'
 import type { Conflicts, ResourceRecord } from '../../records/resource.ts'
 import { resources } from '../../resources.ts'
 import type { Problems } from './problems.ts'

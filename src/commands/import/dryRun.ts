@@ -1,5 +1,5 @@
 import { systemClock } from '../../clock.ts'
-import type { Db } from '../../database/tables.ts'
+import type { Db } from '../../database/db.ts'
 import { noCounts, type RecordChange, type Resource, type ResourceRecord } from '../../records/resource.ts'
 import { openTemporaryDatabase } from '../../records/temporaryDatabase.ts'
 import { resourceOf } from '../../resources.ts'

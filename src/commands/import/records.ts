@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { integer } from '../../api/validation.ts'
-import type { Db } from '../../database/tables.ts'
+import type { Trx } from '../../database/db.ts'
 import { idMax, noCounts, type Resource, type ResourceRecord } from '../../records/resource.ts'
 import { counters, resourceOf } from '../../resources.ts'
 import type { Problem } from './problems.ts'
@@ -22,7 +22,7 @@ export type RecordKind = Pick<Resource, 'schema' | 'batchMax' | 'apply'>
 const header: RecordKind = {
   schema: headerSchema,
   batchMax: 1,
-  async apply(trx: Db, [record]: readonly ResourceRecord[]) {
+  async apply(trx: Trx, [record]: readonly ResourceRecord[]) {
     const values = record as Readonly<Record<string, number | undefined>>
     for (const { name, reserve } of counters) await reserve(trx, values[name] ?? 0)
     return noCounts()
