@@ -57,11 +57,8 @@ const selectOpenOrderForUpdate = preparedQuery<[petId: number], OrderRow>((db) =
 
 async function findOpenOrders(db: Db, petIds: readonly number[]): Promise<Order[]> {
   if (petIds.length === 0) return []
-  return (
-    await openOrdersQuery(db)
-      .where(isAmong(db, 'pet_id', petIds))
-      .execute()
-  ).map(toOrder)
+  const query = openOrdersQuery(db).where(isAmong(db, 'pet_id', petIds))
+  return (await query.execute()).map(toOrder)
 }
 
 export const hasOpenOrders = async (db: Db, petIds: readonly number[]): Promise<boolean> =>
