@@ -105,7 +105,7 @@ export async function createPet(
 const insertPets = insertMany('pets', columns)
 const insertPetsWithExternalIds = insertMany('pets', [...columns, 'external_id'])
 
-export type ImportedPet = NewPet & { id?: number | undefined; externalId?: string | undefined }
+type ImportedPet = NewPet & { id?: number | undefined; externalId?: string | undefined }
 
 /** Adds many new pets. Pets without an id get the next free ones. */
 export async function createPets(trx: Trx, pets: readonly ImportedPet[], now: number): Promise<void> {

@@ -120,7 +120,7 @@ export async function throwIfAborted(signal: AbortSignal | undefined): Promise<v
   signal?.throwIfAborted()
 }
 
-export type RowCounts = Readonly<Record<string, number>>
+type RowCounts = Readonly<Record<string, number>>
 
 /** A database of another version may lack a table. */
 function countRows(connection: DatabaseSync, tables: CopyOptions['tables'] = {}): RowCounts {
