@@ -1,4 +1,3 @@
-import type { RawBuilder } from 'kysely'
 import type { Clock } from '../clock.ts'
 import { deleteCursors, listCursors, lowerCursors, writeCursor } from '../database/cursors.ts'
 import type { Database } from '../database/database.ts'
@@ -111,12 +110,15 @@ export async function applyCutoffBatch(trx: Db, webhookId: number, now: number):
     .executeTakeFirst()
   const from = oldest?.id ?? 0
   const isInBatch = (to: number) => dialectOf(trx).keysetRange('webhook_id', webhookId, from, to)
-  if (isDeleted) {
-    await trx.deleteFrom('webhook_deliveries').where(isInBatch(through)).execute()
-  } else {
-    for (const cutoff of cutoffs)
-      if (cutoff.through >= from) await failWhere(trx, cutoff, isInBatch(cutoff.through), now)
-  }
+  if (isDeleted) await trx.deleteFrom('webhook_deliveries').where(isInBatch(through)).execute()
+  for (const cutoff of isDeleted ? [] : cutoffs)
+    await trx
+      .updateTable('webhook_deliveries')
+      .set(failedFields(reasonOf(cutoff), now))
+      .where(isInBatch(cutoff.through))
+      .where('next_attempt_at', 'is not', null)
+      .$if(!isForAllTypes(cutoff), (query) => query.where('event_type', '=', cutoff.eventType))
+      .execute()
   if (oldest) {
     await lowerCursors(trx, prefixOf(webhookId), from - 1)
     return true
@@ -127,21 +129,6 @@ export async function applyCutoffBatch(trx: Db, webhookId: number, now: number):
     await deleteWebhook(trx, webhookId)
   }
   return false
-}
-
-async function failWhere(
-  trx: Db,
-  cutoff: DeliveryCutoff,
-  isInBatch: RawBuilder<boolean>,
-  now: number,
-): Promise<void> {
-  await trx
-    .updateTable('webhook_deliveries')
-    .set(failedFields(reasonOf(cutoff), now))
-    .where(isInBatch)
-    .where('next_attempt_at', 'is not', null)
-    .$if(!isForAllTypes(cutoff), (query) => query.where('event_type', '=', cutoff.eventType))
-    .execute()
 }
 
 /**
