@@ -4,7 +4,6 @@ import type { Clock } from '../clock.ts'
 import { type Database, DatabaseUnavailableError } from '../database/database.ts'
 import { ConcurrencyLimit } from './concurrencyLimit.ts'
 import { type FeedEvent, isPrivateEvent } from './event.ts'
-import { toServerSentEvents } from './format.ts'
 import { eventsAfter, lastPrunedEventId } from './queries.ts'
 import {
   type CatchUpPage,
@@ -14,6 +13,7 @@ import {
   type StreamOptions,
   type StreamSource,
   streamEndMessages,
+  toServerSentEvents,
 } from './stream.ts'
 import { type FindStreamAccess, TokenAccessRegistry } from './streamAccess.ts'
 

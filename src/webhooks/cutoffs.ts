@@ -111,14 +111,15 @@ export async function applyCutoffBatch(trx: Db, webhookId: number, now: number):
   const from = oldest?.id ?? 0
   const isInBatch = (to: number) => dialectOf(trx).keysetRange('webhook_id', webhookId, from, to)
   if (isDeleted) await trx.deleteFrom('webhook_deliveries').where(isInBatch(through)).execute()
-  for (const cutoff of isDeleted ? [] : cutoffs)
-    await trx
-      .updateTable('webhook_deliveries')
-      .set(failedFields(reasonOf(cutoff), now))
-      .where(isInBatch(cutoff.through))
-      .where('next_attempt_at', 'is not', null)
-      .$if(!isForAllTypes(cutoff), (query) => query.where('event_type', '=', cutoff.eventType))
-      .execute()
+  else
+    for (const cutoff of cutoffs)
+      await trx
+        .updateTable('webhook_deliveries')
+        .set(failedFields(reasonOf(cutoff), now))
+        .where(isInBatch(cutoff.through))
+        .where('next_attempt_at', 'is not', null)
+        .$if(!isForAllTypes(cutoff), (query) => query.where('event_type', '=', cutoff.eventType))
+        .execute()
   if (oldest) {
     await lowerCursors(trx, prefixOf(webhookId), from - 1)
     return true
