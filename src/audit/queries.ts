@@ -1,9 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type Selectable, sql } from 'kysely'
-import { send } from '../database/changes.ts'
 import type { Database } from '../database/database.ts'
-import { dialectOf } from '../database/dialect.ts'
-import type { Db, Tables } from '../database/tables.ts'
+import type { Db, Trx } from '../database/db.ts'
+import type { Tables } from '../database/tables.ts'
 import { type AuditAction, type AuditContext, type AuditEntry, auditRetentionMs } from './audit.ts'
 
 type AuditRow = Selectable<Tables['audit_entries']>
@@ -13,7 +12,7 @@ const copyRowsMax = 500
 
 /** Appends an entry in the transaction of the change. The subject is a kind and an id, without personal data. */
 export function recordAudit(
-  trx: Db,
+  trx: Trx,
   { now, actor, requestId }: AuditContext,
   action: AuditAction,
   subject: string,
@@ -26,7 +25,7 @@ export function recordAudit(
     subject,
     request_id: requestId ?? null,
   }
-  return send(trx, trx.insertInto('audit_entries').values(entry))
+  return trx.send(trx.insertInto('audit_entries').values(entry))
 }
 
 /** One page of entries, newest first. */
@@ -49,7 +48,7 @@ const toEntry = (row: AuditRow): AuditEntry => ({
 })
 
 /** Deletes a bounded number of entries past their retention. Returns how many. */
-export async function pruneAuditEntries(trx: Db, now: number): Promise<number> {
+export async function pruneAuditEntries(trx: Trx, now: number): Promise<number> {
   const { numAffectedRows = 0n } = await sql`
     DELETE FROM audit_entries WHERE id IN (
       SELECT id FROM (SELECT id, at FROM audit_entries ORDER BY id LIMIT ${pruneRowsMax}) AS oldest
@@ -76,12 +75,12 @@ export async function carryOverAuditEntries(restored: Database, replaced: Db): P
   }
 }
 
-async function copyEntries(trx: Db, rows: readonly AuditRow[]): Promise<void> {
+async function copyEntries(trx: Trx, rows: readonly AuditRow[]): Promise<void> {
   const ids = rows.map(({ id }) => id)
   const existing = await trx
     .selectFrom('audit_entries')
     .selectAll()
-    .where(dialectOf(trx).isIn('id', ids))
+    .where(trx.dialect.isIn('id', ids))
     .execute()
   const byId = new Map(existing.map((row) => [row.id, row]))
   const missing = rows.filter((row) => !isDeepStrictEqual({ ...byId.get(row.id) }, { ...row }))

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { pollForChanges } from '../changePoller.ts'
-import type { Db } from '../tables.ts'
+import type { Db } from '../db.ts'
 
 const defaultPollMs = 250
 

@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ClientBase, Pool } from 'pg'
 import { type Database, DatabaseUnavailableError } from '../database.ts'
-import { postgresDialect } from '../dialect.ts'
 import { watchExternalChanges } from './changes.ts'
-import { postgresKysely, query, withClient } from './driver.ts'
+import { PostgresDb, query, withClient } from './driver.ts'
 import { EventNumbering } from './eventNumbering.ts'
 import { connectionSource, createPool, withFallback } from './pool.ts'
 import { PostgresReplica } from './replica.ts'
@@ -51,7 +50,7 @@ export function openPostgres({
     source,
   )
   const unlimited = connectionSource(pool, () => unlimitedMs)
-  const read = postgresKysely(source)
+  const read = new PostgresDb(source)
   const pools = [pool, writePool, unknownCallerPool]
   let replica: PostgresReplica | undefined
   if (replicaOptions) {
@@ -63,9 +62,8 @@ export function openPostgres({
   const numbering = new EventNumbering(read)
   const externalChanges = watchExternalChanges(read, changePollMs)
   return {
-    dialect: postgresDialect,
     read,
-    unknownCallerDb: postgresKysely(unknownCallerSource),
+    unknownCallerDb: new PostgresDb(unknownCallerSource),
     replica,
     write: (work, options) => writer.write(work, options),
     run: (query) => writer.run(query),
