@@ -42,10 +42,7 @@ export async function ensureCategories(trx: Trx, ids: readonly bigint[], now: nu
     trx,
     sorted.map((id) => [id]),
   )
-  const isAdded = new Set(added.map(({ category_id }) => category_id))
-  const events = sorted
-    .filter((id) => isAdded.has(id))
-    .map((id) => ({ type: 'category.created', data: { id } }) as const)
+  const events = added.map(({ category_id: id }) => ({ type: 'category.created', data: { id } }) as const)
   if (events.length > 0) await recordEvents(trx, now, events)
 }
 
