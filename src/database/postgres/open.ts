@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { sql } from 'kysely'
 import type { ClientBase, Pool } from 'pg'
+import { pollForChanges } from '../changePoller.ts'
 import { type Database, DatabaseUnavailableError } from '../database.ts'
-import { watchExternalChanges } from './changes.ts'
 import { PostgresDb, query, withClient } from './driver.ts'
 import { EventNumbering } from './eventNumbering.ts'
 import { connectionSource, createPool, withFallback } from './pool.ts'
@@ -12,6 +13,7 @@ import { PostgresWriter } from './writer.ts'
 const pingMaxMs = 1_000
 const closeWaitMaxMs = 2_000
 const unknownCallerPoolMax = 2
+const defaultChangePollMs = 250
 const unlimitedMs = 2 ** 31 - 1
 const noTimeouts = 'SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0'
 const beginSnapshot = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${noTimeouts}`
@@ -38,7 +40,7 @@ export function openPostgres({
   url,
   poolMax,
   replica: replicaOptions,
-  changePollMs,
+  changePollMs = defaultChangePollMs,
 }: PostgresOptions): Database {
   const pool = createPool(url, poolMax, 'read')
   // Writes have their own connections: those that wait for a lock do not delay reads and the authentication.
@@ -60,7 +62,10 @@ export function openPostgres({
   }
   const writer = new PostgresWriter(writePool)
   const numbering = new EventNumbering(read)
-  const externalChanges = watchExternalChanges(read, changePollMs)
+  const version = sql<{ version: number }>`SELECT sum(changes)::bigint AS version FROM counter_slots`
+  // Every change of any process increases it.
+  const readVersion = async () => (await version.execute(read)).rows[0]?.version
+  const externalChanges = pollForChanges(readVersion, { intervalMs: changePollMs })
   return {
     read,
     unknownCallerDb: new PostgresDb(unknownCallerSource),

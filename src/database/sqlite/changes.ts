@@ -1,10 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { pollForChanges } from '../changePoller.ts'
 import type { RowSource } from '../tables.ts'
 import { isLocked } from './driver.ts'
 import type { WriteQueue } from './writeQueue.ts'
-
-const defaultPollMs = 500
 
 /** Collects the ids that the changes of the writer concern, with temporary triggers, and reports them at the commit. */
 export class RowChanges {
@@ -71,25 +68,4 @@ export function databaseVersionReader(connection: DatabaseSync, queue: WriteQueu
     }
     return version
   }
-}
-
-/** Polls the version of the writer. The reader never commits, so a new version is a commit of another process. */
-export function watchExternalChanges(
-  version: () => number,
-  durability: { syncCommit(): Promise<void> } | undefined,
-  pollMs = defaultPollMs,
-) {
-  let seen = version()
-  return pollForChanges((notify) => {
-    try {
-      const current = version()
-      if (current === seen) return
-      seen = current
-    } catch {
-      // The file is damaged, which every read reports.
-    }
-    notify()
-    // Listeners that need the change to be durable are called again after the sync.
-    void durability?.syncCommit().then(notify, () => {})
-  }, pollMs)
 }

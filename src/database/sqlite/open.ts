@@ -2,10 +2,11 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { pollForChanges } from '../changePoller.ts'
 import { type Database, DatabaseUnavailableError, type StorageFault } from '../database.ts'
 import type { Db } from '../db.ts'
 import { withRetry } from '../retry.ts'
-import { databaseVersionReader, RowChanges, watchExternalChanges } from './changes.ts'
+import { databaseVersionReader, RowChanges } from './changes.ts'
 import { isLocked, SqliteDb } from './driver.ts'
 import { Durability, defaultSyncMaxMs } from './durability.ts'
 import { isServerRunning } from './fileLock.ts'
@@ -18,6 +19,7 @@ const openWaitMaxMs = 5_000
 /** SQLite does not wait if several connections turn on WAL mode in a new database at the same time: one succeeds. */
 const openRetry = { waitMaxMs: openWaitMaxMs, retryMs: 20, isRetryable: isLocked }
 const readWaitMaxMs = 50
+const defaultChangePollMs = 500
 
 export const databaseFile = (dataDir: string): string => join(dataDir, 'petstore.db')
 
@@ -33,7 +35,7 @@ type SqliteOptions = {
  */
 export async function openSqlite(
   dataDir: string,
-  { isServing, syncMaxMs = defaultSyncMaxMs, changePollMs }: SqliteOptions = {},
+  { isServing, syncMaxMs = defaultSyncMaxMs, changePollMs = defaultChangePollMs }: SqliteOptions = {},
 ): Promise<Database> {
   createFolder(dataDir)
   const file = databaseFile(dataDir)
@@ -51,11 +53,7 @@ export async function openSqlite(
     for (const listener of faultListeners) listener(fault)
   }
   const rowChanges = new RowChanges(writer)
-  const queue: WriteQueue = new WriteQueue({
-    writer,
-    durability: () => durability,
-    onCommitted: () => rowChanges.report(),
-  })
+  const queue: WriteQueue = new WriteQueue({ writer, rowChanges, durability: () => durability })
   const externalVersion = databaseVersionReader(writer, queue)
   const durability = isServing
     ? new Durability({ databaseFile: file, writer, read, syncMaxMs, externalVersion, onFault })
@@ -64,7 +62,12 @@ export async function openSqlite(
   if (!durability) writer.exec('PRAGMA cache_size = -12288; PRAGMA wal_autocheckpoint = 16384')
   // The previous process may have crashed between deleting data and truncating the log.
   if (!isRecovered) durability?.truncateWal()
-  const externalChanges = watchExternalChanges(externalVersion, durability, changePollMs)
+  // The reader never commits, so a new version of the writer is a commit of another process.
+  const externalChanges = pollForChanges(externalVersion, {
+    intervalMs: changePollMs,
+    initial: externalVersion(),
+    sync: () => durability?.syncCommit(),
+  })
   const readableThrough = () => durability?.readableThrough() ?? Number.MAX_SAFE_INTEGER
   return {
     read,

@@ -35,8 +35,8 @@ export type BatchWriterOptions = {
   readonly writer: DatabaseSync
   /** Present in a server, which syncs commits in another thread. */
   durability(): Durability | undefined
-  /** Called synchronously after COMMIT. */
-  onCommitted(): void
+  /** Reported synchronously after COMMIT. */
+  readonly rowChanges: { report(): void }
 }
 
 /** Runs jobs in transactions of the one connection that writes. */
@@ -151,7 +151,7 @@ export class BatchWriter {
         { cause: error },
       )
     }
-    this.#options.onCommitted()
+    this.#options.rowChanges.report()
   }
 
   #rollbackFailed(): void {
