@@ -1,7 +1,13 @@
 import * as z from 'zod'
+import { defineErrors } from '../api/errors.ts'
 import { ListCursor, pageSchema } from '../api/pagination.ts'
 import { boundedText, int64, int64Text, nonBlankText, timestampSchema } from '../api/validation.ts'
 import { orderStatuses } from './order.ts'
+
+export const orderErrors = defineErrors({
+  order_not_found: [404, 'There is no order with this id. GET /store/orders lists the existing ones.'],
+  pet_unavailable: [409, 'This animal is not available. Choose another one.'],
+})
 
 const customerNameLengthMax = 255
 const emailLengthMax = 320
@@ -17,7 +23,7 @@ const orderExample = {
   holdExpiresAt: '2026-11-18T12:00:00.000Z',
 }
 
-export const orderStatusSchema = z
+const orderStatusSchema = z
   .enum(orderStatuses)
   .meta({ id: 'OrderStatus', description: 'The status of an order.' })
 export const customerSchema = z

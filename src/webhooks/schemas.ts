@@ -1,9 +1,14 @@
 import * as z from 'zod'
+import { defineErrors } from '../api/errors.ts'
 import { pageSchema } from '../api/pagination.ts'
 import { int64, int64Text, integer, optionalText, timestampSchema } from '../api/validation.ts'
 import { eventTypes } from '../events/event.ts'
 import { eventTypeSchema, knownEventTypeSchema } from '../events/schemas.ts'
 import { testEventType, webhookStatuses } from './webhook.ts'
+
+export const webhookErrors = defineErrors({
+  webhook_not_found: [404, 'There is no webhook with this id. GET /webhooks lists the existing ones.'],
+})
 
 const urlLengthMax = 2_048
 const overlapSecondsMax = 30 * 24 * 60 * 60
@@ -140,6 +145,6 @@ export const webhookOperation = {
 export const webhookByIdOperation = {
   ...webhookOperation,
   params: z.object({ webhookId }),
-  notFound: 'webhook_not_found',
+  notFound: webhookErrors.webhook_not_found,
 } as const
 export const deliveryByIdOperation = { ...webhookByIdOperation, params: deliveryParams } as const
