@@ -2,7 +2,7 @@ import type { MaybePromise } from '../maybePromise.ts'
 import { ApiError } from './errors.ts'
 import type { Operation, Principal } from './operation.ts'
 import type { ApiRequest } from './request.ts'
-import type { RateLimitHeaders } from './response.ts'
+import type { HeaderBlock } from './response.ts'
 
 export type Credentials = {
   /** The `Authorization` header. */
@@ -18,7 +18,7 @@ export type AuthResult = {
   /** Set whenever the key is valid, even if the request is rejected. */
   readonly principal?: Principal
   readonly error?: ApiError
-  readonly rateLimitHeaders: RateLimitHeaders
+  readonly rateLimitHeaders: HeaderBlock
   /** The version of the database at this time, if it is known: later reads are not older. */
   readonly databaseVersion?: number | undefined
 }
@@ -30,7 +30,7 @@ export type Authenticator = {
   /** The principal as it is now. Its key may have changed since it was authenticated, while the body was arriving. */
   reauthenticate(principal: Principal, agoMs: number): MaybePromise<Principal | undefined>
   /** The rate limit headers for an address. Counts nothing. */
-  rateLimitHeadersFor(address: string): RateLimitHeaders
+  rateLimitHeadersFor(address: string): HeaderBlock
   /** Whether any key has this origin. */
   isKnownOrigin(origin: string): Promise<boolean>
 }

@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { ApiRequest } from '../api/request.ts'
+import type { ApiRequest, RequestProblem } from '../api/request.ts'
 import type { ApiResponse } from '../api/response.ts'
 import type { StreamBody, StreamEvents } from '../api/streamBody.ts'
+import { chain } from '../maybePromise.ts'
 import { hasUnambiguousLength } from './protocolErrors.ts'
 import type { Handlers, ListenAddress, RunningServer } from './server.ts'
 
@@ -45,11 +46,13 @@ export async function listenOnBun(
     hostname: host,
     port,
     idleTimeout: idleSeconds,
-    async fetch(request, self) {
+    fetch(request, self) {
       if (++requests % requestsPerCollection === 0) edenGC()
-      // A stream sends heartbeats.
-      if (/event-stream/i.test(request.headers.get('accept') ?? '')) self.timeout(request, 0)
-      return toResponse(await handle(fromRequest(request, self.requestIP(request)?.address ?? '')))
+      return chain(handle(new BunRequest(request, self)), (response) => {
+        // A stream sends heartbeats.
+        if (response.stream) self.timeout(request, 0)
+        return toResponse(response)
+      })
     },
   })
   return {
@@ -61,26 +64,37 @@ export async function listenOnBun(
   }
 }
 
-function fromRequest(request: Request, remoteAddress: string): ApiRequest {
-  const { url, headers } = request
-  const start = url.indexOf('/', url.indexOf('://') + 3)
-  const end = url.indexOf('#', start)
-  // Bun does not say which version of HTTP a request has.
-  const problem = hasUnambiguousLength(headers.get('transfer-encoding') ?? undefined)
-    ? undefined
-    : 'invalid_http'
-  return {
-    problem,
-    method: request.method,
-    target: end === -1 ? url.slice(start) : url.slice(start, end),
-    remoteAddress,
-    header: (name) => headers.get(name) ?? undefined,
-    async body(bytesMax) {
-      const length = headers.get('content-length')
-      if (length !== null)
-        return Number(length) > bytesMax ? undefined : new Uint8Array(await request.arrayBuffer())
-      return request.body === null ? new Uint8Array() : collectBody(request.body, bytesMax)
-    },
+class BunRequest implements ApiRequest {
+  readonly #request: Request
+  readonly #headers: Headers
+  readonly method: string
+  readonly target: string
+  readonly remoteAddress: string
+  readonly problem: RequestProblem | undefined
+
+  constructor(request: Request, server: BunServer) {
+    const { url, headers } = request
+    this.#request = request
+    this.#headers = headers
+    const start = url.indexOf('/', url.indexOf('://') + 3)
+    const end = url.indexOf('#', start)
+    this.method = request.method
+    this.target = end === -1 ? url.slice(start) : url.slice(start, end)
+    this.remoteAddress = server.requestIP(request)?.address ?? ''
+    // Bun does not say which version of HTTP a request has.
+    this.problem = hasUnambiguousLength(this.header('transfer-encoding')) ? undefined : 'invalid_http'
+  }
+
+  header(name: string): string | undefined {
+    return this.#headers.get(name) ?? undefined
+  }
+
+  async body(bytesMax: number): Promise<Uint8Array | undefined> {
+    const length = this.header('content-length')
+    const request = this.#request
+    if (length !== undefined)
+      return Number(length) > bytesMax ? undefined : new Uint8Array(await request.arrayBuffer())
+    return request.body === null ? new Uint8Array() : collectBody(request.body, bytesMax)
   }
 }
 

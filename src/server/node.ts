@@ -1,5 +1,8 @@
 import type { IncomingMessage, ServerOptions, ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import type { RequestProblem } from '../api/request.ts'
+import type { ApiResponse } from '../api/response.ts'
+import { chain, type MaybePromise } from '../maybePromise.ts'
 import { http } from '../nodeHttp.ts'
 import { Connections } from './connections.ts'
 import { lingeringClose } from './lingeringClose.ts'
@@ -41,30 +44,31 @@ export async function listenOnNode(
       onClosed: onConnectionClosed,
     },
     {
-      serve: ({ request, response }) => void serve(request, response),
-      reject: (socket, problem) => void reject(socket, problem),
+      serve: ({ request, response }) => serve(request, response),
+      reject: (socket, problem) => reject(socket, problem),
     },
   )
 
-  async function serve(request: NodeRequest, response: ServerResponse): Promise<void> {
-    try {
-      if (shutdown.listenerClosed) await shutdown.listenerClosed
-      writeResponse(request, response, await handle(request), shutdown.isStopping)
+  function serve(request: NodeRequest, response: ServerResponse): void {
+    const write = (handled: ApiResponse) => {
+      writeResponse(request, response, handled, shutdown.isStopping)
       closeIfStalled(response, bounds.stalledMs)
-    } catch {
-      // The client must not wait for a response that cannot be written.
-      response.destroy()
     }
+    run(response, () => {
+      const handled = chain(shutdown.listenerClosed, () => handle(request))
+      if (handled instanceof Promise) return handled.then(write)
+      // What was read together with the request is parsed first: then it is known whether the request is complete.
+      queueMicrotask(() => run(response, () => write(handled)))
+    })
   }
 
-  async function reject(socket: Socket, problem: ReturnType<typeof toRequestProblem>): Promise<void> {
-    try {
-      writeToSocket(socket, await handle(unreadableRequest(socket, problem)))
-      lingeringClose(socket)
-    } catch {
-      socket.destroy()
-    }
-  }
+  const reject = (socket: Socket, problem: RequestProblem) =>
+    run(socket, () =>
+      chain(handle(unreadableRequest(socket, problem)), (response) => {
+        writeToSocket(socket, response)
+        lingeringClose(socket)
+      }),
+    )
 
   const onRequest = (message: IncomingMessage, response: ServerResponse) => {
     const connection = connections.get(message.socket)
@@ -100,5 +104,15 @@ export async function listenOnNode(
       await shutdown.stop()
       clearInterval(sweeper)
     },
+  }
+}
+
+/** The client must not wait for a response that cannot be written. */
+function run(target: ServerResponse | Socket, respond: () => MaybePromise<void>): void {
+  try {
+    const responded = respond()
+    if (responded instanceof Promise) responded.catch(() => target.destroy())
+  } catch {
+    target.destroy()
   }
 }

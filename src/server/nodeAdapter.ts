@@ -118,7 +118,7 @@ const hasValidHost = ({ headers: { host }, httpVersion }: IncomingMessage): bool
 export function writeResponse(
   request: NodeRequest,
   response: ServerResponse,
-  { status, headers, callerHeaders, body, stream }: ApiResponse,
+  { status, headers, callerHeaders, body, isAscii, stream }: ApiResponse,
   isLast: boolean,
 ): void {
   const { complete, httpVersion } = response.req
@@ -130,9 +130,9 @@ export function writeResponse(
     !isClosing && httpVersion === '1.1' && !/\bclose\b/i.test(request.header('connection') ?? '')
   const connection = isKeptAlive ? keepAlive : mustClose && !saysClose ? close : []
   const encoding = stream && httpVersion === '1.1' ? chunked : []
-  response.writeHead(status, [...headers, ...callerHeaders, ...connection, ...encoding])
+  response.writeHead(status, headers.concat(callerHeaders, connection, encoding))
   if (stream) writeStream(stream, response)
-  else if (complete || response.socket === null || !isClosing) response.end(body)
+  else if (complete || response.socket === null || !isClosing) response.end(body, isAscii ? 'latin1' : 'utf8')
   else {
     // Also if the response has no body.
     response.flushHeaders()

@@ -5,7 +5,7 @@ import { Pipeline, type PipelineOptions, type RequestLog } from '../../src/api/p
 import type { ApiRequest } from '../../src/api/request.ts'
 import { headerValue } from '../../src/api/response.ts'
 
-const rates = { limit: '60', remaining: '59', reset: '1', policy: 'p', windows: 'w' }
+const rates = ['X-RateLimit-Limit', '60', 'X-RateLimit-Remaining', '59']
 
 function pipelineOf(options: Partial<PipelineOptions>) {
   const logged: RequestLog[] = []
