@@ -50,6 +50,7 @@ export type RequestLog = Readonly<
 
 const nothingHere =
   'This path does not exist. The API is under /v1, its reference at /docs, guides at /guides.'
+const pathsOfApi = `${basePath}/`
 const publicHeaders = corsHeaders('*')
 const noHeaders: HeaderFields = {}
 const noParams: Route['params'] = {}
@@ -203,7 +204,7 @@ export class Pipeline {
 }
 
 const isApiPath = ({ path, isPage }: RequestState): boolean =>
-  !isPage && (path.startsWith(`${basePath}/`) || path === basePath)
+  !isPage && (path.startsWith(pathsOfApi) || path === basePath)
 
 const authenticate = ({ request, address, origin, operation }: RequestState, authenticator: Authenticator) =>
   authenticator.authenticate({

@@ -33,7 +33,7 @@ const unwrittenMax = 100_000
 const rowsPerWrite = 500
 
 /** The requests of one key in one minute. */
-type Counts = { requests: number; others: Map<string, number> | undefined }
+type Counts = { requests: number; others?: Map<string, number>; deprecated?: Map<string, number> }
 
 /**
  * Counts requests by key and minute in memory, and adds the counts to the database at an interval: no request writes.
@@ -62,9 +62,11 @@ export class UsageCounter {
     if (method === 'OPTIONS' || isPage) return
     const counts = this.#countsOf(principal?.keyId ?? totalsKeyId)
     counts.requests++
-    if (status >= 500) increment(counts, errorsName)
-    else if (code !== undefined && isRejection(status)) increment(counts, rejectedName(code))
-    if (operation?.deprecation) increment(counts, deprecatedName(operation.id))
+    if (status >= 500) counts.others = increment(counts.others, errorsName)
+    else if (code !== undefined && isRejection(status))
+      counts.others = increment(counts.others, rejectedName(code))
+    // By its id: to build the name takes 1 % of the time of a read.
+    if (operation?.deprecation) counts.deprecated = increment(counts.deprecated, operation.id)
   }
 
   /** Flushes if the interval has passed. */
@@ -120,7 +122,7 @@ export class UsageCounter {
   #addKey(keyId: number): Counts {
     if (keyId !== totalsKeyId && this.#entries >= (this.#options.entriesMax ?? defaultEntriesMax))
       return this.#countsOf(totalsKeyId)
-    const counts = { requests: 0, others: undefined }
+    const counts = { requests: 0 }
     this.#current.set(keyId, counts)
     this.#entries++
     return counts
@@ -149,8 +151,9 @@ export class UsageCounter {
   /** Moves the counts to the rows to write. */
   #collect(): void {
     for (const [startsAt, byKey] of this.#takeMinutes()) {
-      for (const [keyId, { requests, others = [] }] of byKey) {
-        for (const [name, count] of [[requestsName, requests] as const, ...others]) {
+      for (const [keyId, { requests, others = [], deprecated = [] }] of byKey) {
+        const uses = [...deprecated].map(([id, count]) => [deprecatedName(id), count] as const)
+        for (const [name, count] of [[requestsName, requests] as const, ...others, ...uses]) {
           this.#add(totalsKeyId, startsAt, name, count)
           if (keyId !== totalsKeyId) this.#add(keyId, startsAt, name, count)
         }
@@ -187,7 +190,6 @@ export class UsageCounter {
 
 const startOf = (ms: number, lengthMs: number): number => Math.floor(ms / lengthMs) * lengthMs
 
-function increment(counts: Counts, name: string): void {
-  counts.others ??= new Map()
-  counts.others.set(name, (counts.others.get(name) ?? 0) + 1)
+function increment(counts = new Map<string, number>(), name: string): Map<string, number> {
+  return counts.set(name, (counts.get(name) ?? 0) + 1)
 }
