@@ -16,8 +16,8 @@ import type {
   Principal,
   RecordKey,
 } from './operation.ts'
-import type { ApiRequest } from './request.ts'
-import { type HeaderFields, type PreparedResponse, prepareResponse, rowResponse } from './response.ts'
+import type { AuthorizedRequest } from './requestState.ts'
+import { type PreparedResponse, prepareResponse, rowResponse } from './response.ts'
 import { PageCache, RowCache } from './responseCache.ts'
 
 export type ExecuteOptions = {
@@ -28,24 +28,6 @@ export type ExecuteOptions = {
   readonly clock: Clock
   /** Removes secrets from a text. */
   redact(text: string): string
-}
-
-/** An authorized request for an operation. */
-export type AuthorizedRequest = {
-  readonly request: ApiRequest
-  readonly operation: Operation
-  /** Headers of all responses of the operation. */
-  readonly common: HeaderFields
-  readonly principal: Principal
-  readonly params: Readonly<Record<string, string>>
-  readonly path: string
-  readonly address: string
-  readonly now: number
-  readonly requestId: string
-  /** False if the client sent it. */
-  readonly isRequestIdGenerated: boolean
-  /** The version of the database that the authentication has seen. */
-  readonly databaseVersion: number | undefined
 }
 
 const replicaHeaders = { 'Preference-Applied': 'read-replica' }

@@ -4,11 +4,11 @@ import { type Authenticator, type AuthResult, authorize } from './authentication
 import { clientAddress } from './clientAddress.ts'
 import { allowKnownOrigin, corsHeaders, optionsResponse, preflightHeaders, restrictOrigin } from './cors.ts'
 import { ApiError, protocolError, toApiError } from './errors.ts'
-import { type AuthorizedRequest, type ExecuteOptions, Executor } from './executor.ts'
+import { type ExecuteOptions, Executor } from './executor.ts'
 import { appliedPreference } from './input.ts'
 import { type Method, type Operation, respond } from './operation.ts'
 import { type ApiRequest, newRequestId, parseRequestId } from './request.ts'
-import type { RequestState } from './requestState.ts'
+import type { AuthorizedRequest, RequestLog, RequestState } from './requestState.ts'
 import {
   type ApiResponse,
   conditionalResponse,
@@ -28,25 +28,6 @@ export type PipelineOptions = ExecuteOptions & {
   admitToPages(remoteAddress: string, forwardedFor: string | undefined): ApiError | undefined
   onFinished(finished: RequestLog): void
 }
-
-/** What is logged and counted of a request when its response is ready. */
-export type RequestLog = Readonly<
-  Pick<
-    RequestState,
-    | 'requestId'
-    | 'isRequestIdGenerated'
-    | 'method'
-    | 'path'
-    | 'isPage'
-    | 'operation'
-    | 'address'
-    | 'principal'
-    | 'status'
-    | 'code'
-    | 'seconds'
-    | 'error'
-  >
->
 
 const nothingHere =
   'This path does not exist. The API is under /v1, its reference at /docs, guides at /guides.'
@@ -115,7 +96,7 @@ export class Pipeline {
     authorize(request, auth.principal, operation) // 403
     const preference = appliedPreference(request, operation)
     if (preference) state.extraHeaders = { ...state.extraHeaders, ...preference }
-    return this.#executor.execute(state as RequestState & AuthorizedRequest) // 400, 409, 412 and others
+    return this.#executor.execute(state as AuthorizedRequest) // 400, 409, 412 and others
   }
 
   #finish(state: RequestState, prepared: PreparedResponse): ApiResponse {

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { ApiRequest, RequestProblem } from '../api/request.ts'
-import type { ApiResponse } from '../api/response.ts'
+import type { ApiRequest } from '../api/request.ts'
+import type { ApiResponse, HeaderBlock } from '../api/response.ts'
 import type { StreamBody, StreamEvents } from '../api/streamBody.ts'
 import { chain } from '../maybePromise.ts'
 import { hasUnambiguousLength } from './protocolErrors.ts'
@@ -48,7 +48,8 @@ export async function listenOnBun(
     idleTimeout: idleSeconds,
     fetch(request, self) {
       if (++requests % requestsPerCollection === 0) edenGC()
-      return chain(handle(new BunRequest(request, self)), (response) => {
+      const received = fromRequest(request, self.requestIP(request)?.address ?? '')
+      return chain(handle(received), (response) => {
         // A stream sends heartbeats.
         if (response.stream) self.timeout(request, 0)
         return toResponse(response)
@@ -64,48 +65,60 @@ export async function listenOnBun(
   }
 }
 
-class BunRequest implements ApiRequest {
-  readonly #request: Request
-  readonly #headers: Headers
-  readonly method: string
-  readonly target: string
-  readonly remoteAddress: string
-  readonly problem: RequestProblem | undefined
-
-  constructor(request: Request, server: BunServer) {
-    const { url, headers } = request
-    this.#request = request
-    this.#headers = headers
-    const start = url.indexOf('/', url.indexOf('://') + 3)
-    const end = url.indexOf('#', start)
-    this.method = request.method
-    this.target = end === -1 ? url.slice(start) : url.slice(start, end)
-    this.remoteAddress = server.requestIP(request)?.address ?? ''
-    // Bun does not say which version of HTTP a request has.
-    this.problem = hasUnambiguousLength(this.header('transfer-encoding')) ? undefined : 'invalid_http'
-  }
-
-  header(name: string): string | undefined {
-    return this.#headers.get(name) ?? undefined
-  }
-
-  async body(bytesMax: number): Promise<Uint8Array | undefined> {
-    const length = this.header('content-length')
-    const request = this.#request
-    if (length !== undefined)
-      return Number(length) > bytesMax ? undefined : new Uint8Array(await request.arrayBuffer())
-    return request.body === null ? new Uint8Array() : collectBody(request.body, bytesMax)
+function fromRequest(request: Request, remoteAddress: string): ApiRequest {
+  const { url, headers } = request
+  const start = url.indexOf('/', url.indexOf('://') + 3)
+  const end = url.indexOf('#', start)
+  // Bun does not say which version of HTTP a request has.
+  const problem = hasUnambiguousLength(headers.get('transfer-encoding') ?? undefined)
+    ? undefined
+    : 'invalid_http'
+  return {
+    problem,
+    method: request.method,
+    target: end === -1 ? url.slice(start) : url.slice(start, end),
+    remoteAddress,
+    header: (name) => headers.get(name) ?? undefined,
+    async body(bytesMax) {
+      const length = headers.get('content-length')
+      if (length !== null)
+        return Number(length) > bytesMax ? undefined : new Uint8Array(await request.arrayBuffer())
+      return request.body === null ? new Uint8Array() : collectBody(request.body, bytesMax)
+    },
   }
 }
 
-function toResponse({ status, headers, callerHeaders, body, stream }: ApiResponse): Response {
-  const fields: Record<string, string> = {}
-  for (const block of [headers, callerHeaders])
-    for (let index = 0; index < block.length; index += 2)
-      fields[block[index] as string] = block[index + 1] as string
+export function toResponse({ status, headers, callerHeaders, body, stream }: ApiResponse): Response {
   // A view of a Buffer is a valid body; the type of a Buffer is wider.
   const content = body as string | Uint8Array<ArrayBuffer> | undefined
-  return new Response(content ?? (stream ? toReadableStream(stream) : null), { status, headers: fields })
+  return new Response(content ?? (stream ? toReadableStream(stream) : null), {
+    status,
+    headers: toHeaders(headers.concat(callerHeaders)),
+  })
+}
+
+type Filled = { readonly headers: Headers; block: HeaderBlock }
+
+/** The last headers with each number of names. */
+const lastHeaders = new Map<number, Filled>()
+
+/** A response copies its headers, so the next one with the same names uses the same object: most values are the same. */
+function toHeaders(block: HeaderBlock): Headers {
+  let last = lastHeaders.get(block.length)
+  if (!last || !haveSameNames(block, last.block)) {
+    last = { headers: new Headers(), block: [] }
+    lastHeaders.set(block.length, last)
+  }
+  for (let index = 0; index < block.length; index += 2)
+    if (block[index + 1] !== last.block[index + 1])
+      last.headers.set(block[index] as string, block[index + 1] as string)
+  last.block = block
+  return last.headers
+}
+
+function haveSameNames(block: HeaderBlock, other: HeaderBlock): boolean {
+  for (let index = 0; index < block.length; index += 2) if (block[index] !== other[index]) return false
+  return true
 }
 
 export function toReadableStream(body: StreamBody): ReadableStream<Uint8Array> {

@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client'
-import type { RequestLog } from '../api/pipeline.ts'
+import type { RequestLog } from '../api/requestState.ts'
 import type { DatabaseStats } from '../database/database.ts'
 import { EventCounter } from './eventCounter.ts'
 import { LatencyHistogram } from './latencyHistogram.ts'
