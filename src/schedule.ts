@@ -1,4 +1,4 @@
-import type { IdempotencyRecords } from './api/idempotency.ts'
+import { pruneIdempotencyRecords } from './api/idempotency.ts'
 import { pruneAuditEntries } from './audit/queries.ts'
 import type { Clock } from './clock.ts'
 import type { Database } from './database/database.ts'
@@ -7,47 +7,50 @@ import type { RateLimiter } from './limits/rateLimiter.ts'
 import { expireDueHolds, hasDueHolds } from './orders/queries.ts'
 import type { RestoreDetector } from './restoreDetector.ts'
 import { type Log, logFailure } from './telemetry/log.ts'
+import { pruneUsage } from './usage/queries.ts'
 import type { UsageCounter } from './usage/usageCounter.ts'
 import { applyCutoffs } from './webhooks/cutoffs.ts'
 import type { Deliverer } from './webhooks/deliverer.ts'
 import { pruneDeliveries } from './webhooks/deliveries.ts'
 
-/** Bounds how many requests of the embedded rate limiter a crash forgets. */
-const limiterFlushIntervalMs = 500
-/** Bounds how late a hold expires, or a webhook is retried. */
-const dueIntervalMs = 1_000
-
 /** A run ends after its current batch when the signal is aborted. The next start continues it. */
 type Job = { readonly intervalMs: number; run(signal: AbortSignal): Promise<void> }
+
+export const defaultJobBounds = {
+  /** How many requests of the embedded rate limiter a crash forgets. */
+  limiterFlushMs: 500,
+  /** How late a hold expires, or a webhook is retried. */
+  dueMs: 1_000,
+  sweepMs: 60_000,
+}
+type JobBounds = Readonly<typeof defaultJobBounds>
 
 type JobsOptions = {
   readonly database: Database
   readonly clock: Clock
   readonly log: Log
-  readonly sweepMs: number
+  readonly bounds: JobBounds
   readonly limiter: RateLimiter
   readonly usage: UsageCounter
-  readonly idempotencyRecords: IdempotencyRecords
   readonly deliverer: Deliverer
   readonly restore: RestoreDetector
 }
 
 export function createJobs(options: JobsOptions): Job[] {
-  const { database, clock, log, sweepMs, limiter, usage, idempotencyRecords, deliverer, restore } = options
+  const { database, clock, log, bounds, limiter, usage, deliverer, restore } = options
+  const { limiterFlushMs, dueMs, sweepMs } = bounds
   return [
     {
-      intervalMs: limiterFlushIntervalMs,
+      intervalMs: limiterFlushMs,
       // Together, so that they share a commit: with SQLite every commit drops the cached pages.
       run: async () => void (await Promise.all([limiter.flush(), usage.flushDue()])),
     },
-    { intervalMs: sweepMs, run: (signal) => idempotencyRecords.sweep(clock(), signal) },
     { intervalMs: sweepMs, run: (signal) => limiter.sweep(signal) },
-    { intervalMs: sweepMs, run: (signal) => usage.sweep(signal) },
     { intervalMs: sweepMs, run: (signal) => pruneExpired(database, clock, signal) },
-    { intervalMs: dueIntervalMs, run: (signal) => expireHolds(database, clock, signal) },
-    { intervalMs: dueIntervalMs, run: async () => deliverer.wake() },
-    { intervalMs: dueIntervalMs, run: (signal) => applyCutoffs(database, clock, signal, logFailure(log)) },
-    { intervalMs: dueIntervalMs, run: async () => void (restore.isPending && (await restore.check())) },
+    { intervalMs: dueMs, run: (signal) => expireHolds(database, clock, signal) },
+    { intervalMs: dueMs, run: async () => deliverer.wake() },
+    { intervalMs: dueMs, run: (signal) => applyCutoffs(database, clock, signal, logFailure(log)) },
+    { intervalMs: dueMs, run: async () => void (restore.isPending && (await restore.check())) },
   ]
 }
 
@@ -75,11 +78,13 @@ export function startSchedule(jobs: readonly Job[], log: Log): () => Promise<voi
   }
 }
 
-/** Deletes events, deliveries and audit entries whose retention has ended, in bounded batches. */
+const prunes = [pruneEvents, pruneDeliveries, pruneAuditEntries, pruneUsage, pruneIdempotencyRecords]
+
+/** Deletes what is past its retention, in bounded batches. */
 export async function pruneExpired(database: Database, clock: Clock, signal?: AbortSignal): Promise<void> {
   // PostgreSQL gives events their ids here, and only events with an id are deleted: there may be no other reader.
   await database.allReadableThrough(signal)
-  for (const prune of [pruneEvents, pruneDeliveries, pruneAuditEntries]) {
+  for (const prune of prunes) {
     while (!signal?.aborted && (await database.writeUnlogged((trx) => prune(trx, clock()))) > 0) {
       // There may be more.
     }

@@ -22,6 +22,8 @@ type ServingOptions = {
   readonly isServing?: boolean
   readonly syncMaxMs?: number
   readonly replicaLagMaxMs?: number
+  /** How late changes of other processes are noticed. The engines have different defaults. */
+  readonly changePollMs?: number
 }
 
 type OpenOptions = DatabaseLocation &
@@ -108,7 +110,8 @@ async function openAndPrepare(
     if (databaseUrl === undefined) await prepare(database)
     else {
       await withRetry(async () => {
-        if (onMissing && !(await database.dialect.hasTable(database.read, 'schema_migrations'))) onMissing()
+        const { read } = database
+        if (onMissing && !(await read.dialect.hasTable(read, 'schema_migrations'))) onMissing()
         await prepare(database)
       }, startRetry)
     }
@@ -142,7 +145,7 @@ async function open(location: DatabaseLocation & ServingOptions): Promise<Databa
     const { openPostgres } = await import('./postgres/open.ts')
     const replica =
       databaseReadUrl === undefined ? undefined : { url: databaseReadUrl, lagMaxMs: replicaLagMaxMs }
-    return openPostgres({ url: databaseUrl, poolMax: databasePoolMax, replica })
+    return openPostgres({ url: databaseUrl, poolMax: databasePoolMax, replica, ...options })
   }
   if (!exists(databaseFile(dataDir))) onMissing?.()
   try {
