@@ -21,6 +21,8 @@ const serverOptions: ServerOptions = {
   joinDuplicateHeaders: true,
   // Without it Node responds 400 without a body; the adapter checks the header.
   requireHostHeader: false,
+  // A request without a body has no stream that must be read to its end.
+  optimizeEmptyRequests: true,
 }
 const defaultIdleMs = 65_000
 /** A connection is closed when it is idle in more sweeps than this. */
