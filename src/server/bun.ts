@@ -97,23 +97,21 @@ export function toResponse({ status, headers, callerHeaders, body, stream }: Api
   })
 }
 
-type Filled = { readonly headers: Headers; block: HeaderBlock }
-
-/** The last headers with each number of names. */
-const lastHeaders = new Map<number, Filled>()
+/** The last headers with each number of names, which no response has many of. */
+const lastHeaders = new Map<number, { readonly headers: Headers; readonly block: HeaderBlock }>()
 
 /** A response copies its headers, so the next one with the same names uses the same object: most values are the same. */
 function toHeaders(block: HeaderBlock): Headers {
-  let last = lastHeaders.get(block.length)
-  if (!last || !haveSameNames(block, last.block)) {
-    last = { headers: new Headers(), block: [] }
-    lastHeaders.set(block.length, last)
-  }
+  const last = lastHeaders.get(block.length)
+  const isReused = last !== undefined && haveSameNames(block, last.block)
+  const headers = isReused ? last.headers : new Headers()
+  // If a value cannot be set, the object has values of two responses and is not used again.
+  lastHeaders.delete(block.length)
   for (let index = 0; index < block.length; index += 2)
-    if (block[index + 1] !== last.block[index + 1])
-      last.headers.set(block[index] as string, block[index + 1] as string)
-  last.block = block
-  return last.headers
+    if (!isReused || block[index + 1] !== last.block[index + 1])
+      headers.set(block[index] as string, block[index + 1] as string)
+  lastHeaders.set(block.length, { headers, block })
+  return headers
 }
 
 function haveSameNames(block: HeaderBlock, other: HeaderBlock): boolean {

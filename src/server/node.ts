@@ -58,10 +58,8 @@ export async function listenOnNode(
     }
     run(response, () => {
       const handled = chain(shutdown.listenerClosed, () => handle(request))
-      if (handled instanceof Promise) return handled.then(write)
-      if (request.isComplete) return write(handled)
       // What was read together with the request is parsed first: the body may be part of it.
-      queueMicrotask(() => run(response, () => write(handled)))
+      return request.isComplete ? chain(handled, write) : Promise.resolve(handled).then(write)
     })
   }
 
