@@ -3,12 +3,19 @@ import { chain, type MaybePromise } from '../maybePromise.ts'
 import { type Authenticator, type AuthResult, authorize } from './authentication.ts'
 import { clientAddress } from './clientAddress.ts'
 import { allowKnownOrigin, corsHeaders, optionsResponse, preflightHeaders, restrictOrigin } from './cors.ts'
-import { ApiError, protocolError, toApiError } from './errors.ts'
+import { rejectRemoved } from './deprecation.ts'
+import { ApiError, apiErrors, protocolError, toApiError } from './errors.ts'
 import { type ExecuteOptions, Executor } from './executor.ts'
 import { appliedPreference } from './input.ts'
 import { type Method, type Operation, respond } from './operation.ts'
-import { type ApiRequest, newRequestId, parseRequestId } from './request.ts'
-import type { AuthorizedRequest, RequestLog, RequestState } from './requestState.ts'
+import {
+  type ApiRequest,
+  type AuthorizedRequest,
+  newRequestId,
+  parseRequestId,
+  type RequestLog,
+  type RequestState,
+} from './request.ts'
 import {
   type ApiResponse,
   conditionalResponse,
@@ -18,10 +25,10 @@ import {
   type PreparedResponse,
   prepareResponse,
 } from './response.ts'
-import { allowedMethods, basePath, type Page, type Route, Router } from './router.ts'
+import { allowedMethods, basePath, type Route, Router, type WebPage } from './router.ts'
 
 export type PipelineOptions = ExecuteOptions & {
-  readonly pages: readonly Page[]
+  readonly pages: readonly WebPage[]
   readonly trustedProxies: BlockList
   readonly publicUrl: string | undefined
   /** Takes one request from the page allowance of the address; returns the error if none is left. */
@@ -137,7 +144,7 @@ export class Pipeline {
         ? undefined
         : this.#options.admitToPages(request.remoteAddress, request.header('x-forwarded-for'))
     if (exceeded) throw exceeded
-    if (!route || !page) throw new ApiError('not_found', nothingHere)
+    if (!route || !page) throw new ApiError(apiErrors.not_found, nothingHere)
     if (!isRead) throw notAllowed(route)
     return page.serve(request, address)
   }
@@ -196,16 +203,15 @@ const authenticate = ({ request, address, origin, operation }: RequestState, aut
   })
 
 function selectOperation({ route, operation, now }: RequestState): Operation {
-  if (!route) throw new ApiError('not_found')
+  if (!route) throw new ApiError(apiErrors.not_found)
   if (!operation) throw notAllowed(route)
-  const { deprecation } = operation
-  if (deprecation && now >= deprecation.sunsetMs) throw new ApiError('operation_removed', deprecation.message)
+  rejectRemoved(operation.deprecation, now)
   return operation
 }
 
 function notAllowed(route: Route): ApiError {
   const Allow = allowedMethods(route)
-  return new ApiError('method_not_allowed', `This path supports ${Allow}.`, { headers: { Allow } })
+  return new ApiError(apiErrors.method_not_allowed, `This path supports ${Allow}.`, { headers: { Allow } })
 }
 
 /** The error response, and its code for the log. */

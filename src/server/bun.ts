@@ -119,7 +119,7 @@ function haveSameNames(block: HeaderBlock, other: HeaderBlock): boolean {
   return true
 }
 
-export function toReadableStream(body: StreamBody): ReadableStream<Uint8Array> {
+function toReadableStream(body: StreamBody): ReadableStream<Uint8Array> {
   let events: StreamEvents
   return new ReadableStream<Uint8Array>(
     {
