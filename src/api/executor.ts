@@ -3,7 +3,7 @@ import { Batcher } from '../database/batcher.ts'
 import type { Database, WriteOptions } from '../database/database.ts'
 import type { Db, Trx } from '../database/db.ts'
 import { chain, type MaybePromise } from '../maybePromise.ts'
-import { type Authenticator, authorize } from './authentication.ts'
+import { type Authenticator, type AuthorizedRequest, authorize } from './authentication.ts'
 import { ApiError, apiErrors } from './errors.ts'
 import { eraseFromIdempotencyRecords, type IdempotencyRecords, parseIdempotencyKey } from './idempotency.ts'
 import { type AnyInput, prefersReplica, readBody, readInput } from './input.ts'
@@ -15,7 +15,6 @@ import type {
   Principal,
   RecordKey,
 } from './operation.ts'
-import type { AuthorizedRequest } from './request.ts'
 import { type PreparedResponse, prepareResponse, rowResponse } from './response.ts'
 import { PageCache, RowCache } from './responseCache.ts'
 

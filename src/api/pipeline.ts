@@ -1,6 +1,13 @@
 import type { BlockList } from 'node:net'
 import { chain, type MaybePromise } from '../maybePromise.ts'
-import { type Authenticator, type AuthResult, authorize } from './authentication.ts'
+import {
+  type Authenticator,
+  type AuthorizedRequest,
+  type AuthResult,
+  authorize,
+  type RequestLog,
+  type RequestState,
+} from './authentication.ts'
 import { clientAddress } from './clientAddress.ts'
 import { allowKnownOrigin, corsHeaders, optionsResponse, preflightHeaders, restrictOrigin } from './cors.ts'
 import { rejectRemoved } from './deprecation.ts'
@@ -8,14 +15,7 @@ import { ApiError, apiErrors, protocolError, toApiError } from './errors.ts'
 import { type ExecuteOptions, Executor } from './executor.ts'
 import { appliedPreference } from './input.ts'
 import { type Method, type Operation, respond } from './operation.ts'
-import {
-  type ApiRequest,
-  type AuthorizedRequest,
-  newRequestId,
-  parseRequestId,
-  type RequestLog,
-  type RequestState,
-} from './request.ts'
+import { type ApiRequest, newRequestId, parseRequestId } from './request.ts'
 import {
   type ApiResponse,
   conditionalResponse,

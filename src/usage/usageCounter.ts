@@ -1,4 +1,4 @@
-import type { RequestLog } from '../api/request.ts'
+import type { RequestLog } from '../api/authentication.ts'
 import type { Clock } from '../clock.ts'
 import { type Database, OutcomeUnknownError } from '../database/database.ts'
 import type { Db } from '../database/db.ts'

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { BlockList } from 'node:net'
 import { describe, test } from 'node:test'
+import type { RequestLog } from '../../src/api/authentication.ts'
 import { Pipeline, type PipelineOptions } from '../../src/api/pipeline.ts'
-import type { ApiRequest, RequestLog } from '../../src/api/request.ts'
+import type { ApiRequest } from '../../src/api/request.ts'
 import { headerValue } from '../../src/api/response.ts'
 
 const rates = ['X-RateLimit-Limit', '60', 'X-RateLimit-Remaining', '59']
