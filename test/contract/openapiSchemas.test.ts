@@ -5,6 +5,7 @@ import { errorCodes } from '../../src/api/errors.ts'
 import { eventTypes } from '../../src/events/event.ts'
 import { webhookStatuses } from '../../src/webhooks/webhook.ts'
 import { type Node, operationsOf, readDocument, resolve, root } from '../support/openapi.ts'
+import { assertSameNames } from '../support/sameNames.ts'
 
 const document = readDocument('openapi.json')
 const operations = operationsOf(document)
@@ -143,7 +144,7 @@ describe('the description of events', () => {
         { type: 'string' },
       ])
       assert.match(schemas[name].description, /open list/i)
-      assert.deepEqual(schemas[`Known${name}`].enum, values)
+      assertSameNames(`The enum Known${name} in openapi.json`, schemas[`Known${name}`].enum, values)
     }
     assert.deepEqual(schemas.WebhookStatus.enum, webhookStatuses)
     assert.deepEqual(schemas.Webhook.properties.status, { $ref: '#/components/schemas/WebhookStatus' })
@@ -162,7 +163,7 @@ describe('the description of events', () => {
       const { propertyName, mapping } = union.discriminator
       assert.equal(propertyName, 'type')
       assert.equal(union['x-extensible'], true)
-      assert.deepEqual(Object.keys(mapping).sort(), types.toSorted())
+      assertSameNames('The event types in OpenAPI', Object.keys(mapping), types)
       for (const [type, $ref] of Object.entries(mapping)) {
         const { properties, required } = resolve(document, { $ref })
         assert.ok(properties.type.enum.includes(type), `${$ref} is not of the type ${type}.`)
