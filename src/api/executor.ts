@@ -1,8 +1,7 @@
-import type { Kysely } from 'kysely'
 import type { Clock } from '../clock.ts'
 import { Batcher } from '../database/batcher.ts'
 import type { Database, WriteOptions } from '../database/database.ts'
-import type { Db, Tables } from '../database/tables.ts'
+import type { Db, Trx } from '../database/db.ts'
 import { chain, type MaybePromise } from '../maybePromise.ts'
 import { type Authenticator, authorize } from './authentication.ts'
 import { ApiError } from './errors.ts'
@@ -64,7 +63,7 @@ export class Executor {
       if (writeBatch) this.#batchers.set(operation, new Batcher((requests) => writeBatch(requests)))
       if (!operation.cachedRow) continue
       const rows = new RowCache()
-      const epoch = options.database.watchRows(operation.cachedRow.table, (id) => rows.delete(id))
+      const epoch = options.database.watchRows(operation.cachedRow.dependsOn, (id) => rows.delete(id))
       if (epoch) this.#rowCaches.set(operation, { rows, epoch })
     }
   }
@@ -122,8 +121,9 @@ export class Executor {
     const result = this.#read(call)
     // Not cached if it had to wait: the row may have changed by then.
     if (!(result instanceof Promise) && id !== undefined) {
-      const { json, headers } = result
-      if (json !== undefined && headers?.ETag !== undefined) rows.set(id, { etag: headers.ETag, json })
+      const { json, headers = {} } = result
+      const isComplete = json !== undefined && Object.keys(headers).length === 1
+      if (isComplete && headers.ETag !== undefined) rows.set(id, { etag: headers.ETag, json })
     }
     return chain(result, (found) => prepareResponse(found, common))
   }
@@ -137,7 +137,7 @@ export class Executor {
       ? call.principal
       : await this.#reauthorize(call, performance.now() - authenticatedAt)
     let actions: (() => void)[] = []
-    const run = (trx: Kysely<Tables>, input: AnyInput) => {
+    const run = (trx: Trx, input: AnyInput) => {
       // A failed transaction may be run again.
       actions = []
       return operation.write?.(input, {
@@ -187,7 +187,7 @@ export class Executor {
     const options = valid ? optionsFor(valid) : { onDurable }
     const batcher = valid && this.#batchers.get(operation)
     const runBatched = batcher && ((record: RecordKey) => batcher.add({ input: valid, now, record }))
-    const runOnce = (trx: Db) => (valid ? run(trx, valid) : Promise.reject(error))
+    const runOnce = (trx: Trx) => (valid ? run(trx, valid) : Promise.reject(error))
     return prepareResponse(
       await this.#options.idempotencyRecords.once(attempt, runOnce, options, runBatched),
       common,
