@@ -99,15 +99,15 @@ async function wire(database: Database, options: WireOptions) {
     return { ...stats, writesWaiting: stats.writesWaiting + pipeline.writesWaiting() }
   })
   const startup = new Startup()
-  const isEmbedded = config.databaseUrl === undefined
+  const isSqlite = config.databaseUrl === undefined
   const { cache, limiter, authenticator } = createAuth({
     ...{ database, clock, limitClock: options.limitClock },
-    ...{ environment: config.environment, banAfterRejections: config.banAfterRefusals },
-    isEmbedded,
+    ...{ environment: config.environment, banAfterRejections: config.banAfterRejections },
+    isSqlite,
     isSameDatabase: (db) => restore.isSameDatabase(db),
     isStale: async (token) => token === config.adminKey && (await restore.check()),
     whenStarted: () => startup.wait(),
-    onBan: createBanReporter({ database, clock, log, metrics, recordsBans: isEmbedded }),
+    onBan: createBanReporter({ database, clock, log, metrics, recordsBans: isSqlite }),
   })
   const common = { database, clock }
   const broadcaster = new EventBroadcaster({
@@ -135,7 +135,7 @@ async function wire(database: Database, options: WireOptions) {
   const operations = createOperations({
     ...{ database, broadcaster, config },
     ...{ apiKeyCache: cache, rateLimiter: limiter, flushUsage: () => usage.flushForRead() },
-    createBatch: isEmbedded ? undefined : createPetBatch(database),
+    createBatch: isSqlite ? undefined : createPetBatch(database),
   })
   const isReady = createReadiness({
     checks: [() => startup.state === 'started', () => !restore.isPending],

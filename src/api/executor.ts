@@ -4,7 +4,7 @@ import type { Database, WriteOptions } from '../database/database.ts'
 import type { Db, Trx } from '../database/db.ts'
 import { chain, type MaybePromise } from '../maybePromise.ts'
 import { type Authenticator, authorize } from './authentication.ts'
-import { ApiError } from './errors.ts'
+import { ApiError, apiErrors } from './errors.ts'
 import { eraseFromIdempotencyRecords, type IdempotencyRecords, parseIdempotencyKey } from './idempotency.ts'
 import { type AnyInput, prefersReplica, readBody, readInput } from './input.ts'
 import type {
@@ -201,7 +201,10 @@ export class Executor {
   ): Promise<Principal> {
     const current = await this.#options.authenticator.reauthenticate(principal, agoMs)
     if (!current)
-      throw new ApiError('invalid_api_key', 'This API key was revoked or expired while the request arrived.')
+      throw new ApiError(
+        apiErrors.invalid_api_key,
+        'This API key was revoked or expired while the request arrived.',
+      )
     return current === principal ? principal : authorize(request, current, operation)
   }
 }

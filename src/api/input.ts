@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { ApiError, protocolError, validationFailed } from './errors.ts'
+import { ApiError, apiErrors, protocolError, validationFailed } from './errors.ts'
 import { JsonError, type JsonValue, parseJson } from './json.ts'
 import type { Input, Operation } from './operation.ts'
 import { type ApiRequest, BodyError } from './request.ts'
@@ -15,13 +15,13 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
 /** Stops reading at the limit. */
 export async function readBody(request: ApiRequest): Promise<Uint8Array> {
   const bytes = await request.body(bodyBytesMax).catch(rejectUnfinished)
-  if (!bytes) throw new ApiError('body_too_large', undefined, { headers: { Connection: 'close' } })
+  if (!bytes) throw new ApiError(apiErrors.body_too_large, undefined, { headers: { Connection: 'close' } })
   return bytes
 }
 
 function rejectUnfinished(thrown: unknown): never {
   if (thrown instanceof BodyError) throw protocolError(thrown.problem)
-  throw new ApiError('malformed_json', 'The body ended before its announced length.')
+  throw new ApiError(apiErrors.malformed_json, 'The body ended before its announced length.')
 }
 
 /** Path, query and body, validated by the operation's schemas. */
@@ -34,7 +34,7 @@ export function readInput(
   const input: { params: unknown; query: unknown; body: unknown } = { params: {}, query: {}, body: {} }
   if (operation.params) {
     const parsed = operation.params.safeParse(pathParams)
-    if (!parsed.success) throw new ApiError(operation.notFound ?? 'not_found')
+    if (!parsed.success) throw new ApiError(operation.notFound ?? apiErrors.not_found)
     input.params = parsed.data
   }
   if (operation.query) input.query = readQuery(operation.query, request.target)
@@ -48,7 +48,7 @@ export function readInput(
 }
 
 /** Whether the client prefers unknown fields to be rejected (RFC 7240). */
-export const isStrict = (request: ApiRequest): boolean =>
+const isStrict = (request: ApiRequest): boolean =>
   /(?:^|[,;\s])handling\s*=\s*"?strict\b(?!-)/i.test(request.header('prefer') ?? '')
 
 /** Whether the client accepts data of a read replica, which may be a few moments old (RFC 7240). */
@@ -75,17 +75,19 @@ export const isArraySchema = (schema: z.ZodType): boolean =>
   schema instanceof z.ZodOptional ? isArraySchema(schema.unwrap() as z.ZodType) : schema instanceof z.ZodArray
 
 function parseBody(request: ApiRequest, bytes: Uint8Array): JsonValue {
-  if (!isJson(request.header('content-type'))) throw new ApiError('unsupported_media_type')
+  if (!isJson(request.header('content-type'))) throw new ApiError(apiErrors.unsupported_media_type)
   if ((request.header('content-encoding') ?? 'identity').toLowerCase() !== 'identity') {
-    throw new ApiError('unsupported_media_type', 'Send the body without a Content-Encoding.')
+    throw new ApiError(apiErrors.unsupported_media_type, 'Send the body without a Content-Encoding.')
   }
-  if (bytes.length === 0) throw new ApiError('malformed_json', 'The body is empty: send a JSON object.')
+  if (bytes.length === 0)
+    throw new ApiError(apiErrors.malformed_json, 'The body is empty: send a JSON object.')
   try {
     return parseJson(utf8.decode(bytes))
   } catch (error) {
     if (error instanceof JsonError)
-      throw new ApiError('malformed_json', `The body is not valid JSON: ${error.message}.`)
-    if (error instanceof TypeError) throw new ApiError('malformed_json', 'The body is not valid UTF-8.')
+      throw new ApiError(apiErrors.malformed_json, `The body is not valid JSON: ${error.message}.`)
+    if (error instanceof TypeError)
+      throw new ApiError(apiErrors.malformed_json, 'The body is not valid UTF-8.')
     throw error
   }
 }

@@ -7,7 +7,7 @@ import type { PreparedResponse } from './response.ts'
 export const basePath = '/v1'
 
 /** A resource outside the API: an HTML page, a document or a probe. It takes GET and HEAD. */
-export type Page = {
+export type WebPage = {
   /** A path that ends with `*` stands for every path that begins with it and has no page of its own. */
   readonly path: string
   /** GET and HEAD take nothing from the allowance of the client's address. */
@@ -19,7 +19,7 @@ export type Page = {
   serve(request: ApiRequest, address: string): MaybePromise<PreparedResponse>
 }
 
-type Target = { readonly operations: Map<Method, Operation>; readonly page: Page | undefined }
+type Target = { readonly operations: Map<Method, Operation>; readonly page: WebPage | undefined }
 
 export type Route = Target & { readonly params: Readonly<Record<string, string>> }
 
@@ -30,7 +30,7 @@ const paramLengthMax = 16 * 1024
 export class Router {
   readonly #routes = findMyWay({ maxParamLength: paramLengthMax })
 
-  constructor(operations: readonly Operation[], pages: readonly Page[]) {
+  constructor(operations: readonly Operation[], pages: readonly WebPage[]) {
     for (const [path, peers] of Map.groupBy(operations, (operation) => operation.path)) {
       const byMethod = new Map(peers.map((operation) => [operation.method, operation]))
       this.#add(basePath + path.replaceAll(/\{(\w+)\}/g, ':$1'), { operations: byMethod, page: undefined })

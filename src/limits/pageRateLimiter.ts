@@ -1,6 +1,6 @@
 import type { BlockList } from 'node:net'
 import { addressGroup, clientAddress } from '../api/clientAddress.ts'
-import { ApiError } from '../api/errors.ts'
+import { ApiError, apiErrors } from '../api/errors.ts'
 import type { Clock } from '../clock.ts'
 import { retryAfterSeconds } from './headers.ts'
 import type { Limits } from './plans.ts'
@@ -29,7 +29,7 @@ export function createPageRateLimiter({ clock, trustedProxies }: PageRateLimiter
     if (outcome === 'admitted') return undefined
     const seconds = retryAfterSeconds(windows.minute.resetsAt, now)
     return new ApiError(
-      'rate_limit_exceeded',
+      apiErrors.rate_limit_exceeded,
       `Your address has sent more than ${pageLimits.perMinute} requests a minute outside the API. Retry after ${seconds} seconds.`,
       { headers: { 'Retry-After': seconds } },
     )

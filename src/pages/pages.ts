@@ -1,6 +1,6 @@
 import type { Authenticator } from '../api/authentication.ts'
 import type { Operation } from '../api/operation.ts'
-import type { Page } from '../api/router.ts'
+import type { WebPage } from '../api/router.ts'
 import type { Config } from '../config.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { consolePages } from './console.ts'
@@ -20,7 +20,13 @@ type PagesOptions = {
 }
 
 /** Everything that is served outside the API. */
-export function createPages({ config, operations, metrics, authenticator, isReady }: PagesOptions): Page[] {
+export function createPages({
+  config,
+  operations,
+  metrics,
+  authenticator,
+  isReady,
+}: PagesOptions): WebPage[] {
   const staticPages = [
     homePage(config.environment, config.publicUrl),
     ...consolePages(config.environment),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
-import { errorCatalogue } from '../../src/api/errors.ts'
+import { errorCatalogue } from '../support/errorCatalogue.ts'
 import { codesOf, type Node, operationsOf, readDocument, resolve, root } from '../support/openapi.ts'
 import { assertSameNames } from '../support/sameNames.ts'
 import { sources } from '../support/sources.ts'
@@ -10,9 +10,8 @@ import { sources } from '../support/sources.ts'
 const codesWithoutOperation = ['not_found', 'method_not_allowed']
 
 const document = readDocument('openapi.json')
-const statuses: Record<string, number> = Object.fromEntries(
-  Object.entries(errorCatalogue).map(([code, { status }]) => [code, status]),
-)
+const statuses = Object.fromEntries([...errorCatalogue].map(([code, { status }]) => [code, status]))
+const released = readdirSync(`${root}docs/openapi`).map((file) => readDocument(`docs/openapi/${file}`))
 
 /** The codes that each operation declares, by its id. */
 const declared = new Map(
@@ -23,16 +22,28 @@ const declared = new Map(
 )
 
 const thrownIn = (text: string) =>
-  [...text.matchAll(/(?:new ApiError\(|orNotFound\(.*,)\s*'(\w+)'/g)].map((match) => String(match[1]))
+  [...text.matchAll(/(?<!\/)\b\w+Errors\.([a-z_]+)\b(?!\()/g)].map((match) => String(match[1]))
 const operationsIn = (text: string) =>
-  [...text.matchAll(/\bdefineOperation\('(\w+)'/g)]
+  [...text.matchAll(/\bdefineOperation\(\s*'(\w+)'/g)]
     .map((match) => String(match[1]))
     .filter((id) => declared.has(id))
 
 describe('the error codes', () => {
+  test('of a release keep their statuses', () => {
+    assert.ok(released.length > 0)
+    for (const { components } of released) {
+      for (const code of components.schemas.KnownErrorCode.enum) {
+        assert.ok(code in statuses, `${code} was released and is not defined.`)
+        const example = components.examples[code]
+        if (example) assert.equal(statuses[code], example.value.status, code)
+        else assert.ok(codesWithoutOperation.includes(code), `${code} has no example.`)
+      }
+    }
+  })
+
   test('are those of the Error in OpenAPI', () => {
     const { enum: described } = document.components.schemas.KnownErrorCode
-    assertSameNames('The enum KnownErrorCode in openapi.json', described, Object.keys(errorCatalogue))
+    assertSameNames('The enum KnownErrorCode in openapi.json', described, errorCatalogue.keys())
   })
 
   test('are those of the guide, with their statuses', () => {
@@ -55,8 +66,7 @@ describe('the error codes', () => {
   })
 
   test('have a default message', () => {
-    for (const [code, { message }] of Object.entries(errorCatalogue))
-      assert.match(message, /^[A-Z].*\.$/, code)
+    for (const [code, { message }] of errorCatalogue) assert.match(message, /^[A-Z].*\.$/, code)
   })
 })
 
@@ -81,7 +91,9 @@ describe('an operation', () => {
     let found = 0
     for (const { path, text } of sources) {
       // A definition ends where it is closed at the depth at which it began.
-      for (const [definition] of text.matchAll(/^( *)defineOperation\('\w+', '.*', \{\n[\s\S]*?^\1\}\)/gm)) {
+      for (const [definition] of text.matchAll(
+        /^( *)(?:(?:export )?const .* = )?defineOperation\([\s\S]*?^\1\}?\)/gm,
+      )) {
         const [id = ''] = operationsIn(definition)
         assert.ok(declared.has(id), `An operation in ${path} is not in OpenAPI.`)
         found += 1
