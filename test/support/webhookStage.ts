@@ -8,7 +8,7 @@ import {
   type WebhookReceiver,
 } from './webhookReceiver.ts'
 
-export type Delivery = {
+type Delivery = {
   id: number
   eventId: number
   status: string
@@ -40,7 +40,7 @@ export async function stageWebhooks(
   return { service, endpoint, ...actionsOf(service, await endpoint()) }
 }
 
-export function actionsOf(service: TestService, marker: WebhookReceiver) {
+function actionsOf(service: TestService, marker: WebhookReceiver) {
   const key = service.operatorKey
   const send = async (method: string, path: string, body?: unknown) => {
     const { status, json, text } = await service.request(method, path, { key, body })
