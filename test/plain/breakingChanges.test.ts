@@ -12,8 +12,8 @@ const changedPaths = [
   '/keys',
   '/keys/{keyId}',
   '/keys/{keyId}/rotate',
-  '/events',
   '/store/inventory',
+  '/events',
 ]
 const baseline: Node = { ...rest, paths: Object.fromEntries(changedPaths.map((path) => [path, paths[path]])) }
 

@@ -8,7 +8,7 @@ import {
   type WebhookReceiver,
 } from './webhookReceiver.ts'
 
-type Delivery = {
+export type Delivery = {
   id: number
   eventId: number
   status: string
