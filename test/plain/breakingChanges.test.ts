@@ -14,6 +14,7 @@ const changedPaths = [
   '/keys/{keyId}/rotate',
   '/store/inventory',
   '/events',
+  '/webhooks',
 ]
 const baseline: Node = { ...rest, paths: Object.fromEntries(changedPaths.map((path) => [path, paths[path]])) }
 
