@@ -1,9 +1,10 @@
 import { onAbort } from './abort.ts'
 import { checkApiKey, checkedAddress, checkNumbers, pathSegment } from './check.ts'
 import { backoffMs, type Clock, jitteredMs, timerMaxMs } from './clock.ts'
+import { contentOf } from './content.ts'
 import { ConnectionError, PetstoreError, reasonOf, TimeoutError } from './errors.ts'
-import { toExactText, toJson } from './json.ts'
-import { errorOf, isRetryableStatus, readJson } from './response.ts'
+import { toExactText } from './json.ts'
+import { errorOf, isRetryableStatus, readBlob, readJson } from './response.ts'
 import { RequestScheduler } from './scheduler.ts'
 import { type ErrorCode, type Operations, operations } from './schema.ts'
 
@@ -51,7 +52,11 @@ export type Input<Id extends OperationId> = {
 }
 export type Result<T> = { data: T; response: Response }
 
-type AnyOptions = CreateOptions & ChangeOptions
+type AnyOptions = CreateOptions &
+  ChangeOptions & {
+    /** The media type of a body that is not JSON. The default is the type of the Blob. */
+    contentType?: string | undefined
+  }
 type PreparedRequest = { id: OperationId; url: string; init: RequestInit }
 type Read<T> = (response: Response) => Promise<T>
 
@@ -109,7 +114,7 @@ export class Http {
     id: Id,
     input: Input<Id>,
     options: AnyOptions = {},
-    read: Read<unknown> = readJson,
+    read: Read<unknown> = readerOf(id),
   ): Promise<Operations[Id]['response']> {
     const { data, response } = await this.send(id, input, options, read)
     if (typeof data === 'object' && data !== null) headersOfResults.set(data, response.headers)
@@ -178,14 +183,15 @@ export class Http {
       for (const item of [value].flat()) if (item !== undefined) search.append(name, toExactText(item))
     }
     const headers = new Headers({ Authorization: `Bearer ${this.#options.apiKey}` })
-    if (body !== undefined) headers.set('Content-Type', 'application/json')
+    const content = contentOf(body, options.contentType)
+    if (content) headers.set('Content-Type', content.type)
     if (method === 'POST') headers.set('Idempotency-Key', options.idempotencyKey ?? randomKey())
     if (typeof options.ifMatch === 'string') headers.set('If-Match', options.ifMatch)
     for (const [name, value] of Object.entries(options.headers ?? {})) headers.set(name, value)
     return {
       id,
       url: `${this.#baseUrl}${path}${String(search) && `?${search}`}`,
-      init: { method, headers, redirect: 'manual', ...(body !== undefined && { body: toJson(body) }) },
+      init: { method, headers, redirect: 'manual', ...(content && { body: content.body }) },
     }
   }
 
@@ -221,6 +227,12 @@ export class Http {
       stop()
     }
   }
+}
+
+/** JSON, or what the description of the operation names. */
+function readerOf(id: OperationId): Read<unknown> {
+  const [, , ...types]: readonly string[] = operations[id]
+  return types.length === 0 ? readJson : (response) => readBlob(response, types)
 }
 
 /** Whether the rate limit headers of an error describe the address of the client instead of its key. */

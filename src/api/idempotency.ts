@@ -29,8 +29,14 @@ type Attempt = {
 
 type Run = (trx: Db) => Promise<OperationResult>
 
-/** Runs the request and stores its record. Returns undefined if there is a record, or if another instance runs it. */
-type RunBatched = (record: RecordKey) => Promise<OperationResult | undefined>
+export type RecordedWrite = {
+  readonly options?: WriteOptions
+  /** Slow work before the transaction. If it fails, `run` rejects with its error. */
+  readonly prepare?: (() => Promise<unknown>) | undefined
+  readonly run: Run
+  /** Runs the request and stores its record. Resolves to undefined if there is a record, or if another instance runs it. */
+  readonly runBatched?: ((record: RecordKey | undefined) => Promise<OperationResult | undefined>) | undefined
+}
 
 /**
  * Runs a request once for each caller and Idempotency-Key. Its response is stored in the transaction of the request, and
@@ -44,12 +50,7 @@ export class IdempotencyRecords {
     this.#database = database
   }
 
-  async once(
-    attempt: Attempt,
-    run: Run,
-    options: WriteOptions,
-    runBatched?: RunBatched,
-  ): Promise<OperationResult> {
+  async once(attempt: Attempt, write: RecordedWrite): Promise<OperationResult> {
     const slot = `${attempt.principal.keyId} ${attempt.key}`
     const fingerprint = fingerprintOf(attempt)
     const runningFingerprint = this.#running.get(slot)
@@ -60,8 +61,10 @@ export class IdempotencyRecords {
     this.#running.set(slot, fingerprint)
     try {
       const { key, principal } = attempt
-      const result = await runBatched?.({ keyId: principal.keyId, key, fingerprint })
-      return result ?? (await this.#runOrReplay(attempt, fingerprint, run, options))
+      const result =
+        (await write.runBatched?.({ keyId: principal.keyId, key, fingerprint })) ??
+        (write.prepare && (await this.#replayOrPrepare(attempt, fingerprint, write.prepare)))
+      return result ?? (await this.#runOrReplay(attempt, fingerprint, write))
     } finally {
       this.#running.delete(slot)
     }
@@ -75,11 +78,25 @@ export class IdempotencyRecords {
     } while (deleted >= sweepRowsMax && !signal?.aborted)
   }
 
+  /**
+   * A replayed request is not prepared again. If the same request is sent to another instance at the same time, both
+   * prepare it, and one of them writes.
+   */
+  async #replayOrPrepare(
+    attempt: Attempt,
+    fingerprint: string,
+    prepare: () => Promise<unknown>,
+  ): Promise<OperationResult | undefined> {
+    const stored = await this.#database.writeUnlogged((trx) => find(trx, attempt, fingerprint))
+    // The transaction rejects with its error, and stores that.
+    if (!stored) await prepare().catch(() => {})
+    return stored
+  }
+
   async #runOrReplay(
     attempt: Attempt,
     fingerprint: string,
-    run: Run,
-    options: WriteOptions,
+    { run, options }: RecordedWrite,
   ): Promise<OperationResult> {
     try {
       return await this.#database.write((trx) => runOnce(trx, attempt, fingerprint, run), options)

@@ -17,14 +17,13 @@ import {
   prepareResponse,
   rateLimitHeaderBlock,
 } from './response.ts'
-import { allowedMethods, basePath, type Page, type Route, Router } from './router.ts'
+import { allowedMethods, basePath, type Page, type PageAllowance, type Route, Router } from './router.ts'
 
 export type PipelineOptions = ExecuteOptions & {
   readonly pages: readonly Page[]
   readonly trustedProxies: BlockList
-  readonly publicUrl: string | undefined
   /** Takes one request from the page allowance of the address; returns the error if none is left. */
-  admitToPages(remoteAddress: string, forwardedFor: string | undefined): ApiError | undefined
+  admitToPages(address: string, allowance: PageAllowance | undefined): ApiError | undefined
   onFinished(finished: RequestLog): void
 }
 
@@ -50,8 +49,8 @@ export type RequestLog = Pick<
   Received,
   'requestId' | 'isRequestIdGenerated' | 'method' | 'path' | 'operation' | 'address'
 > & {
-  /** The path is a page, not an operation of the API. */
-  readonly isPage: boolean
+  /** The page at the path, which is not one of the API. */
+  readonly page: Page | undefined
   readonly principal: Principal | undefined
   readonly status: number
   /** The error code, if the response is an error. */
@@ -142,37 +141,38 @@ export class Pipeline {
     return this.#executor.execute({ ...received, operation, params, principal, databaseVersion })
   }
 
-  /** Logged and counted only if it fails with a 5xx, or if the page requires a key and the request is rejected. */
+  /** Logged and counted only if the page has an id, if it fails with a 5xx, or if it requires a key and rejects the request. */
   async #servePage(received: Received): Promise<ApiResponse> {
     const { request, route, requestId } = received
+    const page = route?.page
     let outcome: Outcome
     try {
       outcome = { response: await this.#runPage(received) } // 404, 405, 429
     } catch (thrown) {
       outcome = failure(thrown, noHeaders)
-      if (outcome.fault !== undefined || route?.page?.requiresKey)
-        this.#report(received, outcome, outcome.response.status)
     }
-    const cors = route?.page?.isPublic ? publicHeaders : noHeaders
-    const callerHeaders = ['X-Request-Id', requestId, ...headerBlock(cors)]
-    return { ...conditionalResponse(request, outcome.response), callerHeaders }
+    const response = conditionalResponse(request, outcome.response)
+    const isRejected = outcome.code !== undefined
+    if (page?.id !== undefined || outcome.fault !== undefined || (isRejected && page?.requiresKey))
+      this.#report(received, outcome, response.status)
+    const cors = page?.isPublic ? publicHeaders : noHeaders
+    return { ...response, callerHeaders: ['X-Request-Id', requestId, ...headerBlock(cors)] }
   }
 
-  #runPage({ request, route, address }: Received): PreparedResponse | Promise<PreparedResponse> {
+  #runPage({ request, route, address, now }: Received): PreparedResponse | Promise<PreparedResponse> {
     const { method } = request
     const page = route?.page
     // Not limited: it costs nothing, and a browser could not read a 429 whose preflight has failed.
     if (route && page?.isPublic && method === 'OPTIONS')
       return prepareResponse({ status: 204, headers: { ...preflightHeaders, Allow: allowedMethods(route) } })
     const isRead = method === 'GET' || method === 'HEAD'
-    const exceeded =
-      page?.isExempt && isRead
-        ? undefined
-        : this.#options.admitToPages(request.remoteAddress, request.header('x-forwarded-for'))
+    const { admitToPages, database } = this.#options
+    const isExempt = page?.isExempt && isRead
+    const exceeded = isExempt ? undefined : admitToPages(address, page?.allowance?.(request))
     if (exceeded) throw exceeded
     if (!route || !page) throw new ApiError('not_found', nothingHere)
     if (!isRead) throw notAllowed(route)
-    return page.serve(request, address)
+    return page.serve(request, { address, params: route.params, now, db: database.unknownCallerDb })
   }
 
   #receive(request: ApiRequest): Received {
@@ -205,7 +205,7 @@ export class Pipeline {
       isRequestIdGenerated,
       method,
       path,
-      isPage: route?.page !== undefined,
+      page: route?.page,
       operation,
       address,
       principal,

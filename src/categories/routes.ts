@@ -50,9 +50,9 @@ export function categoryRoutes(baseUrl: string): Operation[] {
       responses: {
         201: { description: 'The category was added.', schema: categorySchema, headers: etagHeader },
       },
+      location: ({ id }) => `/categories/${id}`,
       async write({ body }, { trx, now }) {
-        const category = await createCategory(trx, body.name, now)
-        return respondWithEtag(201, category, { Location: `${baseUrl}/categories/${category.id}` })
+        return respondWithEtag(201, await createCategory(trx, body.name, now))
       },
     }),
 

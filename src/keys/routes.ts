@@ -82,13 +82,13 @@ export function keyRoutes(options: KeyRoutesOptions): Operation[] {
       hasSecretResponse: true,
       body: newKeySchema,
       responses: { 201: { description: 'The key is created.', schema: keyWithSecretSchema } },
+      location: ({ id }) => `/keys/${id}`,
       async write({ body }, context) {
         const { trx, now, afterCommit } = context
         const settings = newKeySettings(body, now)
         const { key, secret } = await createKey(trx, settings, environment, byRequest(context))
         afterCommit(() => apiKeyCache.invalidate())
-        const headers = { Location: `${baseUrl}/keys/${key.id}` }
-        return respond(201, { ...serializeKey(key, now), key: secret }, headers)
+        return respond(201, { ...serializeKey(key, now), key: secret })
       },
     }),
 

@@ -46,7 +46,7 @@ export const retryAfterCodes: ReadonlySet<ErrorCode> = new Set([
 ])
 
 /** Errors that the pipeline returns without running the operation. They are not stored for retries. */
-const pipelineErrors = ({ scope, rateLimitExempt, method, write }: Operation) => [
+const pipelineErrors = ({ scope, rateLimitExempt, method, write, rawBody }: Operation) => [
   'missing_api_key',
   'invalid_api_key',
   'origin_not_allowed',
@@ -54,6 +54,7 @@ const pipelineErrors = ({ scope, rateLimitExempt, method, write }: Operation) =>
   'rate_limit_exceeded',
   !rateLimitExempt && 'key_banned',
   write && 'body_too_large',
+  rawBody && 'unsupported_media_type',
   method === 'POST' && 'idempotency_in_progress',
   method === 'POST' && 'idempotency_key_reused',
   'internal_error',

@@ -76,6 +76,7 @@ export function orderRoutes({ database, baseUrl, holdMs }: OrderRoutesOptions): 
       body: newOrderSchema,
       responses: { 201: { description: 'The order was placed.', schema: orderSchema } },
       errors: ['pet_not_found', 'pet_unavailable'],
+      location: ({ id }) => `/store/orders/${id}`,
       subject: ({ body }) => `pet ${body.petId}`,
       async precheck({ body }, { db, now }) {
         if (await isPetHeld(db, body.petId, now)) throw new ApiError('pet_unavailable')
@@ -85,8 +86,7 @@ export function orderRoutes({ database, baseUrl, holdMs }: OrderRoutesOptions): 
         const pet = orNotFound(found, 'pet_not_found')
         if (openOrder || pet.status !== 'available') throw new ApiError('pet_unavailable')
         const order = await placeOrder(trx, pet, { customer: body.customer, note: body.note, holdMs }, now)
-        const Location = `${baseUrl}/store/orders/${order.id}`
-        return { ...respond(201, serializeOrder(order), { Location }), subjectRef: subjectRefOf(order.id) }
+        return { ...respond(201, serializeOrder(order)), subjectRef: subjectRefOf(order.id) }
       },
     }),
 

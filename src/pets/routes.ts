@@ -65,9 +65,6 @@ export function petRoutes({ dialect, baseUrl, lockPetAndOrder, createBatch }: Pe
     return { pet, hasOrder: openOrder !== undefined }
   }
 
-  const createdPetResponse = (pet: Pet) =>
-    respondWithEtag(201, pet, { Location: `${baseUrl}/pets/${pet.id}` })
-
   return [
     defineOperation('listPets', 'GET /pets', {
       tag: 'Pets',
@@ -101,9 +98,9 @@ export function petRoutes({ dialect, baseUrl, lockPetAndOrder, createBatch }: Pe
       scope: 'pets:write',
       body: newPetSchema,
       responses: { 201: { description: 'The animal was added.', schema: petSchema, headers: etagHeader } },
+      location: ({ id }) => `/pets/${id}`,
       async write({ body }, { trx, now }) {
-        const pet = await createPet(trx, body, now)
-        return createdPetResponse(pet)
+        return respondWithEtag(201, await createPet(trx, body, now))
       },
       ...(createBatch && {
         async writeBatch(requests: readonly BatchedRequest<{ body: NewPet }>[]) {
@@ -115,7 +112,7 @@ export function petRoutes({ dialect, baseUrl, lockPetAndOrder, createBatch }: Pe
           const ids = await createBatch(pets, recordRetentionMs, `${baseUrl}/pets/`)
           return pets.map(({ pet: { name, categoryId, status } }, index) => {
             const id = ids[index]
-            return id === undefined ? undefined : createdPetResponse({ id, name, categoryId, status })
+            return id === undefined ? undefined : respondWithEtag(201, { id, name, categoryId, status })
           })
         },
       }),

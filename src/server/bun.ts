@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { ApiRequest } from '../api/request.ts'
+import { type ApiRequest, BodyError, type BodyLimits } from '../api/request.ts'
 import type { ApiResponse } from '../api/response.ts'
 import type { StreamBody, StreamEvents } from '../api/streamBody.ts'
+import { startBodyTimer } from './bodyTimer.ts'
 import { hasUnambiguousLength } from './protocolErrors.ts'
 import type { Handlers, ListenAddress, RunningServer } from './server.ts'
 
@@ -75,11 +76,11 @@ function fromRequest(request: Request, remoteAddress: string): ApiRequest {
     target: end === -1 ? url.slice(start) : url.slice(start, end),
     remoteAddress,
     header: (name) => headers.get(name) ?? undefined,
-    async body(bytesMax) {
-      const length = headers.get('content-length')
-      if (length !== null)
-        return Number(length) > bytesMax ? undefined : new Uint8Array(await request.arrayBuffer())
-      return request.body === null ? new Uint8Array() : collectBody(request.body, bytesMax)
+    async body(limits) {
+      const isWhole = headers.has('content-length') && !limits.time
+      return isWhole || request.body === null
+        ? new Uint8Array(await request.arrayBuffer())
+        : collectBody(request.body, limits)
     },
   }
 }
@@ -119,15 +120,29 @@ export function toReadableStream(body: StreamBody): ReadableStream<Uint8Array> {
 
 /** Reads a body. Stops reading and returns undefined once it is larger than `bytesMax`. */
 async function collectBody(
-  chunks: AsyncIterable<Uint8Array>,
-  bytesMax: number,
+  body: ReadableStream<Uint8Array>,
+  { bytesMax, time }: BodyLimits,
 ): Promise<Uint8Array | undefined> {
+  const reader = body.getReader()
   const collected: Uint8Array[] = []
   let bytes = 0
-  for await (const chunk of chunks) {
-    bytes += chunk.length
-    if (bytes > bytesMax) return undefined
-    collected.push(chunk)
+  let isLate = false
+  const cancel = () => void reader.cancel().catch(() => {})
+  const onLate = () => {
+    isLate = true
+    cancel()
   }
-  return collected.length === 1 ? collected[0] : Buffer.concat(collected)
+  const stopTimer = time && startBodyTimer(time, () => bytes, onLate)
+  try {
+    for (;;) {
+      const { value, done } = await reader.read()
+      if (isLate) throw new BodyError('timeout')
+      if (done) return collected.length === 1 ? collected[0] : Buffer.concat(collected)
+      bytes += value.length
+      if (bytes > bytesMax) return cancel()
+      collected.push(value)
+    }
+  } finally {
+    stopTimer?.()
+  }
 }

@@ -43,8 +43,8 @@ export class Metrics {
     this.#databaseStats = databaseStats
   }
 
-  countRequest({ operation, status, code, principal, seconds }: RequestLog): void {
-    this.#latency.observe(operation?.id ?? 'none', status, seconds)
+  countRequest({ operation, page, status, code, principal, seconds }: RequestLog): void {
+    this.#latency.observe(operation?.id ?? page?.id ?? 'none', status, seconds)
     if (code !== undefined) this.#errors.increment(code)
     if (operation?.deprecation) this.#deprecatedUses.increment(operation.id, this.#keyLabel(principal?.keyId))
   }

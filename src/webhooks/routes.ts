@@ -85,6 +85,7 @@ export function webhookRoutes(options: WebhookRoutesOptions): Operation[] {
       sends: webhookMessage(kinds),
       body: newWebhookSchema,
       responses: { 201: { description: 'The webhook is registered.', schema: webhookWithSecretSchema } },
+      location: ({ id }) => `/webhooks/${id}`,
       async write({ body }, context) {
         const { trx, now, principal } = context
         validateUrl(body.url, allowed)
@@ -95,8 +96,7 @@ export function webhookRoutes(options: WebhookRoutesOptions): Operation[] {
         const webhook = await createWebhook(trx, body, await newestEventId(trx), now)
         await recordWebhookStart(trx, webhook.id)
         await recordAudit(trx, byRequest(context), 'webhook.created', `webhook ${webhook.id}`)
-        const headers = { Location: `${baseUrl}/webhooks/${webhook.id}` }
-        return respond(201, { ...serializeWebhook(webhook), secret: webhook.secret }, headers)
+        return respond(201, { ...serializeWebhook(webhook), secret: webhook.secret })
       },
     }),
 

@@ -23,7 +23,10 @@ test('reading the inventory reads only its table, which has one row per status',
     })
     const [operation] = inventoryRoutes(sqliteDialect)
     const context = { db: sqliteKysely(connection) } as ReadContext
-    const response = await operation?.read?.({ params: {}, query: {}, body: {} }, context)
+    const response = await operation?.read?.(
+      { params: {}, query: {}, body: {}, bytes: new Uint8Array() },
+      context,
+    )
     assert.deepEqual(JSON.parse(response?.json ?? ''), { available: 7, pending: 2, sold: 1 })
     assert.deepEqual([...tables], ['inventory'])
     connection.setAuthorizer(null)

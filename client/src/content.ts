@@ -1,0 +1,13 @@
+import { toJson } from './json.ts'
+
+type Content = { readonly type: string; readonly body: NonNullable<RequestInit['body']> }
+
+/** The body of a request as it is sent: bytes unchanged, everything else as JSON. All attempts can send it again. */
+export function contentOf(body: unknown, contentType: string | undefined): Content | undefined {
+  if (body === undefined) return undefined
+  const isBytes = body instanceof ArrayBuffer || body instanceof Uint8Array
+  if (!isBytes && !(body instanceof Blob)) return { type: 'application/json', body: toJson(body) }
+  const type = contentType ?? (isBytes ? '' : body.type)
+  if (type === '') throw new TypeError('contentType is missing. It is the media type, such as image/jpeg.')
+  return { type, body: body as Content['body'] }
+}
