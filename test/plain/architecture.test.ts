@@ -26,6 +26,7 @@ const parts = [
   'startup',
   'stopProgress',
   'telemetry',
+  'webPages',
 ]
 
 /** Which folders, and files at the top of src/, each of them may import. */
@@ -37,11 +38,12 @@ const arrows: Record<string, readonly string[]> = {
   restoreDetector: ['database'],
   schedule: [...features, ...foundation, 'limits', 'restoreDetector', 'telemetry'],
   operations: [...features, ...foundation, 'auth', 'config', 'limits'],
+  webPages: [...features, ...foundation, 'config', 'openapi', 'pages', 'telemetry'],
   // PETSTORE_ADMIN_KEY is checked like any other API key.
   config: ['auth', 'editDistance'],
   pages: [...foundation, 'config', 'openapi', 'telemetry'],
   telemetry: [...foundation, 'server'],
-  ...Object.fromEntries(features.map((feature) => [feature, [...features, ...foundation, 'auth', 'limits']])),
+  ...Object.fromEntries(features.map((feature) => [feature, [...features, ...foundation, 'auth', 'limits', 'pages']])),
   auth: [...foundation, 'limits'],
   limits: foundation,
   openapi: ['api', 'nodeHttp'],
