@@ -158,7 +158,7 @@ export class Executor {
     // Invalid input is rejected before it enters the write queue.
     if (key === undefined && !valid) throw error
     // Invalid input may be a repeated request. Otherwise the transaction stores its error.
-    const write = valid ? this.#prepareWrite(call, valid) : { run: () => Promise.reject(error) }
+    const write = valid ? this.#createWrite(call, valid) : { run: () => Promise.reject(error) }
     if (key !== undefined) {
       const { method } = request
       const isSecret = operation.hasSecretResponse ?? false
@@ -170,7 +170,7 @@ export class Executor {
     return database.write(write.run, write.options)
   }
 
-  #prepareWrite(call: AuthorizedRequest, input: AnyInput): RecordedWrite {
+  #createWrite(call: AuthorizedRequest, input: AnyInput): RecordedWrite {
     const { operation, principal, now } = call
     const { database, redact } = this.#options
     const context = this.#contextOf(call, principal)

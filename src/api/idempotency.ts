@@ -61,9 +61,13 @@ export class IdempotencyRecords {
     this.#running.set(slot, fingerprint)
     try {
       const { key, principal } = attempt
-      const result =
-        (await write.runBatched?.({ keyId: principal.keyId, key, fingerprint })) ??
-        (write.prepare && (await this.#replayOrPrepare(attempt, fingerprint, write.prepare)))
+      let result = await write.runBatched?.({ keyId: principal.keyId, key, fingerprint })
+      if (write.prepare) {
+        // A replayed request is not prepared again. Another instance may prepare the same request: one of the two writes.
+        result = await this.#database.writeUnlogged((trx) => find(trx, attempt, fingerprint))
+        // The transaction rejects with its error, and stores that.
+        if (!result) await write.prepare().catch(() => {})
+      }
       return result ?? (await this.#runOrReplay(attempt, fingerprint, write))
     } finally {
       this.#running.delete(slot)
@@ -76,21 +80,6 @@ export class IdempotencyRecords {
     do {
       deleted = await this.#database.writeUnlogged((trx) => deleteExpired(trx, now))
     } while (deleted >= sweepRowsMax && !signal?.aborted)
-  }
-
-  /**
-   * A replayed request is not prepared again. If the same request is sent to another instance at the same time, both
-   * prepare it, and one of them writes.
-   */
-  async #replayOrPrepare(
-    attempt: Attempt,
-    fingerprint: string,
-    prepare: () => Promise<unknown>,
-  ): Promise<OperationResult | undefined> {
-    const stored = await this.#database.writeUnlogged((trx) => find(trx, attempt, fingerprint))
-    // The transaction rejects with its error, and stores that.
-    if (!stored) await prepare().catch(() => {})
-    return stored
   }
 
   async #runOrReplay(

@@ -1,20 +1,21 @@
-import type { BodyTime } from '../api/request.ts'
+import { BodyError, type BodyTime } from '../api/request.ts'
 
 const checkIntervalMinMs = 100
 
-/** Calls back once if a body does not arrive in its time. Returns a function that stops the timer. */
-export function startBodyTimer(
+/** Rejects if a body does not arrive in its time. */
+export async function arrivingInTime<T>(
+  body: Promise<T>,
   { startMs, bytesPerSecondMin, totalMs }: BodyTime,
   receivedBytes: () => number,
-  onLate: () => void,
-): () => void {
+): Promise<T> {
+  const late = Promise.withResolvers<never>()
   const startedAt = performance.now()
   const check = () => {
     const allowedMs = Math.min(totalMs, startMs + (receivedBytes() / bytesPerSecondMin) * 1000)
     const leftMs = startedAt + allowedMs - performance.now()
-    if (leftMs <= 0) onLate()
+    if (leftMs <= 0) late.reject(new BodyError('timeout'))
     else timer = setTimeout(check, Math.max(leftMs, checkIntervalMinMs))
   }
   let timer = setTimeout(check, Math.min(startMs, totalMs))
-  return () => clearTimeout(timer)
+  return Promise.race([body, late.promise]).finally(() => clearTimeout(timer))
 }

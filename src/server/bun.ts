@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { type ApiRequest, BodyError, type BodyLimits } from '../api/request.ts'
+import type { ApiRequest, BodyLimits } from '../api/request.ts'
 import type { ApiResponse } from '../api/response.ts'
 import type { StreamBody, StreamEvents } from '../api/streamBody.ts'
-import { startBodyTimer } from './bodyTimer.ts'
+import { arrivingInTime } from './bodyTimer.ts'
 import { hasUnambiguousLength } from './protocolErrors.ts'
 import type { Handlers, ListenAddress, RunningServer } from './server.ts'
 
@@ -119,30 +119,19 @@ export function toReadableStream(body: StreamBody): ReadableStream<Uint8Array> {
 }
 
 /** Reads a body. Stops reading and returns undefined once it is larger than `bytesMax`. */
-async function collectBody(
-  body: ReadableStream<Uint8Array>,
+function collectBody(
+  chunks: AsyncIterable<Uint8Array>,
   { bytesMax, time }: BodyLimits,
 ): Promise<Uint8Array | undefined> {
-  const reader = body.getReader()
   const collected: Uint8Array[] = []
   let bytes = 0
-  let isLate = false
-  const cancel = () => void reader.cancel().catch(() => {})
-  const onLate = () => {
-    isLate = true
-    cancel()
-  }
-  const stopTimer = time && startBodyTimer(time, () => bytes, onLate)
-  try {
-    for (;;) {
-      const { value, done } = await reader.read()
-      if (isLate) throw new BodyError('timeout')
-      if (done) return collected.length === 1 ? collected[0] : Buffer.concat(collected)
-      bytes += value.length
-      if (bytes > bytesMax) return cancel()
-      collected.push(value)
+  const collect = async () => {
+    for await (const chunk of chunks) {
+      bytes += chunk.length
+      if (bytes > bytesMax) return undefined
+      collected.push(chunk)
     }
-  } finally {
-    stopTimer?.()
+    return collected.length === 1 ? collected[0] : Buffer.concat(collected)
   }
+  return time ? arrivingInTime(collect(), time, () => bytes) : collect()
 }

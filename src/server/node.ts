@@ -9,8 +9,8 @@ import type { Handlers, ListenAddress, ListenBounds, RunningServer } from './ser
 import { Shutdown } from './shutdown.ts'
 
 const defaultHeadersMs = 5_000
-const defaultRequestMs = 10_000
 const serverOptions: ServerOptions = {
+  requestTimeout: 10_000,
   // Idle connections are closed by a sweep instead of a timer for each response.
   keepAliveTimeout: 0,
   maxHeaderSize: 16 * 1024,
@@ -72,12 +72,8 @@ export async function listenOnNode(
       return connection?.fail('invalid_http')
     connection?.add({ request: new NodeRequest(message, response), response })
   }
-  const { headersMs = defaultHeadersMs, requestMs = defaultRequestMs } = bounds
-  const timeouts = {
-    headersTimeout: headersMs,
-    requestTimeout: requestMs,
-    connectionsCheckingInterval: headersMs / 5,
-  }
+  const { headersMs = defaultHeadersMs } = bounds
+  const timeouts = { headersTimeout: headersMs, connectionsCheckingInterval: headersMs / 5 }
   const server = http.createServer({ ...serverOptions, ...timeouts }, onRequest)
   const shutdown = new Shutdown(server, connections)
   server.maxConnections = connectionsMax

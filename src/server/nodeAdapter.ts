@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type ApiRequest, BodyError, type BodyLimits, type RequestProblem } from '../api/request.ts'
 import { type ApiResponse, headerValue } from '../api/response.ts'
 import type { StreamBody } from '../api/streamBody.ts'
-import { startBodyTimer } from './bodyTimer.ts'
+import { arrivingInTime } from './bodyTimer.ts'
 import { lingeringClose } from './lingeringClose.ts'
 
 const validHost = /^[^\s/?#@\\]*$/
@@ -73,10 +73,8 @@ export class NodeRequest implements ApiRequest {
     const receivedBytes = collect(this.#message, bytesMax, resolve, reject)
     if (!time) return promise
     this.isBodyTimed = true
-    const stopTimer = startBodyTimer(time, receivedBytes, () => this.fail('timeout'))
-    return promise.finally(() => {
+    return arrivingInTime(promise, time, receivedBytes).finally(() => {
       this.isBodyTimed = false
-      stopTimer()
     })
   }
 }

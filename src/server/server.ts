@@ -23,8 +23,6 @@ export type ListenBounds = {
   readonly stalledMs: number
   /** How long a client may take to send the headers of a request. */
   readonly headersMs?: number
-  /** How long a client may take to send a request, unless its body has a time of its own. */
-  readonly requestMs?: number
   /** How long a connection may be idle. */
   readonly idleMs?: number
   readonly connectionsMax?: number
