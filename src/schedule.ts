@@ -12,19 +12,23 @@ import { applyCutoffs } from './webhooks/cutoffs.ts'
 import type { Deliverer } from './webhooks/deliverer.ts'
 import { pruneDeliveries } from './webhooks/deliveries.ts'
 
-/** Bounds how many requests of the embedded rate limiter a crash forgets. */
-const limiterFlushIntervalMs = 500
-/** Bounds how late a hold expires, or a webhook is retried. */
-const dueIntervalMs = 1_000
-
 /** A run ends after its current batch when the signal is aborted. The next start continues it. */
 type Job = { readonly intervalMs: number; run(signal: AbortSignal): Promise<void> }
+
+export const defaultJobBounds = {
+  /** How many requests of the embedded rate limiter a crash forgets. */
+  limiterFlushMs: 500,
+  /** How late a hold expires, or a webhook is retried. */
+  dueMs: 1_000,
+  sweepMs: 60_000,
+}
+type JobBounds = Readonly<typeof defaultJobBounds>
 
 type JobsOptions = {
   readonly database: Database
   readonly clock: Clock
   readonly log: Log
-  readonly sweepMs: number
+  readonly bounds: JobBounds
   readonly limiter: RateLimiter
   readonly usage: UsageCounter
   readonly idempotencyRecords: IdempotencyRecords
@@ -33,10 +37,11 @@ type JobsOptions = {
 }
 
 export function createJobs(options: JobsOptions): Job[] {
-  const { database, clock, log, sweepMs, limiter, usage, idempotencyRecords, deliverer, restore } = options
+  const { database, clock, log, bounds, limiter, usage, idempotencyRecords, deliverer, restore } = options
+  const { limiterFlushMs, dueMs, sweepMs } = bounds
   return [
     {
-      intervalMs: limiterFlushIntervalMs,
+      intervalMs: limiterFlushMs,
       // Together, so that they share a commit: with SQLite every commit drops the cached pages.
       run: async () => void (await Promise.all([limiter.flush(), usage.flushDue()])),
     },
@@ -44,10 +49,10 @@ export function createJobs(options: JobsOptions): Job[] {
     { intervalMs: sweepMs, run: (signal) => limiter.sweep(signal) },
     { intervalMs: sweepMs, run: (signal) => usage.sweep(signal) },
     { intervalMs: sweepMs, run: (signal) => pruneExpired(database, clock, signal) },
-    { intervalMs: dueIntervalMs, run: (signal) => expireHolds(database, clock, signal) },
-    { intervalMs: dueIntervalMs, run: async () => deliverer.wake() },
-    { intervalMs: dueIntervalMs, run: (signal) => applyCutoffs(database, clock, signal, logFailure(log)) },
-    { intervalMs: dueIntervalMs, run: async () => void (restore.isPending && (await restore.check())) },
+    { intervalMs: dueMs, run: (signal) => expireHolds(database, clock, signal) },
+    { intervalMs: dueMs, run: async () => deliverer.wake() },
+    { intervalMs: dueMs, run: (signal) => applyCutoffs(database, clock, signal, logFailure(log)) },
+    { intervalMs: dueMs, run: async () => void (restore.isPending && (await restore.check())) },
   ]
 }
 

@@ -20,7 +20,7 @@ import { createOperations } from './operations.ts'
 import { createReadiness } from './pages/readiness.ts'
 import { createPetBatch } from './pets/queries.postgres.ts'
 import { RestoreDetector } from './restoreDetector.ts'
-import { createJobs, startSchedule } from './schedule.ts'
+import { createJobs, defaultJobBounds, startSchedule } from './schedule.ts'
 import { listen } from './server/listen.ts'
 import { Startup } from './startup.ts'
 import { StopProgress } from './stopProgress.ts'
@@ -48,7 +48,7 @@ export type Service = {
 
 const defaultBounds = {
   ...defaultStreamBounds,
-  sweepMs: 60_000,
+  ...defaultJobBounds,
   /** Figures of usage that a crash forgets. */
   usageFlushMs: 10_000,
   usageReadFlushMs: 1_000,
@@ -60,7 +60,11 @@ const defaultBounds = {
   replicaLagMaxMs: defaultReplicaLagMaxMs,
 }
 /** Times and limits that tests shorten. */
-export type Bounds = Readonly<typeof defaultBounds>
+export type Bounds = Readonly<typeof defaultBounds> & {
+  /** How late changes of other processes are noticed. The engines have different defaults. */
+  readonly changePollMs?: number
+  readonly replicaCheckMs?: number
+}
 
 type ServiceOptions = {
   readonly config: Config
@@ -77,10 +81,9 @@ type ServiceOptions = {
 
 /** The composition root: the only place that knows the features, the engines and the server. */
 export async function startService(options: ServiceOptions): Promise<Service> {
-  const bounds = { ...defaultBounds, ...options.bounds }
+  const bounds: Bounds = { ...defaultBounds, ...options.bounds }
   const { config, clock } = options
-  const { syncMaxMs, replicaLagMaxMs } = bounds
-  const database = await openForServing({ ...config, syncMaxMs, replicaLagMaxMs }, clock())
+  const database = await openForServing({ ...config, ...bounds }, clock())
   try {
     const parts = await wire(database, { ...options, bounds })
     return await serve(database, parts, { ...options, bounds })
@@ -178,7 +181,7 @@ async function serve(
   database.replica?.watch((problem) => {
     if (problem === undefined) log.info('read replica in use')
     else log.warn({ problem }, 'read replica left out')
-  })
+  }, bounds.replicaCheckMs)
   database.onCommit(wake)
   database.onExternalChange(() => {
     wake()
@@ -209,10 +212,7 @@ async function serve(
   })
   cache.invalidate()
   startup.finish()
-  const stopSchedule = startSchedule(
-    createJobs({ ...parts, database, clock, log, sweepMs: bounds.sweepMs }),
-    log,
-  )
+  const stopSchedule = startSchedule(createJobs({ ...parts, database, clock, log, bounds }), log)
 
   const stopProgress = new StopProgress()
   async function stop() {

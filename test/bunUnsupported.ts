@@ -1,12 +1,12 @@
 /** Tests that do not run with the service on Bun, by the names of the tests, and why. */
 export const bunUnsupported: readonly { file: string; reason: string; tests: readonly string[] }[] = [
   {
-    file: 'test/plain/connections.test.ts',
+    file: 'test/http/connections.test.ts',
     reason: 'Bun has no limit of connections per address.',
     tests: ['are bounded by a setting, counted in the metrics, and logged once'],
   },
   {
-    file: 'test/plain/largeBodies.test.ts',
+    file: 'test/http/largeBodies.test.ts',
     reason: 'Bun sends "100 Continue" and reads the body before the service sees the request.',
     tests: [
       'without a key is rejected before the body is sent, and the connection is closed',
@@ -28,7 +28,7 @@ export const bunUnsupported: readonly { file: string; reason: string; tests: rea
     ],
   },
   {
-    file: 'test/plain/protocolErrors.test.ts',
+    file: 'test/http/protocolErrors.test.ts',
     reason: 'Bun responds to requests that are not valid HTTP itself.',
     tests: [
       'no HTTP at all',
@@ -50,7 +50,7 @@ export const bunUnsupported: readonly { file: string; reason: string; tests: rea
     ],
   },
   {
-    file: 'test/plain/protocolErrors.test.ts',
+    file: 'test/http/protocolErrors.test.ts',
     reason: 'Bun sends "100 Continue" and reads the body itself, and does not send Keep-Alive.',
     tests: [
       'a response without a body is sent, and the connection is closed',
@@ -61,12 +61,12 @@ export const bunUnsupported: readonly { file: string; reason: string; tests: rea
     ],
   },
   {
-    file: 'test/plain/transferEncoding.test.ts',
+    file: 'test/http/transferEncoding.test.ts',
     reason: 'Bun closes the connection if the response to a pipelined request is not ready immediately.',
     tests: ['each of them after another request on the same connection'],
   },
   {
-    file: 'test/store/badInput.test.ts',
+    file: 'test/http/badInput.test.ts',
     reason:
       'Bun responds to requests that are not valid HTTP itself, and routes a request without a valid Host differently.',
     tests: [
@@ -76,7 +76,7 @@ export const bunUnsupported: readonly { file: string; reason: string; tests: rea
     ],
   },
   {
-    file: 'test/store/heads.test.ts',
+    file: 'test/http/heads.test.ts',
     reason: 'Bun does not send "Connection: keep-alive".',
     tests: [
       'GET /v1/pets',
@@ -91,7 +91,7 @@ export const bunUnsupported: readonly { file: string; reason: string; tests: rea
     ],
   },
   {
-    file: 'test/store/openapiResponses.test.ts',
+    file: 'test/http/openapiResponses.test.ts',
     reason: 'Bun responds to requests that are not valid HTTP itself.',
     tests: ['for requests that are not valid HTTP', 'for every documented response except server errors'],
   },
@@ -101,7 +101,7 @@ export const bunUnsupported: readonly { file: string; reason: string; tests: rea
     tests: ['a body whose Content-Length is too large is rejected before it is sent'],
   },
   {
-    file: 'test/store/pipelining.test.ts',
+    file: 'test/http/pipelining.test.ts',
     reason: 'Bun closes the connection if the response to a pipelined request is not ready immediately.',
     tests: [
       'a change and a removal',
@@ -124,7 +124,7 @@ export const bunUnsupported: readonly { file: string; reason: string; tests: rea
     tests: ['reads do not wait until all writes are done'],
   },
   {
-    file: 'test/store/streamConnections.test.ts',
+    file: 'test/http/streamConnections.test.ts',
     reason: 'The tests pipeline requests or use HTTP/1.0.',
     tests: [
       'is sent in whole chunks, and the next request of its connection gets its response after it',
@@ -136,7 +136,7 @@ export const bunUnsupported: readonly { file: string; reason: string; tests: rea
     ],
   },
   {
-    file: 'test/store/validatedOnce.test.ts',
+    file: 'test/http/validatedOnce.test.ts',
     reason: 'The tests count calls inside the process of the service.',
     tests: [
       'the input of a write with an Idempotency-Key is validated once, not again in the transaction',

@@ -1,18 +1,24 @@
 /**
- * Runs the tests on both engines.
+ * Runs the tests.
  *
- *     node test/run.ts                                        everything
+ *     node test/run.ts                                        all but the slow ones
+ *     node test/run.ts --slow                                 the slow ones: files that end with .slow.test.ts
  *     node test/run.ts --engine postgres                      what runs on one engine: sqlite or postgres
  *     node test/run.ts --engine postgres test/store/pets.test.ts    one file on one engine
  *     node test/run.ts test/store/pets.test.ts --name paging  the tests of a file with "paging" in their name
+ *     node test/run.ts --record                               also writes the time of each file to test/times.json
  *     node test/run.ts --runtime bun                          tests over HTTP, with the service on Bun
  *
- * The folder of a file decides where it runs:
+ * The folder of a file decides on which engine it runs:
  *
- *     test/plain/      needs no database: once
- *     test/client/     the client for TypeScript and its package: once
- *     test/store/      over a service or a database: on SQLite and on PostgreSQL
- *     test/embedded/   about the embedded engine and its files: on SQLite
+ *     test/contract/   the sources and documents fit together: once
+ *     test/plain/      functions and classes without a database: once
+ *     test/http/       what a service does the same on both engines: once, on SQLite
+ *     test/commands/   what a command does the same on both engines: once, on SQLite
+ *     test/browser/    the console and the pages in a browser: once, on SQLite
+ *     test/client/     the client for TypeScript and its package: once, on SQLite
+ *     test/store/      what depends on the database: on SQLite and on PostgreSQL
+ *     test/sqlite/     about SQLite and its files: on SQLite
  *     test/postgres/   about PostgreSQL: on PostgreSQL, a real server that is started here and removed after
  *
  * test/failover/ does not run here, but with `npm run test:failover`: it needs HAProxy. test/generated-clients/ runs
@@ -23,18 +29,19 @@
  */
 import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, relative, resolve } from 'node:path'
+import { join, relative, resolve, sep } from 'node:path'
 import { run } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { bunUnsupported } from './bunUnsupported.ts'
-import { batchesOf, interleaved, writeBatch } from './support/batches.ts'
+import { batchesOf, writeBatch } from './support/batches.ts'
 import { ensureClientTypes, ensureConsoleBuilt } from './support/consoleBuild.ts'
-import { installHint, noBrowserReason } from './support/findBrowser.ts'
+import { findBrowser, installHint, noBrowserReason } from './support/findBrowser.ts'
 import { findBun } from './support/findBun.ts'
 import { startPostgres } from './support/postgres.ts'
 import { bundleProgram } from './support/programBundle.ts'
 import { collectResults, noResults, type Results } from './support/testResults.ts'
+import { recordTimes, timeOf } from './support/times.ts'
 
 type Engine = 'sqlite' | 'postgres'
 
@@ -46,7 +53,10 @@ const slowestShown = 8
 /** A process of tests that hangs fails; on a busy machine the longest take minutes. */
 const batchTimeoutMs = 1_200_000
 const engines: Record<Engine, { name: string; folders: readonly string[] }> = {
-  sqlite: { name: 'SQLite', folders: ['plain', 'client', 'store', 'embedded'] },
+  sqlite: {
+    name: 'SQLite',
+    folders: ['contract', 'plain', 'http', 'commands', 'browser', 'client', 'store', 'sqlite'],
+  },
   postgres: { name: 'PostgreSQL', folders: ['store', 'postgres'] },
 }
 const isBrowserRequired = process.env.PETSTORE_TEST_REQUIRE_BROWSER === 'true'
@@ -55,7 +65,9 @@ const { values, positionals } = parseArgs({
   options: {
     engine: { type: 'string' },
     name: { type: 'string' },
+    record: { type: 'boolean', default: false },
     runtime: { type: 'string', default: 'node' },
+    slow: { type: 'boolean', default: false },
   },
   allowPositionals: true,
 })
@@ -67,19 +79,20 @@ if (!['node', 'bun'].includes(values.runtime))
   throw new Error(`--runtime must be node or bun, but is "${values.runtime}".`)
 const bunPath = values.runtime === 'bun' ? findBun(root) : undefined
 /** A test of these folders that uses one of these helpers talks HTTP to a service of the chosen runtime. */
-const httpFolders = ['plain', 'store']
+const httpFolders = ['contract', 'http', 'browser', 'store']
 const httpHelpers = /\b(?:useService|startTestService|useConsole)\(/
 /** The name of a test begins with the path of its file. */
 const skipPatterns = bunUnsupported.flatMap(({ file, tests }) =>
   tests.map((name) => new RegExp(`^${RegExp.escape(file)} (?:.* )?${RegExp.escape(name)}$`)),
 )
 
-/** The files of an engine, or those of them that the command line names. */
+/** The files of an engine: the slow ones, the others, or those that the command line names. */
 function filesOf(engine: Engine): string[] {
   const named = positionals.map((path) => resolve(path))
   const folders = engines[engine].folders.filter((folder) => !bunPath || httpFolders.includes(folder))
   return folders
     .flatMap((folder) => globSync(join(root, 'test', folder, '**/*.test.ts')))
+    .filter((file) => named.includes(file) || file.endsWith('.slow.test.ts') === values.slow)
     .filter((file) => named.length === 0 || named.some((path) => !relative(path, file).startsWith('..')))
     .filter((file) => !bunPath || httpHelpers.test(readFileSync(file, 'utf8')))
     .sort()
@@ -90,6 +103,12 @@ const plan = chosen
   .filter(({ files }) => files.length > 0)
 if (plan.length === 0) throw new Error('There is no such test.')
 const progress = { done: 0, total: plan.reduce((sum, { files }) => sum + files.length, 0) }
+const isPlanned = (...folders: string[]) =>
+  plan.some(({ files }) =>
+    files.some((file) => folders.includes(relative(root, file).split(sep)[1] as string)),
+  )
+/** The tests of these folders start no program and use no browser. */
+const needsProgram = isPlanned('http', 'commands', 'browser', 'client', 'store', 'sqlite', 'postgres')
 
 /** Has the programs that run the tests and, unless the environment names one, the compile cache of all processes. */
 const folder = mkdtempSync(join(tmpdir(), 'petstore-run-'))
@@ -100,12 +119,21 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(sign
 // A name pattern would also match the path that is the name of a file's suite.
 const isByName = values.name !== undefined
 
-/** The programs that run the files of an engine, the longest first. */
-function programsOf(engine: Engine, files: string[]): string[] {
-  if (isByName) return files
-  return batchesOf(files).map((batch, index) =>
-    writeBatch(join(folder, `${engine}-${index}.mjs`), root, batch),
-  )
+/** The programs that run the files of an engine, with the seconds that each is expected to take. */
+function programsOf(engine: Engine, files: string[]): { engine: Engine; program: string; seconds: number }[] {
+  const timed = files.map((file) => ({ file, seconds: timeOf(engine, relative(root, file)) }))
+  if (isByName) return timed.map(({ file, seconds }) => ({ engine, program: file, seconds }))
+  return batchesOf(timed).map(({ files: batch, seconds }, index) => ({
+    engine,
+    program: writeBatch(join(folder, `${engine}-${index}.mjs`), root, batch),
+    seconds,
+  }))
+}
+
+/** One browser for all files. Loads Playwright, which a run without a browser does not need. */
+async function startBrowser() {
+  const { launchBrowserServer } = await import('./support/browser.ts')
+  return launchBrowserServer()
 }
 
 async function runProgram(engine: Engine, program: string, adminUrl: string | undefined): Promise<void> {
@@ -119,7 +147,8 @@ async function runProgram(engine: Engine, program: string, adminUrl: string | un
       ...process.env,
       NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(folder, 'compiled'),
       PETSTORE_TEST_ENGINE: engine,
-      PETSTORE_TEST_PROGRAM: petstore,
+      ...(petstore !== undefined && { PETSTORE_TEST_PROGRAM: petstore }),
+      ...(browser && { PETSTORE_TEST_BROWSER_SERVER: browser.address }),
       ...(bunPath && { PETSTORE_TEST_BUN: bunPath }),
       ...(engine === 'postgres' && { PETSTORE_TEST_POSTGRES_URL: adminUrl }),
     },
@@ -128,15 +157,16 @@ async function runProgram(engine: Engine, program: string, adminUrl: string | un
 }
 
 const results = new Map<Engine, Results>(plan.map(({ engine }) => [engine, noResults()]))
-/** The engines take turns, so that both end at about the same time. */
-const programs = interleaved(
-  plan.map(({ engine, files }) => programsOf(engine, files).map((program) => ({ engine, program }))),
-)
+/** The longest first: at the end they would run alone. */
+const programs = plan
+  .flatMap(({ engine, files }) => programsOf(engine, files))
+  .sort((a, b) => b.seconds - a.seconds)
 // Before the tests: several processes would build it at the same time.
-ensureConsoleBuilt()
+if (needsProgram) ensureConsoleBuilt()
 ensureClientTypes()
-const petstore = await bundleProgram()
+const petstore = needsProgram ? await bundleProgram() : undefined
 const postgres = plan.some(({ engine }) => engine === 'postgres') ? await startPostgres() : undefined
+const browser = isPlanned('browser') && findBrowser() ? await startBrowser() : undefined
 try {
   if (postgres) {
     // Loads the service, which a run on SQLite does not need here.
@@ -150,6 +180,7 @@ try {
     }),
   )
 } finally {
+  await browser?.close()
   await postgres?.stop()
 }
 
@@ -184,4 +215,5 @@ const isGood = (found: Results) =>
 const hasPassed = isSame && all.every(isGood)
 const seconds = Math.round((performance.now() - startedAt) / 1000)
 console.log(`\n${hasPassed ? 'Passed' : 'Failed'} in ${Math.floor(seconds / 60)} min ${seconds % 60} s.`)
+if (values.record && hasPassed) for (const [engine, { files }] of results) recordTimes(engine, files)
 process.exitCode = hasPassed ? 0 : 1

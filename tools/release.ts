@@ -102,7 +102,7 @@ function updateFiles(version: string, date: string): void {
 
 /**
  * Records the OpenAPI document, unless it is the one of an earlier release, and the digests of what must not change after
- * this release. test/plain/frozenFiles.test.ts compares them.
+ * this release. test/contract/frozenFiles.test.ts compares them.
  */
 function freeze(version: string): void {
   const document = read('openapi.json')

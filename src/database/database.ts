@@ -95,7 +95,7 @@ export type ReadReplica = {
   /** Undefined while the replica must not be used. */
   usable(): Db | undefined
   /** Starts to check the replica. Calls back with each change: with the reason if the replica must not be used. */
-  watch(listener: (problem: string | undefined) => void): void
+  watch(listener: (problem: string | undefined) => void, checkMs?: number): void
 }
 
 /** The part of the port that list queries use. */

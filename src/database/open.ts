@@ -22,6 +22,8 @@ type ServingOptions = {
   readonly isServing?: boolean
   readonly syncMaxMs?: number
   readonly replicaLagMaxMs?: number
+  /** How late changes of other processes are noticed. The engines have different defaults. */
+  readonly changePollMs?: number
 }
 
 type OpenOptions = DatabaseLocation &
@@ -142,7 +144,7 @@ async function open(location: DatabaseLocation & ServingOptions): Promise<Databa
     const { openPostgres } = await import('./postgres/open.ts')
     const replica =
       databaseReadUrl === undefined ? undefined : { url: databaseReadUrl, lagMaxMs: replicaLagMaxMs }
-    return openPostgres({ url: databaseUrl, poolMax: databasePoolMax, replica })
+    return openPostgres({ url: databaseUrl, poolMax: databasePoolMax, replica, ...options })
   }
   if (!exists(databaseFile(dataDir))) onMissing?.()
   try {

@@ -2,11 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { hashApiKey } from '../../src/auth/apiKey.ts'
 import { adminKey, concurrently, makeKey, requestOk, servicesFor } from '../support/instances.ts'
-import { repetitions } from '../support/repetitions.ts'
 import { amplePlan } from '../support/responses.ts'
 import type { TestService } from '../support/service.ts'
 
-const rounds = repetitions(8)
+const rounds = 8
 const aheadMs = 10_000
 
 /** Only the secret of the last rotation has no end. */

@@ -1,17 +1,15 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { setTimeout as pause } from 'node:timers/promises'
 import fc from 'fast-check'
 import { sql } from 'kysely'
 import type { Database } from '../../src/database/database.ts'
 import { petStatuses } from '../../src/pets/pet.ts'
 import type { Client } from '../support/client.ts'
 import { cliOn } from '../support/commands.ts'
-import { databaseFor, inDatabase } from '../support/engine.ts'
+import { inDatabase } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
-import { repetitions } from '../support/repetitions.ts'
 import { amplePlan, assertError, assertResponseHeaders } from '../support/responses.ts'
-import { type Server, serverFor } from '../support/servers.ts'
+import { serverFor } from '../support/servers.ts'
 import { startTestService } from '../support/service.ts'
 import { useService } from '../support/useService.ts'
 
@@ -178,68 +176,3 @@ test('seed, import and export keep the inventory correct, also with a running se
   for (const id of [1, 2, 3]) await server.request('DELETE', `/v1/pets/${id}`, { key: operatorKey })
   assert.deepEqual(await right(), { available: 508, pending: 147, sold: 73 })
 })
-
-const adminKey = 'the-admin-key-of-the-inventory-test'
-const rounds = repetitions(6)
-const callers = 6
-
-/** Adds, orders, sells and removes pets until the connection closes. */
-async function keepBusy(server: Server, done: { count: number }): Promise<void> {
-  const send = (method: string, path: string, body?: unknown) =>
-    server.request(method, path, { key: adminKey, ...(body !== undefined && { body }) })
-  try {
-    for (let turn = 0; ; turn++) {
-      const pet = (await send('POST', '/v1/pets', { name: 'A', categoryId: turn })).json
-      const order = (await send('POST', '/v1/store/orders', { petId: pet.id })).json
-      const ends = ['cancelled', 'approved'][turn % 2]
-      await send('PATCH', `/v1/store/orders/${order.id}`, { status: ends })
-      if (turn % 3 === 0) await send('PATCH', `/v1/store/orders/${order.id}`, { status: 'delivered' })
-      if (turn % 4 === 0) await send('DELETE', `/v1/pets/${pet.id}`)
-      done.count++
-    }
-  } catch {
-    // The server was killed: every round ends this way.
-  }
-}
-
-test(`the inventory is correct after a crash at any time (${rounds} times)`, async (t) => {
-  const databaseEnv = await databaseFor(t)
-  const env = { ...databaseEnv, PETSTORE_ADMIN_KEY: adminKey }
-  let server = await serverFor(t, env)
-  // The limits of the operator key would end the test before the crash.
-  const limits = { plan: 'enterprise', limits: { perMinute: 1_000_000, perDay: 10_000_000 } }
-  await server.request('PATCH', '/v1/keys/1', { key: adminKey, body: limits })
-  for (let round = 0; round < rounds; round++) {
-    const done = { count: 0 }
-    const load = Array.from({ length: callers }, () => keepBusy(server, done))
-    await eventually('requests are processed', () => done.count > callers)
-    // The crash happens at a random time.
-    await pause(Math.random() * 80)
-    server.child.kill('SIGKILL')
-    assert.equal((await server.ended).signal, 'SIGKILL')
-    await Promise.all(load)
-    server.closeConnections()
-    server = await serverFor(t, env)
-    await inDatabase(databaseEnv, async (database) => {
-      const { available, pending, sold } = await assertRight(server, adminKey, database)
-      assert.ok(available + pending + sold > 0)
-      await assertOrdersFit(database)
-    })
-  }
-})
-
-/** An order and its pet change together. */
-async function assertOrdersFit({ read }: Database): Promise<void> {
-  const violations = await sql`
-    SELECT o.id, o.status, p.status AS pet_status FROM orders o LEFT JOIN pets p ON p.id = o.pet_id
-    WHERE (o.status IN ('placed', 'approved') AND p.status IS DISTINCT FROM 'pending')
-       OR (o.status = 'delivered' AND p.status NOT IN ('sold'))
-       OR (o.status = 'cancelled' AND p.status NOT IN ('available'))`.execute(read)
-  assert.deepEqual(violations.rows, [])
-  const loose = await sql`
-    SELECT id FROM pets WHERE status = 'pending'
-      AND NOT EXISTS (SELECT 1 FROM orders WHERE pet_id = pets.id AND status IN ('placed', 'approved'))`.execute(
-    read,
-  )
-  assert.deepEqual(loose.rows, [])
-}

@@ -3,9 +3,9 @@ import { after, before, describe, test } from 'node:test'
 import type { ErrorCode } from '../../src/api/errors.ts'
 import { timestamp } from '../../src/clock.ts'
 import { orderStatuses } from '../../src/orders/order.ts'
-import { type ClientResponse, createClient } from '../support/client.ts'
+import type { ClientResponse } from '../support/client.ts'
+import { contestPets } from '../support/contestPets.ts'
 import { holdMs, type OrderClient, startOrderClient } from '../support/orderClient.ts'
-import { repetitions } from '../support/repetitions.ts'
 import { amplePlan, assertError, nextPage } from '../support/responses.ts'
 
 let orderClient: OrderClient
@@ -440,44 +440,8 @@ test('reading and writing orders require different scopes', async () => {
   }
 })
 
-const simultaneous = 500
-const contests = repetitions(20)
-test(`exactly one of ${simultaneous} simultaneous orders for one pet is placed (${contests} times)`, async () => {
-  // Two clients, because one has at most 256 connections.
-  const clients = [createClient(orderClient.service.base), createClient(orderClient.service.base)] as const
-  try {
-    for (let contest = 0; contest < contests; contest++) {
-      const petId = await orderClient.addPet()
-      const newest = await orderClient.newestEventId()
-      const responses = await Promise.all(
-        Array.from({ length: simultaneous }, (_, n) =>
-          clients[n % 2 === 0 ? 0 : 1].request('POST', '/v1/store/orders', {
-            key: orderClient.key,
-            body: { petId, customer: { name: `Customer ${n}` } },
-            // In every other round the callers retry.
-            headers: contest % 2 === 0 ? {} : { 'idempotency-key': `contest-${contest}-${n}` },
-          }),
-        ),
-      )
-      const [winner, ...others] = responses.filter(({ status }) => status === 201)
-      assert.deepEqual(others, [])
-      for (const response of responses) if (response !== winner) assertError(response, 409, 'pet_unavailable')
-      assert.deepEqual((await orderClient.call('GET', `/v1/store/orders?petId=${petId}`)).json, [
-        winner?.json,
-      ])
-      const events = await orderClient.eventsAfter(newest)
-      assert.deepEqual(
-        events.map(({ type, data }) => [type, data.status]),
-        [
-          ['order.placed', 'placed'],
-          ['pet.updated', 'pending'],
-        ],
-      )
-    }
-  } finally {
-    for (const client of clients) client.closeConnections()
-  }
-})
+// simultaneousOrders.slow.test.ts repeats it more often.
+test('exactly one of many simultaneous orders for one pet is placed', () => contestPets(orderClient, 2))
 
 test('the customer appears in no event and no log line', async () => {
   const petId = await orderClient.addPet()

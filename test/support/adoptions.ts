@@ -53,7 +53,10 @@ export async function adopt(
 /** Adds a pet, and repeats the request until there is a response. */
 export async function addOnce({ ok }: Caller, known: ExpectedState, name: string): Promise<number> {
   known.animals.set(name, { isRetried: true })
-  const { id } = await ok('POST', '/v1/pets', { body: { name, categoryId: 7 }, idempotencyKey: name })
+  const send = () => ok('POST', '/v1/pets', { body: { name, categoryId: 7 }, idempotencyKey: name })
+  const made = await send()
+  assert.deepEqual(await send(), made, 'a retry gets the response of the first attempt')
+  const { id } = made
   known.animals.set(name, { id, isRetried: true })
   known.pets.set(id, { name, status: 'available' })
   return id

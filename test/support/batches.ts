@@ -2,10 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { basename, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
-/**
- * Test files share a process, because loading the service takes a large part of the time of a short file.
- * These files have a process each.
- */
+/** These files have a process each. */
 const separate = [
   // They replace functions of node:fs before the service loads.
   'backupDurability',
@@ -21,54 +18,33 @@ const separate = [
   'instances',
   'keysAcrossInstances',
   'moveToPostgres',
-  // They take longest.
-  'auth',
-  'backup',
-  'cleanStop',
-  'commandLine',
-  'concurrentWriters',
-  'consoleAnimals',
-  'consoleKeys',
-  'consoleManyAnimals',
-  'consoleOrders',
-  'consoleScreens',
-  'consoleSignIn',
-  'consoleWebhooks',
-  'counting',
-  'crash',
-  'docs',
-  'docsPage',
-  'faults',
-  'importFiles',
-  'killedInstances',
-  'lockPairs',
-  'migrations',
-  'orders',
-  'ordersModel',
-  'petsModel',
-  'webhookDelivery',
 ]
-const batchSizeMax = 6
+/** The expected time of a process. A file that takes longer has a process of its own. */
+const batchSeconds = 12
 /** Few files are better run at the same time. */
 const batchesMin = 4
 
-/** Files grouped by process, the longest first: at the end they would run alone. */
-export function batchesOf(files: readonly string[]): string[][] {
-  const isSeparate = (file: string) => separate.includes(basename(file, '.test.ts'))
-  const shared = files.filter((file) => !isSeparate(file))
-  const count = Math.max(Math.ceil(shared.length / batchSizeMax), Math.min(shared.length, batchesMin))
-  const groups = Array.from({ length: count }, (_, group) =>
-    shared.filter((_, index) => index % count === group),
-  )
-  return [...files.filter(isSeparate).map((file) => [file]), ...groups]
-}
+export type Timed = { readonly file: string; readonly seconds: number }
+export type Batch = { readonly files: readonly string[]; readonly seconds: number }
 
-/** The first of each list, the second of each, and so on. What a longer list has more comes last. */
-export function interleaved<T>(lists: readonly (readonly T[])[]): T[] {
-  const longest = Math.max(...lists.map(({ length }) => length))
-  return Array.from({ length: longest }, (_, index) =>
-    lists.flatMap((list) => list.slice(index, index + 1)),
-  ).flat()
+/**
+ * Files grouped by process. Short files share one, because loading the service takes a large part of their time.
+ * Each file, the longest first, is added to the group that is the shortest so far.
+ */
+export function batchesOf(files: readonly Timed[]): Batch[] {
+  const isSeparate = ({ file, seconds }: Timed) =>
+    seconds >= batchSeconds || separate.includes(basename(file).split('.')[0] as string)
+  const shared = files.filter((file) => !isSeparate(file)).sort((a, b) => b.seconds - a.seconds)
+  const total = shared.reduce((sum, { seconds }) => sum + seconds, 0)
+  const count = Math.max(Math.ceil(total / batchSeconds), Math.min(shared.length, batchesMin))
+  const groups = Array.from({ length: count }, () => ({ files: [] as string[], seconds: 0 }))
+  for (const { file, seconds } of shared) {
+    const shortest = groups.reduce((least, group) => (group.seconds < least.seconds ? group : least))
+    shortest.files.push(file)
+    shortest.seconds += seconds
+  }
+  const single = files.filter(isSeparate).map(({ file, seconds }) => ({ files: [file], seconds }))
+  return [...single, ...groups]
 }
 
 /** Node 26 sometimes does not end by itself: it waits in its clean-up for a request that is never completed. */

@@ -34,34 +34,50 @@ export function browserTest(name: string, run: (t: TestContext) => Promise<void>
   test(name, { skip: !hasBrowser && noBrowserReason }, run)
 }
 
+/** The browser of this run, which test/run.ts starts. A file that is run without it starts its own. */
+export async function useBrowser(): Promise<TestBrowser> {
+  const address = process.env.PETSTORE_TEST_BROWSER_SERVER
+  if (address === undefined) return launchBrowser()
+  const browser = await playwright.connect(address)
+  return { browser, close: () => browser.close() }
+}
+
 /** A real Chromium with an empty profile. It resolves no host but this one. */
 export async function launchBrowser(options: LaunchOptions = {}): Promise<TestBrowser> {
+  const { started: browser, close } = await start((how) => playwright.launch({ ...options, ...how }))
+  return { browser, close }
+}
+
+/** The same for several processes, which connect to its address. */
+export async function launchBrowserServer(): Promise<{ address: string; close(): Promise<void> }> {
+  const { started, close } = await start((how) => playwright.launchServer(how))
+  return { address: started.wsEndpoint(), close }
+}
+
+type Prepared = { executablePath: string; args: string[] }
+
+async function start<T extends { close(): Promise<void> }>(
+  launch: (how: Prepared) => Promise<T>,
+): Promise<{ started: T; close(): Promise<void> }> {
   const folder = mkdtempSync(join(tmpdir(), 'petstore-chromium-'))
   const remove = () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
   const { executablePath, args } = await prepareBrowser(folder).catch((error: unknown) => {
     remove()
     throw error
   })
-  const browser = await playwright
-    .launch({
-      ...options,
-      executablePath,
-      args: [...args, '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1'],
-    })
-    .catch((error: Error) => {
-      remove()
-      throw new Error(`${executablePath} did not start. ${missingLibraries(executablePath)}`, {
-        cause: error,
-      })
-    })
+  const only = '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1'
+  const started = await launch({ executablePath, args: [...args, only] }).catch((error: Error) => {
+    remove()
+    throw new Error(`${executablePath} did not start. ${missingLibraries(executablePath)}`, { cause: error })
+  })
   async function close() {
-    await browser.close()
+    await started.close()
     remove()
   }
-  return { browser, close }
+  return { started, close }
 }
 
-async function prepareBrowser(folder: string): Promise<{ executablePath: string; args: string[] }> {
+async function prepareBrowser(folder: string): Promise<Prepared> {
   const found = findBrowser()
   if (found === undefined) throw new Error(`${noBrowserReason} ${installHint}`)
   if (found.kind === 'installed') return { executablePath: found.path, args: quiet }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { ClientResponse } from './client.ts'
-import { instancesDefault, startAll, tally } from './instances.ts'
+import { startAll, tally } from './instances.ts'
 import type { Server } from './servers.ts'
 
 const responseMaxMs = 30_000
@@ -9,15 +9,17 @@ const startsMax = 3
 
 export const pick = <T>(list: readonly T[]): T => list[Math.floor(Math.random() * list.length)] as T
 
-/** Instances that are killed and started again. Requests go to one that seems to be up. */
+/** Instances that are killed and started again. Requests go to one that seems to be up, or to the last one that was. */
 export class Fleet {
   readonly #up = new Set<Server>()
   readonly #ended: Server[] = []
   readonly #start: (starts?: number) => Promise<Server>
   readonly #starting: Promise<unknown>[] = []
+  readonly #count: number
   kills = 0
 
-  constructor(start: () => Promise<Server>) {
+  constructor(start: () => Promise<Server>, count: number) {
+    this.#count = count
     this.#start = async (starts = 1): Promise<Server> => {
       try {
         const server = await start()
@@ -31,15 +33,15 @@ export class Fleet {
     }
   }
 
-  begin = () => startAll(instancesDefault, () => this.#start())
-  any = (): Server => pick([...this.#up])
+  begin = () => startAll(this.#count, () => this.#start())
+  any = (): Server => (this.#up.size > 0 ? pick([...this.#up]) : (this.#ended.at(-1) as Server))
   get all(): readonly Server[] {
     return [...this.#up, ...this.#ended]
   }
 
-  /** Kills one at any point of its work and starts another, unless it is the last one. */
+  /** Kills one at any point of its work and starts another. Of several, the last one is not killed. */
   async killOne(): Promise<void> {
-    if (this.#up.size < 2) return
+    if (this.#up.size < Math.min(this.#count, 2)) return
     const server = this.any()
     this.#up.delete(server)
     this.#ended.push(server)

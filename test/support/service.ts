@@ -33,6 +33,9 @@ export type TestService = Client & {
   makeKey(settings?: Record<string, unknown>): Promise<{ id: number; key: string }>
 }
 
+/** Intervals of half a second and more, shortened. */
+const testBounds = { limiterFlushMs: 50, dueMs: 50, changePollMs: 50, replicaCheckMs: 50 }
+
 export type TestServiceOptions = {
   /** `now` is the time of the start. */
   startAt?: number | 'now'
@@ -55,7 +58,7 @@ export async function startTestService(
   host?.setTime(time)
   const start = async (more: Record<string, string>): Promise<Omit<Service, 'stopProgress'>> => {
     const fullEnv = { PORT: '0', ...databaseEnv, ...env, ...more }
-    const common = { bounds, ...(nameServers && { nameServers }) }
+    const common = { bounds: { ...testBounds, ...bounds }, ...(nameServers && { nameServers }) }
     if (host)
       return host.start({ env: fullEnv, ...common, ...(additional && { additional: additional.href }) })
     const { log } = createLog({

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before } from 'node:test'
 import type { Browser, BrowserContext, BrowserContextOptions } from 'playwright-core'
-import { hasBrowser, launchBrowser, observe, type PageVisit, type TestBrowser } from './browser.ts'
+import { hasBrowser, observe, type PageVisit, type TestBrowser, useBrowser } from './browser.ts'
 import { desktop } from './console.ts'
 import { ensureConsoleBuilt } from './consoleBuild.ts'
 import type { TestService } from './service.ts'
@@ -41,7 +41,7 @@ export function useConsole(
   before(async () => {
     if (!hasBrowser) return
     ensureConsoleBuilt()
-    chromium = await launchBrowser()
+    chromium = await useBrowser()
     shared = await chromium.browser.newContext(desktop)
     await prepare(test)
   })

@@ -2,10 +2,10 @@ import { sql } from 'kysely'
 import { pollForChanges } from '../changePoller.ts'
 import type { Db } from '../tables.ts'
 
-const pollIntervalMs = 250
+const defaultPollMs = 250
 
 /** Polls the version of the database, which every change of any process increases. */
-export function watchExternalChanges(read: Db) {
+export function watchExternalChanges(read: Db, pollMs = defaultPollMs) {
   const version = sql<{ version: number }>`SELECT sum(changes)::bigint AS version FROM counter_slots`
   let seen: number | undefined
   return pollForChanges(async (notify) => {
@@ -18,5 +18,5 @@ export function watchExternalChanges(read: Db) {
       // Queries report the outage. Changes during it are unknown.
       seen = -1
     }
-  }, pollIntervalMs)
+  }, pollMs)
 }

@@ -31,10 +31,16 @@ type PostgresOptions = {
   readonly url: string
   readonly poolMax: number
   readonly replica?: { readonly url: string; readonly lagMaxMs: number } | undefined
+  readonly changePollMs?: number
 }
 
 /** Any number of processes can share a PostgreSQL database. */
-export function openPostgres({ url, poolMax, replica: replicaOptions }: PostgresOptions): Database {
+export function openPostgres({
+  url,
+  poolMax,
+  replica: replicaOptions,
+  changePollMs,
+}: PostgresOptions): Database {
   const pool = createPool(url, poolMax, 'read')
   // Writes have their own connections: those that wait for a lock do not delay reads and the authentication.
   const writePool = createPool(url, poolMax, 'write')
@@ -55,7 +61,7 @@ export function openPostgres({ url, poolMax, replica: replicaOptions }: Postgres
   }
   const writer = new PostgresWriter(writePool)
   const numbering = new EventNumbering(read)
-  const externalChanges = watchExternalChanges(read)
+  const externalChanges = watchExternalChanges(read, changePollMs)
   return {
     dialect: postgresDialect,
     read,

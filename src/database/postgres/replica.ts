@@ -7,7 +7,7 @@ import { postgresKysely } from './driver.ts'
 import { rootCauseMessage } from './errors.ts'
 import { connectionSource, replicaQueryMaxMs } from './pool.ts'
 
-const checkIntervalMs = 1_000
+const defaultCheckMs = 1_000
 
 type Identity = { readonly system: string; readonly identity: string | null; readonly version: number | null }
 type PrimaryState = Identity & { readonly position: string }
@@ -37,8 +37,8 @@ export class PostgresReplica implements ReadReplica {
     return this.#isUsable ? this.#db : undefined
   }
 
-  watch(listener: (problem: string | undefined) => void): void {
-    void this.#watch(listener)
+  watch(listener: (problem: string | undefined) => void, checkMs = defaultCheckMs): void {
+    void this.#watch(listener, checkMs)
   }
 
   stop(): void {
@@ -46,7 +46,7 @@ export class PostgresReplica implements ReadReplica {
     this.#isUsable = false
   }
 
-  async #watch(listener: (problem: string | undefined) => void): Promise<void> {
+  async #watch(listener: (problem: string | undefined) => void, checkMs: number): Promise<void> {
     for (let isFirst = true; ; isFirst = false) {
       const problem = await this.#problem()
       if (this.#isStopped) return
@@ -54,7 +54,7 @@ export class PostgresReplica implements ReadReplica {
       const isChanged = isFirst || isUsable !== this.#isUsable
       this.#isUsable = isUsable
       if (isChanged) listener(problem)
-      await sleep(checkIntervalMs, undefined, { ref: false })
+      await sleep(checkMs, undefined, { ref: false })
     }
   }
 

@@ -3,7 +3,7 @@ import { pollForChanges } from '../changePoller.ts'
 import type { WriteQueue } from '../writeQueue.ts'
 import { isLocked } from './driver.ts'
 
-const pollIntervalMs = 500
+const defaultPollMs = 500
 
 /** Collects the ids of the rows that the writer updates or deletes, and reports them at the commit. */
 export class RowChanges {
@@ -65,7 +65,11 @@ export function databaseVersionReader(connection: DatabaseSync, queue: WriteQueu
 }
 
 /** Polls the version of the writer. The reader never commits, so a new version is a commit of another process. */
-export function watchExternalChanges(writer: DatabaseSync, sync?: () => Promise<void>) {
+export function watchExternalChanges(
+  writer: DatabaseSync,
+  durability: { syncCommit(): Promise<void> } | undefined,
+  pollMs = defaultPollMs,
+) {
   const statement = writer.prepare('PRAGMA data_version')
   const version = () => statement.get()?.data_version
   let seen = version()
@@ -79,6 +83,6 @@ export function watchExternalChanges(writer: DatabaseSync, sync?: () => Promise<
     }
     notify()
     // Listeners that need the change to be durable are called again after the sync.
-    void sync?.().then(notify, () => {})
-  }, pollIntervalMs)
+    void durability?.syncCommit().then(notify, () => {})
+  }, pollMs)
 }

@@ -25,6 +25,7 @@ export const databaseFile = (dataDir: string): string => join(dataDir, 'petstore
 type SqliteOptions = {
   readonly isServing?: boolean | undefined
   readonly syncMaxMs?: number | undefined
+  readonly changePollMs?: number | undefined
 }
 
 /**
@@ -33,7 +34,7 @@ type SqliteOptions = {
  */
 export async function openSqlite(
   dataDir: string,
-  { isServing, syncMaxMs = defaultSyncMaxMs }: SqliteOptions = {},
+  { isServing, syncMaxMs = defaultSyncMaxMs, changePollMs }: SqliteOptions = {},
 ): Promise<Database> {
   createFolder(dataDir)
   const file = databaseFile(dataDir)
@@ -62,7 +63,7 @@ export async function openSqlite(
   if (!durability) writer.exec('PRAGMA cache_size = -12288; PRAGMA wal_autocheckpoint = 16384')
   // The previous process may have crashed between deleting data and truncating the log.
   if (!isRecovered) durability?.truncateWal()
-  const externalChanges = watchExternalChanges(writer, durability && (() => durability.syncCommit()))
+  const externalChanges = watchExternalChanges(writer, durability, changePollMs)
   const readableThrough = () => durability?.readableThrough() ?? Number.MAX_SAFE_INTEGER
   return {
     dialect: sqliteDialect,

@@ -6,7 +6,6 @@ import type { Database } from '../../src/database/database.ts'
 import { eventsAfter, recordEvent } from '../../src/events/queries.ts'
 import { type DatabaseEnv, openDatabaseFor, openTestDatabase } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
-import { repetitions } from '../support/repetitions.ts'
 import { reverseCleanup } from '../support/reverseCleanup.ts'
 import { ownPostgresFor } from '../support/separatePostgres.ts'
 
@@ -51,7 +50,7 @@ async function outOfOrder(client: pg.Client): Promise<number> {
 test('many events get their ids in batches, without gaps, in the order in which they were added', async (t) => {
   const { env, database } = await openDatabaseFor(t)
   const client = await clientFor(t, env)
-  const count = repetitions(30) * batchMax
+  const count = 30 * batchMax
   await addEvents(client, count)
   const ids: number[] = []
   for (let id = await numberEvents(client); id !== ids.at(-1); id = await numberEvents(client)) ids.push(id)

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import type { Page, Route } from 'playwright-core'
 import { Webhook } from 'standardwebhooks'
 import type { Limits } from '../../client/src/index.ts'
-import { browserTest, hasBrowser, launchBrowser, type TestBrowser } from '../support/browser.ts'
+import { browserTest, hasBrowser, type TestBrowser, useBrowser } from '../support/browser.ts'
 import { packClient } from '../support/clientPackage.ts'
 import { assertAccessible, desktop, phone, screenshot } from '../support/console.ts'
 import { eventually } from '../support/eventually.ts'
@@ -39,7 +39,7 @@ before(async () => {
   await once(site, 'listening')
   origin = `http://127.0.0.1:${(site.address() as AddressInfo).port}`
   apiKey = (await service.makeKey({ origins: [origin], plan: 'pro' })).key
-  chromium = await launchBrowser()
+  chromium = await useBrowser()
 })
 after(async () => {
   site.closeAllConnections()

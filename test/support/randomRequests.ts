@@ -3,21 +3,16 @@ import { randomInt } from 'node:crypto'
 import { METHODS } from 'node:http'
 import { before, test } from 'node:test'
 import { parseJson } from '../../src/api/json.ts'
-import type { ClientResponse } from '../support/client.ts'
-import { bodyOf, sendRaw, statusOf } from '../support/rawSocket.ts'
-import { repetitions } from '../support/repetitions.ts'
-import { amplePlan, assertResponseHeaders } from '../support/responses.ts'
-import { useService } from '../support/useService.ts'
+import type { ClientResponse } from './client.ts'
+import { bodyOf, sendRaw, statusOf } from './rawSocket.ts'
+import { amplePlan, assertResponseHeaders } from './responses.ts'
+import type { TestService } from './service.ts'
 
 const readers = 6
-const readsEach = repetitions(500)
-const writes = repetitions(2_000)
 
-const service = useService()
+/** The service of the file that calls `testRequestsOf`. */
+let service: TestService
 let key: string
-before(async () => {
-  key = (await service.makeKey(amplePlan)).key
-})
 
 /** Mulberry32: small, and the same numbers for the same seed. */
 class Chance {
@@ -325,58 +320,54 @@ async function readStored() {
 
 const faults = () => service.logLines.filter((line) => JSON.parse(line).level >= 50)
 
-test('random requests: no 5xx, every error is valid, and the database contains what was accepted', async () => {
-  const seed = randomInt(2 ** 31)
-  const expected = new Expected()
-  const statuses = new Map<number, number>()
-  const count = ({ status }: ClientResponse) => statuses.set(status, (statuses.get(status) ?? 0) + 1)
+/** Adds the tests of random requests to a file. */
+export function testRandomRequests(
+  tested: TestService,
+  { readsEach, writes }: { readsEach: number; writes: number },
+): void {
+  service = tested
+  before(async () => {
+    key = (await service.makeKey(amplePlan)).key
+  })
 
-  async function read(lane: number) {
-    const chance = new Chance(seed + lane)
-    for (let i = 0; i < readsEach; i++) count(await sendAndCheck(anyRequest(chance, readMethods), seed))
-  }
-  async function write() {
-    const chance = new Chance(seed)
-    for (let i = 0; i < writes; i++) {
-      const sent = anyRequest(chance, writeMethods)
-      const response = await sendAndCheck(sent, seed)
-      count(response)
-      expected.note(sent, response)
+  test('random requests: no 5xx, every error is valid, and the database contains what was accepted', async () => {
+    const seed = randomInt(2 ** 31)
+    const expected = new Expected()
+    const statuses = new Map<number, number>()
+    const count = ({ status }: ClientResponse) => statuses.set(status, (statuses.get(status) ?? 0) + 1)
+
+    async function read(lane: number) {
+      const chance = new Chance(seed + lane)
+      for (let i = 0; i < readsEach; i++) count(await sendAndCheck(anyRequest(chance, readMethods), seed))
     }
-  }
-  await Promise.all([write(), ...Array.from({ length: readers }, (_, lane) => read(lane + 1))])
+    async function write() {
+      const chance = new Chance(seed)
+      for (let i = 0; i < writes; i++) {
+        const sent = anyRequest(chance, writeMethods)
+        const response = await sendAndCheck(sent, seed)
+        count(response)
+        expected.note(sent, response)
+      }
+    }
+    await Promise.all([write(), ...Array.from({ length: readers }, (_, lane) => read(lane + 1))])
 
-  assert.deepEqual(faults(), [], `with the seed ${seed}`)
-  const actual = await readStored()
-  assert.deepEqual(
-    actual.pets,
-    [...expected.pets].sort(([a], [b]) => a - b).map(([, text]) => text),
-    `with the seed ${seed}`,
-  )
-  assert.deepEqual(actual.categories, [...expected.categories].sort(), `with the seed ${seed}`)
-  // The run is useful only if requests passed each of the checks.
-  for (const status of [200, 201, 204, 400, 401, 403, 404, 405, 415]) {
-    assert.ok(statuses.has(status), `no response was ${status}, with the seed ${seed}`)
-  }
-})
+    assert.deepEqual(faults(), [], `with the seed ${seed}`)
+    const actual = await readStored()
+    assert.deepEqual(
+      actual.pets,
+      [...expected.pets].sort(([a], [b]) => a - b).map(([, text]) => text),
+      `with the seed ${seed}`,
+    )
+    assert.deepEqual(actual.categories, [...expected.categories].sort(), `with the seed ${seed}`)
+    // The run is useful only if requests passed each of the checks.
+    for (const status of [200, 201, 204, 400, 401, 403, 404, 405, 415]) {
+      assert.ok(statuses.has(status), `no response was ${status}, with the seed ${seed}`)
+    }
+  })
+}
 
 const head = (more = '', path = '/v1/pets', method = 'POST') =>
   `${method} ${path} HTTP/1.1\r\nHost: store\r\nAuthorization: Bearer ${key}\r\nConnection: close\r\n${more}\r\n`
-
-test('a client that disconnects during a body causes no error and adds nothing', async () => {
-  const before = await readStored()
-  const part = '{"name":"Milo"'
-  for (const request of [
-    head('Content-Length: 100\r\n') + part,
-    head('Content-Length: 28\r\nIdempotency-Key: hung-up\r\n') + part,
-    `${head('Transfer-Encoding: chunked\r\n')}e\r\n${part}\r\n`,
-    `${head('Transfer-Encoding: chunked\r\n')}zz\r\n${part}\r\n`,
-  ]) {
-    await sendRaw(service.base, request, { hangUp: true })
-  }
-  assert.deepEqual(await readStored(), before)
-  assert.deepEqual(faults(), [])
-})
 
 const oddRequests: [what: string, request: () => string, status: number][] = [
   ['HTTP/1.0 without a Host', () => `GET /v1/pets HTTP/1.0\r\nAuthorization: Bearer ${key}\r\n\r\n`, 200],
@@ -385,59 +376,85 @@ const oddRequests: [what: string, request: () => string, status: number][] = [
   ['an unknown expectation', () => `${head('Expect: miracles\r\nContent-Length: 2\r\n')}{}`, 400],
   ['TRACE', () => head('', '/v1/pets', 'TRACE'), 405],
 ]
-for (const [what, request, status] of oddRequests) {
-  test(`${what} gets a valid response`, async () => {
-    const raw = await sendRaw(service.base, request())
-    assert.equal(statusOf(raw), status)
-    for (const name of ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset', 'x-request-id']) {
-      assert.match(raw.toLowerCase(), new RegExp(`\r\n${name}: [\\w-]+\r\n`))
+
+/** Adds the tests of requests that clients do not send to a file that has the tests of random requests. */
+export function testOddRequests(): void {
+  test('a client that disconnects during a body causes no error and adds nothing', async () => {
+    const before = await readStored()
+    const part = '{"name":"Milo"'
+    for (const request of [
+      head('Content-Length: 100\r\n') + part,
+      head('Content-Length: 28\r\nIdempotency-Key: hung-up\r\n') + part,
+      `${head('Transfer-Encoding: chunked\r\n')}e\r\n${part}\r\n`,
+      `${head('Transfer-Encoding: chunked\r\n')}zz\r\n${part}\r\n`,
+    ]) {
+      await sendRaw(service.base, request, { hangUp: true })
     }
-    if (status >= 400) assert.equal(JSON.parse(bodyOf(raw)).status, status)
+    assert.deepEqual(await readStored(), before)
+    assert.deepEqual(faults(), [])
+  })
+
+  for (const [what, request, status] of oddRequests) {
+    test(`${what} gets a valid response`, async () => {
+      const raw = await sendRaw(service.base, request())
+      assert.equal(statusOf(raw), status)
+      for (const name of [
+        'x-ratelimit-limit',
+        'x-ratelimit-remaining',
+        'x-ratelimit-reset',
+        'x-request-id',
+      ]) {
+        assert.match(raw.toLowerCase(), new RegExp(`\r\n${name}: [\\w-]+\r\n`))
+      }
+      if (status >= 400) assert.equal(JSON.parse(bodyOf(raw)).status, status)
+    })
+  }
+
+  test('an invalid Host header gets an Error body', async () => {
+    const raw = await sendRaw(service.base, head('', '/v1/pets', 'GET').replace('Host: store', 'Host: a b'))
+    assert.equal(statusOf(raw), 400)
+    assert.equal(JSON.parse(bodyOf(raw)).code, 'validation_failed')
+  })
+
+  test('bytes that are not HTTP do not stop the service', async () => {
+    const seed = randomInt(2 ** 31)
+    const chance = new Chance(seed)
+    const whole = () => `${head('Content-Length: 27\r\n')}{"name":"Wire","categoryId"}`
+    const garbage = Array.from({ length: 300 }, (_, index): string | Uint8Array => {
+      switch (index % 8) {
+        case 0:
+          return chance.bytes(2_000)
+        case 1:
+          return Buffer.from(
+            `GET /${chance.bytes(50).toString('latin1')} HTTP/1.1\r\nHost: x\r\n\r\n`,
+            'latin1',
+          )
+        case 2:
+          return whole().slice(0, chance.below(whole().length))
+        case 3:
+          return `GET /v1/pets HTTP/1.1\r\nHost: x\r\nX: ${'a'.repeat(chance.below(40_000))}\r\n\r\n`
+        case 4:
+          return `GET /v1/pets HTTP/1.1\r\nHost: x\r\n${'A: b\r\n'.repeat(chance.below(3_000))}\r\n`
+        case 5:
+          return (
+            head('Content-Length: 5\r\nContent-Length: 6\r\nTransfer-Encoding: chunked\r\n') +
+            chance.text(50, visible)
+          )
+        case 6:
+          return Buffer.from([0x16, 0x03, 0x01, ...chance.bytes(300)])
+        default: {
+          const bytes = [...Buffer.from(whole())]
+          for (let i = 0; i < 5; i++)
+            bytes.splice(chance.below(bytes.length), chance.below(3), ...chance.bytes(3))
+          return Buffer.from(bytes)
+        }
+      }
+    })
+    const responses = await Promise.all(
+      garbage.map((bytes) => sendRaw(service.base, bytes, { hangUp: true })),
+    )
+    for (const raw of responses) assert.ok((statusOf(raw) ?? 0) < 500, `with the seed ${seed}: ${raw}`)
+    assert.deepEqual(faults(), [], `with the seed ${seed}`)
+    assert.equal((await service.request('GET', '/v1/pets', { key })).status, 200)
   })
 }
-
-test('an invalid Host header gets an Error body', async () => {
-  const raw = await sendRaw(service.base, head('', '/v1/pets', 'GET').replace('Host: store', 'Host: a b'))
-  assert.equal(statusOf(raw), 400)
-  assert.equal(JSON.parse(bodyOf(raw)).code, 'validation_failed')
-})
-
-test('bytes that are not HTTP do not stop the service', async () => {
-  const seed = randomInt(2 ** 31)
-  const chance = new Chance(seed)
-  const whole = () => `${head('Content-Length: 27\r\n')}{"name":"Wire","categoryId"}`
-  const garbage = Array.from({ length: 300 }, (_, index): string | Uint8Array => {
-    switch (index % 8) {
-      case 0:
-        return chance.bytes(2_000)
-      case 1:
-        return Buffer.from(
-          `GET /${chance.bytes(50).toString('latin1')} HTTP/1.1\r\nHost: x\r\n\r\n`,
-          'latin1',
-        )
-      case 2:
-        return whole().slice(0, chance.below(whole().length))
-      case 3:
-        return `GET /v1/pets HTTP/1.1\r\nHost: x\r\nX: ${'a'.repeat(chance.below(40_000))}\r\n\r\n`
-      case 4:
-        return `GET /v1/pets HTTP/1.1\r\nHost: x\r\n${'A: b\r\n'.repeat(chance.below(3_000))}\r\n`
-      case 5:
-        return (
-          head('Content-Length: 5\r\nContent-Length: 6\r\nTransfer-Encoding: chunked\r\n') +
-          chance.text(50, visible)
-        )
-      case 6:
-        return Buffer.from([0x16, 0x03, 0x01, ...chance.bytes(300)])
-      default: {
-        const bytes = [...Buffer.from(whole())]
-        for (let i = 0; i < 5; i++)
-          bytes.splice(chance.below(bytes.length), chance.below(3), ...chance.bytes(3))
-        return Buffer.from(bytes)
-      }
-    }
-  })
-  const responses = await Promise.all(garbage.map((bytes) => sendRaw(service.base, bytes, { hangUp: true })))
-  for (const raw of responses) assert.ok((statusOf(raw) ?? 0) < 500, `with the seed ${seed}: ${raw}`)
-  assert.deepEqual(faults(), [], `with the seed ${seed}`)
-  assert.equal((await service.request('GET', '/v1/pets', { key })).status, 200)
-})

@@ -5,7 +5,6 @@ import { assertSameExport, cliOn } from '../support/commands.ts'
 import { databaseFor, inDatabase } from '../support/engine.ts'
 import { adminKey, makeAmpleKey, requestOk, servicesFor } from '../support/instances.ts'
 import { runInProcess } from '../support/process.ts'
-import { repetitions } from '../support/repetitions.ts'
 import { reverseCleanup } from '../support/reverseCleanup.ts'
 import { proxyFor } from '../support/tcpProxy.ts'
 
@@ -13,7 +12,7 @@ const petCount = 12_000
 const writers = 6
 /** The pets of a writer, which are far from each other. */
 const petsOfWriter = 8
-const exportCount = repetitions(4)
+const exportCount = 4
 const delayMs = 4
 
 type Exported = {

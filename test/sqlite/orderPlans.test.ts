@@ -81,15 +81,19 @@ test('each combination of filters has an index that knows its order', () => {
 /** Runs the work and returns every query that it made. */
 async function queriesOf(work: (db: Kysely<Tables>) => Promise<unknown>): Promise<CompiledQuery[]> {
   const made: CompiledQuery[] = []
-  await work(
-    database.read.withPlugin({
-      transformQuery({ node, queryId }) {
-        made.push(database.read.getExecutor().compileQuery(node, queryId))
-        return node
-      },
-      transformResult: async ({ result }) => result,
-    }),
-  )
+  const recorder = database.read.withPlugin({
+    transformQuery({ node, queryId }) {
+      made.push(database.read.getExecutor().compileQuery(node, queryId))
+      return node
+    },
+    transformResult: async ({ result }) => result,
+  })
+  // Prepared queries are compiled only once in a process.
+  const executeQuery: typeof recorder.executeQuery = (query) => {
+    if (!('compile' in query)) made.push(query)
+    return database.read.executeQuery(query)
+  }
+  await work(Object.assign(recorder, { executeQuery }))
   return made
 }
 

@@ -6,7 +6,6 @@ import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { eventually } from '../support/eventually.ts'
 import { openRawConnection, type RawConnection } from '../support/rawConnection.ts'
-import { repetitions } from '../support/repetitions.ts'
 import { type Server, serverFor } from '../support/servers.ts'
 
 /** After this time the server closes the remaining connections. With well-behaved clients a stop takes far less. */
@@ -62,7 +61,7 @@ async function keepCalling(base: string, key: string, name: string, keepAlive: b
 }
 
 describe('SIGTERM under load breaks no request and loses nothing', () => {
-  const rounds = repetitions(6)
+  const rounds = 6
   const callers = 8
 
   for (const [kind, keepAlive] of [

@@ -7,7 +7,7 @@ import { basename, dirname } from 'node:path'
 import { after, before } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
-import { browserTest, hasBrowser, launchBrowser, type TestBrowser } from '../support/browser.ts'
+import { browserTest, hasBrowser, type TestBrowser, useBrowser } from '../support/browser.ts'
 import { eventually } from '../support/eventually.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 
@@ -88,7 +88,7 @@ before(async () => {
   const [origin, api] = [await listen(pageServer()), await listen(balancer())]
   const { key } = await service.makeKey({ plan: 'pro', origins: [origin], scopes: ['events:read'] })
   settings = { api, key }
-  chromium = await launchBrowser()
+  chromium = await useBrowser()
   // Not openPage(): its routes would respond to the preflights instead of the service.
   page = await (await chromium.browser.newContext()).newPage()
   await page.goto(origin)
