@@ -91,15 +91,15 @@ export class Executor {
     return cache ? this.#readRow(call, cache.rows, cache.epoch()) : this.#readPage(call)
   }
 
-  #contextOf({ request, now, address }: AuthorizedRequest, principal: Principal): Context {
+  #contextOf({ request, now, address, principal }: AuthorizedRequest): Context {
     const { clock } = this.#options
     return { now, clock, principal, address, header: (name) => request.header(name) }
   }
 
   #read(call: AuthorizedRequest, db: Db = this.#options.database.read): MaybePromise<OperationResult> {
-    const { request, operation, params, principal } = call
+    const { request, operation, params } = call
     if (!operation.read) throw new Error(`${operation.id} has no handler.`)
-    return operation.read(readInput(request, operation, params), { ...this.#contextOf(call, principal), db })
+    return operation.read(readInput(request, operation, params), { ...this.#contextOf(call), db })
   }
 
   #readPage(call: AuthorizedRequest): MaybePromise<PreparedResponse> {
@@ -171,9 +171,9 @@ export class Executor {
   }
 
   #createWrite(call: AuthorizedRequest, input: AnyInput): RecordedWrite {
-    const { operation, principal, now } = call
+    const { operation, now } = call
     const { database, redact } = this.#options
-    const context = this.#contextOf(call, principal)
+    const context = this.#contextOf(call)
     const readContext = { ...context, db: database.read }
     const batcher = this.#batchers.get(operation)
     let prepared: Promise<unknown> | undefined
@@ -217,12 +217,11 @@ export class Executor {
     }
   }
 
-  /** Adds the `Location` of what was created. */
+  /** Adds the `Location` of what was created. It is relative if the public URL is not known. */
   #located(operation: Operation, input: AnyInput, result: OperationResult): OperationResult {
     if (!operation.location || result.status !== 201) return result
-    const { publicUrl = '' } = this.#options
-    // Relative if the public URL is not known.
-    const Location = publicUrl + basePath + operation.location(result.value as { id: unknown }, input)
+    const path = basePath + operation.location(result.value as { id: unknown }, input)
+    const Location = `${this.#options.publicUrl ?? ''}${path}`
     return { ...result, headers: { Location, ...result.headers } }
   }
 

@@ -8,10 +8,9 @@ import { rejectUnknownFields, validate } from './validation.ts'
 
 export type AnyInput = Input<z.ZodObject, z.ZodObject, z.ZodObject>
 
-const kibibyte = 1024
-export const bodyBytesMax = 64 * kibibyte
-const jsonLimits: BodyLimits = { bytesMax: bodyBytesMax }
+export const bodyBytesMax = 64 * 1024
 const noBytes = new Uint8Array()
+const tooMuchMessage = 'The service is receiving too much data. Retry after "Retry-After".'
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
@@ -31,16 +30,10 @@ export class RequestBodies {
     use: (bytes: Uint8Array) => Promise<T>,
   ): Promise<T> {
     if (rawBody) requireMediaType(request, rawBody)
-    const limits = rawBody ?? jsonLimits
+    const limits: BodyLimits = rawBody ?? { bytesMax: bodyBytesMax }
     let counted = announcedBytes(request, limits)
     if (this.#bytes + counted > this.#bytesMax)
-      throw new ApiError(
-        'unavailable',
-        'The service is receiving too much data. Retry after "Retry-After".',
-        {
-          headers: { 'Retry-After': '1' },
-        },
-      )
+      throw new ApiError('unavailable', tooMuchMessage, { headers: { 'Retry-After': '1' } })
     this.#bytes += counted
     try {
       const bytes = await request.body(limits).catch((thrown) => rejectUnfinished(thrown, rawBody))
@@ -68,24 +61,20 @@ const tooLarge = ({ bytesMax }: BodyLimits): ApiError =>
   })
 
 export const formatBytes = (bytes: number): string =>
-  bytes < kibibyte ** 2 ? `${bytes / kibibyte} KiB` : `${bytes / kibibyte ** 2} MiB`
+  bytes < 2 ** 20 ? `${bytes / 2 ** 10} KiB` : `${bytes / 2 ** 20} MiB`
 
 function rejectUnfinished(thrown: unknown, rawBody: RawBody | undefined): never {
   if (thrown instanceof BodyError) throw protocolError(thrown.problem, rawBody?.time)
-  throw new ApiError(
-    rawBody ? 'validation_failed' : 'malformed_json',
-    'The body ended before its announced length.',
-  )
+  const code = rawBody ? 'validation_failed' : 'malformed_json'
+  throw new ApiError(code, 'The body ended before its announced length.')
 }
 
 function requireMediaType(request: ApiRequest, { types }: RawBody): void {
   requireNoEncoding(request)
   const [type = ''] = (request.header('content-type') ?? '').toLowerCase().split(';')
-  if (!types.includes(type.trim()))
-    throw new ApiError(
-      'unsupported_media_type',
-      `Send the body as ${types.join(' or ')}, and name its type in "Content-Type".`,
-    )
+  if (types.includes(type.trim())) return
+  const message = `Send the body as ${types.join(' or ')}, and name its type in "Content-Type".`
+  throw new ApiError('unsupported_media_type', message)
 }
 
 function requireNoEncoding(request: ApiRequest): void {

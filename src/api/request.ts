@@ -34,10 +34,7 @@ export type ApiRequest = {
   readonly isComplete?: boolean
   /** `name` is in lower case. */
   header(name: string): string | undefined
-  /**
-   * Resolves to undefined if more than `bytesMax` bytes arrive. Rejects with a BodyError, or if the body ends early. The
-   * caller has checked the announced length.
-   */
+  /** Resolves to undefined if the body is larger than `bytesMax`. Rejects with a BodyError, or if the body ends early. */
   body(limits: BodyLimits): Promise<Uint8Array | undefined>
 }
 

@@ -1,7 +1,6 @@
 import findMyWay from 'find-my-way'
-import type { Db } from '../database/tables.ts'
 import type { MaybePromise } from '../maybePromise.ts'
-import type { Method, Operation } from './operation.ts'
+import type { Method, Operation, ReadContext } from './operation.ts'
 import type { ApiRequest } from './request.ts'
 import type { PreparedResponse } from './response.ts'
 
@@ -9,10 +8,7 @@ export const basePath = '/v1'
 
 /** A resource outside the API: an HTML page, a document or a probe. It takes GET and HEAD. */
 export type Page = {
-  /**
-   * With `{name}` for parameters. A path that ends with `*` stands for every path that begins with it and has no page of its
-   * own.
-   */
+  /** With `{name}` for parameters. One that ends with `*` stands for every path below it that has no page of its own. */
   readonly path: string
   /** Its name in the metrics and the log. Without one, only its failures are counted and logged. */
   readonly id?: string
@@ -27,21 +23,11 @@ export type Page = {
   serve(request: ApiRequest, context: PageContext): MaybePromise<PreparedResponse>
 }
 
-/** Requests of one client address in a minute. */
-export type PageAllowance = {
-  /** What is counted, such as "photos". */
-  readonly name: string
-  readonly perMinute: number
-}
+/** Requests of one client address in a minute. `name` is what is counted, such as "photos". */
+export type PageAllowance = { readonly name: string; readonly perMinute: number }
 
-export type PageContext = {
-  /** The client's address. */
-  readonly address: string
-  readonly params: Readonly<Record<string, string>>
-  readonly now: number
-  /** For reads without a key. */
-  readonly db: Db
-}
+/** `db` is for reads without a key. */
+export type PageContext = Pick<ReadContext, 'address' | 'now' | 'db'> & Pick<Route, 'params'>
 
 type Target = { readonly operations: Map<Method, Operation>; readonly page: Page | undefined }
 

@@ -19,15 +19,12 @@ type PageRateLimiter = (address: string, allowance?: PageAllowance) => ApiError 
 
 export function createPageRateLimiter(clock: Clock): PageRateLimiter {
   const limiters = new Map<PageAllowance, TransientLimiter<string>>()
-  const limiterOf = (allowance: PageAllowance) => {
+  return (address, allowance = pageAllowance) => {
+    const now = clock()
     const limits = { perMinute: allowance.perMinute, perDay: Number.POSITIVE_INFINITY }
     const limiter = limiters.get(allowance) ?? new TransientLimiter(limits, addressesMax)
     limiters.set(allowance, limiter)
-    return limiter
-  }
-  return (address, allowance = pageAllowance) => {
-    const now = clock()
-    const { outcome, windows } = limiterOf(allowance).consume(addressGroup(address), now)
+    const { outcome, windows } = limiter.consume(addressGroup(address), now)
     if (outcome === 'admitted') return undefined
     const seconds = retryAfterSeconds(windows.minute.resetsAt, now)
     return new ApiError(

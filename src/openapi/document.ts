@@ -110,17 +110,13 @@ function describe(operation: Operation, { schemas }: Components, errors: string)
     }),
     'x-stability': operation.stability ?? 'stable',
     parameters: parametersOf(operation, schemas),
-    ...(body && {
+    ...((body || rawBody) && {
       requestBody: {
         required: !operation.isBodyOptional,
-        content: { 'application/json': { schema: jsonSchema(body, schemas) } },
-      },
-    }),
-    ...(rawBody && {
-      requestBody: {
-        required: true,
-        description: `At most ${formatBytes(rawBody.bytesMax)}.`,
-        content: binaryContent(rawBody.types),
+        ...(rawBody && { description: `At most ${formatBytes(rawBody.bytesMax)}.` }),
+        content: body
+          ? { 'application/json': { schema: jsonSchema(body, schemas) } }
+          : binaryContent(rawBody?.types),
       },
     }),
   }

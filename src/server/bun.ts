@@ -77,6 +77,7 @@ function fromRequest(request: Request, remoteAddress: string): ApiRequest {
     remoteAddress,
     header: (name) => headers.get(name) ?? undefined,
     async body(limits) {
+      // The announced length was checked.
       const isWhole = headers.has('content-length') && !limits.time
       return isWhole || request.body === null
         ? new Uint8Array(await request.arrayBuffer())
